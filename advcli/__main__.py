@@ -1,0 +1,5 @@
+"""`python -m advcli`."""
+
+from advcli.cli import main
+
+main()

@@ -1,0 +1,245 @@
+"""From rewards and groups to advantages: estimate, keep, compute again."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from advcli.errors import DataError, UsageError, one_line
+from advcli.estimators import engine
+from advcli.estimators.catalog import ESTIMATORS, Estimator
+from advcli.records import AdvantageTable, Settings
+from advcli.segments import Segments
+from advcli.selection.keep_ratio import keep_ratio
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+MISSING = ("null", "zero", "error")
+SINGLETON = ("null", "zero", "raw", "error")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Settings that have been checked: everything that can be wrong before any data is seen.
+
+    Attributes:
+        settings: what was asked.
+        entry: the estimator's row.
+        knobs: keyword arguments of the estimator, scale included.
+        device: where to compute.
+        dtype: what to compute in.
+    """
+
+    settings: Settings
+    entry: Estimator
+    knobs: Mapping[str, Any]
+    device: torch.device
+    dtype: torch.dtype
+
+    @classmethod
+    def of(cls, settings: Settings) -> "Plan":
+        """Check the settings.
+
+        Raises:
+            UsageError: an unknown name, a ratio outside [0, 1], or `compute_new_adv` with an estimator
+                that has no such rule.
+        """
+        entry = ESTIMATORS[settings.estimator]
+        for name in ("keep_pos", "keep_neg"):
+            ratio = getattr(settings, name)
+            if not 0 <= ratio <= 1:
+                raise UsageError(f"{name} is {ratio:g}, expected a share between 0 and 1")
+        for name, allowed in (("missing", MISSING), ("singleton", SINGLETON)):
+            value = getattr(settings, name)
+            if value not in allowed:
+                raise UsageError(f"unknown {name} rule '{value}'", hint=", ".join(allowed))
+        if settings.compute_new_adv and not entry.recompute:
+            able = ", ".join(row.name for row in ESTIMATORS if row.recompute)
+            raise UsageError(
+                f"compute_new_adv is defined for {able} only, not for {entry.name}",
+                hint=f"--estimator {able} or --no-compute-new-adv",
+            )
+        device, dtype = engine.pick(settings.device)
+        return cls(settings, entry, engine.knobs(entry, settings.scale, settings.knobs), device, dtype)
+
+
+def run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
+    """Compute the original and the processed advantage.
+
+    Args:
+        plan: what to do.
+        columns: "rewards" [N] float (NaN or ±inf where missing), "group" [N] int64 (-1 for rows that
+            belong nowhere), "step" [N] int64, and what else the estimator needs; on any device.
+
+    Returns:
+        Tensors on the CPU, in `plan.dtype`.
+
+    Raises:
+        DataError: a missing reward or a singleton, and the rule is "error".
+    """
+    moved = {name: column.to(plan.device) for name, column in columns.items()}
+    moved["rewards"] = moved["rewards"].to(plan.dtype)
+    valid = torch.isfinite(moved["rewards"]) & (moved["group"] >= 0)
+    original = engine.estimate(plan.entry, moved, valid, **plan.knobs)
+    original = _apply_singleton_rule(original, moved, valid, plan.settings.singleton)
+    original = _apply_missing_rule(original, moved["group"], valid, plan.settings.missing)
+    defined = ~original.isnan()
+    kept = defined.clone()
+    kept[defined] = keep_ratio(
+        original[defined], moved["group"][defined], keep_pos=plan.settings.keep_pos, keep_neg=plan.settings.keep_neg
+    )
+    processed = torch.where(defined & ~kept, 0.0, original)
+    warnings: tuple[str, ...] = ()
+    if plan.settings.compute_new_adv:
+        processed, warnings = _recompute(plan, moved, processed, kept, valid)
+    return AdvantageTable(original.cpu(), processed.cpu(), kept.cpu(), warnings)
+
+
+def _apply_singleton_rule(original: Tensor, columns: Mapping[str, Tensor], valid: Tensor, rule: str) -> Tensor:
+    """Give the only valid row of a group what the rule says."""
+    segments = Segments.of(columns["group"][valid])
+    alone = torch.zeros_like(valid)
+    alone[valid] = segments.rows(segments.size()) == 1
+    if rule == "error" and alone.any():
+        raise DataError(
+            f"{int(alone.sum())} groups have one valid row (first: row {_first(alone)}), expected two or more",
+            hint="--singleton null, zero or raw",
+        )
+    fill = {"zero": torch.zeros_like(original), "raw": columns["rewards"]}
+    return torch.where(alone, fill.get(rule, torch.full_like(original, torch.nan)), original)
+
+
+def _apply_missing_rule(original: Tensor, group: Tensor, valid: Tensor, rule: str) -> Tensor:
+    """Give rows without a usable reward what the rule says; rows without a group stay undefined."""
+    missing = ~valid & (group >= 0)
+    if rule == "error" and missing.any():
+        raise DataError(
+            f"{int(missing.sum())} rewards are missing (first: row {_first(missing)}), expected a finite number",
+            hint="--missing null or zero",
+        )
+    return torch.where(missing, 0.0, original) if rule == "zero" else original
+
+
+def _first(mask: Tensor) -> int:
+    """Position of the first True, counted from 1 as in a file."""
+    return int(torch.nonzero(mask)[0]) + 1
+
+
+def _recompute(
+    plan: Plan, columns: Mapping[str, Tensor], processed: Tensor, kept: Tensor, valid: Tensor
+) -> tuple[Tensor, tuple[str, ...]]:
+    """The advantage of the kept rows, computed on the kept rows alone."""
+    if plan.settings.keep_pos == plan.settings.keep_neg == 1:
+        return processed, ("--compute-new-adv has no effect: both keep ratios are 1",)
+    again = engine.estimate(plan.entry, columns, kept & valid, **plan.knobs)
+    group = columns["group"]
+    survivors = Segments.of(group[kept & valid], int(group.max()) + 1).size()
+    had_rows = Segments.of(group[valid], len(survivors)).size() > 1
+    few = int(((survivors < 2) & had_rows).sum())
+    warnings = (f"Not enough samples to compute std: {few:,} groups",) if few else ()
+    return torch.where(again.isnan(), processed, again), warnings
+
+
+def compute_advantages(  # noqa: PLR0913  the stable public signature
+    rewards: "Tensor | ArrayLike",
+    groups: "Tensor | ArrayLike | Sequence[Hashable]",
+    *,
+    estimator: str = "grpo",
+    scale: str | None = None,
+    keep_pos: float = 1.0,
+    keep_neg: float = 1.0,
+    compute_new_adv: bool = False,
+    weights: Sequence[float] | None = None,
+    steps: "Tensor | ArrayLike | Sequence[Hashable] | None" = None,
+    missing: str = "null",
+    singleton: str = "null",
+    device: str = "auto",
+    **estimator_knobs: float,
+) -> AdvantageTable:
+    """Compute advantages from rewards and groups, in float64.
+
+    Args:
+        rewards: [N] numbers; None, NaN and ±inf are missing. [N, K] for K parts, summed with `weights`;
+            a row that lacks a part is missing.
+        groups: [N] hashable values; equal values are one group.
+        estimator: name of an estimator, see `advcli estimators`.
+        scale: "group", "batch" or "none"; None for the estimator's default.
+        keep_pos: share of the positive rows of each group to keep, in [0, 1].
+        keep_neg: share of the negative rows of each group to keep, in [0, 1].
+        compute_new_adv: compute the advantage again on the kept rows (grpo only).
+        weights: [K] weight of each reward part; 1 by default.
+        steps: [N] hashable values; the batch of `scale="batch"` is the rows of one step, else all rows.
+        missing: "null" (NaN, not kept), "zero" (0, kept) or "error".
+        singleton: "null" (NaN, not kept), "zero" (0, kept), "raw" (the reward, kept) or "error".
+        device: "auto", "cpu", "cuda" or "mps".
+        **estimator_knobs: further knobs of the estimator, such as `eps` and `ddof`.
+
+    Returns:
+        `original`, `processed` ([N] float64, NaN where undefined) and `kept` ([N] bool), on the CPU.
+
+    Raises:
+        UsageError: an argument makes no sense (also a ValueError).
+        DataError: a missing reward or a singleton under the rule "error" (also a ValueError).
+
+    Example:
+        >>> res = compute_advantages([0.1, 0.5, 0.9, 1.3, 1.7], ["p"] * 5, keep_neg=0.0, compute_new_adv=True)
+        >>> res.processed.round(decimals=3).abs().tolist()
+        [0.0, 0.0, 1.0, 0.0, 1.0]
+        >>> res.kept.tolist()
+        [False, False, True, True, True]
+    """
+    settings = Settings(
+        estimator, scale, estimator_knobs, keep_pos, keep_neg, compute_new_adv, missing, singleton, device
+    )
+    plan = Plan.of(settings)
+    total = _total(rewards, weights)
+    columns = {"rewards": total, "group": _codes(groups, "groups", total.numel())}
+    none = torch.zeros(total.numel(), dtype=torch.int64)
+    columns["step"] = none if steps is None else _codes(steps, "steps", total.numel())
+    return run(plan, columns)
+
+
+def _total(rewards: "Tensor | ArrayLike", weights: Sequence[float] | None) -> Tensor:
+    """[N] or [N, K] rewards of any kind → [N] float64."""
+    import numpy as np
+
+    if not isinstance(rewards, Tensor):
+        try:
+            rewards = torch.from_numpy(np.array(rewards, dtype=np.float64))
+        except (TypeError, ValueError) as error:
+            raise UsageError(f"rewards are not numbers of shape [N] or [N, K]: {error}") from error
+    parts = rewards.detach().to(torch.float64)
+    if parts.dim() not in (1, 2):
+        raise UsageError(f"rewards have {parts.dim()} dimensions, expected [N] or [N, K]")
+    if parts.dim() == 1:
+        parts = parts.unsqueeze(1)
+    if weights is None:
+        return parts.sum(dim=1)
+    if len(weights) != parts.shape[1]:
+        raise UsageError(f"{len(weights)} weights for {parts.shape[1]} reward parts")
+    return (parts * torch.tensor(weights, dtype=torch.float64, device=parts.device)).sum(dim=1)
+
+
+def _codes(values: "Tensor | ArrayLike | Sequence[Hashable]", name: str, rows: int) -> Tensor:
+    """[N] hashable values → [N] int64 codes in order of first appearance."""
+    import numpy as np
+    import pandas as pd
+
+    if isinstance(values, Tensor):
+        array = values.detach().cpu().numpy()
+    elif isinstance(values, np.ndarray | pd.Series):
+        array = np.asarray(values)
+    else:
+        listed = list(values)  # type: ignore[arg-type]
+        array = np.empty(len(listed), dtype=object)
+        array[:] = listed
+    if array.shape != (rows,):
+        raise UsageError(f"{name} have shape {list(array.shape)}, expected one per reward: [{rows}]")
+    codes = pd.factorize(array)[0]
+    if (codes < 0).any():
+        bad = int(np.argmax(codes < 0))
+        raise UsageError(f"{name}[{bad}] is {one_line(array[bad])}, expected a value that names a {name[:-1]}")
+    return torch.from_numpy(codes.astype(np.int64))

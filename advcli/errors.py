@@ -1,0 +1,67 @@
+"""Every error a user can meet.
+
+AdvcliError            exit 1
+├── UsageError         exit 2   the command line or the arguments (also a ValueError)
+├── DataError          exit 3   a file that cannot be read, used or written (also a ValueError)
+├── MissingPackage     exit 4   an optional package is not installed
+└── Interrupted        exit 130 Ctrl-C
+
+A message says what, where and what was expected; the hint says what to try.
+The library raises, `advcli.cli.main` prints.
+"""
+
+from typing import ClassVar
+
+
+class AdvcliError(Exception):
+    """An error that the user can act on.
+
+    Args:
+        message: one line: what, where (`file:line`, column, value), what was expected.
+        hint: what to try, without the word "try".
+    """
+
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message}; try {self.hint}" if self.hint else self.message
+
+
+class UsageError(AdvcliError, ValueError):
+    """The command line, a configuration file or an argument does not make sense."""
+
+    exit_code = 2
+
+
+class DataError(AdvcliError, ValueError):
+    """A file cannot be read, its content cannot be used, or the output cannot be written."""
+
+    exit_code = 3
+
+
+class MissingPackage(AdvcliError, ImportError):  # noqa: N818  the design's word
+    """A package that is needed is not installed."""
+
+    exit_code = 4
+
+
+class Interrupted(AdvcliError):  # noqa: N818  not an error: the user's wish
+    """Ctrl-C."""
+
+    exit_code = 130
+
+
+def one_line(text: object, limit: int = 60) -> str:
+    r"""A value as it may stand in a message: one line, quoted, cut with an ellipsis.
+
+    Example:
+        >>> print(one_line("a\nb"))
+        'a\nb'
+    """
+    shown = repr(text)
+    return shown if len(shown) <= limit else f"{shown[: limit - 1]}…"

@@ -1,0 +1,1 @@
+"""Estimators: pure functions on tensors, one row of the catalog each."""

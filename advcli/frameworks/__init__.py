@@ -1,0 +1,1 @@
+"""Frameworks' own numbers, to the digit."""

@@ -1,0 +1,85 @@
+"""Immutable tables of rows, and the one way to get from a row to its function."""
+
+from collections.abc import Callable, Iterable, Iterator
+from difflib import get_close_matches
+from importlib import import_module
+from types import MappingProxyType
+from typing import Any, Generic, Protocol, TypeVar
+
+from advcli.errors import MissingPackage, UsageError
+
+
+class Row(Protocol):
+    """What every row of a catalog has."""
+
+    @property
+    def name(self) -> str:
+        """The word that the user types."""
+
+
+RowT = TypeVar("RowT", bound=Row)
+
+
+class Registry(Generic[RowT]):
+    """A read-only table of rows, looked up by name.
+
+    Args:
+        kind: what a row is, in the singular, for messages ("estimator").
+        rows: the rows, in the order in which they are shown.
+
+    Raises:
+        ValueError: two rows have the same name.
+    """
+
+    def __init__(self, kind: str, rows: Iterable[RowT]) -> None:
+        self.kind = kind
+        table: dict[str, RowT] = {}
+        for row in rows:
+            if row.name in table:
+                raise ValueError(f"two rows of the table of {kind}s are named '{row.name}'")
+            table[row.name] = row
+        self._rows = MappingProxyType(table)
+
+    def __iter__(self) -> Iterator[RowT]:
+        return iter(self._rows.values())
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._rows
+
+    def names(self) -> tuple[str, ...]:
+        """The names, in table order."""
+        return tuple(self._rows)
+
+    def __getitem__(self, name: str) -> RowT:
+        """The row of that name.
+
+        Raises:
+            UsageError: no such row; the hint names the nearest ones.
+        """
+        if name in self._rows:
+            return self._rows[name]
+        near = get_close_matches(name, self._rows, n=3, cutoff=0.5) or self.names()
+        raise UsageError(f"unknown {self.kind} '{name}'", hint=" or ".join(near))
+
+
+def load(target: str) -> Callable[..., Any]:
+    """Import the function that a row names.
+
+    Args:
+        target: "package.module:function".
+
+    Raises:
+        MissingPackage: the module needs a package that is not installed.
+    """
+    module, _, function = target.partition(":")
+    try:
+        loaded: Callable[..., Any] = getattr(import_module(module), function)
+    except ModuleNotFoundError as error:
+        raise MissingPackage(
+            f"the package '{error.name}' is needed and not installed",
+            hint=f"pip install {error.name}",
+        ) from error
+    return loaded

@@ -1,0 +1,150 @@
+"""Sums and extremes over segments (groups, steps): the only code that knows how to group.
+
+A segment index is an int64 tensor [N] with values in [0, S). Where the rows are contiguous and all
+segments have the same size, the reductions run on a [S, n] view instead of scattering.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Segments:
+    """N rows partitioned into S segments.
+
+    Attributes:
+        index: [N] int64, the segment of each row.
+        count: S. A segment may be empty.
+        width: n when the rows lie as S contiguous blocks of n, else None.
+    """
+
+    index: Tensor
+    count: int
+    width: int | None
+
+    @classmethod
+    def of(cls, index: Tensor, count: int | None = None) -> "Segments":
+        """Look at an index once.
+
+        Args:
+            index: [N] int64 with values in [0, S).
+            count: S, if the caller knows it; else max + 1.
+
+        Example:
+            >>> Segments.of(torch.tensor([0, 0, 1, 1])).width
+            2
+            >>> Segments.of(torch.tensor([0, 1, 0, 1])).width is None
+            True
+        """
+        rows = index.numel()
+        if count is None:
+            count = int(index.max()) + 1 if rows else 0
+        width = rows // count if count and rows % count == 0 else 0
+        if width and bool((index.view(count, width) == _arange(count, index).unsqueeze(1)).all()):
+            return cls(index, count, width)
+        return cls(index, count, None)
+
+    def size(self) -> Tensor:
+        """Rows per segment, [S] int64."""
+        return torch.bincount(self.index, minlength=self.count)
+
+    def sum(self, values: Tensor) -> Tensor:
+        """Sum per segment, [S]; 0 for an empty segment. `values`: [N] float."""
+        if self.width is not None:
+            return values.view(self.count, self.width).sum(dim=1)
+        return values.new_zeros(self.count).index_add_(0, self.index, values)
+
+    def max(self, values: Tensor) -> Tensor:
+        """Largest value per segment, [S]; -inf for an empty segment. `values`: [N] float."""
+        if self.width is not None:
+            return values.view(self.count, self.width).amax(dim=1)
+        lowest = values.new_full((self.count,), -torch.inf)
+        return lowest.scatter_reduce_(0, self.index, values, reduce="amax")
+
+    def min(self, values: Tensor) -> Tensor:
+        """Smallest value per segment, [S]; +inf for an empty segment. `values`: [N] float."""
+        return -self.max(-values)
+
+    def mean(self, values: Tensor) -> Tensor:
+        """Mean per segment, [S]; NaN for an empty segment. `values`: [N] float.
+
+        The residue of a first pass is added back, so that the error does not grow with N.
+        """
+        size = self.size().to(values.dtype)
+        mean = self.sum(values) / size
+        return mean + self.sum(values - mean[self.index]) / size
+
+    def rows(self, per_segment: Tensor) -> Tensor:
+        """Give each row the value of its segment: [S] → [N]."""
+        return per_segment[self.index]
+
+    def rank(self, values: Tensor) -> Tensor:
+        """Position of each row in its segment, in ascending order of `values`; ties in row order.
+
+        Args:
+            values: [N] float.
+
+        Returns:
+            [N] int64, 0 for the smallest value of the segment.
+
+        Example:
+            >>> Segments.of(torch.tensor([0, 1, 0, 0])).rank(torch.tensor([3.0, 9.0, 1.0, 1.0])).tolist()
+            [2, 0, 0, 1]
+        """
+        order = torch.argsort(values, stable=True)
+        order = order[torch.argsort(self.index[order], stable=True)]
+        size = self.size()
+        start = torch.cumsum(size, dim=0) - size
+        place = _arange(order.numel(), order) - start[self.index[order]]
+        return torch.empty_like(place).scatter_(0, order, place)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Where the rewards of a segment lie, free of overflow, underflow and cancellation.
+
+    Rewards are mapped to [0, 1] by the segment's smallest reward and range before anything is summed:
+    a group is dead exactly when its range is 0, and tiny or huge rewards keep their variance.
+
+    Attributes:
+        segments: the S segments.
+        range: [S] max − min.
+        unit: [N] (r − mean) / range of the row's segment, in [-1, 1]; 0 where the range is 0.
+    """
+
+    segments: Segments
+    range: Tensor
+    unit: Tensor
+
+    @classmethod
+    def of(cls, rewards: Tensor, segments: Segments) -> "Spread":
+        """Measure `rewards` ([N] float, finite)."""
+        low = segments.min(rewards)
+        extent = segments.max(rewards) - low
+        scaled = divide(rewards - segments.rows(low), segments.rows(extent))
+        return cls(segments, extent, scaled - segments.rows(segments.mean(scaled)))
+
+    def centred(self) -> Tensor:
+        """[N] r − mean of the segment; exactly 0 in a dead segment."""
+        return self.unit * self.segments.rows(self.range)
+
+    def unit_std(self, ddof: int) -> Tensor:
+        """[S] standard deviation divided by the range; NaN with `ddof` or fewer rows, 0 if dead."""
+        free = (self.segments.size() - ddof).to(self.unit.dtype)
+        variance = self.segments.sum(self.unit**2) / torch.where(free > 0, free, torch.nan)
+        return variance.sqrt()
+
+    def std(self, ddof: int) -> Tensor:
+        """[S] standard deviation, in the unit of the rewards."""
+        return self.unit_std(ddof) * self.range
+
+
+def divide(numerator: Tensor, denominator: Tensor) -> Tensor:
+    """Quotient, and 0 where the denominator is 0 (a dead group has advantage 0, not NaN)."""
+    return torch.where(denominator == 0, 0.0, numerator / denominator)
+
+
+def _arange(length: int, like: Tensor) -> Tensor:
+    return torch.arange(length, device=like.device)
