@@ -89,7 +89,10 @@ def run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
     defined = ~original.isnan()
     kept = defined.clone()
     kept[defined] = keep_ratio(
-        original[defined], moved["group"][defined], keep_pos=plan.settings.keep_pos, keep_neg=plan.settings.keep_neg
+        original[defined],
+        moved["group"][defined],
+        keep_pos=plan.settings.keep_pos,
+        keep_neg=plan.settings.keep_neg,
     )
     processed = torch.where(defined & ~kept, 0.0, original)
     warnings: tuple[str, ...] = ()
@@ -98,7 +101,9 @@ def run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
     return AdvantageTable(original.cpu(), processed.cpu(), kept.cpu(), warnings)
 
 
-def _apply_singleton_rule(original: Tensor, columns: Mapping[str, Tensor], valid: Tensor, rule: str) -> Tensor:
+def _apply_singleton_rule(
+    original: Tensor, columns: Mapping[str, Tensor], valid: Tensor, rule: str
+) -> Tensor:
     """Give the only valid row of a group what the rule says."""
     segments = Segments.of(columns["group"][valid])
     alone = torch.zeros_like(valid)
@@ -241,5 +246,7 @@ def _codes(values: "Tensor | ArrayLike | Sequence[Hashable]", name: str, rows: i
     codes = pd.factorize(array)[0]
     if (codes < 0).any():
         bad = int(np.argmax(codes < 0))
-        raise UsageError(f"{name}[{bad}] is {one_line(array[bad])}, expected a value that names a {name[:-1]}")
+        raise UsageError(
+            f"{name}[{bad}] is {one_line(array[bad])}, expected a value that names a {name[:-1]}"
+        )
     return torch.from_numpy(codes.astype(np.int64))

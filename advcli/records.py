@@ -71,6 +71,7 @@ class Choice:
             otherwise one missing part makes the row missing.
         length: tokens per row, or None.
         logged: the advantage that the trainer logged, or None.
+        step_in_key: whether a prompt met at another step is another group.
     """
 
     format: str
@@ -80,12 +81,38 @@ class Choice:
     skip_missing_parts: bool = False
     length: str | None = None
     logged: str | None = None
+    step_in_key: bool = True
 
     def columns(self) -> tuple[str, ...]:
         """Every column that has to be read, once each."""
         single = (self.step, self.length, self.logged)
         wanted = [*self.prompt, *(name for name, _ in self.rewards), *(name for name in single if name)]
         return tuple(dict.fromkeys(wanted))
+
+
+@dataclass(frozen=True)
+class ColumnOptions:
+    """Which columns and rows the user asked for; None and () leave it to the format.
+
+    Attributes:
+        format: name of a row of the format catalog.
+        prompt: the column that identifies the prompt (`--prompt-col`).
+        group_by: the columns that identify the group, step not added (`--group-by`).
+        step: the training step (`--step-col`).
+        rewards: (column, weight) of each reward part (`--reward`).
+        weights: weights of the format's own reward parts, in file order (a trainer's `reward_weights`).
+        length: tokens per row (`--length-col`).
+        n: rows per group (`--n`).
+    """
+
+    format: str | None = None
+    prompt: str | None = None
+    group_by: tuple[str, ...] = ()
+    step: str | None = None
+    rewards: tuple[tuple[str, float], ...] = ()
+    weights: tuple[float, ...] = ()
+    length: str | None = None
+    n: int | None = None
 
 
 @dataclass(frozen=True)
@@ -114,26 +141,28 @@ class RewardTable:
     Attributes:
         rewards: [N] float64, NaN where missing.
         cause: [N] int8, 0 where the reward is there, else 1 + position in `CAUSES`.
-        key: [N] int64 code of the prompt, -1 for a bad row that was skipped; None without a key.
+        key: [N] int64 code of the prompt (0 without a key), -1 for a bad row that was skipped.
         step: [N] int64 code of the step, or None.
         step_names: the step of each code.
         length: [N] float64 tokens per row, or None.
         logged: [N] float64 logged advantage, or None.
         rows: rows of each source.
         choice: which columns were read.
-        skipped: bad rows that `--on-bad-row skip` left out.
+        dropped: numbers of the lines of each source that are no rows and were skipped.
+        warnings: what was skipped, in words.
     """
 
     rewards: "NDArray[np.float64]"
     cause: "NDArray[np.int8]"
-    key: "NDArray[np.int64] | None"
+    key: "NDArray[np.int64]"
     step: "NDArray[np.int64] | None"
     step_names: tuple[str, ...]
     length: "NDArray[np.float64] | None"
     logged: "NDArray[np.float64] | None"
     rows: tuple[int, ...]
     choice: Choice
-    skipped: int = 0
+    dropped: tuple[frozenset[int], ...]
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -151,6 +180,25 @@ class Grouping:
     count: int
     rule: str
     warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of a data set as tensors, for statistics.
+
+    Attributes:
+        rewards: [N] float64, NaN where missing.
+        group: [N] int64 in [0, G), -1 for skipped rows.
+        count: G.
+        step: [N] int64 in [0, S); all 0 without steps.
+        lengths: [N] float64 tokens per row, or None.
+    """
+
+    rewards: "Tensor"
+    group: "Tensor"
+    count: int
+    step: "Tensor"
+    lengths: "Tensor | None" = None
 
 
 @dataclass(frozen=True)

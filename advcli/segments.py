@@ -9,6 +9,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+# A row whose |A| is this share of its group's largest |A|, or less, is neutral: neither positive nor
+# negative. A row that sits on the mean of its group is not exactly 0 in floating point.
+NEUTRAL = 1e-6
+
 
 @dataclass(frozen=True)
 class Segments:
@@ -139,6 +143,26 @@ class Spread:
     def std(self, ddof: int) -> Tensor:
         """[S] standard deviation, in the unit of the rewards."""
         return self.unit_std(ddof) * self.range
+
+
+def signs(advantages: Tensor, group: Tensor) -> Tensor:
+    """Sign of each advantage, with neutral rows as 0.
+
+    Args:
+        advantages: [N] float, NaN where undefined.
+        group: [N] int64, group index in [0, G).
+
+    Returns:
+        [N], dtype of `advantages`: -1, 0 or 1; 0 where the advantage is NaN.
+
+    Example:
+        >>> signs(torch.tensor([1.0, 1e-9, -1.0]), torch.tensor([0, 0, 0])).tolist()
+        [1.0, 0.0, -1.0]
+    """
+    segments = Segments.of(group)
+    size = advantages.abs().nan_to_num(nan=0.0)
+    neutral = size <= NEUTRAL * segments.rows(segments.max(size))
+    return torch.where(neutral, 0.0, advantages.sign())
 
 
 def divide(numerator: Tensor, denominator: Tensor) -> Tensor:

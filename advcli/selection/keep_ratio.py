@@ -3,31 +3,7 @@
 import torch
 from torch import Tensor
 
-from advcli.segments import Segments
-
-# A row whose |A| is this share of its group's largest |A|, or less, is neutral: neither positive nor
-# negative. A row that sits on the mean of its group is not exactly 0 in floating point.
-NEUTRAL = 1e-6
-
-
-def signs(advantages: Tensor, group: Tensor) -> Tensor:
-    """Sign of each advantage, with neutral rows as 0.
-
-    Args:
-        advantages: [N] float, NaN where undefined.
-        group: [N] int64, group index in [0, G).
-
-    Returns:
-        [N], dtype of `advantages`: -1, 0 or 1; 0 where the advantage is NaN.
-
-    Example:
-        >>> signs(torch.tensor([1.0, 1e-9, -1.0]), torch.tensor([0, 0, 0])).tolist()
-        [1.0, 0.0, -1.0]
-    """
-    segments = Segments.of(group)
-    size = advantages.abs().nan_to_num(nan=0.0)
-    neutral = size <= NEUTRAL * segments.rows(segments.max(size))
-    return torch.where(neutral, 0.0, advantages.sign())
+from advcli.segments import Segments, signs
 
 
 def keep_ratio(advantages: Tensor, group: Tensor, *, keep_pos: float = 1.0, keep_neg: float = 1.0) -> Tensor:

@@ -1,0 +1,319 @@
+"""Options that several commands share: one spelling, one help text."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from advcli.errors import UsageError
+
+_COLUMNS = "Columns"
+_SETTINGS = "Advantages"
+_OUTPUT = "Output"
+
+Inputs = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[INPUT]...",
+        help="Files, folders, quoted globs, or - for standard input.",
+        show_default=False,
+    ),
+]
+Estimator = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME[:KEY=VALUE,...]",
+        help="Estimator, with knobs if wanted: grpo:eps=1e-4. Default: grpo. See 'advcli estimators'.",
+        rich_help_panel=_SETTINGS,
+        show_default=False,
+    ),
+]
+Scale = Annotated[
+    str | None,
+    typer.Option(
+        metavar="group|batch|none",
+        help="What to divide by: the std of the group, of the step, or nothing. Default: the estimator's own.",
+        rich_help_panel=_SETTINGS,
+        show_default=False,
+    ),
+]
+KeepPos = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SHARE",
+        help="Share of the positive rows of each group to keep, best first. Default: 1.",
+        rich_help_panel=_SETTINGS,
+        show_default=False,
+    ),
+]
+KeepNeg = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SHARE",
+        help="Share of the negative rows of each group to keep, worst first. Default: 1.",
+        rich_help_panel=_SETTINGS,
+        show_default=False,
+    ),
+]
+ComputeNewAdv = Annotated[
+    bool | None,
+    typer.Option(
+        "--compute-new-adv/--no-compute-new-adv",
+        help="Compute the advantage again on the kept rows (grpo).",
+        rich_help_panel=_SETTINGS,
+        show_default=False,
+    ),
+]
+Preset = Annotated[
+    str | None,
+    typer.Option(
+        metavar="conservative|aggressive",
+        help="Keep 0.8 / 0.7 or 0.5 / 0.3 of the positive / negative rows, and compute again.",
+        rich_help_panel=_SETTINGS,
+        show_default=False,
+    ),
+]
+Config = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="A trainer's YAML or JSON: its advantage settings are followed.",
+        rich_help_panel=_SETTINGS,
+        show_default=False,
+    ),
+]
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Override a key of the configuration, as Hydra does.",
+        rich_help_panel=_SETTINGS,
+        show_default=False,
+    ),
+]
+Missing = Annotated[
+    str | None,
+    typer.Option(
+        metavar="null|zero|error",
+        help="Advantage of rows whose reward is null, NaN or infinite. They never enter a statistic. Default: null.",
+        rich_help_panel=_SETTINGS,
+        show_default=False,
+    ),
+]
+Singleton = Annotated[
+    str | None,
+    typer.Option(
+        metavar="null|zero|raw|error",
+        help="Advantage of the only row of a group; raw is its reward. Default: null.",
+        rich_help_panel=_SETTINGS,
+        show_default=False,
+    ),
+]
+Device = Annotated[
+    str | None,
+    typer.Option(
+        metavar="auto|cpu|cuda|mps",
+        help="Where to compute. Default: auto, which is the CPU.",
+        rich_help_panel=_SETTINGS,
+        show_default=False,
+    ),
+]
+N = Annotated[
+    int | None,
+    typer.Option(
+        "--n",
+        metavar="N",
+        help="Rows per prompt: cut the rows of a prompt (without one, consecutive rows) into groups of N.",
+        rich_help_panel=_COLUMNS,
+        show_default=False,
+    ),
+]
+Format = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="NAME",
+        help="Format of the dump. See 'advcli formats'.",
+        rich_help_panel=_COLUMNS,
+        show_default=False,
+    ),
+]
+PromptCol = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COL", help="Column that identifies the prompt.", rich_help_panel=_COLUMNS, show_default=False
+    ),
+]
+Reward = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COL[=WEIGHT]",
+        help="Reward column; several are summed with their weights.",
+        rich_help_panel=_COLUMNS,
+        show_default=False,
+    ),
+]
+StepCol = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COL", help="Column with the training step.", rich_help_panel=_COLUMNS, show_default=False
+    ),
+]
+LengthCol = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COL",
+        help="Column with the tokens of a row: adds token-weighted figures.",
+        rich_help_panel=_COLUMNS,
+        show_default=False,
+    ),
+]
+GroupBy = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COL,COL",
+        help="Columns that together make a group; the step is not added.",
+        rich_help_panel=_COLUMNS,
+        show_default=False,
+    ),
+]
+OnBadRow = Annotated[
+    str,
+    typer.Option(
+        metavar="error|skip",
+        help="What to do with a broken line or an unreadable reward.",
+        rich_help_panel=_COLUMNS,
+    ),
+]
+Json = Annotated[
+    bool,
+    typer.Option(
+        "--json", help="Print one JSON object instead of tables.", rich_help_panel=_OUTPUT, show_default=False
+    ),
+]
+Quiet = Annotated[
+    bool,
+    typer.Option(
+        "--quiet", "-q", help="Say nothing but errors.", rich_help_panel=_OUTPUT, show_default=False
+    ),
+]
+Force = Annotated[
+    bool,
+    typer.Option("--force", help="Overwrite existing files.", rich_help_panel=_OUTPUT, show_default=False),
+]
+Out = Annotated[
+    str | None,
+    typer.Option(
+        "--out",
+        "-o",
+        metavar="PATH|-",
+        help="File, folder with a slash at the end, or - for standard output. Default: NAME.adv.SUFFIX beside INPUT.",
+        rich_help_panel=_OUTPUT,
+        show_default=False,
+    ),
+]
+Prefix = Annotated[
+    str,
+    typer.Option(metavar="TEXT", help="Put before the names of the added columns.", rich_help_panel=_OUTPUT),
+]
+Metrics = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Write the metrics that trainers log (critic/advantages/mean, ...), one JSON line per step.",
+        rich_help_panel=_OUTPUT,
+        show_default=False,
+    ),
+]
+Vs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--vs",
+        metavar="NAME[:KEY=VALUE,...]",
+        help="Add a column with another estimator: rloo, grpo:scale=none, grpo:keep_pos=0.5.",
+        rich_help_panel=_SETTINGS,
+        show_default=False,
+    ),
+]
+
+
+def reward_weight(text: str) -> tuple[str, float]:
+    """Read `COL[=WEIGHT]`; the last "=" counts, because a column may have one in its name.
+
+    Example:
+        >>> reward_weight("accuracy"), reward_weight("format=0.5"), reward_weight("a=b")
+        (('accuracy', 1.0), ('format', 0.5), ('a=b', 1.0))
+    """
+    name, equals, weight = text.rpartition("=")
+    if not equals:
+        return text, 1.0
+    try:
+        return name, float(weight)
+    except ValueError:
+        return text, 1.0
+
+
+def choice(name: str, value: str, allowed: tuple[str, ...]) -> str:
+    """Check one of a few words.
+
+    Raises:
+        UsageError: it is none of them.
+    """
+    if value not in allowed:
+        raise UsageError(f"unknown value '{value}' for {name}", hint=" or ".join(allowed))
+    return value
+
+
+@dataclass(frozen=True)
+class Shared:
+    """The options of every command that reads dumps and computes advantages."""
+
+    inputs: Inputs = None
+    estimator: Estimator = None
+    scale: Scale = None
+    keep_pos: KeepPos = None
+    keep_neg: KeepNeg = None
+    compute_new_adv: ComputeNewAdv = None
+    preset: Preset = None
+    config: Config = None
+    set_: Set = None
+    missing: Missing = None
+    singleton: Singleton = None
+    device: Device = None
+    n: N = None
+    format_: Format = None
+    prompt_col: PromptCol = None
+    reward: Reward = None
+    step_col: StepCol = None
+    length_col: LengthCol = None
+    group_by: GroupBy = None
+    on_bad_row: OnBadRow = "error"
+    json_: Json = False
+    quiet: Quiet = False
+
+
+def with_shared(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command, which takes a `Shared` first, the shared options as its own.
+
+    Typer reads the options of a command off its signature, so the signature is put together here.
+    """
+    shared = [
+        inspect.Parameter(
+            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type
+        )
+        for field in fields(Shared)
+    ]
+    own = list(inspect.signature(command).parameters.values())[1:]
+
+    def run(**values: Any) -> None:  # noqa: ANN401  Typer has checked them
+        command(Shared(**{field.name: values.pop(field.name) for field in fields(Shared)}), **values)
+
+    parameters = [*shared, *(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own)]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    run.__doc__ = command.__doc__
+    return run

@@ -1,0 +1,50 @@
+"""Print a report: data on standard output, talk on standard error."""
+
+from collections.abc import Mapping, Sequence
+
+from advcli.records import Report
+
+_UNBOUNDED = 10_000
+
+
+def notes(report: Report, *, quiet: bool) -> None:
+    """What was chosen and what looks wrong, on standard error."""
+    import typer
+
+    if quiet:
+        return
+    for text in report.notes:
+        typer.secho(f"advcli: {text}", err=True, dim=True)
+    for text in report.warnings:
+        typer.secho(f"advcli: warning: {text}", err=True, fg="yellow")
+
+
+def table(report: Report, *, to_stderr: bool) -> None:
+    """The tables, on standard output unless the data go there."""
+    from rich.console import Console
+
+    from advcli.render.tables import show
+
+    console = Console(stderr=to_stderr)
+    # Without a terminal nobody's width has to be met.
+    show(report, console if console.is_terminal else Console(stderr=to_stderr, width=_UNBOUNDED))
+
+
+def listing(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """A catalog as a table."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(*header, box=None, pad_edge=False)
+    for row in rows:
+        table.add_row(*row)
+    Console().print(table)
+
+
+def pairs(values: Mapping[str, str]) -> None:
+    """One row of a catalog, a line per attribute."""
+    import typer
+
+    width = max(map(len, values))
+    for name, value in values.items():
+        typer.echo(f"{name:<{width}}  {value}")

@@ -1,0 +1,36 @@
+"""`advcli compute`: annotate files, and print the original beside the processed advantage."""
+
+import typer
+
+from advcli.cli import _options as opt
+from advcli.cli import _request, _show
+from advcli.errors import UsageError
+
+
+@opt.with_shared
+def command(
+    shared: opt.Shared,
+    out: opt.Out = None,
+    force: opt.Force = False,
+    prefix: opt.Prefix = "adv_",
+    metrics: opt.Metrics = None,
+) -> None:
+    """Annotate dumps with advantages, and compare original and processed.
+
+    Adds the columns adv_original, adv_processed, adv_kept and adv_group to a copy of each INPUT.
+    """
+    from advcli.pipeline import Output, compute
+    from advcli.render import jsonout
+
+    inputs = shared.inputs or (["-"] if _request.piped() else [])
+    if not inputs:
+        raise UsageError("no input", hint="a file, a folder, a quoted glob or - for standard input")
+    to_stdout = out == "-" or (out is None and inputs == ["-"])
+    if to_stdout and shared.json_:
+        raise UsageError("--json and the annotated rows both want standard output", hint="--out FILE")
+    report = compute(_request.build(inputs, shared), Output(out, prefix, metrics, force))
+    _show.notes(report, quiet=shared.quiet)
+    if shared.json_:
+        typer.echo(jsonout.compute(report))
+    elif not shared.quiet:
+        _show.table(report, to_stderr=to_stdout)

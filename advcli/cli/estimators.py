@@ -1,0 +1,31 @@
+"""`advcli estimators`: what there is to estimate with."""
+
+from typing import Annotated
+
+import typer
+
+from advcli.cli import _show
+from advcli.estimators.catalog import ESTIMATORS
+
+
+def command(
+    name: Annotated[str | None, typer.Argument(help="One estimator.", show_default=False)] = None,
+) -> None:
+    """List the estimators, or describe one: formula, scale, source."""
+    rows = [ESTIMATORS[name]] if name else list(ESTIMATORS)
+    if name:
+        (row,) = rows
+        _show.pairs(
+            {
+                "estimator": f"{row.name}: {row.summary}",
+                "formula": row.formula,
+                "default scale": row.default_scale,
+                "needs": ", ".join(row.needs),
+                "recomputed on kept rows": "yes" if row.recompute else "no",
+                "source": row.source,
+            }
+        )
+    else:
+        _show.listing(
+            ("name", "formula", "default scale"), [(r.name, r.formula, r.default_scale) for r in rows]
+        )

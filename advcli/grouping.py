@@ -1,0 +1,147 @@
+"""Which rows belong together, and what looks wrong with it."""
+
+from collections import Counter
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from advcli.errors import DataError, UsageError
+from advcli.records import Grouping, RewardTable
+
+
+def group(table: RewardTable, n: int | None = None, *, singletons_expected: bool = False) -> Grouping:
+    """Number the groups of a data set.
+
+    The rows of one key (prompt, and step when the rule has one) are a group. With `n` they are cut, in file
+    order, into groups of n; without any key, consecutive rows (of one step) are.
+
+    Args:
+        table: the narrow columns.
+        n: rows per group, or None.
+        singletons_expected: whether groups of one are what the user wants.
+
+    Returns:
+        The group of each row, numbered in order of first appearance.
+
+    Raises:
+        DataError: every group has one row.
+        UsageError: `n` is below 1.
+    """
+    if n is not None and n < 1:
+        raise UsageError(f"n is {n}, expected rows per prompt, 1 or more", hint="--n 8")
+    usable = table.key >= 0
+    key = table.key[usable]
+    if table.step is not None and (table.choice.step_in_key or not table.choice.prompt):
+        key = _paired(key, table.step[usable])
+    if n is not None:
+        key = _paired(key, pd.Series(key).groupby(key).cumcount().to_numpy().astype(np.int64) // n)
+    numbered = np.full(len(table.key), -1, dtype=np.int64)
+    numbered[usable] = pd.factorize(key)[0]
+    count = int(numbered.max(initial=-1)) + 1
+    sizes = sizes_of(numbered, count)
+    if count > 1 and set(sizes) == {1} and not singletons_expected and n != 1:
+        raise _all_singletons(table, count)
+    return Grouping(numbered, count, _rule(table, n), _lint(table, sizes, count, n, numbered))
+
+
+def sizes_of(group: NDArray[np.int64], count: int) -> dict[int, int]:
+    """Group size → number of groups, the most frequent size first."""
+    sizes = np.bincount(group[group >= 0], minlength=count)
+    return dict(Counter(sizes.tolist()).most_common())
+
+
+def _paired(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
+    """One code per pair of codes (≥ 0), in order of first appearance."""
+    if not len(first):
+        return first
+    return pd.factorize(first * (int(second.max()) + 1) + second)[0].astype(np.int64)
+
+
+def _rule(table: RewardTable, n: int | None) -> str:
+    parts = [f"'{name}'" for name in table.choice.prompt]
+    if table.step is not None and (table.choice.step_in_key or not parts):
+        parts.append(f"'{table.choice.step}'")
+    if n is None:
+        return " + ".join(parts)
+    return f"{' + '.join(parts)}, cut by {n}" if parts else f"consecutive rows, cut by {n}"
+
+
+def _lint(
+    table: RewardTable, sizes: Mapping[int, int], count: int, n: int | None, group: NDArray[np.int64]
+) -> tuple[str, ...]:
+    """One line for each thing that looks wrong."""
+    checks = (
+        _one_group(table, count, n),
+        _leftovers(sizes, n),
+        _multiples(table, sizes, n),
+        _across_steps(table, group),
+    )
+    return tuple(filter(None, checks))
+
+
+def _one_group(table: RewardTable, count: int, n: int | None) -> str | None:
+    if count != 1 or n is not None or len(table.key) == 1:
+        return None
+    where = " + ".join(table.choice.prompt)
+    return f"all {len(table.key):,} rows are one group: '{where}' is the same in every row"
+
+
+def _leftovers(sizes: Mapping[int, int], n: int | None) -> str | None:
+    if n is None:
+        return None
+    left = {size: many for size, many in sizes.items() if size != n}
+    if not left:
+        return None
+    count = sum(left.values())
+    rows = sum(size * many for size, many in left.items())
+    return f"{count:,} {_plural('group', count)} of fewer than {n} rows left over ({rows:,} rows), kept as they are"
+
+
+def _multiples(table: RewardTable, sizes: Mapping[int, int], n: int | None) -> str | None:
+    if n is not None or len(sizes) < 2:
+        return None
+    mode = next(iter(sizes))
+    many = sum(groups for size, groups in sizes.items() if size > mode > 1 and size % mode == 0)
+    if not many:
+        return None
+    cure = f"--n {mode}" if table.step is not None else f"--n {mode} or --step-col COL"
+    verb = "has" if many == 1 else "have"
+    return (
+        f"{many:,} {_plural('group', many)} {verb} a multiple of {mode} rows: the same prompt drawn more than once? "
+        f"try {cure}"
+    )
+
+
+def _across_steps(table: RewardTable, group: NDArray[np.int64]) -> str | None:
+    """Groups that mix rows of several steps; only possible when the step is not part of the key."""
+    if table.step is None or (table.choice.step_in_key or not table.choice.prompt):
+        return None
+    steps = pd.Series(table.step).groupby(group).nunique()
+    many = int((steps[steps.index >= 0] > 1).sum())
+    if not many:
+        return None
+    verb = "mixes" if many == 1 else "mix"
+    named = ",".join((*table.choice.prompt, str(table.choice.step)))
+    return f"{many:,} {_plural('group', many)} {verb} rows of several steps; try --group-by {named}"
+
+
+def reused_keys(table: RewardTable) -> int:
+    """How many prompts are met at more than one step; each step is a group of its own."""
+    if table.step is None or not table.choice.step_in_key or not table.choice.prompt:
+        return 0
+    steps = pd.Series(table.step).groupby(table.key).nunique()
+    return int((steps[steps.index >= 0] > 1).sum())
+
+
+def _all_singletons(table: RewardTable, count: int) -> DataError:
+    named = " + ".join(f"'{name}'" for name in table.choice.prompt) or "the key"
+    return DataError(
+        f"every group has one row: {named} differs in all {count:,} rows, so it names the row and not the prompt",
+        hint="--prompt-col COL with a column that the rows of a prompt share, or --n ROWS_PER_PROMPT",
+    )
+
+
+def _plural(word: str, count: int) -> str:
+    return word if count == 1 else f"{word}s"

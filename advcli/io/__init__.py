@@ -1,0 +1,1 @@
+"""Dumps in, annotated files out."""

@@ -1,0 +1,142 @@
+"""From one layout to the other, when `--out` names another suffix."""
+
+import base64
+import datetime
+import decimal
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from advcli.errors import DataError
+
+_BATCH = 1024
+
+
+def parquet_to_jsonl(batches: Iterable[pa.RecordBatch], suffixes: Iterator[bytes], out: BinaryIO) -> None:
+    """Write each row as one JSON object.
+
+    Decimals become strings, timestamps ISO 8601, bytes base64, NaN and ±inf null: JSON has no such values.
+    """
+    for batch in batches:
+        for row in batch.to_pylist():
+            text = json.dumps(_strict(row), ensure_ascii=False)
+            out.write(
+                text[:-1].encode("utf-8", "surrogatepass") + (b", " if row else b"") + next(suffixes) + b"}\n"
+            )
+
+
+def jsonl_to_parquet(
+    rows: Callable[[], Iterator[dict[str, Any]]],
+    added: pa.Table,
+    out: BinaryIO,
+    about: Mapping[str, str],
+    name: str,
+) -> None:
+    """Write JSON objects as parquet, in two passes: find the types, then write.
+
+    A field whose values have no common parquet type (numbers and strings, integers beyond 64 bits) is
+    written as JSON text, which keeps every value as it was.
+
+    Args:
+        rows: gives all objects, from the start, each time it is called.
+        added: the new columns, one row per object.
+        out: takes the bytes.
+        about: key-value metadata of the file.
+        name: the input, for messages.
+    """
+    types = _types(rows)
+    fields = [pa.field(column, pa.string() if type_ is None else type_) for column, type_ in types.items()]
+    schema = pa.schema([*fields, *added.schema], metadata=dict(about))
+    done = 0
+    with pq.ParquetWriter(out, schema) as writer:
+        for chunk in _chunks(rows()):
+            arrays = [_array([row.get(column) for row in chunk], type_) for column, type_ in types.items()]
+            extra = added.slice(done, len(chunk)).combine_chunks()
+            done += len(chunk)
+            if extra.num_rows != len(chunk):
+                raise DataError(
+                    f"{name}: the file changed while it was read", hint="again when its writer is done"
+                )
+            columns = [*arrays, *(column.chunk(0) for column in extra.columns)]
+            writer.write_batch(pa.record_batch(columns, schema=schema))
+
+
+def _types(rows: Callable[[], Iterator[dict[str, Any]]]) -> dict[str, pa.DataType | None]:
+    """The type of each field; None for those that only JSON text holds without loss."""
+    types: dict[str, pa.DataType | None] = {}
+    for chunk in _chunks(rows()):
+        for column, cells in _columns(chunk).items():
+            types[column] = _common(types.get(column, pa.null()), cells)
+    # A type that fits the later rows may not fit the earlier ones: arrow refuses to round, so try them all.
+    for chunk in _chunks(rows()):
+        for column, cells in _columns(chunk).items():
+            if types[column] is not None and not _fits(cells, types[column]):
+                types[column] = None
+    return types
+
+
+def _chunks(rows: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    while chunk := list(islice(rows, _BATCH)):
+        yield chunk
+
+
+def _columns(chunk: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    names = dict.fromkeys(name for row in chunk for name in row)
+    return {name: [row.get(name) for row in chunk] for name in names}
+
+
+def _common(known: pa.DataType | None, cells: list[Any]) -> pa.DataType | None:
+    """The type that holds what was seen so far and these cells; None if only JSON text does."""
+    if known is None:
+        return None
+    try:
+        schemas = [pa.schema([pa.field("x", type_)]) for type_ in (known, pa.array(cells).type)]
+        return pa.unify_schemas(schemas, promote_options="permissive").field("x").type
+    except (pa.ArrowException, OverflowError, ValueError, TypeError):
+        return None
+
+
+def _fits(cells: list[Any], type_: pa.DataType | None) -> bool:
+    try:
+        pa.array(cells, type_)
+    except (pa.ArrowException, OverflowError, ValueError, TypeError):
+        return False
+    return not _has_empty_struct(type_)
+
+
+def _has_empty_struct(type_: pa.DataType | None) -> bool:
+    """Parquet has no struct without fields."""
+    if type_ is None or not pa.types.is_nested(type_):
+        return False
+    if pa.types.is_struct(type_) and type_.num_fields == 0:
+        return True
+    return any(_has_empty_struct(type_.field(i).type) for i in range(type_.num_fields))
+
+
+def _array(cells: list[Any], type_: pa.DataType | None) -> pa.Array:
+    if type_ is None:
+        texts = [None if cell is None else json.dumps(cell) for cell in cells]
+        return pa.array(texts, pa.string())
+    return pa.array(cells, type_)
+
+
+def _strict(value: Any) -> Any:  # noqa: ANN401  any JSON value
+    """A value of a parquet cell as JSON can say it."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(key): _strict(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_strict(item) for item in value]
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode("ascii")
+    if isinstance(value, datetime.date | datetime.time):
+        return value.isoformat()
+    if isinstance(value, decimal.Decimal | datetime.timedelta):
+        return str(value)
+    return value

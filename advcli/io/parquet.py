@@ -1,0 +1,182 @@
+"""Parquet: read a few columns of every row group, and stream the rest through with columns appended."""
+
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import BinaryIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from advcli.errors import DataError
+from advcli.io.batch import BadRows, Batch
+from advcli.io.jsonl import already_there
+from advcli.io.values import kind_of_type
+from advcli.records import Source
+
+# Bytes of column data in one batch: what bounds the memory, however long the texts are.
+_BATCH_BYTES = 32 << 20
+_MAX_ROWS = 1 << 16
+_CODECS = {"SNAPPY", "GZIP", "BROTLI", "ZSTD", "LZ4", "NONE"}
+
+
+def kinds(source: Source) -> dict[str, str]:
+    """The columns and what they hold.
+
+    Raises:
+        DataError: no parquet file, or two columns of one name.
+    """
+    names = [field.name for field in _opened(source).schema_arrow]
+    if len(set(names)) < len(names):
+        twice = sorted({name for name in names if names.count(name) > 1})
+        raise DataError(f"{source.name}: the column {', '.join(twice)} is there twice, expected unique names")
+    return {field.name: kind_of_type(field.type) for field in _opened(source).schema_arrow}
+
+
+def scan(
+    source: Source,
+    columns: Collection[str],
+    *,
+    refused: Collection[str],
+    bad_rows: BadRows,
+    dropped: set[int],
+) -> Iterator[Batch]:
+    """Read some columns of every row; a column that the file lacks is null.
+
+    Args:
+        source: a parquet source.
+        columns: the columns.
+        refused: names that the file may not have, because they would be written.
+        bad_rows: not used: parquet has no broken rows.
+        dropped: not used.
+
+    Yields:
+        Batches of arrow arrays.
+
+    Raises:
+        DataError: the file is broken or has a refused column.
+    """
+    del bad_rows, dropped
+    file = _opened(source)
+    names = set(file.schema_arrow.names)
+    if names & set(refused):
+        raise already_there(source.name, sorted(names & set(refused)))
+    done = 0
+    for batch in _batches(file, source, [name for name in columns if name in names]):
+        cells = {
+            name: batch.column(name) if name in names else pa.nulls(batch.num_rows, pa.float64())
+            for name in columns
+        }
+        yield Batch(cells, _Places(source.name, done, batch.num_rows))
+        done += batch.num_rows
+
+
+def annotate(
+    source: Source, sink: BinaryIO, slices: Callable[[int], pa.RecordBatch], about: Mapping[str, str]
+) -> None:
+    """Copy a parquet file with columns appended.
+
+    Columns, types, nested values, dictionaries, schema and field metadata, codecs and the size of the row
+    groups are those of the source.
+
+    Args:
+        source: a parquet source.
+        sink: takes the bytes; need not be seekable.
+        slices: called with a number of rows, gives the new columns of the next rows.
+        about: further key-value metadata of the file.
+    """
+    file = _opened(source)
+    added = slices(0).schema
+    schema = pa.schema([*file.schema_arrow, *added], metadata={**(file.schema_arrow.metadata or {}), **about})
+    group_rows = max((file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)), default=0)
+    with pq.ParquetWriter(sink, schema, **_written_like(file, added.names)) as writer:
+        for batch in _batches(file, source, None):
+            columns = [*batch.columns, *slices(batch.num_rows).columns]
+            writer.write_batch(pa.record_batch(columns, schema=schema), row_group_size=group_rows)
+
+
+def objects(source: Source) -> Iterator[pa.RecordBatch]:
+    """All columns, batch by batch, for writing another format."""
+    return _batches(_opened(source), source, None)
+
+
+def to_metadata(prefix: str, settings: Mapping[str, object]) -> dict[str, str]:
+    """The settings as key-value metadata of a parquet file, one key per prefix."""
+    return {f"advcli/{prefix}": json.dumps(settings, allow_nan=False)}
+
+
+def _opened(source: Source) -> pq.ParquetFile:
+    try:
+        return pq.ParquetFile(source.path)
+    except (OSError, pa.ArrowException) as error:
+        raise _broken(source, error) from error
+
+
+def _batches(
+    file: pq.ParquetFile, source: Source, columns: Collection[str] | None
+) -> Iterator[pa.RecordBatch]:
+    rows = _rows_per_batch(file, columns)
+    try:
+        if columns is not None and not columns:
+            # No column at all: pyarrow would yield nothing, but the rows are there.
+            columns = file.schema_arrow.names[:1]
+        yield from file.iter_batches(batch_size=rows, columns=columns)
+    except (OSError, pa.ArrowException) as error:
+        raise _broken(source, error) from error
+
+
+def _rows_per_batch(file: pq.ParquetFile, columns: Collection[str] | None) -> int:
+    """So many rows that a batch stays below `_BATCH_BYTES`, by the sizes that the file tells."""
+    meta = file.metadata
+    size = 0
+    for group in range(meta.num_row_groups):
+        chunks = [meta.row_group(group).column(i) for i in range(meta.num_columns)]
+        size += sum(
+            chunk.total_uncompressed_size
+            for chunk in chunks
+            if columns is None
+            or chunk.path_in_schema.split(".")[0] in columns
+            or chunk.path_in_schema in columns
+        )
+    per_row: int = max(1, size // max(1, meta.num_rows))
+    return max(1, min(_MAX_ROWS, _BATCH_BYTES // per_row))
+
+
+def _written_like(file: pq.ParquetFile, added: Collection[str]) -> dict[str, object]:
+    """Writer options that give the copy the look of the original."""
+    options: dict[str, object] = {"version": "2.6", "store_schema": True}
+    physical = set()
+    if file.num_row_groups:
+        group = file.metadata.row_group(0)
+        chunks = [group.column(i) for i in range(group.num_columns)]
+        codecs = {chunk.path_in_schema: _codec(chunk.compression) for chunk in chunks}
+        first = next(iter(codecs.values()), "snappy")
+        options["compression"] = codecs | dict.fromkeys(added, first)
+        physical = {chunk.physical_type for chunk in chunks}
+    options["use_deprecated_int96_timestamps"] = "INT96" in physical
+    return options
+
+
+def _codec(name: str) -> str:
+    return name.lower() if name in _CODECS else {"UNCOMPRESSED": "none"}.get(name, "snappy")
+
+
+def _broken(source: Source, error: Exception) -> DataError:
+    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+    return DataError(
+        f"{source.name}: not a readable parquet file ({reason})", hint="writing or copying it again"
+    )
+
+
+class _Places:
+    """Where each row of a batch stands, made only when somebody asks."""
+
+    def __init__(self, name: str, before: int, rows: int) -> None:
+        self._name = name
+        self._before = before
+        self._rows = rows
+
+    def __getitem__(self, row: int) -> str:
+        return f"{self._name}: row {self._before + row + 1:,}"
+
+    def __len__(self) -> int:
+        return self._rows

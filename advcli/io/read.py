@@ -1,0 +1,189 @@
+"""The first pass: only keys, rewards, steps and lengths leave the files."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from advcli.errors import DataError, one_line
+from advcli.io import jsonl, parquet
+from advcli.io.batch import BadRows, Batch
+from advcli.io.choose import choose
+from advcli.io.values import Cells, Coder, numbers
+from advcli.records import CAUSES, Choice, ColumnOptions, RewardTable, Source
+
+_KINDS: Mapping[str, Callable[[Source], dict[str, str]]] = {"jsonl": jsonl.kinds, "parquet": parquet.kinds}
+_SCAN: Mapping[str, Callable[..., Any]] = {"jsonl": jsonl.scan, "parquet": parquet.scan}
+
+
+def read(
+    sources: Sequence[Source],
+    options: ColumnOptions,
+    *,
+    refused: Collection[str] = (),
+    skip_bad_rows: bool = False,
+    refuse_missing: bool = False,
+) -> RewardTable:
+    """Read the narrow columns of all sources as one data set.
+
+    Args:
+        sources: the inputs, in order.
+        options: which columns the user asked for.
+        refused: column names that the inputs may not have, because they would be written.
+        skip_bad_rows: count bad rows instead of stopping at the first.
+        refuse_missing: stop at the first missing reward.
+
+    Returns:
+        The rewards, prompt codes, steps and lengths of every row.
+
+    Raises:
+        DataError: a file is broken, has no rows, or lacks what is needed.
+        UsageError: a column that the user named is not there.
+    """
+    kinds: dict[str, str] = {}
+    for source in sources:
+        found = _KINDS[source.layout](source)
+        kinds = found | {name: kind for name, kind in kinds.items() if kind != "number" or name not in found}
+    if not kinds:
+        # Nothing but broken or empty lines: let the scan say which.
+        _scan_all(sources, _Collector(Choice("generic", (), None, ()), BadRows(skip=skip_bad_rows)), ())
+        raise DataError(f"{_named(sources)}: no rows, expected one per response")
+    choice = choose(kinds, options)
+    collector = _Collector(choice, BadRows(skip=skip_bad_rows), refuse_missing=refuse_missing)
+    rows, dropped = _scan_all(sources, collector, refused)
+    if not sum(rows):
+        raise DataError(f"{_named(sources)}: no rows, expected one per response")
+    return collector.table(rows, dropped)
+
+
+def _scan_all(
+    sources: Sequence[Source], collector: "_Collector", refused: Collection[str]
+) -> tuple[tuple[int, ...], tuple[frozenset[int], ...]]:
+    rows, dropped = [], []
+    for source in sources:
+        gone: set[int] = set()
+        batches = _SCAN[source.layout](
+            source, collector.choice.columns(), refused=refused, bad_rows=collector.bad_rows, dropped=gone
+        )
+        rows.append(sum(collector.add(batch) for batch in batches))
+        dropped.append(frozenset(gone))
+    return tuple(rows), tuple(dropped)
+
+
+def _named(sources: Sequence[Source]) -> str:
+    return sources[0].name if len(sources) == 1 else f"{len(sources)} inputs"
+
+
+class _Collector:
+    """Turns batches of cells into numbers and codes."""
+
+    def __init__(self, choice: Choice, bad_rows: BadRows, *, refuse_missing: bool = False) -> None:
+        self.choice = choice
+        self.bad_rows = bad_rows
+        self._refuse_missing = refuse_missing
+        self._coders = {name: Coder() for name in choice.prompt}
+        self._steps = Coder()
+        self._parts: dict[str, list[NDArray[Any]]] = {}
+
+    def add(self, batch: Batch) -> int:
+        """Take in a batch; the number of its rows."""
+        rows = len(batch.places)
+        bad = np.zeros(rows, dtype=bool)
+        rewards, cause = self._rewards(batch, bad)
+        for name in self.choice.prompt:
+            codes = self._coders[name].codes(batch.columns[name])
+            for row in np.flatnonzero(codes < 0).tolist():
+                self._bad(bad, row, f"{batch.places[row]}: '{name}' is null, expected a prompt id")
+            self._append(f"prompt {name}", codes)
+        if self.choice.step:
+            # A row without a step is a step of its own kind, code -1 + 1.
+            self._append("step", self._steps.codes(batch.columns[self.choice.step]))
+        for name in filter(None, (self.choice.length, self.choice.logged)):
+            self._append(name, numbers(batch.columns[name])[0])
+        if self._refuse_missing and cause.any():
+            self._stop_at_missing(batch, cause)
+        self._append("rewards", np.where(bad, np.nan, rewards))
+        self._append("cause", np.where(bad, 0, cause).astype(np.int8))
+        self._append("bad", bad)
+        return rows
+
+    def table(self, rows: tuple[int, ...], dropped: tuple[frozenset[int], ...]) -> RewardTable:
+        """Everything that was taken in."""
+        columns = {name: np.concatenate(parts) for name, parts in self._parts.items()}
+        step, names = None, tuple(self._steps.names)
+        if self.choice.step:
+            step = columns["step"]
+            if (step < 0).any():
+                step, names = np.where(step < 0, len(names), step), (*names, "null")
+        return RewardTable(
+            rewards=columns["rewards"],
+            cause=columns["cause"],
+            key=np.where(columns["bad"], -1, self._key(columns)),
+            step=step,
+            step_names=names,
+            length=columns.get(self.choice.length or ""),
+            logged=columns.get(self.choice.logged or ""),
+            rows=rows,
+            choice=self.choice,
+            dropped=dropped,
+            warnings=self.bad_rows.warnings(),
+        )
+
+    def _key(self, columns: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:
+        """One code per combination of the prompt columns."""
+        key = np.zeros(len(columns["rewards"]), dtype=np.int64)
+        for name in self.choice.prompt:
+            part = columns[f"prompt {name}"]
+            key = pd.factorize(key * (part.max() + 2) + part + 1)[0].astype(np.int64)
+        return key
+
+    def _rewards(self, batch: Batch, bad: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.int8]]:
+        """The weighted sum of the reward parts, and why it is missing where it is."""
+        parts, causes = [], []
+        for name, weight in self.choice.rewards:
+            values, cause, wrong = numbers(batch.columns[name])
+            for row in wrong:
+                shown = one_line(_cell(batch.columns[name], row))
+                self._bad(bad, row, f"{batch.places[row]}: '{name}' is {shown}, expected a number")
+            parts.append(values * weight)
+            causes.append(cause)
+        if not parts:
+            return np.zeros(len(bad)), np.zeros(len(bad), dtype=np.int8)
+        return _total(np.stack(parts), np.stack(causes), skip_missing=self.choice.skip_missing_parts)
+
+    def _bad(self, bad: NDArray[np.bool_], row: int, message: str) -> None:
+        if not bad[row]:
+            self.bad_rows.add(message)
+        bad[row] = True
+
+    def _stop_at_missing(self, batch: Batch, cause: NDArray[np.int8]) -> None:
+        row = int(np.argmax(cause > 0))
+        names = " + ".join(name for name, _ in self.choice.rewards)
+        raise DataError(
+            f"{batch.places[row]}: '{names}' is {CAUSES[cause[row] - 1]}, expected a finite number",
+            hint="--missing null or zero",
+        )
+
+    def _append(self, name: str, values: NDArray[Any]) -> None:
+        self._parts.setdefault(name, []).append(values)
+
+
+def _total(
+    parts: NDArray[np.float64], causes: NDArray[np.int8], *, skip_missing: bool
+) -> tuple[NDArray[np.float64], NDArray[np.int8]]:
+    """[K, n] weighted parts → [n] totals and causes. An infinite part is never skipped."""
+    absent = causes > 0
+    infinite = CAUSES.index("inf") + 1
+    gone = absent.all(axis=0) | (causes == infinite).any(axis=0) if skip_missing else absent.any(axis=0)
+    cause = np.where(gone, causes.max(axis=0), 0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = np.where(absent, 0.0, parts).sum(axis=0)
+    cause = np.where(np.isfinite(total) | gone, cause, infinite).astype(np.int8)
+    return np.where(cause > 0, np.nan, total), cause
+
+
+def _cell(cells: Cells, row: int) -> object:
+    cell = cells[row]
+    return cell.as_py() if hasattr(cell, "as_py") else cell

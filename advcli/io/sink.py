@@ -1,0 +1,128 @@
+"""Where bytes go: whole or not at all."""
+
+import os
+import secrets
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, cast
+
+import pyarrow as pa
+
+from advcli.errors import DataError, UsageError
+from advcli.records import Source
+
+STDOUT = "-"
+
+
+def check(target: Path, sources: Sequence[Source], *, force: bool) -> None:
+    """Refuse a target before any work is done.
+
+    Args:
+        target: the file to write.
+        sources: the inputs, none of which may be overwritten.
+        force: overwrite what exists.
+
+    Raises:
+        UsageError: the target is an input, a folder, or exists.
+        DataError: there is no folder to write into.
+    """
+    if target.is_dir():
+        raise UsageError(f"{target} is a folder, expected a file", hint=f"--out {target}/FILE")
+    if any(source.path.exists() and target.exists() and target.samefile(source.path) for source in sources):
+        raise UsageError(f"{target} is an input, which is never overwritten", hint="another --out")
+    if target.is_file() and not force:
+        raise UsageError(f"{target} exists already", hint="--force to overwrite it, or another --out")
+    if not target.parent.is_dir():
+        raise DataError(f"{target}: there is no folder '{target.parent}'", hint=f"mkdir -p {target.parent}")
+
+
+@contextmanager
+def replacing(target: Path, *, force: bool) -> Iterator[BinaryIO]:
+    """Write a file under a temporary name in the same folder, and rename it at the end.
+
+    A device or a pipe is written to directly. Whatever goes wrong, `target` is either the old file or the
+    complete new one.
+
+    Raises:
+        DataError: the file cannot be written.
+        UsageError: the target appeared meanwhile, and `force` is off.
+    """
+    if target.exists() and not target.is_file():
+        with _explained(target), target.open("wb") as file:
+            yield file
+        return
+    target = target.resolve()
+    partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    try:
+        with _explained(target), partial.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        with _explained(target):
+            _publish(partial, target, force=force)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def standard_output() -> Iterator[BinaryIO]:
+    """Standard output as bytes, flushed at the end."""
+    yield sys.stdout.buffer
+    sys.stdout.buffer.flush()
+
+
+@contextmanager
+def compressed(sink: BinaryIO, codec: str | None) -> Iterator[BinaryIO]:
+    """Compress what is written, if a codec is named."""
+    if codec is None:
+        yield sink
+        return
+    with pa.CompressedOutputStream(pa.PythonFile(_Unclosable(sink), mode="w"), codec) as stream:
+        yield cast("BinaryIO", stream)
+
+
+class _Unclosable:
+    """Keeps arrow from closing a stream that is not its own."""
+
+    closed = False
+
+    def __init__(self, sink: BinaryIO) -> None:
+        self._sink = sink
+
+    def write(self, data: bytes) -> int:
+        return self._sink.write(data)
+
+    def flush(self) -> None:
+        self._sink.flush()
+
+    def close(self) -> None:
+        self._sink.flush()
+
+
+def _publish(partial: Path, target: Path, *, force: bool) -> None:
+    if force:
+        partial.replace(target)
+        return
+    try:
+        os.link(partial, target)
+    except FileExistsError:
+        raise UsageError(
+            f"{target} exists already", hint="--force to overwrite it, or another --out"
+        ) from None
+    except OSError:
+        # A file system without hard links.
+        partial.replace(target)
+
+
+@contextmanager
+def _explained(target: Path) -> Iterator[None]:
+    """Turn the system's error into ours; a closed pipe is the caller's affair."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise DataError(f"{target}: cannot be written ({reason})", hint="another --out") from error

@@ -1,0 +1,186 @@
+"""From what the user typed to a list of inputs that can be read twice."""
+
+import glob
+import io
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+import pyarrow as pa
+
+from advcli.errors import DataError, UsageError
+from advcli.io.catalog import FORMATS
+from advcli.records import Source
+
+STDIN = "-"
+SUFFIXES = {".parquet": "parquet", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl"}
+CODECS = {".gz": "gzip", ".zst": "zstd"}
+
+_MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+_PARQUET_MAGIC = b"PAR1"
+# What else people point us at, told by its first bytes.
+_STRANGERS = {
+    b"PK\x03\x04": "a zip archive (or a torch checkpoint)",
+    b"\x80\x02": "a pickle",
+    b"\x80\x04": "a pickle",
+    b"\x80\x05": "a pickle",
+    b"version https://git-lfs": "a Git LFS pointer, not the file itself",
+    b"<!DOCTYPE": "an HTML page",
+    b"<html": "an HTML page",
+    b"SQLite format 3": "an SQLite database",
+}
+_OWN_OUTPUT = re.compile(r"\.adv\.[a-z.]+$")
+
+
+@contextmanager
+def opened(inputs: Sequence[str]) -> Iterator[list[Source]]:
+    """Find the inputs and hold the temporary copies that some need.
+
+    Args:
+        inputs: files, globs, folders, or "-" for standard input.
+
+    Yields:
+        One source per file, folders in natural order of names.
+
+    Raises:
+        DataError: nothing there, or nothing that can be read.
+        UsageError: "-" beside other inputs or twice.
+    """
+    if STDIN in inputs and len(inputs) > 1:
+        raise UsageError("standard input ('-') cannot be combined with other inputs", hint="a file for each")
+    with tempfile.TemporaryDirectory(prefix="advcli-") as scratch:
+        yield [_source(name, path, Path(scratch)) for name, path in _find(inputs)]
+
+
+def stream(source: Source) -> BinaryIO:
+    """Open the bytes of a source, decompressed.
+
+    Raises:
+        DataError: the file cannot be opened.
+    """
+    return _decompressed(source.path, source.codec, source.name)
+
+
+def _find(inputs: Sequence[str]) -> Iterator[tuple[str, Path]]:
+    seen: set[Path] = set()
+    for text in inputs:
+        for name, path in _matches(text):
+            if text == STDIN or path.resolve() not in seen:
+                seen.add(path.resolve())
+                yield name, path
+
+
+def _matches(text: str) -> list[tuple[str, Path]]:
+    path = Path(text)
+    if text == STDIN:
+        return [("<stdin>", path)]
+    try:
+        if path.is_dir():
+            return [(str(file), file) for file in _dumps_in(path)]
+        if path.exists():
+            return [(text, path)]
+        # pathlib cannot expand an absolute pattern.
+        found = sorted(glob.glob(text, recursive=True), key=_natural)  # noqa: PTH207
+    except (OSError, ValueError) as error:
+        raise DataError(f"{text}: {_reason(error)}") from error
+    if not found:
+        raise DataError(
+            f"{text}: no such file", hint="a file, a folder, a quoted glob or - for standard input"
+        )
+    return [(name, Path(name)) for name in found if not Path(name).is_dir()]
+
+
+def _dumps_in(folder: Path) -> list[Path]:
+    """The dumps in a folder and below, by the names that the catalog knows; our own outputs apart."""
+    patterns = {pattern + codec for row in FORMATS for pattern in row.files for codec in ("", *CODECS)}
+    files = {file for pattern in patterns for file in folder.rglob(pattern)}
+    hidden = {file for file in files if any(p.startswith(".") for p in file.relative_to(folder).parts)}
+    dumps = [file for file in files - hidden if file.is_file() and not _OWN_OUTPUT.search(file.name)]
+    if not dumps:
+        raise DataError(
+            f"{folder}: no dump in this folder", hint=f"a folder with {', '.join(sorted(SUFFIXES))} files"
+        )
+    return sorted(dumps, key=lambda file: _natural(str(file)))
+
+
+def _natural(name: str) -> list[tuple[int, int, str]]:
+    """Sort key under which 2.jsonl comes before 10.jsonl."""
+    return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in re.split(r"(\d+)", name)]
+
+
+def _source(name: str, path: Path, scratch: Path) -> Source:
+    """Look at the first bytes and make sure that the input can be read twice."""
+    if name == "<stdin>":
+        path = _spooled(sys.stdin.buffer, scratch, name)
+    elif not path.is_file():
+        with _open(path, name) as pipe:
+            path = _spooled(pipe, scratch, name)
+    with _open(path, name) as file:
+        head = file.read(64)
+    codec = next((codec for magic, codec in _MAGIC.items() if head.startswith(magic)), None)
+    if codec:
+        with _decompressed(path, codec, name) as file:
+            head = _read(file, 64, name)
+    if not head:
+        raise DataError(f"{name}: the file is empty, expected rows")
+    for magic, what in _STRANGERS.items():
+        if head.startswith(magic):
+            raise DataError(f"{name}: this is {what}", hint="a .parquet or .jsonl dump")
+    if not head.startswith(_PARQUET_MAGIC):
+        _refuse_parquet_name(name)
+        return Source(name, path, "jsonl", codec, codec)
+    if codec:
+        # A parquet file is read from its end: it has to lie decompressed somewhere.
+        with _decompressed(path, codec, name) as file:
+            path = _spooled(file, scratch, name)
+    return Source(name, path, "parquet", None, codec)
+
+
+def _refuse_parquet_name(name: str) -> None:
+    if ".parquet" in Path(name).suffixes:
+        raise DataError(
+            f"{name}: not a parquet file (it does not begin with PAR1)", hint="writing the file again"
+        )
+
+
+def _spooled(file: BinaryIO, scratch: Path, name: str) -> Path:
+    """Copy a stream to disk, because two passes are made over it."""
+    target = scratch / f"spool-{len(list(scratch.iterdir()))}"
+    try:
+        with target.open("wb") as out:
+            shutil.copyfileobj(file, out, 1 << 20)
+    except OSError as error:
+        raise DataError(f"{name}: {_reason(error)}") from error
+    return target
+
+
+def _open(path: Path, name: str) -> BinaryIO:
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise DataError(f"{name}: {_reason(error)}") from error
+
+
+def _decompressed(path: Path, codec: str | None, name: str) -> BinaryIO:
+    file = _open(path, name)
+    if codec is None:
+        return file
+    return io.BufferedReader(pa.CompressedInputStream(pa.PythonFile(file, mode="r"), codec), 1 << 20)
+
+
+def _read(file: BinaryIO, size: int, name: str) -> bytes:
+    try:
+        return file.read(size)
+    except OSError as error:
+        raise DataError(f"{name}: {_reason(error)}") from error
+
+
+def _reason(error: Exception) -> str:
+    """The operating system's words, without the path that stands before them."""
+    text = getattr(error, "strerror", None) or str(error)
+    return text[:1].lower() + text[1:]

@@ -1,0 +1,179 @@
+"""From the values of a dump to numbers and codes: what a cell means, whatever wrote it."""
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+Cells: TypeAlias = list[Any] | Any
+"""One column of a batch: Python values (JSONL) or an arrow array (parquet)."""
+
+NULL, NAN, INF = 1, 2, 3
+"""Codes of a missing number, in the order of `records.CAUSES`."""
+
+# Longer keys are kept as a digest, so that a prompt's text is never held.
+_DIGEST_FROM = 64
+
+
+def numbers(cells: Cells) -> tuple[NDArray[np.float64], NDArray[np.int8], list[int]]:
+    """Read cells as numbers.
+
+    Numbers, booleans (1 and 0) and numbers written as strings are numbers.
+
+    Returns:
+        [n] float64, NaN where missing; [n] int8, 0 or why it is missing; the positions of the cells that
+        are something else.
+
+    Example:
+        >>> numbers([1, True, "0.5", None, "Infinity", "great"])
+        (array([1. , 1. , 0.5, nan, nan, nan]), array([0, 0, 0, 1, 3, 0], dtype=int8), [5])
+    """
+    if isinstance(cells, pa.Array):
+        if pa.types.is_dictionary(cells.type):
+            cells = cells.dictionary_decode()
+        if _is_number(cells.type):
+            values = _as_float64(cells)
+            return _split(values, np.asarray(cells.is_null()))
+        cells = cells.to_pylist()
+    bad: list[int] = []
+    values = np.array([_number(cell, place, bad) for place, cell in enumerate(cells)], dtype=np.float64)
+    nulls = np.array([cell is None for cell in cells], dtype=bool)
+    clean, cause, _ = _split(values, nulls)
+    cause[bad] = 0
+    return clean, cause, bad
+
+
+class Coder:
+    """Gives each distinct value of a column a code, in order of first appearance.
+
+    A value is compared as text, so that the string "5" and the number 5 are one key while
+    "0005" and "005" are two.
+    """
+
+    def __init__(self) -> None:
+        self._codes: dict[str | bytes, int] = {}
+        self.names: list[str] = []
+
+    def codes(self, cells: Cells) -> NDArray[np.int64]:
+        """[n] int64 codes; -1 for null."""
+        if not isinstance(cells, pa.Array):
+            return np.array([self._code(cell) for cell in cells], dtype=np.int64)
+        if pa.types.is_nested(cells.type) or pa.types.is_null(cells.type):
+            return self.codes(cells.to_pylist())
+        encoded = cells if pa.types.is_dictionary(cells.type) else cells.dictionary_encode()
+        distinct = np.array(
+            [self._code(value) for value in encoded.dictionary.to_pylist()] + [-1], dtype=np.int64
+        )
+        places = np.asarray(encoded.indices.fill_null(len(distinct) - 1))
+        return np.asarray(distinct[places])
+
+    def _code(self, value: object) -> int:
+        if value is None:
+            return -1
+        text = key_text(value)
+        raw = text.encode("utf-8", "surrogatepass")
+        key = raw if len(raw) <= _DIGEST_FROM else blake2b(raw, digest_size=32).hexdigest()
+        code = self._codes.setdefault(key, len(self._codes))
+        if code == len(self.names):
+            self.names.append(text[:_DIGEST_FROM])
+        return code
+
+
+def key_text(value: object) -> str:
+    """The text under which a key is compared.
+
+    Example:
+        >>> key_text("0012"), key_text(12), key_text(12.0), key_text([{"role": "user", "content": "Hi"}])
+        ('0012', '12', '12', '[{"content": "Hi", "role": "user"}]')
+    """
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float) and value.is_integer():
+        # A column of integers with a gap was stored as floats.
+        return str(int(value))
+    if isinstance(value, list | dict):
+        return json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
+    return str(value)
+
+
+def kind_of_type(type_: pa.DataType) -> str:
+    """What a parquet column holds: "number", "text", "nested" or "other"."""
+    if pa.types.is_dictionary(type_):
+        type_ = type_.value_type
+    if _is_number(type_) or pa.types.is_null(type_):
+        return "number"
+    if pa.types.is_string(type_) or pa.types.is_large_string(type_) or pa.types.is_string_view(type_):
+        return "text"
+    return "nested" if pa.types.is_nested(type_) else "other"
+
+
+def kinds_of_objects(objects: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """What the fields of some JSON objects hold, in order of first appearance.
+
+    Example:
+        >>> kinds_of_objects([{"a": None, "b": "x"}, {"a": 1.5, "c": [1]}])
+        {'a': 'number', 'b': 'text', 'c': 'nested'}
+    """
+    kinds: dict[str, str] = {}
+    for row in objects:
+        for name, value in row.items():
+            if value is not None or name not in kinds:
+                known = kinds.get(name, "number")
+                kinds[name] = _kind_of_value(value) if known == "number" else known
+    return kinds
+
+
+def _kind_of_value(value: object) -> str:
+    if value is None or isinstance(value, int | float):
+        return "number"
+    if isinstance(value, str):
+        return "text"
+    return "nested" if isinstance(value, list | dict) else "other"
+
+
+def _is_number(type_: pa.DataType) -> bool:
+    tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean)
+    return any(test(type_) for test in tests)
+
+
+def _as_float64(array: pa.Array) -> NDArray[np.float64]:
+    if pa.types.is_boolean(array.type):
+        array = array.cast(pa.uint8())
+    floats = pc.cast(array, pa.float64(), safe=False).fill_null(math.nan)
+    return np.array(floats, dtype=np.float64)
+
+
+def _split(
+    values: NDArray[np.float64], nulls: NDArray[np.bool_]
+) -> tuple[NDArray[Any], NDArray[Any], list[int]]:
+    """Tell the causes apart and leave NaN where a number is missing."""
+    cause = np.zeros(len(values), dtype=np.int8)
+    cause[np.isnan(values)] = NAN
+    cause[np.isinf(values)] = INF
+    cause[nulls] = NULL
+    return np.where(cause > 0, np.nan, values), cause, []
+
+
+def _number(cell: object, place: int, bad: list[int]) -> float:
+    """A cell as a float; NaN, and its place among the bad ones, if it is none."""
+    if cell is None:
+        return math.nan
+    if isinstance(cell, str):
+        # float() would read "1_000" as a number; no dump means that.
+        cell = "?" if "_" in cell else cell
+    elif not isinstance(cell, int | float):
+        bad.append(place)
+        return math.nan
+    try:
+        return float(cell)
+    except ValueError:
+        bad.append(place)
+        return math.nan
+    except OverflowError:
+        return math.inf

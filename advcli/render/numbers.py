@@ -1,0 +1,52 @@
+"""The one place where a number becomes text."""
+
+import math
+
+UNDEFINED = "–"
+
+
+def number(value: float | None) -> str:
+    """A figure with four digits after the point; very small and very large ones in powers of ten.
+
+    Rounding residue below 1e-12 is shown as 0.
+
+    Example:
+        >>> number(-1.26491), number(1e-17), number(3.2e-7), number(float("nan")), number(123456.7)
+        ('-1.2649', '0', '3.20e-07', '–', '1.23e+05')
+    """
+    if value is None or math.isnan(value):
+        return UNDEFINED
+    size = abs(value)
+    if size < 1e-12:
+        return "0"
+    return f"{value:.2e}" if size < 5e-4 or size >= 1e5 else f"{value:.4f}"
+
+
+def count(value: float | None) -> str:
+    """A whole number with thousands separated.
+
+    Example:
+        >>> count(12345)
+        '12,345'
+    """
+    return UNDEFINED if value is None else f"{value:,.0f}"
+
+
+def share(value: float | None) -> str:
+    """A share in percent.
+
+    Example:
+        >>> share(0.125), share(float("nan"))
+        ('12.5 %', '–')
+    """
+    return UNDEFINED if value is None or math.isnan(value) else f"{100 * value:.1f} %"
+
+
+def plural(value: int, word: str) -> str:
+    """A count with its noun.
+
+    Example:
+        >>> plural(1, "group"), plural(1200, "group")
+        ('1 group', '1,200 groups')
+    """
+    return f"{count(value)} {word}" if value == 1 else f"{count(value)} {word}s"

@@ -1,0 +1,1 @@
+"""From presets, trainers' configuration files and flags to one set of settings."""

@@ -1,0 +1,1 @@
+"""Figures of advantage columns, health of groups, comparison of columns."""
