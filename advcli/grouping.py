@@ -33,7 +33,7 @@ def group(table: RewardTable, n: int | None = None, *, singletons_expected: bool
         raise UsageError(f"n is {n}, expected rows per prompt, 1 or more", hint="--n 8")
     usable = table.key >= 0
     key = table.key[usable]
-    if table.step is not None and (table.choice.step_in_key or not table.choice.prompt):
+    if table.step is not None and table.choice.step in _columns(table):
         key = _paired(key, table.step[usable])
     if n is not None:
         key = _paired(key, pd.Series(key).groupby(key).cumcount().to_numpy().astype(np.int64) // n)
@@ -43,7 +43,8 @@ def group(table: RewardTable, n: int | None = None, *, singletons_expected: bool
     sizes = sizes_of(numbered, count)
     if count > 1 and set(sizes) == {1} and not singletons_expected and n != 1:
         raise _all_singletons(table, count)
-    return Grouping(numbered, count, _rule(table, n), _lint(table, sizes, count, n, numbered))
+    columns = _columns(table)
+    return Grouping(numbered, count, columns, _rule(columns, n), _lint(table, sizes, count, n, numbered))
 
 
 def sizes_of(group: NDArray[np.int64], count: int) -> dict[int, int]:
@@ -59,13 +60,15 @@ def _paired(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.i
     return pd.factorize(first * (int(second.max()) + 1) + second)[0].astype(np.int64)
 
 
-def _rule(table: RewardTable, n: int | None) -> str:
-    parts = [f"'{name}'" for name in table.choice.prompt]
-    if table.step is not None and (table.choice.step_in_key or not parts):
-        parts.append(f"'{table.choice.step}'")
-    if n is None:
-        return " + ".join(parts)
-    return f"{' + '.join(parts)}, cut by {n}" if parts else f"consecutive rows, cut by {n}"
+def _columns(table: RewardTable) -> tuple[str, ...]:
+    """The columns whose equal values make a group."""
+    with_step = table.step is not None and (table.choice.step_in_key or not table.choice.prompt)
+    return (*table.choice.prompt, *([str(table.choice.step)] if with_step else []))
+
+
+def _rule(columns: tuple[str, ...], n: int | None) -> str:
+    named = " + ".join(f"'{name}'" for name in columns) or "consecutive rows"
+    return named if n is None else f"{named}, cut by {n}"
 
 
 def _lint(

@@ -180,7 +180,7 @@ def _settings(plan: Plan, request: Request, data: _Data) -> dict[str, Any]:
         "missing": plan.settings.missing,
         "singleton": plan.settings.singleton,
         "format": choice.format,
-        "group_by": data.grouping.rule,
+        "group_by": list(data.grouping.columns),
         "n": request.columns.n,
         "reward": dict(choice.rewards),
         "step": choice.step,

@@ -172,12 +172,14 @@ class Grouping:
     Attributes:
         group: [N] int64 in [0, G), numbered in order of first appearance; -1 for skipped rows.
         count: G.
+        columns: the columns that make a group; empty when rows are cut by position alone.
         rule: how the groups were made, in words.
         warnings: what looks wrong with them.
     """
 
     group: "NDArray[np.int64]"
     count: int
+    columns: tuple[str, ...]
     rule: str
     warnings: tuple[str, ...] = ()
 

@@ -4,16 +4,16 @@ import os
 import signal
 import sys
 from types import FrameType
+from typing import NoReturn
 
 import typer
 
 from advcli.cli import compare, compute, estimators, formats
-from advcli.errors import AdvcliError, Interrupted
+from advcli.errors import AdvcliError, Interrupted, UsageError
 
 app = typer.Typer(
     name="advcli",
     help="Recompute the advantages of an RL run from the dump its trainer wrote.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -32,8 +32,9 @@ def _version(*, wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def _root(
+    context: typer.Context,
     version: bool = typer.Option(
         False,
         "--version",
@@ -42,7 +43,8 @@ def _root(
         is_eager=True,
     ),
 ) -> None:
-    pass
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
 def main() -> None:
@@ -52,12 +54,22 @@ def main() -> None:
         # A file name or an id that the terminal cannot show must not end the run.
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
-        app()
+        sys.exit(app(standalone_mode=False))
     except BrokenPipeError:
         _leave_quietly()
     except AdvcliError as error:
-        typer.secho(f"advcli: {error}", err=True, fg="red")
-        sys.exit(error.exit_code)
+        _fail(str(error), error.exit_code)
+    except Exception as error:
+        # Typer's own errors about the command line; anything else is a bug and keeps its traceback.
+        say = getattr(error, "format_message", None)
+        if say is None:
+            raise
+        _fail(" ".join(say().split()).rstrip("."), UsageError.exit_code)
+
+
+def _fail(message: str, exit_code: int) -> NoReturn:
+    typer.secho(f"advcli: {message}", err=True, fg="red")
+    sys.exit(exit_code)
 
 
 def _interrupted(signum: int, frame: FrameType | None) -> None:

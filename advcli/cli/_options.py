@@ -17,7 +17,7 @@ _OUTPUT = "Output"
 Inputs = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[INPUT]...",
+        metavar="INPUT",
         help="Files, folders, quoted globs, or - for standard input.",
         show_default=False,
     ),
@@ -25,7 +25,7 @@ Inputs = Annotated[
 Estimator = Annotated[
     str | None,
     typer.Option(
-        metavar="NAME[:KEY=VALUE,...]",
+        metavar="NAME",
         help="Estimator, with knobs if wanted: grpo:eps=1e-4. Default: grpo. See 'advcli estimators'.",
         rich_help_panel=_SETTINGS,
         show_default=False,
@@ -34,8 +34,8 @@ Estimator = Annotated[
 Scale = Annotated[
     str | None,
     typer.Option(
-        metavar="group|batch|none",
-        help="What to divide by: the std of the group, of the step, or nothing. Default: the estimator's own.",
+        metavar="SCALE",
+        help="Divide by the std of the group, of the batch (the step), or by none. Default: the estimator's own.",
         rich_help_panel=_SETTINGS,
         show_default=False,
     ),
@@ -70,8 +70,9 @@ ComputeNewAdv = Annotated[
 Preset = Annotated[
     str | None,
     typer.Option(
-        metavar="conservative|aggressive",
-        help="Keep 0.8 / 0.7 or 0.5 / 0.3 of the positive / negative rows, and compute again.",
+        metavar="NAME",
+        help="conservative keeps 0.8 of the positive and 0.7 of the negative rows, aggressive 0.5 and 0.3; "
+        "both compute again.",
         rich_help_panel=_SETTINGS,
         show_default=False,
     ),
@@ -98,8 +99,9 @@ Set = Annotated[
 Missing = Annotated[
     str | None,
     typer.Option(
-        metavar="null|zero|error",
-        help="Advantage of rows whose reward is null, NaN or infinite. They never enter a statistic. Default: null.",
+        metavar="RULE",
+        help="What rows without a usable reward get: null, zero (kept), or error. They never enter a statistic. "
+        "Default: null.",
         rich_help_panel=_SETTINGS,
         show_default=False,
     ),
@@ -107,8 +109,8 @@ Missing = Annotated[
 Singleton = Annotated[
     str | None,
     typer.Option(
-        metavar="null|zero|raw|error",
-        help="Advantage of the only row of a group; raw is its reward. Default: null.",
+        metavar="RULE",
+        help="What the only row of a group gets: null, zero, raw (its reward), or error. Default: null.",
         rich_help_panel=_SETTINGS,
         show_default=False,
     ),
@@ -116,8 +118,8 @@ Singleton = Annotated[
 Device = Annotated[
     str | None,
     typer.Option(
-        metavar="auto|cpu|cuda|mps",
-        help="Where to compute. Default: auto, which is the CPU.",
+        metavar="NAME",
+        help="auto, cpu, cuda or mps. Default: auto, which is the CPU.",
         rich_help_panel=_SETTINGS,
         show_default=False,
     ),
@@ -151,8 +153,8 @@ PromptCol = Annotated[
 Reward = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="COL[=WEIGHT]",
-        help="Reward column; several are summed with their weights.",
+        metavar="COL",
+        help="Reward column, COL=WEIGHT to weigh it; several are summed.",
         rich_help_panel=_COLUMNS,
         show_default=False,
     ),
@@ -175,8 +177,8 @@ LengthCol = Annotated[
 GroupBy = Annotated[
     str | None,
     typer.Option(
-        metavar="COL,COL",
-        help="Columns that together make a group; the step is not added.",
+        metavar="COLS",
+        help="Columns that together make a group, with commas; the step is not added.",
         rich_help_panel=_COLUMNS,
         show_default=False,
     ),
@@ -184,8 +186,8 @@ GroupBy = Annotated[
 OnBadRow = Annotated[
     str,
     typer.Option(
-        metavar="error|skip",
-        help="What to do with a broken line or an unreadable reward.",
+        metavar="RULE",
+        help="error or skip: what to do with a broken line or an unreadable value.",
         rich_help_panel=_COLUMNS,
     ),
 ]
@@ -210,7 +212,7 @@ Out = Annotated[
     typer.Option(
         "--out",
         "-o",
-        metavar="PATH|-",
+        metavar="PATH",
         help="File, folder with a slash at the end, or - for standard output. Default: NAME.adv.SUFFIX beside INPUT.",
         rich_help_panel=_OUTPUT,
         show_default=False,
@@ -233,7 +235,7 @@ Vs = Annotated[
     list[str] | None,
     typer.Option(
         "--vs",
-        metavar="NAME[:KEY=VALUE,...]",
+        metavar="NAME",
         help="Add a column with another estimator: rloo, grpo:scale=none, grpo:keep_pos=0.5.",
         rich_help_panel=_SETTINGS,
         show_default=False,

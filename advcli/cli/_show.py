@@ -1,8 +1,12 @@
 """Print a report: data on standard output, talk on standard error."""
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from advcli.records import Report
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 _UNBOUNDED = 10_000
 
@@ -21,24 +25,19 @@ def notes(report: Report, *, quiet: bool) -> None:
 
 def table(report: Report, *, to_stderr: bool) -> None:
     """The tables, on standard output unless the data go there."""
-    from rich.console import Console
-
     from advcli.render.tables import show
 
-    console = Console(stderr=to_stderr)
-    # Without a terminal nobody's width has to be met.
-    show(report, console if console.is_terminal else Console(stderr=to_stderr, width=_UNBOUNDED))
+    show(report, _console(to_stderr=to_stderr))
 
 
 def listing(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """A catalog as a table."""
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(*header, box=None, pad_edge=False)
     for row in rows:
         table.add_row(*row)
-    Console().print(table)
+    _console(to_stderr=False).print(table)
 
 
 def pairs(values: Mapping[str, str]) -> None:
@@ -48,3 +47,11 @@ def pairs(values: Mapping[str, str]) -> None:
     width = max(map(len, values))
     for name, value in values.items():
         typer.echo(f"{name:<{width}}  {value}")
+
+
+def _console(*, to_stderr: bool) -> "Console":
+    """A console; without a terminal nobody's width has to be met."""
+    from rich.console import Console
+
+    console = Console(stderr=to_stderr)
+    return console if console.is_terminal else Console(stderr=to_stderr, width=_UNBOUNDED)

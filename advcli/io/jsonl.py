@@ -61,7 +61,12 @@ def scan(
 
 
 def annotate(
-    source: Source, dropped: Collection[int], suffixes: Iterator[bytes], write: Callable[[bytes], Any]
+    source: Source,
+    dropped: Collection[int],
+    suffixes: Iterator[bytes],
+    write: Callable[[bytes], Any],
+    *,
+    end_line: bool = False,
 ) -> None:
     """Copy every line with more keys in it.
 
@@ -70,10 +75,12 @@ def annotate(
         dropped: numbers of the lines to leave out.
         suffixes: for each row, the new keys as `"key": value, ...`.
         write: takes the bytes.
+        end_line: end the last line if it has no end, because more rows follow.
 
     Raises:
         DataError: the source has more or fewer rows than when it was read.
     """
+    raw = b"\n"
     for number, raw in _lines(source):
         body = raw.rstrip()
         if not body.removeprefix(_BOM).strip():
@@ -85,6 +92,8 @@ def annotate(
             write(_inserted(raw, body, suffix))
     if next(suffixes, None) is not None:
         raise _changed(source)
+    if end_line and not raw.endswith(b"\n"):
+        write(b"\n")
 
 
 def objects(source: Source, dropped: Collection[int]) -> Iterator[dict[str, Any]]:
@@ -112,7 +121,7 @@ def _rows(source: Source, bad_rows: BadRows, dropped: set[int]) -> Iterator[tupl
         try:
             row = _parsed(raw)
         except (ValueError, RecursionError) as error:
-            hint = "jq -c '.[]' to write one object per line" if raw.lstrip().startswith(b"[") else None
+            hint = "writing one object per line: jq -c '.[]'" if raw.lstrip().startswith(b"[") else None
             bad_rows.add(f"{source.name}:{number}: {_why(error, raw)}", hint=hint)
             dropped.add(number)
             continue
@@ -146,7 +155,8 @@ def _parsed(raw: bytes) -> dict[str, Any] | None:
         # More digits than int() takes; the digits themselves are what an id needs.
         row = json.loads(text, parse_int=_BigInt)
     if not isinstance(row, dict):
-        raise _NotAnObject(f"the line is {one_line(row)}, expected a JSON object")
+        what = "a JSON array" if isinstance(row, list) else one_line(row)
+        raise _NotAnObject(f"the line is {what}, expected one JSON object per line")
     return row
 
 
@@ -162,7 +172,7 @@ def _why(error: Exception, raw: bytes) -> str:
     if isinstance(error, RecursionError):
         return "nested too deeply"
     if isinstance(error, json.JSONDecodeError):
-        cut = "" if raw.endswith(b"\n") else ", and the line has no end: was the file cut off?"
+        cut = "" if raw.endswith(b"\n") else "; the last line is incomplete"
         return f"not valid JSON at column {error.colno} ({error.msg.lower()}){cut}"
     return str(error)
 

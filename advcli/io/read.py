@@ -15,6 +15,8 @@ from advcli.io.values import Cells, Coder, numbers
 from advcli.records import CAUSES, Choice, ColumnOptions, RewardTable, Source
 
 _KINDS: Mapping[str, Callable[[Source], dict[str, str]]] = {"jsonl": jsonl.kinds, "parquet": parquet.kinds}
+_NO_NUMBER = "--reward COL with another column, or --on-bad-row skip"
+_NO_KEY = "--prompt-col or --group-by with another column, or --on-bad-row skip"
 _SCAN: Mapping[str, Callable[..., Any]] = {"jsonl": jsonl.scan, "parquet": parquet.scan}
 
 
@@ -55,7 +57,12 @@ def read(
     rows, dropped = _scan_all(sources, collector, refused)
     if not sum(rows):
         raise DataError(f"{_named(sources)}: no rows, expected one per response")
-    return collector.table(rows, dropped)
+    table = collector.table(rows, dropped)
+    if not (table.key >= 0).any():
+        raise DataError(
+            f"{_named(sources)}: every row is bad ({collector.bad_rows.first})", hint="other columns"
+        )
+    return table
 
 
 def _scan_all(
@@ -146,16 +153,18 @@ class _Collector:
             values, cause, wrong = numbers(batch.columns[name])
             for row in wrong:
                 shown = one_line(_cell(batch.columns[name], row))
-                self._bad(bad, row, f"{batch.places[row]}: '{name}' is {shown}, expected a number")
+                self._bad(
+                    bad, row, f"{batch.places[row]}: '{name}' is {shown}, expected a number", hint=_NO_NUMBER
+                )
             parts.append(values * weight)
             causes.append(cause)
         if not parts:
             return np.zeros(len(bad)), np.zeros(len(bad), dtype=np.int8)
         return _total(np.stack(parts), np.stack(causes), skip_missing=self.choice.skip_missing_parts)
 
-    def _bad(self, bad: NDArray[np.bool_], row: int, message: str) -> None:
+    def _bad(self, bad: NDArray[np.bool_], row: int, message: str, hint: str = _NO_KEY) -> None:
         if not bad[row]:
-            self.bad_rows.add(message)
+            self.bad_rows.add(message, hint=hint)
         bad[row] = True
 
     def _stop_at_missing(self, batch: Batch, cause: NDArray[np.int8]) -> None:

@@ -93,12 +93,17 @@ def write(
         DataError: a file cannot be written, or a source changed meanwhile.
     """
     start = 0
+    last = sources[-1]
     for source, goal, rows, dropped in zip(sources, goals, table.rows, table.dropped, strict=True):
         added = pa.table({name: column.slice(start, rows) for name, column in columns.items()})
         start += rows
         opened = sink.standard_output() if goal.path is None else sink.replacing(goal.path, force=force)
         with opened as raw, sink.compressed(raw, goal.codec) as out:
-            _copy(source, goal.layout, out, added, about, dropped)
+            if source.layout == goal.layout == "jsonl":
+                more = goal.path is None and source is not last
+                jsonl.annotate(source, dropped, _suffixes(added), out.write, end_line=more)
+            else:
+                _copy(source, goal.layout, out, added, about, dropped)
 
 
 def _copy(
@@ -109,9 +114,7 @@ def _copy(
     about: Mapping[str, str],
     dropped: frozenset[int],
 ) -> None:
-    if (source.layout, layout) == ("jsonl", "jsonl"):
-        jsonl.annotate(source, dropped, _suffixes(added), out.write)
-    elif (source.layout, layout) == ("parquet", "parquet"):
+    if source.layout == layout == "parquet":
         parquet.annotate(source, out, _Slices(added), about)
     elif layout == "jsonl":
         convert.parquet_to_jsonl(parquet.objects(source), _suffixes(added), out)
