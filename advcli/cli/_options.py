@@ -12,6 +12,7 @@ from advcli.errors import UsageError
 
 _COLUMNS = "Columns"
 _SETTINGS = "Advantages"
+_KEEP = "Keep ratios"
 _OUTPUT = "Output"
 
 Inputs = Annotated[
@@ -45,7 +46,7 @@ KeepPos = Annotated[
     typer.Option(
         metavar="SHARE",
         help="Share of the positive rows of each group to keep, best first. Default: 1.",
-        rich_help_panel=_SETTINGS,
+        rich_help_panel=_KEEP,
         show_default=False,
     ),
 ]
@@ -54,7 +55,7 @@ KeepNeg = Annotated[
     typer.Option(
         metavar="SHARE",
         help="Share of the negative rows of each group to keep, worst first. Default: 1.",
-        rich_help_panel=_SETTINGS,
+        rich_help_panel=_KEEP,
         show_default=False,
     ),
 ]
@@ -63,7 +64,7 @@ ComputeNewAdv = Annotated[
     typer.Option(
         "--compute-new-adv/--no-compute-new-adv",
         help="Compute the advantage again on the kept rows (grpo).",
-        rich_help_panel=_SETTINGS,
+        rich_help_panel=_KEEP,
         show_default=False,
     ),
 ]
@@ -73,7 +74,7 @@ Preset = Annotated[
         metavar="NAME",
         help="conservative keeps 0.8 of the positive and 0.7 of the negative rows, aggressive 0.5 and 0.3; "
         "both compute again.",
-        rich_help_panel=_SETTINGS,
+        rich_help_panel=_KEEP,
         show_default=False,
     ),
 ]
