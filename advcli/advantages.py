@@ -87,10 +87,9 @@ def run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
     original = _apply_singleton_rule(original, moved, valid, plan.settings.singleton)
     original = _apply_missing_rule(original, moved["group"], valid, plan.settings.missing)
     defined = ~original.isnan()
-    kept = defined.clone()
-    kept[defined] = keep_ratio(
-        original[defined],
-        moved["group"][defined],
+    kept = defined & keep_ratio(
+        original,
+        moved["group"].clamp(min=0),
         keep_pos=plan.settings.keep_pos,
         keep_neg=plan.settings.keep_neg,
     )
@@ -106,6 +105,8 @@ def _apply_singleton_rule(
 ) -> Tensor:
     """Give the only valid row of a group what the rule says."""
     segments = Segments.of(columns["group"][valid])
+    if not (segments.size() == 1).any():
+        return original
     alone = torch.zeros_like(valid)
     alone[valid] = segments.rows(segments.size()) == 1
     if rule == "error" and alone.any():

@@ -52,6 +52,8 @@ class Segments:
 
     def size(self) -> Tensor:
         """Rows per segment, [S] int64."""
+        if self.width is not None:
+            return self.index.new_full((self.count,), self.width)
         return torch.bincount(self.index, minlength=self.count)
 
     def sum(self, values: Tensor) -> Tensor:
@@ -78,10 +80,12 @@ class Segments:
         """
         size = self.size().to(values.dtype)
         mean = self.sum(values) / size
-        return mean + self.sum(values - mean[self.index]) / size
+        return mean + self.sum(values - self.rows(mean)) / size
 
     def rows(self, per_segment: Tensor) -> Tensor:
         """Give each row the value of its segment: [S] → [N]."""
+        if self.width is not None:
+            return per_segment.unsqueeze(1).expand(-1, self.width).reshape(-1)
         return per_segment[self.index]
 
     def rank(self, values: Tensor) -> Tensor:

@@ -18,14 +18,14 @@ RAGGED, SINGLE = 21, 42
 NULLS = {(3, 1), (17, 5), (17, 6), (50, 0)}
 
 
-def main() -> None:
+def main(folder: Path = HERE) -> None:
     """Write rewards.parquet and rewards.jsonl."""
     rng = np.random.default_rng(20260101)
     rows = [row for step in range(1, STEPS + 1) for row in _step(rng, step)]
     table = pa.Table.from_pylist(rows)
-    pq.write_table(table, HERE / "rewards.parquet", compression="zstd")
+    pq.write_table(table, folder / "rewards.parquet", compression="zstd")
     lines = (json.dumps(row, ensure_ascii=False) for row in rows)
-    (HERE / "rewards.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    (folder / "rewards.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     print(f"{len(rows)} rows, {STEPS * PROMPTS} prompts")
 
 

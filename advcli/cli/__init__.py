@@ -3,6 +3,8 @@
 import os
 import signal
 import sys
+from collections.abc import Callable
+from functools import wraps
 from types import FrameType
 from typing import NoReturn
 
@@ -18,10 +20,29 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("compute")(compute.command)
-app.command("compare")(compare.command)
-app.command("estimators")(estimators.command)
-app.command("formats")(formats.command)
+
+
+def _until_the_reader_leaves(command: Callable[..., None]) -> Callable[..., None]:
+    """A reader that has seen enough (`| head`) ends the command, and that is no error."""
+
+    @wraps(command)
+    def run(**values: object) -> None:
+        try:
+            command(**values)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+    return run
+
+
+for _name, _command in {
+    "compute": compute.command,
+    "compare": compare.command,
+    "estimators": estimators.command,
+    "formats": formats.command,
+}.items():
+    app.command(_name)(_until_the_reader_leaves(_command))
 
 
 def _version(*, wanted: bool) -> None:
@@ -55,8 +76,6 @@ def main() -> None:
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
         sys.exit(app(standalone_mode=False))
-    except BrokenPipeError:
-        _leave_quietly()
     except AdvcliError as error:
         _fail(str(error), error.exit_code)
     except Exception as error:
@@ -75,9 +94,3 @@ def _fail(message: str, exit_code: int) -> NoReturn:
 def _interrupted(signum: int, frame: FrameType | None) -> None:
     del signum, frame
     raise Interrupted("interrupted")
-
-
-def _leave_quietly() -> None:
-    """The reader of our output has seen enough (`| head`): that is no error."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    sys.exit(0)

@@ -1,5 +1,6 @@
 """Print a report: data on standard output, talk on standard error."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,10 @@ def table(report: Report, *, to_stderr: bool) -> None:
     """The tables, on standard output unless the data go there."""
     from advcli.render.tables import show
 
-    show(report, _console(to_stderr=to_stderr))
+    console = _console(to_stderr=to_stderr)
+    with console.capture() as captured:
+        show(report, console)
+    _print(captured.get(), to_stderr=to_stderr)
 
 
 def listing(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -37,7 +41,10 @@ def listing(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     table = Table(*header, box=None, pad_edge=False)
     for row in rows:
         table.add_row(*row)
-    _console(to_stderr=False).print(table)
+    console = _console(to_stderr=False)
+    with console.capture() as captured:
+        console.print(table)
+    _print(captured.get(), to_stderr=False)
 
 
 def pairs(values: Mapping[str, str]) -> None:
@@ -55,3 +62,9 @@ def _console(*, to_stderr: bool) -> "Console":
 
     console = Console(stderr=to_stderr)
     return console if console.is_terminal else Console(stderr=to_stderr, width=_UNBOUNDED)
+
+
+def _print(text: str, *, to_stderr: bool) -> None:
+    """Write rendered text; Rich itself would end the program when the reader has left."""
+    stream = sys.stderr if to_stderr else sys.stdout
+    stream.write(text)

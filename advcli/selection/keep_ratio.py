@@ -30,9 +30,12 @@ def keep_ratio(advantages: Tensor, group: Tensor, *, keep_pos: float = 1.0, keep
         >>> keep_ratio(a, g, keep_pos=0.5, keep_neg=0.5).tolist()
         [True, False, False, True]
     """
-    sign = signs(advantages, group)
     kept = torch.ones_like(group, dtype=torch.bool)
-    for side, ratio in ((1.0, keep_pos), (-1.0, keep_neg)):
+    ratios = [(side, ratio) for side, ratio in ((1.0, keep_pos), (-1.0, keep_neg)) if ratio < 1]
+    if not ratios:
+        return kept
+    sign = signs(advantages, group)
+    for side, ratio in ratios:
         rows = torch.nonzero(sign == side).squeeze(1)
         segments = Segments.of(group[rows])
         # Largest |A| first: that is high to low for positives and low to high for negatives.

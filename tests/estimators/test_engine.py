@@ -1,0 +1,137 @@
+"""Device and dtype, knobs, and the call of an estimator on some of the rows."""
+
+import pytest
+import torch
+
+from advcli.advantages import compute_advantages
+from advcli.errors import UsageError
+from advcli.estimators import engine
+from advcli.estimators.catalog import ESTIMATORS
+
+GRPO, RLOO = ESTIMATORS["grpo"], ESTIMATORS["rloo"]
+
+
+def present(monkeypatch, **devices):
+    monkeypatch.setattr(
+        engine, "_AVAILABLE", {name: lambda there=there: there for name, there in devices.items()}
+    )
+
+
+@pytest.mark.parametrize("device", ["auto", "cpu"])
+def test_auto_is_the_cpu_in_float64(monkeypatch, device):
+    present(monkeypatch, cpu=True, cuda=True, mps=True)
+    assert engine.pick(device) == (torch.device("cpu"), torch.float64)
+
+
+@pytest.mark.parametrize(("device", "dtype"), [("cuda", torch.float64), ("mps", torch.float32)])
+def test_a_device_that_is_there(monkeypatch, device, dtype):
+    present(monkeypatch, cpu=True, cuda=True, mps=True)
+    assert engine.pick(device) == (torch.device(device), dtype)
+
+
+@pytest.mark.parametrize("device", ["cuda", "mps"])
+def test_a_device_that_is_not_there(monkeypatch, device):
+    present(monkeypatch, cpu=True, cuda=False, mps=False)
+    with pytest.raises(
+        UsageError, match=f"device '{device}' is not available on this machine; try --device cpu"
+    ):
+        engine.pick(device)
+
+
+def test_no_such_device():
+    with pytest.raises(UsageError, match="unknown device 'gpu'; try auto, cpu, cuda, mps"):
+        engine.pick("gpu")
+
+
+@pytest.mark.parametrize(
+    ("entry", "scale", "given", "expected"),
+    [
+        (GRPO, None, {}, {"scale": "group"}),
+        (RLOO, None, {}, {"scale": "none"}),
+        (RLOO, "batch", {"eps": 0.5}, {"scale": "batch", "eps": 0.5}),
+        (GRPO, "none", {"ddof": 0, "eps": 1e-6}, {"scale": "none", "ddof": 0, "eps": 1e-6}),
+    ],
+)
+def test_knobs(entry, scale, given, expected):
+    assert engine.knobs(entry, scale, given) == expected
+
+
+def test_no_such_scale():
+    with pytest.raises(UsageError, match="unknown scale 'std'; try group, batch, none"):
+        engine.knobs(GRPO, "std", {})
+
+
+@pytest.mark.parametrize("name", ["epsilon", "scale", "rewards", "group"])
+def test_no_such_knob(name):
+    with pytest.raises(UsageError, match=f"rloo has no knob '{name}'; try ddof, eps or scale"):
+        engine.knobs(RLOO, None, {name: 1.0})
+
+
+def test_rows_that_take_no_part_do_not_count_and_are_undefined():
+    columns = {
+        "step": torch.tensor([0, 0, 0, 0, 0]),
+        "group": torch.tensor([5, 5, 5, -1, 5]),
+        "rewards": torch.tensor([0.0, 2.0, torch.nan, 9.0, 4.0], dtype=torch.float64),
+        "unused": torch.tensor([0.0]),
+    }
+    rows = torch.tensor([True, True, False, False, True])
+    found = engine.estimate(GRPO, columns, rows, scale="none")
+    assert found.dtype == torch.float64
+    torch.testing.assert_close(
+        found, torch.tensor([-2.0, 0.0, torch.nan, torch.nan, 2.0], dtype=torch.float64), equal_nan=True
+    )
+
+
+def test_all_rows_and_knobs_are_passed_on():
+    columns = {name: torch.tensor([0, 0, 0, 0]) for name in ("group", "step")}
+    columns["rewards"] = torch.tensor([1.0, 0.0, 0.0, 0.0])
+    everyone = torch.ones(4, dtype=torch.bool)
+    found = engine.estimate(GRPO, columns, everyone, scale="group", ddof=0)
+    assert found.tolist() == pytest.approx([3**0.5, *[-(3**-0.5)] * 3], rel=1e-6)
+    assert found.dtype == torch.float32
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("layout", ["blocks", "shuffled", "ragged"])
+@pytest.mark.parametrize("scale", ["group", "batch", "none"])
+@pytest.mark.parametrize("estimator", ["grpo", "rloo"])
+def test_cuda_equals_the_cpu(estimator, scale, layout):
+    random = torch.Generator().manual_seed(7)
+    rewards = torch.randint(0, 9, (4096,), generator=random) * 0.1 + 0.05
+    rewards[::97] = torch.nan
+    groups = torch.arange(4096) // 8
+    if layout == "shuffled":
+        groups = groups[torch.randperm(4096, generator=random)]
+    if layout == "ragged":
+        groups = torch.randint(0, 700, (4096,), generator=random)
+    both = [
+        compute_advantages(
+            rewards,
+            groups,
+            steps=groups // 64,
+            estimator=estimator,
+            scale=scale,
+            keep_pos=0.7,
+            keep_neg=0.29,
+            compute_new_adv=estimator == "grpo",
+            device=device,
+        )
+        for device in ("cpu", "cuda")
+    ]
+    assert both[0].warnings == both[1].warnings
+    assert torch.equal(both[0].kept, both[1].kept)
+    for name in ("original", "processed"):
+        cpu, cuda = (getattr(result, name) for result in both)
+        assert cuda.device.type == "cpu"
+        torch.testing.assert_close(cuda, cpu, rtol=1e-12, atol=1e-12, equal_nan=True)
+    dead = [torch.equal(result.original == 0, both[0].original == 0) for result in both]
+    assert all(dead)
+
+
+@pytest.mark.gpu
+def test_cuda_tensors_are_taken_and_dead_groups_are_exactly_zero():
+    rewards = torch.tensor([0.1] * 8 + [0.9] * 8 + [0.0, 1.0], dtype=torch.float64, device="cuda")
+    groups = torch.tensor([0] * 8 + [1] * 8 + [2] * 2, device="cuda")
+    result = compute_advantages(rewards, groups, device="cuda")
+    assert result.original[:16].tolist() == [0.0] * 16
+    assert result.original[16:].tolist() == pytest.approx([-(0.5**0.5), 0.5**0.5], rel=1e-12)
