@@ -42,7 +42,7 @@ def group(table: RewardTable, n: int | None = None, *, singletons_expected: bool
     count = int(numbered.max(initial=-1)) + 1
     sizes = sizes_of(numbered, count)
     if count > 1 and set(sizes) == {1} and not singletons_expected and n != 1:
-        raise _all_singletons(table, count)
+        raise _all_singletons(_columns(table), count)
     columns = _columns(table)
     return Grouping(numbered, count, columns, _rule(columns, n), _lint(table, sizes, count, n, numbered))
 
@@ -138,11 +138,13 @@ def reused_keys(table: RewardTable) -> int:
     return int((steps[steps.index >= 0] > 1).sum())
 
 
-def _all_singletons(table: RewardTable, count: int) -> DataError:
-    named = " + ".join(f"'{name}'" for name in table.choice.prompt) or "the key"
+def _all_singletons(columns: tuple[str, ...], count: int) -> DataError:
+    named = " + ".join(f"'{name}'" for name in columns)
+    verb = "differs" if len(columns) == 1 else "differ together"
+    step = f", --group-by {columns[0]}" if len(columns) > 1 else ""
     return DataError(
-        f"every group has one row: {named} differs in all {count:,} rows, so it names the row and not the prompt",
-        hint="--prompt-col COL with a column that the rows of a prompt share, or --n ROWS_PER_PROMPT",
+        f"every group has one row: {named} {verb} in all {count:,} rows, so the key names the row, not the prompt",
+        hint=f"--prompt-col COL with a column that the rows of a prompt share{step}, or --n ROWS_PER_PROMPT",
     )
 
 

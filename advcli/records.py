@@ -124,7 +124,8 @@ class Source:
         path: where the bytes lie: `name`, or a temporary file.
         layout: "jsonl" or "parquet".
         codec: "gzip", "zstd" or None: how the bytes at `path` are compressed.
-        outer: the codec of the input as the user has it, which the output gets too.
+        outer: the codec of the input as the user has it.
+        stamp: size and time of the last change when it was found, to notice a writer that is not done.
     """
 
     name: str
@@ -132,6 +133,7 @@ class Source:
     layout: str
     codec: str | None = None
     outer: str | None = None
+    stamp: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,8 @@ def _root(
 
 def main() -> None:
     """Run the app; the only place where an AdvcliError becomes an exit code."""
-    signal.signal(signal.SIGINT, _interrupted)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _interrupted)
     for stream in (sys.stdout, sys.stderr):
         # A file name or an id that the terminal cannot show must not end the run.
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]

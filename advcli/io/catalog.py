@@ -35,7 +35,7 @@ class Format:
         name: the word that the user types.
         requires: columns that must all be there for the format to be recognised.
         forbids: columns of which none may be there.
-        prompt: the columns that identify the prompt; empty to look in the ranked lists.
+        prompt: the text that identifies the prompt where no id does; empty to look in the ranked list.
         reward: the total reward; "" to look in the ranked lists.
         parts: columns that are no reward parts; every other numeric column is one, they are summed, and
             a missing part is skipped. None if the format has no parts.

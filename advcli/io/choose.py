@@ -79,9 +79,7 @@ def _prompt(form: Format, kinds: Kinds, options: ColumnOptions) -> tuple[str, ..
         return options.group_by
     if options.prompt:
         return (options.prompt,)
-    if form.prompt:
-        return form.prompt
-    found = _ranked((PROMPT_IDS, PROMPT_TEXTS), kinds, what="prompt id", flag="--prompt-col")
+    found = _ranked((PROMPT_IDS, form.prompt or PROMPT_TEXTS), kinds, what="prompt id", flag="--prompt-col")
     if found:
         return (found,)
     if options.n:

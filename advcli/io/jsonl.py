@@ -88,10 +88,10 @@ def annotate(
         elif number not in dropped:
             suffix = next(suffixes, None)
             if suffix is None:
-                raise _changed(source)
+                raise changed(source)
             write(_inserted(raw, body, suffix))
     if next(suffixes, None) is not None:
-        raise _changed(source)
+        raise changed(source)
     if end_line and not raw.endswith(b"\n"):
         write(b"\n")
 
@@ -177,7 +177,8 @@ def _why(error: Exception, raw: bytes) -> str:
     return str(error)
 
 
-def _changed(source: Source) -> DataError:
+def changed(source: Source) -> DataError:
+    """The error for a source that is not what the first pass saw."""
     return DataError(
         f"{source.name}: the file changed while it was read", hint="again when its writer is done"
     )

@@ -46,8 +46,9 @@ def read(
     """
     kinds: dict[str, str] = {}
     for source in sources:
-        found = _KINDS[source.layout](source)
-        kinds = found | {name: kind for name, kind in kinds.items() if kind != "number" or name not in found}
+        for name, kind in _KINDS[source.layout](source).items():
+            # A column that is null in one file and text in another is text.
+            kinds[name] = kind if kinds.get(name, "number") == "number" else kinds[name]
     if not kinds:
         # Nothing but broken or empty lines: let the scan say which.
         _scan_all(sources, _Collector(Choice("generic", (), None, ()), BadRows(skip=skip_bad_rows)), ())

@@ -16,13 +16,14 @@ from advcli.records import Source
 STDOUT = "-"
 
 
-def check(target: Path, sources: Sequence[Source], *, force: bool) -> None:
+def check(target: Path, sources: Sequence[Source], *, force: bool, parent: bool = True) -> None:
     """Refuse a target before any work is done.
 
     Args:
         target: the file to write.
         sources: the inputs, none of which may be overwritten.
         force: overwrite what exists.
+        parent: whether the folder must be there already.
 
     Raises:
         UsageError: the target is an input, a folder, or exists.
@@ -34,7 +35,7 @@ def check(target: Path, sources: Sequence[Source], *, force: bool) -> None:
         raise UsageError(f"{target} is an input, which is never overwritten", hint="another --out")
     if target.is_file() and not force:
         raise UsageError(f"{target} exists already", hint="--force to overwrite it, or another --out")
-    if not target.parent.is_dir():
+    if parent and not target.parent.is_dir():
         raise DataError(f"{target}: there is no folder '{target.parent}'", hint=f"mkdir -p {target.parent}")
 
 
@@ -54,6 +55,8 @@ def replacing(target: Path, *, force: bool) -> Iterator[BinaryIO]:
             yield file
         return
     target = target.resolve()
+    with _explained(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
         with _explained(target), partial.open("xb") as file:

@@ -133,12 +133,18 @@ def _source(name: str, path: Path, scratch: Path) -> Source:
             raise DataError(f"{name}: this is {what}", hint="a .parquet or .jsonl dump")
     if not head.startswith(_PARQUET_MAGIC):
         _refuse_parquet_name(name)
-        return Source(name, path, "jsonl", codec, codec)
+        return Source(name, path, "jsonl", codec, codec, stamp(path))
     if codec:
         # A parquet file is read from its end: it has to lie decompressed somewhere.
         with _decompressed(path, codec, name) as file:
             path = _spooled(file, scratch, name)
-    return Source(name, path, "parquet", None, codec)
+    return Source(name, path, "parquet", None, codec, stamp(path))
+
+
+def stamp(path: Path) -> tuple[int, int]:
+    """Size and time of the last change of a file."""
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns
 
 
 def _refuse_parquet_name(name: str) -> None:

@@ -61,7 +61,7 @@ class Coder:
         self.names: list[str] = []
 
     def codes(self, cells: Cells) -> NDArray[np.int64]:
-        """[n] int64 codes; -1 for null."""
+        """[n] int64 codes; -1 for null and NaN."""
         if not isinstance(cells, pa.Array):
             return np.array([self._code(cell) for cell in cells], dtype=np.int64)
         if pa.types.is_nested(cells.type) or pa.types.is_null(cells.type):
@@ -70,11 +70,11 @@ class Coder:
         distinct = np.array(
             [self._code(value) for value in encoded.dictionary.to_pylist()] + [-1], dtype=np.int64
         )
-        places = np.asarray(encoded.indices.fill_null(len(distinct) - 1))
+        places = np.asarray(encoded.indices.cast(pa.int64()).fill_null(len(distinct) - 1))
         return np.asarray(distinct[places])
 
     def _code(self, value: object) -> int:
-        if value is None:
+        if value is None or value != value:
             return -1
         text = key_text(value)
         raw = text.encode("utf-8", "surrogatepass")

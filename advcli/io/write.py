@@ -9,9 +9,9 @@ from typing import BinaryIO
 import numpy as np
 import pyarrow as pa
 
-from advcli.errors import UsageError
+from advcli.errors import DataError, UsageError
 from advcli.io import convert, jsonl, parquet, sink
-from advcli.io.sources import CODECS, SUFFIXES
+from advcli.io.sources import CODECS, SUFFIXES, stamp
 from advcli.records import AdvantageTable, Grouping, RewardTable, Source
 
 COLUMNS = ("original", "processed", "kept", "group")
@@ -51,9 +51,9 @@ def targets(sources: Sequence[Source], out: str | None, *, force: bool) -> list[
     if out == sink.STDOUT:
         _one_stream(sources)
         return [Target(None, source.layout, None) for source in sources]
-    if out is not None and (out.endswith("/") or Path(out).is_dir()):
+    into_folder = out is not None and (out.endswith("/") or Path(out).is_dir())
+    if out is not None and into_folder:
         found = [_target(Path(out) / _file_name(source), source) for source in sources]
-        Path(out).mkdir(parents=True, exist_ok=True)
     elif len(sources) > 1:
         raise UsageError(f"{len(sources)} inputs need a folder to go to", hint="--out DIR/ (with the slash)")
     elif out is not None:
@@ -66,7 +66,7 @@ def targets(sources: Sequence[Source], out: str | None, *, force: bool) -> list[
             "two inputs have the same file name and would overwrite each other", hint="one --out each"
         )
     for path in paths:
-        sink.check(path, sources, force=force)
+        sink.check(path, sources, force=force, parent=not into_folder)
     return found
 
 
@@ -104,6 +104,7 @@ def write(
                 jsonl.annotate(source, dropped, _suffixes(added), out.write, end_line=more)
             else:
                 _copy(source, goal.layout, out, added, about, dropped)
+            _unchanged(source)
 
 
 def _copy(
@@ -114,12 +115,24 @@ def _copy(
     about: Mapping[str, str],
     dropped: frozenset[int],
 ) -> None:
-    if source.layout == layout == "parquet":
-        parquet.annotate(source, out, _Slices(added), about)
-    elif layout == "jsonl":
-        convert.parquet_to_jsonl(parquet.objects(source), _suffixes(added), out)
-    else:
-        convert.jsonl_to_parquet(lambda: jsonl.objects(source, dropped), added, out, about, source.name)
+    try:
+        if source.layout == layout == "parquet":
+            parquet.annotate(source, out, _Slices(added), about)
+        elif layout == "jsonl":
+            convert.parquet_to_jsonl(parquet.objects(source), _suffixes(added), out)
+        else:
+            convert.jsonl_to_parquet(lambda: jsonl.objects(source, dropped), added, out, about, source.name)
+    except (pa.ArrowException, StopIteration) as error:
+        _unchanged(source)
+        raise DataError(
+            f"{source.name}: cannot be copied ({error})", hint="--out with another suffix"
+        ) from error
+
+
+def _unchanged(source: Source) -> None:
+    """Make sure that the second pass saw what the first one did."""
+    if stamp(source.path) != source.stamp:
+        raise jsonl.changed(source)
 
 
 def _suffixes(added: pa.Table) -> Iterator[bytes]:
