@@ -72,7 +72,8 @@ def run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
     Args:
         plan: what to do.
         columns: "rewards" [N] float (NaN or ±inf where missing), "group" [N] int64 (-1 for rows that
-            belong nowhere), "step" [N] int64, and what else the estimator needs; on any device.
+            belong nowhere), "step" [N] int64, and what else the estimator needs of
+            `estimators.catalog.COLUMNS`; on any device.
 
     Returns:
         Tensors on the CPU, in `plan.dtype`.
@@ -81,10 +82,12 @@ def run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
         DataError: a missing reward or a singleton, and the rule is "error".
     """
     moved = {name: column.to(plan.device) for name, column in columns.items()}
-    moved["rewards"] = moved["rewards"].to(plan.dtype)
-    valid = torch.isfinite(moved["rewards"]) & (moved["group"] >= 0)
+    moved |= {name: column.to(plan.dtype) for name, column in moved.items() if column.is_floating_point()}
+    engine.require(plan.entry, moved)
+    valid = engine.usable(plan.entry, moved)
     original = engine.estimate(plan.entry, moved, valid, **plan.knobs)
-    original = _apply_singleton_rule(original, moved, valid, plan.settings.singleton)
+    if not plan.entry.alone:
+        original = _apply_singleton_rule(original, moved, valid, plan.settings.singleton)
     original = _apply_missing_rule(original, moved["group"], valid, plan.settings.missing)
     defined = ~original.isnan()
     kept = defined & keep_ratio(
@@ -159,11 +162,13 @@ def compute_advantages(  # noqa: PLR0913  the stable public signature
     keep_neg: float = 1.0,
     compute_new_adv: bool = False,
     weights: Sequence[float] | None = None,
+    lengths: "Tensor | ArrayLike | None" = None,
+    baselines: "Tensor | ArrayLike | None" = None,
     steps: "Tensor | ArrayLike | Sequence[Hashable] | None" = None,
     missing: str = "null",
     singleton: str = "null",
     device: str = "auto",
-    **estimator_knobs: float,
+    **estimator_knobs: float | str,
 ) -> AdvantageTable:
     """Compute advantages from rewards and groups, in float64.
 
@@ -177,6 +182,8 @@ def compute_advantages(  # noqa: PLR0913  the stable public signature
         keep_neg: share of the negative rows of each group to keep, in [0, 1].
         compute_new_adv: compute the advantage again on the kept rows (grpo only).
         weights: [K] weight of each reward part; 1 by default.
+        lengths: [N] tokens per row, for estimators that weigh by them.
+        baselines: [N] greedy reward of the row's prompt, for remax.
         steps: [N] hashable values; the batch of `scale="batch"` is the rows of one step, else all rows.
         missing: "null" (NaN, not kept), "zero" (0, kept) or "error".
         singleton: "null" (NaN, not kept), "zero" (0, kept), "raw" (the reward, kept) or "error".
@@ -201,32 +208,49 @@ def compute_advantages(  # noqa: PLR0913  the stable public signature
         estimator, scale, estimator_knobs, keep_pos, keep_neg, compute_new_adv, missing, singleton, device
     )
     plan = Plan.of(settings)
-    total = _total(rewards, weights)
-    columns = {"rewards": total, "group": _codes(groups, "groups", total.numel())}
-    none = torch.zeros(total.numel(), dtype=torch.int64)
-    columns["step"] = none if steps is None else _codes(steps, "steps", total.numel())
+    parts, weight = _parts(rewards, weights)
+    rows = len(parts)
+    columns = {"rewards": (parts * weight).sum(dim=1), "group": _codes(groups, "groups", rows)}
+    if parts.shape[1] > 1:
+        columns |= {"parts": parts, "weights": weight}
+    columns["step"] = torch.zeros(rows, dtype=torch.int64) if steps is None else _codes(steps, "steps", rows)
+    given = {"lengths": lengths, "baselines": baselines}
+    columns |= {name: _per_row(values, name, rows) for name, values in given.items() if values is not None}
     return run(plan, columns)
 
 
-def _total(rewards: "Tensor | ArrayLike", weights: Sequence[float] | None) -> Tensor:
-    """[N] or [N, K] rewards of any kind → [N] float64."""
-    import numpy as np
-
-    if not isinstance(rewards, Tensor):
-        try:
-            rewards = torch.from_numpy(np.array(rewards, dtype=np.float64))
-        except (TypeError, ValueError) as error:
-            raise UsageError(f"rewards are not numbers of shape [N] or [N, K]: {error}") from error
-    parts = rewards.detach().to(torch.float64)
+def _parts(rewards: "Tensor | ArrayLike", weights: Sequence[float] | None) -> tuple[Tensor, Tensor]:
+    """[N] or [N, K] rewards of any kind → [N, K] float64 and the [K] weights."""
+    parts = _floats(rewards, "rewards")
     if parts.dim() not in (1, 2):
         raise UsageError(f"rewards have {parts.dim()} dimensions, expected [N] or [N, K]")
     if parts.dim() == 1:
         parts = parts.unsqueeze(1)
     if weights is None:
-        return parts.sum(dim=1)
+        return parts, torch.ones(parts.shape[1], dtype=torch.float64, device=parts.device)
     if len(weights) != parts.shape[1]:
         raise UsageError(f"{len(weights)} weights for {parts.shape[1]} reward parts")
-    return (parts * torch.tensor(weights, dtype=torch.float64, device=parts.device)).sum(dim=1)
+    return parts, torch.tensor(weights, dtype=torch.float64, device=parts.device)
+
+
+def _per_row(values: "Tensor | ArrayLike", name: str, rows: int) -> Tensor:
+    """[N] numbers of any kind → [N] float64."""
+    numbers = _floats(values, name)
+    if numbers.shape != (rows,):
+        raise UsageError(f"{name} have shape {list(numbers.shape)}, expected one per reward: [{rows}]")
+    return numbers
+
+
+def _floats(values: "Tensor | ArrayLike", name: str) -> Tensor:
+    """Numbers of any kind → float64."""
+    import numpy as np
+
+    if isinstance(values, Tensor):
+        return values.detach().to(torch.float64)
+    try:
+        return torch.from_numpy(np.array(values, dtype=np.float64))
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"{name} are not numbers of one shape: {error}") from error
 
 
 def _codes(values: "Tensor | ArrayLike | Sequence[Hashable]", name: str, rows: int) -> Tensor:

@@ -74,8 +74,16 @@ class _Data:
     rows: Rows
 
     def columns(self) -> dict[str, Tensor]:
-        """What an estimator may need."""
-        return {"rewards": self.rows.rewards, "group": self.rows.group, "step": self.rows.step}
+        """What an estimator may need, as far as the data set has it."""
+        table = self.table
+        columns = {"rewards": self.rows.rewards, "group": self.rows.group, "step": self.rows.step}
+        given = {"lengths": table.length, "baselines": table.baseline, "parts": table.parts}
+        columns |= {name: torch.from_numpy(values) for name, values in given.items() if values is not None}
+        if table.parts is not None:
+            columns["weights"] = torch.tensor(
+                [weight for _, weight in table.choice.rewards], dtype=torch.float64
+            )
+        return columns
 
 
 def compute(request: Request, output: Output) -> Report:
@@ -173,7 +181,8 @@ def _settings(plan: Plan, request: Request, data: _Data) -> dict[str, Any]:
         "version": __version__,
         "estimator": plan.entry.name,
         "formula": plan.entry.formula,
-        **plan.knobs,
+        "scale": plan.knobs.get("scale"),
+        "knobs": dict(plan.knobs),
         "keep_pos": plan.settings.keep_pos,
         "keep_neg": plan.settings.keep_neg,
         "compute_new_adv": plan.settings.compute_new_adv,
@@ -185,6 +194,7 @@ def _settings(plan: Plan, request: Request, data: _Data) -> dict[str, Any]:
         "reward": dict(choice.rewards),
         "step": choice.step,
         "length": choice.length,
+        "baseline": choice.baseline,
         "device": plan.device.type,
         "dtype": str(plan.dtype).removeprefix("torch."),
     }
@@ -224,6 +234,7 @@ def _chosen(data: _Data) -> str:
     parts = [f"format {choice.format}", f"groups: {data.grouping.rule}", f"reward: {rewards}"]
     parts += [f"step: '{choice.step}'"] if choice.step else []
     parts += [f"length: '{choice.length}'"] if choice.length else []
+    parts += [f"baseline: '{choice.baseline}'"] if choice.baseline else []
     return ", ".join(parts)
 
 

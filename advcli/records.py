@@ -32,7 +32,7 @@ class Settings:
 
     estimator: str = "grpo"
     scale: str | None = None
-    knobs: Mapping[str, float] = field(default_factory=dict)
+    knobs: Mapping[str, float | str] = field(default_factory=dict)
     keep_pos: float = 1.0
     keep_neg: float = 1.0
     compute_new_adv: bool = False
@@ -70,6 +70,7 @@ class Choice:
         skip_missing_parts: a missing part counts 0 as long as one part of the row is there (TRL's rule);
             otherwise one missing part makes the row missing.
         length: tokens per row, or None.
+        baseline: the greedy reward of the row's prompt, or None.
         logged: the advantage that the trainer logged, or None.
         step_in_key: whether a prompt met at another step is another group.
     """
@@ -80,12 +81,13 @@ class Choice:
     rewards: tuple[tuple[str, float], ...]
     skip_missing_parts: bool = False
     length: str | None = None
+    baseline: str | None = None
     logged: str | None = None
     step_in_key: bool = True
 
     def columns(self) -> tuple[str, ...]:
         """Every column that has to be read, once each."""
-        single = (self.step, self.length, self.logged)
+        single = (self.step, self.length, self.baseline, self.logged)
         wanted = [*self.prompt, *(name for name, _ in self.rewards), *(name for name in single if name)]
         return tuple(dict.fromkeys(wanted))
 
@@ -102,6 +104,7 @@ class ColumnOptions:
         rewards: (column, weight) of each reward part (`--reward`).
         weights: weights of the format's own reward parts, in file order (a trainer's `reward_weights`).
         length: tokens per row (`--length-col`).
+        baseline: greedy reward of the row's prompt (`--baseline-col`).
         n: rows per group (`--n`).
     """
 
@@ -112,6 +115,7 @@ class ColumnOptions:
     rewards: tuple[tuple[str, float], ...] = ()
     weights: tuple[float, ...] = ()
     length: str | None = None
+    baseline: str | None = None
     n: int | None = None
 
 
@@ -146,7 +150,9 @@ class RewardTable:
         key: [N] int64 code of the prompt (0 without a key), -1 for a bad row that was skipped.
         step: [N] int64 code of the step, or None.
         step_names: the step of each code.
+        parts: [N, K] float64 reward parts before their weights, NaN where missing; None with one part.
         length: [N] float64 tokens per row, or None.
+        baseline: [N] float64 greedy reward of the row's prompt, or None.
         logged: [N] float64 logged advantage, or None.
         rows: rows of each source.
         choice: which columns were read.
@@ -159,7 +165,9 @@ class RewardTable:
     key: "NDArray[np.int64]"
     step: "NDArray[np.int64] | None"
     step_names: tuple[str, ...]
+    parts: "NDArray[np.float64] | None"
     length: "NDArray[np.float64] | None"
+    baseline: "NDArray[np.float64] | None"
     logged: "NDArray[np.float64] | None"
     rows: tuple[int, ...]
     choice: Choice

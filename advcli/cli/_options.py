@@ -175,6 +175,15 @@ LengthCol = Annotated[
         show_default=False,
     ),
 ]
+BaselineCol = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COL",
+        help="Column with the greedy reward of the row's prompt, for remax.",
+        rich_help_panel=_COLUMNS,
+        show_default=False,
+    ),
+]
 GroupBy = Annotated[
     str | None,
     typer.Option(
@@ -293,6 +302,7 @@ class Shared:
     reward: Reward = None
     step_col: StepCol = None
     length_col: LengthCol = None
+    baseline_col: BaselineCol = None
     group_by: GroupBy = None
     on_bad_row: OnBadRow = "error"
     json_: Json = False

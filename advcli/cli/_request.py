@@ -62,5 +62,6 @@ def _columns(shared: Shared) -> ColumnOptions:
         step=shared.step_col,
         rewards=tuple(reward_weight(text) for text in shared.reward or ()),
         length=shared.length_col,
+        baseline=shared.baseline_col,
         n=shared.n,
     )

@@ -19,7 +19,7 @@ def command(
             {
                 "estimator": f"{row.name}: {row.summary}",
                 "formula": row.formula,
-                "default scale": row.default_scale,
+                "default scale": row.default_scale or "no choice",
                 "needs": ", ".join(row.needs),
                 "recomputed on kept rows": "yes" if row.recompute else "no",
                 "source": row.source,
@@ -27,5 +27,5 @@ def command(
         )
     else:
         _show.listing(
-            ("name", "formula", "default scale"), [(r.name, r.formula, r.default_scale) for r in rows]
+            ("name", "formula", "default scale"), [(r.name, r.formula, r.default_scale or "–") for r in rows]
         )

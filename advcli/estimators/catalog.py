@@ -12,10 +12,11 @@ class Estimator:
     Attributes:
         name: the word that the user types.
         target: "module:function"; data positional in the order of `needs`, knobs keyword-only.
-        needs: columns that the function takes: rewards, group, step.
+        needs: columns that the function takes, named in `COLUMNS`.
         formula: one line, in the notation of the documentation.
-        default_scale: the scale of the source, used when the user names none.
+        default_scale: the scale of the source, used when the user names none; None if there is no choice.
         recompute: whether the advantage may be computed again on the rows that were kept.
+        alone: whether a group of one has an advantage, because rows are not compared within groups.
         summary: one sentence.
         source: paper or file.
     """
@@ -24,11 +25,42 @@ class Estimator:
     target: str
     needs: tuple[str, ...]
     formula: str
-    default_scale: str
-    recompute: bool
     summary: str
     source: str
+    default_scale: str | None = None
+    recompute: bool = False
+    alone: bool = False
 
+
+@dataclass(frozen=True)
+class Column:
+    """A column that an estimator may need.
+
+    Attributes:
+        name: the word in `Estimator.needs`.
+        what: what is in it, for messages.
+        flag: how to name it on the command line.
+        argument: how to pass it to `compute_advantages`.
+    """
+
+    name: str
+    what: str
+    flag: str
+    argument: str
+
+
+COLUMNS: Registry[Column] = Registry(
+    "column",
+    [
+        Column("rewards", "the reward of each row", "--reward COL", "rewards"),
+        Column("group", "the group of each row", "--prompt-col COL", "groups"),
+        Column("step", "the step of each row", "--step-col COL", "steps"),
+        Column("lengths", "the tokens of each row", "--length-col COL", "lengths"),
+        Column("baselines", "the greedy reward of each prompt", "--baseline-col COL", "baselines"),
+        Column("parts", "several rewards for each row", "--reward A --reward B", "rewards of shape [N, K]"),
+        Column("weights", "the weight of each reward", "--reward A=1 --reward B=0.5", "weights"),
+    ],
+)
 
 SCALES = ("group", "batch", "none")
 
@@ -40,20 +72,19 @@ ESTIMATORS: Registry[Estimator] = Registry(
             target="advcli.estimators.group:grpo",
             needs=("rewards", "group", "step"),
             formula="A_i = (r_i − mean_g) / std_g",
-            default_scale="group",
-            recompute=True,
             summary="reward minus the mean of its group, over the standard deviation of the group",
             source="DeepSeekMath, arXiv:2402.03300, section 4.1.2",
+            default_scale="group",
+            recompute=True,
         ),
         Estimator(
             name="rloo",
             target="advcli.estimators.group:rloo",
             needs=("rewards", "group", "step"),
             formula="A_i = r_i − mean_{j≠i} r_j = n/(n−1) · (r_i − mean_g)",
-            default_scale="none",
-            recompute=False,
             summary="reward minus the mean reward of the other rows of its group",
             source="Back to Basics, arXiv:2402.14740, section 3.3",
+            default_scale="none",
         ),
     ],
 )

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from advcli.errors import UsageError
-from advcli.estimators.catalog import SCALES, Estimator
+from advcli.errors import DataError, UsageError
+from advcli.estimators.catalog import COLUMNS, ESTIMATORS, SCALES, Estimator
 from advcli.registry import load
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
@@ -41,29 +41,60 @@ def pick(device: str) -> tuple[torch.device, torch.dtype]:
     return torch.device(name), torch.float32 if name == "mps" else torch.float64
 
 
-def knobs(entry: Estimator, scale: str | None, given: Mapping[str, float]) -> dict[str, Any]:
+def knobs(entry: Estimator, scale: str | None, given: Mapping[str, float | str]) -> dict[str, Any]:
     """Check the knobs of an estimator and fill in its scale.
 
     Args:
         entry: the estimator.
         scale: "group", "batch", "none", or None for the estimator's default.
-        given: the other knobs.
+        given: the other knobs, as numbers or as text.
 
     Returns:
         The keyword arguments of the estimator's function.
 
     Raises:
-        UsageError: an unknown scale or knob.
+        UsageError: an unknown scale or knob, or a value that does not fit.
     """
+    parameters = inspect.signature(load(entry.target)).parameters.values()
+    known = {p.name: p.annotation for p in parameters if p.kind is p.KEYWORD_ONLY and p.name != "scale"}
+    for name in given:
+        if name not in known:
+            has = [*known, *(["scale"] if entry.default_scale else [])]
+            raise UsageError(f"{entry.name} has no knob '{name}'", hint=_either(has))
+    used = {name: _fitting(entry.name, name, value, known[name]) for name, value in given.items()}
+    if entry.default_scale is None:
+        if scale is not None:
+            able = ", ".join(row.name for row in ESTIMATORS if row.default_scale)
+            raise UsageError(f"{entry.name} has no scale to choose", hint=f"no --scale, or one of {able}")
+        return used
     scale = entry.default_scale if scale is None else scale
     if scale not in SCALES:
         raise UsageError(f"unknown scale '{scale}'", hint=", ".join(SCALES))
-    parameters = inspect.signature(load(entry.target)).parameters.values()
-    known = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.name != "scale"]
-    for name in given:
-        if name not in known:
-            raise UsageError(f"{entry.name} has no knob '{name}'", hint=f"{', '.join(known)} or scale")
-    return {"scale": scale, **given}
+    return {"scale": scale, **used}
+
+
+def require(entry: Estimator, columns: Mapping[str, Tensor]) -> None:
+    """Make sure that the data set has what an estimator needs.
+
+    Raises:
+        DataError: a column is not there; the message says what it holds, the hint how to name it.
+    """
+    for name in entry.needs:
+        if name not in columns:
+            column = COLUMNS[name]
+            raise DataError(
+                f"{entry.name} needs {column.what}, and there is no such column",
+                hint=f"{column.flag} (in Python: {column.argument})",
+            )
+
+
+def usable(entry: Estimator, columns: Mapping[str, Tensor]) -> Tensor:
+    """[N] bool, the rows with a group and a finite value in every numeric column that is needed."""
+    valid = torch.isfinite(columns["rewards"]) & (columns["group"] >= 0)
+    for name in ("lengths", "baselines"):
+        if name in entry.needs:
+            valid &= torch.isfinite(columns[name])
+    return valid
 
 
 def estimate(entry: Estimator, columns: Mapping[str, Tensor], rows: Tensor, **knobs: Any) -> Tensor:  # noqa: ANN401
@@ -71,18 +102,39 @@ def estimate(entry: Estimator, columns: Mapping[str, Tensor], rows: Tensor, **kn
 
     Args:
         entry: the estimator.
-        columns: what `entry.needs` names, [N] each, on one device.
-        rows: [N] bool, the rows that take part; their rewards are finite.
+        columns: what `entry.needs` names, [N] each ([N, K] parts, [K] weights), on one device.
+        rows: [N] bool, the rows that take part, as `usable` gives them.
         **knobs: keyword arguments of the estimator.
 
     Returns:
         [N], dtype and device of the rewards; NaN on the other rows and where the estimator is undefined.
     """
     everything = bool(rows.all())
-    narrowed = (columns[name] if everything else columns[name][rows] for name in entry.needs)
+    narrowed = (
+        columns[name] if everything or name == "weights" else columns[name][rows] for name in entry.needs
+    )
     result: Tensor = load(entry.target)(*narrowed, **knobs)
     if everything:
         return result
     spread = torch.full_like(columns["rewards"], torch.nan)
     spread[rows] = result
     return spread
+
+
+def _fitting(estimator: str, name: str, value: float | str, kind: type) -> float | int | str | bool:
+    """A knob's value in the type that the function declares."""
+    if kind is str:
+        return str(value)
+    try:
+        number = float(value)
+    except ValueError:
+        raise UsageError(f"{estimator}: {name} is '{value}', expected a number") from None
+    if kind is not float and not number.is_integer():
+        raise UsageError(f"{estimator}: {name} is {value}, expected a whole number")
+    fitted: float | int | bool = kind(number)
+    return fitted
+
+
+def _either(names: list[str]) -> str | None:
+    """'a, b or c'."""
+    return " or ".join(filter(None, (", ".join(names[:-1]), *names[-1:]))) or None

@@ -40,6 +40,7 @@ def choose(kinds: Kinds, options: ColumnOptions) -> Choice:
         options.prompt,
         options.step,
         options.length,
+        options.baseline,
         *options.group_by,
         *(c for c, _ in options.rewards),
     ):
@@ -60,6 +61,7 @@ def choose(kinds: Kinds, options: ColumnOptions) -> Choice:
         rewards=rewards,
         skip_missing_parts=form.parts is not None,
         length=length,
+        baseline=options.baseline,
         logged=_first(LOGGED, kinds, but=taken, kind="number"),
         step_in_key=not options.group_by,
     )

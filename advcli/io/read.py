@@ -99,7 +99,7 @@ class _Collector:
         """Take in a batch; the number of its rows."""
         rows = len(batch.places)
         bad = np.zeros(rows, dtype=bool)
-        rewards, cause = self._rewards(batch, bad)
+        rewards, cause, parts = self._rewards(batch, bad)
         for name in self.choice.prompt:
             codes = self._coders[name].codes(batch.columns[name])
             for row in np.flatnonzero(codes < 0).tolist():
@@ -108,11 +108,13 @@ class _Collector:
         if self.choice.step:
             # A row without a step is a step of its own kind, code -1 + 1.
             self._append("step", self._steps.codes(batch.columns[self.choice.step]))
-        for name in filter(None, (self.choice.length, self.choice.logged)):
+        for name in filter(None, (self.choice.length, self.choice.baseline, self.choice.logged)):
             self._append(name, numbers(batch.columns[name])[0])
         if self._refuse_missing and cause.any():
             self._stop_at_missing(batch, cause)
         self._append("rewards", np.where(bad, np.nan, rewards))
+        if len(self.choice.rewards) > 1:
+            self._append("parts", parts)
         self._append("cause", np.where(bad, 0, cause).astype(np.int8))
         self._append("bad", bad)
         return rows
@@ -131,7 +133,9 @@ class _Collector:
             key=np.where(columns["bad"], -1, self._key(columns)),
             step=step,
             step_names=names,
+            parts=columns.get("parts"),
             length=columns.get(self.choice.length or ""),
+            baseline=columns.get(self.choice.baseline or ""),
             logged=columns.get(self.choice.logged or ""),
             rows=rows,
             choice=self.choice,
@@ -147,21 +151,26 @@ class _Collector:
             key = pd.factorize(key * (part.max() + 2) + part + 1)[0].astype(np.int64)
         return key
 
-    def _rewards(self, batch: Batch, bad: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.int8]]:
-        """The weighted sum of the reward parts, and why it is missing where it is."""
+    def _rewards(
+        self, batch: Batch, bad: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.float64], NDArray[np.int8], NDArray[np.float64]]:
+        """The weighted sum of the reward parts, why it is missing where it is, and the [n, K] parts."""
         parts, causes = [], []
-        for name, weight in self.choice.rewards:
+        for name, _ in self.choice.rewards:
             values, cause, wrong = numbers(batch.columns[name])
             for row in wrong:
                 shown = one_line(_cell(batch.columns[name], row))
                 self._bad(
                     bad, row, f"{batch.places[row]}: '{name}' is {shown}, expected a number", hint=_NO_NUMBER
                 )
-            parts.append(values * weight)
+            parts.append(values)
             causes.append(cause)
         if not parts:
-            return np.zeros(len(bad)), np.zeros(len(bad), dtype=np.int8)
-        return _total(np.stack(parts), np.stack(causes), skip_missing=self.choice.skip_missing_parts)
+            return np.zeros(len(bad)), np.zeros(len(bad), dtype=np.int8), np.zeros((len(bad), 0))
+        stacked = np.stack(parts, axis=1)
+        weights = np.array([weight for _, weight in self.choice.rewards])
+        total = _total((stacked * weights).T, np.stack(causes), skip_missing=self.choice.skip_missing_parts)
+        return (*total, stacked)
 
     def _bad(self, bad: NDArray[np.bool_], row: int, message: str, hint: str = _NO_KEY) -> None:
         if not bad[row]:

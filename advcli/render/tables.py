@@ -93,8 +93,8 @@ def describe_sizes(sizes: Mapping[int, int]) -> str:
 def rule_line(report: Report) -> str:
     """The rule that made the numbers, in one line."""
     used = report.settings
-    parts = [f"{used['estimator']}: {used['formula']}", f"scale {used['scale']}"]
-    parts += [f"{name} {used[name]:g}" for name in ("eps", "ddof") if name in used]
+    parts = [f"{used['estimator']}: {used['formula']}"]
+    parts += [f"{name} {value}" for name, value in used["knobs"].items()]
     if used["keep_pos"] != 1 or used["keep_neg"] != 1:
         parts.append(
             f"keep {used['keep_pos']:g} of the positive and {used['keep_neg']:g} of the negative rows"

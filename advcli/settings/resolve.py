@@ -57,24 +57,24 @@ def resolve(
     return settings, replace(columns, n=columns.n or n, weights=weights), (*warnings, *more)
 
 
-def parse_spec(spec: str) -> tuple[dict[str, Any], dict[str, float]]:
+def parse_spec(spec: str) -> tuple[dict[str, Any], dict[str, str]]:
     """Read `NAME[:KEY=VALUE,...]`, the way to name an estimator with its settings.
 
     Returns:
-        setting → value, and the knobs of the estimator.
+        setting → value, and the knobs of the estimator as text.
 
     Raises:
-        UsageError: a part is not KEY=VALUE, or a knob is no number.
+        UsageError: a part is not KEY=VALUE, or a share is no number.
 
     Example:
         >>> parse_spec("grpo:scale=none,keep_pos=0.7,eps=1e-4")
-        ({'estimator': 'grpo', 'scale': 'none', 'keep_pos': 0.7}, {'eps': 0.0001})
+        ({'estimator': 'grpo', 'scale': 'none', 'keep_pos': 0.7}, {'eps': '1e-4'})
     """
     if not spec:
         return {}, {}
     name, _, rest = spec.partition(":")
     found: dict[str, Any] = {"estimator": name}
-    knobs: dict[str, float] = {}
+    knobs: dict[str, str] = {}
     for pair in filter(None, rest.split(",")):
         key, equals, value = pair.partition("=")
         if not equals:
@@ -86,8 +86,7 @@ def parse_spec(spec: str) -> tuple[dict[str, Any], dict[str, float]]:
         elif key == "compute_new_adv":
             found[key] = _boolean(key, value)
         else:
-            number = _number(key, value)
-            knobs[key] = int(number) if number.is_integer() and key == "ddof" else number
+            knobs[key] = value
     return found, knobs
 
 
