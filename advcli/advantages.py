@@ -10,6 +10,8 @@ from torch import Tensor
 from advcli.errors import DataError, UsageError, one_line
 from advcli.estimators import engine
 from advcli.estimators.catalog import ESTIMATORS, Estimator
+from advcli.frameworks.catalog import find
+from advcli.frameworks.rule import Rule
 from advcli.records import AdvantageTable, Settings
 from advcli.segments import Segments
 from advcli.selection.keep_ratio import keep_ratio
@@ -17,6 +19,7 @@ from advcli.selection.keep_ratio import keep_ratio
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+DEFAULT = "grpo"
 MISSING = ("null", "zero", "error")
 SINGLETON = ("null", "zero", "raw", "error")
 
@@ -27,10 +30,11 @@ class Plan:
 
     Attributes:
         settings: what was asked.
-        entry: the estimator's row.
+        entry: the estimator's row; with `like`, the framework's row in the same form.
         knobs: keyword arguments of the estimator, scale included.
         device: where to compute.
         dtype: what to compute in.
+        rule: the framework's row, or None.
     """
 
     settings: Settings
@@ -38,32 +42,71 @@ class Plan:
     knobs: Mapping[str, Any]
     device: torch.device
     dtype: torch.dtype
+    rule: Rule | None = None
 
     @classmethod
     def of(cls, settings: Settings) -> "Plan":
         """Check the settings.
 
         Raises:
-            UsageError: an unknown name, a ratio outside [0, 1], or `compute_new_adv` with an estimator
-                that has no such rule.
+            UsageError: an unknown name, a ratio outside [0, 1], or settings that exclude each other.
         """
-        entry = ESTIMATORS[settings.estimator]
-        for name in ("keep_pos", "keep_neg"):
-            ratio = getattr(settings, name)
-            if not 0 <= ratio <= 1:
-                raise UsageError(f"{name} is {ratio:g}, expected a share between 0 and 1")
-        for name, allowed in (("missing", MISSING), ("singleton", SINGLETON)):
-            value = getattr(settings, name)
-            if value not in allowed:
-                raise UsageError(f"unknown {name} rule '{value}'", hint=", ".join(allowed))
+        _check_words(settings)
+        device, dtype = engine.pick(settings.device)
+        if settings.like is not None:
+            rule = find(settings.like, settings.estimator)
+            entry, knobs = _as_estimator(rule, settings)
+            return cls(settings, entry, knobs, device, dtype, rule)
+        entry = ESTIMATORS[settings.estimator or DEFAULT]
         if settings.compute_new_adv and not entry.recompute:
             able = ", ".join(row.name for row in ESTIMATORS if row.recompute)
             raise UsageError(
                 f"compute_new_adv is defined for {able} only, not for {entry.name}",
                 hint=f"--estimator {able} or --no-compute-new-adv",
             )
-        device, dtype = engine.pick(settings.device)
         return cls(settings, entry, engine.knobs(entry, settings.scale, settings.knobs), device, dtype)
+
+
+def _check_words(settings: Settings) -> None:
+    for name in ("keep_pos", "keep_neg"):
+        ratio = getattr(settings, name)
+        if not 0 <= ratio <= 1:
+            raise UsageError(f"{name} is {ratio:g}, expected a share between 0 and 1")
+    for name, allowed in (("missing", MISSING), ("singleton", SINGLETON)):
+        value = getattr(settings, name)
+        if value not in allowed:
+            raise UsageError(f"unknown {name} rule '{value}'", hint=", ".join(allowed))
+
+
+def _as_estimator(rule: Rule, settings: Settings) -> tuple[Estimator, dict[str, Any]]:
+    """A framework's row as an estimator's row, with its keyword arguments for the chosen scale.
+
+    Raises:
+        UsageError: the settings try to change what the framework fixes.
+    """
+    fixed = [name for name in ("missing", "singleton") if getattr(settings, name) not in ("null", "error")]
+    fixed += ["compute_new_adv"] if settings.compute_new_adv else []
+    fixed += list(settings.knobs)
+    if fixed:
+        raise UsageError(
+            f"--like {settings.like} fixes the rules, so {', '.join(fixed)} cannot be set",
+            hint="without --like",
+        )
+    scale = settings.scale if settings.scale is not None else next(iter(rule.scales), None)
+    if scale is not None and scale not in rule.scales:
+        has = f"it has {', '.join(rule.scales)}" if rule.scales else "it has none to choose"
+        raise UsageError(f"{rule.framework}'s {rule.estimator} has no scale '{scale}'; {has}")
+    entry = Estimator(
+        name=f"{rule.framework}:{rule.estimator}",
+        target=rule.target,
+        needs=rule.needs,
+        formula=rule.formula,
+        summary=f"{rule.estimator} of {rule.framework} {rule.versions}".strip(),
+        source=rule.source,
+        default_scale=scale,
+        alone=True,
+    )
+    return entry, {**rule.knobs, **(rule.scales[scale] if scale is not None else {})}
 
 
 def run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
@@ -84,11 +127,13 @@ def run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
     moved = {name: column.to(plan.device) for name, column in columns.items()}
     moved |= {name: column.to(plan.dtype) for name, column in moved.items() if column.is_floating_point()}
     engine.require(plan.entry, moved)
-    valid = engine.usable(plan.entry, moved)
+    # A trainer computes on all rows, missing ones included: its rule says what becomes of them.
+    valid = engine.usable(plan.entry, moved) if plan.rule is None else moved["group"] >= 0
     original = engine.estimate(plan.entry, moved, valid, **plan.knobs)
     if not plan.entry.alone:
         original = _apply_singleton_rule(original, moved, valid, plan.settings.singleton)
-    original = _apply_missing_rule(original, moved["group"], valid, plan.settings.missing)
+    if plan.rule is None:
+        original = _apply_missing_rule(original, moved["group"], valid, plan.settings.missing)
     defined = ~original.isnan()
     kept = defined & keep_ratio(
         original,
@@ -156,11 +201,12 @@ def compute_advantages(  # noqa: PLR0913  the stable public signature
     rewards: "Tensor | ArrayLike",
     groups: "Tensor | ArrayLike | Sequence[Hashable]",
     *,
-    estimator: str = "grpo",
+    estimator: str | None = None,
     scale: str | None = None,
     keep_pos: float = 1.0,
     keep_neg: float = 1.0,
     compute_new_adv: bool = False,
+    like: str | None = None,
     weights: Sequence[float] | None = None,
     lengths: "Tensor | ArrayLike | None" = None,
     baselines: "Tensor | ArrayLike | None" = None,
@@ -176,11 +222,13 @@ def compute_advantages(  # noqa: PLR0913  the stable public signature
         rewards: [N] numbers; None, NaN and ±inf are missing. [N, K] for K parts, summed with `weights`;
             a row that lacks a part is missing.
         groups: [N] hashable values; equal values are one group.
-        estimator: name of an estimator, see `advcli estimators`.
+        estimator: name of an estimator, see `advcli estimators`; "grpo" by default. With `like`, as the
+            framework names it.
         scale: "group", "batch" or "none"; None for the estimator's default.
         keep_pos: share of the positive rows of each group to keep, in [0, 1].
         keep_neg: share of the negative rows of each group to keep, in [0, 1].
         compute_new_adv: compute the advantage again on the kept rows (grpo only).
+        like: FRAMEWORK[@VERSION] whose numbers to reproduce, see `advcli frameworks`.
         weights: [K] weight of each reward part; 1 by default.
         lengths: [N] tokens per row, for estimators that weigh by them.
         baselines: [N] greedy reward of the row's prompt, for remax.
@@ -205,7 +253,16 @@ def compute_advantages(  # noqa: PLR0913  the stable public signature
         [False, False, True, True, True]
     """
     settings = Settings(
-        estimator, scale, estimator_knobs, keep_pos, keep_neg, compute_new_adv, missing, singleton, device
+        estimator,
+        scale,
+        estimator_knobs,
+        keep_pos,
+        keep_neg,
+        compute_new_adv,
+        missing,
+        singleton,
+        device,
+        like,
     )
     plan = Plan.of(settings)
     parts, weight = _parts(rewards, weights)

@@ -25,6 +25,7 @@ from advcli.records import (
     Rows,
     Settings,
 )
+from advcli.segments import Segments
 from advcli.stats import comparison, metrics
 from advcli.stats.health import health
 
@@ -114,7 +115,8 @@ def compute(request: Request, output: Output) -> Report:
         written = (*written, f"wrote {output.metrics}")
     shown = (("original", _unprocessed(result)), ("processed", result))
     columns = tuple(comparison.compare(label, data.rows, result.original, table) for label, table in shown)
-    return _report(request, data, settings, columns, result.warnings, notes=written)
+    notes, warnings = _about_rule(plan, data)
+    return _report(request, data, settings, columns, (*warnings, *result.warnings), notes=(*notes, *written))
 
 
 def compare(request: Request, versus: Sequence[tuple[str, Settings]] = ()) -> Report:
@@ -141,8 +143,14 @@ def compare(request: Request, versus: Sequence[tuple[str, Settings]] = ()) -> Re
         notes = (
             "both keep ratios are 1, so the columns agree; try --keep-pos 0.7 --keep-neg 0.5, or --vs rloo",
         )
+    about, odd = _about_rule(plans[0][1], data)
     return _report(
-        request, data, _settings(plans[0][1], request, data), columns, tuple(warnings), notes=notes
+        request,
+        data,
+        _settings(plans[0][1], request, data),
+        columns,
+        (*odd, *warnings),
+        notes=(*about, *notes),
     )
 
 
@@ -181,8 +189,9 @@ def _settings(plan: Plan, request: Request, data: _Data) -> dict[str, Any]:
         "version": __version__,
         "estimator": plan.entry.name,
         "formula": plan.entry.formula,
-        "scale": plan.knobs.get("scale"),
+        "scale": plan.entry.default_scale if plan.rule else plan.knobs.get("scale"),
         "knobs": dict(plan.knobs),
+        "like": plan.rule and f"{plan.rule.framework} {plan.rule.versions}".strip(),
         "keep_pos": plan.settings.keep_pos,
         "keep_neg": plan.settings.keep_neg,
         "compute_new_adv": plan.settings.compute_new_adv,
@@ -236,6 +245,25 @@ def _chosen(data: _Data) -> str:
     parts += [f"length: '{choice.length}'"] if choice.length else []
     parts += [f"baseline: '{choice.baseline}'"] if choice.baseline else []
     return ", ".join(parts)
+
+
+def _about_rule(plan: Plan, data: _Data) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What a framework did that a dump cannot tell: notes and warnings."""
+    rule = plan.rule
+    if rule is None:
+        return (), ()
+    notes = (
+        (f"like {rule.framework}: not in a dump, so not replayed: {', '.join(rule.lost)}",)
+        if rule.lost
+        else ()
+    )
+    if not rule.positional or Segments.of(data.rows.group.clamp(min=0), data.grouping.count).width:
+        return notes, ()
+    text = (
+        f"{rule.framework} groups rows by position, and the groups of this dump are not contiguous blocks of one size: "
+        "what was trained on may differ"
+    )
+    return notes, (text,)
 
 
 def _write_metrics(output: Output, data: _Data, result: AdvantageTable) -> None:

@@ -19,7 +19,9 @@ class Settings:
     """How advantages are computed.
 
     Attributes:
-        estimator: name of a row of the estimator catalog.
+        estimator: name of a row of the estimator catalog, or as the framework of `like` names it; None
+            for "grpo", or for the framework's first.
+        like: FRAMEWORK[@VERSION] whose numbers to reproduce, or None.
         scale: "group", "batch", "none", or None for the estimator's own default.
         knobs: further knobs of the estimator (`ddof`, `eps`).
         keep_pos: share of the positive rows of each group to keep, in [0, 1].
@@ -30,7 +32,7 @@ class Settings:
         device: "auto", "cpu", "cuda", "mps".
     """
 
-    estimator: str = "grpo"
+    estimator: str | None = None
     scale: str | None = None
     knobs: Mapping[str, float | str] = field(default_factory=dict)
     keep_pos: float = 1.0
@@ -39,6 +41,7 @@ class Settings:
     missing: str = "null"
     singleton: str = "null"
     device: str = "auto"
+    like: str | None = None
 
 
 @dataclass(frozen=True)
@@ -284,6 +287,7 @@ class Column:
         sign_changes: share of kept rows whose sign (−, 0, +) is not that of the original.
         mean_abs_ratio: mean |A| over the kept rows, relative to that of the original on the same rows.
         rank_agreement: Spearman's ρ with the original within groups, mean over groups.
+        phantoms: kept rows of dead groups with an advantage other than 0.
     """
 
     label: str
@@ -295,6 +299,7 @@ class Column:
     sign_changes: float
     mean_abs_ratio: float
     rank_agreement: float
+    phantoms: int
 
 
 @dataclass(frozen=True)

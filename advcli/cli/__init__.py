@@ -10,7 +10,7 @@ from typing import NoReturn
 
 import typer
 
-from advcli.cli import compare, compute, estimators, formats
+from advcli.cli import compare, compute, estimators, formats, frameworks
 from advcli.errors import AdvcliError, Interrupted, UsageError
 
 app = typer.Typer(
@@ -41,6 +41,7 @@ for _name, _command in {
     "compare": compare.command,
     "estimators": estimators.command,
     "formats": formats.command,
+    "frameworks": frameworks.command,
 }.items():
     app.command(_name)(_until_the_reader_leaves(_command))
 

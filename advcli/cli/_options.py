@@ -32,6 +32,15 @@ Estimator = Annotated[
         show_default=False,
     ),
 ]
+Like = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Reproduce a framework's own numbers: verl, trl@1.5, ms-swift ... See 'advcli frameworks'.",
+        rich_help_panel=_SETTINGS,
+        show_default=False,
+    ),
+]
 Scale = Annotated[
     str | None,
     typer.Option(
@@ -286,6 +295,7 @@ class Shared:
 
     inputs: Inputs = None
     estimator: Estimator = None
+    like: Like = None
     scale: Scale = None
     keep_pos: KeepPos = None
     keep_neg: KeepNeg = None

@@ -21,6 +21,7 @@ _SETTINGS = (
     "missing",
     "singleton",
     "device",
+    "like",
 )
 
 

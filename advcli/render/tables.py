@@ -40,6 +40,7 @@ _KEPT: Sequence[_Row] = (
     ("kept groups", lambda c: c.kept_groups, count),
     ("groups with < 2 kept", lambda c: c.below_two, count),
     ("dead groups", lambda c: c.dead_groups, count),
+    ("phantom advantages", lambda c: c.phantoms, count),
 )
 _DISTANCE: Sequence[_Row] = (
     ("sign changes", lambda c: c.sign_changes, share),
@@ -94,7 +95,10 @@ def rule_line(report: Report) -> str:
     """The rule that made the numbers, in one line."""
     used = report.settings
     parts = [f"{used['estimator']}: {used['formula']}"]
-    parts += [f"{name} {value}" for name, value in used["knobs"].items()]
+    if used["like"]:
+        parts += [f"as in {used['like']}", *([f"scale {used['scale']}"] if used["scale"] else [])]
+    else:
+        parts += [f"{name} {value}" for name, value in used["knobs"].items()]
     if used["keep_pos"] != 1 or used["keep_neg"] != 1:
         parts.append(
             f"keep {used['keep_pos']:g} of the positive and {used['keep_neg']:g} of the negative rows"

@@ -45,7 +45,7 @@ def resolve(
     given = {name: value for name, value in flags.items() if value is not None}
     spec, knobs = parse_spec(given.pop("estimator", None) or "")
     layers = {**base, **(PRESETS[preset].settings if preset else {}), **changed, **spec, **given}
-    estimator = layers.get("estimator", Settings.estimator)
+    estimator = layers.get("estimator", "grpo")
     for name, only in about.items():
         if only != estimator and name not in {**spec, **given}:
             layers.pop(name, None)
@@ -79,7 +79,7 @@ def parse_spec(spec: str) -> tuple[dict[str, Any], dict[str, str]]:
         key, equals, value = pair.partition("=")
         if not equals:
             raise UsageError(f"{spec}: '{pair}' is not KEY=VALUE", hint=f"{name}:scale=none")
-        if key in ("scale", "missing", "singleton"):
+        if key in ("scale", "missing", "singleton", "like"):
             found[key] = value
         elif key in _SHARES:
             found[key] = _number(key, value)

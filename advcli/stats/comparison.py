@@ -42,8 +42,15 @@ def compare(label: str, rows: Rows, original: Tensor, result: AdvantageTable) ->
         dead_groups=int(dead_groups(rows.rewards[scored], segments)[0].sum()),
         sign_changes=_mean(first_sign[both] != sign[both]),
         mean_abs_ratio=_ratio(_mean(processed[both].abs()), _mean(original[both].abs())),
+        phantoms=_phantoms(processed[scored], rows.rewards[scored], segments),
         rank_agreement=rank_agreement(original[both], processed[both], rows.group[both], rows.count),
     )
+
+
+def _phantoms(processed: Tensor, rewards: Tensor, segments: Segments) -> int:
+    """Rows of dead groups whose advantage is not 0."""
+    dead = dead_groups(rewards, segments)[0]
+    return int((segments.rows(dead) & (processed != 0)).sum())
 
 
 def rank_agreement(first: Tensor, second: Tensor, group: Tensor, count: int) -> float:

@@ -1,0 +1,84 @@
+"""Whose numbers can be reproduced: one row per framework, estimator and range of versions.
+
+A row fixes everything that decides a digit: function, dtype, ddof, eps and where it is added, the rule for
+groups of one and for missing rewards, and the default scale. Where a framework changed, it has several rows;
+the newest is the one that `--like NAME` means. Nothing heavy is imported here.
+"""
+
+from difflib import get_close_matches
+
+from packaging.specifiers import SpecifierSet
+from packaging.version import InvalidVersion, Version
+
+from advcli.errors import UsageError
+from advcli.frameworks import rules_openrlhf, rules_others, rules_trl, rules_verl
+from advcli.frameworks.rule import Rule
+from advcli.registry import Registry
+
+RULES: Registry[Rule] = Registry(
+    "framework rule", [*rules_verl.ROWS, *rules_trl.ROWS, *rules_openrlhf.ROWS, *rules_others.ROWS]
+)
+
+
+def frameworks() -> tuple[str, ...]:
+    """The frameworks, in table order.
+
+    Example:
+        >>> frameworks()[:3]
+        ('verl', 'easyr1', 'trl')
+    """
+    return tuple(dict.fromkeys(rule.framework for rule in RULES))
+
+
+def rules_of(framework: str) -> tuple[Rule, ...]:
+    """The rows of a framework, newest version first.
+
+    Raises:
+        UsageError: no such framework; the hint names the nearest ones.
+    """
+    found = tuple(rule for rule in RULES if rule.framework == framework.lower())
+    if not found:
+        near = get_close_matches(framework.lower(), frameworks(), n=3, cutoff=0.4) or frameworks()
+        raise UsageError(f"unknown framework '{framework}'", hint=", ".join(near))
+    return found
+
+
+def find(like: str, estimator: str | None = None) -> Rule:
+    """The row that `--like FRAMEWORK[@VERSION]` and `--estimator` mean.
+
+    Args:
+        like: the framework, with "@" and a version if it is not the newest.
+        estimator: the estimator as the framework names it; None for the framework's first.
+
+    Returns:
+        The row.
+
+    Raises:
+        UsageError: no such framework, version or estimator.
+
+    Example:
+        >>> find("trl@0.22.1").versions
+        '>=0.22.0,<0.22.2'
+        >>> find("openrlhf").estimator
+        'group_norm'
+    """
+    framework, at, version = like.partition("@")
+    rows = rules_of(framework)
+    named = [rule for rule in rows if estimator is None or rule.estimator == estimator.lower()]
+    if not named:
+        has = ", ".join(dict.fromkeys(rule.estimator for rule in rows))
+        raise UsageError(f"{framework} has no estimator '{estimator}'", hint=has)
+    if not at:
+        return named[0]
+    fitting = [rule for rule in named if _covers(rule, version)]
+    if not fitting:
+        known = ", ".join(rule.versions or "every version" for rule in named)
+        raise UsageError(f"no rule for {named[0].estimator} of {framework} {version}; known: {known}")
+    return fitting[0]
+
+
+def _covers(rule: Rule, version: str) -> bool:
+    try:
+        return SpecifierSet(rule.versions).contains(Version(version), prereleases=True)
+    except InvalidVersion:
+        raise UsageError(f"'{version}' is not a version", hint=f"{rule.framework}@1.0") from None

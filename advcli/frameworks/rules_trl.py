@@ -1,0 +1,150 @@
+"""TRL and ms-swift."""
+
+from advcli.frameworks.rule import BATCH, GROUP, GROUPED, HERE, KL, NONE, RLOO, Rule, centred, grpo
+
+_TRL = "trl/trainer/grpo_trainer.py"
+_TRL_RLOO = "trl/trainer/rloo_trainer.py"
+_SWIFT = "swift/rl_core/advantage.py"
+
+_TRL_ROWS = [
+    grpo(
+        "trl",
+        eps=1e-4,
+        versions=">=1.6",
+        knobs={"missing": "skip"},
+        scales=GROUP | BATCH | NONE,
+        positional=True,
+        source=_TRL,
+        proof="package",
+    ),
+    grpo(
+        "trl",
+        eps=1e-4,
+        versions=">=0.22.2,<1.6",
+        knobs={"missing": "zero"},
+        scales=GROUP | BATCH | NONE,
+        positional=True,
+        source=_TRL,
+    ),
+    Rule(
+        "trl",
+        "grpo",
+        "A_i = r_i − mean_g (the default 'group' did not divide in these versions, 'none' and 'batch' did)",
+        **GROUPED,  # type: ignore[arg-type]
+        knobs={"eps": 1e-4, "missing": "zero"},
+        scales={"group": {"divide": "none"}, "none": {"divide": "group"}, "batch": {"divide": "group"}},
+        versions=">=0.22.0,<0.22.2",
+        positional=True,
+        source=_TRL,
+    ),
+    grpo(
+        "trl",
+        eps=1e-4,
+        versions=">=0.16,<0.22.0",
+        knobs={"missing": "zero"},
+        scales=GROUP | NONE,
+        positional=True,
+        source=_TRL,
+    ),
+    Rule(
+        "trl",
+        "gdpo",
+        "Σ_k w_k (r_k − mean_g) / (std_g + 1e-4), then whitened over the batch with std + 1e-4",
+        f"{HERE}:decoupled",
+        ("parts", "weights", "group", "step"),
+        {"eps": 1e-4, "batch_eps": 1e-4, "skip_unscored": True},
+        versions=">=1.6",
+        positional=True,
+        source=_TRL,
+        proof="package",
+    ),
+    Rule(
+        "trl",
+        "gdpo",
+        "Σ_k w_k (r_k − mean_g) / (std_g + 1e-4), then whitened over the batch with std + 1e-4",
+        f"{HERE}:decoupled",
+        ("parts", "weights", "group", "step"),
+        {"eps": 1e-4, "batch_eps": 1e-4},
+        versions=">=0.27,<1.6",
+        positional=True,
+        source=_TRL,
+    ),
+    centred(
+        "trl",
+        "rloo",
+        knobs={"centre": "others-sum", "missing": "skip"},
+        formula=RLOO,
+        versions=">=1.6",
+        positional=True,
+        lost=(KL, "reward_clip_range", "normalize_advantages"),
+        source=_TRL_RLOO,
+        proof="package",
+    ),
+    centred(
+        "trl",
+        "rloo",
+        knobs={"centre": "others-sum", "missing": "zero"},
+        formula=RLOO,
+        versions=">=0.22,<1.6",
+        positional=True,
+        lost=(KL, "reward_clip_range", "normalize_advantages"),
+        source=_TRL_RLOO,
+    ),
+    grpo(
+        "trl",
+        eps=1e-8,
+        ddof=0,
+        estimator="async_grpo",
+        knobs={"missing": "skip", "dtype": "float64"},
+        source="trl/experimental/async_grpo/async_rollout_worker.py",
+    ),
+]
+
+_SWIFT_ROWS = [
+    grpo(
+        "ms-swift",
+        eps=1e-4,
+        knobs={"missing": "zero"},
+        scales=GROUP | BATCH | NONE,
+        positional=True,
+        source=_SWIFT,
+        proof="package",
+    ),
+    Rule(
+        "ms-swift",
+        "rloo",
+        "A_i = n/(n−1) · (r_i − mean_g), over (std of the rewards + 1e-4) if a scale is set",
+        **GROUPED,  # type: ignore[arg-type]
+        knobs={"centre": "others", "eps": 1e-4, "missing": "zero"},
+        scales=NONE | GROUP | BATCH,
+        positional=True,
+        lost=(KL,),
+        source=_SWIFT,
+        proof="package",
+    ),
+    Rule(
+        "ms-swift",
+        "reinforce_plus_plus",
+        "A_i = (r_i − mean_g) / (std of the centred rewards of the batch + 1e-4)",
+        **GROUPED,  # type: ignore[arg-type]
+        knobs={"eps": 1e-4, "missing": "zero"},
+        scales={"batch": {"divide": "batch-centred"}, "group": {"divide": "group-centred"}, **NONE},
+        positional=True,
+        lost=(KL,),
+        source=_SWIFT,
+        proof="package",
+    ),
+    Rule(
+        "ms-swift",
+        "gdpo",
+        "Σ_k w_k (r_k − mean_g) / (std_g + 1e-8), then whitened over the batch with std + 1e-8",
+        f"{HERE}:decoupled",
+        ("parts", "weights", "group", "step"),
+        {"eps": 1e-8, "batch_eps": 1e-8},
+        positional=True,
+        source=_SWIFT,
+        proof="package",
+    ),
+]
+
+ROWS = [*_TRL_ROWS, *_SWIFT_ROWS]
