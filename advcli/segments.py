@@ -50,6 +50,16 @@ class Segments:
             return cls(index, count, width)
         return cls(index, count, None)
 
+    @classmethod
+    def dense(cls, index: Tensor) -> "Segments":
+        """The same segments in the same order, without the empty ones.
+
+        Example:
+            >>> Segments.dense(torch.tensor([7, 2, 2])).index.tolist()
+            [1, 0, 0]
+        """
+        return cls.of(torch.unique(index, return_inverse=True)[1])
+
     def size(self) -> Tensor:
         """Rows per segment, [S] int64."""
         if self.width is not None:
@@ -88,6 +98,22 @@ class Segments:
             return per_segment.unsqueeze(1).expand(-1, self.width).reshape(-1)
         return per_segment[self.index]
 
+    def within(self, outer: Tensor) -> Tensor:
+        """The outer segment that each segment lies in, [S] int64; 0 for an empty segment.
+
+        Args:
+            outer: [N] int64, the outer segment of each row. Of several in one segment, the lowest counts.
+
+        Example:
+            >>> Segments.of(torch.tensor([0, 1, 0, 1])).within(torch.tensor([3, 5, 3, 5])).tolist()
+            [3, 5]
+        """
+        if self.width is not None:
+            return outer.view(self.count, self.width).amin(dim=1)
+        return outer.new_zeros(self.count).scatter_reduce_(
+            0, self.index, outer, reduce="amin", include_self=False
+        )
+
     def rank(self, values: Tensor) -> Tensor:
         """Position of each row in its segment, in ascending order of `values`; ties in row order.
 
@@ -101,12 +127,48 @@ class Segments:
             >>> Segments.of(torch.tensor([0, 1, 0, 0])).rank(torch.tensor([3.0, 9.0, 1.0, 1.0])).tolist()
             [2, 0, 0, 1]
         """
+        order = self.order(values)
+        place = Segments(self.index[order], self.count, self.width).place()
+        return torch.empty_like(place).scatter_(0, order, place)
+
+    def order(self, values: Tensor) -> Tensor:
+        """The rows, segment by segment, in ascending order of `values` ([N] float); ties in row order.
+
+        Example:
+            >>> Segments.of(torch.tensor([0, 1, 0, 0])).order(torch.tensor([3.0, 9.0, 1.0, 1.0])).tolist()
+            [2, 3, 0, 1]
+        """
         order = torch.argsort(values, stable=True)
-        order = order[torch.argsort(self.index[order], stable=True)]
+        return order[torch.argsort(self.index[order], stable=True)]
+
+    def place(self) -> Tensor:
+        """Position of each row in its segment, [N] int64. The rows must lie in ascending order of `index`."""
         size = self.size()
         start = torch.cumsum(size, dim=0) - size
-        place = _arange(order.numel(), order) - start[self.index[order]]
-        return torch.empty_like(place).scatter_(0, order, place)
+        return _arange(self.index.numel(), self.index) - start[self.index]
+
+    def cumsum(self, values: Tensor) -> Tensor:
+        """Sum of each row and the rows before it in its segment, [N]. The rows must lie as for `place`.
+
+        Every step doubles the stretch that is summed. No sum runs over the edge of a segment, so that none
+        loses digits to the segments before it.
+
+        Example:
+            >>> Segments.of(torch.tensor([0, 0, 0, 1, 1])).cumsum(torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0])).tolist()
+            [1.0, 3.0, 6.0, 4.0, 9.0]
+        """
+        longest = int(self.size().max()) if self.count else 0
+        stretch = 1
+        while stretch < longest:
+            same = self.index[stretch:] == self.index[:-stretch]
+            carried = torch.where(same, values[:-stretch], 0.0)
+            values = torch.cat([values[:stretch], values[stretch:] + carried])
+            stretch *= 2
+        return values
+
+    def compared(self, advantages: Tensor) -> Tensor:
+        """The same [N] advantages, but NaN in segments of one: there is nothing to compare the row with."""
+        return torch.where(self.rows(self.size()) > 1, advantages, torch.nan)
 
 
 @dataclass(frozen=True)
@@ -134,6 +196,15 @@ class Spread:
         scaled = divide(rewards - segments.rows(low), segments.rows(extent))
         return cls(segments, extent, scaled - segments.rows(segments.mean(scaled)))
 
+    @classmethod
+    def about_zero(cls, values: Tensor, segments: Segments) -> "Spread":
+        """Measure values whose mean is 0 in every segment by construction.
+
+        The mean that rounding leaves is not subtracted, so that 0 stays exactly 0.
+        """
+        extent = segments.max(values) - segments.min(values)
+        return cls(segments, extent, divide(values, segments.rows(extent)))
+
     def centred(self) -> Tensor:
         """[N] r − mean of the segment; exactly 0 in a dead segment."""
         return self.unit * self.segments.rows(self.range)
@@ -147,6 +218,17 @@ class Spread:
     def std(self, ddof: int) -> Tensor:
         """[S] standard deviation, in the unit of the rewards."""
         return self.unit_std(ddof) * self.range
+
+    def scores(self, ddof: int, eps: float) -> Tensor:
+        """[N] (r − mean) / (std + eps); 0 in a dead segment."""
+        return self.over_std(self.unit, ddof, eps)
+
+    def over_std(self, unit: Tensor, ddof: int, eps: float) -> Tensor:
+        """[N] deviations of any kind over std + eps; `unit`: [N] float, in units of the range."""
+        if eps == 0:
+            # The range cancels: no product that could overflow or underflow.
+            return divide(unit, self.segments.rows(self.unit_std(ddof)))
+        return unit * self.segments.rows(self.range) / (self.segments.rows(self.std(ddof)) + eps)
 
 
 def signs(advantages: Tensor, group: Tensor) -> Tensor:
@@ -167,6 +249,20 @@ def signs(advantages: Tensor, group: Tensor) -> Tensor:
     size = advantages.abs().nan_to_num(nan=0.0)
     neutral = size <= NEUTRAL * segments.rows(segments.max(size))
     return torch.where(neutral, 0.0, advantages.sign())
+
+
+def filled(rows: Tensor, values: Tensor) -> Tensor:
+    """The values on some of the rows, NaN on the others.
+
+    Args:
+        rows: [N] bool.
+        values: [n] float, one for each True.
+
+    Example:
+        >>> filled(torch.tensor([False, True]), torch.tensor([2.0])).tolist()
+        [nan, 2.0]
+    """
+    return values.new_full(rows.shape, torch.nan).masked_scatter(rows, values)
 
 
 def divide(numerator: Tensor, denominator: Tensor) -> Tensor:

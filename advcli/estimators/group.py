@@ -1,8 +1,8 @@
 """Estimators that compare a row with the rows of its group.
 
 The arithmetic of every function here: the mean and the variance are centred two-pass sums in the dtype
-of the rewards, `ddof` 1 and no eps unless asked. A dead group gives exactly 0, found by max == min.
-A group of one has nothing to be compared with: NaN.
+of the rewards, `ddof` 1 and no eps unless asked. A dead group gives exactly 0, found by max == min (but see
+`ngrpo`). A group of one has nothing to be compared with: NaN.
 """
 
 import torch
@@ -46,8 +46,7 @@ def grpo(
         [-1.265, -0.632, 0.0, 0.632, 1.265]
     """
     spread = Spread.of(rewards, Segments.of(group))
-    advantages = _SCALED[scale](spread.unit, spread, rewards, step, ddof, eps)
-    return torch.where(spread.segments.rows(spread.segments.size()) > 1, advantages, torch.nan)
+    return spread.segments.compared(_SCALED[scale](spread.unit, spread, rewards, step, ddof, eps))
 
 
 def rloo(
@@ -82,17 +81,185 @@ def rloo(
     spread = Spread.of(rewards, Segments.of(group))
     size = spread.segments.rows(spread.segments.size()).to(rewards.dtype)
     leave_one_out = spread.unit * (size / (size - 1))
-    advantages = _SCALED[scale](leave_one_out, spread, rewards, step, ddof, eps)
-    return torch.where(size > 1, advantages, torch.nan)
+    return spread.segments.compared(_SCALED[scale](leave_one_out, spread, rewards, step, ddof, eps))
+
+
+def loo_norm(rewards: Tensor, group: Tensor, *, eps: float = 0.0) -> Tensor:
+    """Reward minus the mean of the other rows of its group, divided by the standard deviation of those.
+
+        A_i = (r_i − mean_{j≠i} r_j) / (std_{j≠i} r_j + eps)
+
+    Not divided where the other rows are equal, or where there is one other row only.
+
+    Args:
+        rewards: [N] float, finite, one reward per row, in the unit of the dump.
+        group: [N] int64, group index in [0, G).
+        eps: added to the standard deviation (ddof 1), in the unit of the rewards. NeMo RL adds 1e-6.
+
+    Returns:
+        [N], dtype and device of `rewards`. NaN in groups of one: there are no other rows.
+
+    Raises:
+        RuntimeError: the columns differ in length.
+
+    Source:
+        NeMo RL, nemo_rl/algorithms/advantage_estimator.py and utils.py, the default of its "grpo".
+
+    Example:
+        >>> r, g = torch.tensor([1.0, 0.0, 0.0, 0.0]), torch.zeros(4, dtype=torch.int64)
+        >>> [round(a, 3) for a in loo_norm(r, g).tolist()]
+        [1.0, -0.577, -0.577, -0.577]
+    """
+    spread = Spread.of(rewards, Segments.of(group))
+    size = spread.segments.rows(spread.segments.size()).to(rewards.dtype)
+    leave_one_out = spread.centred() * (size / (size - 1))
+    std = _std_of_others(rewards, group, spread, size)
+    divided = torch.where((std > 0) & (size > 2), leave_one_out / (std + eps), leave_one_out)
+    return spread.segments.compared(divided)
+
+
+def maxrl(rewards: Tensor, group: Tensor, *, eps: float = 0.0) -> Tensor:
+    """Reward minus the mean of its group, divided by that mean.
+
+        A_i = (r_i − mean_g) / (mean_g + eps), 0 where mean_g ≤ 0
+
+    Rewards are meant to be right (1) or wrong (0), or at least not negative: the mean is the pass rate.
+
+    Args:
+        rewards: [N] float, finite, one reward per row, in the unit of the dump.
+        group: [N] int64, group index in [0, G).
+        eps: added to the mean, in the unit of the rewards. The paper's code adds 1e-6.
+
+    Returns:
+        [N], dtype and device of `rewards`. NaN in groups of one.
+
+    Raises:
+        RuntimeError: the columns differ in length.
+
+    Source:
+        Tajwar et al. 2026, Maximum Likelihood Reinforcement Learning, arXiv:2602.02710.
+
+    Example:
+        >>> r, g = torch.tensor([1.0, 0.0, 0.0, 0.0]), torch.zeros(4, dtype=torch.int64)
+        >>> maxrl(r, g).tolist()
+        [3.0, -1.0, -1.0, -1.0]
+    """
+    spread = Spread.of(rewards, Segments.of(group))
+    mean = spread.segments.rows(spread.segments.mean(rewards))
+    return spread.segments.compared(torch.where(mean > 0, spread.centred() / (mean + eps), 0.0))
+
+
+def gpg(rewards: Tensor, group: Tensor, step: Tensor) -> Tensor:
+    """Reward minus the mean of its group, made larger for the rows of the step that have no reward.
+
+        A_i = α · (r_i − mean_g), α = rows of the step / rows of the step with r ≠ 0
+
+    This is verl's α. The authors count other rows as lost: those in groups whose rewards are all equal.
+
+    Args:
+        rewards: [N] float, finite, one reward per row, in the unit of the dump. A negative one counts as ≠ 0.
+        group: [N] int64, group index in [0, G).
+        step: [N] int64, step index in [0, S).
+
+    Returns:
+        [N], dtype and device of `rewards`. NaN in groups of one, which still count in α.
+
+    Raises:
+        RuntimeError: the columns differ in length.
+
+    Source:
+        Chu et al. 2025, GPG, arXiv:2504.02546; α as in verl/trainer/ppo/core_algos.py.
+
+    Example:
+        >>> r, g = torch.tensor([1.0, 0.0, 0.0, 0.0]), torch.zeros(4, dtype=torch.int64)
+        >>> gpg(r, g, g).tolist()
+        [3.0, -1.0, -1.0, -1.0]
+    """
+    spread, batch = Spread.of(rewards, Segments.of(group)), Segments.of(step)
+    alpha = batch.size() / batch.sum((rewards != 0).to(rewards.dtype)).clamp(min=1)
+    return spread.segments.compared(batch.rows(alpha) * spread.centred())
+
+
+def opo(rewards: Tensor, group: Tensor, lengths: Tensor) -> Tensor:
+    """Reward minus the mean of its group in which every row weighs as much as it has tokens.
+
+        A_i = r_i − Σ_g L_j r_j / Σ_g L_j
+
+    Args:
+        rewards: [N] float, finite, one reward per row, in the unit of the dump.
+        group: [N] int64, group index in [0, G).
+        lengths: [N] float or int, not negative, tokens per row.
+
+    Returns:
+        [N], dtype and device of `rewards`. NaN in groups of one, and where all lengths of the group are 0.
+
+    Raises:
+        RuntimeError: the columns differ in length.
+
+    Source:
+        Hao et al. 2025, On-Policy RL with Optimal Reward Baseline, arXiv:2505.23585.
+
+    Example:
+        >>> r, g = torch.tensor([1.0, 0.0, 0.0, 0.0]), torch.zeros(4, dtype=torch.int64)
+        >>> [round(a, 3) for a in opo(r, g, torch.tensor([10, 20, 30, 40])).tolist()]
+        [0.9, -0.1, -0.1, -0.1]
+    """
+    spread = Spread.of(rewards, Segments.of(group))
+    segments, weight = spread.segments, lengths.to(rewards.dtype)
+    baseline = segments.sum(weight * spread.unit) / segments.sum(weight)
+    return segments.compared((spread.unit - segments.rows(baseline)) * segments.rows(spread.range))
+
+
+def ngrpo(rewards: Tensor, group: Tensor, *, r_max: float = 1.0, eps: float = 0.0) -> Tensor:
+    """GRPO with one virtual row of the highest reward in the mean and the standard deviation.
+
+        A_i = (r_i − mean_{g ∪ r_max}) / (std_{g ∪ r_max} + eps)
+
+    So a group that is all wrong has a negative advantage; one whose rewards are all `r_max` has 0.
+
+    Args:
+        rewards: [N] float, finite, one reward per row, in the unit of the dump.
+        group: [N] int64, group index in [0, G).
+        r_max: the highest reward that a row can have, in the unit of the rewards.
+        eps: added to the standard deviation (ddof 1). The paper's code adds 1e-6.
+
+    Returns:
+        [N], dtype and device of `rewards`. NaN in groups of one.
+
+    Raises:
+        RuntimeError: the columns differ in length.
+
+    Source:
+        Nan et al. 2025, NGRPO, arXiv:2509.18851, the advantage calibration.
+
+    Example:
+        >>> r, g = torch.tensor([0.0, 0.0, 0.0, 0.0, 1.0, 1.0]), torch.tensor([0, 0, 0, 0, 1, 1])
+        >>> [round(a, 3) for a in ngrpo(r, g).tolist()]
+        [-0.447, -0.447, -0.447, -0.447, 0.0, 0.0]
+    """
+    segments = Segments.of(group)
+    virtual = torch.arange(segments.count, device=group.device)
+    everyone = Segments.of(torch.cat([group, virtual]), segments.count)
+    spread = Spread.of(torch.cat([rewards, rewards.new_full((segments.count,), r_max)]), everyone)
+    return segments.compared(spread.scores(ddof=1, eps=eps)[: len(rewards)])
+
+
+def _std_of_others(rewards: Tensor, group: Tensor, spread: Spread, size: Tensor) -> Tensor:
+    """[N] standard deviation (ddof 1) of the other rows of the group; of no use in groups of one and two."""
+    segments = spread.segments
+    squares = segments.rows(segments.sum(spread.unit**2)) - spread.unit**2 * (size / (size - 1))
+    std = (squares / (size - 2)).sqrt() * segments.rows(spread.range)
+    # The row farthest out may outweigh the others so far that the difference has no digits left, and it is
+    # the only one that can have equal others: for it the others are measured on their own. Any other row
+    # leaves a quarter of the sum or more.
+    outer = segments.rank(spread.unit.abs()) == size - 1
+    others = Spread.of(rewards[~outer], Segments.of(group[~outer], segments.count))
+    return torch.where(outer, segments.rows(others.std(ddof=1)), std)
 
 
 def _by_group(unit: Tensor, spread: Spread, rewards: Tensor, step: Tensor, ddof: int, eps: float) -> Tensor:
     del rewards, step
-    if eps == 0:
-        # The range cancels: no product that could overflow or underflow.
-        return divide(unit, spread.segments.rows(spread.unit_std(ddof)))
-    extent = spread.segments.rows(spread.range)
-    return unit * extent / (spread.segments.rows(spread.std(ddof)) + eps)
+    return spread.over_std(unit, ddof, eps)
 
 
 def _by_batch(unit: Tensor, spread: Spread, rewards: Tensor, step: Tensor, ddof: int, eps: float) -> Tensor:
