@@ -268,8 +268,7 @@ def compute_advantages(  # noqa: PLR0913  the stable public signature
     parts, weight = _parts(rewards, weights)
     rows = len(parts)
     columns = {"rewards": (parts * weight).sum(dim=1), "group": _codes(groups, "groups", rows)}
-    if parts.shape[1] > 1:
-        columns |= {"parts": parts, "weights": weight}
+    columns |= {"parts": parts, "weights": weight}
     columns["step"] = torch.zeros(rows, dtype=torch.int64) if steps is None else _codes(steps, "steps", rows)
     given = {"lengths": lengths, "baselines": baselines}
     columns |= {name: _per_row(values, name, rows) for name, values in given.items() if values is not None}

@@ -154,7 +154,9 @@ class Segments:
         loses digits to the segments before it.
 
         Example:
-            >>> Segments.of(torch.tensor([0, 0, 0, 1, 1])).cumsum(torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0])).tolist()
+            >>> Segments.of(torch.tensor([0, 0, 0, 1, 1])).cumsum(
+            ...     torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0])
+            ... ).tolist()
             [1.0, 3.0, 6.0, 4.0, 9.0]
         """
         longest = int(self.size().max()) if self.count else 0

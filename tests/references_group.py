@@ -116,11 +116,12 @@ def random_dump(seed):
     rows = []
     for group in range(draw.randint(3, 12)):
         kind = draw.choice(["real", "ties", "binary", "constant"])
+        constant = draw.choice([0.0, 0.1, 1.0, -0.3])
         value = {
             "real": lambda: draw.gauss(0.3, 2),
             "ties": lambda: draw.choice([-1.0, 0.1, 0.35, 2.5]),
             "binary": lambda: float(draw.random() < 0.4),
-            "constant": lambda constant=draw.choice([0.0, 0.1, 1.0, -0.3]): constant,
+            "constant": lambda constant=constant: constant,
         }[kind]
         size = draw.randint(1, 9)
         rows += [(value(), group, group % 2, float(draw.randint(1, 2000))) for _ in range(size)]

@@ -160,3 +160,23 @@ def test_reductions_on_any_layout(rows):
         )
         assert [p for p, _, _ in ordered] == list(range(len(ordered)))
         assert [(v, row) for _, v, row in ordered] == sorted((v, row) for _, v, row in ordered)
+
+
+@relaxed
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(-3, 3)), max_size=40))
+def test_sums_along_a_segment_do_not_cross_its_edges(rows):
+    index, values = [i for i, _ in rows], torch.tensor([float(v) for _, v in rows], dtype=torch.float64)
+    order = of(index, 5).order(values)
+    ascending = of(sorted(index), 5)
+    own = [sorted(v for i, v in rows if i == s) for s in range(5)]
+    assert values[order].tolist() == [v for group in own for v in group]
+    assert ascending.place().tolist() == [p for group in own for p in range(len(group))]
+    assert ascending.cumsum(values[order]).tolist() == [
+        sum(group[: p + 1]) for group in own for p in range(len(group))
+    ]
+
+
+def test_only_rows_that_have_others_are_compared():
+    found = of([2, 0, 2, 1, 1]).compared(torch.tensor([1.0, 2.0, 3.0, 0.0, 5.0]))
+    assert found[[0, 2, 3, 4]].tolist() == [1.0, 3.0, 0.0, 5.0]
+    assert math.isnan(found[1])

@@ -89,8 +89,15 @@ def require(entry: Estimator, columns: Mapping[str, Tensor]) -> None:
 
 
 def usable(entry: Estimator, columns: Mapping[str, Tensor]) -> Tensor:
-    """[N] bool, the rows with a group and a finite value in every numeric column that is needed."""
-    valid = torch.isfinite(columns["rewards"]) & (columns["group"] >= 0)
+    """[N] bool, the rows with a group and a finite value in every numeric column that is needed.
+
+    Where the parts of the reward are needed and not their sum, one part is enough.
+    """
+    valid = columns["group"] >= 0
+    if "parts" in entry.needs:
+        valid &= torch.isfinite(columns["parts"]).any(dim=1)
+    else:
+        valid &= torch.isfinite(columns["rewards"])
     for name in ("lengths", "baselines"):
         if name in entry.needs:
             valid &= torch.isfinite(columns[name])

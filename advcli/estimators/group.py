@@ -114,7 +114,7 @@ def loo_norm(rewards: Tensor, group: Tensor, *, eps: float = 0.0) -> Tensor:
     size = spread.segments.rows(spread.segments.size()).to(rewards.dtype)
     leave_one_out = spread.centred() * (size / (size - 1))
     std = _std_of_others(rewards, group, spread, size)
-    divided = torch.where((std > 0) & (size > 2), leave_one_out / (std + eps), leave_one_out)
+    divided = torch.where(std > 0, leave_one_out / (std + eps), leave_one_out)
     return spread.segments.compared(divided)
 
 
@@ -245,7 +245,7 @@ def ngrpo(rewards: Tensor, group: Tensor, *, r_max: float = 1.0, eps: float = 0.
 
 
 def _std_of_others(rewards: Tensor, group: Tensor, spread: Spread, size: Tensor) -> Tensor:
-    """[N] standard deviation (ddof 1) of the other rows of the group; of no use in groups of one and two."""
+    """[N] standard deviation (ddof 1) of the other rows of the group; NaN if there is one other row or none."""
     segments = spread.segments
     squares = segments.rows(segments.sum(spread.unit**2)) - spread.unit**2 * (size / (size - 1))
     std = (squares / (size - 2)).sqrt() * segments.rows(spread.range)

@@ -137,7 +137,7 @@ def bnpo(
     groups = Segments.dense(group)
     spread = Spread.of((rewards - low) / (high - low), groups)
     mean = groups.mean((rewards - low) / (high - low))
-    _refuse_outside(mean, low, high)
+    _refuse_outside(mean, rewards, low, high)
     weight = _inverse_density(mean, Segments.of(groups.within(step))).clamp(max=cap)
     weighted = spread.centred() * groups.rows(weight)
     return groups.compared(torch.where(groups.rows(spread.range) == 0, 0.0, weighted))
@@ -185,7 +185,7 @@ def shrinkage(rewards: Tensor, group: Tensor, step: Tensor, *, eps: float = 0.0)
     batches = Segments.of(groups.within(batch), spread.segments.count)
     floor = divide(torch.full_like(spread.range, eps).sqrt(), spread.range) ** 2
     weight, others = _shrink(groups.mean(spread.unit), noise, batches, batches.rows(floor))
-    size = groups.rows(groups.size())
+    size = groups.rows(groups.size()).to(rewards.dtype)
     from_rows = own.centred() * (size / (size - 1))
     from_groups = spread.unit - groups.rows(others)
     mixed = from_rows + groups.rows(weight) * (from_groups - from_rows)
@@ -194,7 +194,7 @@ def shrinkage(rewards: Tensor, group: Tensor, step: Tensor, *, eps: float = 0.0)
 
 def _reached(values: Tensor, groups: Segments, level: float) -> Tensor:
     """[G] lowest value of the group up to which `level` of its rows lie."""
-    share = (groups.rank(values) + 1) / groups.rows(groups.size())
+    share = (groups.rank(values) + 1).to(values.dtype) / groups.rows(groups.size())
     return groups.min(torch.where(share >= level, values, torch.inf))
 
 
@@ -216,13 +216,15 @@ def _at(place: Tensor, values: Tensor, groups: Segments) -> Tensor:
     return groups.sum(torch.where(groups.rank(values) == groups.rows(place), values, 0.0))
 
 
-def _refuse_outside(mean: Tensor, low: float, high: float) -> None:
+def _refuse_outside(mean: Tensor, rewards: Tensor, low: float, high: float) -> None:
+    """Groups whose mean on the mapped rewards is no share have no density."""
     outside = mean[(mean < 0) | (mean > 1)]
     if outside.numel():
         reward = low + (high - low) * float(outside[0])
+        low_enough, high_enough = min(low, float(rewards.min())), max(high, float(rewards.max()))
         raise UsageError(
             f"bnpo: the mean reward of a group is {reward:g}, expected one between low={low:g} and high={high:g}",
-            hint="the knobs low and high: bnpo:low=-1,high=1",
+            hint=f"the bounds of your rewards, here at least bnpo:low={low_enough:g},high={high_enough:g}",
         )
 
 

@@ -42,14 +42,15 @@ def standardised(  # noqa: PLR0913  one knob per rule that differs between train
         group: [N] int64, group index.
         step: [N] int64, step index.
         centre: c_i: "mean" r − mean_g; "others" r − mean of the others, as n/(n−1)·(r − mean_g);
-            "others-sum" the same as r − (sum_g − r)/(n − 1); "mean-ratio" (r − mean_g)/(mean_g + eps);
-            "mean-ratio-0" (r − mean_g)/mean_g and 0 where mean_g ≤ 0.
+            "others-sum" the same as r − (sum_g − r)/(n − 1); "others-running" the same
+            as (n·r − sum_g)/(n − 1) with a running sum; "mean-ratio" (r − mean_g)/(mean_g + eps);
+            "mean-ratio-0" (r − mean_g)/mean_g and 0 where mean_g ≤ 0; "batch" r − mean of the step.
         divide: s: "none", "group", "batch" (std of all rewards of the step), "group-centred" or
             "batch-centred" (std of the c_i).
         ddof: degrees of freedom taken from the divisor of the variance.
         eps: added to s.
         single: a group of one: "zero", "raw" (the reward itself), "raw-eps" (the reward over 1 + eps, as
-            with mean 0 and std 1), "nan", or "error".
+            with mean 0 and std 1), "batch" (as if its batch were its group), "nan", or "error".
         missing: rows without a reward: "nan" makes their group NaN, "skip" leaves them out and gives
             them 0, "zero" gives them the reward 0.
         dtype: "float32", "float64" or "float16", what the trainer computes in.
@@ -68,8 +69,12 @@ def standardised(  # noqa: PLR0913  one knob per rule that differs between train
     out = torch.zeros_like(r)
     centred = torch.zeros_like(r)
     spread = torch.ones_like(r)
+    of_batch = _less_batch_mean(r, step, present) if "batch" in (centre, single) else r
     for rows in matrices(group, present):
         values = r[rows]
+        if centre == "batch" or (single == "batch" and rows.shape[1] == 1):
+            centred[rows] = of_batch[rows]
+            continue
         if rows.shape[1] == 1:
             centred[rows], spread[rows] = _alone(values, single, eps, divide)
             continue
@@ -241,6 +246,25 @@ def decoupled(  # noqa: PLR0913  as above
     return out.nan_to_num(nan=0.0)
 
 
+def decoupled_by_tokens(
+    parts: Tensor, weights: Tensor, group: Tensor, step: Tensor, lengths: Tensor, *, dtype: str = "float32"
+) -> Tensor:
+    """GDPO of verl: GRPO of each reward (std + 1e-6), summed with weights, whitened over tokens.
+
+    Args:
+        parts: [N, K] float.
+        weights: [K] float.
+        group: [N] int64, group index.
+        step: [N] int64, step index.
+        lengths: [N] float, tokens per row.
+        dtype: what the trainer computes in.
+    """
+    total = torch.zeros(len(group), dtype=getattr(torch, dtype), device=group.device)
+    for part, weight in zip(parts.unbind(dim=1), weights.tolist(), strict=True):
+        total = total + weight * standardised(part, group, step, eps=1e-6, single="raw-eps", dtype=dtype)
+    return whitened(total, group, step, lengths, dtype=dtype)
+
+
 def leave_one_out(rewards: Tensor, group: Tensor, *, eps: float = 1e-6, dtype: str = "float32") -> Tensor:
     """NeMo-RL's default: mean and standard deviation of the other rows; not divided where that std is 0.
 
@@ -311,6 +335,14 @@ def _alone(values: Tensor, single: str, eps: float, divide: str) -> tuple[Tensor
     return table[single]
 
 
+def _less_batch_mean(r: Tensor, step: Tensor, present: Tensor) -> Tensor:
+    """[N] each reward minus the mean of its step."""
+    centred = torch.zeros_like(r)
+    for rows in matrices(step, present):
+        centred[rows] = r[rows] - _mean(r[rows])
+    return centred
+
+
 def _refused() -> DataError:
     return DataError(
         "a group has one row, which this trainer refuses",
@@ -322,14 +354,26 @@ def _mean(values: Tensor) -> Tensor:
     return values.mean(dim=1, keepdim=True)
 
 
+def _running_sum(values: Tensor) -> Tensor:
+    """[G, n] → [G, 1] sum, row after row and rounding each time, as torch.bincount makes it."""
+    total = torch.zeros_like(values[:, :1])
+    for column in values.unsqueeze(2).unbind(dim=1):
+        total = total + column
+    return total
+
+
 _CENTRES: dict[str, Callable[[Tensor, float], Tensor]] = {
     "mean": lambda values, eps: values - _mean(values),
+    # Multiplied first and divided second, as the trainers write it: the rounding differs.
     "others": lambda values, eps: (
-        values * (values.shape[1] / (values.shape[1] - 1))
-        - _mean(values) * (values.shape[1] / (values.shape[1] - 1))
+        values * values.shape[1] / (values.shape[1] - 1)
+        - _mean(values) * values.shape[1] / (values.shape[1] - 1)
     ),
     "others-sum": lambda values, eps: (
         values - (values.sum(dim=1, keepdim=True) - values) / (values.shape[1] - 1)
+    ),
+    "others-running": lambda values, eps: (
+        (values * values.shape[1] - _running_sum(values)) / (values.shape[1] - 1)
     ),
     "mean-ratio": lambda values, eps: (values - _mean(values)) / (_mean(values) + eps),
     "mean-ratio-0": lambda values, eps: torch.where(

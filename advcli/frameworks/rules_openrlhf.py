@@ -49,6 +49,16 @@ _OPENRLHF_ROWS = [
         source=_OPENRLHF,
         proof="package",
     ),
+    centred(
+        "openrlhf",
+        "flash_reinforce",
+        knobs={"centre": "batch", **_CLIP},
+        formula="A_i = r_i − mean of the batch, clipped to ±10",
+        versions=">=0.11",
+        lost=(KL,),
+        source=_OPENRLHF,
+        proof="package",
+    ),
     Rule(
         "openrlhf",
         "reinforce_baseline",
@@ -56,6 +66,7 @@ _OPENRLHF_ROWS = [
         f"{HERE}:whitened",
         TOKENS,
         {"centre": "mean", "single": "zero", "ddof": 0, "eps": 0.0, "floor": 1e-8, **_CLIP},
+        scales={"batch": {}, "none": {"divide": False}},
         positional=True,
         lost=(KL,),
         source=_OPENRLHF,
@@ -79,8 +90,11 @@ _TWINKLE_ROWS = [
     grpo(
         "twinkle",
         eps=1e-8,
-        knobs={"single": "raw"},
-        scales=GROUP | BATCH | NONE,
+        scales={
+            "group": {"divide": "group", "single": "raw"},
+            "batch": {"divide": "batch", "single": "batch"},
+            "none": {"divide": "none", "single": "batch"},
+        },
         positional=True,
         source="twinkle/advantage/grpo.py",
         proof="package",

@@ -81,7 +81,9 @@ def single() -> list[Batch]:
     stock = [0.0, 0.1, 0.9, 1.0]  # format 0.1 and accuracy 0.9: ties that are not dyadic
     ragged = [_normal(rng, n, 1.0) for n in (1, 2, 3, 4, 8, 5, 7, 1, 6)]
     mixed = [[rng.choice([-1.0, 0.0, 1.0]) for _ in range(n)] for n in (2, 8, 1, 4, 5, 7, 3, 2)]
-    constants = _batch("constants-n8", [[0.1] * 8, [0.9] * 8, [0.0] * 8, [1.0] * 8, _binary(rng, 8), _normal(rng, 8)])
+    constants = _batch(
+        "constants-n8", [[0.1] * 8, [0.9] * 8, [0.0] * 8, [1.0] * 8, _binary(rng, 8), _normal(rng, 8)]
+    )
     return [
         _batch("binary-n8", [[0.0] * 8, *(_binary(rng, 8) for _ in range(3)), [1.0] * 7 + [0.0]]),
         constants,
@@ -117,17 +119,35 @@ def several() -> list[Batch]:
 def missing() -> list[Batch]:
     """Rewards that a function did not give."""
     rng = _rng("missing")
-    one = [_binary(rng, 4), [None] * 4, [0.3, None, None, None], [None, *_normal(rng, 3)], [0.9, 0.9, None, 0.9]]
+    one = [
+        _binary(rng, 4),
+        [None] * 4,
+        [0.3, None, None, None],
+        [None, *_normal(rng, 3)],
+        [0.9, 0.9, None, 0.9],
+    ]
     acc = [1, 0, 0, 1, 1, 1, 1, 1, 0, None, 1, 0]  # the golden batch of the notes
     fmt = [0.1, 0.1, 0, 0.1, 0.1, 0.1, 0.1, 0.1, None, None, 0.1, 0.1]
     golden = list(map(list, zip(acc, fmt, strict=True)))
     drop = [
-        [[None if rng.random() < 0.3 else x for x in (a, b)] for a, b in zip(_binary(rng, 8), _normal(rng, 8), strict=True)]
+        [
+            [None if rng.random() < 0.3 else x for x in (a, b)]
+            for a, b in zip(_binary(rng, 8), _normal(rng, 8), strict=True)
+        ]
         for _ in range(3)
     ]
+    partial = [
+        [
+            [a, None if rng.random() < 0.4 else x]
+            for a, x in zip(_binary(rng, 8), _normal(rng, 8), strict=True)
+        ]
+        for _ in range(2)
+    ]
+    partial += [[[1.0, None]] * 8, [[0.0, 0.1]] * 7 + [[0.0, None]]]
     unscored = [[[None, x] for x in _normal(rng, 8)], [[None, None]] * 7 + [[1.0, None]]]
     return [
         _batch("missing-n4", one),
         _batch("missing-golden-n4", [golden[i : i + 4] for i in (0, 4, 8)]),
+        _batch("missing-partial-n8", partial, weights=[0.9, 0.1]),
         _batch("missing-two-n8", [*drop, *unscored], weights=[1.0, 0.5]),
     ]

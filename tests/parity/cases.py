@@ -1,6 +1,9 @@
 """What the reference modules share: token tensors from rewards, and the record of one case."""
 
+import importlib.util
 import math
+import sys
+import types
 
 from parity.batches import Batch
 
@@ -56,10 +59,33 @@ def per_token(advantages, lengths: list[int]) -> list[list[float]]:
 
 
 def per_row(advantages, lengths: list[int]) -> list[float]:
-    """The number that every token of a row has; an error if they differ."""
-    done = []
-    for row in per_token(advantages, lengths):
+    """The number that every response token of a row has; an error if they differ."""
+    return one_each(per_token(advantages, lengths))
+
+
+def one_each(rows: list[list[float]]) -> list[float]:
+    """The number that all items of a row are; an error if they differ."""
+    for row in rows:
         if any(value != row[0] and not math.isnan(value) for value in row):
             raise ValueError(f"not constant over the tokens of a row: {row}")
-        done.append(row[0])
-    return done
+    return [row[0] for row in rows]
+
+
+def namespace(name: str):
+    """A package without what its `__init__` runs: its modules load, the rest of it does not."""
+    module = types.ModuleType(name)
+    module.__path__ = list(importlib.util.find_spec(name).submodule_search_locations)
+    sys.modules[name] = module
+    parent, _, child = name.rpartition(".")
+    if parent in sys.modules:
+        setattr(sys.modules[parent], child, module)
+    return module
+
+
+def stub(name: str, **attributes):
+    """A module that is not installed, with the names that an import asks for."""
+    parts = name.split(".")
+    for end in range(1, len(parts) + 1):
+        sys.modules.setdefault(".".join(parts[:end]), types.ModuleType(".".join(parts[:end])))
+    for key, value in attributes.items():
+        setattr(sys.modules[name], key, value)

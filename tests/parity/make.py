@@ -21,6 +21,8 @@ LIBRARIES = [
     *("transformers", "accelerate", "datasets"),  # TRL, ms-swift
     "pylatexenc",  # OpenRLHF
 ]
+# Releases of TRL before 1.0 run with the libraries of their time.
+OLD = ("transformers==4.56.2", "tokenizers==0.22.1", "huggingface_hub==0.35.3", "datasets==4.1.1")
 # File name, module that makes its cases, package, version.
 REFERENCES = [
     ("verl", "reference_verl", "verl", "0.9.1"),
@@ -29,6 +31,9 @@ REFERENCES = [
     ("twinkle", "reference_twinkle", "twinkle-kit", "0.5.1"),
     ("ms-swift", "reference_swift", "ms-swift", "4.6.0"),
     ("trl", "reference_trl", "trl", "1.16.0"),
+    ("trl-1.5.1", "reference_trl", "trl", "1.5.1"),
+    ("trl-0.22.0", "reference_trl", "trl", "0.22.0"),
+    ("trl-0.21.0", "reference_trl", "trl", "0.21.0"),
     ("openrlhf", "reference_openrlhf", "openrlhf", "0.11.2"),
 ]
 
@@ -36,7 +41,9 @@ REFERENCES = [
 def main() -> None:
     """Prepare the environment, then make each file in a process of its own."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("frameworks", nargs="*", help=f"of {', '.join(row[0] for row in REFERENCES)}; all by default")
+    parser.add_argument(
+        "frameworks", nargs="*", help=f"of {', '.join(row[0] for row in REFERENCES)}; all by default"
+    )
     parser.add_argument("--venv", type=Path, default=HERE / ".venv", help="the environment of the frameworks")
     parser.add_argument("--out", type=Path, default=HERE / "data", help="the folder of the JSON files")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
@@ -81,7 +88,10 @@ def prepare(folder: Path, rows: list[tuple[str, str, str, str]]) -> Path:
     for _, _, package, version in rows:
         target = package_folder(folder, package, version)
         if not target.exists():
-            subprocess.run([*pip, "--no-deps", "--target", str(target), f"{package}=={version}"], check=True)
+            old = OLD if package == "trl" and version.startswith("0.") else ()
+            subprocess.run(
+                [*pip, "--no-deps", "--target", str(target), f"{package}=={version}", *old], check=True
+            )
     return python
 
 

@@ -54,7 +54,9 @@ def _index(groups: list[str]):
 
 def _outcome(name: str, batch: batches.Batch, config: bool = True, **knobs) -> dict:
     mask, scores = cases.response(batch.column, batch.lengths)
-    flags = {key: value for key, value in knobs.items() if key == "norm_adv_by_std_in_grpo" and name == "grpo"}
+    flags = {
+        key: value for key, value in knobs.items() if key == "norm_adv_by_std_in_grpo" and name == "grpo"
+    }
     settings = {"config": _config(**knobs)} if config else {}
     advantages = _call(name, scores, mask, index=_index(batch.groups), **flags, **settings)
     return cases.case(name, knobs, batch, cases.per_row(advantages, batch.lengths))
