@@ -1,6 +1,7 @@
 """The only code that picks a device or a dtype, and the one call of an estimator."""
 
 import inspect
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -10,6 +11,7 @@ from torch import Tensor
 from advcli.errors import UsageError
 from advcli.estimators.catalog import SCALES, Estimator
 from advcli.registry import load
+from advcli.words import one_line
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
 
@@ -57,12 +59,13 @@ def knobs(entry: Estimator, scale: str | None, given: Mapping[str, float]) -> di
     """
     scale = entry.default_scale if scale is None else scale
     if scale not in SCALES:
-        raise UsageError(f"unknown scale '{scale}'", hint=", ".join(SCALES))
+        raise UsageError(f"unknown scale '{scale}'", hint=", ".join(SCALES), about="scale")
     parameters = inspect.signature(load(entry.target)).parameters.values()
-    known = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.name != "scale"]
+    known = {p.name: p.annotation for p in parameters if p.kind is p.KEYWORD_ONLY and p.name != "scale"}
     for name in given:
         if name not in known:
             raise UsageError(f"{entry.name} has no knob '{name}'", hint=f"{', '.join(known)} or scale")
+        given = {**given, name: _fitting(f"{entry.name}: {name}", given[name], known[name])}
     return {"scale": scale, **given}
 
 
@@ -86,3 +89,15 @@ def estimate(entry: Estimator, columns: Mapping[str, Tensor], rows: Tensor, **kn
     spread = torch.full_like(columns["rewards"], torch.nan)
     spread[rows] = result
     return spread
+
+
+def _fitting(name: str, value: float, kind: type) -> float:
+    """A knob's value in the type that the function declares."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise UsageError(f"{name} is {one_line(value)}, expected a number")
+    if value < 0:
+        raise UsageError(f"{name} is {value:g}, expected 0 or more")
+    if kind is int and value != int(value):
+        raise UsageError(f"{name} is {value:g}, expected a whole number")
+    fitted: float = kind(value)
+    return fitted

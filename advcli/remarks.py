@@ -1,0 +1,74 @@
+"""What a user should be told about a data set and its advantages, one sentence each."""
+
+from collections.abc import Iterator
+
+import pandas as pd
+import torch
+from torch import Tensor
+
+from advcli.dataset import DataSet
+from advcli.words import counted, verb
+
+
+def notes(data: DataSet, original: Tensor) -> Iterator[str]:
+    """What was chosen, and what is worth knowing.
+
+    Args:
+        data: the data set.
+        original: [N] the original advantage.
+    """
+    yield _chosen(data)
+    reused = reused_keys(data)
+    if reused:
+        met = f"{counted(reused, 'prompt')} {verb(reused, 'is', 'are')} met at several steps"
+        yield f"{met}: each step is a group of its own"
+    logged = _logged(data, original)
+    if logged:
+        yield logged
+
+
+def warnings(data: DataSet, original: Tensor) -> Iterator[str]:
+    """What looks wrong.
+
+    Args:
+        data: the data set.
+        original: [N] the original advantage.
+    """
+    yield from data.table.warnings
+    yield from data.grouping.warnings
+    if bool(original.isnan().all()):
+        yield "no row has an advantage: too few rows of a group have a reward"
+
+
+def reused_keys(data: DataSet) -> int:
+    """How many prompts are met at more than one step; each step is a group of its own."""
+    table = data.table
+    if table.step is None or not table.choice.step_in_key or not table.choice.prompt:
+        return 0
+    steps = pd.Series(table.step).groupby(table.key).nunique()
+    return int((steps[steps.index >= 0] > 1).sum())
+
+
+def _chosen(data: DataSet) -> str:
+    """What was read as what, in one line."""
+    choice = data.table.choice
+    rewards = " + ".join(
+        f"'{name}'" if weight == 1 else f"{weight:g} × '{name}'" for name, weight in choice.rewards
+    )
+    parts = [f"format {choice.format}", f"groups: {data.grouping.rule}", f"reward: {rewards}"]
+    parts += [f"step: '{choice.step}'"] if choice.step else []
+    parts += [f"length: '{choice.length}'"] if choice.length else []
+    return ", ".join(parts)
+
+
+def _logged(data: DataSet, original: Tensor) -> str | None:
+    """How far the advantage that the trainer logged is from the original."""
+    if data.table.logged is None:
+        return None
+    distance = (torch.from_numpy(data.table.logged) - original).abs()
+    distance = distance[distance.isfinite()]
+    if not distance.numel():
+        return None
+    largest = f"{float(distance.max()):.2g}"
+    name = data.table.choice.logged
+    return f"logged '{name}' differs from original by at most {largest} in {counted(distance.numel(), 'row')}"
