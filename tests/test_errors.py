@@ -54,20 +54,11 @@ def test_the_docstring_names_them_all():
         assert f"exit {cls.exit_code}" in errors.__doc__
 
 
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [
-        ("a\nb", r"'a\nb'"),
-        (None, "None"),
-        ([1, 2], "[1, 2]"),
-        ("x" * 58, f"'{'x' * 58}'"),
-        ("x" * 59, f"'{'x' * 58}…"),
-        ("x" * 5000, f"'{'x' * 58}…"),
-    ],
-)
-def test_one_line(value, shown):
-    assert errors.one_line(value) == shown
+@pytest.mark.parametrize("text", ["no\nfile", "no\r\n  file", "no \n\n file"])
+def test_a_message_is_one_line(text):
+    assert str(errors.DataError(text)) == "no file"
 
 
-def test_one_line_has_a_limit():
-    assert errors.one_line("abcdef", limit=5) == "'abc…"
+def test_a_usage_error_may_say_which_setting_it_is_about():
+    assert errors.UsageError("wrong", about="scale").about == "scale"
+    assert errors.UsageError("wrong").about is None

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advcli.errors import DataError, UsageError
-from advcli.grouping import group, reused_keys, sizes_of
+from advcli.grouping import group, sizes_of
 from advcli.records import Choice, RewardTable
 
 
@@ -33,6 +33,8 @@ def table(keys, steps=None, *, prompt=("prompt_id",), step_in_key=True):
             step_in_key=step_in_key,
         ),
         dropped=(frozenset(),),
+        lines=np.arange(1, len(keys) + 1),
+        names=("f.jsonl",),
     )
 
 
@@ -115,8 +117,9 @@ def test_a_key_that_names_the_row_is_an_error():
     ) as error:
         group(table("abcd"))
     assert "--prompt-col" in error.value.hint
-    assert "--n" in error.value.hint
-    with pytest.raises(DataError, match=r"'prompt_id' \+ 'step' differ together in all 2 rows"):
+    with pytest.raises(
+        DataError, match=r"'prompt_id' \+ 'step' differ together in all 2 rows.*--group-by prompt_id"
+    ):
         group(table("aa", [1, 2]))
 
 
@@ -141,14 +144,14 @@ WARNINGS = {
         "aaabb",
         None,
         2,
-        ("1 group of fewer than 2 rows left over (1 rows), kept as they are",),
+        ("1 group of fewer than 2 rows left over (1 row), kept as it is",),
     ),
     "a multiple": (
         "aabbcccc",
         None,
         None,
         (
-            "1 group has a multiple of 2 rows: the same prompt drawn more than once? try --n 2 or --step-col C",
+            "1 group has a multiple of 2 rows: the same prompt drawn more than once? try --n 2 or --step-col COL",
         ),
     ),
     "multiples with a step": (
@@ -165,23 +168,13 @@ WARNINGS = {
 @pytest.mark.parametrize("case", WARNINGS.values(), ids=WARNINGS)
 def test_what_looks_wrong_is_said_once(case):
     keys, steps, n, warnings = case
-    found = group(table(keys, steps), n).warnings
-    assert len(found) == len(warnings)
-    assert all(text.startswith(start) for text, start in zip(found, warnings, strict=True))
+    assert group(table(keys, steps), n).warnings == warnings
 
 
 def test_groups_that_mix_steps_are_a_warning():
     mixed = table("aabbcc", [1, 2, 1, 2, 1, 1], step_in_key=False)
     assert group(mixed).warnings == ("2 groups mix rows of several steps; try --group-by prompt_id,step",)
     assert group(table("aabb", [1, 1, 2, 2], step_in_key=False)).warnings == ()
-
-
-def test_keys_that_are_met_again_are_counted():
-    assert reused_keys(table("aabbcc", [1, 2, 1, 2, 1, 1])) == 2
-    assert reused_keys(table("aabb", [1, 1, 2, 2])) == 0
-    assert reused_keys(table("aabb")) == 0
-    assert reused_keys(table(["a", "a", None, None], [1, 1, 1, 2])) == 0
-    assert reused_keys(table("aa", [1, 2], step_in_key=False)) == 0
 
 
 def test_sizes_most_frequent_first():

@@ -164,6 +164,14 @@ def test_sign_changes_by_hand(tmp_path):
     assert column["kept + recomputed"]["rank_agreement"] == pytest.approx(1)
 
 
+def test_rank_agreement_with_ties_by_hand(tmp_path):
+    # As above, and a missing reward, which stands at 0 before and after. Ranks of the kept 0 6 8 9 and of the
+    # missing one: 1 2.5 4 5 2.5 before, 1 3 4 5 2 after; deviations -2 -.5 1 2 -.5 and -2 0 1 2 -1.
+    args = ("--scale", "none", "--keep-pos", "0.7", "--missing", "zero")
+    columns = compared(dump(tmp_path, [0, 6, 7, 8, 9, None]), *args)["columns"]
+    assert columns["kept + recomputed"]["rank_agreement"] == pytest.approx(9.5 / math.sqrt(9.5 * 10))
+
+
 def test_counts_of_groups_by_hand(tmp_path):
     # Kept per group: the best positive and nothing else (0 neutral, no negatives) | all of a dead group |
     # a group of one is undefined.
@@ -205,12 +213,13 @@ def test_both_ways_are_always_shown(tmp_path, flag):
 
 
 def test_an_estimator_without_recomputation_has_no_third_column(tmp_path):
-    body = compared(
-        dump(tmp_path, [0, 1, 2, 5]), "--estimator", "rloo", "--vs", "grpo", "--preset", "aggressive"
-    )
-    assert list(body["columns"]) == ["original", "kept", "grpo"]
+    rows, flags = dump(tmp_path, [0, 1, 2, 5]), ("--estimator", "rloo", "--preset", "aggressive")
+    columns = compared(rows, *flags, "--no-compute-new-adv", "--vs", "grpo")["columns"]
+    assert list(columns) == ["original", "kept", "grpo"]
     # rloo of 5: 5 - (0 + 1 + 2) / 3.
-    assert body["columns"]["original"]["max"] == pytest.approx(4)
+    assert columns["original"]["max"] == pytest.approx(4)
+    with pytest.raises(UsageError, match=r"^preset aggressive: compute_new_adv is defined for grpo only"):
+        run(rows, *flags)
 
 
 def test_versus_takes_the_rules_but_not_the_ratios(tmp_path):
@@ -225,6 +234,12 @@ def test_versus_takes_the_rules_but_not_the_ratios(tmp_path):
     assert columns["kept"]["kept_rows"] == 4
 
 
+def test_the_same_estimator_twice_is_one_column(tmp_path):
+    rows = dump(tmp_path, [0, 1, 2])
+    assert list(compared(rows, "--vs", "rloo", "--vs", "rloo")["columns"]) == [*BASE, "rloo"]
+    assert run(rows, "--vs", "rloo", "--vs", "rloo").stdout.count("rloo") == 1
+
+
 def test_without_ratios_the_note_says_why_the_columns_agree(tmp_path):
     rows = dump(tmp_path, [0, 1, 2])
     assert (
@@ -232,12 +247,15 @@ def test_without_ratios_the_note_says_why_the_columns_agree(tmp_path):
     )
     assert "agree" not in run(rows, "--vs", "rloo").stderr
     assert "agree" not in run(rows, *FLAGS).stderr
+    assert "or --vs grpo" in run(rows, "--estimator", "rloo").stderr
 
 
 @pytest.mark.parametrize(
     ("args", "message"),
     [
         ("--vs rlo", "unknown estimator 'rlo'; try rloo"),
+        ("--vs=", "--vs names no estimator; try --vs rloo"),
+        ("--estimator rloo --compute-new-adv", "compute_new_adv is defined for grpo only, not for rloo"),
         ("--vs grpo:scale", "grpo:scale: 'scale' is not KEY=VALUE"),
         ("--vs grpo:scale=batches", "unknown scale 'batches'"),
         ("--vs grpo:keep_pos=2", "keep.pos is 2, expected a share"),

@@ -169,7 +169,7 @@ def test_n_cuts_the_rows_of_a_prompt(computed, dump):
     assert columns["adv_original"] == [-0.5, -1, 0.5, -2, 1, 2, None]
     said = run(dump(rows), "--n", "2").stderr
     assert "groups: 'prompt_id', cut by 2" in said
-    assert "1 group of fewer than 2 rows left over" in said
+    assert "1 group of fewer than 2 rows left over (1 row), kept as it is" in said
 
 
 def test_n_without_a_key_cuts_consecutive_rows(computed, dump):
@@ -181,7 +181,7 @@ def test_n_without_a_key_cuts_consecutive_rows(computed, dump):
     )
     said = run(dump(rows), "--n", "4").stderr
     assert "groups: consecutive rows, cut by 4" in said
-    assert "1 group of fewer than 4 rows left over (2 rows), kept as they are" in said
+    assert "1 group of fewer than 4 rows left over (2 rows), kept as it is" in said
     with pytest.raises(DataError, match=r"no prompt id among the columns reward.*--n ROWS_PER_PROMPT"):
         run(dump(rows), "--force")
 
@@ -221,7 +221,7 @@ def test_missing_and_singletons_are_counted_by_cause(dump):
     ("args", "message"),
     [
         ("--missing error", r"f\.jsonl:2: 'reward' is null, expected a finite number"),
-        ("--singleton error", r"one valid row .*expected two or more"),
+        ("--singleton error", r"f\.jsonl:6: 1 group has one valid row, expected two or more"),
     ],
 )
 def test_rule_error_writes_nothing(dump, args, message):
@@ -275,7 +275,7 @@ def test_step_column_splits_a_prompt(computed, dump):
     assert apart == [-1, 1, -10, 10, 0, 0]
     said = run(dump(STEPS), "--step-col", "at").stderr
     assert "groups: 'prompt' + 'at'" in said
-    assert re.search("at several steps: each step is a group of its own", said)
+    assert "1 prompt is met at several steps: each step is a group of its own" in said
 
 
 def test_group_by_is_the_whole_key(computed, dump):
@@ -283,14 +283,9 @@ def test_group_by_is_the_whole_key(computed, dump):
     assert computed(STEPS, *by)["adv_group"] == [0, 0, 0, 0, 1, 1]
     said = run(dump(STEPS), *by).stderr
     assert "1 group mixes rows of several steps; try --group-by prompt,at" in said
-    assert computed(STEPS, "--scale", "none", "--group-by", "prompt,at")["adv_original"] == [
-        -1,
-        1,
-        -10,
-        10,
-        0,
-        0,
-    ]
+    for both in ("prompt,at", " prompt , at,"):
+        split = computed(STEPS, "--scale", "none", "--group-by", both)["adv_original"]
+        assert split == [-1, 1, -10, 10, 0, 0]
 
 
 def test_metrics_per_step(dump):
@@ -326,10 +321,21 @@ def test_metrics_without_steps_is_one_line_and_never_overwritten(dump):
     (only,) = lines(Path("m.jsonl"))
     assert "step" not in only
     assert only["critic/score/mean"] == 0.5
-    with pytest.raises(UsageError, match=r"m\.jsonl exists already"):
+    with pytest.raises(UsageError, match=r"m\.jsonl exists already.*another --metrics"):
         run(name, "--metrics", "m.jsonl", "--out", "second.jsonl")
     assert not Path("second.jsonl").exists()
     run(name, "--metrics", "m.jsonl", "--force")
+
+
+@pytest.mark.parametrize("force", [(), ("--force",)])
+@pytest.mark.parametrize(
+    ("out", "metrics"), [("o.jsonl", "o.jsonl"), ("o.jsonl", "./o.jsonl"), ("d/", "d/f.adv.jsonl")]
+)
+def test_metrics_never_replace_the_rows(dump, out, metrics, force):
+    name = dump(rewards([0, 1]))
+    with pytest.raises(UsageError, match="is where the annotated rows go"):
+        run(name, "--out", out, "--metrics", metrics, *force)
+    assert [path.name for path in Path().iterdir()] == [name]
 
 
 def test_json_has_the_promised_keys(dump):
@@ -447,6 +453,13 @@ def test_every_group_of_one_row_is_an_error(dump):
     assert [row["adv_original"] for row in lines(Path("f.adv.jsonl"))] == [0, 1, 2]
 
 
+def test_unique_keys_are_not_answered_with_the_flag_that_was_typed(dump):
+    name = dump([{"uid": i, "reward": i % 2} for i in range(8)])
+    with pytest.raises(DataError, match="every group has one row") as caught:
+        run(name, "--n", "4")
+    assert "--n" not in caught.value.hint
+
+
 def test_one_group_for_everything_is_a_warning(dump):
     name = dump(rewards([0, 1, 2]))
     assert "warning: all 3 rows are one group: 'prompt_id' is the same in every row" in run(name).stderr
@@ -492,6 +505,10 @@ def test_two_columns_of_one_rank_are_an_error(dump, row, message):
         ("--scale grup", "unknown scale 'grup'; try group"),
         ("--estimator gpro", "unknown estimator 'gpro'; try grpo"),
         ("--estimator grpo:epsilon=1", "grpo has no knob 'epsilon'; try ddof"),
+        ("--estimator grpo:eps=nan", "grpo: eps is nan, expected a number"),
+        ("--estimator grpo:eps=inf", "grpo: eps is inf, expected a number"),
+        ("--estimator grpo:eps=-1", "grpo: eps is -1, expected 0 or more"),
+        ("--estimator grpo:ddof=0.5", "grpo: ddof is 0.5, expected a whole number"),
         ("--estimator grpo:eps", "'eps' is not KEY=VALUE"),
         ("--estimator grpo:eps=tiny", "eps is 'tiny', expected a number"),
         ("--preset agressive", "unknown preset 'agressive'; try aggressive"),
@@ -504,6 +521,16 @@ def test_two_columns_of_one_rank_are_an_error(dump, row, message):
         ("--length-col tokens", "no column 'tokens'"),
         ("--group-by prompt_id,step", "no column 'step'"),
         ("--reward rewards=2", "no column 'rewards'; there is prompt_id, reward; try reward"),
+        ("--reward reward=nan", "--reward reward=nan: the weight is nan, expected a finite number"),
+        ("--reward reward=-inf", "the weight is -inf, expected a finite number"),
+        ("--group-by ,", "--group-by ',' names no column; try --group-by A,B"),
+        ("--n 0", "n is 0, expected rows per prompt, 1 or more"),
+        ("--n -3", "n is -3, expected rows per prompt, 1 or more"),
+        ("--metrics -", "--metrics writes a file, not standard output"),
+        (
+            "--metrics f.jsonl --force",
+            "f.jsonl is an input, which is never overwritten; try another --metrics",
+        ),
         ("--json --out -", "--json and the annotated rows both want standard output; try --out FILE"),
         ("--out f.jsonl --force", "f.jsonl is an input, which is never overwritten"),
     ],
@@ -515,6 +542,93 @@ def test_what_the_command_line_gets_wrong(dump, args, message):
     assert caught.value.exit_code == 2
     assert "\n" not in str(caught.value)
     assert [path.name for path in Path().iterdir()] == [name]
+
+
+def test_a_length_column_of_text_is_an_error(dump):
+    name = dump(rewards([0, 1], answer="forty-two"))
+    with pytest.raises(DataError, match=r"f\.jsonl:1: 'answer' is 'forty-two', expected a number of tokens"):
+        run(name, "--length-col", "answer")
+
+
+def test_no_advantage_at_all_is_a_warning(dump):
+    said = run(dump(rewards([0, 1, 2], [3, 4, 6])), "--estimator", "grpo:ddof=3").stderr
+    assert "warning: no row has an advantage" in said
+
+
+def test_the_logged_advantage_is_held_against_ours(dump):
+    rows = [
+        {**row, "advantage": a}
+        for row, a in zip(rewards([0, 1, 2, 3]), (-1.5, -0.5, 0.75, None), strict=True)
+    ]
+    said = run(dump(rows), "--scale", "none").stderr
+    assert "logged 'advantage' differs from original by at most 0.25 in 3 rows" in said
+
+
+VERL = """
+algorithm: {{adv_estimator: {}, norm_adv_by_std_in_grpo: true, use_kl_in_reward: true, kl_ctrl: {{kl_coef: 0.1}}}}
+actor_rollout_ref: {{rollout: {{n: 4, val_kwargs: {{n: 1}}}}, actor: {{use_kl_loss: true}}}}
+trainer: {{rollout_data_dir: /tmp/x}}
+"""
+
+
+def test_config_of_verl_rloo_is_not_scaled(computed, dump):
+    """`norm_adv_by_std_in_grpo: true` stands in every verl configuration; rloo does not look at it."""
+    Path("c.yaml").write_text(VERL.format("rloo"))
+    columns = computed(rewards([0, 1, 0, 1, 1, 0, 0, 0]), "--config", "c.yaml")
+    third = 1 / 3
+    assert columns["adv_original"] == pytest.approx([-2 * third, 2 * third] * 2 + [1, -third, -third, -third])
+    done = run(dump(rewards([0, 1, 0, 1])), "--config", "c.yaml", "--estimator", "grpo", "--json")
+    used = strict(done.stdout)["settings"]
+    assert (used["estimator"], used["scale"], used["n"]) == ("grpo", "group", 4)
+    assert "warning: c.yaml: algorithm.use_kl_in_reward is True: the reward was reduced" in done.stderr
+    assert done.stderr.count("warning") == 1
+
+
+def test_config_of_easyr1(computed):
+    Path("c.yaml").write_text(
+        "algorithm: {adv_estimator: grpo, keep_pos_ratio: 1.0, keep_neg_ratio: 0.0, compute_new_adv: true}\n"
+        "worker: {rollout: {n: 5}}\n"
+    )
+    rows = rewards([0.1, 0.5, 0.9, 1.3, 1.7])
+    assert computed(rows, "--config", "c.yaml")["adv_processed"] == pytest.approx([0, 0, -1, 0, 1])
+    args = ["--config", "c.yaml", "--set", "algorithm.keep_neg_ratio=1"]
+    assert computed(rows, *args)["adv_kept"] == [True] * 5
+    assert computed(rows, *args, "--keep-neg", "0.5")["adv_kept"] == [True, False, True, True, True]
+
+
+def test_config_of_trl(dump):
+    """Weights belong to the reward functions in file order; a null counts as if the function were not there."""
+    rows = [
+        {"step": 1, "prompt": "p", "completion": "c", "right": right, "short": short, "advantage": 0.0}
+        for right, short in ((1, 2), (0, 4), (None, 6), (1, 0))
+    ]
+    name = dump(rows)
+    Path("args.json").write_text(
+        json.dumps({"reward_weights": [1.0, 0.5], "num_generations": 2, "scale_rewards": False})
+    )
+    run(name, "--config", "args.json", "--quiet")
+    assert [row["adv_original"] for row in lines(Path("f.adv.jsonl"))] == [0, 0, 1, -1]
+    assert "reward: 'right' + 0.5 × 'short'" in run(name, "--config", "args.json", "--force").stderr
+    with pytest.raises(UsageError, match="3 reward weights for 2 reward columns: right, short"):
+        run(name, "--set", "reward_weights=[1,2,3]", "--force")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("algorithm: {adv_estimator: gae}", r"^c\.yaml: unknown estimator 'gae'"),
+        ("keep_pos_ratio: 1.5", r"^c\.yaml: keep.pos is 1.5, expected a share"),
+        ("scale_rewards: grup", r"^c\.yaml: unknown scale 'grup'"),
+        ("adv_estimator: rloo\ncompute_new_adv: true", r"^c\.yaml: compute_new_adv is defined for grpo only"),
+    ],
+)
+def test_a_wrong_setting_of_a_configuration_says_where_it_stands(dump, text, message):
+    name = dump(rewards([0, 1]))
+    Path("c.yaml").write_text(text)
+    with pytest.raises(UsageError, match=message):
+        run(name, "--config", "c.yaml")
+    over = ("--estimator", "grpo", "--keep-pos", "1", "--scale", "none")
+    assert run(name, "--config", "c.yaml", *over).exit_code == 0
 
 
 def test_no_input_at_all():
@@ -579,13 +693,12 @@ def test_pipe_as_the_design_types_it(tmp_path):
     assert "mean |A|" in done.stderr
 
 
-@pytest.mark.parametrize("options", ["-o pipefail", "+o pipefail"])
-def test_a_pipe_that_closes_early(tmp_path, options):
+def test_a_pipe_that_closes_early(tmp_path):
     rows = ({"prompt_id": i // 8, "reward": i % 3, "text": "x" * 400} for i in range(4000))
     (tmp_path / "f.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert (tmp_path / "f.jsonl").stat().st_size > 1e6
-    line = f"set {options}; cat f.jsonl | {PROGRAM} compute - --out - --quiet | head -1"
-    done = shell(line, tmp_path)
+    done = shell(f"cat f.jsonl | {PROGRAM} compute - --out - --quiet | head -1", tmp_path)
+    # The shell runs with pipefail: every command of the pipe has to be content.
     assert (done.returncode, done.stderr) == (0, "")
     (only,) = done.stdout.splitlines()
     assert strict(only)["prompt_id"] == 0

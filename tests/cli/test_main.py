@@ -2,10 +2,13 @@
 
 import json
 import os
+import pty
 import re
 import signal
 import subprocess
 import sys
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -99,6 +102,7 @@ def test_an_error_is_one_line_and_an_exit_code(main, rows, tmp_path, args, code,
     got, out, err = main(*args.split())
     assert (got, out) == (code, "")
     assert re.fullmatch(rf"advcli: .*{message}.*\n", err), err
+    assert not err.endswith(".\n")
     assert sorted(path.name for path in tmp_path.iterdir()) == before
 
 
@@ -120,24 +124,63 @@ def test_a_bug_keeps_its_traceback(monkeypatch):
         cli.main()
 
 
+def test_a_file_name_with_a_line_feed_is_one_line_all_the_same(main):
+    assert main("compute", "a\nb.jsonl")[2].count("\n") == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
+@pytest.mark.parametrize(
+    "args", ["compute f.jsonl --out -", "compare f.jsonl", "compare f.jsonl --json", "formats"]
+)
+def test_a_full_disk_under_standard_output_is_3(main, rows, monkeypatch, args):
+    with open("/dev/full", "w") as full, suppress(OSError):  # noqa: PTH123
+        monkeypatch.setattr(sys, "stdout", full)
+        code, _, err = main(*args.split())
+        monkeypatch.undo()
+        assert code == 3
+        assert err.splitlines()[-1] == "advcli: standard output cannot be written (no space left on device)"
+
+
 # Processes of their own.
 
 
 def test_python_m_advcli(advcli):
-    done = advcli("compute", "gone.jsonl")
-    assert (done.returncode, done.stdout) == (3, b"")
-    assert done.stderr.startswith(b"advcli: gone.jsonl: no such file")
-    assert done.stderr.count(b"\n") == 1
+    done = advcli("estimators", "gpro")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr == b"advcli: unknown estimator 'gpro'; try grpo or rloo\n"
 
 
 def test_no_colour_when_nobody_looks(advcli):
     assert b"\x1b" not in advcli("estimators").stdout + advcli("comptue").stderr
 
 
-def test_a_reader_that_leaves_is_no_error():
-    line = f"set -o pipefail; {sys.executable} -m advcli estimators | true"
+@pytest.mark.parametrize("args", ["estimators | true", "compute --help | true", "formats >&-"])
+def test_a_reader_that_leaves_is_no_error(args):
+    line = f"set -o pipefail; {sys.executable} -m advcli {args}"
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_reader_of_the_talk_that_leaves_does_not_take_the_data_along(rows):
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-m", "advcli", "compare", rows, "--json"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=write, timeout=60, check=False)
+    os.close(write)
+    assert (done.returncode, json.loads(done.stdout)["rows"]) == (0, 3)
+
+
+@pytest.mark.parametrize(("no_color", "coloured"), [("1", False), ("", True)])
+def test_no_color_at_a_terminal(no_color, coloured):
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "advcli", "comptue"]
+    env = {**os.environ, "NO_COLOR": no_color, "TERM": "xterm-256color"}
+    subprocess.run(command, stdin=theirs, stdout=theirs, stderr=theirs, env=env, timeout=60, check=False)
+    os.close(theirs)
+    said = os.read(ours, 10_000)
+    os.close(ours)
+    assert b"No such command" in said
+    assert (b"\x1b[3" in said) is coloured
 
 
 def test_ctrl_c_is_130_and_leaves_nothing_behind(tmp_path):

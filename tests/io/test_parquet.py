@@ -334,21 +334,22 @@ def source(tmp_path, table):
     return Source("s.parquet", tmp_path / "s.parquet", "parquet")
 
 
-def test_scan_reads_only_the_named_columns(tmp_path):
+def test_scan_reads_only_the_named_columns(tmp_path, monkeypatch):
+    monkeypatch.setattr(parquet, "_MAX_ROWS", 3)
     there = source(tmp_path, pa.table({**BASE, "text": ["x"] * 8}))
     batches = list(parquet.scan(there, ("reward", "gone"), refused=(), bad_rows=BadRows(), dropped=set()))
     assert {name for batch in batches for name in batch.columns} == {"reward", "gone"}
     assert [cell for batch in batches for cell in batch.columns["reward"].to_pylist()] == BASE["reward"]
     assert [cell for batch in batches for cell in batch.columns["gone"].to_pylist()] == [None] * 8
-    places = [batch.places[i] for batch in batches for i in range(len(batch.places))]
-    assert places == [f"s.parquet: row {i}" for i in range(1, 9)]
+    places = [batch.place(i) for batch in batches for i in range(len(batch.lines))]
+    assert places == [f"s.parquet:{i}" for i in range(1, 9)]
 
 
 def test_scan_counts_rows_even_without_columns(tmp_path):
     batches = parquet.scan(
         source(tmp_path, pa.table(BASE)), (), refused=(), bad_rows=BadRows(), dropped=set()
     )
-    assert sum(len(batch.places) for batch in batches) == 8
+    assert sum(len(batch.lines) for batch in batches) == 8
 
 
 def test_kinds_are_those_of_the_schema(tmp_path):

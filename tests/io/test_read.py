@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from advcli.errors import DataError, UsageError
+from advcli.io import jsonl, parquet
 from advcli.io.read import read
 from advcli.io.sources import opened
 from advcli.records import ColumnOptions
@@ -80,6 +81,8 @@ def test_several_files_are_one_data_set(reader, layout):
     assert table.rewards.tolist() == [1, 2, 3, 4, 5]
     assert table.key.tolist() == [0, 1, 1, 2, 0]
     assert (table.rows, len(table.dropped)) == ((2, 1, 2), 3)
+    places = [f"f1.{layout}:1", f"f1.{layout}:2", f"f2.{layout}:1", f"f3.{layout}:1", f"f3.{layout}:2"]
+    assert [table.place(row) for row in range(5)] == places
 
 
 def test_files_of_both_layouts_share_their_keys(tmp_path, reader):
@@ -225,8 +228,7 @@ BAD = {
 def test_a_bad_row_is_an_error_with_its_place(reader, bad, layout):
     row, message = bad
     good = {"prompt_id": "a", "reward": type(row["reward"])(1)}
-    place = {"jsonl": "f2.jsonl:2", "parquet": "f2.parquet: row 2"}[layout]
-    with pytest.raises(DataError, match=rf"^{place}: {message}.*; try --.*--on-bad-row skip"):
+    with pytest.raises(DataError, match=rf"^f2\.{layout}:2: {message}.*; try --.*--on-bad-row skip"):
         reader([good], [good, row, good], layout=layout)
 
 
@@ -250,6 +252,7 @@ def test_broken_lines_are_dropped_and_counted_with_the_bad_rows(reader):
     assert table.rows == (3, 1)
     assert table.dropped == (frozenset({2, 5}), frozenset())
     assert table.key.tolist() == [0, -1, 0, 0]
+    assert [table.place(row) for row in range(4)] == ["f1.jsonl:1", "f1.jsonl:3", "f1.jsonl:4", "f2.jsonl:1"]
     assert table.warnings[0].startswith("3 bad rows skipped (first: f1.jsonl:2: not valid JSON")
 
 
@@ -272,7 +275,7 @@ def test_a_column_that_one_file_lacks_is_null_there(reader):
 @pytest.mark.parametrize("reward", ["great", [1.0], {"a": 1.0}])
 @layouts
 def test_a_reward_that_is_no_number(reader, reward, layout):
-    with pytest.raises(DataError, match=r"f1\.\w+:.*1: 'reward' is .+, expected a number; try --reward COL"):
+    with pytest.raises(DataError, match=r"f1\.\w+:1: 'reward' is .+, expected a number; try --reward COL"):
         reader(rows(("a", reward), ("a", reward)), layout=layout)
 
 
@@ -294,8 +297,7 @@ def test_only_bad_rows(reader):
 
 @layouts
 def test_missing_rewards_can_be_refused(reader, layout):
-    place = {"jsonl": "f1.jsonl:2", "parquet": "f1.parquet: row 2"}[layout]
-    with pytest.raises(DataError, match=rf"^{place}: .*null"):
+    with pytest.raises(DataError, match=rf"^f1\.{layout}:2: .*null"):
         reader(rows(("a", 1.0), ("a", None)), layout=layout, refuse_missing=True)
 
 
@@ -317,10 +319,18 @@ def test_a_kind_is_what_any_file_says(reader):
     assert reader(rows(("a", 1), length=None), rows(("a", 1), length=3)).length[1] == 3
 
 
-def test_more_rows_than_a_batch_holds(reader):
-    data = b"".join(b'{"prompt_id": %d, "reward": %d}\n' % (i % 7, i) for i in range(10_000))
-    table = reader(data)
-    assert table.rewards.tolist() == list(range(10_000))
-    assert table.key.tolist() == [i % 7 for i in range(10_000)]
-    with pytest.raises(DataError, match=r"^f1\.jsonl:9001: 'prompt_id' is null"):
-        reader(data.replace(b'{"prompt_id": 5, "reward": 9000}', b'{"prompt_id": null, "reward": 9000}'))
+@layouts
+def test_more_rows_than_a_batch_holds(reader, monkeypatch, layout):
+    monkeypatch.setattr(jsonl, "_BATCH_BYTES", 100)
+    monkeypatch.setattr(parquet, "_MAX_ROWS", 3)
+    data = rows(*((i % 7, float(i)) for i in range(100)), step=1, length=2)
+    table = reader(data, data[:10], layout=layout)
+    assert table.rewards.tolist() == [*range(100), *range(10)]
+    assert table.key.tolist() == [i % 7 for i in range(100)] + [*range(7), 0, 1, 2]
+    assert [len(column) for column in (table.step, table.length, table.cause)] == [110] * 3
+    assert [table.place(row) for row in (0, 99, 100, 109)] == [
+        f"f{file}.{layout}:{line}" for file, line in ((1, 1), (1, 100), (2, 1), (2, 10))
+    ]
+    data[90]["prompt_id"] = None
+    with pytest.raises(DataError, match=rf"^f1\.{layout}:91: 'prompt_id' is null"):
+        reader(data, layout=layout)

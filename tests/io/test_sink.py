@@ -240,13 +240,14 @@ def test_a_file_that_may_not_be_read(locked):
 def large(tmp_path_factory):
     """A file whose copy takes a while."""
     path = tmp_path_factory.mktemp("large") / "a.jsonl"
-    path.write_bytes(ROWS * 20)
+    path.write_bytes(ROWS * 50)
     return path
 
 
-@pytest.mark.parametrize("out", ["out.jsonl", "out.parquet"])
 @pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGKILL, -9), (signal.SIGINT, 130)], ids=["kill", "Ctrl-C"]
+    ("number", "code", "out"),
+    [(signal.SIGKILL, -9, "out.jsonl"), (signal.SIGINT, 130, "out.parquet")],
+    ids=["kill", "Ctrl-C"],
 )
 def test_ended_while_writing(folder, large, number, code, out):
     (folder / out).write_bytes(b"old")

@@ -230,12 +230,12 @@ def test_keys_of_every_arrow_type(array):
     assert Coder().codes(array).tolist() == [0, 1, 0, -1]
 
 
-def test_more_values_than_the_index_of_a_dictionary_counts():
-    """127 values fit the int8 index exactly; the code of null must not wrap around."""
+def test_a_full_dictionary_leaves_room_for_null():
+    """128 values are all that an int8 index counts; the code of null must not wrap around."""
     array = pa.DictionaryArray.from_arrays(
-        pa.array([*range(127), None], pa.int8()), [f"{i}" for i in range(127)]
+        pa.array([*range(128), None], pa.int8()), [f"{i}" for i in range(128)]
     )
-    assert Coder().codes(array).tolist() == [*range(127), -1]
+    assert Coder().codes(array).tolist() == [*range(128), -1]
 
 
 @pytest.mark.parametrize(

@@ -261,6 +261,26 @@ def test_prefix(folder, layout, prefix):
     assert [read[0][name] for name in names] == pytest.approx([HALF, HALF, True, 0])
 
 
+@pytest.mark.parametrize("layout", ["jsonl", "parquet"])
+def test_bad_rows_stay_in_the_file_without_an_advantage(folder, layout):
+    data = [("a", "1"), (None, "5"), ("a", "great"), ("a", "0"), ("a", None)]
+    table = pa.table({"prompt_id": [key for key, _ in data], "reward": [reward for _, reward in data]})
+    if layout == "parquet":
+        pq.write_table(table, "a.parquet")
+    else:
+        (folder / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
+    report = run(f"a.{layout}", skip=True)
+    assert any(text.startswith("2 bad rows skipped") for text in report.warnings)
+    written = (
+        rows(folder / "a.adv.jsonl") if layout == "jsonl" else pq.read_table("a.adv.parquet").to_pylist()
+    )
+    assert [(row["prompt_id"], row["reward"]) for row in written] == data
+    assert [row["adv_original"] for row in written] == pytest.approx([HALF, None, None, -HALF, None])
+    assert [row["adv_processed"] for row in written] == pytest.approx([HALF, None, None, -HALF, None])
+    assert [row["adv_kept"] for row in written] == [True, False, False, True, False]
+    assert [row["adv_group"] for row in written] == [0, None, None, 0, 0]
+
+
 def test_force_replaces_the_old_file(folder):
     (folder / "a.jsonl").write_bytes(ROWS)
     (folder / "b.jsonl").write_bytes(b"old")

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from advcli.render.numbers import UNDEFINED, count, number, plural, share
+from advcli.render.numbers import UNDEFINED, count, number, share
 
 
 @pytest.mark.parametrize(
@@ -59,10 +59,3 @@ def test_count(value, shown):
 )
 def test_share(value, shown):
     assert share(value) == shown
-
-
-@pytest.mark.parametrize(
-    ("value", "shown"), [(0, "0 groups"), (1, "1 group"), (2, "2 groups"), (1200, "1,200 groups")]
-)
-def test_plural(value, shown):
-    assert plural(value, "group") == shown

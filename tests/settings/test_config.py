@@ -22,6 +22,7 @@ FLAT = {
     [
         json.dumps(NESTED),
         json.dumps(NESTED, indent=2),
+        json.dumps(NESTED, indent="\t"),
         "algorithm:\n  adv_estimator: rloo\n  kl: {}\ntrainer:\n  steps: [1, 2]\n  name: null\n",
         "\ufeff# a comment\nalgorithm: {adv_estimator: rloo, kl: {}}\ntrainer: {steps: [1, 2], name: ~}\n",
     ],
@@ -40,6 +41,8 @@ def test_load_flattens(tmp_path, text):
         (b"- 1\n- 2\n", r"c\.yaml: expected keys and values, got \[1, 2\]"),
         (b"", r"c\.yaml: expected keys and values, got None"),
         (b"just words", r"c\.yaml: expected keys and values, got 'just words'"),
+        (b"a: \0", r"c\.yaml: not valid YAML or JSON \(unacceptable character"),
+        (b'{"a": 1,}}', r"c\.yaml:1: not valid YAML or JSON"),
         (b"\xff\xfea", r"c\.yaml: .*can't decode"),
     ],
 )

@@ -42,7 +42,7 @@ TRL = {
 
 @pytest.fixture
 def resolved(tmp_path):
-    """Resolve a configuration text with flags: (settings, columns, warnings)."""
+    """Resolve a configuration text with flags: (settings, columns, warnings, origin of each setting)."""
 
     def run(text="", *pairs, preset=None, columns=None, **flags):
         path = tmp_path / "c.yaml"
@@ -54,26 +54,26 @@ def resolved(tmp_path):
 
 
 def test_nothing_given_is_the_default(resolved):
-    assert resolved() == (Settings(), ColumnOptions(), ())
+    assert resolved() == (Settings(), ColumnOptions(), (), {})
     assert resolved(estimator=None, scale=None, keep_pos=None)[0] == Settings()
 
 
 def test_verl(resolved):
-    settings, columns, warnings = resolved(VERL.format(estimator="grpo"))
+    settings, columns, warnings, _ = resolved(VERL.format(estimator="grpo"))
     assert settings == Settings(estimator="grpo", scale="group")
     assert columns == ColumnOptions(n=8)
     assert warnings == ()
 
 
 def test_easyr1(resolved):
-    settings, columns, warnings = resolved(EASYR1)
+    settings, columns, warnings, _ = resolved(EASYR1)
     assert settings == Settings(keep_pos=0.6, keep_neg=0.4, compute_new_adv=True)
     assert (columns.n, warnings) == (5, ())
 
 
 @pytest.mark.parametrize("indent", [None, 2])
 def test_trl_json(resolved, indent):
-    settings, columns, warnings = resolved(json.dumps(TRL, indent=indent))
+    settings, columns, warnings, _ = resolved(json.dumps(TRL, indent=indent))
     assert settings == Settings(scale="batch")
     assert columns == ColumnOptions(n=4, weights=(1.0, 0.5))
     assert warnings == ()
@@ -83,10 +83,11 @@ def test_trl_json(resolved, indent):
 def test_the_std_switch_of_grpo_leaves_rloo_alone(resolved, flag):
     """verl writes `norm_adv_by_std_in_grpo: true` into every configuration; its rloo does not look at it."""
     text = VERL.format(estimator="grpo" if flag else "rloo")
-    settings, _, _ = resolved(text, estimator=flag)
+    settings, _, _, _ = resolved(text, estimator=flag)
     assert (settings.estimator, settings.scale) == ("rloo", None)
     assert resolved(text, estimator=flag, scale="group")[0].scale == "group"
     assert resolved(text, "norm_adv_by_std_in_grpo=false", estimator=flag)[0].scale is None
+    assert resolved(text, "scale_rewards=batch", estimator=flag)[0].scale is None
     assert resolved(text, estimator="grpo")[0].scale == "group"
 
 
@@ -106,9 +107,11 @@ def test_each_layer_beats_the_one_below(resolved):
 
 def test_flags_beat_the_configuration(resolved):
     flags = {"estimator": "rloo", "scale": "batch", "keep_neg": 0.0, "compute_new_adv": False}
-    settings, columns, _ = resolved(EASYR1, columns=ColumnOptions(n=2), missing="zero", **flags)
+    settings, columns, _, _ = resolved(EASYR1, columns=ColumnOptions(n=2), missing="zero", **flags)
     assert settings == Settings("rloo", "batch", {}, 0.6, 0.0, compute_new_adv=False, missing="zero")
     assert columns.n == 2
+    # 0 is wrong, and said to be so later; it is not "nothing given".
+    assert resolved(EASYR1, columns=ColumnOptions(n=0))[1].n == 0
 
 
 def test_a_preset_recomputes_unless_a_flag_says_no(resolved):
@@ -131,13 +134,46 @@ def test_set_overrides_the_file_with_or_without_the_prefix(resolved):
     assert resolved(warned, "algorithm.use_kl_in_reward=false")[2] == ()
 
 
+def test_set_overrides_a_key_of_another_name(resolved):
+    text = VERL.format(estimator="grpo")
+    assert resolved(text, "scale_rewards=none")[0].scale == "none"
+    assert resolved(text, "num_generations=2")[1].n == 2
+
+
+@pytest.mark.parametrize("pair", ["rollout.n=4", "n=4", "enable=false"])
+def test_an_override_that_is_ignored_changes_nothing(resolved, pair):
+    text = VERL.format(estimator="grpo") + "filter_groups: {enable: true}\n"
+    settings, columns, (ignored, lost), _ = resolved(text, pair)
+    assert ignored.startswith(f"--set {pair.partition('=')[0]} is ignored")
+    assert "filter_groups.enable is True" in lost
+    assert (settings.scale, columns.n) == ("group", 8)
+
+
+def test_origin_says_where_a_setting_comes_from(resolved):
+    args = EASYR1, "keep_neg_ratio=0.2"
+    origin = resolved(*args, preset="aggressive", scale="none")[3]
+    assert {
+        name: origin[name].rpartition("/")[2] for name in ("estimator", "keep_pos", "keep_neg", "scale")
+    } == {
+        "estimator": "c.yaml",
+        "keep_pos": "preset aggressive",
+        "keep_neg": "--set",
+        "scale": "",
+    }
+
+
+def test_a_wrong_override_is_not_blamed_on_the_file(resolved):
+    with pytest.raises(UsageError, match=r"^--set: keep.pos.* is 'abc', expected a number"):
+        resolved(EASYR1, "keep_pos_ratio=abc")
+
+
 def test_set_null_takes_a_key_back(resolved):
     assert resolved(EASYR1, "keep_pos_ratio=null")[0].keep_pos == 1
 
 
 def test_warnings_of_file_and_overrides_arrive(resolved):
     text = VERL.format(estimator="grpo").replace("use_kl_in_reward: false", "use_kl_in_reward: true")
-    _, _, warnings = resolved(text, "lr=1")
+    _, _, warnings, _ = resolved(text, "lr=1")
     assert [
         next(key for key in ("lr", "algorithm.use_kl_in_reward") if key in text) for text in warnings
     ] == [
@@ -222,6 +258,12 @@ def test_spec(spec, found, knobs):
 def test_wrong_spec(spec, message):
     with pytest.raises(UsageError, match=message):
         parse_spec(spec)
+
+
+@pytest.mark.parametrize("spec", ["", "  "])
+def test_versus_needs_a_name(spec):
+    with pytest.raises(UsageError, match="--vs names no estimator"):
+        versus(Settings(), spec)
 
 
 def test_versus_keeps_the_rules_and_the_device():
