@@ -1,25 +1,25 @@
 """From rewards and groups to advantages: estimate, keep, compute again."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
-from advcli.errors import DataError, UsageError, one_line
+from advcli.errors import DataError, UsageError
 from advcli.estimators import engine
 from advcli.estimators.catalog import ESTIMATORS, Estimator
 from advcli.frameworks.catalog import find
 from advcli.frameworks.rule import Rule
-from advcli.records import AdvantageTable, Settings
+from advcli.records import DEFAULT_ESTIMATOR, AdvantageTable, Settings
 from advcli.segments import Segments
 from advcli.selection.keep_ratio import keep_ratio
+from advcli.words import counted, one_line, verb
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-DEFAULT = "grpo"
 MISSING = ("null", "zero", "error")
 SINGLETON = ("null", "zero", "raw", "error")
 
@@ -57,12 +57,13 @@ class Plan:
             rule = find(settings.like, settings.estimator)
             entry, knobs = _as_estimator(rule, settings)
             return cls(settings, entry, knobs, device, dtype, rule)
-        entry = ESTIMATORS[settings.estimator or DEFAULT]
+        entry = ESTIMATORS[settings.estimator or DEFAULT_ESTIMATOR]
         if settings.compute_new_adv and not entry.recompute:
             able = ", ".join(row.name for row in ESTIMATORS if row.recompute)
             raise UsageError(
                 f"compute_new_adv is defined for {able} only, not for {entry.name}",
                 hint=f"--estimator {able} or --no-compute-new-adv",
+                about="compute_new_adv",
             )
         return cls(settings, entry, engine.knobs(entry, settings.scale, settings.knobs), device, dtype)
 
@@ -71,11 +72,11 @@ def _check_words(settings: Settings) -> None:
     for name in ("keep_pos", "keep_neg"):
         ratio = getattr(settings, name)
         if not 0 <= ratio <= 1:
-            raise UsageError(f"{name} is {ratio:g}, expected a share between 0 and 1")
+            raise UsageError(f"{name} is {ratio:g}, expected a share between 0 and 1", about=name)
     for name, allowed in (("missing", MISSING), ("singleton", SINGLETON)):
         value = getattr(settings, name)
         if value not in allowed:
-            raise UsageError(f"unknown {name} rule '{value}'", hint=", ".join(allowed))
+            raise UsageError(f"unknown {name} rule '{value}'", hint=", ".join(allowed), about=name)
 
 
 def _as_estimator(rule: Rule, settings: Settings) -> tuple[Estimator, dict[str, Any]]:
@@ -158,8 +159,10 @@ def _apply_singleton_rule(
     alone = torch.zeros_like(valid)
     alone[valid] = segments.rows(segments.size()) == 1
     if rule == "error" and alone.any():
+        many = int(alone.sum())
         raise DataError(
-            f"{int(alone.sum())} groups have one valid row (first: row {_first(alone)}), expected two or more",
+            f"{counted(many, 'group')} {verb(many, 'has', 'have')} one valid row (first: row {_first(alone)}), "
+            "expected two or more",
             hint="--singleton null, zero or raw",
         )
     fill = {"zero": torch.zeros_like(original), "raw": columns["rewards"]}
@@ -171,10 +174,14 @@ def _apply_missing_rule(original: Tensor, group: Tensor, valid: Tensor, rule: st
     missing = ~valid & (group >= 0)
     if rule == "error" and missing.any():
         raise DataError(
-            f"{int(missing.sum())} rewards are missing (first: row {_first(missing)}), expected a finite number",
+            f"{_are(int(missing.sum()), 'reward')} missing (first: row {_first(missing)}), expected a finite number",
             hint="--missing null or zero",
         )
     return torch.where(missing, 0.0, original) if rule == "zero" else original
+
+
+def _are(many: int, noun: str) -> str:
+    return f"{counted(many, noun)} {verb(many, 'is', 'are')}"
 
 
 def _first(mask: Tensor) -> int:
@@ -190,10 +197,10 @@ def _recompute(
         return processed, ("--compute-new-adv has no effect: both keep ratios are 1",)
     again = engine.estimate(plan.entry, columns, kept & valid, **plan.knobs)
     group = columns["group"]
-    survivors = Segments.of(group[kept & valid], int(group.max()) + 1).size()
+    survivors = Segments.of(group[kept & valid], int(group.max()) + 1 if len(group) else 0).size()
     had_rows = Segments.of(group[valid], len(survivors)).size() > 1
     few = int(((survivors < 2) & had_rows).sum())
-    warnings = (f"Not enough samples to compute std: {few:,} groups",) if few else ()
+    warnings = (f"Not enough samples to compute std: {counted(few, 'group')}",) if few else ()
     return torch.where(again.isnan(), processed, again), warnings
 
 
@@ -315,16 +322,21 @@ def _codes(values: "Tensor | ArrayLike | Sequence[Hashable]", name: str, rows: i
     import pandas as pd
 
     if isinstance(values, Tensor):
-        array = values.detach().cpu().numpy()
+        array = values.detach().cpu().double().numpy() if values.is_floating_point() else values.cpu().numpy()
     elif isinstance(values, np.ndarray | pd.Series):
         array = np.asarray(values)
-    else:
-        listed = list(values)  # type: ignore[arg-type]
+    elif isinstance(values, Iterable):
+        listed = list(values)
         array = np.empty(len(listed), dtype=object)
         array[:] = listed
+    else:
+        raise UsageError(f"{name} is {one_line(values)}, expected one value per reward")
     if array.shape != (rows,):
         raise UsageError(f"{name} have shape {list(array.shape)}, expected one per reward: [{rows}]")
-    codes = pd.factorize(array)[0]
+    try:
+        codes = pd.factorize(array)[0]
+    except TypeError as error:
+        raise UsageError(f"{name} cannot be compared: {error}", hint="strings, numbers or tuples") from error
     if (codes < 0).any():
         bad = int(np.argmax(codes < 0))
         raise UsageError(

@@ -10,6 +10,7 @@ A message says what, where and what was expected; the hint says what to try.
 The library raises, `advcli.cli.main` prints.
 """
 
+import re
 from typing import ClassVar
 
 
@@ -19,14 +20,17 @@ class AdvcliError(Exception):
     Args:
         message: one line: what, where (`file:line`, column, value), what was expected.
         hint: what to try, without the word "try".
+        about: the setting that is wrong, so that its origin can be told.
     """
 
     exit_code: ClassVar[int] = 1
 
-    def __init__(self, message: str, *, hint: str | None = None) -> None:
-        super().__init__(message)
-        self.message = message
+    def __init__(self, message: str, *, hint: str | None = None, about: str | None = None) -> None:
+        # One line, whatever a file is called or another package's error says.
+        self.message = re.sub(r"\s*\n\s*", " ", message)
         self.hint = hint
+        self.about = about
+        super().__init__(self.message)
 
     def __str__(self) -> str:
         return f"{self.message}; try {self.hint}" if self.hint else self.message
@@ -54,14 +58,3 @@ class Interrupted(AdvcliError):  # noqa: N818  not an error: the user's wish
     """Ctrl-C."""
 
     exit_code = 130
-
-
-def one_line(text: object, limit: int = 60) -> str:
-    r"""A value as it may stand in a message: one line, quoted, cut with an ellipsis.
-
-    Example:
-        >>> print(one_line("a\nb"))
-        'a\nb'
-    """
-    shown = repr(text)
-    return shown if len(shown) <= limit else f"{shown[: limit - 1]}…"

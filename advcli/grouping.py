@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from advcli.errors import DataError, UsageError
 from advcli.records import Grouping, RewardTable
+from advcli.words import counted, verb
 
 
 def group(table: RewardTable, n: int | None = None, *, singletons_expected: bool = False) -> Grouping:
@@ -42,7 +43,7 @@ def group(table: RewardTable, n: int | None = None, *, singletons_expected: bool
     count = int(numbered.max(initial=-1)) + 1
     sizes = sizes_of(numbered, count)
     if count > 1 and set(sizes) == {1} and not singletons_expected and n != 1:
-        raise _all_singletons(_columns(table), count)
+        raise _all_singletons(_columns(table), count, n)
     columns = _columns(table)
     return Grouping(numbered, count, columns, _rule(columns, n), _lint(table, sizes, count, n, numbered))
 
@@ -99,7 +100,8 @@ def _leftovers(sizes: Mapping[int, int], n: int | None) -> str | None:
         return None
     count = sum(left.values())
     rows = sum(size * many for size, many in left.items())
-    return f"{count:,} {_plural('group', count)} of fewer than {n} rows left over ({rows:,} rows), kept as they are"
+    kept = verb(count, "kept as it is", "kept as they are")
+    return f"{counted(count, 'group')} of fewer than {n} rows left over ({counted(rows, 'row')}), {kept}"
 
 
 def _multiples(table: RewardTable, sizes: Mapping[int, int], n: int | None) -> str | None:
@@ -110,9 +112,8 @@ def _multiples(table: RewardTable, sizes: Mapping[int, int], n: int | None) -> s
     if not many:
         return None
     cure = f"--n {mode}" if table.step is not None else f"--n {mode} or --step-col COL"
-    verb = "has" if many == 1 else "have"
     return (
-        f"{many:,} {_plural('group', many)} {verb} a multiple of {mode} rows: the same prompt drawn more than once? "
+        f"{counted(many, 'group')} {verb(many, 'has', 'have')} a multiple of {mode} rows: the same prompt drawn more than once? "
         f"try {cure}"
     )
 
@@ -125,28 +126,19 @@ def _across_steps(table: RewardTable, group: NDArray[np.int64]) -> str | None:
     many = int((steps[steps.index >= 0] > 1).sum())
     if not many:
         return None
-    verb = "mixes" if many == 1 else "mix"
     named = ",".join((*table.choice.prompt, str(table.choice.step)))
-    return f"{many:,} {_plural('group', many)} {verb} rows of several steps; try --group-by {named}"
-
-
-def reused_keys(table: RewardTable) -> int:
-    """How many prompts are met at more than one step; each step is a group of its own."""
-    if table.step is None or not table.choice.step_in_key or not table.choice.prompt:
-        return 0
-    steps = pd.Series(table.step).groupby(table.key).nunique()
-    return int((steps[steps.index >= 0] > 1).sum())
-
-
-def _all_singletons(columns: tuple[str, ...], count: int) -> DataError:
-    named = " + ".join(f"'{name}'" for name in columns)
-    verb = "differs" if len(columns) == 1 else "differ together"
-    step = f", --group-by {columns[0]}" if len(columns) > 1 else ""
-    return DataError(
-        f"every group has one row: {named} {verb} in all {count:,} rows, so the key names the row, not the prompt",
-        hint=f"--prompt-col COL with a column that the rows of a prompt share{step}, or --n ROWS_PER_PROMPT",
+    return (
+        f"{counted(many, 'group')} {verb(many, 'mixes', 'mix')} rows of several steps; try --group-by {named}"
     )
 
 
-def _plural(word: str, count: int) -> str:
-    return word if count == 1 else f"{word}s"
+def _all_singletons(columns: tuple[str, ...], count: int, n: int | None) -> DataError:
+    named = " + ".join(f"'{name}'" for name in columns)
+    differs = "differs" if len(columns) == 1 else "differ together"
+    ways = ["--prompt-col COL with a column that the rows of a prompt share"]
+    ways += [f"--group-by {columns[0]}"] if len(columns) > 1 else []
+    ways += ["--n ROWS_PER_PROMPT"] if n is None and not columns else []
+    return DataError(
+        f"every group has one row: {named} {differs} in all {count:,} rows, so the key names the row, not the prompt",
+        hint=" or ".join(ways),
+    )

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
 
+DEFAULT_ESTIMATOR = "grpo"
+
 CAUSES = ("null", "NaN", "inf")
 """Why a reward is missing; the position + 1 is the code in `RewardTable.cause`."""
 
@@ -160,6 +162,8 @@ class RewardTable:
         rows: rows of each source.
         choice: which columns were read.
         dropped: numbers of the lines of each source that are no rows and were skipped.
+        lines: [N] int64 line (JSON Lines) or row (parquet) of each row in its source.
+        names: the name of each source.
         warnings: what was skipped, in words.
     """
 
@@ -175,7 +179,18 @@ class RewardTable:
     rows: tuple[int, ...]
     choice: Choice
     dropped: tuple[frozenset[int], ...]
+    lines: "NDArray[np.int64]"
+    names: tuple[str, ...]
     warnings: tuple[str, ...] = ()
+
+    def place(self, row: int) -> str:
+        """Where a row stands, as it is shown to the user: file:line."""
+        before = 0
+        for name, rows in zip(self.names, self.rows, strict=True):
+            if row < before + rows:
+                return f"{name}:{self.lines[row]}"
+            before += rows
+        raise IndexError(row)
 
 
 @dataclass(frozen=True)

@@ -195,6 +195,9 @@ class Spread:
         """Measure `rewards` ([N] float, finite)."""
         low = segments.min(rewards)
         extent = segments.max(rewards) - low
+        if (extent == torch.inf).any():
+            half = cls.of(rewards / 2, segments)
+            return cls(segments, half.range * 2, half.unit)
         scaled = divide(rewards - segments.rows(low), segments.rows(extent))
         return cls(segments, extent, scaled - segments.rows(segments.mean(scaled)))
 

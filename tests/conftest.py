@@ -34,7 +34,12 @@ def advcli(tmp_path: Path):
     completed process with text output.
     """
 
-    def run(*args: object, stdin: str | bytes | None = None, env: dict[str, str] | None = None, cwd: Path = tmp_path):
+    def run(
+        *args: object,
+        stdin: str | bytes | None = None,
+        env: dict[str, str] | None = None,
+        cwd: Path = tmp_path,
+    ):
         return subprocess.run(
             [sys.executable, "-m", "advcli", *map(str, args)],
             input=stdin.encode() if isinstance(stdin, str) else stdin,

@@ -88,10 +88,12 @@ def test_result_is_float64_on_the_cpu():
 @pytest.mark.parametrize("hole", [None, NAN, INF, -INF])
 @pytest.mark.parametrize(("rule", "fill", "kept"), [("null", NAN, False), ("zero", 0.0, True)])
 def test_missing(hole, rule, fill, kept):
-    result = compute_advantages([0, hole, 2, 4], [0] * 4, missing=rule, scale="none")
-    close(result.original, [-2, fill, 0, 2])
-    close(result.processed, [-2, fill, 0, 2])
-    assert result.kept.tolist() == [True, kept, True, True]
+    result = compute_advantages(
+        [0, hole, 2, 4, 7], [0] * 4 + [1], missing=rule, singleton="raw", scale="none"
+    )
+    close(result.original, [-2, fill, 0, 2, 7])
+    close(result.processed, [-2, fill, 0, 2, 7])
+    assert result.kept.tolist() == [True, kept, True, True, True]
 
 
 def test_missing_is_out_of_the_batch_too():
@@ -130,7 +132,9 @@ def test_singleton(estimator, scale, rule, fill, kept):
 
 
 def test_singleton_is_an_error_if_asked():
-    message = r"2 groups have one valid row \(first: row 2\), expected two or more; try --singleton null, zero or raw"
+    message = (
+        r"2 groups have one valid row \(first: row 2\), expected two or more; try --singleton null, zero"
+    )
     with pytest.raises(DataError, match=message):
         compute_advantages([0, 0.7, 1, 0.7, None], ["a", "b", "a", "c", "c"], singleton="error")
     assert compute_advantages([0, 1], [0, 0], singleton="error").kept.all()

@@ -1,4 +1,7 @@
-"""Three real runs of TRL: grpo gives the advantage that was logged (TRL adds 1e-4 to the std)."""
+"""Three real runs of TRL: grpo gives the advantage that was logged, to a share of 2e-3.
+
+TRL adds 1e-4 to the std. On a group whose std is 0.06 that takes 0.17 % off, so 2e-3 is relative.
+"""
 
 import json
 from pathlib import Path
@@ -30,7 +33,7 @@ def test_the_runs_hold_what_makes_them_hard():
     tables = {run: dump(run) for run in RUNS}
     assert {run: len(table) for run, table in tables.items()} == dict.fromkeys(RUNS, 32)
     assert tables["grpo-group-nullreward"]["sometimes"].isna().any()
-    assert tables["grpo-batch-chat"]["prompt"].str.startswith('[{"content"').all()
+    assert tables["grpo-batch-chat"]["prompt"].str.startswith('[{"role"').all()
     assert all(table.groupby("prompt")["step"].nunique().max() > 1 for table in tables.values())
     assert all(table["advantage"].abs().max() > 1 for table in tables.values())
 
@@ -41,7 +44,7 @@ def test_the_function_reproduces_the_logged_advantage(run, scale):
     groups = list(zip(table["step"], table["prompt"], strict=True))
     assert {groups.count(key) for key in groups} == {NUM_GENERATIONS}
     result = compute_advantages(table["total"], groups, scale=scale, steps=table["step"])
-    np.testing.assert_allclose(result.original.numpy(), table["advantage"], atol=2e-3, rtol=0)
+    np.testing.assert_allclose(result.original.numpy(), table["advantage"], atol=1e-9, rtol=2e-3)
     assert result.kept.all()
 
 
@@ -66,6 +69,6 @@ def test_the_command_reproduces_it_from_the_folder(run, scale, tmp_path):
     )
     np.testing.assert_array_equal(written["step"], table["step"])
     np.testing.assert_array_equal(written["adv_group"], np.arange(32) // NUM_GENERATIONS)
-    np.testing.assert_allclose(written["adv_original"], table["advantage"], atol=2e-3, rtol=0)
+    np.testing.assert_allclose(written["adv_original"], table["advantage"], atol=1e-9, rtol=2e-3)
     np.testing.assert_array_equal(written["adv_processed"], written["adv_original"])
     assert written["adv_kept"].all()

@@ -1,17 +1,17 @@
 """The commands, and the one place where an error becomes an exit code."""
 
+import errno
 import os
 import signal
 import sys
-from collections.abc import Callable
-from functools import wraps
 from types import FrameType
 from typing import NoReturn
 
 import typer
 
 from advcli.cli import compare, compute, estimators, formats, frameworks
-from advcli.errors import AdvcliError, Interrupted, UsageError
+from advcli.cli._show import say
+from advcli.errors import AdvcliError, DataError, Interrupted, UsageError
 
 app = typer.Typer(
     name="advcli",
@@ -22,20 +22,6 @@ app = typer.Typer(
 )
 
 
-def _until_the_reader_leaves(command: Callable[..., None]) -> Callable[..., None]:
-    """A reader that has seen enough (`| head`) ends the command, and that is no error."""
-
-    @wraps(command)
-    def run(**values: object) -> None:
-        try:
-            command(**values)
-            sys.stdout.flush()
-        except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-    return run
-
-
 for _name, _command in {
     "compute": compute.command,
     "compare": compare.command,
@@ -43,7 +29,7 @@ for _name, _command in {
     "formats": formats.command,
     "frameworks": frameworks.command,
 }.items():
-    app.command(_name)(_until_the_reader_leaves(_command))
+    app.command(_name)(_command)
 
 
 def _version(*, wanted: bool) -> None:
@@ -73,23 +59,48 @@ def main() -> None:
     """Run the app; the only place where an AdvcliError becomes an exit code."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _interrupted)
-    for stream in (sys.stdout, sys.stderr):
-        # A file name or an id that the terminal cannot show must not end the run.
-        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    _open_streams()
     try:
-        sys.exit(app(standalone_mode=False))
+        code = app(standalone_mode=False)
+        sys.stdout.flush()
+        sys.exit(code)
     except AdvcliError as error:
         _fail(str(error), error.exit_code)
+    except OSError as error:
+        _output_failed(error)
+    except SystemExit as stop:
+        # Typer turns a closed pipe into exit 1.
+        if isinstance(stop.__context__, BrokenPipeError):
+            _output_failed(stop.__context__)
+        raise
     except Exception as error:
         # Typer's own errors about the command line; anything else is a bug and keeps its traceback.
-        say = getattr(error, "format_message", None)
-        if say is None:
+        text = getattr(error, "format_message", None)
+        if text is None:
             raise
-        _fail(" ".join(say().split()).rstrip("."), UsageError.exit_code)
+        _fail(" ".join(text().split()).rstrip("."), UsageError.exit_code)
+
+
+def _open_streams() -> None:
+    """Make both streams usable: closed ones lead nowhere, and odd characters are no error."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115, PTH123  lives as long as the program
+        getattr(sys, name).reconfigure(errors="backslashreplace")
+
+
+def _output_failed(error: OSError) -> NoReturn:
+    """Standard output cannot be written: its reader has seen enough (`| head`), or the disk is full."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if error.errno == errno.EPIPE:
+        sys.exit(0)
+    _fail(
+        f"standard output cannot be written ({(error.strerror or str(error)).lower()})", DataError.exit_code
+    )
 
 
 def _fail(message: str, exit_code: int) -> NoReturn:
-    typer.secho(f"advcli: {message}", err=True, fg="red")
+    say(f"advcli: {message}", fg="red")
     sys.exit(exit_code)
 
 

@@ -1,6 +1,7 @@
 """Options that several commands share: one spelling, one help text."""
 
 import inspect
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -273,9 +274,12 @@ def reward_weight(text: str) -> tuple[str, float]:
     if not equals:
         return text, 1.0
     try:
-        return name, float(weight)
+        number = float(weight)
     except ValueError:
         return text, 1.0
+    if not math.isfinite(number):
+        raise UsageError(f"--reward {text}: the weight is {weight}, expected a finite number")
+    return name, number
 
 
 def choice(name: str, value: str, allowed: tuple[str, ...]) -> str:

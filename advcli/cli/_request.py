@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from advcli.cli._options import Shared, choice, reward_weight
+from advcli.errors import UsageError
 from advcli.records import ColumnOptions
 
 if TYPE_CHECKING:
@@ -36,14 +37,14 @@ def build(inputs: Sequence[str], shared: Shared) -> "Request":
     from advcli.settings.resolve import resolve
 
     skip = choice("--on-bad-row", shared.on_bad_row, ("error", "skip")) == "skip"
-    settings, columns, warnings = resolve(
+    settings, columns, warnings, origin = resolve(
         {name: getattr(shared, name) for name in _SETTINGS},
         _columns(shared),
         preset=shared.preset,
         config_file=shared.config,
         pairs=shared.set_ or (),
     )
-    return Request(tuple(inputs), settings, columns, skip, warnings)
+    return Request(tuple(inputs), settings, columns, skip, warnings, origin)
 
 
 def piped() -> bool:
@@ -55,11 +56,21 @@ def piped() -> bool:
     return stat.S_ISFIFO(mode) or stat.S_ISREG(mode) or stat.S_ISSOCK(mode)
 
 
+def _names(flag: str, text: str | None) -> tuple[str, ...]:
+    """Column names with commas between them."""
+    if text is None:
+        return ()
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    if not names:
+        raise UsageError(f"{flag} '{text}' names no column", hint=f"{flag} A,B")
+    return names
+
+
 def _columns(shared: Shared) -> ColumnOptions:
     return ColumnOptions(
         format=shared.format_,
         prompt=shared.prompt_col,
-        group_by=tuple(name for name in (shared.group_by or "").split(",") if name),
+        group_by=_names("--group-by", shared.group_by),
         step=shared.step_col,
         rewards=tuple(reward_weight(text) for text in shared.reward or ()),
         length=shared.length_col,

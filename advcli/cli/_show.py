@@ -1,8 +1,12 @@
 """Print a report: data on standard output, talk on standard error."""
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import typer
 
 from advcli.records import Report
 
@@ -12,16 +16,22 @@ if TYPE_CHECKING:
 _UNBOUNDED = 10_000
 
 
+def say(text: str, **style: Any) -> None:  # noqa: ANN401  typer's styles
+    """A line on standard error; whoever does not read it shall not stop the data."""
+    if os.environ.get("NO_COLOR"):
+        style = {}
+    with suppress(OSError):
+        typer.secho(text, err=True, **style)
+
+
 def notes(report: Report, *, quiet: bool) -> None:
     """What was chosen and what looks wrong, on standard error."""
-    import typer
-
     if quiet:
         return
     for text in report.notes:
-        typer.secho(f"advcli: {text}", err=True, dim=True)
+        say(f"advcli: {text}", dim=True)
     for text in report.warnings:
-        typer.secho(f"advcli: warning: {text}", err=True, fg="yellow")
+        say(f"advcli: warning: {text}", fg="yellow")
 
 
 def table(report: Report, *, to_stderr: bool) -> None:
@@ -49,8 +59,6 @@ def listing(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 def pairs(values: Mapping[str, str]) -> None:
     """One row of a catalog, a line per attribute."""
-    import typer
-
     width = max(map(len, values))
     for name, value in values.items():
         typer.echo(f"{name:<{width}}  {value}")
@@ -66,5 +74,8 @@ def _console(*, to_stderr: bool) -> "Console":
 
 def _print(text: str, *, to_stderr: bool) -> None:
     """Write rendered text; Rich itself would end the program when the reader has left."""
-    stream = sys.stderr if to_stderr else sys.stdout
-    stream.write(text)
+    if not to_stderr:
+        sys.stdout.write(text)
+        return
+    with suppress(OSError):
+        sys.stderr.write(text)

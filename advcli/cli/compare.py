@@ -21,9 +21,9 @@ def command(shared: opt.Shared, vs: opt.Vs = None) -> None:
     if not inputs:
         inputs = [str(sample.path())]
         if not shared.quiet:
-            typer.secho("advcli: no input: using the bundled sample", err=True, dim=True)
+            _show.say("advcli: no input: using the bundled sample", dim=True)
     request = _request.build(inputs, shared)
-    report = compare(request, [(spec, versus(request.settings, spec)) for spec in vs or ()])
+    report = compare(request, {spec: versus(request.settings, spec) for spec in vs or ()})
     _show.notes(report, quiet=shared.quiet)
     if shared.json_:
         typer.echo(jsonout.compare(report))

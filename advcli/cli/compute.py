@@ -25,6 +25,8 @@ def command(
     inputs = shared.inputs or (["-"] if _request.piped() else [])
     if not inputs:
         raise UsageError("no input", hint="a file, a folder, a quoted glob or - for standard input")
+    if metrics is not None and str(metrics) == "-":
+        raise UsageError("--metrics writes a file, not standard output", hint="--metrics metrics.jsonl")
     to_stdout = out == "-" or (out is None and inputs == ["-"])
     if to_stdout and shared.json_:
         raise UsageError("--json and the annotated rows both want standard output", hint="--out FILE")

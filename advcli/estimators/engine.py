@@ -1,6 +1,7 @@
 """The only code that picks a device or a dtype, and the one call of an estimator."""
 
 import inspect
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -10,7 +11,9 @@ from torch import Tensor
 from advcli.errors import DataError, UsageError
 from advcli.estimators.catalog import COLUMNS, ESTIMATORS, SCALES, Estimator
 from advcli.registry import load
+from advcli.words import one_line
 
+NON_NEGATIVE = ("eps", "batch_eps", "ddof", "k")
 DEVICES = ("auto", "cpu", "cuda", "mps")
 
 _AVAILABLE: Mapping[str, Callable[[], bool]] = {
@@ -69,7 +72,7 @@ def knobs(entry: Estimator, scale: str | None, given: Mapping[str, float | str])
         return used
     scale = entry.default_scale if scale is None else scale
     if scale not in SCALES:
-        raise UsageError(f"unknown scale '{scale}'", hint=", ".join(SCALES))
+        raise UsageError(f"unknown scale '{scale}'", hint=", ".join(SCALES), about="scale")
     return {"scale": scale, **used}
 
 
@@ -133,11 +136,15 @@ def _fitting(estimator: str, name: str, value: float | str, kind: type) -> float
     if kind is str:
         return str(value)
     try:
-        number = float(value)
-    except ValueError:
-        raise UsageError(f"{estimator}: {name} is '{value}', expected a number") from None
+        number = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise UsageError(f"{estimator}: {name} is {one_line(value)}, expected a number")
+    if number < 0 and name in NON_NEGATIVE:
+        raise UsageError(f"{estimator}: {name} is {number:g}, expected 0 or more")
     if kind is not float and not number.is_integer():
-        raise UsageError(f"{estimator}: {name} is {value}, expected a whole number")
+        raise UsageError(f"{estimator}: {name} is {number:g}, expected a whole number")
     fitted: float | int | bool = kind(number)
     return fitted
 

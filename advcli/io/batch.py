@@ -1,21 +1,14 @@
 """A slice of a data set on its way from a file to the narrow columns, and what to do with bad rows."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
 
 from advcli.errors import DataError
 from advcli.io.values import Cells
-
-
-class Places(Protocol):
-    """Where each row of a batch stands, made only when somebody asks."""
-
-    def __getitem__(self, row: int) -> str:
-        """As it is shown to the user."""
-
-    def __len__(self) -> int:
-        """The number of rows."""
+from advcli.words import counted
 
 
 @dataclass(frozen=True)
@@ -23,12 +16,18 @@ class Batch:
     """Some consecutive rows of one source.
 
     Attributes:
+        name: the source.
         columns: column → its cells.
-        places: where each row stands, as it is shown to the user.
+        lines: [n] int64 line (JSON Lines) or row (parquet) of each row, counted from 1.
     """
 
+    name: str
     columns: Mapping[str, Cells]
-    places: "Places"
+    lines: NDArray[np.int64]
+
+    def place(self, row: int) -> str:
+        """Where a row of the batch stands, as it is shown to the user."""
+        return f"{self.name}:{self.lines[row]}"
 
 
 @dataclass
@@ -43,7 +42,7 @@ class BadRows:
 
     skip: bool = False
     count: int = 0
-    first: str = field(default="")
+    first: str = ""
 
     def add(self, message: str, *, hint: str | None = None) -> None:
         """Report one bad row.
@@ -62,6 +61,4 @@ class BadRows:
 
     def warnings(self) -> tuple[str, ...]:
         """What was skipped, in words."""
-        if not self.count:
-            return ()
-        return (f"{self.count:,} bad {'row' if self.count == 1 else 'rows'} skipped (first: {self.first})",)
+        return (f"{counted(self.count, 'bad row')} skipped (first: {self.first})",) if self.count else ()

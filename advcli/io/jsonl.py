@@ -5,15 +5,19 @@ from collections.abc import Callable, Collection, Iterator
 from itertools import islice
 from typing import Any
 
-from advcli.errors import DataError, one_line
+import numpy as np
+
+from advcli.errors import DataError
 from advcli.io.batch import BadRows, Batch
 from advcli.io.sources import stream
 from advcli.io.values import kinds_of_objects
 from advcli.records import Source
+from advcli.words import one_line
 
 _BOM = b"\xef\xbb\xbf"
 _HEAD = 100
-_BATCH = 4096
+# Bytes of lines in one batch.
+_BATCH_BYTES = 4 << 20
 
 
 class _BigInt(str):
@@ -25,7 +29,7 @@ class _BigInt(str):
 def kinds(source: Source) -> dict[str, str]:
     """The fields of the first lines and what they hold; lines that cannot be parsed are passed over."""
     skip = BadRows(skip=True)
-    return kinds_of_objects(row for _, row in islice(_rows(source, skip, set()), _HEAD))
+    return kinds_of_objects(row for _, row, _ in islice(_rows(source, skip, set()), _HEAD))
 
 
 def scan(
@@ -51,13 +55,22 @@ def scan(
     Raises:
         DataError: a line is broken or has a refused name.
     """
-    rows = _rows(source, bad_rows, dropped)
-    while chunk := list(islice(rows, _BATCH)):
-        for number, row in chunk:
-            if not row.keys().isdisjoint(refused):
-                raise already_there(f"{source.name}:{number}", sorted(row.keys() & set(refused)))
-        cells = {name: [row.get(name) for _, row in chunk] for name in columns}
-        yield Batch(cells, _Places(source.name, [number for number, _ in chunk]))
+    cells: dict[str, list[Any]] = {name: [] for name in columns}
+    lines: list[int] = []
+    size = 0
+    for number, row, length in _rows(source, bad_rows, dropped):
+        if not row.keys().isdisjoint(refused):
+            raise already_there(f"{source.name}:{number}", sorted(row.keys() & set(refused)))
+        # Only what is wanted is kept of a row, so that its texts are gone with the next line.
+        for name, values in cells.items():
+            values.append(row.get(name))
+        lines.append(number)
+        size += length
+        if size > _BATCH_BYTES:
+            yield Batch(source.name, cells, np.array(lines))
+            cells, lines, size = {name: [] for name in columns}, [], 0
+    if lines:
+        yield Batch(source.name, cells, np.array(lines))
 
 
 def annotate(
@@ -98,7 +111,7 @@ def annotate(
 
 def objects(source: Source, dropped: Collection[int]) -> Iterator[dict[str, Any]]:
     """Every row as a parsed object, for writing another format."""
-    return (row for _, row in _rows(source, BadRows(skip=bool(dropped)), set()))
+    return (row for _, row, _ in _rows(source, BadRows(skip=bool(dropped)), set()))
 
 
 def already_there(place: str, names: Collection[str]) -> DataError:
@@ -116,7 +129,8 @@ def _inserted(raw: bytes, body: bytes, suffix: bytes) -> bytes:
     return open_part + separator + suffix + body[len(open_part) : -1] + b"}" + raw[len(body) :]
 
 
-def _rows(source: Source, bad_rows: BadRows, dropped: set[int]) -> Iterator[tuple[int, dict[str, Any]]]:
+def _rows(source: Source, bad_rows: BadRows, dropped: set[int]) -> Iterator[tuple[int, dict[str, Any], int]]:
+    """Number, object and length in bytes of every line that holds a row."""
     for number, raw in _lines(source):
         try:
             row = _parsed(raw)
@@ -126,7 +140,7 @@ def _rows(source: Source, bad_rows: BadRows, dropped: set[int]) -> Iterator[tupl
             dropped.add(number)
             continue
         if row is not None:
-            yield number, row
+            yield number, row, len(raw)
 
 
 def _lines(source: Source) -> Iterator[tuple[int, bytes]]:
@@ -182,17 +196,3 @@ def changed(source: Source) -> DataError:
     return DataError(
         f"{source.name}: the file changed while it was read", hint="again when its writer is done"
     )
-
-
-class _Places:
-    """file:line of each row of a batch, made only when somebody asks."""
-
-    def __init__(self, name: str, numbers: list[int]) -> None:
-        self._name = name
-        self._numbers = numbers
-
-    def __getitem__(self, row: int) -> str:
-        return f"{self._name}:{self._numbers[row]}"
-
-    def __len__(self) -> int:
-        return len(self._numbers)

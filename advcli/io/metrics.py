@@ -5,13 +5,22 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from advcli.errors import UsageError
 from advcli.io import sink
+from advcli.io.write import Target
 from advcli.records import Source
 
 
-def check(path: Path, sources: Sequence[Source], *, force: bool) -> None:
-    """Refuse a path before any work is done; raises what `sink.check` raises."""
-    sink.check(path, sources, force=force)
+def check(path: Path, sources: Sequence[Source], goals: Sequence[Target], *, force: bool) -> None:
+    """Refuse a path before any work is done.
+
+    Raises:
+        UsageError: the file exists, is an input, or is where the rows go.
+        DataError: there is no folder to write into.
+    """
+    if any(goal.path and goal.path.resolve() == path.resolve() for goal in goals):
+        raise UsageError(f"{path} is where the annotated rows go", hint="another --metrics")
+    sink.check(path, sources, force=force, flag="--metrics")
 
 
 def write(path: Path, records: Sequence[Mapping[str, Any]], *, force: bool) -> None:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import BinaryIO
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -66,7 +67,7 @@ def scan(
             name: batch.column(name) if name in names else pa.nulls(batch.num_rows, pa.float64())
             for name in columns
         }
-        yield Batch(cells, _Places(source.name, done, batch.num_rows))
+        yield Batch(source.name, cells, np.arange(done + 1, done + batch.num_rows + 1))
         done += batch.num_rows
 
 
@@ -165,18 +166,3 @@ def _broken(source: Source, error: Exception) -> DataError:
     return DataError(
         f"{source.name}: not a readable parquet file ({reason})", hint="writing or copying it again"
     )
-
-
-class _Places:
-    """Where each row of a batch stands, made only when somebody asks."""
-
-    def __init__(self, name: str, before: int, rows: int) -> None:
-        self._name = name
-        self._before = before
-        self._rows = rows
-
-    def __getitem__(self, row: int) -> str:
-        return f"{self._name}: row {self._before + row + 1:,}"
-
-    def __len__(self) -> int:
-        return self._rows

@@ -7,12 +7,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from advcli.errors import DataError, one_line
+from advcli.errors import DataError
 from advcli.io import jsonl, parquet
 from advcli.io.batch import BadRows, Batch
 from advcli.io.choose import choose
 from advcli.io.values import Cells, Coder, numbers
 from advcli.records import CAUSES, Choice, ColumnOptions, RewardTable, Source
+from advcli.words import one_line
 
 _KINDS: Mapping[str, Callable[[Source], dict[str, str]]] = {"jsonl": jsonl.kinds, "parquet": parquet.kinds}
 _NO_NUMBER = "--reward COL with another column, or --on-bad-row skip"
@@ -58,7 +59,7 @@ def read(
     rows, dropped = _scan_all(sources, collector, refused)
     if not sum(rows):
         raise DataError(f"{_named(sources)}: no rows, expected one per response")
-    table = collector.table(rows, dropped)
+    table = collector.table(sources, rows, dropped)
     if not (table.key >= 0).any():
         raise DataError(
             f"{_named(sources)}: every row is bad ({collector.bad_rows.first})", hint="other columns"
@@ -97,19 +98,20 @@ class _Collector:
 
     def add(self, batch: Batch) -> int:
         """Take in a batch; the number of its rows."""
-        rows = len(batch.places)
+        rows = len(batch.lines)
         bad = np.zeros(rows, dtype=bool)
         rewards, cause, parts = self._rewards(batch, bad)
         for name in self.choice.prompt:
             codes = self._coders[name].codes(batch.columns[name])
             for row in np.flatnonzero(codes < 0).tolist():
-                self._bad(bad, row, f"{batch.places[row]}: '{name}' is null, expected a prompt id")
+                self._bad(bad, row, f"{batch.place(row)}: '{name}' is null, expected a prompt id")
             self._append(f"prompt {name}", codes)
         if self.choice.step:
             # A row without a step is a step of its own kind, code -1 + 1.
             self._append("step", self._steps.codes(batch.columns[self.choice.step]))
         for name in filter(None, (self.choice.length, self.choice.baseline, self.choice.logged)):
-            self._append(name, numbers(batch.columns[name])[0])
+            self._append(name, self._numbers(batch, name))
+        self._append("lines", batch.lines)
         if self._refuse_missing and cause.any():
             self._stop_at_missing(batch, cause)
         self._append("rewards", np.where(bad, np.nan, rewards))
@@ -119,7 +121,9 @@ class _Collector:
         self._append("bad", bad)
         return rows
 
-    def table(self, rows: tuple[int, ...], dropped: tuple[frozenset[int], ...]) -> RewardTable:
+    def table(
+        self, sources: Sequence[Source], rows: tuple[int, ...], dropped: tuple[frozenset[int], ...]
+    ) -> RewardTable:
         """Everything that was taken in."""
         columns = {name: np.concatenate(parts) for name, parts in self._parts.items()}
         step, names = None, tuple(self._steps.names)
@@ -140,6 +144,8 @@ class _Collector:
             rows=rows,
             choice=self.choice,
             dropped=dropped,
+            lines=columns["lines"],
+            names=tuple(source.name for source in sources),
             warnings=self.bad_rows.warnings(),
         )
 
@@ -161,7 +167,7 @@ class _Collector:
             for row in wrong:
                 shown = one_line(_cell(batch.columns[name], row))
                 self._bad(
-                    bad, row, f"{batch.places[row]}: '{name}' is {shown}, expected a number", hint=_NO_NUMBER
+                    bad, row, f"{batch.place(row)}: '{name}' is {shown}, expected a number", hint=_NO_NUMBER
                 )
             parts.append(values)
             causes.append(cause)
@@ -172,6 +178,17 @@ class _Collector:
         total = _total((stacked * weights).T, np.stack(causes), skip_missing=self.choice.skip_missing_parts)
         return (*total, stacked)
 
+    def _numbers(self, batch: Batch, name: str) -> NDArray[np.float64]:
+        """A column beside the reward; a cell that is no number is as good as none."""
+        values, _, wrong = numbers(batch.columns[name])
+        if wrong and name == self.choice.length:
+            shown = one_line(_cell(batch.columns[name], wrong[0]))
+            self.bad_rows.add(
+                f"{batch.place(wrong[0])}: '{name}' is {shown}, expected a number of tokens",
+                hint="--length-col COL with another column, or --on-bad-row skip",
+            )
+        return values
+
     def _bad(self, bad: NDArray[np.bool_], row: int, message: str, hint: str = _NO_KEY) -> None:
         if not bad[row]:
             self.bad_rows.add(message, hint=hint)
@@ -181,7 +198,7 @@ class _Collector:
         row = int(np.argmax(cause > 0))
         names = " + ".join(name for name, _ in self.choice.rewards)
         raise DataError(
-            f"{batch.places[row]}: '{names}' is {CAUSES[cause[row] - 1]}, expected a finite number",
+            f"{batch.place(row)}: '{names}' is {CAUSES[cause[row] - 1]}, expected a finite number",
             hint="--missing null or zero",
         )
 

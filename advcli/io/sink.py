@@ -16,7 +16,9 @@ from advcli.records import Source
 STDOUT = "-"
 
 
-def check(target: Path, sources: Sequence[Source], *, force: bool, parent: bool = True) -> None:
+def check(
+    target: Path, sources: Sequence[Source], *, force: bool, parent: bool = True, flag: str = "--out"
+) -> None:
     """Refuse a target before any work is done.
 
     Args:
@@ -24,17 +26,18 @@ def check(target: Path, sources: Sequence[Source], *, force: bool, parent: bool 
         sources: the inputs, none of which may be overwritten.
         force: overwrite what exists.
         parent: whether the folder must be there already.
+        flag: the option that named the target.
 
     Raises:
         UsageError: the target is an input, a folder, or exists.
         DataError: there is no folder to write into.
     """
     if target.is_dir():
-        raise UsageError(f"{target} is a folder, expected a file", hint=f"--out {target}/FILE")
+        raise UsageError(f"{target} is a folder, expected a file", hint=f"{flag} {target}/FILE")
     if any(source.path.exists() and target.exists() and target.samefile(source.path) for source in sources):
-        raise UsageError(f"{target} is an input, which is never overwritten", hint="another --out")
+        raise UsageError(f"{target} is an input, which is never overwritten", hint=f"another {flag}")
     if target.is_file() and not force:
-        raise UsageError(f"{target} exists already", hint="--force to overwrite it, or another --out")
+        raise UsageError(f"{target} exists already", hint=f"--force to overwrite it, or another {flag}")
     if parent and not target.parent.is_dir():
         raise DataError(f"{target}: there is no folder '{target.parent}'", hint=f"mkdir -p {target.parent}")
 

@@ -40,13 +40,3 @@ def share(value: float | None) -> str:
         ('12.5 %', '–')
     """
     return UNDEFINED if value is None or math.isnan(value) else f"{100 * value:.1f} %"
-
-
-def plural(value: int, word: str) -> str:
-    """A count with its noun.
-
-    Example:
-        >>> plural(1, "group"), plural(1200, "group")
-        ('1 group', '1,200 groups')
-    """
-    return f"{count(value)} {word}" if value == 1 else f"{count(value)} {word}s"

@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from advcli.records import Column, Health, Report
-from advcli.render.numbers import count, number, plural, share
+from advcli.render.numbers import count, number, share
+from advcli.words import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -57,19 +58,21 @@ def show(report: Report, console: "Console") -> None:
     console.print(health_line(report.health), style="bold", highlight=False, soft_wrap=True)
     console.print(rule_line(report), style="dim", highlight=False, soft_wrap=True)
     for columns in _fitting(report.columns, console):
-        console.print(
-            _table(columns), crop=False, no_wrap=True, width=max(console.width, _needed(columns, console))
-        )
+        width = console.width
+        # A heading that is wider than the console is left to the terminal, which wraps and does not cut.
+        console.width = max(width, _needed(columns, console))
+        console.print(_table(columns), crop=False)
+        console.width = width
 
 
 def health_line(health: Health) -> str:
     """Rows, groups, and what carries no signal, in one line."""
-    parts = [plural(health.rows, "row"), describe_sizes(health.sizes), _dead(health)]
+    parts = [counted(health.rows, "row"), describe_sizes(health.sizes), _dead(health)]
     if health.singletons:
-        parts.append(plural(health.singletons, "singleton"))
+        parts.append(counted(health.singletons, "singleton"))
     if health.missing:
         causes = ", ".join(f"{many:,} {cause}" for cause, many in health.missing_by_cause.items() if many)
-        parts.append(f"{plural(health.missing, 'missing reward')} ({causes})")
+        parts.append(f"{counted(health.missing, 'missing reward')} ({causes})")
     return " · ".join(parts)
 
 
@@ -84,11 +87,11 @@ def describe_sizes(sizes: Mapping[int, int]) -> str:
     """
     total = sum(sizes.values())
     if len(sizes) == 1:
-        return f"{plural(total, 'group')} of {plural(next(iter(sizes)), 'row')}"
+        return f"{counted(total, 'group')} of {counted(next(iter(sizes)), 'row')}"
     shown = [f"{many:,} of {size:,}" for size, many in list(sizes.items())[:_SHOWN_SIZES]]
-    shown[0] += " rows"
+    shown[0] += " row" if next(iter(sizes)) == 1 else " rows"
     rest = total - sum(list(sizes.values())[:_SHOWN_SIZES])
-    return f"{plural(total, 'group')} ({', '.join(shown)}{f', {rest:,} of other sizes' if rest else ''})"
+    return f"{counted(total, 'group')} ({', '.join(shown)}{f', {rest:,} of other sizes' if rest else ''})"
 
 
 def rule_line(report: Report) -> str:
@@ -107,7 +110,7 @@ def rule_line(report: Report) -> str:
 
 
 def _dead(health: Health) -> str:
-    text = plural(health.dead_groups, "dead group")
+    text = counted(health.dead_groups, "dead group")
     between = health.dead_groups - health.dead_max - health.dead_min
     kinds = {"all-max": health.dead_max, "all-min": health.dead_min, "in between": between}
     shown = ", ".join(f"{many:,} {kind}" for kind, many in kinds.items() if many)

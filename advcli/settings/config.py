@@ -1,12 +1,15 @@
 """Read a trainer's YAML or JSON configuration and `KEY=VALUE` overrides."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from advcli.errors import UsageError, one_line
+from advcli.errors import UsageError
 from advcli.settings.catalog import CONFIG_KEYS, UNREPLAYABLE, ConfigKey, Unreplayable
+from advcli.words import one_line
 
 Flat = dict[str, Any]
 """Dotted path → value."""
@@ -24,21 +27,30 @@ def load(path: Path) -> Flat:
     Raises:
         UsageError: the file cannot be read, or is no mapping.
     """
+    try:
+        content = _parsed(path.read_text(encoding="utf-8"), path)
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: {(getattr(error, 'strerror', None) or str(error)).lower()}") from error
+    if not isinstance(content, Mapping):
+        raise UsageError(f"{path}: expected keys and values, got {one_line(content)}")
+    return dict(_flattened(content))
+
+
+def _parsed(text: str, path: Path) -> object:
+    """YAML, or JSON: nearly all of JSON is YAML, but tabs are not."""
     import yaml
 
+    if text.lstrip().startswith("{"):
+        with suppress(ValueError):
+            return json.loads(text)
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        return yaml.safe_load(text)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f"{path}:{mark.line + 1}" if mark else str(path)
         raise UsageError(
             f"{place}: not valid YAML or JSON ({getattr(error, 'problem', None) or error})"
         ) from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: {(getattr(error, 'strerror', None) or str(error)).lower()}") from error
-    if not isinstance(content, Mapping):
-        raise UsageError(f"{path}: expected keys and values, got {one_line(content)}")
-    return dict(_flattened(content))
 
 
 def overrides(pairs: Sequence[str]) -> tuple[Flat, list[str]]:
@@ -67,12 +79,17 @@ def overrides(pairs: Sequence[str]) -> tuple[Flat, list[str]]:
             flat[key] = yaml.safe_load(value)
         except yaml.YAMLError as error:
             raise UsageError(f"--set {pair}: the value cannot be read") from error
-        if not any(_names(row, key) for row in (*CONFIG_KEYS, *UNREPLAYABLE)):
+        if not followed(key):
             near = get_close_matches(key.rsplit(".", 1)[-1], CONFIG_KEYS.names(), n=1)
             warnings.append(
                 f"--set {key} is ignored: no key that advcli follows{f' (try {near[0]})' if near else ''}"
             )
     return flat, warnings
+
+
+def followed(path: str) -> bool:
+    """Whether advcli follows a key."""
+    return any(_names(row, path) for row in (*CONFIG_KEYS, *UNREPLAYABLE))
 
 
 def settings(flat: Flat, where: str) -> tuple[dict[str, Any], dict[str, str], list[str]]:
@@ -84,7 +101,7 @@ def settings(flat: Flat, where: str) -> tuple[dict[str, Any], dict[str, str], li
 
     Returns:
         setting → value; setting → the estimator that it is about, where a key is about one only; and
-        warnings about what cannot be replayed.
+        warnings about values that cannot be followed.
 
     Raises:
         UsageError: two keys give one setting different values.
@@ -92,7 +109,7 @@ def settings(flat: Flat, where: str) -> tuple[dict[str, Any], dict[str, str], li
     found: dict[str, Any] = {}
     told_by: dict[str, str] = {}
     only_for: dict[str, str] = {}
-    warnings = _unreplayable(flat, where)
+    warnings = []
     for path, value in flat.items():
         row = next((row for row in CONFIG_KEYS if _names(row, path)), None)
         if row is None or value is None:
@@ -113,7 +130,8 @@ def settings(flat: Flat, where: str) -> tuple[dict[str, Any], dict[str, str], li
     return found, only_for, warnings
 
 
-def _unreplayable(flat: Flat, where: str) -> list[str]:
+def unreplayable(flat: Flat, where: str) -> list[str]:
+    """One warning for each key that changed the advantages in a way that a dump cannot tell."""
     active = []
     for row in UNREPLAYABLE:
         for path, value in flat.items():

@@ -1,17 +1,17 @@
 """One set of settings out of many layers: defaults < config < preset < --set < flags."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from advcli.errors import UsageError, one_line
-from advcli.records import ColumnOptions, Settings
+from advcli.errors import UsageError
+from advcli.records import DEFAULT_ESTIMATOR, ColumnOptions, Settings
 from advcli.settings import config
 from advcli.settings.catalog import PRESETS
+from advcli.words import one_line
 
 _SHARES = ("keep_pos", "keep_neg")
-_SETTING_NAMES = {field.name for field in fields(Settings)}
 
 
 def resolve(
@@ -21,7 +21,7 @@ def resolve(
     preset: str | None = None,
     config_file: Path | None = None,
     pairs: Sequence[str] = (),
-) -> tuple[Settings, ColumnOptions, tuple[str, ...]]:
+) -> tuple[Settings, ColumnOptions, tuple[str, ...], dict[str, str]]:
     """Put the layers on top of each other.
 
     Args:
@@ -32,29 +32,36 @@ def resolve(
         pairs: `KEY=VALUE` overrides of the configuration.
 
     Returns:
-        The settings, the column options with `n` and `weights` filled in, and warnings.
+        The settings, the column options with `n` and `weights` filled in, warnings, and setting → where its
+        value comes from ("" for the command line).
 
     Raises:
         UsageError: something cannot be read or does not make sense.
     """
     flat = config.load(config_file) if config_file else {}
     where = str(config_file or "--set")
-    changes, warnings = config.overrides(pairs)
-    base, about, more = config.settings({**_without(flat, changes), **changes}, where)
-    changed, _, _ = config.settings(changes, "--set")
+    changes, ignored = config.overrides(pairs)
+    base, about, unread = config.settings(_without(flat, changes), where)
+    changed, changed_about, changed_unread = config.settings(changes, "--set")
     given = {name: value for name, value in flags.items() if value is not None}
     spec, knobs = parse_spec(given.pop("estimator", None) or "")
-    layers = {**base, **(PRESETS[preset].settings if preset else {}), **changed, **spec, **given}
-    estimator = layers.get("estimator", "grpo")
-    for name, only in about.items():
-        if only != estimator and name not in {**spec, **given}:
-            layers.pop(name, None)
-    checked = {name: _checked(name, value, where) for name, value in layers.items()}
-    n, weights = checked.pop("n", None), checked.pop("weights", ())
-    settings = Settings(
-        **{name: value for name, value in checked.items() if name in _SETTING_NAMES}, knobs=knobs
-    )
-    return settings, replace(columns, n=columns.n or n, weights=weights), (*warnings, *more)
+    layers = [
+        (where, _checked(base, where)),
+        (f"preset {preset}", dict(PRESETS[preset].settings) if preset else {}),
+        ("--set", _checked(changed, "--set")),
+        ("", {**spec, **given}),
+    ]
+    merged = {name: value for _, layer in layers for name, value in layer.items()}
+    origin = {name: place for place, layer in layers for name in layer}
+    for name, only in (about | changed_about).items():
+        # verl's configuration always has norm_adv_by_std_in_grpo; it is nothing to rloo.
+        if only != merged.get("estimator", DEFAULT_ESTIMATOR) and origin[name] in (where, "--set"):
+            merged.pop(name, None)
+    n, weights = merged.pop("n", None), merged.pop("weights", ())
+    settings = Settings(**merged, knobs=knobs)
+    columns = replace(columns, n=columns.n if columns.n is not None else n, weights=weights)
+    lost = config.unreplayable({**_without(flat, changes), **changes}, where)
+    return settings, columns, (*ignored, *unread, *changed_unread, *lost), origin
 
 
 def parse_spec(spec: str) -> tuple[dict[str, Any], dict[str, str]]:
@@ -97,6 +104,8 @@ def versus(base: Settings, spec: str) -> Settings:
         >>> versus(Settings(missing="zero", keep_pos=0.5), "rloo").missing
         'zero'
     """
+    if not spec.strip():
+        raise UsageError("--vs names no estimator", hint="--vs rloo")
     found, knobs = parse_spec(spec)
     return Settings(
         **{"missing": base.missing, "singleton": base.singleton, "device": base.device, **found}, knobs=knobs
@@ -108,15 +117,17 @@ def _without(flat: config.Flat, changes: config.Flat) -> config.Flat:
     return {
         path: value
         for path, value in flat.items()
-        if not any(path == key or path.endswith(f".{key}") or key.endswith(f".{path}") for key in changes)
+        if not any(
+            config.followed(key) and (path == key or path.endswith(f".{key}") or key.endswith(f".{path}"))
+            for key in changes
+        )
     }
 
 
-def _checked(name: str, value: Any, where: str) -> Any:  # noqa: ANN401  any YAML value
-    """A value of the type that the setting has."""
-    check = _CHECKS.get(name)
+def _checked(layer: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """The values of a layer, in the types that the settings have."""
     try:
-        return check(name, value) if check else value
+        return {name: _CHECKS[name](name, value) for name, value in layer.items()}
     except UsageError as error:
         raise UsageError(f"{where}: {error.message}", hint=error.hint) from error
 

@@ -124,8 +124,7 @@ def test_cuda_equals_the_cpu(estimator, scale, layout):
         cpu, cuda = (getattr(result, name) for result in both)
         assert cuda.device.type == "cpu"
         torch.testing.assert_close(cuda, cpu, rtol=1e-12, atol=1e-12, equal_nan=True)
-    dead = [torch.equal(result.original == 0, both[0].original == 0) for result in both]
-    assert all(dead)
+    assert torch.equal(both[0].original == 0, both[1].original == 0)
 
 
 @pytest.mark.gpu

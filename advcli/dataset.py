@@ -1,0 +1,98 @@
+"""A data set that has been read and grouped: what everything after the first pass works on."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from advcli import grouping
+from advcli.errors import DataError
+from advcli.io.read import read
+from advcli.records import ColumnOptions, Grouping, RewardTable, Rows, Settings, Source
+from advcli.segments import Segments
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """The narrow columns of the inputs, and which rows belong together.
+
+    Attributes:
+        table: what was read.
+        grouping: the groups.
+        rows: the same as tensors.
+    """
+
+    table: RewardTable
+    grouping: Grouping
+    rows: Rows
+
+    def columns(self) -> dict[str, Tensor]:
+        """What an estimator may need, as far as the data set has it."""
+        table = self.table
+        columns = {"rewards": self.rows.rewards, "group": self.rows.group, "step": self.rows.step}
+        parts = table.rewards[:, None] if table.parts is None else table.parts
+        weights = [1.0] if table.parts is None else [weight for _, weight in table.choice.rewards]
+        columns |= {"parts": torch.from_numpy(parts), "weights": torch.tensor(weights, dtype=torch.float64)}
+        given = {"lengths": table.length, "baselines": table.baseline}
+        return columns | {
+            name: torch.from_numpy(values) for name, values in given.items() if values is not None
+        }
+
+
+def load(
+    sources: Sequence[Source],
+    options: ColumnOptions,
+    settings: Settings,
+    *,
+    refused: Sequence[str] = (),
+    skip_bad_rows: bool = False,
+) -> DataSet:
+    """Read and group.
+
+    Args:
+        sources: the inputs.
+        options: which columns the user asked for.
+        settings: how advantages are computed; its rules "error" are applied here, where a row has a place.
+        refused: column names that the inputs may not have, because they would be written.
+        skip_bad_rows: count bad rows instead of stopping at the first.
+
+    Raises:
+        DataError: the inputs cannot be used.
+        UsageError: a column that the user named is not there.
+    """
+    table = read(
+        sources,
+        options,
+        refused=refused,
+        skip_bad_rows=skip_bad_rows,
+        refuse_missing=settings.missing == "error",
+    )
+    groups = grouping.group(table, options.n, singletons_expected=settings.singleton in ("zero", "raw"))
+    rewards = torch.from_numpy(table.rewards)
+    no_step = torch.zeros(len(rewards), dtype=torch.int64)
+    rows = Rows(
+        rewards=rewards,
+        group=torch.from_numpy(groups.group),
+        count=groups.count,
+        step=no_step if table.step is None else torch.from_numpy(table.step),
+        lengths=None if table.length is None else torch.from_numpy(table.length),
+    )
+    data = DataSet(table, groups, rows)
+    if settings.singleton == "error":
+        _refuse_singletons(data)
+    return data
+
+
+def _refuse_singletons(data: DataSet) -> None:
+    """Name the first group with one valid row, by its place in a file."""
+    valid = torch.isfinite(data.rows.rewards) & (data.rows.group >= 0)
+    sizes = Segments.of(data.rows.group[valid], data.rows.count).size()
+    alone = torch.nonzero(valid & (sizes[data.rows.group.clamp(min=0)] == 1)).squeeze(1)
+    if len(alone):
+        raise DataError(
+            f"{data.table.place(int(alone[0]))}: 1 group has one valid row, expected two or more"
+            if len(alone) == 1
+            else f"{data.table.place(int(alone[0]))}: {len(alone):,} groups have one valid row, expected two or more",
+            hint="--singleton null, zero or raw",
+        )

@@ -1,0 +1,91 @@
+"""What a user should be told about a data set and its advantages, one sentence each."""
+
+from collections.abc import Iterator
+
+import pandas as pd
+import torch
+from torch import Tensor
+
+from advcli.dataset import DataSet
+from advcli.frameworks.rule import Rule
+from advcli.segments import Segments
+from advcli.words import counted, verb
+
+
+def notes(data: DataSet, original: Tensor, rule: Rule | None = None) -> Iterator[str]:
+    """What was chosen, and what is worth knowing.
+
+    Args:
+        data: the data set.
+        original: [N] the original advantage.
+        rule: the framework's row, if its numbers were reproduced.
+    """
+    yield _chosen(data)
+    reused = reused_keys(data)
+    if reused:
+        met = f"{counted(reused, 'prompt')} {verb(reused, 'is', 'are')} met at several steps"
+        yield f"{met}: each step is a group of its own"
+    logged = _logged(data, original)
+    if logged:
+        yield logged
+    if rule is not None and rule.lost:
+        yield f"like {rule.framework}: what a dump does not tell is not replayed: {', '.join(rule.lost)}"
+
+
+def warnings(data: DataSet, original: Tensor, rule: Rule | None = None) -> Iterator[str]:
+    """What looks wrong.
+
+    Args:
+        data: the data set.
+        original: [N] the original advantage.
+        rule: the framework's row, if its numbers were reproduced.
+    """
+    yield from data.table.warnings
+    yield from data.grouping.warnings
+    if bool(original.isnan().all()):
+        yield "no row has an advantage: too few rows of a group have a reward"
+
+    if rule is not None and rule.positional and not _in_blocks(data):
+        yield (
+            f"{rule.framework} groups rows by position, and the groups of this dump are not contiguous blocks of one "
+            "size: it may have trained on other groups"
+        )
+
+
+def _in_blocks(data: DataSet) -> bool:
+    return Segments.of(data.rows.group.clamp(min=0), data.rows.count).width is not None
+
+
+def reused_keys(data: DataSet) -> int:
+    """How many prompts are met at more than one step; each step is a group of its own."""
+    table = data.table
+    if table.step is None or not table.choice.step_in_key or not table.choice.prompt:
+        return 0
+    steps = pd.Series(table.step).groupby(table.key).nunique()
+    return int((steps[steps.index >= 0] > 1).sum())
+
+
+def _chosen(data: DataSet) -> str:
+    """What was read as what, in one line."""
+    choice = data.table.choice
+    rewards = " + ".join(
+        f"'{name}'" if weight == 1 else f"{weight:g} × '{name}'" for name, weight in choice.rewards
+    )
+    parts = [f"format {choice.format}", f"groups: {data.grouping.rule}", f"reward: {rewards}"]
+    parts += [f"step: '{choice.step}'"] if choice.step else []
+    parts += [f"length: '{choice.length}'"] if choice.length else []
+    parts += [f"baseline: '{choice.baseline}'"] if choice.baseline else []
+    return ", ".join(parts)
+
+
+def _logged(data: DataSet, original: Tensor) -> str | None:
+    """How far the advantage that the trainer logged is from the original."""
+    if data.table.logged is None:
+        return None
+    distance = (torch.from_numpy(data.table.logged) - original).abs()
+    distance = distance[distance.isfinite()]
+    if not distance.numel():
+        return None
+    largest = f"{float(distance.max()):.2g}"
+    name = data.table.choice.logged
+    return f"logged '{name}' differs from original by at most {largest} in {counted(distance.numel(), 'row')}"

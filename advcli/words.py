@@ -1,0 +1,32 @@
+"""Small pieces of text that every layer may need."""
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun.
+
+    Example:
+        >>> counted(1, "group"), counted(1200, "row")
+        ('1 group', '1,200 rows')
+    """
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def verb(number: int, one: str, many: str) -> str:
+    """The form of a verb that goes with a number.
+
+    Example:
+        >>> verb(1, "has", "have"), verb(2, "has", "have")
+        ('has', 'have')
+    """
+    return one if number == 1 else many
+
+
+def one_line(value: object, limit: int = 60) -> str:
+    r"""A value as it may stand in a message: one line, quoted, cut with an ellipsis.
+
+    Example:
+        >>> print(one_line("a\nb"))
+        'a\nb'
+    """
+    shown = repr(value)
+    return shown if len(shown) <= limit else f"{shown[: limit - 1]}…"

@@ -1,0 +1,50 @@
+"""`advcli estimators`: the catalog, as a table and row by row."""
+
+import pytest
+from typer.testing import CliRunner
+
+from advcli.cli import app
+from advcli.errors import UsageError
+from advcli.estimators.catalog import ESTIMATORS
+
+
+def run(*args):
+    return CliRunner().invoke(app, ["estimators", *args], catch_exceptions=False)
+
+
+def test_one_line_per_estimator():
+    done = run()
+    heading, *rows = done.stdout.splitlines()
+    assert heading.split("  ")[0] == "name"
+    assert [row.split()[0] for row in rows] == list(ESTIMATORS.names())
+    for row, entry in zip(rows, ESTIMATORS, strict=True):
+        assert entry.formula in row
+        assert row.split()[-1] == entry.default_scale
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "scale", "recomputed", "source"),
+    [("grpo", "group", "yes", "2402.03300"), ("rloo", "none", "no", "2402.14740")],
+)
+def test_one_estimator(name, scale, recomputed, source):
+    shown = dict(line.split("  ", 1) for line in run(name).stdout.splitlines())
+    shown = {label: value.strip() for label, value in shown.items()}
+    assert list(shown) == [
+        "estimator",
+        "formula",
+        "default scale",
+        "needs",
+        "recomputed on kept rows",
+        "source",
+    ]
+    assert shown["estimator"].startswith(f"{name}: ")
+    assert shown["formula"] == ESTIMATORS[name].formula
+    assert (shown["default scale"], shown["recomputed on kept rows"]) == (scale, recomputed)
+    assert shown["needs"] == "rewards, group, step"
+    assert source in shown["source"]
+
+
+def test_an_unknown_estimator():
+    with pytest.raises(UsageError, match="unknown estimator 'gpro'; try grpo"):
+        run("gpro")

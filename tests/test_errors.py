@@ -1,0 +1,64 @@
+"""Every error a user can meet: exit code, text, and where it stands in Python's own tree."""
+
+import inspect
+
+import pytest
+
+from advcli import errors
+
+
+def tree():
+    return [
+        cls
+        for _, cls in inspect.getmembers(errors, inspect.isclass)
+        if issubclass(cls, Exception) and cls.__module__ == errors.__name__
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "base"),
+    [
+        ("AdvcliError", 1, Exception),
+        ("UsageError", 2, ValueError),
+        ("DataError", 3, ValueError),
+        ("MissingPackage", 4, ImportError),
+        ("Interrupted", 130, errors.AdvcliError),
+    ],
+)
+def test_exit_code_and_place(name, code, base):
+    error = getattr(errors, name)("f.jsonl:3: 'reward' is 'x', expected a number", hint="--reward COL")
+    assert error.exit_code == code
+    assert isinstance(error, base)
+    assert isinstance(error, errors.AdvcliError)
+    assert str(error) == "f.jsonl:3: 'reward' is 'x', expected a number; try --reward COL"
+    assert (error.message, error.hint) == (
+        "f.jsonl:3: 'reward' is 'x', expected a number",
+        "--reward COL",
+    )
+
+
+def test_no_hint_no_tail():
+    assert str(errors.DataError("broken")) == "broken"
+
+
+def test_the_docstring_names_them_all():
+    assert {cls.__name__ for cls in tree()} == {
+        "AdvcliError",
+        "DataError",
+        "Interrupted",
+        "MissingPackage",
+        "UsageError",
+    }
+    for cls in tree():
+        assert f"{cls.__name__} " in errors.__doc__
+        assert f"exit {cls.exit_code}" in errors.__doc__
+
+
+@pytest.mark.parametrize("text", ["no\nfile", "no\r\n  file", "no \n\n file"])
+def test_a_message_is_one_line(text):
+    assert str(errors.DataError(text)) == "no file"
+
+
+def test_a_usage_error_may_say_which_setting_it_is_about():
+    assert errors.UsageError("wrong", about="scale").about == "scale"
+    assert errors.UsageError("wrong").about is None

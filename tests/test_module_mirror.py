@@ -1,0 +1,58 @@
+"""Every module has its test file at the mirrored place: advcli/io/read.py → tests/io/test_read.py."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import advcli
+
+PACKAGE = Path(advcli.__file__).parent
+TESTS = Path(__file__).parent
+EXCEPTIONS = {
+    "__init__.py": ("test_public_names.py", "the facade: its names are what there is to test"),
+    "__main__.py": ("cli/test_main.py", "one call of main(), run by every test in a process of its own"),
+    "cli/__init__.py": ("cli/test_main.py", "named after the function that it holds"),
+    "cli/_options.py": ("cli/test_compute.py", "options, seen through the commands that have them"),
+    "cli/_request.py": ("cli/test_compute.py", "flags to a request, seen through the commands"),
+    "cli/_show.py": ("cli/test_compare.py", "what goes to which stream, seen through the commands"),
+    "io/batch.py": ("io/test_read.py", "what to do with a bad row, seen through the reader"),
+    "io/metrics.py": ("cli/test_compute.py", "one small file, seen through --metrics"),
+    "dataset.py": ("cli/test_compute.py", "reading and grouping in one step, seen through the commands"),
+    "pipeline.py": ("cli/test_compute.py", "the order of the steps, seen through the commands"),
+    "remarks.py": ("cli/test_compute.py", "what is said about a data set, seen through the commands"),
+    "records.py": ("render/test_tables.py", "frozen records; made by hand in the tests of the renderers"),
+}
+
+
+def modules():
+    return sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
+
+
+def is_docstring_only(name):
+    body = ast.parse((PACKAGE / name).read_text(encoding="utf-8")).body
+    return len(body) == 1 and isinstance(body[0], ast.Expr)
+
+
+def mirrored(name):
+    path = Path(name)
+    return path.with_name(f"test_{path.name}").as_posix()
+
+
+@pytest.mark.parametrize("name", [name for name in modules() if not is_docstring_only(name)])
+def test_module_has_its_test_file(name):
+    place, _ = EXCEPTIONS.get(name, (mirrored(name), ""))
+    assert (TESTS / place).is_file(), f"no {place} for advcli/{name}"
+
+
+@pytest.mark.parametrize("name", EXCEPTIONS)
+def test_exceptions_are_needed_and_have_a_reason(name):
+    _, reason = EXCEPTIONS[name]
+    assert name in modules()
+    assert not (TESTS / mirrored(name)).exists()
+    assert len(reason) > 20
+
+
+@pytest.mark.parametrize("name", [name for name in modules() if name.endswith("/__init__.py")])
+def test_inner_packages_hold_a_docstring_only(name):
+    assert is_docstring_only(name) or name == "cli/__init__.py"
