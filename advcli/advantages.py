@@ -284,7 +284,7 @@ def compute_advantages(  # noqa: PLR0913  the stable public signature
 
 def _parts(rewards: "Tensor | ArrayLike", weights: Sequence[float] | None) -> tuple[Tensor, Tensor]:
     """[N] or [N, K] rewards of any kind → [N, K] float64 and the [K] weights."""
-    parts = _floats(rewards, "rewards")
+    parts = _floats(rewards, "rewards", "[N] or [N, K]")
     if parts.dim() not in (1, 2):
         raise UsageError(f"rewards have {parts.dim()} dimensions, expected [N] or [N, K]")
     if parts.dim() == 1:
@@ -298,14 +298,14 @@ def _parts(rewards: "Tensor | ArrayLike", weights: Sequence[float] | None) -> tu
 
 def _per_row(values: "Tensor | ArrayLike", name: str, rows: int) -> Tensor:
     """[N] numbers of any kind → [N] float64."""
-    numbers = _floats(values, name)
+    numbers = _floats(values, name, "[N]")
     if numbers.shape != (rows,):
         raise UsageError(f"{name} have shape {list(numbers.shape)}, expected one per reward: [{rows}]")
     return numbers
 
 
-def _floats(values: "Tensor | ArrayLike", name: str) -> Tensor:
-    """Numbers of any kind → float64."""
+def _floats(values: "Tensor | ArrayLike", name: str, shape: str) -> Tensor:
+    """Numbers of any kind → float64; the shape is for the message."""
     import numpy as np
 
     if isinstance(values, Tensor):
@@ -313,7 +313,7 @@ def _floats(values: "Tensor | ArrayLike", name: str) -> Tensor:
     try:
         return torch.from_numpy(np.array(values, dtype=np.float64))
     except (TypeError, ValueError) as error:
-        raise UsageError(f"{name} are not numbers of one shape: {error}") from error
+        raise UsageError(f"{name} are not numbers of shape {shape}: {error}") from error
 
 
 def _codes(values: "Tensor | ArrayLike | Sequence[Hashable]", name: str, rows: int) -> Tensor:

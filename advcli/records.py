@@ -172,9 +172,7 @@ class RewardTable:
     key: "NDArray[np.int64]"
     step: "NDArray[np.int64] | None"
     step_names: tuple[str, ...]
-    parts: "NDArray[np.float64] | None"
     length: "NDArray[np.float64] | None"
-    baseline: "NDArray[np.float64] | None"
     logged: "NDArray[np.float64] | None"
     rows: tuple[int, ...]
     choice: Choice
@@ -182,6 +180,8 @@ class RewardTable:
     lines: "NDArray[np.int64]"
     names: tuple[str, ...]
     warnings: tuple[str, ...] = ()
+    parts: "NDArray[np.float64] | None" = None
+    baseline: "NDArray[np.float64] | None" = None
 
     def place(self, row: int) -> str:
         """Where a row stands, as it is shown to the user: file:line."""

@@ -61,7 +61,7 @@ class Registry(Generic[RowT]):
         """
         if name in self._rows:
             return self._rows[name]
-        near = get_close_matches(name, self._rows, n=3, cutoff=0.5) or self.names()
+        near = get_close_matches(name, self._rows, n=2, cutoff=0.6) or self.names()
         raise UsageError(f"unknown {self.kind} '{name}'", hint=" or ".join(near), about=self.kind)
 
 

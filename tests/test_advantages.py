@@ -358,7 +358,7 @@ def test_writes_to_no_input():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"estimator": "grop"}, "unknown estimator 'grop'; try grpo or rloo"),
+        ({"estimator": "grop"}, "unknown estimator 'grop'; try grpo"),
         ({"scale": "std"}, "unknown scale 'std'; try group, batch, none"),
         ({"keep_pos": 1.5}, "keep_pos is 1.5, expected a share between 0 and 1"),
         ({"keep_neg": -0.1}, "keep_neg is -0.1, expected a share between 0 and 1"),

@@ -243,16 +243,18 @@ def _inverse_density(mean: Tensor, batches: Segments) -> Tensor:
 
 
 def _shrink(mean: Tensor, noise: Tensor, batches: Segments, floor: Tensor) -> tuple[Tensor, Tensor]:
-    """[G] λ of each group and the mean of the other groups of its batch.
-
-    The sums over the other groups are those over all groups, less the group's own term.
-    """
+    """[G] λ of each group, and the mean of the other groups of its batch."""
     count = batches.rows(batches.size()).to(mean.dtype)
-    other = count - 1
     deviation = Spread.of(mean, batches).centred()
-    lead = deviation * (count / other)
-    apart = (batches.rows(batches.sum(deviation**2)) - deviation * lead) / other
-    by_chance = (batches.rows(batches.sum(noise)) - noise) / other
-    apart, by_chance = apart.clamp(min=0), by_chance.clamp(min=0)
+    lead = deviation * (count / (count - 1))
+    # Sums over the other groups are those over all groups less the own term. That leaves no digits where the
+    # own term is nearly all there is: for the largest one the others are summed on their own.
+    far = batches.rank(deviation.abs()) == count - 1
+    near = Spread.of(mean[~far], Segments.of(batches.index[~far], batches.count))
+    less_own = (batches.rows(batches.sum(deviation**2)) - deviation * lead) / (count - 1)
+    apart = torch.where(far, batches.rows(near.std(ddof=0) ** 2), less_own)
+    loud = batches.rank(noise) == count - 1
+    quiet = batches.rows(batches.sum(torch.where(loud, 0.0, noise)))
+    by_chance = torch.where(loud, quiet, batches.rows(batches.sum(noise)) - noise) / (count - 1)
     weight = divide(by_chance, by_chance + apart + floor)
     return torch.where(count > 2, weight, torch.nan), mean - lead

@@ -1,6 +1,7 @@
 """One set of settings out of many layers: defaults < config < preset < --set < flags."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -64,24 +65,24 @@ def resolve(
     return settings, columns, (*ignored, *unread, *changed_unread, *lost), origin
 
 
-def parse_spec(spec: str) -> tuple[dict[str, Any], dict[str, str]]:
+def parse_spec(spec: str) -> tuple[dict[str, Any], dict[str, float | str]]:
     """Read `NAME[:KEY=VALUE,...]`, the way to name an estimator with its settings.
 
     Returns:
-        setting → value, and the knobs of the estimator as text.
+        setting → value, and the knobs of the estimator: numbers, or text for what is none.
 
     Raises:
         UsageError: a part is not KEY=VALUE, or a share is no number.
 
     Example:
         >>> parse_spec("grpo:scale=none,keep_pos=0.7,eps=1e-4")
-        ({'estimator': 'grpo', 'scale': 'none', 'keep_pos': 0.7}, {'eps': '1e-4'})
+        ({'estimator': 'grpo', 'scale': 'none', 'keep_pos': 0.7}, {'eps': 0.0001})
     """
     if not spec:
         return {}, {}
     name, _, rest = spec.partition(":")
     found: dict[str, Any] = {"estimator": name}
-    knobs: dict[str, str] = {}
+    knobs: dict[str, float | str] = {}
     for pair in filter(None, rest.split(",")):
         key, equals, value = pair.partition("=")
         if not equals:
@@ -93,7 +94,7 @@ def parse_spec(spec: str) -> tuple[dict[str, Any], dict[str, str]]:
         elif key == "compute_new_adv":
             found[key] = _boolean(key, value)
         else:
-            knobs[key] = value
+            knobs[key] = _plain(value)
     return found, knobs
 
 
@@ -130,6 +131,14 @@ def _checked(layer: Mapping[str, Any], where: str) -> dict[str, Any]:
         return {name: _CHECKS[name](name, value) for name, value in layer.items()}
     except UsageError as error:
         raise UsageError(f"{where}: {error.message}", hint=error.hint) from error
+
+
+def _plain(text: str) -> float | str:
+    """A number if it is one."""
+    for read in (int, float):
+        with suppress(ValueError):
+            return read(text)
+    return text
 
 
 def _number(name: str, value: Any) -> float:  # noqa: ANN401

@@ -124,6 +124,7 @@ def expected():
             "sign_changes": (side(values.where(rows), keys)[rows] != side(original, keys)[rows]).mean(),
             "mean_abs_ratio": a.abs().mean() / o.abs().mean(),
             "rank_agreement": rank_agreement(o, a, k),
+            "phantoms": 0,
         }
     return columns
 

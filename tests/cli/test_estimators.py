@@ -19,7 +19,7 @@ def test_one_line_per_estimator():
     assert [row.split()[0] for row in rows] == list(ESTIMATORS.names())
     for row, entry in zip(rows, ESTIMATORS, strict=True):
         assert entry.formula in row
-        assert row.split()[-1] == entry.default_scale
+        assert row.split()[-1] == (entry.default_scale or "–")
     assert done.stderr == ""
 
 

@@ -147,7 +147,7 @@ def test_a_full_disk_under_standard_output_is_3(main, rows, monkeypatch, args):
 def test_python_m_advcli(advcli):
     done = advcli("estimators", "gpro")
     assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr == b"advcli: unknown estimator 'gpro'; try grpo or rloo\n"
+    assert done.stderr == b"advcli: unknown estimator 'gpro'; try grpo or gdpo\n"
 
 
 def test_no_colour_when_nobody_looks(advcli):

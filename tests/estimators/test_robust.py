@@ -161,6 +161,17 @@ def test_shrinkage_weighs_a_lonely_outlier_exactly(eps):
     assert found[0] == pytest.approx(0.1 - (0.7 + 1e6) / 2)
 
 
+@pytest.mark.parametrize("loud", [[0, 1e6], [1e6, 1e6], [-1e6, 1e6]])
+def test_shrinkage_of_an_outlier_is_that_of_the_others(loud):
+    # The others are 1e-12 of the outlier apart in square: a sum over all groups less its term is noise.
+    quiet = [0.1, 0.3, 0.2, 0.2, 0.25, 0.4]
+    group = [0, 0, 1, 1, 2, 2, 3, 3]
+    expected = references_batch.shrinkage([*loud, *quiet], group, [0] * 8)
+    assert call("shrinkage", [*loud, *quiet], group) == pytest.approx(expected, rel=1e-7)
+    weight = (expected[0] - loud[0] + loud[1]) / (loud[1] - references_batch.mean(quiet))
+    assert 0.1 < weight < 0.9
+
+
 # --- plain loops and laws -----------------------------------------------------------------------------
 
 KNOBS = [
@@ -237,9 +248,9 @@ def test_equal_means_leave_bnpo_undefined_but_for_dead_groups():
     found = call("bnpo", [1, 0, 1, 0, 0.5, 0.5], [0, 0, 1, 1, 2, 2])
     assert [math.isnan(a) for a in found] == [True] * 4 + [False] * 2
     assert found[4:] == [0.0, 0.0]
-    # 0.1 + 0.7 is 0.7999999999999999: means that are equal on paper.
-    for rewards in ([1, 0, 0, 1, 1, 0, 0, 0, 0], [0.1, 0.7, 0.4, 0.3, 0.5, 0.3, 0.5, 0.4, 0.4]):
-        assert all(map(math.isnan, call("bnpo", rewards, [0] * 3 + [1] * 6)))
+    # The same rewards twice in another order: means that are equal on paper, and not in binary.
+    once, twice = [0.15, 0.65, 0.1, 0.3, 0.0], [0.3, 0.65, 0.1, 0.0, 0.15, 0.15, 0.65, 0.1, 0.3, 0.0]
+    assert all(map(math.isnan, call("bnpo", [*once, *twice], [0] * 5 + [1] * 10)))
 
 
 def test_shrinkage_needs_three_groups_of_two_in_the_step():
@@ -265,6 +276,18 @@ def test_the_batch_is_the_step(name):
     found = call(name, [*first, *second], [*group, *other], [1] * 10 + [0] * 6)
     expected = call(name, first, group) + call(name, second, [g - 3 for g in other])
     assert found == pytest.approx(expected, rel=1e-13)
+
+
+@pytest.mark.parametrize("order", [list(range(16)), [*range(1, 16, 2), *range(0, 16, 2)]])
+@pytest.mark.parametrize("name", OF_THE_STEP)
+def test_a_group_over_several_steps_lies_in_the_first(name, order):
+    rewards, group = [*D5, 1, 0, 0, 0, 1, 1, 1, 0], [*THREE, 3, 3, 3, 3]
+    step, first = [2, 1, 1, 1, 1, 1, 2, 2, 1, 1, 1, 1, 2, 2, 2, 1], [1] * 16
+    spread, together = (
+        call(name, *([column[row] for row in order] for column in (rewards, group, steps)))
+        for steps in (step, first)
+    )
+    assert spread == together
 
 
 @pytest.mark.parametrize("level", [-0.1, 1.5, math.nan])

@@ -16,7 +16,7 @@ SETTINGS = {"estimator": "grpo", "formula": "r − m", "eps": math.nan, "reward"
 
 
 def column(label, kept_rows, **more):
-    return Column(label, Figures(**VALUES | more), kept_rows, 3, 0, 1, 0.5, math.nan, 1.0)
+    return Column(label, Figures(**VALUES | more), kept_rows, 3, 0, 1, 0.5, math.nan, 1.0, 2)
 
 
 def report(*columns):
@@ -70,6 +70,7 @@ def test_compare():
         "sign_changes": 0.5,
         "mean_abs_ratio": None,
         "rank_agreement": 1.0,
+        "phantoms": 2,
     }
     rloo = body["columns"]["rloo"]
     assert {name: rloo[name] for name in distance} == distance

@@ -39,7 +39,15 @@ HEALTH = Health(
     missing_by_cause={"null": 4, "NaN": 0, "inf": 1},
 )
 CLEAN = Health(2, 1, {2: 1}, 0, 0, 0, 0, 0, {"null": 0, "NaN": 0, "inf": 0})
-SETTINGS = {"estimator": "grpo", "formula": "A = r - m", "scale": "group", "keep_pos": 1.0, "keep_neg": 1.0}
+SETTINGS = {
+    "estimator": "grpo",
+    "formula": "A = r - m",
+    "scale": "group",
+    "knobs": {"scale": "group"},
+    "like": None,
+    "keep_pos": 1.0,
+    "keep_neg": 1.0,
+}
 LABELS = (
     "original",
     "kept",
@@ -69,6 +77,7 @@ SHOWN = {
     "kept groups": "188",
     "groups with < 2 kept": "3",
     "dead groups": "9",
+    "phantom advantages": "7",
     "sign changes vs original": "2.5 %",
     "ratio of mean |A| vs original": "0.7500",
     "rank agreement vs original": "–",
@@ -86,6 +95,7 @@ def column(label, figures=FIGURES):
         sign_changes=0.025,
         mean_abs_ratio=0.75,
         rank_agreement=math.nan,
+        phantoms=7,
     )
 
 
@@ -183,10 +193,17 @@ def test_describe_sizes(sizes, text):
     ("changed", "text"),
     [
         ({}, "grpo: A = r - m · scale group"),
-        ({"eps": 1e-4, "ddof": 0}, "grpo: A = r - m · scale group · eps 0.0001 · ddof 0"),
         (
-            {"scale": "none", "keep_pos": 0.7},
+            {"knobs": {"scale": "group", "eps": 1e-4, "ddof": 0}},
+            "grpo: A = r - m · scale group · eps 0.0001 · ddof 0",
+        ),
+        (
+            {"knobs": {"scale": "none"}, "keep_pos": 0.7},
             "grpo: A = r - m · scale none · keep 0.7 of the positive and 1 of the negative rows",
+        ),
+        (
+            {"like": "trl >=1.6", "estimator": "trl:grpo", "knobs": {"eps": 1e-4}},
+            "trl:grpo: A = r - m · as in trl >=1.6 · scale group",
         ),
         (
             {"keep_neg": 0.0},

@@ -1,0 +1,92 @@
+"""Every row of the catalog of frameworks fits its function, and the right row is found."""
+
+import inspect
+
+import pytest
+from packaging.specifiers import SpecifierSet
+
+from advcli import UsageError, compute_advantages
+from advcli.estimators.catalog import COLUMNS, SCALES
+from advcli.frameworks.catalog import RULES, find, frameworks, rules_of
+from advcli.registry import load
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_row_fits_its_function(rule):
+    parameters = inspect.signature(load(rule.target)).parameters.values()
+    assert rule.target.startswith("advcli.frameworks.")
+    assert tuple(p.name for p in parameters if p.kind is not p.KEYWORD_ONLY) == rule.needs
+    assert set(rule.needs) <= set(COLUMNS.names())
+    known = {p.name for p in parameters if p.kind is p.KEYWORD_ONLY}
+    for told in (rule.knobs, *rule.scales.values()):
+        assert set(told) <= known
+    assert set(rule.scales) <= set(SCALES)
+    assert rule.formula
+    assert rule.source.endswith(".py")
+    assert rule.proof in ("package", "vectors")
+    SpecifierSet(rule.versions)
+
+
+def test_versions_of_a_rule_do_not_overlap():
+    tried = [f"{major}.{minor}.{patch}" for major in range(3) for minor in range(30) for patch in range(3)]
+    for framework in frameworks():
+        for estimator in {rule.estimator for rule in rules_of(framework)}:
+            rows = [rule for rule in rules_of(framework) if rule.estimator == estimator]
+            for version in tried:
+                assert sum(SpecifierSet(rule.versions).contains(version) for rule in rows) <= 1
+
+
+@pytest.mark.parametrize(
+    ("like", "estimator", "versions"),
+    [
+        ("trl", None, ">=1.6"),
+        ("TRL@1.6", "GRPO", ">=1.6"),
+        ("trl@1.16.0.dev0", "grpo", ">=1.6"),
+        ("trl@1.5.1", "grpo", ">=0.22.2,<1.6"),
+        ("trl@0.22.1", "grpo", ">=0.22.0,<0.22.2"),
+        ("trl@0.21", "grpo", ">=0.16,<0.22.0"),
+        ("verl@0.7.1", "grpo_vectorized", "<0.8.0"),
+        ("verl@0.8", "grpo_vectorized", ">=0.8.0"),
+        ("verl", "rloo_vectorized", ""),
+    ],
+)
+def test_find(like, estimator, versions):
+    assert find(like, estimator).versions == versions
+
+
+@pytest.mark.parametrize(
+    ("like", "estimator", "message"),
+    [
+        ("verll", None, "unknown framework 'verll'; try verl"),
+        ("verl", "gae", "verl has no estimator 'gae'; try grpo, "),
+        ("trl@0.15", "grpo", "no rule for grpo of trl 0.15; known: >=1.6"),
+        ("trl@new", None, "'new' is not a version"),
+    ],
+)
+def test_not_found(like, estimator, message):
+    with pytest.raises(UsageError) as caught:
+        find(like, estimator)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"like": "verl", "compute_new_adv": True}, "fixes the rules, so compute_new_adv cannot be set"),
+        ({"like": "verl", "singleton": "zero"}, "fixes the rules, so singleton cannot be set"),
+        ({"like": "verl", "missing": "zero"}, "fixes the rules, so missing cannot be set"),
+        ({"like": "verl", "eps": 1.0}, "fixes the rules, so eps cannot be set"),
+        ({"like": "verl", "scale": "batch"}, "verl's grpo has no scale 'batch'; it has group, none"),
+        ({"like": "verl", "estimator": "rloo", "scale": "group"}, "it has none to choose"),
+    ],
+)
+def test_what_a_framework_fixes_cannot_be_set(settings, message):
+    with pytest.raises(UsageError) as caught:
+        compute_advantages([0, 1], [0, 0], **settings)
+    assert message in str(caught.value)
+
+
+def test_keep_ratios_work_on_a_frameworks_advantages():
+    found = compute_advantages([1, 0, 0, 0], [0] * 4, like="art", scale="none", keep_neg=0.0)
+    assert found.processed.tolist() == [0.75, 0, 0, 0]
+    assert found.kept.tolist() == [True, False, False, False]
