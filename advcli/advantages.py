@@ -15,7 +15,7 @@ from advcli.frameworks.rule import Rule
 from advcli.records import DEFAULT_ESTIMATOR, AdvantageTable, Settings
 from advcli.segments import Segments
 from advcli.selection.keep_ratio import keep_ratio
-from advcli.words import counted, one_line, verb
+from advcli.words import counted, either, one_line, verb
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -76,7 +76,7 @@ def _check_words(settings: Settings) -> None:
     for name, allowed in (("missing", MISSING), ("singleton", SINGLETON)):
         value = getattr(settings, name)
         if value not in allowed:
-            raise UsageError(f"unknown {name} rule '{value}'", hint=", ".join(allowed), about=name)
+            raise UsageError(f"unknown {name} rule '{value}'", hint=either(allowed), about=name)
 
 
 def _as_estimator(rule: Rule, settings: Settings) -> tuple[Estimator, dict[str, Any]]:
@@ -208,7 +208,7 @@ def compute_advantages(  # noqa: PLR0913  the stable public signature
     rewards: "Tensor | ArrayLike",
     groups: "Tensor | ArrayLike | Sequence[Hashable]",
     *,
-    estimator: str | None = None,
+    estimator: str = DEFAULT_ESTIMATOR,
     scale: str | None = None,
     keep_pos: float = 1.0,
     keep_neg: float = 1.0,
@@ -229,8 +229,8 @@ def compute_advantages(  # noqa: PLR0913  the stable public signature
         rewards: [N] numbers; None, NaN and ±inf are missing. [N, K] for K parts, summed with `weights`;
             a row that lacks a part is missing.
         groups: [N] hashable values; equal values are one group.
-        estimator: name of an estimator, see `advcli estimators`; "grpo" by default. With `like`, as the
-            framework names it.
+        estimator: name of an estimator, see `advcli estimators`. With `like`, as the framework names it;
+            "grpo" is then the framework's first.
         scale: "group", "batch" or "none"; None for the estimator's default.
         keep_pos: share of the positive rows of each group to keep, in [0, 1].
         keep_neg: share of the negative rows of each group to keep, in [0, 1].
@@ -259,8 +259,10 @@ def compute_advantages(  # noqa: PLR0913  the stable public signature
         >>> res.kept.tolist()
         [False, False, True, True, True]
     """
+    # Whatever a framework calls its GRPO is what its own default means.
+    named = None if like is not None and estimator == DEFAULT_ESTIMATOR else estimator
     settings = Settings(
-        estimator,
+        named,
         scale,
         estimator_knobs,
         keep_pos,

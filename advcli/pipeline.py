@@ -113,7 +113,8 @@ def compare(request: Request, versus: Mapping[str, Settings] | None = None) -> R
     variants = {"kept": base}
     if recomputed:
         variants["kept + recomputed"] = replace(base, compute_new_adv=True)
-    plans = {label: Plan.of(settings) for label, settings in (variants | dict(versus or {})).items()}
+    plans = {label: Plan.of(settings) for label, settings in variants.items()}
+    plans |= {label: _versus(label, settings) for label, settings in (versus or {}).items()}
     with opened(request.inputs) as sources:
         data = request.load(sources)
     results = {label: run(plan, data.columns()) for label, plan in plans.items()}
@@ -129,6 +130,14 @@ def compare(request: Request, versus: Mapping[str, Settings] | None = None) -> R
         notes=(*report.notes, hint),
         warnings=tuple(text for text in report.warnings if "no effect" not in text),
     )
+
+
+def _versus(label: str, settings: Settings) -> Plan:
+    """Check the settings of a further column; an error says of which."""
+    try:
+        return Plan.of(settings)
+    except UsageError as error:
+        raise UsageError(f"--vs {label}: {error.message}", hint=error.hint) from error
 
 
 def _unprocessed(result: AdvantageTable) -> AdvantageTable:

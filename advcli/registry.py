@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any, Generic, Protocol, TypeVar
 
 from advcli.errors import MissingPackage, UsageError
+from advcli.words import either
 
 
 class Row(Protocol):
@@ -62,7 +63,7 @@ class Registry(Generic[RowT]):
         if name in self._rows:
             return self._rows[name]
         near = get_close_matches(name, self._rows, n=2, cutoff=0.6) or self.names()
-        raise UsageError(f"unknown {self.kind} '{name}'", hint=" or ".join(near), about=self.kind)
+        raise UsageError(f"unknown {self.kind} '{name}'", hint=either(near), about=self.kind)
 
 
 def load(target: str) -> Callable[..., Any]:

@@ -1,5 +1,7 @@
 """Small pieces of text that every layer may need."""
 
+from collections.abc import Sequence
+
 
 def counted(number: int, noun: str) -> str:
     """A number with its noun.
@@ -30,3 +32,13 @@ def one_line(value: object, limit: int = 60) -> str:
     """
     shown = repr(value)
     return shown if len(shown) <= limit else f"{shown[: limit - 1]}…"
+
+
+def either(names: Sequence[str]) -> str:
+    """A list of choices.
+
+    Example:
+        >>> either(["cpu", "cuda", "mps"]), either(["cpu"])
+        ('cpu, cuda or mps', 'cpu')
+    """
+    return " or ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))

@@ -18,7 +18,7 @@ HERE = Path(__file__).parent
 def main(folder: Path = HERE) -> None:
     """Write compare.svg."""
     settings = Settings(keep_pos=0.7, keep_neg=0.5)
-    report = compare(Request((str(sample.path()),), settings, ColumnOptions()), [("rloo", Settings("rloo"))])
+    report = compare(Request((str(sample.path()),), settings, ColumnOptions()), {"rloo": Settings("rloo")})
     console = Console(record=True, width=128, file=io.StringIO(), force_terminal=True)
     show(report, console)
     title = "advcli compare --keep-pos 0.7 --keep-neg 0.5 --vs rloo"

@@ -359,12 +359,12 @@ def test_writes_to_no_input():
     ("arguments", "message"),
     [
         ({"estimator": "grop"}, "unknown estimator 'grop'; try grpo"),
-        ({"scale": "std"}, "unknown scale 'std'; try group, batch, none"),
+        ({"scale": "std"}, "unknown scale 'std'; try group, batch or none"),
         ({"keep_pos": 1.5}, "keep_pos is 1.5, expected a share between 0 and 1"),
         ({"keep_neg": -0.1}, "keep_neg is -0.1, expected a share between 0 and 1"),
         ({"keep_neg": NAN}, "keep_neg is nan, expected a share between 0 and 1"),
-        ({"missing": "drop"}, "unknown missing rule 'drop'; try null, zero, error"),
-        ({"singleton": "drop"}, "unknown singleton rule 'drop'; try null, zero, raw, error"),
+        ({"missing": "drop"}, "unknown missing rule 'drop'; try null, zero or error"),
+        ({"singleton": "drop"}, "unknown singleton rule 'drop'; try null, zero, raw or error"),
         ({"device": "tpu"}, "unknown device 'tpu'"),
         ({"epsilon": 1e-6}, "grpo has no knob 'epsilon'; try ddof, eps or scale"),
         (

@@ -32,7 +32,7 @@ def test_rows_are_found_by_name():
 
 @pytest.mark.parametrize(
     ("name", "hint"),
-    [("aple", "apple"), ("pearl", "pear"), ("xyz", "pear or apple or plum"), ("", "pear or apple or plum")],
+    [("aple", "apple"), ("pearl", "pear"), ("xyz", "pear, apple or plum"), ("", "pear, apple or plum")],
 )
 def test_an_unknown_name_gets_the_nearest_ones(name, hint):
     with pytest.raises(UsageError) as caught:

@@ -67,6 +67,8 @@ def main() -> None:
     except AdvcliError as error:
         _fail(str(error), error.exit_code)
     except OSError as error:
+        if error.filename is not None:
+            raise
         _output_failed(error)
     except SystemExit as stop:
         # Typer turns a closed pipe into exit 1.

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from advcli.errors import UsageError
+from advcli.words import either
 
 _COLUMNS = "Columns"
 _SETTINGS = "Advantages"
@@ -289,7 +290,7 @@ def choice(name: str, value: str, allowed: tuple[str, ...]) -> str:
         UsageError: it is none of them.
     """
     if value not in allowed:
-        raise UsageError(f"unknown value '{value}' for {name}", hint=" or ".join(allowed))
+        raise UsageError(f"unknown value '{value}' for {name}", hint=either(allowed))
     return value
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from advcli.errors import DataError, UsageError
 from advcli.estimators.catalog import COLUMNS, ESTIMATORS, SCALES, Estimator
 from advcli.registry import load
-from advcli.words import one_line
+from advcli.words import either, one_line
 
 NON_NEGATIVE = ("eps", "batch_eps", "ddof", "k")
 DEVICES = ("auto", "cpu", "cuda", "mps")
@@ -37,7 +37,7 @@ def pick(device: str) -> tuple[torch.device, torch.dtype]:
         UsageError: no such device, or none on this machine.
     """
     if device not in DEVICES:
-        raise UsageError(f"unknown device '{device}'", hint=", ".join(DEVICES))
+        raise UsageError(f"unknown device '{device}'", hint=either(DEVICES))
     name = "cpu" if device == "auto" else device
     if not _AVAILABLE[name]():
         raise UsageError(f"device '{name}' is not available on this machine", hint="--device cpu")
@@ -63,7 +63,7 @@ def knobs(entry: Estimator, scale: str | None, given: Mapping[str, float | str])
     for name in given:
         if name not in known:
             has = [*known, *(["scale"] if entry.default_scale else [])]
-            raise UsageError(f"{entry.name} has no knob '{name}'", hint=_either(has))
+            raise UsageError(f"{entry.name} has no knob '{name}'", hint=either(has) or None)
     used = {name: _fitting(entry.name, name, value, known[name]) for name, value in given.items()}
     if entry.default_scale is None:
         if scale is not None:
@@ -72,7 +72,7 @@ def knobs(entry: Estimator, scale: str | None, given: Mapping[str, float | str])
         return used
     scale = entry.default_scale if scale is None else scale
     if scale not in SCALES:
-        raise UsageError(f"unknown scale '{scale}'", hint=", ".join(SCALES), about="scale")
+        raise UsageError(f"unknown scale '{scale}'", hint=either(SCALES), about="scale")
     return {"scale": scale, **used}
 
 
@@ -147,8 +147,3 @@ def _fitting(estimator: str, name: str, value: float | str, kind: type) -> float
         raise UsageError(f"{estimator}: {name} is {number:g}, expected a whole number")
     fitted: float | int | bool = kind(number)
     return fitted
-
-
-def _either(names: list[str]) -> str | None:
-    """'a, b or c'."""
-    return " or ".join(filter(None, (", ".join(names[:-1]), *names[-1:]))) or None

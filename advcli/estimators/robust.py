@@ -160,8 +160,8 @@ def shrinkage(rewards: Tensor, group: Tensor, step: Tensor, *, eps: float = 0.0)
         eps: added to v + s, in the squared unit of the rewards. The authors' code has 1e-6.
 
     Returns:
-        [N], dtype and device of `rewards`. NaN in groups of one, which count nowhere, and in steps with
-        fewer than three other groups, its own included: there is nothing to shrink towards.
+        [N], dtype and device of `rewards`. NaN in groups of one, which count nowhere, and in steps that
+        leave fewer than three groups: from one other group nobody can tell how far groups lie apart.
 
     Raises:
         RuntimeError: the columns differ in length.

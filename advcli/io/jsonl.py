@@ -12,7 +12,7 @@ from advcli.io.batch import BadRows, Batch
 from advcli.io.sources import stream
 from advcli.io.values import kinds_of_objects
 from advcli.records import Source
-from advcli.words import one_line
+from advcli.words import one_line, verb
 
 _BOM = b"\xef\xbb\xbf"
 _HEAD = 100
@@ -117,7 +117,8 @@ def objects(source: Source, dropped: Collection[int]) -> Iterator[dict[str, Any]
 def already_there(place: str, names: Collection[str]) -> DataError:
     """The error for a column that the output would have twice."""
     return DataError(
-        f"{place}: the column {', '.join(names)} is there already (was this file written by advcli?)",
+        f"{place}: the {verb(len(names), 'column', 'columns')} {', '.join(names)} {verb(len(names), 'is', 'are')} "
+        "there already (was this file written by advcli?)",
         hint="--prefix new_",
     )
 

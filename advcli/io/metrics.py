@@ -25,6 +25,6 @@ def check(path: Path, sources: Sequence[Source], goals: Sequence[Target], *, for
 
 def write(path: Path, records: Sequence[Mapping[str, Any]], *, force: bool) -> None:
     """Write the records as JSON Lines, whole or not at all."""
-    with sink.replacing(path, force=force) as file:
+    with sink.replacing(path, force=force, flag="--metrics") as file:
         for record in records:
             file.write(json.dumps(record, allow_nan=False).encode() + b"\n")

@@ -56,6 +56,7 @@ def read(
         raise DataError(f"{_named(sources)}: no rows, expected one per response")
     choice = choose(kinds, options)
     collector = _Collector(choice, BadRows(skip=skip_bad_rows), refuse_missing=refuse_missing)
+    collector.asked_for = (options.length, options.baseline)
     rows, dropped = _scan_all(sources, collector, refused)
     if not sum(rows):
         raise DataError(f"{_named(sources)}: no rows, expected one per response")
@@ -91,6 +92,7 @@ class _Collector:
     def __init__(self, choice: Choice, bad_rows: BadRows, *, refuse_missing: bool = False) -> None:
         self.choice = choice
         self.bad_rows = bad_rows
+        self.asked_for: tuple[str | None, ...] = ()
         self._refuse_missing = refuse_missing
         self._coders = {name: Coder() for name in choice.prompt}
         self._steps = Coder()
@@ -179,13 +181,13 @@ class _Collector:
         return (*total, stacked)
 
     def _numbers(self, batch: Batch, name: str) -> NDArray[np.float64]:
-        """A column beside the reward; a cell that is no number is as good as none."""
+        """A column beside the reward; a cell that is no number is as good as none, unless it was asked for."""
         values, _, wrong = numbers(batch.columns[name])
-        if wrong and name == self.choice.length:
+        if wrong and name in self.asked_for and not self.bad_rows.skip:
             shown = one_line(_cell(batch.columns[name], wrong[0]))
-            self.bad_rows.add(
-                f"{batch.place(wrong[0])}: '{name}' is {shown}, expected a number of tokens",
-                hint="--length-col COL with another column, or --on-bad-row skip",
+            raise DataError(
+                f"{batch.place(wrong[0])}: '{name}' is {shown}, expected a number",
+                hint="another column, or --on-bad-row skip",
             )
         return values
 

@@ -43,7 +43,7 @@ def check(
 
 
 @contextmanager
-def replacing(target: Path, *, force: bool) -> Iterator[BinaryIO]:
+def replacing(target: Path, *, force: bool, flag: str = "--out") -> Iterator[BinaryIO]:
     """Write a file under a temporary name in the same folder, and rename it at the end.
 
     A device or a pipe is written to directly. Whatever goes wrong, `target` is either the old file or the
@@ -54,20 +54,20 @@ def replacing(target: Path, *, force: bool) -> Iterator[BinaryIO]:
         UsageError: the target appeared meanwhile, and `force` is off.
     """
     if target.exists() and not target.is_file():
-        with _explained(target), target.open("wb") as file:
+        with _explained(target, flag), target.open("wb") as file:
             yield file
         return
     target = target.resolve()
-    with _explained(target):
+    with _explained(target, flag):
         target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
-        with _explained(target), partial.open("xb") as file:
+        with _explained(target, flag), partial.open("xb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        with _explained(target):
-            _publish(partial, target, force=force)
+        with _explained(target, flag):
+            _publish(partial, target, force=force, flag=flag)
     finally:
         partial.unlink(missing_ok=True)
 
@@ -107,7 +107,7 @@ class _Unclosable:
         self._sink.flush()
 
 
-def _publish(partial: Path, target: Path, *, force: bool) -> None:
+def _publish(partial: Path, target: Path, *, force: bool, flag: str) -> None:
     if force:
         partial.replace(target)
         return
@@ -123,7 +123,7 @@ def _publish(partial: Path, target: Path, *, force: bool) -> None:
 
 
 @contextmanager
-def _explained(target: Path) -> Iterator[None]:
+def _explained(target: Path, flag: str) -> Iterator[None]:
     """Turn the system's error into ours; a closed pipe is the caller's affair."""
     try:
         yield
@@ -131,4 +131,4 @@ def _explained(target: Path) -> Iterator[None]:
         raise
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise DataError(f"{target}: cannot be written ({reason})", hint="another --out") from error
+        raise DataError(f"{target}: cannot be written ({reason})", hint=f"another {flag}") from error

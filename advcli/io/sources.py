@@ -86,6 +86,8 @@ def _matches(text: str) -> list[tuple[str, Path]]:
             return [(text, path)]
         # pathlib cannot expand an absolute pattern.
         found = sorted(glob.glob(text, recursive=True), key=_natural)  # noqa: PTH207
+    except DataError:
+        raise
     except (OSError, ValueError) as error:
         raise DataError(f"{text}: {_reason(error)}") from error
     if not found:
@@ -103,7 +105,8 @@ def _dumps_in(folder: Path) -> list[Path]:
     dumps = [file for file in files - hidden if file.is_file() and not _OWN_OUTPUT.search(file.name)]
     if not dumps:
         raise DataError(
-            f"{folder}: no dump in this folder", hint=f"a folder with {', '.join(sorted(SUFFIXES))} files"
+            f"{folder}: no dump in this folder (hidden files and advcli's own .adv. files are passed over)",
+            hint="a folder with .parquet or .jsonl files, or the files themselves",
         )
     return sorted(dumps, key=lambda file: _natural(str(file)))
 
@@ -121,7 +124,7 @@ def _source(name: str, path: Path, scratch: Path) -> Source:
         with _open(path, name) as pipe:
             path = _spooled(pipe, scratch, name)
     with _open(path, name) as file:
-        head = file.read(64)
+        head = _read(file, 64, name)
     codec = next((codec for magic, codec in _MAGIC.items() if head.startswith(magic)), None)
     if codec:
         with _decompressed(path, codec, name) as file:

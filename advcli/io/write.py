@@ -46,6 +46,8 @@ def targets(sources: Sequence[Source], out: str | None, *, force: bool) -> list[
         UsageError: a file exists, is an input, or two sources would go to one file.
         DataError: there is no folder to write into.
     """
+    if out is not None and not out.strip():
+        raise UsageError("--out is empty", hint="--out FILE, --out DIR/ or --out -")
     if out is None and sources[0].name == "<stdin>":
         out = sink.STDOUT
     if out == sink.STDOUT:

@@ -118,7 +118,7 @@ def settings(flat: Flat, where: str) -> tuple[dict[str, Any], dict[str, str], li
             warnings.append(f"{where}: {path} is {one_line(value)}, which is not resolved here: ignored")
             continue
         told = _translated(row, value)
-        if found.setdefault(row.setting, told) != told:
+        if found.setdefault(row.setting, told) != told and told == told:  # NaN is refused where it is used
             raise UsageError(
                 f"{where}: {told_by[row.setting]} and {path} disagree about {row.setting}: "
                 f"{found[row.setting]} and {told}",

@@ -1,5 +1,6 @@
 """One set of settings out of many layers: defaults < config < preset < --set < flags."""
 
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -142,10 +143,12 @@ def _plain(text: str) -> float | str:
 
 
 def _number(name: str, value: Any) -> float:  # noqa: ANN401
-    try:
-        return float("true is no number" if isinstance(value, bool) else value)
-    except (TypeError, ValueError):
-        raise UsageError(f"{name} is {one_line(value)}, expected a number") from None
+    number = math.nan
+    with suppress(TypeError, ValueError):
+        number = math.nan if isinstance(value, bool) else float(value)
+    if not math.isfinite(number):
+        raise UsageError(f"{name} is {one_line(value)}, expected a number")
+    return number
 
 
 def _count(name: str, value: Any) -> int:  # noqa: ANN401

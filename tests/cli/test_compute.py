@@ -546,7 +546,7 @@ def test_what_the_command_line_gets_wrong(dump, args, message):
 
 def test_a_length_column_of_text_is_an_error(dump):
     name = dump(rewards([0, 1], answer="forty-two"))
-    with pytest.raises(DataError, match=r"f\.jsonl:1: 'answer' is 'forty-two', expected a number of tokens"):
+    with pytest.raises(DataError, match=r"f\.jsonl:1: 'answer' is 'forty-two', expected a number"):
         run(name, "--length-col", "answer")
 
 

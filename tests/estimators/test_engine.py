@@ -39,7 +39,7 @@ def test_a_device_that_is_not_there(monkeypatch, device):
 
 
 def test_no_such_device():
-    with pytest.raises(UsageError, match="unknown device 'gpu'; try auto, cpu, cuda, mps"):
+    with pytest.raises(UsageError, match="unknown device 'gpu'; try auto, cpu, cuda or mps"):
         engine.pick("gpu")
 
 
@@ -57,7 +57,7 @@ def test_knobs(entry, scale, given, expected):
 
 
 def test_no_such_scale():
-    with pytest.raises(UsageError, match="unknown scale 'std'; try group, batch, none"):
+    with pytest.raises(UsageError, match="unknown scale 'std'; try group, batch or none"):
         engine.knobs(GRPO, "std", {})
 
 

@@ -187,7 +187,7 @@ def test_the_order_of_the_rows_does_not_matter(entry, seed):
 @pytest.mark.parametrize("seed", range(4))
 def test_the_names_of_groups_and_steps_do_not_matter(entry, seed):
     columns = dump(seed)
-    renamed = columns | {"group": 90 - 7 * columns["group"], "step": 3 - 2 * columns["step"]}
+    renamed = columns | {"group": 90 - 7 * columns["group"], "step": 2 - 2 * columns["step"]}
     close(compute(entry, renamed), compute(entry, columns))
 
 
@@ -211,8 +211,9 @@ def test_blocks_and_scattered_rows_agree(entry):
 
 
 @by_name
-def test_inputs_are_not_written_to(entry):
-    columns = dump(2)
+@pytest.mark.parametrize("missing", [0, 0.1])
+def test_inputs_are_not_written_to(entry, missing):
+    columns = dump(2, missing=missing)
     before = {name: column.clone() for name, column in columns.items()}
     for scale in ("group", "batch", "none") if entry.default_scale else (None,):
         compute(entry, columns, scale=scale, keep_pos=0.5, keep_neg=0.5, singleton="raw", missing="zero")

@@ -303,7 +303,7 @@ def test_missing_rewards_can_be_refused(reader, layout):
 
 @layouts
 def test_a_refused_column(reader, layout):
-    with pytest.raises(DataError, match=r"the column adv_kept, adv_x is there already"):
+    with pytest.raises(DataError, match=r"the columns adv_kept, adv_x are there already"):
         reader(rows(("a", 1.0), adv_x=1, adv_kept=2), layout=layout, refused=("adv_kept", "adv_x", "other"))
 
 

@@ -252,7 +252,7 @@ def test_standard_output_is_flushed(folder):
 def test_prefix(folder, layout, prefix):
     (folder / "a.jsonl").write_bytes(ROWS)
     run("a.jsonl", out=f"b.{layout}")
-    with pytest.raises(DataError, match=r"adv_group.* is there already.*--prefix"):
+    with pytest.raises(DataError, match=r"adv_group.* are there already.*--prefix"):
         run(f"b.{layout}", out=f"c.{layout}")
     run(f"b.{layout}", out=f"c.{layout}", prefix=prefix)
     read = rows(folder / "c.jsonl") if layout == "jsonl" else pq.read_table("c.parquet").to_pylist()
