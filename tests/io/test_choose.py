@@ -191,6 +191,8 @@ def test_trl_without_a_reward_is_an_error():
 def test_a_reward_function_may_be_called_length():
     choice = chosen("step prompt:text completion:text length advantage")
     assert (choice.rewards, choice.length) == ((("length", 1.0),), None)
+    named = chosen("step prompt:text completion:text length acc advantage", rewards=(("acc", 1.0),))
+    assert named.length is None
 
 
 def test_a_format_can_be_named_and_must_fit():

@@ -236,6 +236,14 @@ def test_fields_in_order_of_first_appearance(run, tmp_path):
     assert json.loads(table.schema.metadata[b"advcli/adv_"])["estimator"] == "grpo"
 
 
+def test_new_columns_line_up_over_chunks(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(convert, "_BATCH", 3)
+    keys = [0, 1, 0, 2, 1, 2, 2, 0, 1, 0]
+    (tmp_path / "a.jsonl").write_text("".join(f'{{"prompt_id": {key}, "reward": 1}}\n' for key in keys))
+    table = pq.read_table(pa.BufferReader(run("a.jsonl", "out.parquet")))
+    assert table["prompt_id"].to_pylist() == table["adv_group"].to_pylist() == keys
+
+
 def test_skipped_rows(run, tmp_path):
     lines = [
         '{"prompt_id": "a", "reward": 1}',

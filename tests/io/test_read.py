@@ -207,6 +207,7 @@ TRL = {"step": 1, "prompt": "p", "completion": "c", "advantage": 0.0}
         (None, NAN, NAN, 2),
         (None, None, NAN, 1),
         (math.inf, None, NAN, 3),
+        (1.0, -math.inf, NAN, 3),
     ],
 )
 def test_a_missing_part_counts_0_in_trl(reader, p, q, total, cause):

@@ -124,23 +124,41 @@ def test_a_file_system_without_hard_links(folder, monkeypatch):
 # Devices and pipes.
 
 
+@pytest.fixture
+def device(folder):
+    """The null or the full device; for root a node of its own, so that no bug can do harm to /dev."""
+
+    def make(name):
+        if os.geteuid():
+            return Path("/dev") / name
+        node = folder / name
+        os.mknod(node, stat.S_IFCHR | 0o666, os.makedev(1, {"null": 3, "full": 7}[name]))
+        try:
+            node.open("wb").close()
+        except PermissionError:
+            pytest.skip("the temporary folder is mounted without devices")
+        return node
+
+    return make
+
+
 @pytest.mark.parametrize("force", [False, True])
-def test_dev_null_stays_a_device(source, force):
-    run("/dev/null", force=force)
-    assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
+def test_a_device_stays_a_device(source, device, force):
+    null = device("null")
+    run(null, force=force)
+    assert stat.S_ISCHR(null.stat().st_mode)
 
 
 @pytest.mark.parametrize("layout", ["jsonl", "parquet"])
-def test_a_full_device(folder, source, layout):
-    name = "a.jsonl"
+def test_a_full_device(source, device, layout):
+    name, full = f"a.{layout}", device("full")
     if layout == "parquet":
-        pq.write_table(pa.table({"prompt_id": [1] * 2000, "reward": [0.5] * 2000}), "a.parquet")
-        name = "a.parquet"
+        pq.write_table(pa.table({"prompt_id": [1] * 2000, "reward": [0.5] * 2000}), name)
     with pytest.raises(
-        DataError, match=r"/dev/full: cannot be written \(no space left on device\); try another --out"
+        DataError, match=r"full: cannot be written \(no space left on device\); try another --out"
     ):
-        run("/dev/full", name)
-    assert stat.S_ISCHR(Path("/dev/full").stat().st_mode)
+        run(full, name)
+    assert stat.S_ISCHR(full.stat().st_mode)
 
 
 @pytest.mark.parametrize("out", ["out.jsonl", "out.parquet", "out.jsonl.gz", "out.parquet.zst"])
@@ -164,7 +182,7 @@ def test_a_disk_that_is_full_in_the_middle(folder, source, out, old):
 def test_a_named_pipe_is_written_to(folder, source):
     os.mkfifo("pipe")
     got = []
-    reader = threading.Thread(target=lambda: got.append(Path("pipe").read_bytes()))
+    reader = threading.Thread(target=lambda: got.append(Path("pipe").read_bytes()), daemon=True)
     reader.start()
     run("pipe")
     reader.join(10)
@@ -177,10 +195,16 @@ def test_a_pipe_of_this_process(source, force):
     """As `--out >(gzip > x)` and `--out /dev/stdout | ...` give it: /dev/fd/N."""
     read, write = os.pipe()
     got = []
-    with os.fdopen(read, "rb") as end:
-        reader = threading.Thread(target=lambda: got.append(end.read()))
-        reader.start()
+
+    def collect():
+        with os.fdopen(read, "rb") as end:
+            got.append(end.read())
+
+    reader = threading.Thread(target=collect, daemon=True)
+    reader.start()
+    try:
         run(f"/dev/fd/{write}", force=force)
+    finally:
         os.close(write)
         reader.join(10)
     assert got[0].count(b'"adv_group": 0}\n') == got[0].count(b"\n") == 2000
@@ -230,7 +254,7 @@ def test_a_read_only_folder(locked, out, written):
 
 def test_a_file_that_may_not_be_read(locked):
     with pytest.raises(DataError, match=r"secret\.jsonl: permission denied"):
-        run("/dev/null", f"{locked}/secret.jsonl")
+        run("out.jsonl", f"{locked}/secret.jsonl")
 
 
 # Processes that are ended while they write.
@@ -253,7 +277,8 @@ def test_ended_while_writing(folder, large, number, code, out):
     (folder / out).write_bytes(b"old")
     before = large.stat()
     command = [sys.executable, "-m", "advcli", "compute", large, "--out", out, "--force", "--quiet"]
-    with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE) as process:
+    env = os.environ | {"TMPDIR": str(folder)}
+    with subprocess.Popen(command, cwd=folder, env=env, stderr=subprocess.PIPE) as process:
         while process.poll() is None and not any(path.stat().st_size for path in folder.glob(".*.part")):
             time.sleep(0.002)
         process.send_signal(number)
