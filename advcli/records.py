@@ -133,7 +133,6 @@ class Source:
         path: where the bytes lie: `name`, or a temporary file.
         layout: "jsonl" or "parquet".
         codec: "gzip", "zstd" or None: how the bytes at `path` are compressed.
-        outer: the codec of the input as the user has it.
         stamp: size and time of the last change when it was found, to notice a writer that is not done.
     """
 
@@ -141,7 +140,6 @@ class Source:
     path: Path
     layout: str
     codec: str | None = None
-    outer: str | None = None
     stamp: tuple[int, int] = (0, 0)
 
 

@@ -6,6 +6,9 @@ from advcli.cli import _options as opt
 from advcli.cli import _request, _show
 from advcli.errors import UsageError
 
+# Standard output by its names; advcli.io is not imported for a --help.
+_STDOUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
+
 
 @opt.with_shared
 def command(
@@ -27,7 +30,7 @@ def command(
         raise UsageError("no input", hint="a file, a folder, a quoted glob or - for standard input")
     if metrics is not None and str(metrics) == "-":
         raise UsageError("--metrics writes a file, not standard output", hint="--metrics metrics.jsonl")
-    to_stdout = out == "-" or (out is None and inputs == ["-"])
+    to_stdout = out in _STDOUT or (out is None and inputs == ["-"])
     if to_stdout and shared.json_:
         raise UsageError("--json and the annotated rows both want standard output", hint="--out FILE")
     report = compute(_request.build(inputs, shared), Output(out, prefix, metrics, force))

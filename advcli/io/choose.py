@@ -78,7 +78,7 @@ def _recognised(kinds: Kinds) -> Format:
 
 def _prompt(form: Format, kinds: Kinds, options: ColumnOptions) -> tuple[str, ...]:
     if options.group_by:
-        return options.group_by
+        return tuple(dict.fromkeys(options.group_by))
     if options.prompt:
         return (options.prompt,)
     found = _ranked((PROMPT_IDS, form.prompt or PROMPT_TEXTS), kinds, what="prompt id", flag="--prompt-col")
@@ -98,12 +98,15 @@ def _rewards(form: Format, kinds: Kinds, options: ColumnOptions) -> tuple[tuple[
         return options.rewards
     if form.reward:
         return ((form.reward, 1.0),)
+    if form.parts is not None:
+        # Here every number is a reward function, even one that is called "reward", unless it has another part.
+        others = {*form.parts, *PROMPT_IDS, *STEPS, *options.group_by}
+        others |= {name for name in (options.prompt, options.step, options.length, options.baseline) if name}
+        parts = [name for name, kind in kinds.items() if kind == "number" and name not in others]
+        return _weighted(parts, options.weights, kinds)
     total = _ranked((REWARD_TOTALS,), kinds, what="reward", flag="--reward")
     if total:
         return ((total, 1.0),)
-    if form.parts is not None:
-        parts = [name for name, kind in kinds.items() if kind == "number" and name not in form.parts]
-        return _weighted(parts, options.weights, kinds)
     parts = [name for name, kind in kinds.items() if kind == "number" and _looks_like_part(name)]
     if len(parts) == 1:
         return ((parts[0], 1.0),)

@@ -5,6 +5,7 @@ import datetime
 import decimal
 import json
 import math
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, BinaryIO
@@ -23,11 +24,19 @@ def parquet_to_jsonl(batches: Iterable[pa.RecordBatch], suffixes: Iterator[bytes
     Decimals become strings, timestamps ISO 8601, bytes base64, NaN and ±inf null: JSON has no such values.
     """
     for batch in batches:
-        for row in batch.to_pylist():
+        for row in _plain(batch).to_pylist():
             text = json.dumps(_strict(row), ensure_ascii=False)
             out.write(
                 text[:-1].encode("utf-8", "surrogatepass") + (b", " if row else b"") + next(suffixes) + b"}\n"
             )
+
+
+def _plain(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Times of nanoseconds as text: Python's have microseconds."""
+    for place, field in enumerate(batch.schema):
+        if field.type == pa.time64("ns"):
+            batch = batch.set_column(place, field.name, batch.column(place).cast(pa.string()))
+    return batch
 
 
 def jsonl_to_parquet(
@@ -135,6 +144,8 @@ def _strict(value: Any) -> Any:  # noqa: ANN401  any JSON value
         return [_strict(item) for item in value]
     if isinstance(value, bytes):
         return base64.b64encode(value).decode("ascii")
+    if isinstance(value, uuid.UUID):
+        return str(value)
     if isinstance(value, datetime.date | datetime.time):
         return value.isoformat()
     if isinstance(value, decimal.Decimal | datetime.timedelta):

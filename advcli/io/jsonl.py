@@ -20,10 +20,12 @@ _HEAD = 100
 _BATCH_BYTES = 4 << 20
 
 
-class _BigInt(str):
-    """An integer with more digits than Python converts without being asked."""
-
-    __slots__ = ()
+def _integer(digits: str) -> int | str:
+    """An integer; as text when it has more digits than Python converts without being asked."""
+    try:
+        return int(digits)
+    except ValueError:
+        return digits
 
 
 def kinds(source: Source) -> dict[str, str]:
@@ -93,19 +95,22 @@ def annotate(
     Raises:
         DataError: the source has more or fewer rows than when it was read.
     """
-    raw = b"\n"
+    ended = True
     for number, raw in _lines(source):
+        if number in dropped:
+            continue
         body = raw.rstrip()
+        ended = raw.endswith(b"\n")
         if not body.removeprefix(_BOM).strip():
             write(raw)
-        elif number not in dropped:
+        else:
             suffix = next(suffixes, None)
             if suffix is None:
                 raise changed(source)
             write(_inserted(raw, body, suffix))
     if next(suffixes, None) is not None:
         raise changed(source)
-    if end_line and not raw.endswith(b"\n"):
+    if end_line and not ended:
         write(b"\n")
 
 
@@ -168,7 +173,7 @@ def _parsed(raw: bytes) -> dict[str, Any] | None:
         raise
     except ValueError:
         # More digits than int() takes; the digits themselves are what an id needs.
-        row = json.loads(text, parse_int=_BigInt)
+        row = json.loads(text, parse_int=_integer)
     if not isinstance(row, dict):
         what = "a JSON array" if isinstance(row, list) else one_line(row)
         raise _NotAnObject(f"the line is {what}, expected one JSON object per line")

@@ -1,7 +1,7 @@
 """Parquet: read a few columns of every row group, and stream the rest through with columns appended."""
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import BinaryIO
 
 import numpy as np
@@ -17,6 +17,7 @@ from advcli.records import Source
 # Bytes of column data in one batch: what bounds the memory, however long the texts are.
 _BATCH_BYTES = 32 << 20
 _MAX_ROWS = 1 << 16
+_PROBE = 64
 _CODECS = {"SNAPPY", "GZIP", "BROTLI", "ZSTD", "LZ4", "NONE"}
 
 
@@ -88,11 +89,13 @@ def annotate(
     file = _opened(source)
     added = slices(0).schema
     schema = pa.schema([*file.schema_arrow, *added], metadata={**(file.schema_arrow.metadata or {}), **about})
-    group_rows = max((file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)), default=0)
     with pq.ParquetWriter(sink, schema, **_written_like(file, added.names)) as writer:
-        for batch in _batches(file, source, None):
-            columns = [*batch.columns, *slices(batch.num_rows).columns]
-            writer.write_batch(pa.record_batch(columns, schema=schema), row_group_size=group_rows)
+        for group in range(file.num_row_groups):
+            # Asked to be as long as the group, the writer closes its row group where the source does.
+            rows = max(1, file.metadata.row_group(group).num_rows)
+            for batch in _batches(file, source, None, row_groups=[group]):
+                columns = [*batch.columns, *slices(batch.num_rows).columns]
+                writer.write_batch(pa.record_batch(columns, schema=schema), row_group_size=rows)
 
 
 def objects(source: Source) -> Iterator[pa.RecordBatch]:
@@ -107,39 +110,41 @@ def to_metadata(prefix: str, settings: Mapping[str, object]) -> dict[str, str]:
 
 def _opened(source: Source) -> pq.ParquetFile:
     try:
-        return pq.ParquetFile(source.path)
+        # Without pre-buffering: it would hold every column chunk of the file at once.
+        return pq.ParquetFile(source.path, pre_buffer=False, buffer_size=1 << 20)
     except (OSError, pa.ArrowException) as error:
         raise _broken(source, error) from error
 
 
 def _batches(
-    file: pq.ParquetFile, source: Source, columns: Collection[str] | None
+    file: pq.ParquetFile,
+    source: Source,
+    columns: Collection[str] | None,
+    row_groups: Sequence[int] | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    rows = _rows_per_batch(file, columns)
+    """Columns (None: all) of some row groups (None: all), in batches of about `_BATCH_BYTES`."""
+    if columns is not None and not columns:
+        # No column at all: pyarrow would yield nothing, but the rows are there.
+        columns = file.schema_arrow.names[:1]
     try:
-        if columns is not None and not columns:
-            # No column at all: pyarrow would yield nothing, but the rows are there.
-            columns = file.schema_arrow.names[:1]
-        yield from file.iter_batches(batch_size=rows, columns=columns)
+        for group in range(file.num_row_groups) if row_groups is None else row_groups:
+            yield from file.iter_batches(
+                batch_size=_rows_per_batch(file, group, columns), columns=columns, row_groups=[group]
+            )
     except (OSError, pa.ArrowException) as error:
         raise _broken(source, error) from error
 
 
-def _rows_per_batch(file: pq.ParquetFile, columns: Collection[str] | None) -> int:
-    """So many rows that a batch stays below `_BATCH_BYTES`, by the sizes that the file tells."""
-    meta = file.metadata
-    size = 0
-    for group in range(meta.num_row_groups):
-        chunks = [meta.row_group(group).column(i) for i in range(meta.num_columns)]
-        size += sum(
-            chunk.total_uncompressed_size
-            for chunk in chunks
-            if columns is None
-            or chunk.path_in_schema.split(".")[0] in columns
-            or chunk.path_in_schema in columns
-        )
-    per_row: int = max(1, size // max(1, meta.num_rows))
-    return max(1, min(_MAX_ROWS, _BATCH_BYTES // per_row))
+def _rows_per_batch(file: pq.ParquetFile, group: int, columns: Collection[str] | None) -> int:
+    """So many rows of a row group that a batch stays near `_BATCH_BYTES`.
+
+    The sizes that a file tells are those of its encodings: a text that is repeated is counted once. So the first
+    rows are read and measured.
+    """
+    for batch in file.iter_batches(batch_size=_PROBE, columns=columns, row_groups=[group]):
+        per_row: int = max(1, batch.nbytes // max(1, batch.num_rows))
+        return max(1, min(_MAX_ROWS, _BATCH_BYTES // per_row))
+    return _MAX_ROWS
 
 
 def _written_like(file: pq.ParquetFile, added: Collection[str]) -> dict[str, object]:
@@ -152,6 +157,7 @@ def _written_like(file: pq.ParquetFile, added: Collection[str]) -> dict[str, obj
         codecs = {chunk.path_in_schema: _codec(chunk.compression) for chunk in chunks}
         first = next(iter(codecs.values()), "snappy")
         options["compression"] = codecs | dict.fromkeys(added, first)
+        options["use_compliant_nested_type"] = not any(".list.item" in path for path in codecs)
         physical = {chunk.physical_type for chunk in chunks}
     options["use_deprecated_int96_timestamps"] = "INT96" in physical
     return options

@@ -16,6 +16,8 @@ from advcli.records import CAUSES, Choice, ColumnOptions, RewardTable, Source
 from advcli.words import one_line
 
 _KINDS: Mapping[str, Callable[[Source], dict[str, str]]] = {"jsonl": jsonl.kinds, "parquet": parquet.kinds}
+# Columns of numbers beside the reward, by the part that they play.
+_ROLES = ("length", "baseline", "logged")
 _NO_NUMBER = "--reward COL with another column, or --on-bad-row skip"
 _NO_KEY = "--prompt-col or --group-by with another column, or --on-bad-row skip"
 _SCAN: Mapping[str, Callable[..., Any]] = {"jsonl": jsonl.scan, "parquet": parquet.scan}
@@ -52,14 +54,15 @@ def read(
             kinds[name] = kind if kinds.get(name, "number") == "number" else kinds[name]
     if not kinds:
         # Nothing but broken or empty lines: let the scan say which.
-        _scan_all(sources, _Collector(Choice("generic", (), None, ()), BadRows(skip=skip_bad_rows)), ())
-        raise DataError(f"{_named(sources)}: no rows, expected one per response")
+        bad_rows = BadRows(skip=skip_bad_rows)
+        _scan_all(sources, _Collector(Choice("generic", (), None, ()), bad_rows), ())
+        raise _no_rows(sources, bad_rows)
     choice = choose(kinds, options)
     collector = _Collector(choice, BadRows(skip=skip_bad_rows), refuse_missing=refuse_missing)
     collector.asked_for = (options.length, options.baseline)
     rows, dropped = _scan_all(sources, collector, refused)
     if not sum(rows):
-        raise DataError(f"{_named(sources)}: no rows, expected one per response")
+        raise _no_rows(sources, collector.bad_rows)
     table = collector.table(sources, rows, dropped)
     if not (table.key >= 0).any():
         raise DataError(
@@ -77,9 +80,19 @@ def _scan_all(
         batches = _SCAN[source.layout](
             source, collector.choice.columns(), refused=refused, bad_rows=collector.bad_rows, dropped=gone
         )
-        rows.append(sum(collector.add(batch) for batch in batches))
+        try:
+            rows.append(sum(collector.add(batch) for batch in batches))
+        except (UnicodeDecodeError, OverflowError) as error:
+            raise DataError(
+                f"{source.name}: a value cannot be read ({error})", hint="other columns"
+            ) from error
         dropped.append(frozenset(gone))
     return tuple(rows), tuple(dropped)
+
+
+def _no_rows(sources: Sequence[Source], bad_rows: BadRows) -> DataError:
+    skipped = "".join(f" ({text})" for text in bad_rows.warnings())
+    return DataError(f"{_named(sources)}: no rows, expected one per response{skipped}")
 
 
 def _named(sources: Sequence[Source]) -> str:
@@ -111,8 +124,10 @@ class _Collector:
         if self.choice.step:
             # A row without a step is a step of its own kind, code -1 + 1.
             self._append("step", self._steps.codes(batch.columns[self.choice.step]))
-        for name in filter(None, (self.choice.length, self.choice.baseline, self.choice.logged)):
-            self._append(name, self._numbers(batch, name))
+        for role in _ROLES:
+            name = getattr(self.choice, role)
+            if name:
+                self._append(role, self._numbers(batch, name))
         self._append("lines", batch.lines)
         if self._refuse_missing and cause.any():
             self._stop_at_missing(batch, cause)
@@ -140,9 +155,9 @@ class _Collector:
             step=step,
             step_names=names,
             parts=columns.get("parts"),
-            length=columns.get(self.choice.length or ""),
-            baseline=columns.get(self.choice.baseline or ""),
-            logged=columns.get(self.choice.logged or ""),
+            length=columns.get("length"),
+            baseline=columns.get("baseline"),
+            logged=columns.get("logged"),
             rows=rows,
             choice=self.choice,
             dropped=dropped,

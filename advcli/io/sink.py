@@ -4,7 +4,7 @@ import os
 import secrets
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -14,6 +14,8 @@ from advcli.errors import DataError, UsageError
 from advcli.records import Source
 
 STDOUT = "-"
+# Other names of standard output, which must not be replaced by a new file.
+STDOUT_NAMES = (STDOUT, "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 
 
 def check(
@@ -32,6 +34,14 @@ def check(
         UsageError: the target is an input, a folder, or exists.
         DataError: there is no folder to write into.
     """
+    with _explained(target, flag):
+        _refuse(target, sources, force=force, parent=parent, flag=flag)
+
+
+def _refuse(target: Path, sources: Sequence[Source], *, force: bool, parent: bool, flag: str) -> None:
+    # A name that is too long or a folder that may not be entered is an OSError here; pathlib hides some.
+    with suppress(FileNotFoundError, NotADirectoryError):
+        target.stat()
     if target.is_dir():
         raise UsageError(f"{target} is a folder, expected a file", hint=f"{flag} {target}/FILE")
     if any(source.path.exists() and target.exists() and target.samefile(source.path) for source in sources):
@@ -60,7 +70,8 @@ def replacing(target: Path, *, force: bool, flag: str = "--out") -> Iterator[Bin
     target = target.resolve()
     with _explained(target, flag):
         target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    # Short enough for any name that the file system allows.
+    partial = target.with_name(f".{target.name[:40]}.{secrets.token_hex(4)}.part")
     try:
         with _explained(target, flag), partial.open("xb") as file:
             yield file

@@ -76,6 +76,8 @@ def _find(inputs: Sequence[str]) -> Iterator[tuple[str, Path]]:
 
 
 def _matches(text: str) -> list[tuple[str, Path]]:
+    if not text.strip():
+        raise UsageError("an input is an empty name", hint="a file, a folder or - for standard input")
     path = Path(text)
     if text == STDIN:
         return [("<stdin>", path)]
@@ -90,11 +92,12 @@ def _matches(text: str) -> list[tuple[str, Path]]:
         raise
     except (OSError, ValueError) as error:
         raise DataError(f"{text}: {_reason(error)}") from error
+    found = [name for name in found if not Path(name).is_dir()]
     if not found:
         raise DataError(
             f"{text}: no such file", hint="a file, a folder, a quoted glob or - for standard input"
         )
-    return [(name, Path(name)) for name in found if not Path(name).is_dir()]
+    return [(name, Path(name)) for name in found]
 
 
 def _dumps_in(folder: Path) -> list[Path]:
@@ -118,17 +121,8 @@ def _natural(name: str) -> list[tuple[int, int, str]]:
 
 def _source(name: str, path: Path, scratch: Path) -> Source:
     """Look at the first bytes and make sure that the input can be read twice."""
-    if name == "<stdin>":
-        path = _spooled(sys.stdin.buffer, scratch, name)
-    elif not path.is_file():
-        with _open(path, name) as pipe:
-            path = _spooled(pipe, scratch, name)
-    with _open(path, name) as file:
-        head = _read(file, 64, name)
-    codec = next((codec for magic, codec in _MAGIC.items() if head.startswith(magic)), None)
-    if codec:
-        with _decompressed(path, codec, name) as file:
-            head = _read(file, 64, name)
+    path = _readable_twice(name, path, scratch)
+    codec, head = _beginning(name, path)
     if not head:
         raise DataError(f"{name}: the file is empty, expected rows")
     for magic, what in _STRANGERS.items():
@@ -136,12 +130,39 @@ def _source(name: str, path: Path, scratch: Path) -> Source:
             raise DataError(f"{name}: this is {what}", hint="a .parquet or .jsonl dump")
     if not head.startswith(_PARQUET_MAGIC):
         _refuse_parquet_name(name)
-        return Source(name, path, "jsonl", codec, codec, stamp(path))
+        return Source(name, path, "jsonl", codec, stamp(path))
     if codec:
         # A parquet file is read from its end: it has to lie decompressed somewhere.
         with _decompressed(path, codec, name) as file:
             path = _spooled(file, scratch, name)
-    return Source(name, path, "parquet", None, codec, stamp(path))
+    return Source(name, path, "parquet", None, stamp(path))
+
+
+def _readable_twice(name: str, path: Path, scratch: Path) -> Path:
+    """The file itself, or a copy of what comes out of standard input or a pipe."""
+    if name == "<stdin>":
+        if sys.stdin is None:
+            raise DataError("standard input is closed", hint="a file")
+        return _spooled(sys.stdin.buffer, scratch, name)
+    if path.is_file():
+        return path
+    with _open(path, name) as pipe:
+        return _spooled(pipe, scratch, name)
+
+
+def _beginning(name: str, path: Path) -> tuple[str | None, bytes]:
+    """The codec of a file and its first bytes, decompressed."""
+    with _open(path, name) as file:
+        head = _read(file, 64, name)
+    codec = next((codec for magic, codec in _MAGIC.items() if head.startswith(magic)), None)
+    if codec:
+        with _decompressed(path, codec, name) as file:
+            try:
+                head = file.read(64)
+            except OSError:
+                # Cut off so early that nothing can be read; the reader says where.
+                head = b"{"
+    return codec, head
 
 
 def stamp(path: Path) -> tuple[int, int]:

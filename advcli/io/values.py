@@ -64,6 +64,8 @@ class Coder:
         """[n] int64 codes; -1 for null and NaN."""
         if not isinstance(cells, pa.Array):
             return np.array([self._code(cell) for cell in cells], dtype=np.int64)
+        if isinstance(cells, pa.ExtensionArray):
+            cells = cells.storage
         if pa.types.is_nested(cells.type) or pa.types.is_null(cells.type):
             return self.codes(cells.to_pylist())
         encoded = cells if pa.types.is_dictionary(cells.type) else cells.dictionary_encode()

@@ -50,10 +50,10 @@ def targets(sources: Sequence[Source], out: str | None, *, force: bool) -> list[
         raise UsageError("--out is empty", hint="--out FILE, --out DIR/ or --out -")
     if out is None and sources[0].name == "<stdin>":
         out = sink.STDOUT
-    if out == sink.STDOUT:
+    if out in sink.STDOUT_NAMES:
         _one_stream(sources)
         return [Target(None, source.layout, None) for source in sources]
-    into_folder = out is not None and (out.endswith("/") or Path(out).is_dir())
+    into_folder = out is not None and (out.endswith("/") or _is_folder(out))
     if out is not None and into_folder:
         found = [_target(Path(out) / _file_name(source), source) for source in sources]
     elif len(sources) > 1:
@@ -124,7 +124,9 @@ def _copy(
             convert.parquet_to_jsonl(parquet.objects(source), _suffixes(added), out)
         else:
             convert.jsonl_to_parquet(lambda: jsonl.objects(source, dropped), added, out, about, source.name)
-    except (pa.ArrowException, StopIteration) as error:
+    except (pa.ArrowException, StopIteration, ValueError, OverflowError) as error:
+        if isinstance(error, DataError):
+            raise
         _unchanged(source)
         raise DataError(
             f"{source.name}: cannot be copied ({error})", hint="--out with another suffix"
@@ -179,6 +181,14 @@ def added_columns(prefix: str, result: AdvantageTable, grouping: Grouping) -> di
         pa.array(grouping.group, pa.int64(), mask=grouping.group < 0),
     )
     return {prefix + name: array for name, array in zip(COLUMNS, arrays, strict=True)}
+
+
+def _is_folder(out: str) -> bool:
+    try:
+        return Path(out).is_dir()
+    except OSError:
+        # Too long or not to be entered: the check of the target says so.
+        return False
 
 
 def _one_stream(sources: Sequence[Source]) -> None:
