@@ -20,6 +20,7 @@ EXCEPTIONS = {
     "io/metrics.py": ("cli/test_compute.py", "one small file, seen through --metrics"),
     "dataset.py": ("cli/test_compute.py", "reading and grouping in one step, seen through the commands"),
     "frameworks/arithmetic.py": ("frameworks/test_vectors.py", "the vectors go through every function of it"),
+    "frameworks/decoupled.py": ("frameworks/test_vectors.py", "the vectors go through every function of it"),
     "frameworks/rule.py": ("frameworks/test_catalog.py", "what a row is, seen through every row"),
     "frameworks/rules_openrlhf.py": (
         "frameworks/test_catalog.py",

@@ -112,7 +112,7 @@ _VERL_ROWS = [
         "verl",
         "gdpo",
         "Σ_k w_k (r_k − mean_g) / (std_g + 1e-6), whitened over tokens: (c_i − m) / sqrt(v + 1e-8), ddof 1",
-        f"{HERE}:decoupled_by_tokens",
+        "advcli.frameworks.decoupled:decoupled_by_tokens",
         ("parts", "weights", "group", "step", "lengths"),
         {},
         versions=">=0.7.1",
