@@ -1,6 +1,6 @@
 """TRL and ms-swift."""
 
-from advcli.frameworks.rule import BATCH, GROUP, GROUPED, HERE, KL, NONE, RLOO, Rule, centred, grpo
+from advcli.frameworks.rule import BATCH, GROUP, GROUPED, KL, NONE, RLOO, Rule, centred, grpo
 
 _TRL = "trl/trainer/grpo_trainer.py"
 _TRL_RLOO = "trl/trainer/rloo_trainer.py"
