@@ -1,8 +1,11 @@
 """Immutable tables of rows, and the one way to get from a row to its function."""
 
+import ast
 from collections.abc import Callable, Iterable, Iterator
 from difflib import get_close_matches
 from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -84,3 +87,26 @@ def load(target: str) -> Callable[..., Any]:
             hint=f"pip install {error.name}",
         ) from error
     return loaded
+
+
+def knobs(target: str) -> dict[str, str]:
+    """The keyword-only arguments of a row's function and their defaults, read from its source: nothing is imported.
+
+    Args:
+        target: "package.module:function".
+
+    Returns:
+        name → default, as it is written.
+
+    Example:
+        >>> knobs("advcli.estimators.group:grpo")
+        {'scale': "'group'", 'ddof': '1', 'eps': '0.0'}
+    """
+    module, _, function = target.partition(":")
+    spec = find_spec(module)
+    source = Path(spec.origin).read_text(encoding="utf-8") if spec and spec.origin else ""
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.FunctionDef) and node.name == function:
+            pairs = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
+            return {knob.arg: ast.unparse(default) if default else "" for knob, default in pairs}
+    return {}

@@ -1,12 +1,16 @@
 """Immutable tables of rows, and the way from a row to its function."""
 
+import ast
+import inspect
 import math
 from dataclasses import dataclass
 
 import pytest
 
 from advcli.errors import MissingPackage, UsageError
-from advcli.registry import Registry, load
+from advcli.estimators.catalog import ESTIMATORS
+from advcli.frameworks.catalog import RULES
+from advcli.registry import Registry, knobs, load
 
 
 @dataclass(frozen=True)
@@ -75,3 +79,10 @@ def test_load_says_which_package_is_missing():
 def test_load_does_not_hide_a_wrong_row():
     with pytest.raises(AttributeError, match="no_such_function"):
         load("math:no_such_function")
+
+
+@pytest.mark.parametrize("row", [*ESTIMATORS, *RULES], ids=lambda row: row.name)
+def test_knobs_are_those_of_the_function(row):
+    parameters = inspect.signature(load(row.target)).parameters.values()
+    expected = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+    assert {name: ast.literal_eval(default) for name, default in knobs(row.target).items()} == expected

@@ -6,6 +6,7 @@ import typer
 
 from advcli.cli import _show
 from advcli.estimators.catalog import ESTIMATORS
+from advcli.registry import knobs
 
 
 def command(
@@ -21,6 +22,8 @@ def command(
                 "formula": row.formula,
                 "default scale": row.default_scale or "no choice",
                 "needs": ", ".join(row.needs),
+                "knobs": ", ".join(f"{knob}={default}" for knob, default in knobs(row.target).items())
+                or "none",
                 "recomputed on kept rows": "yes" if row.recompute else "no",
                 "source": row.source,
             }

@@ -35,6 +35,7 @@ def test_one_estimator(name, scale, recomputed, source):
         "formula",
         "default scale",
         "needs",
+        "knobs",
         "recomputed on kept rows",
         "source",
     ]
@@ -42,6 +43,7 @@ def test_one_estimator(name, scale, recomputed, source):
     assert shown["formula"] == ESTIMATORS[name].formula
     assert (shown["default scale"], shown["recomputed on kept rows"]) == (scale, recomputed)
     assert shown["needs"] == "rewards, group, step"
+    assert shown["knobs"] == f"scale='{scale}', ddof=1, eps=0.0"
     assert source in shown["source"]
 
 
