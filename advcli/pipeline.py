@@ -186,5 +186,9 @@ def _report(request: Request, data: DataSet, plan: Plan, shown: Mapping[str, Adv
             comparison.compare(label, data.rows, original, result) for label, result in shown.items()
         ),
         notes=tuple(remarks.notes(data, original, plan.rule)),
-        warnings=(*request.warnings, *remarks.warnings(data, original, plan.rule), *computed),
+        warnings=(
+            *request.warnings,
+            *remarks.warnings(data, original, plan.rule, weights=request.columns.weights),
+            *computed,
+        ),
     )

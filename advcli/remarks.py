@@ -1,6 +1,6 @@
 """What a user should be told about a data set and its advantages, one sentence each."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pandas as pd
 import torch
@@ -32,15 +32,21 @@ def notes(data: DataSet, original: Tensor, rule: Rule | None = None) -> Iterator
         yield f"like {rule.framework}: what a dump does not tell is not replayed: {', '.join(rule.lost)}"
 
 
-def warnings(data: DataSet, original: Tensor, rule: Rule | None = None) -> Iterator[str]:
+def warnings(
+    data: DataSet, original: Tensor, rule: Rule | None = None, *, weights: Sequence[float] = ()
+) -> Iterator[str]:
     """What looks wrong.
 
     Args:
         data: the data set.
         original: [N] the original advantage.
         rule: the framework's row, if its numbers were reproduced.
+        weights: the reward weights that a configuration gave.
     """
     yield from data.table.warnings
+    if weights and not data.table.choice.skip_missing_parts:
+        names = " + ".join(f"'{name}'" for name, _ in data.table.choice.rewards)
+        yield f"the configuration's reward weights are not used: the reward is {names}; weigh it with --reward COL=WEIGHT"
     yield from data.grouping.warnings
     if bool(original.isnan().all()):
         yield "no row has an advantage: too few rows of a group have a reward"

@@ -115,3 +115,9 @@ def test_choices_are_written_in_one_way(f):
 def test_a_wrong_knob_says_which_versus(f):
     with pytest.raises(UsageError, match="--vs grpo:keep_pos=2"):
         run("compare", f(text([0, 1])), "--vs", "rloo", "--vs", "grpo:keep_pos=2")
+
+
+def test_reward_weights_that_are_not_used_are_said(f):
+    config = f("reward_weights: [1.0, 0.5]", "c.yaml")
+    done = run("compare", f(text([0, 1])), "--config", config)
+    assert "reward weights are not used: the reward is 'reward'" in done.stderr
