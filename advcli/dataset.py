@@ -11,6 +11,7 @@ from advcli.errors import DataError
 from advcli.io.read import read
 from advcli.records import ColumnOptions, Grouping, RewardTable, Rows, Settings, Source
 from advcli.segments import Segments
+from advcli.words import counted, verb
 
 
 @dataclass(frozen=True)
@@ -90,9 +91,8 @@ def _refuse_singletons(data: DataSet) -> None:
     sizes = Segments.of(data.rows.group[valid], data.rows.count).size()
     alone = torch.nonzero(valid & (sizes[data.rows.group.clamp(min=0)] == 1)).squeeze(1)
     if len(alone):
+        groups = f"{counted(len(alone), 'group')} {verb(len(alone), 'has', 'have')}"
         raise DataError(
-            f"{data.table.place(int(alone[0]))}: 1 group has one valid row, expected two or more"
-            if len(alone) == 1
-            else f"{data.table.place(int(alone[0]))}: {len(alone):,} groups have one valid row, expected two or more",
+            f"{data.table.place(int(alone[0]))}: {groups} one valid row, expected two or more",
             hint="--singleton null, zero or raw",
         )

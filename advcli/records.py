@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
 DEFAULT_ESTIMATOR = "grpo"
 
+STANDARD_OUTPUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
+"""Names of standard output in `--out`; a new file must never replace it."""
+
 CAUSES = ("null", "NaN", "inf")
 """Why a reward is missing; the position + 1 is the code in `RewardTable.cause`."""
 

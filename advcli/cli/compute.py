@@ -5,9 +5,7 @@ import typer
 from advcli.cli import _options as opt
 from advcli.cli import _request, _show
 from advcli.errors import UsageError
-
-# Standard output by its names; advcli.io is not imported for a --help.
-_STDOUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
+from advcli.records import STANDARD_OUTPUT
 
 
 @opt.with_shared
@@ -30,7 +28,7 @@ def command(
         raise UsageError("no input", hint="a file, a folder, a quoted glob or - for standard input")
     if metrics is not None and str(metrics) == "-":
         raise UsageError("--metrics writes a file, not standard output", hint="--metrics metrics.jsonl")
-    to_stdout = out in _STDOUT or (out is None and inputs == ["-"])
+    to_stdout = out in STANDARD_OUTPUT or (out is None and inputs == ["-"])
     if to_stdout and shared.json_:
         raise UsageError("--json and the annotated rows both want standard output", hint="--out FILE")
     report = compute(_request.build(inputs, shared), Output(out, prefix, metrics, force))

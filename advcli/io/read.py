@@ -58,8 +58,12 @@ def read(
         _scan_all(sources, _Collector(Choice("generic", (), None, ()), bad_rows), ())
         raise _no_rows(sources, bad_rows)
     choice = choose(kinds, options)
-    collector = _Collector(choice, BadRows(skip=skip_bad_rows), refuse_missing=refuse_missing)
-    collector.asked_for = (options.length, options.baseline)
+    collector = _Collector(
+        choice,
+        BadRows(skip=skip_bad_rows),
+        refuse_missing=refuse_missing,
+        asked_for=(options.length, options.baseline),
+    )
     rows, dropped = _scan_all(sources, collector, refused)
     if not sum(rows):
         raise _no_rows(sources, collector.bad_rows)
@@ -102,10 +106,17 @@ def _named(sources: Sequence[Source]) -> str:
 class _Collector:
     """Turns batches of cells into numbers and codes."""
 
-    def __init__(self, choice: Choice, bad_rows: BadRows, *, refuse_missing: bool = False) -> None:
+    def __init__(
+        self,
+        choice: Choice,
+        bad_rows: BadRows,
+        *,
+        refuse_missing: bool = False,
+        asked_for: Sequence[str | None] = (),
+    ) -> None:
         self.choice = choice
         self.bad_rows = bad_rows
-        self.asked_for: tuple[str | None, ...] = ()
+        self._asked_for = asked_for
         self._refuse_missing = refuse_missing
         self._coders = {name: Coder() for name in choice.prompt}
         self._steps = Coder()
@@ -198,7 +209,7 @@ class _Collector:
     def _numbers(self, batch: Batch, name: str) -> NDArray[np.float64]:
         """A column beside the reward; a cell that is no number is as good as none, unless it was asked for."""
         values, _, wrong = numbers(batch.columns[name])
-        if wrong and name in self.asked_for and not self.bad_rows.skip:
+        if wrong and name in self._asked_for and not self.bad_rows.skip:
             shown = one_line(_cell(batch.columns[name], wrong[0]))
             raise DataError(
                 f"{batch.place(wrong[0])}: '{name}' is {shown}, expected a number",

@@ -13,10 +13,6 @@ import pyarrow as pa
 from advcli.errors import DataError, UsageError
 from advcli.records import Source
 
-STDOUT = "-"
-# Other names of standard output, which must not be replaced by a new file.
-STDOUT_NAMES = (STDOUT, "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
-
 
 def check(
     target: Path, sources: Sequence[Source], *, force: bool, parent: bool = True, flag: str = "--out"

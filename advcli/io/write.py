@@ -12,7 +12,7 @@ import pyarrow as pa
 from advcli.errors import DataError, UsageError
 from advcli.io import convert, jsonl, parquet, sink
 from advcli.io.sources import CODECS, SUFFIXES, stamp
-from advcli.records import AdvantageTable, Grouping, RewardTable, Source
+from advcli.records import STANDARD_OUTPUT, AdvantageTable, Grouping, RewardTable, Source
 
 COLUMNS = ("original", "processed", "kept", "group")
 """The columns that are added, without their prefix."""
@@ -49,8 +49,8 @@ def targets(sources: Sequence[Source], out: str | None, *, force: bool) -> list[
     if out is not None and not out.strip():
         raise UsageError("--out is empty", hint="--out FILE, --out DIR/ or --out -")
     if out is None and sources[0].name == "<stdin>":
-        out = sink.STDOUT
-    if out in sink.STDOUT_NAMES:
+        out = STANDARD_OUTPUT[0]
+    if out in STANDARD_OUTPUT:
         _one_stream(sources)
         return [Target(None, source.layout, None) for source in sources]
     into_folder = out is not None and (out.endswith("/") or _is_folder(out))
