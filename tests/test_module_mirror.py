@@ -40,7 +40,13 @@ EXCEPTIONS = {
     ),
     "pipeline.py": ("cli/test_compute.py", "the order of the steps, seen through the commands"),
     "remarks.py": ("cli/test_compute.py", "what is said about a data set, seen through the commands"),
-    "records.py": ("render/test_tables.py", "frozen records; made by hand in the tests of the renderers"),
+    "records/__init__.py": ("test_public_names.py", "a facade over the records of the folder"),
+    "records/report.py": (
+        "render/test_tables.py",
+        "frozen records; made by hand in the tests of the renderers",
+    ),
+    "records/settings.py": ("test_advantages.py", "frozen records; what the functions take and give"),
+    "records/table.py": ("test_grouping.py", "frozen records; made by hand in the tests of the grouping"),
 }
 
 
@@ -74,4 +80,4 @@ def test_exceptions_are_needed_and_have_a_reason(name):
 
 @pytest.mark.parametrize("name", [name for name in modules() if name.endswith("/__init__.py")])
 def test_inner_packages_hold_a_docstring_only(name):
-    assert is_docstring_only(name) or name == "cli/__init__.py"
+    assert is_docstring_only(name) or name in ("cli/__init__.py", "records/__init__.py")

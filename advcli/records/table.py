@@ -1,69 +1,20 @@
-"""What travels between the layers: frozen records, no logic that imports anything heavy."""
+"""What was asked for, what was read, and which rows belong together."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
     from torch import Tensor
 
-DEFAULT_ESTIMATOR = "grpo"
-
 STANDARD_OUTPUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 """Names of standard output in `--out`; a new file must never replace it."""
 
+
 CAUSES = ("null", "NaN", "inf")
 """Why a reward is missing; the position + 1 is the code in `RewardTable.cause`."""
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How advantages are computed.
-
-    Attributes:
-        estimator: name of a row of the estimator catalog, or as the framework of `like` names it; None
-            for "grpo", or for the framework's first.
-        like: FRAMEWORK[@VERSION] whose numbers to reproduce, or None.
-        scale: "group", "batch", "none", or None for the estimator's own default.
-        knobs: further knobs of the estimator (`ddof`, `eps`).
-        keep_pos: share of the positive rows of each group to keep, in [0, 1].
-        keep_neg: share of the negative rows of each group to keep, in [0, 1].
-        compute_new_adv: compute the advantage again on the kept rows.
-        missing: what a row without a usable reward gets: "null", "zero", "error".
-        singleton: what the only valid row of a group gets: "null", "zero", "raw", "error".
-        device: "auto", "cpu", "cuda", "mps".
-    """
-
-    estimator: str | None = None
-    scale: str | None = None
-    knobs: Mapping[str, float | str] = field(default_factory=dict)
-    keep_pos: float = 1.0
-    keep_neg: float = 1.0
-    compute_new_adv: bool = False
-    missing: str = "null"
-    singleton: str = "null"
-    device: str = "auto"
-    like: str | None = None
-
-
-@dataclass(frozen=True)
-class AdvantageTable:
-    """What was computed, one entry per row.
-
-    Attributes:
-        original: [N] float, the estimator's advantage; NaN where undefined.
-        processed: [N] float, what would be trained on: 0 on filtered rows, NaN where undefined.
-        kept: [N] bool, False for filtered rows and where the advantage is undefined.
-        warnings: sentences that the user should see.
-    """
-
-    original: "Tensor"
-    processed: "Tensor"
-    kept: "Tensor"
-    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -230,108 +181,3 @@ class Rows:
     count: int
     step: "Tensor"
     lengths: "Tensor | None" = None
-
-
-@dataclass(frozen=True)
-class Figures:
-    """Statistics of one advantage column; NaN where undefined.
-
-    Attributes:
-        count: rows with a defined advantage.
-        std: with ddof 1.
-        share_positive: share of the rows in [0, 1]; neutral rows count as zero.
-        token_mean: mean weighted by tokens, None without a length column.
-        token_std: the matching standard deviation (population of tokens, ddof 0).
-    """
-
-    count: int
-    mean: float
-    std: float
-    min: float
-    p5: float
-    p25: float
-    median: float
-    p75: float
-    p95: float
-    max: float
-    mean_abs: float
-    share_positive: float
-    share_zero: float
-    share_negative: float
-    token_mean: float | None = None
-    token_std: float | None = None
-
-
-@dataclass(frozen=True)
-class Health:
-    """What the groups of a data set look like, before any estimator.
-
-    Attributes:
-        rows: all rows, bad and missing ones included.
-        groups: groups.
-        sizes: group size → how many groups have it, in rows.
-        dead_groups: groups with two or more valid rows, all of the same reward.
-        dead_max: dead groups at the largest reward of the data set.
-        dead_min: dead groups at the smallest reward of the data set.
-        singletons: groups with one valid row.
-        missing: rows without a usable reward.
-        missing_by_cause: the same, apart.
-    """
-
-    rows: int
-    groups: int
-    sizes: Mapping[int, int]
-    dead_groups: int
-    dead_max: int
-    dead_min: int
-    singletons: int
-    missing: int
-    missing_by_cause: Mapping[str, int]
-
-
-@dataclass(frozen=True)
-class Column:
-    """One column of the comparison.
-
-    Attributes:
-        label: its heading.
-        figures: statistics over the kept rows.
-        kept_rows: rows that take part.
-        kept_groups: groups with at least one kept row.
-        below_two: groups of which fewer than two rows are kept (missing rows are not counted).
-        dead_groups: groups whose kept rewards, two or more, are all equal.
-        sign_changes: share of kept rows whose sign (−, 0, +) is not that of the original.
-        mean_abs_ratio: mean |A| over the kept rows, relative to that of the original on the same rows.
-        rank_agreement: Spearman's ρ with the original within groups, mean over groups.
-        phantoms: kept rows of dead groups with an advantage other than 0.
-    """
-
-    label: str
-    figures: Figures
-    kept_rows: int
-    kept_groups: int
-    below_two: int
-    dead_groups: int
-    sign_changes: float
-    mean_abs_ratio: float
-    rank_agreement: float
-    phantoms: int
-
-
-@dataclass(frozen=True)
-class Report:
-    """Everything that a command shows.
-
-    Attributes:
-        health: the groups.
-        settings: name → value, as they were used; what the output files carry.
-        columns: the advantage columns, the original first.
-        notes: what was chosen, one line each.
-        warnings: what looks wrong, one line each.
-    """
-
-    health: Health
-    settings: Mapping[str, Any]
-    columns: tuple[Column, ...]
-    notes: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()

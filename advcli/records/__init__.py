@@ -1,0 +1,32 @@
+"""What travels between the layers: frozen records, no logic that imports anything heavy."""
+
+from advcli.records.report import Column, Figures, Health, Report
+from advcli.records.settings import DEFAULT_ESTIMATOR, AdvantageTable, Settings
+from advcli.records.table import (
+    CAUSES,
+    STANDARD_OUTPUT,
+    Choice,
+    ColumnOptions,
+    Grouping,
+    RewardTable,
+    Rows,
+    Source,
+)
+
+__all__ = [
+    "CAUSES",
+    "DEFAULT_ESTIMATOR",
+    "STANDARD_OUTPUT",
+    "AdvantageTable",
+    "Choice",
+    "Column",
+    "ColumnOptions",
+    "Figures",
+    "Grouping",
+    "Health",
+    "Report",
+    "RewardTable",
+    "Rows",
+    "Settings",
+    "Source",
+]

@@ -1,0 +1,57 @@
+"""How advantages are computed, and what was computed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+DEFAULT_ESTIMATOR = "grpo"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How advantages are computed.
+
+    Attributes:
+        estimator: name of a row of the estimator catalog, or as the framework of `like` names it; None
+            for "grpo", or for the framework's first.
+        like: FRAMEWORK[@VERSION] whose numbers to reproduce, or None.
+        scale: "group", "batch", "none", or None for the estimator's own default.
+        knobs: further knobs of the estimator (`ddof`, `eps`).
+        keep_pos: share of the positive rows of each group to keep, in [0, 1].
+        keep_neg: share of the negative rows of each group to keep, in [0, 1].
+        compute_new_adv: compute the advantage again on the kept rows.
+        missing: what a row without a usable reward gets: "null", "zero", "error".
+        singleton: what the only valid row of a group gets: "null", "zero", "raw", "error".
+        device: "auto", "cpu", "cuda", "mps".
+    """
+
+    estimator: str | None = None
+    scale: str | None = None
+    knobs: Mapping[str, float | str] = field(default_factory=dict)
+    keep_pos: float = 1.0
+    keep_neg: float = 1.0
+    compute_new_adv: bool = False
+    missing: str = "null"
+    singleton: str = "null"
+    device: str = "auto"
+    like: str | None = None
+
+
+@dataclass(frozen=True)
+class AdvantageTable:
+    """What was computed, one entry per row.
+
+    Attributes:
+        original: [N] float, the estimator's advantage; NaN where undefined.
+        processed: [N] float, what would be trained on: 0 on filtered rows, NaN where undefined.
+        kept: [N] bool, False for filtered rows and where the advantage is undefined.
+        warnings: sentences that the user should see.
+    """
+
+    original: "Tensor"
+    processed: "Tensor"
+    kept: "Tensor"
+    warnings: tuple[str, ...] = ()
