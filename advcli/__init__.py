@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from advcli.advantages import compute_advantages
     from advcli.errors import AdvcliError, DataError, UsageError
     from advcli.frameworks.twinkle import GRPOAdvantage, RLOOAdvantage
-    from advcli.records import AdvantageTable
+    from advcli.records.settings import AdvantageTable
 
 __version__ = "0.1.0"
 __all__ = [
@@ -29,7 +29,7 @@ __all__ = [
 
 # Resolved on first use: `import advcli` and `advcli --help` must not pay for torch.
 _HOMES = {
-    "AdvantageTable": "advcli.records",
+    "AdvantageTable": "advcli.records.settings",
     "AdvcliError": "advcli.errors",
     "DataError": "advcli.errors",
     "GRPOAdvantage": "advcli.frameworks.twinkle",
