@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from advcli.advantages import compute_advantages
+    from advcli.api import compute_advantages
     from advcli.errors import AdvcliError, DataError, UsageError
     from advcli.frameworks.twinkle import GRPOAdvantage, RLOOAdvantage
     from advcli.records.settings import AdvantageTable
@@ -35,7 +35,7 @@ _HOMES = {
     "GRPOAdvantage": "advcli.frameworks.twinkle",
     "RLOOAdvantage": "advcli.frameworks.twinkle",
     "UsageError": "advcli.errors",
-    "compute_advantages": "advcli.advantages",
+    "compute_advantages": "advcli.api",
 }
 
 

@@ -1,7 +1,7 @@
 """From rewards and groups to advantages: estimate, keep, compute again."""
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -13,12 +13,14 @@ from advcli.estimators.catalog import ESTIMATORS, Estimator
 from advcli.frameworks.catalog import find
 from advcli.frameworks.rule import Rule
 from advcli.records import DEFAULT_ESTIMATOR, AdvantageTable, Settings
+from advcli.registry import load
 from advcli.segments import Segments
 from advcli.selection.keep_ratio import keep_ratio
-from advcli.words import counted, either, one_line, verb
+from advcli.shaping.catalog import SHAPINGS
+from advcli.words import counted, either, verb
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    pass
 
 MISSING = ("null", "zero", "error")
 SINGLETON = ("null", "zero", "raw", "error")
@@ -44,6 +46,43 @@ class Plan:
     dtype: torch.dtype
     rule: Rule | None = None
 
+    def at(self, columns: Collection[str]) -> "Plan":
+        """The plan for a data set with these columns: where the KL is known for each token, so is the advantage.
+
+        Raises:
+            UsageError: a keep ratio with an advantage per token.
+        """
+        if "token_kl" not in columns or self.entry.per_token is None:
+            return self
+        return replace(self, entry=self.entry.per_token).checked()
+
+    def checked(self) -> "Plan":
+        """The plan itself.
+
+        Raises:
+            UsageError: the settings do not go with the estimator.
+        """
+        settings, entry = self.settings, self.entry
+        if settings.compute_new_adv and not entry.recompute:
+            able = ", ".join(row.name for row in ESTIMATORS if row.recompute)
+            raise UsageError(
+                f"compute_new_adv is defined for {able} only, not for {entry.name}",
+                hint=f"--estimator {able} or --no-compute-new-adv",
+                about="compute_new_adv",
+            )
+        if entry.level == "token" and not settings.keep_pos == settings.keep_neg == 1:
+            raise UsageError(
+                f"keep ratios are defined for one advantage per row, and {entry.name} gives one per token here",
+                hint="without --keep-pos and --keep-neg",
+            )
+        if settings.shaping and "parts" in entry.needs:
+            flags = ", ".join(SHAPINGS[name].flag for name in settings.shaping)
+            raise UsageError(
+                f"{entry.name} takes each reward apart, so their sum cannot be shaped ({flags})",
+                hint=f"without {flags}",
+            )
+        return self
+
     @classmethod
     def of(cls, settings: Settings) -> "Plan":
         """Check the settings.
@@ -56,16 +95,9 @@ class Plan:
         if settings.like is not None:
             rule = find(settings.like, settings.estimator)
             entry, knobs = _as_estimator(rule, settings)
-            return cls(settings, entry, knobs, device, dtype, rule)
-        entry = ESTIMATORS[settings.estimator or DEFAULT_ESTIMATOR]
-        if settings.compute_new_adv and not entry.recompute:
-            able = ", ".join(row.name for row in ESTIMATORS if row.recompute)
-            raise UsageError(
-                f"compute_new_adv is defined for {able} only, not for {entry.name}",
-                hint=f"--estimator {able} or --no-compute-new-adv",
-                about="compute_new_adv",
-            )
-        return cls(settings, entry, engine.knobs(entry, settings.scale, settings.knobs), device, dtype)
+            return cls(settings, entry, knobs, device, dtype, rule).checked()
+        entry, given = engine.form(ESTIMATORS[settings.estimator or DEFAULT_ESTIMATOR], settings.knobs)
+        return cls(settings, entry, engine.knobs(entry, settings.scale, given), device, dtype).checked()
 
 
 def _check_words(settings: Settings) -> None:
@@ -125,9 +157,13 @@ def run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
     Raises:
         DataError: a missing reward or a singleton, and the rule is "error".
     """
+    plan = plan.at(columns)
     moved = {name: column.to(plan.device) for name, column in columns.items()}
     moved |= {name: column.to(plan.dtype) for name, column in moved.items() if column.is_floating_point()}
     engine.require(plan.entry, moved)
+    moved = _shaped(plan, moved)
+    if plan.entry.level == "token":
+        return _run_tokens(plan, moved)
     # A trainer computes on all rows, missing ones included: its rule says what becomes of them.
     valid = engine.usable(plan.entry, moved) if plan.rule is None else moved["group"] >= 0
     original = engine.estimate(plan.entry, moved, valid, **plan.knobs)
@@ -147,6 +183,53 @@ def run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
     if plan.settings.compute_new_adv:
         processed, warnings = _recompute(plan, moved, processed, kept, valid)
     return AdvantageTable(original.cpu(), processed.cpu(), kept.cpu(), warnings)
+
+
+def _run_tokens(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
+    """The same for an estimator that gives one advantage per token; no row is filtered."""
+    valid = engine.usable(plan.entry, columns)
+    original, tokens = engine.estimate_tokens(plan.entry, columns, valid, **plan.knobs)
+    row, counted = engine.token_rows(columns)
+    if not plan.entry.alone:
+        ruled = _apply_singleton_rule(original, columns, valid, plan.settings.singleton)
+        changed = ~torch.isclose(ruled, original, rtol=0, atol=0, equal_nan=True)
+        tokens = torch.where(changed[row] & counted, ruled[row], tokens)
+        original = ruled
+    if plan.rule is None:
+        original = _apply_missing_rule(original, columns["group"], valid, plan.settings.missing)
+    counts = torch.bincount(row, minlength=len(original))
+    return AdvantageTable(
+        original.cpu(),
+        original.cpu(),
+        ~original.isnan().cpu(),
+        tokens=tokens.cpu(),
+        token_counts=counts.cpu(),
+    )
+
+
+def _shaped(plan: Plan, columns: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The columns with the rewards as the estimator shall see them.
+
+    Raises:
+        DataError: a column that the shaping needs is not there.
+    """
+    columns = dict(columns)
+    if "token_kl" in columns:
+        # One advantage per token: the KL is taken off token by token. One per row: all of it off the reward.
+        coef = plan.settings.shaping.get("kl", {}).get("coef", 0.0)
+        if plan.entry.level == "token":
+            columns |= {"token_kl": coef * columns["token_kl"], "kl": torch.zeros_like(columns["rewards"])}
+        else:
+            row, counted = engine.token_rows(columns)
+            kl = torch.where(counted, columns["token_kl"], 0.0)
+            columns["kl"] = Segments.of(row, len(columns["rewards"])).sum(kl)
+    for shaping in SHAPINGS:
+        if shaping.name in plan.settings.shaping:
+            engine.needed(shaping.flag, shaping.needs, columns)
+            others = (columns[name] for name in shaping.needs)
+            knobs = plan.settings.shaping[shaping.name]
+            columns["rewards"] = load(shaping.target)(columns["rewards"], *others, **knobs)
+    return columns
 
 
 def _apply_singleton_rule(
@@ -202,146 +285,3 @@ def _recompute(
     few = int(((survivors < 2) & had_rows).sum())
     warnings = (f"Not enough samples to compute std: {counted(few, 'group')}",) if few else ()
     return torch.where(again.isnan(), processed, again), warnings
-
-
-def compute_advantages(  # noqa: PLR0913  the stable public signature
-    rewards: "Tensor | ArrayLike",
-    groups: "Tensor | ArrayLike | Sequence[Hashable]",
-    *,
-    estimator: str = DEFAULT_ESTIMATOR,
-    scale: str | None = None,
-    keep_pos: float = 1.0,
-    keep_neg: float = 1.0,
-    compute_new_adv: bool = False,
-    like: str | None = None,
-    weights: Sequence[float] | None = None,
-    lengths: "Tensor | ArrayLike | None" = None,
-    baselines: "Tensor | ArrayLike | None" = None,
-    steps: "Tensor | ArrayLike | Sequence[Hashable] | None" = None,
-    missing: str = "null",
-    singleton: str = "null",
-    device: str = "auto",
-    **estimator_knobs: float | str,
-) -> AdvantageTable:
-    """Compute advantages from rewards and groups, in float64.
-
-    Args:
-        rewards: [N] numbers; None, NaN and ±inf are missing. [N, K] for K parts, summed with `weights`;
-            a row that lacks a part is missing.
-        groups: [N] hashable values; equal values are one group.
-        estimator: name of an estimator, see `advcli estimators`. With `like`, as the framework names it;
-            "grpo" is then the framework's first.
-        scale: "group", "batch" or "none"; None for the estimator's default.
-        keep_pos: share of the positive rows of each group to keep, in [0, 1].
-        keep_neg: share of the negative rows of each group to keep, in [0, 1].
-        compute_new_adv: compute the advantage again on the kept rows (grpo only).
-        like: FRAMEWORK[@VERSION] whose numbers to reproduce, see `advcli frameworks`.
-        weights: [K] weight of each reward part; 1 by default.
-        lengths: [N] tokens per row, for estimators that weigh by them.
-        baselines: [N] greedy reward of the row's prompt, for remax.
-        steps: [N] hashable values; the batch of `scale="batch"` is the rows of one step, else all rows.
-        missing: "null" (NaN, not kept), "zero" (0, kept) or "error".
-        singleton: "null" (NaN, not kept), "zero" (0, kept), "raw" (the reward, kept) or "error".
-        device: "auto", "cpu", "cuda" or "mps".
-        **estimator_knobs: further knobs of the estimator, such as `eps` and `ddof`.
-
-    Returns:
-        `original`, `processed` ([N] float64, NaN where undefined) and `kept` ([N] bool), on the CPU.
-
-    Raises:
-        UsageError: an argument makes no sense (also a ValueError).
-        DataError: a missing reward or a singleton under the rule "error" (also a ValueError).
-
-    Example:
-        >>> res = compute_advantages([0.1, 0.5, 0.9, 1.3, 1.7], ["p"] * 5, keep_neg=0.0, compute_new_adv=True)
-        >>> res.processed.round(decimals=3).abs().tolist()
-        [0.0, 0.0, 1.0, 0.0, 1.0]
-        >>> res.kept.tolist()
-        [False, False, True, True, True]
-    """
-    # Whatever a framework calls its GRPO is what its own default means.
-    named = None if like is not None and estimator == DEFAULT_ESTIMATOR else estimator
-    settings = Settings(
-        named,
-        scale,
-        estimator_knobs,
-        keep_pos,
-        keep_neg,
-        compute_new_adv,
-        missing,
-        singleton,
-        device,
-        like,
-    )
-    plan = Plan.of(settings)
-    parts, weight = _parts(rewards, weights)
-    rows = len(parts)
-    columns = {"rewards": (parts * weight).sum(dim=1), "group": _codes(groups, "groups", rows)}
-    columns |= {"parts": parts, "weights": weight}
-    columns["step"] = torch.zeros(rows, dtype=torch.int64) if steps is None else _codes(steps, "steps", rows)
-    given = {"lengths": lengths, "baselines": baselines}
-    columns |= {name: _per_row(values, name, rows) for name, values in given.items() if values is not None}
-    return run(plan, columns)
-
-
-def _parts(rewards: "Tensor | ArrayLike", weights: Sequence[float] | None) -> tuple[Tensor, Tensor]:
-    """[N] or [N, K] rewards of any kind → [N, K] float64 and the [K] weights."""
-    parts = _floats(rewards, "rewards", "[N] or [N, K]")
-    if parts.dim() not in (1, 2):
-        raise UsageError(f"rewards have {parts.dim()} dimensions, expected [N] or [N, K]")
-    if parts.dim() == 1:
-        parts = parts.unsqueeze(1)
-    if weights is None:
-        return parts, torch.ones(parts.shape[1], dtype=torch.float64, device=parts.device)
-    if len(weights) != parts.shape[1]:
-        raise UsageError(f"{len(weights)} weights for {parts.shape[1]} reward parts")
-    return parts, torch.tensor(weights, dtype=torch.float64, device=parts.device)
-
-
-def _per_row(values: "Tensor | ArrayLike", name: str, rows: int) -> Tensor:
-    """[N] numbers of any kind → [N] float64."""
-    numbers = _floats(values, name, "[N]")
-    if numbers.shape != (rows,):
-        raise UsageError(f"{name} have shape {list(numbers.shape)}, expected one per reward: [{rows}]")
-    return numbers
-
-
-def _floats(values: "Tensor | ArrayLike", name: str, shape: str) -> Tensor:
-    """Numbers of any kind → float64; the shape is for the message."""
-    import numpy as np
-
-    if isinstance(values, Tensor):
-        return values.detach().to(torch.float64)
-    try:
-        return torch.from_numpy(np.array(values, dtype=np.float64))
-    except (TypeError, ValueError) as error:
-        raise UsageError(f"{name} are not numbers of shape {shape}: {error}") from error
-
-
-def _codes(values: "Tensor | ArrayLike | Sequence[Hashable]", name: str, rows: int) -> Tensor:
-    """[N] hashable values → [N] int64 codes in order of first appearance."""
-    import numpy as np
-    import pandas as pd
-
-    if isinstance(values, Tensor):
-        array = values.detach().cpu().double().numpy() if values.is_floating_point() else values.cpu().numpy()
-    elif isinstance(values, np.ndarray | pd.Series):
-        array = np.asarray(values)
-    elif isinstance(values, Iterable):
-        listed = list(values)
-        array = np.empty(len(listed), dtype=object)
-        array[:] = listed
-    else:
-        raise UsageError(f"{name} is {one_line(values)}, expected one value per reward")
-    if array.shape != (rows,):
-        raise UsageError(f"{name} have shape {list(array.shape)}, expected one per reward: [{rows}]")
-    try:
-        codes = pd.factorize(array)[0]
-    except TypeError as error:
-        raise UsageError(f"{name} cannot be compared: {error}", hint="strings, numbers or tuples") from error
-    if (codes < 0).any():
-        bad = int(np.argmax(codes < 0))
-        raise UsageError(
-            f"{name}[{bad}] is {one_line(array[bad])}, expected a value that names a {name[:-1]}"
-        )
-    return torch.from_numpy(codes.astype(np.int64))

@@ -1,6 +1,6 @@
 """A data set that has been read and grouped: what everything after the first pass works on."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -8,6 +8,7 @@ from torch import Tensor
 
 from advcli import grouping
 from advcli.errors import DataError
+from advcli.estimators.engine import token_rows
 from advcli.io.read import read
 from advcli.records import ColumnOptions, Grouping, RewardTable, Rows, Settings, Source
 from advcli.segments import Segments
@@ -35,10 +36,23 @@ class DataSet:
         parts = table.rewards[:, None] if table.parts is None else table.parts
         weights = [1.0] if table.parts is None else [weight for _, weight in table.choice.rewards]
         columns |= {"parts": torch.from_numpy(parts), "weights": torch.tensor(weights, dtype=torch.float64)}
-        given = {"lengths": table.length, "baselines": table.baseline}
-        return columns | {
-            name: torch.from_numpy(values) for name, values in given.items() if values is not None
+        given = {
+            "lengths": table.length,
+            "baselines": table.baseline,
+            "kl": table.kl,
+            "tokens": table.token_counts,
         }
+        given |= table.tokens
+        columns |= {name: torch.from_numpy(values) for name, values in given.items() if values is not None}
+        if "tokens" in columns and "lengths" not in columns:
+            columns["lengths"] = _counted(columns)
+        return columns
+
+
+def _counted(columns: Mapping[str, Tensor]) -> Tensor:
+    """[N] float64 tokens of each row that the policy wrote."""
+    row, counted = token_rows(columns)
+    return Segments.of(row, len(columns["tokens"])).sum(counted.double())
 
 
 def load(

@@ -17,6 +17,7 @@ from advcli.io.parquet import to_metadata
 from advcli.io.sources import opened
 from advcli.io.write import COLUMNS, added_columns, targets, write
 from advcli.records import AdvantageTable, ColumnOptions, Report, Settings, Source
+from advcli.shaping.catalog import described
 from advcli.stats import comparison, metrics
 from advcli.stats.health import health
 
@@ -87,7 +88,9 @@ def compute(request: Request, output: Output) -> Report:
         if output.metrics:
             metrics_file.check(output.metrics, sources, goals, force=output.force)
         data = request.load(sources, refused=[output.prefix + name for name in COLUMNS])
-        result = run(plan, data.columns())
+        columns = data.columns()
+        plan = plan.at(columns)
+        result = run(plan, columns)
         added = added_columns(output.prefix, result, data.grouping)
         about = to_metadata(output.prefix, _settings(plan, request, data))
         write(sources, goals, data.table, added, about=about, force=output.force)
@@ -117,7 +120,9 @@ def compare(request: Request, versus: Mapping[str, Settings] | None = None) -> R
     plans |= {label: _versus(label, settings) for label, settings in (versus or {}).items()}
     with opened(request.inputs) as sources:
         data = request.load(sources)
-    results = {label: run(plan, data.columns()) for label, plan in plans.items()}
+    columns = data.columns()
+    plans = {label: plan.at(columns) for label, plan in plans.items()}
+    results = {label: run(plan, columns) for label, plan in plans.items()}
     shown = {"original": _unprocessed(results["kept"]), **results}
     report = _report(request, data, plans["kept"], shown)
     if versus or base.keep_pos < 1 or base.keep_neg < 1:
@@ -158,6 +163,7 @@ def _settings(plan: Plan, request: Request, data: DataSet) -> dict[str, Any]:
         "keep_pos": plan.settings.keep_pos,
         "keep_neg": plan.settings.keep_neg,
         "compute_new_adv": plan.settings.compute_new_adv,
+        "shaping": described(plan.settings.shaping),
         "missing": plan.settings.missing,
         "singleton": plan.settings.singleton,
         "format": choice.format,
@@ -167,6 +173,8 @@ def _settings(plan: Plan, request: Request, data: DataSet) -> dict[str, Any]:
         "step": choice.step,
         "length": choice.length,
         "baseline": choice.baseline,
+        "kl": choice.kl or dict(choice.tokens).get("token_kl"),
+        "tokens": {role: column for role, column in choice.tokens if role != "token_kl"},
         "device": plan.device.type,
         "dtype": str(plan.dtype).removeprefix("torch."),
     }

@@ -168,6 +168,30 @@ class Segments:
             stretch *= 2
         return values
 
+    def discounted(self, values: Tensor, factor: float) -> Tensor:
+        """Σ_k factor^k · v_{i+k} over each row and the rows after it in its segment, [N].
+
+        The stretch that is summed doubles, as in `cumsum`: log₂(longest) passes instead of one per row.
+
+        Args:
+            values: [N] float. The rows must lie as for `place`.
+            factor: the weight of the next row, from 0 to 1.
+
+        Example:
+            >>> Segments.of(torch.tensor([0, 0, 0, 1])).discounted(
+            ...     torch.tensor([0.0, 1.0, 4.0, 8.0]), 0.5
+            ... ).tolist()
+            [1.5, 3.0, 4.0, 8.0]
+        """
+        longest = int(self.size().max()) if self.count else 0
+        stretch = 1
+        while stretch < longest:
+            same = self.index[stretch:] == self.index[:-stretch]
+            carried = torch.where(same, factor * values[stretch:], 0.0)
+            values = torch.cat([values[:-stretch] + carried, values[-stretch:]])
+            factor, stretch = factor * factor, stretch * 2
+        return values
+
     def compared(self, advantages: Tensor) -> Tensor:
         """The same [N] advantages, but NaN in segments of one: there is nothing to compare the row with."""
         return torch.where(self.rows(self.size()) > 1, advantages, torch.nan)

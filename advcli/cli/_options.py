@@ -15,6 +15,7 @@ from advcli.words import either
 _COLUMNS = "Columns"
 _SETTINGS = "Advantages"
 _KEEP = "Keep ratios"
+_SHAPING = "Reward shaping, in this order, before the estimator"
 _OUTPUT = "Output"
 
 Inputs = Annotated[
@@ -195,6 +196,84 @@ BaselineCol = Annotated[
         show_default=False,
     ),
 ]
+KlCol = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COL",
+        help="Column with the KL of a row, or a list with that of each token; taken off with --kl-coef.",
+        rich_help_panel=_COLUMNS,
+        show_default=False,
+    ),
+]
+ValuesCol = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COL",
+        help="Column with a list per row: the critic's value of each token, for gae.",
+        rich_help_panel=_COLUMNS,
+        show_default=False,
+    ),
+]
+LogProbsCol = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COL",
+        help="Column with a list per row: the log-probability of each token, for optimal_token_baseline.",
+        rich_help_panel=_COLUMNS,
+        show_default=False,
+    ),
+]
+SumPiSquaredCol = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COL",
+        help="Column with a list per row: the sum of the squared probabilities at each token, for the same.",
+        rich_help_panel=_COLUMNS,
+        show_default=False,
+    ),
+]
+MaskCol = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COL",
+        help="Column with a list per row: 0 at tokens that the policy did not write, as the output of a tool.",
+        rich_help_panel=_COLUMNS,
+        show_default=False,
+    ),
+]
+Overlong = Annotated[
+    str | None,
+    typer.Option(
+        metavar="KNOBS",
+        help="Take off what a row is too long: max=4096,buffer=512,factor=1; cap=1 to take off no more than factor.",
+        rich_help_panel=_SHAPING,
+        show_default=False,
+    ),
+]
+Affine = Annotated[
+    str | None,
+    typer.Option(
+        metavar="KNOBS",
+        help="Scale and shift the reward: scale=10,shift=-0.5 is 10 · (r − 0.5).",
+        rich_help_panel=_SHAPING,
+        show_default=False,
+    ),
+]
+ClipReward = Annotated[
+    str | None,
+    typer.Option(
+        metavar="KNOBS", help="Clip the reward: min=-1,max=1.", rich_help_panel=_SHAPING, show_default=False
+    ),
+]
+KlCoef = Annotated[
+    float | None,
+    typer.Option(
+        metavar="COEF",
+        help="Take COEF times the column of --kl-col off the reward.",
+        rich_help_panel=_SHAPING,
+        show_default=False,
+    ),
+]
 GroupBy = Annotated[
     str | None,
     typer.Option(
@@ -318,6 +397,15 @@ class Shared:
     step_col: StepCol = None
     length_col: LengthCol = None
     baseline_col: BaselineCol = None
+    kl_col: KlCol = None
+    values_col: ValuesCol = None
+    log_probs_col: LogProbsCol = None
+    sum_pi_squared_col: SumPiSquaredCol = None
+    mask_col: MaskCol = None
+    overlong: Overlong = None
+    affine: Affine = None
+    clip_reward: ClipReward = None
+    kl_coef: KlCoef = None
     group_by: GroupBy = None
     on_bad_row: OnBadRow = "error"
     json_: Json = False

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from advcli.cli._options import Shared, choice, reward_weight
 from advcli.errors import UsageError
 from advcli.records import ColumnOptions
+from advcli.shaping.catalog import SHAPINGS, parse
 
 if TYPE_CHECKING:
     from advcli.pipeline import Request
@@ -26,6 +27,14 @@ _SETTINGS = (
 )
 
 
+_TOKENS = {
+    "values": "values_col",
+    "log_probs": "log_probs_col",
+    "sum_pi_squared": "sum_pi_squared_col",
+    "mask": "mask_col",
+}
+
+
 def build(inputs: Sequence[str], shared: Shared) -> "Request":
     """Put preset, configuration and flags together.
 
@@ -37,8 +46,9 @@ def build(inputs: Sequence[str], shared: Shared) -> "Request":
     from advcli.settings.resolve import resolve
 
     skip = choice("--on-bad-row", shared.on_bad_row, ("error", "skip")) == "skip"
+    flags = {name: getattr(shared, name) for name in _SETTINGS}
     settings, columns, warnings, origin = resolve(
-        {name: getattr(shared, name) for name in _SETTINGS},
+        {**flags, "shaping": _shaping(shared) or None},
         _columns(shared),
         preset=shared.preset,
         config_file=shared.config,
@@ -66,6 +76,17 @@ def _names(flag: str, text: str | None) -> tuple[str, ...]:
     return names
 
 
+def _shaping(shared: Shared) -> dict[str, dict[str, float]]:
+    """The shaping flags that were given, in the order of the catalog."""
+    given = {"overlong": shared.overlong, "affine": shared.affine, "clip": shared.clip_reward}
+    found = {name: parse(SHAPINGS[name], text) for name, text in given.items() if text is not None}
+    if shared.kl_coef is not None:
+        found["kl"] = SHAPINGS["kl"].read({"coef": shared.kl_coef})
+    elif shared.kl_col is not None:
+        raise UsageError("--kl-col without --kl-coef does nothing", hint="--kl-coef 0.05")
+    return found
+
+
 def _columns(shared: Shared) -> ColumnOptions:
     return ColumnOptions(
         format=shared.format_,
@@ -75,5 +96,7 @@ def _columns(shared: Shared) -> ColumnOptions:
         rewards=tuple(reward_weight(text) for text in shared.reward or ()),
         length=shared.length_col,
         baseline=shared.baseline_col,
+        kl=shared.kl_col,
+        tokens={role: column for role, option in _TOKENS.items() if (column := getattr(shared, option))},
         n=shared.n,
     )

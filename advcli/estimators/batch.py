@@ -128,7 +128,7 @@ def reinforce_plus_plus_rows(rewards: Tensor, step: Tensor, *, ddof: int = 1, ep
         >>> [round(a, 3) for a in reinforce_plus_plus_rows(r, s).tolist()]
         [0.0, -1.0, 1.0]
     """
-    return _white_rows(Spread.of(rewards, Segments.of(step)), ddof, eps)
+    return white_rows(Spread.of(rewards, Segments.of(step)), ddof, eps)
 
 
 def reinforce_plus_plus_baseline(
@@ -206,7 +206,7 @@ def reinforce_plus_plus_baseline_rows(
     rows = groups.rows(groups.size()) > 1
     batch = Segments.of(groups.rows(groups.within(step))[rows])
     centred = Spread.of(rewards, groups).centred()[rows]
-    return filled(rows, _white_rows(Spread.about_zero(centred, batch), ddof, eps))
+    return filled(rows, white_rows(Spread.about_zero(centred, batch), ddof, eps))
 
 
 def remax(rewards: Tensor, baselines: Tensor) -> Tensor:
@@ -286,7 +286,7 @@ def negative_only(rewards: Tensor, *, threshold: float = 0.5, weight: float = 1.
     return torch.where(rewards < threshold, -weight, torch.zeros_like(rewards))
 
 
-def _white_rows(spread: Spread, ddof: int, eps: float) -> Tensor:
+def white_rows(spread: Spread, ddof: int, eps: float) -> Tensor:
     """[N] deviations over √(variance + eps) of the batch."""
     return _over_root(spread.unit, spread.unit_std(ddof), spread, eps)
 

@@ -17,6 +17,9 @@ class Estimator:
         default_scale: the scale of the source, used when the user names none; None if there is no choice.
         recompute: whether the advantage may be computed again on the rows that were kept.
         alone: whether a group of one has an advantage, because rows are not compared within groups.
+        level: "outcome", one advantage per row, or "token", one per token of a row.
+        per_token: the same estimator with one advantage per token, used when a discount or the KL of each
+            token makes them differ; None where it has no such form.
         summary: one sentence.
         source: paper or file.
     """
@@ -30,6 +33,8 @@ class Estimator:
     default_scale: str | None = None
     recompute: bool = False
     alone: bool = False
+    level: str = "outcome"
+    per_token: "Estimator | None" = None
 
 
 @dataclass(frozen=True)
@@ -59,8 +64,33 @@ COLUMNS: Registry[Column] = Registry(
         Column("baselines", "the greedy reward of each prompt", "--baseline-col COL", "baselines"),
         Column("parts", "several rewards for each row", "--reward A --reward B", "rewards of shape [N, K]"),
         Column("weights", "the weight of each reward", "--reward A=1 --reward B=0.5", "weights"),
+        Column(
+            "row",
+            "the tokens of each row",
+            "--length-col COL, or --values-col COL with a list per row",
+            "lengths",
+        ),
+        Column("kl", "the KL of each row, or a list with that of each token", "--kl-col COL", "kl"),
+        Column(
+            "values", "the critic's value of each token", "--values-col COL with a list per row", "values"
+        ),
+        Column(
+            "log_probs",
+            "the log-probability of each token",
+            "--log-probs-col COL with a list per row",
+            "log_probs",
+        ),
+        Column(
+            "sum_pi_squared",
+            "the sum of the squared probabilities of the vocabulary at each token",
+            "--sum-pi-squared-col COL with a list per row",
+            "sum_pi_squared",
+        ),
     ],
 )
+
+TOKEN_COLUMNS = ("values", "log_probs", "sum_pi_squared")
+"""Columns with a list per row, a number for each token."""
 
 SCALES = ("group", "batch", "none")
 
@@ -208,6 +238,16 @@ ESTIMATORS: Registry[Estimator] = Registry(
             summary="reward whitened over all tokens of the step",
             source="REINFORCE++, arXiv:2501.03262; verl/trainer/ppo/core_algos.py",
             alone=True,
+            per_token=Estimator(
+                name="reinforce_plus_plus",
+                target="advcli.estimators.tokens:reinforce_plus_plus",
+                needs=("rewards", "row", "step"),
+                formula="A_t = (R_t − m) / √(v + eps), R_t = Σ_k γ^k r_{t+k}, m and v over the tokens of the step",
+                summary="the discounted return of each token, whitened over all tokens of the step",
+                source="REINFORCE++, arXiv:2501.03262; verl/trainer/ppo/core_algos.py",
+                alone=True,
+                level="token",
+            ),
         ),
         Estimator(
             name="reinforce_plus_plus_rows",
@@ -242,6 +282,16 @@ ESTIMATORS: Registry[Estimator] = Registry(
             summary="reward minus the reward of the greedy response to the same prompt",
             source="ReMax, arXiv:2310.10505",
             alone=True,
+            per_token=Estimator(
+                name="remax",
+                target="advcli.estimators.tokens:remax",
+                needs=("rewards", "baselines", "row"),
+                formula="A_t = Σ_k γ^k r_{t+k} − r_greedy",
+                summary="the return of each token minus the reward of the greedy response to the same prompt",
+                source="ReMax, arXiv:2310.10505; verl/trainer/ppo/core_algos.py",
+                alone=True,
+                level="token",
+            ),
         ),
         Estimator(
             name="positive_only",
@@ -268,6 +318,26 @@ ESTIMATORS: Registry[Estimator] = Registry(
             formula="A_i = s_i / std_B s, s_i = Σ_k w_k (r_ki − mean_g r_k) / std_g r_k",
             summary="each reward normalised in its group, summed with weights, normalised over the step",
             source="GDPO, arXiv:2601.05242",
+        ),
+        Estimator(
+            name="gae",
+            target="advcli.estimators.tokens:gae",
+            needs=("rewards", "values", "row", "step"),
+            formula="A_t = Σ_k (γλ)^k δ_{t+k}, δ_t = r_t + γ V_{t+1} − V_t",
+            summary="generalised advantage estimation with a critic; λ = 1 is return minus value (A2C, A3C)",
+            source="GAE, arXiv:1506.02438",
+            default_scale="none",
+            alone=True,
+            level="token",
+        ),
+        Estimator(
+            name="optimal_token_baseline",
+            target="advcli.estimators.tokens:optimal_token_baseline",
+            needs=("rewards", "log_probs", "sum_pi_squared", "row", "group"),
+            formula="A_t = R_t − Σ_g C_t R_t / Σ_g C_t, C_t = Σ_{u≤t} (1 − 2 π_u + Σ_v π_u(v)²)",
+            summary="return minus the group's mean return at that position, weighted by the norm of the gradient",
+            source="verl/trainer/ppo/core_algos.py",
+            level="token",
         ),
     ],
 )

@@ -2,18 +2,20 @@
 
 import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from advcli.errors import DataError, UsageError
-from advcli.estimators.catalog import COLUMNS, ESTIMATORS, SCALES, Estimator
+from advcli.estimators.catalog import COLUMNS, ESTIMATORS, SCALES, TOKEN_COLUMNS, Estimator
 from advcli.registry import load
+from advcli.segments import Segments
 from advcli.words import either, one_line
 
 NON_NEGATIVE = ("eps", "batch_eps", "ddof", "k")
+SHARES = ("gamma", "lam")
 DEVICES = ("auto", "cpu", "cuda", "mps")
 
 _AVAILABLE: Mapping[str, Callable[[], bool]] = {
@@ -73,7 +75,22 @@ def knobs(entry: Estimator, scale: str | None, given: Mapping[str, float | str])
     scale = entry.default_scale if scale is None else scale
     if scale not in SCALES:
         raise UsageError(f"unknown scale '{scale}'", hint=either(SCALES), about="scale")
+    if scale == "group" and entry.level == "token":
+        raise UsageError(f"{entry.name} has no scale 'group'", hint="--scale none or batch", about="scale")
     return {"scale": scale, **used}
+
+
+def form(entry: Estimator, given: Mapping[str, float | str]) -> tuple[Estimator, dict[str, float | str]]:
+    """The form of an estimator that its knobs ask for: a discount below 1 gives one advantage per token.
+
+    Returns:
+        The estimator, and the knobs without a discount of 1 where it is nothing to the estimator.
+    """
+    if entry.per_token is None or "gamma" not in given:
+        return entry, dict(given)
+    if given["gamma"] == 1:
+        return entry, {name: value for name, value in given.items() if name != "gamma"}
+    return entry.per_token, dict(given)
 
 
 def require(entry: Estimator, columns: Mapping[str, Tensor]) -> None:
@@ -82,11 +99,26 @@ def require(entry: Estimator, columns: Mapping[str, Tensor]) -> None:
     Raises:
         DataError: a column is not there; the message says what it holds, the hint how to name it.
     """
-    for name in entry.needs:
-        if name not in columns:
+    needed(entry.name, entry.needs, columns)
+
+
+def needed(who: str, names: Iterable[str], columns: Mapping[str, Tensor]) -> None:
+    """Make sure that some columns are there.
+
+    Args:
+        who: what needs them, for the message.
+        names: names of `COLUMNS`.
+        columns: what there is.
+
+    Raises:
+        DataError: a column is not there; the message says what it holds, the hint how to name it.
+    """
+    for name in names:
+        there = ("tokens", "lengths") if name == "row" else (name,)
+        if not any(column in columns for column in there):
             column = COLUMNS[name]
             raise DataError(
-                f"{entry.name} needs {column.what}, and there is no such column",
+                f"{who} needs {column.what}, and there is no such column",
                 hint=f"{column.flag} (in Python: {column.argument})",
             )
 
@@ -104,7 +136,43 @@ def usable(entry: Estimator, columns: Mapping[str, Tensor]) -> Tensor:
     for name in ("lengths", "baselines"):
         if name in entry.needs:
             valid &= torch.isfinite(columns[name])
+    if entry.level == "token":
+        valid &= _has_tokens(entry, columns)
     return valid
+
+
+def _has_tokens(entry: Estimator, columns: Mapping[str, Tensor]) -> Tensor:
+    """[N] bool, the rows with a token that counts, and a finite number at each of them."""
+    row, counted = token_rows(columns)
+    bad = torch.zeros_like(counted)
+    for name in (*TOKEN_COLUMNS, "token_kl"):
+        if name in columns and (name in entry.needs or name == "token_kl"):
+            bad |= ~columns[name].isfinite()
+    rows = Segments.of(row, len(columns["group"]))
+    return (rows.sum(counted.double()) > 0) & (rows.sum((bad & counted).double()) == 0)
+
+
+def token_rows(columns: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
+    """Lay out the tokens of all rows, row after row.
+
+    Args:
+        columns: "tokens" [N] int64, or "lengths" [N] float where there are no lists; "mask" [T] if there is one.
+
+    Returns:
+        [T] int64 the row of each token, and [T] bool whether the policy wrote it: where the mask is not 0.
+
+    Example:
+        >>> token_rows({"lengths": torch.tensor([2.0, 1.0])})
+        (tensor([0, 0, 1]), tensor([True, True, True]))
+    """
+    counts = (
+        columns["tokens"]
+        if "tokens" in columns
+        else columns["lengths"].nan_to_num(nan=0.0).clamp(min=0).long()
+    )
+    row = torch.repeat_interleave(torch.arange(len(counts), device=counts.device), counts)
+    mask = columns.get("mask")
+    return row, torch.ones_like(row, dtype=torch.bool) if mask is None else mask.nan_to_num(nan=0.0) != 0
 
 
 def estimate(entry: Estimator, columns: Mapping[str, Tensor], rows: Tensor, **knobs: Any) -> Tensor:  # noqa: ANN401
@@ -131,6 +199,52 @@ def estimate(entry: Estimator, columns: Mapping[str, Tensor], rows: Tensor, **kn
     return spread
 
 
+def estimate_tokens(
+    entry: Estimator,
+    columns: Mapping[str, Tensor],
+    rows: Tensor,
+    **knobs: Any,  # noqa: ANN401
+) -> tuple[Tensor, Tensor]:
+    """Run an estimator that gives one advantage per token on some of the rows.
+
+    Args:
+        entry: the estimator, of level "token".
+        columns: what `entry.needs` names, [N] for the columns of rows and [T] for those of tokens; "token_kl" [T],
+            where there is one, is what is taken off the reward of each token.
+        rows: [N] bool, the rows that take part, as `usable` gives them.
+        **knobs: keyword arguments of the estimator.
+
+    Returns:
+        [N] the mean over the tokens of the row, and [T] the advantage of each token; NaN on the other rows, and
+        on tokens that the policy did not write.
+    """
+    row, counted = token_rows(columns)
+    live = counted & rows[row]
+    row_of = row[live]
+    given = {name: columns[name][live] for name in TOKEN_COLUMNS if name in columns}
+    given |= {
+        name: columns[name][row_of]
+        for name in entry.needs
+        if name in columns and name not in (*given, "rewards")
+    }
+    given |= {"rewards": _laid_out(columns, row_of, live), "row": Segments.dense(row_of).index}
+    found: Tensor = load(entry.target)(*(given[name] for name in entry.needs), **knobs)
+    tokens = torch.full(row.shape, torch.nan, dtype=found.dtype, device=found.device).masked_scatter(
+        live, found
+    )
+    segments = Segments.of(row_of, len(rows))
+    return segments.sum(found) / segments.size().to(found.dtype), tokens
+
+
+def _laid_out(columns: Mapping[str, Tensor], row_of: Tensor, live: Tensor) -> Tensor:
+    """[T'] the reward of each row on its last token, less the KL of each token."""
+    rewards = columns["rewards"].new_zeros(row_of.shape)
+    last = torch.ones_like(row_of, dtype=torch.bool)
+    last[:-1] = row_of[1:] != row_of[:-1]
+    rewards[last] = columns["rewards"][row_of[last]]
+    return rewards - columns["token_kl"][live] if "token_kl" in columns else rewards
+
+
 def _fitting(estimator: str, name: str, value: float | str, kind: type) -> float | int | str | bool:
     """A knob's value in the type that the function declares."""
     if kind is str:
@@ -143,6 +257,8 @@ def _fitting(estimator: str, name: str, value: float | str, kind: type) -> float
         raise UsageError(f"{estimator}: {name} is {one_line(value)}, expected a number")
     if number < 0 and name in NON_NEGATIVE:
         raise UsageError(f"{estimator}: {name} is {number:g}, expected 0 or more")
+    if not 0 <= number <= 1 and name in SHARES:
+        raise UsageError(f"{estimator}: {name} is {number:g}, expected a number from 0 to 1")
     if kind is not float and not number.is_integer():
         raise UsageError(f"{estimator}: {name} is {number:g}, expected a whole number")
     fitted: float | int | bool = kind(number)

@@ -41,6 +41,8 @@ def choose(kinds: Kinds, options: ColumnOptions) -> Choice:
         options.step,
         options.length,
         options.baseline,
+        options.kl,
+        *options.tokens.values(),
         *options.group_by,
         *(c for c, _ in options.rewards),
     ):
@@ -50,6 +52,9 @@ def choose(kinds: Kinds, options: ColumnOptions) -> Choice:
     for name in form.requires if options.format else ():
         if name not in kinds:
             raise DataError(f"format {form.name} needs the column '{name}'; there is {_listed(kinds)}")
+    for name in options.tokens.values():
+        if kinds[name] not in ("nested", "number"):
+            raise UsageError(f"column '{name}' holds {kinds[name]}, expected a list of numbers per row")
     step = options.step or _first(STEPS, kinds)
     rewards = _rewards(form, kinds, options)
     taken = {name for name, _ in rewards}
@@ -62,6 +67,8 @@ def choose(kinds: Kinds, options: ColumnOptions) -> Choice:
         skip_missing_parts=form.parts is not None,
         length=length,
         baseline=options.baseline,
+        kl=options.kl if options.kl and kinds[options.kl] != "nested" else None,
+        tokens=_tokens(kinds, options),
         logged=_first(LOGGED, kinds, but=taken, kind="number"),
         step_in_key=not options.group_by,
     )
@@ -101,7 +108,8 @@ def _rewards(form: Format, kinds: Kinds, options: ColumnOptions) -> tuple[tuple[
     if form.parts is not None:
         # Here every number is a reward function, even one that is called "reward", unless it has another part.
         others = {*form.parts, *PROMPT_IDS, *STEPS, *options.group_by}
-        others |= {name for name in (options.prompt, options.step, options.length, options.baseline) if name}
+        single = (options.prompt, options.step, options.length, options.baseline, options.kl)
+        others |= {name for name in single if name}
         parts = [name for name, kind in kinds.items() if kind == "number" and name not in others]
         return _weighted(parts, options.weights, kinds)
     total = _ranked((REWARD_TOTALS,), kinds, what="reward", flag="--reward")
@@ -119,6 +127,14 @@ def _rewards(form: Format, kinds: Kinds, options: ColumnOptions) -> tuple[tuple[
         f"no reward among the columns {_listed(kinds)}; expected one of {', '.join(REWARD_TOTALS)}",
         hint="--reward COL",
     )
+
+
+def _tokens(kinds: Kinds, options: ColumnOptions) -> tuple[tuple[str, str], ...]:
+    """The columns with a list per row; that of the KL is one of them where it has lists."""
+    lists = dict(options.tokens)
+    if options.kl and kinds[options.kl] == "nested":
+        lists["token_kl"] = options.kl
+    return tuple(lists.items())
 
 
 def _weighted(parts: Sequence[str], weights: Sequence[float], kinds: Kinds) -> tuple[tuple[str, float], ...]:

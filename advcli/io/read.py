@@ -11,14 +11,15 @@ from advcli.errors import DataError
 from advcli.io import jsonl, parquet
 from advcli.io.batch import BadRows, Batch
 from advcli.io.choose import choose
-from advcli.io.values import Cells, Coder, numbers
+from advcli.io.values import Cells, Coder, lists, numbers
 from advcli.records import CAUSES, Choice, ColumnOptions, RewardTable, Source
-from advcli.words import one_line
+from advcli.words import counted, one_line
 
 _KINDS: Mapping[str, Callable[[Source], dict[str, str]]] = {"jsonl": jsonl.kinds, "parquet": parquet.kinds}
 # Columns of numbers beside the reward, by the part that they play.
-_ROLES = ("length", "baseline", "logged")
+_ROLES = ("length", "baseline", "kl", "logged")
 _NO_NUMBER = "--reward COL with another column, or --on-bad-row skip"
+_NO_LIST = "another column with a list per row, or --on-bad-row skip"
 _NO_KEY = "--prompt-col or --group-by with another column, or --on-bad-row skip"
 _SCAN: Mapping[str, Callable[..., Any]] = {"jsonl": jsonl.scan, "parquet": parquet.scan}
 
@@ -62,7 +63,7 @@ def read(
         choice,
         BadRows(skip=skip_bad_rows),
         refuse_missing=refuse_missing,
-        asked_for=(options.length, options.baseline),
+        asked_for=(options.length, options.baseline, options.kl),
     )
     rows, dropped = _scan_all(sources, collector, refused)
     if not sum(rows):
@@ -139,6 +140,7 @@ class _Collector:
             name = getattr(self.choice, role)
             if name:
                 self._append(role, self._numbers(batch, name))
+        self._tokens(batch, bad)
         self._append("lines", batch.lines)
         if self._refuse_missing and cause.any():
             self._stop_at_missing(batch, cause)
@@ -168,6 +170,9 @@ class _Collector:
             parts=columns.get("parts"),
             length=columns.get("length"),
             baseline=columns.get("baseline"),
+            kl=columns.get("kl"),
+            tokens={role: columns[f"tokens {role}"] for role, _ in self.choice.tokens},
+            token_counts=columns.get("token counts"),
             logged=columns.get("logged"),
             rows=rows,
             choice=self.choice,
@@ -216,6 +221,27 @@ class _Collector:
                 hint="another column, or --on-bad-row skip",
             )
         return values
+
+    def _tokens(self, batch: Batch, bad: NDArray[np.bool_]) -> None:
+        """The columns with a list per row: as many numbers in each as in the first; a null is no number at all."""
+        read = [(role, name, *lists(batch.columns[name])) for role, name in self.choice.tokens]
+        for _, name, _, counts, wrong in read:
+            for row in wrong:
+                shown = one_line(_cell(batch.columns[name], row))
+                self._bad(
+                    bad, row, f"{batch.place(row)}: '{name}' is {shown}, expected a list of numbers", _NO_LIST
+                )
+            _, first, _, expected, _ = read[0]
+            for row in np.flatnonzero((counts != expected) & (counts > 0) & (expected > 0)).tolist():
+                told = f"'{first}' has {counted(int(expected[row]), 'token')} and '{name}' {counts[row]:,}"
+                self._bad(bad, row, f"{batch.place(row)}: {told}, expected as many", _NO_LIST)
+        if not read:
+            return
+        # A row that lacks a list, or whose lists differ, has no tokens; so all columns stay aligned.
+        same = np.logical_and.reduce([counts == read[0][3] for _, _, _, counts, _ in read]) & ~bad
+        self._append("token counts", np.where(same, read[0][3], 0))
+        for role, _, values, counts, _ in read:
+            self._append(f"tokens {role}", values[np.repeat(same, counts)])
 
     def _bad(self, bad: NDArray[np.bool_], row: int, message: str, hint: str = _NO_KEY) -> None:
         if not bad[row]:

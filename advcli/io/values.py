@@ -49,6 +49,36 @@ def numbers(cells: Cells) -> tuple[NDArray[np.float64], NDArray[np.int8], list[i
     return clean, cause, bad
 
 
+def lists(cells: Cells) -> tuple[NDArray[np.float64], NDArray[np.int64], list[int]]:
+    """Read cells as lists of numbers.
+
+    Returns:
+        [T] float64, the numbers of all cells one after the other, NaN where one is missing; [n] int64, how many
+        each cell has, 0 where it is null; the positions of the cells that are something else.
+
+    Example:
+        >>> lists([[1, 0.5], None, "great"])
+        (array([1. , 0.5]), array([2, 0, 0]), [2])
+    """
+    if isinstance(cells, pa.Array):
+        if pa.types.is_list(cells.type) or pa.types.is_large_list(cells.type):
+            numbers_of, _, wrong = numbers(cells.flatten())
+            if not wrong:
+                counts = np.array(pc.list_value_length(cells).fill_null(0), dtype=np.int64)
+                return numbers_of, counts, []
+        cells = cells.to_pylist()
+    bad: list[int] = []
+    found: list[NDArray[np.float64]] = []
+    for place, cell in enumerate(cells):
+        values, _, wrong = numbers(cell) if isinstance(cell, list) else (np.zeros(0), None, [])
+        if wrong or not (cell is None or isinstance(cell, list)):
+            bad.append(place)
+            values = np.zeros(0)
+        found.append(values)
+    counts = np.array([len(values) for values in found], dtype=np.int64)
+    return np.concatenate([*found, np.zeros(0)]), counts, bad
+
+
 class Coder:
     """Gives each distinct value of a column a code, in order of first appearance.
 

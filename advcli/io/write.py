@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -14,8 +14,11 @@ from advcli.io import convert, jsonl, parquet, sink
 from advcli.io.sources import CODECS, SUFFIXES, stamp
 from advcli.records import STANDARD_OUTPUT, AdvantageTable, Grouping, RewardTable, Source
 
-COLUMNS = ("original", "processed", "kept", "group")
-"""The columns that are added, without their prefix."""
+if TYPE_CHECKING:
+    from torch import Tensor
+
+COLUMNS = ("original", "processed", "kept", "group", "tokens")
+"""The columns that are added, without their prefix; the last one only by estimators with an advantage per token."""
 
 
 @dataclass(frozen=True)
@@ -179,8 +182,22 @@ def added_columns(prefix: str, result: AdvantageTable, grouping: Grouping) -> di
         pa.array(processed, pa.float64(), mask=np.isnan(processed)),
         pa.array(result.kept.numpy(), pa.bool_()),
         pa.array(grouping.group, pa.int64(), mask=grouping.group < 0),
+        *([_lists(result.tokens, result.token_counts)] if result.tokens is not None else []),
     )
-    return {prefix + name: array for name, array in zip(COLUMNS, arrays, strict=True)}
+    return {prefix + name: array for name, array in zip(COLUMNS, arrays, strict=False)}
+
+
+def _lists(tokens: "Tensor", counts: "Tensor | None") -> pa.Array:
+    """[T] numbers → a list per row, null at undefined tokens; null in rows without tokens."""
+    assert counts is not None
+    values = tokens.double().numpy()
+    flat = pa.array(values, pa.float64(), mask=np.isnan(values))
+    sizes = counts.numpy()
+    ends = np.concatenate([[0], np.cumsum(sizes)])
+    return pa.LargeListArray.from_arrays(
+        pa.array(ends, pa.int64(), mask=np.append(sizes == 0, False)),
+        flat,
+    ).cast(pa.list_(pa.float64()))
 
 
 def _is_folder(out: str) -> bool:

@@ -26,6 +26,7 @@ class Settings:
         missing: what a row without a usable reward gets: "null", "zero", "error".
         singleton: what the only valid row of a group gets: "null", "zero", "raw", "error".
         device: "auto", "cpu", "cuda", "mps".
+        shaping: what is done to the reward first: name of a row of the shaping catalog → its knobs.
     """
 
     estimator: str | None = None
@@ -38,6 +39,7 @@ class Settings:
     singleton: str = "null"
     device: str = "auto"
     like: str | None = None
+    shaping: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -49,9 +51,14 @@ class AdvantageTable:
         processed: [N] float, what would be trained on: 0 on filtered rows, NaN where undefined.
         kept: [N] bool, False for filtered rows and where the advantage is undefined.
         warnings: sentences that the user should see.
+        tokens: [T] float, the original advantage of each token of each row in turn, NaN where undefined; None
+            if the estimator gives one advantage per row. `original` is then its mean over the tokens of the row.
+        token_counts: [N] int64, tokens of each row, or None.
     """
 
     original: "Tensor"
     processed: "Tensor"
     kept: "Tensor"
     warnings: tuple[str, ...] = ()
+    tokens: "Tensor | None" = None
+    token_counts: "Tensor | None" = None

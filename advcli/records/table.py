@@ -1,6 +1,7 @@
 """What was asked for, what was read, and which rows belong together."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,8 @@ class Choice:
             otherwise one missing part makes the row missing.
         length: tokens per row, or None.
         baseline: the greedy reward of the row's prompt, or None.
+        kl: the KL of the row, or a list with that of each token; None without.
+        tokens: (what it is, column) of each column with a list per row, a number for each token.
         logged: the advantage that the trainer logged, or None.
         step_in_key: whether a prompt met at another step is another group.
     """
@@ -41,12 +44,21 @@ class Choice:
     skip_missing_parts: bool = False
     length: str | None = None
     baseline: str | None = None
+    kl: str | None = None
+    tokens: tuple[tuple[str, str], ...] = ()
     logged: str | None = None
     step_in_key: bool = True
 
     def columns(self) -> tuple[str, ...]:
         """Every column that has to be read, once each."""
-        single = (self.step, self.length, self.baseline, self.logged)
+        single = (
+            self.step,
+            self.length,
+            self.baseline,
+            self.kl,
+            self.logged,
+            *(name for _, name in self.tokens),
+        )
         wanted = [*self.prompt, *(name for name, _ in self.rewards), *(name for name in single if name)]
         return tuple(dict.fromkeys(wanted))
 
@@ -64,6 +76,8 @@ class ColumnOptions:
         weights: weights of the format's own reward parts, in file order (a trainer's `reward_weights`).
         length: tokens per row (`--length-col`).
         baseline: greedy reward of the row's prompt (`--baseline-col`).
+        kl: KL of the row or of its tokens (`--kl-col`).
+        tokens: what it is → column with a list per row (`--values-col`, `--mask-col`, ...).
         n: rows per group (`--n`).
     """
 
@@ -75,6 +89,8 @@ class ColumnOptions:
     weights: tuple[float, ...] = ()
     length: str | None = None
     baseline: str | None = None
+    kl: str | None = None
+    tokens: Mapping[str, str] = field(default_factory=dict)
     n: int | None = None
 
 
@@ -110,6 +126,9 @@ class RewardTable:
         parts: [N, K] float64 reward parts before their weights, NaN where missing; None with one part.
         length: [N] float64 tokens per row, or None.
         baseline: [N] float64 greedy reward of the row's prompt, or None.
+        kl: [N] float64 KL of the row, or None.
+        tokens: what it is → [T] float64, a number for each token of each row in turn, NaN where missing.
+        token_counts: [N] int64 tokens of each row; None without a column of lists.
         logged: [N] float64 logged advantage, or None.
         rows: rows of each source.
         choice: which columns were read.
@@ -134,6 +153,9 @@ class RewardTable:
     warnings: tuple[str, ...] = ()
     parts: "NDArray[np.float64] | None" = None
     baseline: "NDArray[np.float64] | None" = None
+    kl: "NDArray[np.float64] | None" = None
+    tokens: "Mapping[str, NDArray[np.float64]]" = field(default_factory=dict)
+    token_counts: "NDArray[np.int64] | None" = None
 
     def place(self, row: int) -> str:
         """Where a row stands, as it is shown to the user: file:line."""

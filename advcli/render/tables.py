@@ -102,6 +102,8 @@ def rule_line(report: Report) -> str:
         parts += [f"as in {used['like']}", *([f"scale {used['scale']}"] if used["scale"] else [])]
     else:
         parts += [f"{name} {value}" for name, value in used["knobs"].items()]
+    if used["shaping"]:
+        parts.append(f"reward: {', then '.join(step['formula'] for step in used['shaping'].values())}")
     if used["keep_pos"] != 1 or used["keep_neg"] != 1:
         parts.append(
             f"keep {used['keep_pos']:g} of the positive and {used['keep_neg']:g} of the negative rows"

@@ -100,7 +100,7 @@ def parse_spec(spec: str) -> tuple[dict[str, Any], dict[str, float | str]]:
 
 
 def versus(base: Settings, spec: str) -> Settings:
-    """The settings of one `--vs` column: the missing and singleton rules of the base, no keep ratio.
+    """The settings of one `--vs` column: the missing and singleton rules and the reward of the base, no keep ratio.
 
     Example:
         >>> versus(Settings(missing="zero", keep_pos=0.5), "rloo").missing
@@ -110,7 +110,9 @@ def versus(base: Settings, spec: str) -> Settings:
         raise UsageError("--vs names no estimator", hint="--vs rloo")
     found, knobs = parse_spec(spec)
     return Settings(
-        **{"missing": base.missing, "singleton": base.singleton, "device": base.device, **found}, knobs=knobs
+        **{"missing": base.missing, "singleton": base.singleton, "device": base.device, **found},
+        knobs=knobs,
+        shaping=base.shaping,
     )
 
 

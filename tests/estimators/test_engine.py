@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from advcli.advantages import compute_advantages
+from advcli import compute_advantages
 from advcli.errors import UsageError
 from advcli.estimators import engine
 from advcli.estimators.catalog import ESTIMATORS

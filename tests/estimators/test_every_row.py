@@ -13,6 +13,8 @@ from advcli.estimators.catalog import COLUMNS, ESTIMATORS
 from advcli.records import Settings
 
 ROWS = list(ESTIMATORS)
+TOKEN = ("values", "log_probs", "sum_pi_squared")
+OUTCOME = [entry for entry in ROWS if entry.level == "outcome"]
 by_name = pytest.mark.parametrize("entry", ROWS, ids=lambda entry: entry.name)
 
 # Not 0 in a dead group: the row has a baseline of its own or none, or one from outside of the group.
@@ -59,7 +61,15 @@ def dump(seed=0, sizes=(8, 5, 2, 1, 8, 3, 8, 2, 1, 6, 8, 4), dead=(4, 6), steps=
         "lengths": torch.tensor(lengths, dtype=torch.float64),
         "baselines": torch.tensor(baselines, dtype=torch.float64),
     }
-    assert set(columns) | {"rewards"} == set(COLUMNS.names())
+    tokens = [draw.randint(1, 5) for _ in rows]
+    columns |= {
+        "tokens": torch.tensor(tokens),
+        "kl": torch.tensor([draw.random() for _ in rows], dtype=torch.float64),
+        "values": torch.tensor([draw.random() for _ in range(sum(tokens))], dtype=torch.float64),
+        "log_probs": torch.tensor([-draw.random() for _ in range(sum(tokens))], dtype=torch.float64),
+        "sum_pi_squared": torch.tensor([draw.random() for _ in range(sum(tokens))], dtype=torch.float64),
+    }
+    assert set(columns) | {"rewards", "row"} == set(COLUMNS.names()) | {"tokens"}
     return columns | {"rewards": columns["parts"] @ columns["weights"]}
 
 
@@ -73,7 +83,15 @@ def compute(entry, columns, dtype=torch.float64, **settings):
 
 def taken(columns, index):
     """Some of the rows, in this order."""
-    return {name: column if name == "weights" else column[index] for name, column in columns.items()}
+    lists = {name: list(columns[name].split(columns["tokens"].tolist())) for name in TOKEN}
+    return {
+        name: column
+        if name == "weights"
+        else torch.cat([lists[name][row] for row in torch.arange(len(columns["tokens"]))[index].tolist()])
+        if name in TOKEN
+        else column[index]
+        for name, column in columns.items()
+    }
 
 
 def valid(entry, columns):
@@ -105,7 +123,7 @@ def test_undefined_are_missing_rewards_and_groups_of_one_and_nothing_else(entry,
     assert torch.equal(compute(entry, columns).isnan(), undefined)
 
 
-@by_name
+@pytest.mark.parametrize("entry", OUTCOME, ids=lambda entry: entry.name)
 @pytest.mark.parametrize("seed", range(4))
 def test_a_dead_group_has_one_advantage_and_mostly_0(entry, seed):
     columns = dump(seed, missing=0)
@@ -121,7 +139,7 @@ def test_nobody_is_called_lifted_for_nothing():
     for seed in range(4):
         columns = dump(seed, missing=0)
         dead = (columns["group"] == 4) | (columns["group"] == 6)
-        lifted |= {entry.name for entry in ROWS if compute(entry, columns)[dead].any()}
+        lifted |= {entry.name for entry in OUTCOME if compute(entry, columns)[dead].any()}
     assert lifted == LIFTED
 
 
@@ -153,7 +171,7 @@ def test_a_dead_batch(entry, part):
     columns["parts"] = torch.full_like(columns["parts"], part) * torch.tensor([1.0, 0.0])
     columns["rewards"] = columns["parts"][:, 0].clone()
     found = compute(entry, columns)
-    own = {"reinforce", "remax", "positive_only", "negative_only", "ngrpo"}
+    own = {"reinforce", "remax", "positive_only", "negative_only", "ngrpo", "gae", "optimal_token_baseline"}
     assert (found == 0).all() or (entry.name in own and found.isfinite().all())
 
 
@@ -215,8 +233,10 @@ def test_blocks_and_scattered_rows_agree(entry):
 def test_inputs_are_not_written_to(entry, missing):
     columns = dump(2, missing=missing)
     before = {name: column.clone() for name, column in columns.items()}
-    for scale in ("group", "batch", "none") if entry.default_scale else (None,):
-        compute(entry, columns, scale=scale, keep_pos=0.5, keep_neg=0.5, singleton="raw", missing="zero")
+    keep = {"keep_pos": 0.5, "keep_neg": 0.5} if entry in OUTCOME else {}
+    scales = ("group", "batch", "none") if entry in OUTCOME else ("batch", "none")
+    for scale in scales if entry.default_scale else (None,):
+        compute(entry, columns, scale=scale, singleton="raw", missing="zero", **keep)
     for name, column in columns.items():
         close(column, before[name], 0)
 
@@ -234,6 +254,7 @@ def test_float32_is_close_to_float64(entry, seed):
 def test_the_public_function_gives_the_same(entry):
     columns = dump(5, missing=0)
     given = {"lengths": columns["lengths"], "baselines": columns["baselines"], "weights": [1.0, 0.5]}
+    given |= {name: columns[name].split(columns["tokens"].tolist()) for name in TOKEN}
     result = compute_advantages(
         columns["parts"].numpy(),
         [f"prompt {label}" for label in columns["group"].tolist()],

@@ -1,0 +1,205 @@
+"""The Python interface: rewards and groups of any kind in, tensors out."""
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from advcli.advantages import Plan, run
+from advcli.errors import UsageError
+from advcli.records import DEFAULT_ESTIMATOR, AdvantageTable, Settings
+from advcli.shaping.catalog import SHAPINGS
+from advcli.words import one_line
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+
+def compute_advantages(  # noqa: PLR0913  the stable public signature
+    rewards: "Tensor | ArrayLike",
+    groups: "Tensor | ArrayLike | Sequence[Hashable]",
+    *,
+    estimator: str = DEFAULT_ESTIMATOR,
+    scale: str | None = None,
+    keep_pos: float = 1.0,
+    keep_neg: float = 1.0,
+    compute_new_adv: bool = False,
+    like: str | None = None,
+    weights: Sequence[float] | None = None,
+    lengths: "Tensor | ArrayLike | None" = None,
+    baselines: "Tensor | ArrayLike | None" = None,
+    steps: "Tensor | ArrayLike | Sequence[Hashable] | None" = None,
+    values: "Sequence[ArrayLike] | None" = None,
+    log_probs: "Sequence[ArrayLike] | None" = None,
+    sum_pi_squared: "Sequence[ArrayLike] | None" = None,
+    mask: "Sequence[ArrayLike] | None" = None,
+    kl: "Tensor | ArrayLike | None" = None,
+    shaping: Mapping[str, Mapping[str, float]] | None = None,
+    missing: str = "null",
+    singleton: str = "null",
+    device: str = "auto",
+    **estimator_knobs: float | str,
+) -> AdvantageTable:
+    """Compute advantages from rewards and groups, in float64.
+
+    Args:
+        rewards: [N] numbers; None, NaN and ±inf are missing. [N, K] for K parts, summed with `weights`;
+            a row that lacks a part is missing.
+        groups: [N] hashable values; equal values are one group.
+        estimator: name of an estimator, see `advcli estimators`. With `like`, as the framework names it;
+            "grpo" is then the framework's first.
+        scale: "group", "batch" or "none"; None for the estimator's default.
+        keep_pos: share of the positive rows of each group to keep, in [0, 1].
+        keep_neg: share of the negative rows of each group to keep, in [0, 1].
+        compute_new_adv: compute the advantage again on the kept rows (grpo only).
+        like: FRAMEWORK[@VERSION] whose numbers to reproduce, see `advcli frameworks`.
+        weights: [K] weight of each reward part; 1 by default.
+        lengths: [N] tokens per row, for estimators that weigh by them.
+        baselines: [N] greedy reward of the row's prompt, for remax.
+        steps: [N] hashable values; the batch of `scale="batch"` is the rows of one step, else all rows.
+        values: N sequences, the critic's value at each token of the row, for gae.
+        log_probs: N sequences, the log-probability of each token, for optimal_token_baseline.
+        sum_pi_squared: N sequences, the sum of the squared probabilities at each token, for the same.
+        mask: N sequences, 0 at tokens that the policy did not write (the output of a tool).
+        kl: [N] numbers, or N sequences with the KL of each token, for the shaping "kl".
+        shaping: what is done to the rewards first, in this order: "overlong" (max, buffer, factor, cap),
+            "affine" (scale, shift), "clip" (min, max), "kl" (coef), each with its knobs.
+        missing: "null" (NaN, not kept), "zero" (0, kept) or "error".
+        singleton: "null" (NaN, not kept), "zero" (0, kept), "raw" (the reward, kept) or "error".
+        device: "auto", "cpu", "cuda" or "mps".
+        **estimator_knobs: further knobs of the estimator, such as `eps` and `ddof`.
+
+    Returns:
+        `original`, `processed` ([N] float64, NaN where undefined) and `kept` ([N] bool), on the CPU. An
+        estimator with one advantage per token also gives `tokens` ([T] float64, row after row) and
+        `token_counts` ([N] int64); `original` is then the mean over the tokens of the row.
+
+    Raises:
+        UsageError: an argument makes no sense (also a ValueError).
+        DataError: a missing reward or a singleton under the rule "error" (also a ValueError).
+
+    Example:
+        >>> res = compute_advantages([0.1, 0.5, 0.9, 1.3, 1.7], ["p"] * 5, keep_neg=0.0, compute_new_adv=True)
+        >>> res.processed.round(decimals=3).abs().tolist()
+        [0.0, 0.0, 1.0, 0.0, 1.0]
+        >>> res.kept.tolist()
+        [False, False, True, True, True]
+    """
+    # Whatever a framework calls its GRPO is what its own default means.
+    named = None if like is not None and estimator == DEFAULT_ESTIMATOR else estimator
+    settings = Settings(
+        named,
+        scale,
+        estimator_knobs,
+        keep_pos,
+        keep_neg,
+        compute_new_adv,
+        missing,
+        singleton,
+        device,
+        like,
+        {name: SHAPINGS[name].read(knobs) for name, knobs in (shaping or {}).items()},
+    )
+    plan = Plan.of(settings)
+    parts, weight = _parts(rewards, weights)
+    rows = len(parts)
+    columns = {"rewards": (parts * weight).sum(dim=1), "group": _codes(groups, "groups", rows)}
+    columns |= {"parts": parts, "weights": weight}
+    columns["step"] = torch.zeros(rows, dtype=torch.int64) if steps is None else _codes(steps, "steps", rows)
+    given = {"lengths": lengths, "baselines": baselines}
+    columns |= {name: _per_row(numbers, name, rows) for name, numbers in given.items() if numbers is not None}
+    if kl is not None and not _are_sequences(kl):
+        columns["kl"], kl = _per_row(kl, "kl", rows), None
+    per_token = {"values": values, "log_probs": log_probs, "sum_pi_squared": sum_pi_squared}
+    columns |= _per_token({**per_token, "mask": mask, "token_kl": kl}, rows)
+    return run(plan, columns)
+
+
+def _are_sequences(values: Any) -> bool:  # noqa: ANN401  whatever the caller has
+    """Whether there is a sequence per row."""
+    first = next(iter(values), None)
+    return first is not None and hasattr(first, "__len__")
+
+
+def _per_token(given: Mapping[str, Any], rows: int) -> dict[str, Tensor]:
+    """N sequences of each column → [T] float64, and "tokens" [N] int64, how many each row has."""
+    columns: dict[str, Tensor] = {}
+    for name, sequences in given.items():
+        if sequences is None:
+            continue
+        lists = [_floats(sequence, name, "a number per token, for each row") for sequence in sequences]
+        counts = torch.tensor([numbers.numel() for numbers in lists], dtype=torch.int64)
+        if len(lists) != rows:
+            raise UsageError(f"{name} has {len(lists)} sequences, expected one per reward: {rows}")
+        known = columns.setdefault("tokens", counts)
+        if not torch.equal(known, counts):
+            row = int(torch.nonzero(known != counts)[0])
+            raise UsageError(
+                f"{name} has {counts[row]} tokens in row {row + 1}, the columns before it {known[row]}"
+            )
+        columns[name] = torch.cat([numbers.reshape(-1) for numbers in lists])
+    return columns
+
+
+def _parts(rewards: "Tensor | ArrayLike", weights: Sequence[float] | None) -> tuple[Tensor, Tensor]:
+    """[N] or [N, K] rewards of any kind → [N, K] float64 and the [K] weights."""
+    parts = _floats(rewards, "rewards", "[N] or [N, K]")
+    if parts.dim() not in (1, 2):
+        raise UsageError(f"rewards have {parts.dim()} dimensions, expected [N] or [N, K]")
+    if parts.dim() == 1:
+        parts = parts.unsqueeze(1)
+    if weights is None:
+        return parts, torch.ones(parts.shape[1], dtype=torch.float64, device=parts.device)
+    if len(weights) != parts.shape[1]:
+        raise UsageError(f"{len(weights)} weights for {parts.shape[1]} reward parts")
+    return parts, torch.tensor(weights, dtype=torch.float64, device=parts.device)
+
+
+def _per_row(values: "Tensor | ArrayLike", name: str, rows: int) -> Tensor:
+    """[N] numbers of any kind → [N] float64."""
+    numbers = _floats(values, name, "[N]")
+    if numbers.shape != (rows,):
+        raise UsageError(f"{name} have shape {list(numbers.shape)}, expected one per reward: [{rows}]")
+    return numbers
+
+
+def _floats(values: "Tensor | ArrayLike", name: str, shape: str) -> Tensor:
+    """Numbers of any kind → float64; the shape is for the message."""
+    import numpy as np
+
+    if isinstance(values, Tensor):
+        return values.detach().to(torch.float64)
+    try:
+        return torch.from_numpy(np.array(values, dtype=np.float64))
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"{name} are not numbers of shape {shape}: {error}") from error
+
+
+def _codes(values: "Tensor | ArrayLike | Sequence[Hashable]", name: str, rows: int) -> Tensor:
+    """[N] hashable values → [N] int64 codes in order of first appearance."""
+    import numpy as np
+    import pandas as pd
+
+    if isinstance(values, Tensor):
+        array = values.detach().cpu().double().numpy() if values.is_floating_point() else values.cpu().numpy()
+    elif isinstance(values, np.ndarray | pd.Series):
+        array = np.asarray(values)
+    elif isinstance(values, Iterable):
+        listed = list(values)
+        array = np.empty(len(listed), dtype=object)
+        array[:] = listed
+    else:
+        raise UsageError(f"{name} is {one_line(values)}, expected one value per reward")
+    if array.shape != (rows,):
+        raise UsageError(f"{name} have shape {list(array.shape)}, expected one per reward: [{rows}]")
+    try:
+        codes = pd.factorize(array)[0]
+    except TypeError as error:
+        raise UsageError(f"{name} cannot be compared: {error}", hint="strings, numbers or tuples") from error
+    if (codes < 0).any():
+        bad = int(np.argmax(codes < 0))
+        raise UsageError(
+            f"{name}[{bad}] is {one_line(array[bad])}, expected a value that names a {name[:-1]}"
+        )
+    return torch.from_numpy(codes.astype(np.int64))

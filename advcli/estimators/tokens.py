@@ -1,0 +1,186 @@
+"""Estimators with one advantage per token.
+
+All columns are [T]: the tokens of all rows, row after row, each row's in order. A column of the rows
+(reward, step, group) is repeated for each token; the reward stands on the last token of its row, less what
+was taken off on the way (KL), as a trainer lays it out. Tokens that the policy did not write are left out.
+"""
+
+import torch
+from torch import Tensor
+
+from advcli.estimators.batch import white_rows
+from advcli.segments import Segments, Spread, divide
+
+
+def gae(  # noqa: PLR0913  the knobs of the paper and of the whitening
+    rewards: Tensor,
+    values: Tensor,
+    row: Tensor,
+    step: Tensor,
+    *,
+    gamma: float = 1.0,
+    lam: float = 1.0,
+    scale: str = "none",
+    ddof: int = 1,
+    eps: float = 0.0,
+) -> Tensor:
+    """Generalised advantage estimation with a critic's values.
+
+        A_t = Σ_k (γλ)^k δ_{t+k}, δ_t = r_t + γ V_{t+1} − V_t, V = 0 after the last token
+
+    λ = 1 is the return minus the value, A = Q − V, as in A2C and A3C; λ = 0 is δ_t alone. Our r_t is the
+    reward for token t, which the paper calls r_t too; V_t is the value of the text before it.
+
+    Args:
+        rewards: [T] float, finite, reward of each token, in the unit of the dump.
+        values: [T] float, finite, the critic's value at each token, in the unit of the rewards.
+        row: [T] int64, ascending, the row of each token.
+        step: [T] int64, step index of each token.
+        gamma: discount γ, in [0, 1].
+        lam: λ, in [0, 1].
+        scale: "none", or "batch" to whiten: minus the mean over the tokens of the step, over √(variance + eps).
+        ddof: degrees of freedom taken from the tokens in that variance.
+        eps: added to that variance.
+
+    Returns:
+        [T], dtype and device of `rewards`. With scale "batch" 0 in a step whose advantages are all equal, and
+        NaN in one of `ddof` tokens or fewer.
+
+    Raises:
+        RuntimeError: the columns differ in length.
+
+    Source:
+        Schulman et al. 2016, arXiv:1506.02438, equations 11 to 16.
+
+    Example:
+        >>> r, v = torch.tensor([0.0, 0.0, 1.0]), torch.tensor([0.5, 0.5, 0.5])
+        >>> gae(r, v, torch.zeros(3, dtype=torch.int64), torch.zeros(3, dtype=torch.int64), lam=0.5).tolist()
+        [0.125, 0.25, 0.5]
+    """
+    rows = Segments.of(row)
+    following = torch.zeros_like(values)
+    following[:-1] = torch.where(row[1:] == row[:-1], values[1:], 0.0)
+    advantages = rows.discounted(rewards + gamma * following - values, gamma * lam)
+    if scale != "batch":
+        return advantages
+    return white_rows(Spread.of(advantages, Segments.of(step)), ddof, eps)
+
+
+def reinforce_plus_plus(
+    rewards: Tensor, row: Tensor, step: Tensor, *, gamma: float = 1.0, ddof: int = 1, eps: float = 1e-8
+) -> Tensor:
+    """The discounted return of each token, whitened over all tokens of the step.
+
+        A_t = (R_t − m) / √(v + eps), R_t = Σ_k γ^k r_{t+k}
+
+    With γ = 1 and no KL every token of a row has the row's reward, which is what
+    `estimators.batch.reinforce_plus_plus` computes without laying out the tokens.
+
+    Args:
+        rewards: [T] float, finite, reward of each token, in the unit of the dump.
+        row: [T] int64, ascending, the row of each token.
+        step: [T] int64, step index of each token.
+        gamma: discount γ, in [0, 1].
+        ddof: degrees of freedom taken from the tokens. 1 is verl's; OpenRLHF has 0.
+        eps: added to the variance, in the squared unit of the rewards. verl has 1e-8.
+
+    Returns:
+        [T], dtype and device of `rewards`. NaN in steps of `ddof` tokens or fewer.
+
+    Raises:
+        RuntimeError: the columns differ in length.
+
+    Source:
+        Hu et al. 2025, REINFORCE++, arXiv:2501.03262; γ as in verl/trainer/ppo/core_algos.py.
+
+    Example:
+        >>> r, row = torch.tensor([0.0, 1.0]), torch.tensor([0, 0])
+        >>> [round(a, 4) for a in reinforce_plus_plus(r, row, row, gamma=0.5).tolist()]
+        [-0.7071, 0.7071]
+    """
+    returns = Segments.of(row).discounted(rewards, gamma)
+    return white_rows(Spread.of(returns, Segments.of(step)), ddof, eps)
+
+
+def remax(rewards: Tensor, baselines: Tensor, row: Tensor, *, gamma: float = 1.0) -> Tensor:
+    """The return of each token minus the reward of the greedy response to the same prompt.
+
+        A_t = Σ_k γ^k r_{t+k} − r_greedy
+
+    Args:
+        rewards: [T] float, finite, reward of each token, in the unit of the dump.
+        baselines: [T] float, finite, the greedy reward of the row's prompt, at each of its tokens.
+        row: [T] int64, ascending, the row of each token.
+        gamma: discount γ, in [0, 1].
+
+    Returns:
+        [T], dtype and device of `rewards`. Defined for every token.
+
+    Raises:
+        RuntimeError: the columns differ in length.
+
+    Source:
+        Li et al. 2023, ReMax, arXiv:2310.10505; the return of each token as in verl/trainer/ppo/core_algos.py.
+
+    Example:
+        >>> r, b = torch.tensor([-0.25, 1.0]), torch.tensor([0.5, 0.5])
+        >>> remax(r, b, torch.tensor([0, 0])).tolist()
+        [0.25, 0.5]
+    """
+    return Segments.of(row).discounted(rewards, gamma) - baselines
+
+
+def optimal_token_baseline(  # noqa: PLR0913  what the rule needs
+    rewards: Tensor,
+    log_probs: Tensor,
+    sum_pi_squared: Tensor,
+    row: Tensor,
+    group: Tensor,
+    *,
+    gamma: float = 1.0,
+    eps: float = 0.0,
+) -> Tensor:
+    """The return of each token minus the mean return at its position in the group, weighted by gradient norm.
+
+        A_t = R_t − Σ_g C_t R_t / (Σ_g C_t + eps), C_t = Σ_{u≤t} (1 − 2 π_u + Σ_v π_u(v)²)
+
+    C_t is the expected squared norm of the gradient of the text so far with respect to the logits. The sums
+    run over the rows of the group that have a token at that position, counted in tokens of the policy.
+
+    Args:
+        rewards: [T] float, finite, reward of each token, in the unit of the dump.
+        log_probs: [T] float, log π of each token under the policy that wrote it.
+        sum_pi_squared: [T] float, sum of the squared probabilities of the vocabulary at each token.
+        row: [T] int64, ascending, the row of each token.
+        group: [T] int64, group index of each token.
+        gamma: discount γ, in [0, 1].
+        eps: added to the sum of weights. verl has 1e-8.
+
+    Returns:
+        [T], dtype and device of `rewards`. Where one row alone reaches a position, in a group of one
+        everywhere, there is nothing to compare with and A_t = R_t; so it is where all weights are 0.
+
+    Raises:
+        RuntimeError: the columns differ in length.
+
+    Source:
+        verl/trainer/ppo/core_algos.py, compute_optimal_token_baseline_advantage and its variant for tool use,
+        which counts positions in tokens of the policy, as here.
+
+    Example:
+        >>> r, lp = torch.tensor([1.0, 0.0]), torch.log(torch.tensor([0.5, 0.25]))
+        >>> pi2, row, group = torch.tensor([0.5, 0.25]), torch.tensor([0, 1]), torch.tensor([0, 0])
+        >>> [round(a, 4) for a in optimal_token_baseline(r, lp, pi2, row, group).tolist()]
+        [0.6, -0.4]
+    """
+    rows = Segments.of(row)
+    returns = rows.discounted(rewards, gamma)
+    weight = rows.cumsum(1 - 2 * log_probs.exp() + sum_pi_squared)
+    place = rows.place()
+    peers = Segments.dense(group * (int(place.max()) + 1) + place if len(place) else place)
+    # Above the lowest return, so that equal returns leave exactly 0.
+    low = peers.min(returns)
+    above = returns - peers.rows(low)
+    total = peers.sum(weight) + eps
+    shift = divide(eps * low - peers.sum(weight * above), total)
+    return above + peers.rows(torch.where((peers.size() > 1) & (total != 0), shift, low))

@@ -1,0 +1,1 @@
+"""What happens to a reward before the estimator sees it."""
