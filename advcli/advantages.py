@@ -52,9 +52,13 @@ class Plan:
         Raises:
             UsageError: a keep ratio with an advantage per token.
         """
-        if "token_kl" not in columns or self.entry.per_token is None:
+        form = self.entry.per_token
+        if form is None or not any(name in columns for name in self.entry.token_columns):
             return self
-        return replace(self, entry=self.entry.per_token).checked()
+        knobs = self.knobs
+        if self.rule is not None and self.rule.per_token is not None:
+            knobs = _as_estimator(self.rule.per_token, self.settings)[1]
+        return replace(self, entry=form, knobs=knobs).checked()
 
     def checked(self) -> "Plan":
         """The plan itself.
@@ -94,6 +98,8 @@ class Plan:
         device, dtype = engine.pick(settings.device)
         if settings.like is not None:
             rule = find(settings.like, settings.estimator)
+            if rule.per_token is not None and settings.knobs.get("gamma", 1) != 1:
+                rule = rule.per_token
             entry, knobs = _as_estimator(rule, settings)
             return cls(settings, entry, knobs, device, dtype, rule).checked()
         entry, given = engine.form(ESTIMATORS[settings.estimator or DEFAULT_ESTIMATOR], settings.knobs)
@@ -119,11 +125,12 @@ def _as_estimator(rule: Rule, settings: Settings) -> tuple[Estimator, dict[str, 
     """
     fixed = [name for name in ("missing", "singleton") if getattr(settings, name) not in ("null", "error")]
     fixed += ["compute_new_adv"] if settings.compute_new_adv else []
-    fixed += list(settings.knobs)
+    options = {**rule.options, **(rule.per_token.options if rule.per_token else {})}
+    fixed += [name for name in settings.knobs if name not in options]
     if fixed:
         raise UsageError(
             f"--like {settings.like} fixes the rules, so {', '.join(fixed)} cannot be set",
-            hint="without --like",
+            hint=f"without --like, or one of {either(list(options))}" if options else "without --like",
         )
     scale = settings.scale if settings.scale is not None else next(iter(rule.scales), None)
     if scale is not None and scale not in rule.scales:
@@ -138,8 +145,13 @@ def _as_estimator(rule: Rule, settings: Settings) -> tuple[Estimator, dict[str, 
         source=rule.source,
         default_scale=scale,
         alone=True,
+        level=rule.level,
+        per_token=_as_estimator(rule.per_token, settings)[0] if rule.per_token else None,
+        token_columns=rule.token_columns,
     )
-    return entry, {**rule.knobs, **(rule.scales[scale] if scale is not None else {})}
+    given = {name: value for name, value in settings.knobs.items() if name in rule.options}
+    chosen = engine.numbers(entry.name, {**rule.options, **given})
+    return entry, {**rule.knobs, **(rule.scales[scale] if scale is not None else {}), **chosen}
 
 
 def run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from advcli.dataset import DataSet
-from advcli.frameworks.rule import Rule
+from advcli.frameworks.rule import KL, Rule
 from advcli.segments import Segments
 from advcli.words import counted, verb
 
@@ -28,8 +28,10 @@ def notes(data: DataSet, original: Tensor, rule: Rule | None = None) -> Iterator
     logged = _logged(data, original)
     if logged:
         yield logged
-    if rule is not None and rule.lost:
-        yield f"like {rule.framework}: what a dump does not tell is not replayed: {', '.join(rule.lost)}"
+    told = data.table.choice.kl or dict(data.table.choice.tokens).get("token_kl")
+    lost = [what for what in rule.lost if not (what == KL and told)] if rule is not None else []
+    if rule is not None and lost:
+        yield f"like {rule.framework}: what a dump does not tell is not replayed: {', '.join(lost)}"
 
 
 def warnings(

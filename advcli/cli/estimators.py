@@ -1,34 +1,51 @@
 """`advcli estimators`: what there is to estimate with."""
 
+from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 import typer
 
 from advcli.cli import _show
-from advcli.estimators.catalog import ESTIMATORS
+from advcli.estimators.catalog import COLUMNS, ESTIMATORS, Estimator, Numbers
 from advcli.registry import knobs
 
 
 def command(
     name: Annotated[str | None, typer.Argument(help="One estimator.", show_default=False)] = None,
 ) -> None:
-    """List the estimators, or describe one: formula, scale, source."""
-    rows = [ESTIMATORS[name]] if name else list(ESTIMATORS)
+    """List the estimators, or describe one: formula, inputs, defaults, source, and a worked number."""
     if name:
-        (row,) = rows
-        _show.pairs(
-            {
-                "estimator": f"{row.name}: {row.summary}",
-                "formula": row.formula,
-                "default scale": row.default_scale or "no choice",
-                "needs": ", ".join(row.needs),
-                "knobs": ", ".join(f"{knob}={default}" for knob, default in knobs(row.target).items())
-                or "none",
-                "recomputed on kept rows": "yes" if row.recompute else "no",
-                "source": row.source,
-            }
-        )
-    else:
-        _show.listing(
-            ("name", "formula", "default scale"), [(r.name, r.formula, r.default_scale or "–") for r in rows]
-        )
+        _show.pairs(dict(_described(ESTIMATORS[name])))
+        return
+    rows = [(row.name, row.level, row.formula, row.default_scale or "–") for row in ESTIMATORS]
+    _show.listing(("name", "advantage per", "formula", "default scale"), rows)
+
+
+def _described(row: Estimator) -> Iterator[tuple[str, str]]:
+    yield "estimator", f"{row.name}: {row.summary}"
+    yield "formula", row.formula
+    yield "advantage per", row.level
+    if row.per_token:
+        yield "per token", f"{row.per_token.formula} (with gamma < 1, or KL per token)"
+    yield "default scale", row.default_scale or "no choice"
+    for need in row.needs:
+        yield f"needs {need}", f"{COLUMNS[need].what}: {COLUMNS[need].flag}"
+    targets = [row.target, *([row.per_token.target] if row.per_token else [])]
+    found = {knob: default for target in targets for knob, default in knobs(target).items()}
+    yield "knobs", ", ".join(f"{knob}={default}" for knob, default in found.items()) or "none"
+    yield "recomputed on kept rows", "yes" if row.recompute else "no"
+    if row.worked:
+        inputs = ", ".join(f"{column} {_numbers(values)}" for column, values in row.worked.inputs.items())
+        yield "for example", f"{inputs} → advantages {_numbers(row.worked.advantages)}"
+    yield "source", row.source
+
+
+def _numbers(values: Numbers) -> str:
+    """Numbers, or a list per row.
+
+    Example:
+        >>> _numbers((1.5, -0.5)), _numbers(((0.25, 0.5), (1,)))
+        ('[1.5, -0.5]', '[[0.25, 0.5], [1]]')
+    """
+    shown = (_numbers(value) if isinstance(value, Sequence) else f"{value:g}" for value in values)
+    return f"[{', '.join(shown)}]"

@@ -1,8 +1,24 @@
 """What there is to estimate with: one row per estimator. Nothing heavy is imported here."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from advcli.registry import Registry
+
+Numbers = Sequence[float] | Sequence[Sequence[float]]
+
+
+@dataclass(frozen=True)
+class Worked:
+    """An example with its result, made by hand.
+
+    Attributes:
+        inputs: column → a number per row, or a list per row; one group unless "group" tells another.
+        advantages: a number per row, or a list per row where there is one per token; to four digits.
+    """
+
+    inputs: Mapping[str, Numbers]
+    advantages: Numbers
 
 
 @dataclass(frozen=True)
@@ -17,9 +33,11 @@ class Estimator:
         default_scale: the scale of the source, used when the user names none; None if there is no choice.
         recompute: whether the advantage may be computed again on the rows that were kept.
         alone: whether a group of one has an advantage, because rows are not compared within groups.
-        level: "outcome", one advantage per row, or "token", one per token of a row.
+        level: "row", one advantage per row, or "token", one per token of a row.
         per_token: the same estimator with one advantage per token, used when a discount or the KL of each
             token makes them differ; None where it has no such form.
+        token_columns: columns of tokens with which `per_token` is used.
+        worked: an example; None for a `per_token` form.
         summary: one sentence.
         source: paper or file.
     """
@@ -33,8 +51,10 @@ class Estimator:
     default_scale: str | None = None
     recompute: bool = False
     alone: bool = False
-    level: str = "outcome"
+    level: str = "row"
     per_token: "Estimator | None" = None
+    token_columns: tuple[str, ...] = ("token_kl",)
+    worked: Worked | None = None
 
 
 @dataclass(frozen=True)
@@ -54,6 +74,8 @@ class Column:
     argument: str
 
 
+_TOKENS = "--length-col COL, or --values-col COL with a list per row"
+
 COLUMNS: Registry[Column] = Registry(
     "column",
     [
@@ -64,12 +86,9 @@ COLUMNS: Registry[Column] = Registry(
         Column("baselines", "the greedy reward of each prompt", "--baseline-col COL", "baselines"),
         Column("parts", "several rewards for each row", "--reward A --reward B", "rewards of shape [N, K]"),
         Column("weights", "the weight of each reward", "--reward A=1 --reward B=0.5", "weights"),
-        Column(
-            "row",
-            "the tokens of each row",
-            "--length-col COL, or --values-col COL with a list per row",
-            "lengths",
-        ),
+        Column("row", "the tokens of each row", _TOKENS, "lengths"),
+        Column("place", "the tokens of each row", _TOKENS, "lengths"),
+        Column("token_kl", "the KL of each token", "--kl-col COL with a list per row", "kl"),
         Column("kl", "the KL of each row, or a list with that of each token", "--kl-col COL", "kl"),
         Column(
             "values", "the critic's value of each token", "--values-col COL with a list per row", "values"
@@ -106,6 +125,7 @@ ESTIMATORS: Registry[Estimator] = Registry(
             source="DeepSeekMath, arXiv:2402.03300, section 4.1.2",
             default_scale="group",
             recompute=True,
+            worked=Worked({"rewards": (1, 0, 0, 0)}, (1.5, -0.5, -0.5, -0.5)),
         ),
         Estimator(
             name="rloo",
@@ -115,6 +135,7 @@ ESTIMATORS: Registry[Estimator] = Registry(
             summary="reward minus the mean reward of the other rows of its group",
             source="Back to Basics, arXiv:2402.14740, section 3.3",
             default_scale="none",
+            worked=Worked({"rewards": (1, 0, 0, 0)}, (1.0, -0.3333, -0.3333, -0.3333)),
         ),
         Estimator(
             name="loo_norm",
@@ -123,6 +144,7 @@ ESTIMATORS: Registry[Estimator] = Registry(
             formula="A_i = (r_i − mean_{j≠i} r_j) / std_{j≠i} r_j",
             summary="reward minus the mean of the other rows, over the standard deviation of those",
             source="NeMo RL, nemo_rl/algorithms/advantage_estimator.py",
+            worked=Worked({"rewards": (3, 1, 0)}, (3.5355, -0.2357, -1.4142)),
         ),
         Estimator(
             name="maxrl",
@@ -131,6 +153,7 @@ ESTIMATORS: Registry[Estimator] = Registry(
             formula="A_i = (r_i − mean_g) / mean_g",
             summary="reward minus the mean of its group, over that mean (0 where it is not positive)",
             source="MaxRL, arXiv:2602.02710",
+            worked=Worked({"rewards": (1, 0, 0, 0)}, (3.0, -1.0, -1.0, -1.0)),
         ),
         Estimator(
             name="gpg",
@@ -139,6 +162,7 @@ ESTIMATORS: Registry[Estimator] = Registry(
             formula="A_i = α · (r_i − mean_g), α = rows / rows with r ≠ 0, of the step",
             summary="reward minus the mean of its group, made larger for the rows without a reward",
             source="GPG, arXiv:2504.02546; α as in verl/trainer/ppo/core_algos.py",
+            worked=Worked({"rewards": (1, 0, 0, 0)}, (3.0, -1.0, -1.0, -1.0)),
         ),
         Estimator(
             name="opo",
@@ -147,6 +171,7 @@ ESTIMATORS: Registry[Estimator] = Registry(
             formula="A_i = r_i − Σ_g L_j r_j / Σ_g L_j",
             summary="reward minus the mean of its group weighted by tokens",
             source="OPO, arXiv:2505.23585",
+            worked=Worked({"rewards": (1, 0, 0, 0), "lengths": (10, 20, 30, 40)}, (0.9, -0.1, -0.1, -0.1)),
         ),
         Estimator(
             name="ngrpo",
@@ -155,6 +180,7 @@ ESTIMATORS: Registry[Estimator] = Registry(
             formula="A_i = (r_i − mean_{g∪r_max}) / std_{g∪r_max}",
             summary="grpo with one virtual row of the highest reward in each group",
             source="NGRPO, arXiv:2509.18851",
+            worked=Worked({"rewards": (1, 0, 0, 0)}, (1.0954, -0.7303, -0.7303, -0.7303)),
         ),
         Estimator(
             name="grpo_passk",
@@ -163,6 +189,7 @@ ESTIMATORS: Registry[Estimator] = Registry(
             formula="A_best = (r_best − r_second) / std_g, 0 for the other rows",
             summary="the best row of a group has its lead over the second best, over the standard deviation",
             source="Inference Time Objectives, arXiv:2503.19595",
+            worked=Worked({"rewards": (1, 0, 0, 0)}, (2.0, 0.0, 0.0, 0.0)),
         ),
         Estimator(
             name="passk",
@@ -171,6 +198,7 @@ ESTIMATORS: Registry[Estimator] = Registry(
             formula="A_right = √((1−R)/R), A_wrong = −c/(n−c) · A_right, R = 1 − C(n−c,k)/C(n,k)",
             summary="a row's mean advantage over all sets of k rows, a set being right if one of its rows is",
             source="Pass@k Training, arXiv:2508.10751",
+            worked=Worked({"rewards": (1, 0, 0, 0)}, (1.0, -0.3333, -0.3333, -0.3333)),
         ),
         Estimator(
             name="pkpo",
@@ -179,6 +207,7 @@ ESTIMATORS: Registry[Estimator] = Registry(
             formula="A_i = Σ_{I∋i, |I|=k} (max_I r − max_{I∖i} r) / C(n,k)",
             summary="what a row adds to the best reward of k, over all sets of k rows",
             source="PKPO, arXiv:2505.15201",
+            worked=Worked({"rewards": (1, 0, 0, 0)}, (0.5, 0.0, 0.0, 0.0)),
         ),
         Estimator(
             name="quantile",
@@ -187,6 +216,7 @@ ESTIMATORS: Registry[Estimator] = Registry(
             formula="A_i = (r_i − Q_K) / std_g, Q_K = inf {x: F_g(x) ≥ K}",
             summary="reward minus the K-quantile of its group, over the standard deviation of the group",
             source="QAE, arXiv:2509.22611",
+            worked=Worked({"rewards": (1, 0, 0, 0)}, (2.0, 0.0, 0.0, 0.0)),
         ),
         Estimator(
             name="median",
@@ -195,6 +225,7 @@ ESTIMATORS: Registry[Estimator] = Registry(
             formula="A_i = (r_i − med_g) / (MAD_g + eps) · n / #{j: r_j ≠ med_g}",
             summary="reward minus the median of its group, over the median distance from it",
             source="MC-GRPO, arXiv:2601.22582",
+            worked=Worked({"rewards": (0.9, 0.2, 0.4, 0.1, 0.5)}, (3.1095, -1.2438, 0.0, -1.8657, 0.6219)),
         ),
         Estimator(
             name="bnpo",
@@ -203,6 +234,10 @@ ESTIMATORS: Registry[Estimator] = Registry(
             formula="A_i = (r_i − p_g) / f(p_g; α, β), p_g = mean_g, f a Beta density fitted to the p of the step",
             summary="reward minus the mean of its group, over the density of that mean among the step's groups",
             source="BNPO, arXiv:2506.02864",
+            worked=Worked(
+                {"rewards": (1, 0, 0, 0, 1, 1, 0, 0), "group": (0, 0, 0, 0, 1, 1, 1, 1)},
+                (0.5185, -0.1728, -0.1728, -0.1728, 0.3409, 0.3409, -0.3409, -0.3409),
+            ),
         ),
         Estimator(
             name="shrinkage",
@@ -211,6 +246,13 @@ ESTIMATORS: Registry[Estimator] = Registry(
             formula="A_i = r_i − (1 − λ_g) · mean_{j≠i} r_j − λ_g · mean_{h≠g} mean_h, λ_g = v_g / (v_g + s_g)",
             summary="reward minus the mean of the other rows, drawn towards the mean of the step's other groups",
             source="Shrinking the Variance (JSPO), arXiv:2511.03710",
+            worked=Worked(
+                {
+                    "rewards": (1, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0),
+                    "group": (0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2),
+                },
+                (0.9, -0.3, -0.3, -0.3, 0.8056, 0.8056, -0.3056, -0.3056, -0.3088, -0.3088, -0.3088, -0.3088),
+            ),
         ),
         Estimator(
             name="reinforce",
@@ -220,6 +262,7 @@ ESTIMATORS: Registry[Estimator] = Registry(
             summary="the reward as it is",
             source="REINFORCE, Williams 1992; arXiv:2402.14740, section 3.2",
             alone=True,
+            worked=Worked({"rewards": (1, 0, 0, 0)}, (1.0, 0.0, 0.0, 0.0)),
         ),
         Estimator(
             name="batch_norm",
@@ -229,6 +272,7 @@ ESTIMATORS: Registry[Estimator] = Registry(
             summary="reward minus the mean of the step, over the standard deviation of the step",
             source="Tricks or Traps, arXiv:2508.08221",
             alone=True,
+            worked=Worked({"rewards": (1, 0, 0, 0)}, (1.5, -0.5, -0.5, -0.5)),
         ),
         Estimator(
             name="reinforce_plus_plus",
@@ -248,6 +292,9 @@ ESTIMATORS: Registry[Estimator] = Registry(
                 alone=True,
                 level="token",
             ),
+            worked=Worked(
+                {"rewards": (1, 0, 0, 0), "lengths": (10, 20, 30, 40)}, (2.9850, -0.3317, -0.3317, -0.3317)
+            ),
         ),
         Estimator(
             name="reinforce_plus_plus_rows",
@@ -257,6 +304,7 @@ ESTIMATORS: Registry[Estimator] = Registry(
             summary="reward whitened over the rows of the step",
             source="REINFORCE++, arXiv:2501.03262",
             alone=True,
+            worked=Worked({"rewards": (1, 0, 0, 0)}, (1.5, -0.5, -0.5, -0.5)),
         ),
         Estimator(
             name="reinforce_plus_plus_baseline",
@@ -265,6 +313,9 @@ ESTIMATORS: Registry[Estimator] = Registry(
             formula="A_i = (c_i − m) / √(v + eps), c_i = r_i − mean_g, m and v over the tokens of the step",
             summary="reward minus the mean of its group, whitened over all tokens of the step",
             source="REINFORCE++, arXiv:2501.03262; verl/trainer/ppo/core_algos.py",
+            worked=Worked(
+                {"rewards": (1, 0, 0, 0), "lengths": (10, 20, 30, 40)}, (2.9850, -0.3317, -0.3317, -0.3317)
+            ),
         ),
         Estimator(
             name="reinforce_plus_plus_baseline_rows",
@@ -273,6 +324,7 @@ ESTIMATORS: Registry[Estimator] = Registry(
             formula="A_i = c_i / √(Σ_B c_j² / (N_B − 1) + eps), c_i = r_i − mean_g",
             summary="reward minus the mean of its group, whitened over the rows of the step",
             source="REINFORCE++, arXiv:2501.03262",
+            worked=Worked({"rewards": (1, 0, 0, 0)}, (1.5, -0.5, -0.5, -0.5)),
         ),
         Estimator(
             name="remax",
@@ -292,6 +344,9 @@ ESTIMATORS: Registry[Estimator] = Registry(
                 alone=True,
                 level="token",
             ),
+            worked=Worked(
+                {"rewards": (1, 0, 0, 0), "baselines": (0.5, 0.5, 0.5, 0.5)}, (0.5, -0.5, -0.5, -0.5)
+            ),
         ),
         Estimator(
             name="positive_only",
@@ -301,6 +356,7 @@ ESTIMATORS: Registry[Estimator] = Registry(
             summary="a constant for right rows, nothing for wrong ones (PSR)",
             source="PSR and NSR, arXiv:2506.01347",
             alone=True,
+            worked=Worked({"rewards": (1, 0, 0, 0)}, (1.0, 0.0, 0.0, 0.0)),
         ),
         Estimator(
             name="negative_only",
@@ -310,6 +366,7 @@ ESTIMATORS: Registry[Estimator] = Registry(
             summary="a constant against wrong rows, nothing for right ones (NSR)",
             source="PSR and NSR, arXiv:2506.01347",
             alone=True,
+            worked=Worked({"rewards": (1, 0, 0, 0)}, (0.0, -1.0, -1.0, -1.0)),
         ),
         Estimator(
             name="gdpo",
@@ -318,6 +375,7 @@ ESTIMATORS: Registry[Estimator] = Registry(
             formula="A_i = s_i / std_B s, s_i = Σ_k w_k (r_ki − mean_g r_k) / std_g r_k",
             summary="each reward normalised in its group, summed with weights, normalised over the step",
             source="GDPO, arXiv:2601.05242",
+            worked=Worked({"parts": ((1, 0), (1, 1), (0, 0), (0, 1))}, (0.0, 1.2247, -1.2247, 0.0)),
         ),
         Estimator(
             name="gae",
@@ -329,6 +387,7 @@ ESTIMATORS: Registry[Estimator] = Registry(
             default_scale="none",
             alone=True,
             level="token",
+            worked=Worked({"rewards": (1,), "values": ((0.25, 0.5, 0.75),)}, ((0.75, 0.5, 0.25),)),
         ),
         Estimator(
             name="optimal_token_baseline",
@@ -338,6 +397,14 @@ ESTIMATORS: Registry[Estimator] = Registry(
             summary="return minus the group's mean return at that position, weighted by the norm of the gradient",
             source="verl/trainer/ppo/core_algos.py",
             level="token",
+            worked=Worked(
+                {
+                    "rewards": (1, 0),
+                    "log_probs": ((-0.6931,), (-1.3863,)),
+                    "sum_pi_squared": ((0.5,), (0.25,)),
+                },
+                ((0.6,), (-0.4,)),
+            ),
         ),
     ],
 )

@@ -18,6 +18,13 @@ NON_NEGATIVE = ("eps", "batch_eps", "ddof", "k")
 SHARES = ("gamma", "lam")
 DEVICES = ("auto", "cpu", "cuda", "mps")
 
+# Columns that are made from others: one of those has to be there.
+_MADE_FROM: Mapping[str, tuple[str, ...]] = {
+    "row": ("tokens", "lengths"),
+    "place": ("tokens", "lengths"),
+    "token_kl": ("token_kl", "rewards"),
+}
+
 _AVAILABLE: Mapping[str, Callable[[], bool]] = {
     "cpu": lambda: True,
     "cuda": torch.cuda.is_available,
@@ -80,6 +87,15 @@ def knobs(entry: Estimator, scale: str | None, given: Mapping[str, float | str])
     return {"scale": scale, **used}
 
 
+def numbers(who: str, given: Mapping[str, float | str]) -> dict[str, Any]:
+    """Knobs that are plain numbers, checked as those of an estimator are.
+
+    Raises:
+        UsageError: one is no number, or outside of its range.
+    """
+    return {name: _fitting(who, name, value, float) for name, value in given.items()}
+
+
 def form(entry: Estimator, given: Mapping[str, float | str]) -> tuple[Estimator, dict[str, float | str]]:
     """The form of an estimator that its knobs ask for: a discount below 1 gives one advantage per token.
 
@@ -114,7 +130,7 @@ def needed(who: str, names: Iterable[str], columns: Mapping[str, Tensor]) -> Non
         DataError: a column is not there; the message says what it holds, the hint how to name it.
     """
     for name in names:
-        there = ("tokens", "lengths") if name == "row" else (name,)
+        there = _MADE_FROM.get(name, (name,))
         if not any(column in columns for column in there):
             column = COLUMNS[name]
             raise DataError(
@@ -222,12 +238,10 @@ def estimate_tokens(
     live = counted & rows[row]
     row_of = row[live]
     given = {name: columns[name][live] for name in TOKEN_COLUMNS if name in columns}
-    given |= {
-        name: columns[name][row_of]
-        for name in entry.needs
-        if name in columns and name not in (*given, "rewards")
-    }
-    given |= {"rewards": _laid_out(columns, row_of, live), "row": Segments.dense(row_of).index}
+    taken = (*given, "rewards", "token_kl")
+    given |= {name: columns[name][row_of] for name in entry.needs if name in columns and name not in taken}
+    given |= {"rewards": _laid_out(entry, columns, row_of, live), "row": Segments.dense(row_of).index}
+    given |= {"token_kl": _kl(columns, live), "place": Segments.of(row, len(rows)).place()[live]}
     found: Tensor = load(entry.target)(*(given[name] for name in entry.needs), **knobs)
     tokens = torch.full(row.shape, torch.nan, dtype=found.dtype, device=found.device).masked_scatter(
         live, found
@@ -236,13 +250,20 @@ def estimate_tokens(
     return segments.sum(found) / segments.size().to(found.dtype), tokens
 
 
-def _laid_out(columns: Mapping[str, Tensor], row_of: Tensor, live: Tensor) -> Tensor:
-    """[T'] the reward of each row on its last token, less the KL of each token."""
+def _laid_out(entry: Estimator, columns: Mapping[str, Tensor], row_of: Tensor, live: Tensor) -> Tensor:
+    """[T'] the reward of each row on its last token, less the KL of each token unless the estimator takes it."""
     rewards = columns["rewards"].new_zeros(row_of.shape)
     last = torch.ones_like(row_of, dtype=torch.bool)
     last[:-1] = row_of[1:] != row_of[:-1]
     rewards[last] = columns["rewards"][row_of[last]]
-    return rewards - columns["token_kl"][live] if "token_kl" in columns else rewards
+    return rewards if "token_kl" in entry.needs else rewards - _kl(columns, live)
+
+
+def _kl(columns: Mapping[str, Tensor], live: Tensor) -> Tensor:
+    """[T'] what is taken off the reward of each token; 0 without KL."""
+    return (
+        columns["token_kl"][live] if "token_kl" in columns else columns["rewards"].new_zeros(int(live.sum()))
+    )
 
 
 def _fitting(estimator: str, name: str, value: float | str, kind: type) -> float | int | str | bool:

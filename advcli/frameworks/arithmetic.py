@@ -41,7 +41,7 @@ def standardised(  # noqa: PLR0913  one knob per rule that differs between train
         rewards: [N] float, NaN where missing.
         group: [N] int64, group index.
         step: [N] int64, step index.
-        centre: c_i: "mean" r − mean_g; "others" r − mean of the others, as n/(n−1)·(r − mean_g);
+        centre: c_i: "none" r; "mean" r − mean_g; "others" r − mean of the others, as n/(n−1)·(r − mean_g);
             "others-sum" the same as r − (sum_g − r)/(n − 1); "others-running" the same
             as (n·r − sum_g)/(n − 1) with a running sum; "mean-ratio" (r − mean_g)/(mean_g + eps);
             "mean-ratio-0" (r − mean_g)/mean_g and 0 where mean_g ≤ 0; "batch" r − mean of the step.
@@ -304,6 +304,7 @@ def _running_sum(values: Tensor) -> Tensor:
 
 
 _CENTRES: dict[str, Callable[[Tensor, float], Tensor]] = {
+    "none": lambda values, eps: values,
     "mean": lambda values, eps: values - _mean(values),
     # Multiplied first and divided second, as the trainers write it: the rounding differs.
     "others": lambda values, eps: (

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 HERE = "advcli.frameworks.arithmetic"
+PER_TOKEN = "advcli.frameworks.per_token"
 KL = "KL in the reward"
 TOKENS = ("rewards", "group", "step", "lengths")
 
@@ -25,6 +26,10 @@ class Rule:
         versions: the range of versions, as a specifier; "" for all.
         positional: whether the framework groups by position; a dump whose groups are not contiguous blocks
             of one size was then trained on other groups.
+        level: "row", one advantage per row, or "token", one per token.
+        options: knobs that a run's configuration sets, and their defaults there; the user may set them.
+        per_token: the same rule with one advantage per token, or None.
+        token_columns: columns of tokens with which `per_token` is the rule.
         lost: what changes the advantage in a run and is not in a dump.
         source: the file in the framework.
         proof: "package" if compared with the framework's own code, "vectors" if with numbers noted from it.
@@ -39,6 +44,10 @@ class Rule:
     scales: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     versions: str = ""
     positional: bool = False
+    level: str = "row"
+    options: Mapping[str, float] = field(default_factory=dict)
+    per_token: "Rule | None" = None
+    token_columns: tuple[str, ...] = ("token_kl",)
     lost: tuple[str, ...] = ()
     source: str = ""
     proof: str = "vectors"

@@ -1,5 +1,8 @@
 """OpenRLHF and twinkle."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from advcli.frameworks.rule import (
     BATCH,
     CENTRED,
@@ -8,6 +11,7 @@ from advcli.frameworks.rule import (
     HERE,
     KL,
     NONE,
+    PER_TOKEN,
     RLOO,
     TOKENS,
     Rule,
@@ -18,6 +22,25 @@ from advcli.frameworks.rule import (
 _OPENRLHF = "openrlhf/trainer/ppo_utils/experience_maker.py"
 
 _CLIP = {"clip": 10.0}
+_KL_FORM = ("rewards", "token_kl", "row", "group", "step")
+
+
+def _per_token(estimator: str, knobs: Mapping[str, Any], **row: Any) -> Rule:  # noqa: ANN401
+    """The same baseline; the KL of each token is taken off after it and summed up from the last token."""
+    return Rule(
+        "openrlhf",
+        estimator,
+        "A_t = Σ_{u≥t} γ^{u−t} (A_i at the last token − β KL_u), A_i as without KL",
+        f"{PER_TOKEN}:after_baseline",
+        _KL_FORM,
+        {**_CLIP, **knobs},
+        level="token",
+        positional=True,
+        source=_OPENRLHF,
+        **row,
+    )
+
+
 _OPENRLHF_ROWS = [
     grpo(
         "openrlhf",
@@ -25,6 +48,7 @@ _OPENRLHF_ROWS = [
         estimator="group_norm",
         knobs={"single": "nan", **_CLIP},
         positional=True,
+        per_token=_per_token("group_norm", {"eps": 1e-9, "single": "nan"}),
         lost=(KL,),
         source=_OPENRLHF,
         proof="package",
@@ -35,6 +59,7 @@ _OPENRLHF_ROWS = [
         knobs={"centre": "others-sum", "single": "nan", **_CLIP},
         formula=RLOO + ", clipped to ±10",
         positional=True,
+        per_token=_per_token("rloo", {"divide": "none", "centre": "others-sum", "single": "nan"}),
         lost=(KL,),
         source=_OPENRLHF,
         proof="package",
@@ -45,6 +70,7 @@ _OPENRLHF_ROWS = [
         knobs=_CLIP,
         formula=CENTRED + ", clipped to ±10",
         positional=True,
+        per_token=_per_token("dr_grpo", {"divide": "none"}),
         lost=(KL,),
         source=_OPENRLHF,
         proof="package",
@@ -55,6 +81,7 @@ _OPENRLHF_ROWS = [
         knobs={"centre": "batch", **_CLIP},
         formula="A_i = r_i − mean of the batch, clipped to ±10",
         versions=">=0.11",
+        per_token=_per_token("flash_reinforce", {"divide": "none", "centre": "batch"}, versions=">=0.11"),
         lost=(KL,),
         source=_OPENRLHF,
         proof="package",
@@ -68,6 +95,12 @@ _OPENRLHF_ROWS = [
         {"centre": "mean", "single": "zero", "ddof": 0, "eps": 0.0, "floor": 1e-8, **_CLIP},
         scales={"batch": {}, "none": {"divide": False}},
         positional=True,
+        per_token=_per_token(
+            "reinforce_baseline",
+            {"divide": "none", "whiten": True},
+            scales={"batch": {}, "none": {"divide_by_std": False}},
+            options={"gamma": 1.0},
+        ),
         lost=(KL,),
         source=_OPENRLHF,
         proof="package",
@@ -80,7 +113,25 @@ _OPENRLHF_ROWS = [
         TOKENS,
         {"ddof": 0, "eps": 0.0, "floor": 1e-8, **_CLIP},
         positional=True,
-        lost=(KL, "gamma below 1"),
+        per_token=_per_token(
+            "reinforce",
+            {"divide": "none", "centre": "none", "single": "raw", "whiten": True},
+            options={"gamma": 1.0},
+        ),
+        lost=(KL,),
+        source=_OPENRLHF,
+        proof="package",
+    ),
+    Rule(
+        "openrlhf",
+        "gae",
+        "Σ_k (γλ)^k δ_{t+k}, r clipped to ±10, whitened over tokens: (A_t − m) / sqrt(max(v, 1e-8)), ddof 0",
+        f"{PER_TOKEN}:gae",
+        ("rewards", "values", "row", "step"),
+        {"ddof": 0, "eps": 0.0, "floor": 1e-8, **_CLIP},
+        options={"gamma": 1.0, "lam": 1.0},
+        level="token",
+        lost=(KL,),
         source=_OPENRLHF,
         proof="package",
     ),
@@ -108,6 +159,20 @@ _TWINKLE_ROWS = [
         scales=GROUP | BATCH | NONE,
         positional=True,
         source="twinkle/advantage/rloo.py",
+        proof="package",
+    ),
+    Rule(
+        "twinkle",
+        "gae",
+        "Σ_k (γλ)^k δ_{t+k}, normalised over tokens: (A_t − m) / (std + 1e-8), ddof 0",
+        f"{PER_TOKEN}:gae",
+        ("rewards", "values", "row", "step"),
+        {"ddof": 0, "eps": 0.0, "outer": 1e-8},
+        scales={"batch": {}, "none": {"whiten": False}},
+        options={"gamma": 1.0, "lam": 0.95},
+        level="token",
+        versions=">=0.5.1",
+        source="twinkle/advantage/gae.py",
         proof="package",
     ),
 ]

@@ -1,9 +1,41 @@
 """verl and EasyR1."""
 
-from advcli.frameworks.rule import GROUP, HERE, KL, NONE, RLOO, TOKENS, Rule, centred, grpo
+from typing import Any
+
+from advcli.frameworks.rule import GROUP, HERE, KL, NONE, PER_TOKEN, RLOO, TOKENS, Rule, centred, grpo
 
 _VERL = "verl/trainer/ppo/core_algos.py"
 _EASYR1 = "verl/trainer/core_algos.py"
+
+
+def _plus_plus(versions: str, gaps: str, **row: Any) -> Rule:  # noqa: ANN401
+    """REINFORCE++, which has an advantage per token with a discount, with KL, and in old versions with gaps."""
+    return Rule(
+        "verl",
+        "reinforce_plus_plus",
+        "r whitened over tokens: (r_i − m) / sqrt(v + 1e-8), ddof 1 in tokens",
+        f"{HERE}:whitened",
+        TOKENS,
+        {},
+        versions=versions,
+        per_token=Rule(
+            "verl",
+            "reinforce_plus_plus",
+            "Σ_k γ^k r_{t+k} whitened over tokens: (R_t − m) / sqrt(v + 1e-8), ddof 1",
+            f"{PER_TOKEN}:returns",
+            ("rewards", "row", "place", "step"),
+            {"gaps": gaps},
+            versions=versions,
+            options={"gamma": 1.0},
+            level="token",
+            source=_VERL,
+        ),
+        lost=(KL,),
+        source=_VERL,
+        proof="package",
+        **row,
+    )
+
 
 _VERL_ROWS = [
     grpo(
@@ -86,17 +118,9 @@ _VERL_ROWS = [
         source=_VERL,
         proof="package",
     ),
-    Rule(
-        "verl",
-        "reinforce_plus_plus",
-        "r whitened over tokens: (r_i − m) / sqrt(v + 1e-8), ddof 1 in tokens",
-        f"{HERE}:whitened",
-        TOKENS,
-        {},
-        lost=(KL, "gamma below 1"),
-        source=_VERL,
-        proof="package",
-    ),
+    _plus_plus(versions=">=0.9.0", gaps="skip"),
+    # Before 0.9 a token that a tool wrote sets the return of those before it to 0.
+    _plus_plus(versions="<0.9.0", gaps="reset", token_columns=("token_kl", "mask")),
     Rule(
         "verl",
         "reinforce_plus_plus_baseline",
@@ -126,7 +150,56 @@ _VERL_ROWS = [
         f"{HERE}:greedy_baseline",
         ("rewards", "baselines"),
         {},
+        per_token=Rule(
+            "verl",
+            "remax",
+            "A_t = Σ_{u≥t} r_u − r_greedy",
+            f"{PER_TOKEN}:greedy_baseline",
+            ("rewards", "baselines", "row"),
+            {},
+            level="token",
+            source=_VERL,
+        ),
         lost=(KL,),
+        source=_VERL,
+        proof="package",
+    ),
+    Rule(
+        "verl",
+        "gae",
+        "Σ_k (γλ)^k δ_{t+k} whitened over tokens: (A_t − m) / sqrt(v + 1e-8), ddof 1",
+        f"{PER_TOKEN}:gae",
+        ("rewards", "values", "row", "step"),
+        {},
+        options={"gamma": 1.0, "lam": 1.0},
+        level="token",
+        lost=(KL,),
+        source=_VERL,
+        proof="package",
+    ),
+    Rule(
+        "verl",
+        "optimal_token_baseline",
+        "A_t = R_t − Σ_g C_t R_t / (Σ_g C_t + 1e-8), by position in the response",
+        f"{PER_TOKEN}:token_baseline",
+        ("rewards", "log_probs", "sum_pi_squared", "row", "place", "group"),
+        {},
+        level="token",
+        versions=">=0.8.0",
+        lost=(KL, "importance weights of the rollout"),
+        source=_VERL,
+        proof="package",
+    ),
+    Rule(
+        "verl",
+        "tir_optimal_token_baseline",
+        "A_t = R_t − Σ_g C_t R_t / (Σ_g C_t + 1e-8), by position among the tokens of the policy",
+        f"{PER_TOKEN}:token_baseline",
+        ("rewards", "log_probs", "sum_pi_squared", "row", "place", "group"),
+        {"packed": True},
+        level="token",
+        versions=">=0.8.0",
+        lost=(KL, "importance weights of the rollout"),
         source=_VERL,
         proof="package",
     ),

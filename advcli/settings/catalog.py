@@ -16,14 +16,14 @@ class ConfigKey:
         name: the end of the dotted path; "keep_pos_ratio" also stands for "algorithm.keep_pos_ratio".
         setting: the setting that it sets.
         values: how a value translates; values that are not listed stand for themselves.
-        only_for: the estimator that the key is about; it is passed over with another one.
+        only_for: the estimators that the key is about, () for all; it is passed over with another one.
         source: who has the key.
     """
 
     name: str
     setting: str
     values: Mapping[Any, Any] = field(default_factory=dict)
-    only_for: str | None = None
+    only_for: tuple[str, ...] = ()
     source: str = ""
 
 
@@ -53,11 +53,13 @@ CONFIG_KEYS: Registry[ConfigKey] = Registry(
         ConfigKey("keep_pos_ratio", "keep_pos", source="EasyR1 forks"),
         ConfigKey("keep_neg_ratio", "keep_neg", source="EasyR1 forks"),
         ConfigKey("compute_new_adv", "compute_new_adv", source="EasyR1 forks"),
-        ConfigKey("norm_adv_by_std_in_grpo", "scale", values=_STD, only_for="grpo", source="verl"),
+        ConfigKey("norm_adv_by_std_in_grpo", "scale", values=_STD, only_for=("grpo",), source="verl"),
+        ConfigKey("algorithm.gamma", "gamma", only_for=("gae", "reinforce_plus_plus"), source="verl"),
+        ConfigKey("algorithm.lam", "lam", only_for=("gae",), source="verl"),
         ConfigKey("worker.rollout.n", "n", source="EasyR1"),
         ConfigKey("actor_rollout_ref.rollout.n", "n", source="verl"),
         ConfigKey("num_generations", "n", source="TRL, ms-swift, twinkle"),
-        ConfigKey("scale_rewards", "scale", values=_STD, only_for="grpo", source="TRL, ms-swift"),
+        ConfigKey("scale_rewards", "scale", values=_STD, only_for=("grpo",), source="TRL, ms-swift"),
         ConfigKey("reward_weights", "weights", source="TRL, ms-swift"),
     ],
 )

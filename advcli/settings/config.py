@@ -92,7 +92,7 @@ def followed(path: str) -> bool:
     return any(_names(row, path) for row in (*CONFIG_KEYS, *UNREPLAYABLE))
 
 
-def settings(flat: Flat, where: str) -> tuple[dict[str, Any], dict[str, str], list[str]]:
+def settings(flat: Flat, where: str) -> tuple[dict[str, Any], dict[str, tuple[str, ...]], list[str]]:
     """Translate configuration keys to settings.
 
     Args:
@@ -100,7 +100,7 @@ def settings(flat: Flat, where: str) -> tuple[dict[str, Any], dict[str, str], li
         where: the file, for messages.
 
     Returns:
-        setting → value; setting → the estimator that it is about, where a key is about one only; and
+        setting → value; setting → the estimators that it is about, where a key is about some only; and
         warnings about values that cannot be followed.
 
     Raises:
@@ -108,7 +108,7 @@ def settings(flat: Flat, where: str) -> tuple[dict[str, Any], dict[str, str], li
     """
     found: dict[str, Any] = {}
     told_by: dict[str, str] = {}
-    only_for: dict[str, str] = {}
+    only_for: dict[str, tuple[str, ...]] = {}
     warnings = []
     for path, value in flat.items():
         row = next((row for row in CONFIG_KEYS if _names(row, path)), None)

@@ -14,6 +14,8 @@ from advcli.settings.catalog import PRESETS
 from advcli.words import one_line
 
 _SHARES = ("keep_pos", "keep_neg")
+# Knobs of an estimator that a configuration tells.
+_DISCOUNTS = ("gamma", "lam")
 
 
 def resolve(
@@ -57,10 +59,11 @@ def resolve(
     origin = {name: place for place, layer in layers for name in layer}
     for name, only in (about | changed_about).items():
         # verl's configuration always has norm_adv_by_std_in_grpo; it is nothing to rloo.
-        if only != merged.get("estimator", DEFAULT_ESTIMATOR) and origin[name] in (where, "--set"):
+        if merged.get("estimator", DEFAULT_ESTIMATOR) not in only and origin[name] in (where, "--set"):
             merged.pop(name, None)
     n, weights = merged.pop("n", None), merged.pop("weights", ())
-    settings = Settings(**merged, knobs=knobs)
+    told = {name: merged.pop(name) for name in _DISCOUNTS if name in merged}
+    settings = Settings(**merged, knobs={**told, **knobs})
     columns = replace(columns, n=columns.n if columns.n is not None else n, weights=weights)
     lost = config.unreplayable({**_without(flat, changes), **changes}, where)
     return settings, columns, (*ignored, *unread, *changed_unread, *lost), origin
@@ -185,6 +188,8 @@ _CHECKS = {
     "keep_pos": _number,
     "keep_neg": _number,
     "compute_new_adv": _boolean,
+    "gamma": _number,
+    "lam": _number,
     "n": _count,
     "weights": _numbers,
 }

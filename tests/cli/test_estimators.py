@@ -33,18 +33,30 @@ def test_one_estimator(name, scale, recomputed, source):
     assert list(shown) == [
         "estimator",
         "formula",
+        "advantage per",
         "default scale",
-        "needs",
+        "needs rewards",
+        "needs group",
+        "needs step",
         "knobs",
         "recomputed on kept rows",
+        "for example",
         "source",
     ]
     assert shown["estimator"].startswith(f"{name}: ")
     assert shown["formula"] == ESTIMATORS[name].formula
     assert (shown["default scale"], shown["recomputed on kept rows"]) == (scale, recomputed)
-    assert shown["needs"] == "rewards, group, step"
+    assert shown["needs step"] == "the step of each row: --step-col COL"
+    assert shown["for example"].startswith("rewards [1, 0, 0, 0] → advantages [")
     assert shown["knobs"] == f"scale='{scale}', ddof=1, eps=0.0"
     assert source in shown["source"]
+
+
+def test_an_estimator_with_an_advantage_per_token():
+    shown = run("gae").stdout
+    assert "--values-col COL with a list per row" in shown
+    assert "rewards [1], values [[0.25, 0.5, 0.75]] → advantages [[0.75, 0.5, 0.25]]" in shown
+    assert "Σ_k γ^k r_{t+k}" in run("reinforce_plus_plus").stdout
 
 
 def test_an_unknown_estimator():

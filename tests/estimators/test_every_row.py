@@ -14,7 +14,7 @@ from advcli.records import Settings
 
 ROWS = list(ESTIMATORS)
 TOKEN = ("values", "log_probs", "sum_pi_squared")
-OUTCOME = [entry for entry in ROWS if entry.level == "outcome"]
+OUTCOME = [entry for entry in ROWS if entry.level == "row"]
 by_name = pytest.mark.parametrize("entry", ROWS, ids=lambda entry: entry.name)
 
 # Not 0 in a dead group: the row has a baseline of its own or none, or one from outside of the group.
@@ -69,7 +69,7 @@ def dump(seed=0, sizes=(8, 5, 2, 1, 8, 3, 8, 2, 1, 6, 8, 4), dead=(4, 6), steps=
         "log_probs": torch.tensor([-draw.random() for _ in range(sum(tokens))], dtype=torch.float64),
         "sum_pi_squared": torch.tensor([draw.random() for _ in range(sum(tokens))], dtype=torch.float64),
     }
-    assert set(columns) | {"rewards", "row"} == set(COLUMNS.names()) | {"tokens"}
+    assert set(columns) | {"rewards", "row", "place", "token_kl"} == set(COLUMNS.names()) | {"tokens"}
     return columns | {"rewards": columns["parts"] @ columns["weights"]}
 
 

@@ -58,7 +58,7 @@ def test_find(like, estimator, versions):
     ("like", "estimator", "message"),
     [
         ("verll", None, "unknown framework 'verll'; try verl"),
-        ("verl", "gae", "verl has no estimator 'gae'; try grpo, "),
+        ("verl", "vtrace", "verl has no estimator 'vtrace'; try grpo, "),
         ("trl@0.15", "grpo", "no rule for grpo of trl 0.15; known: >=1.6"),
         ("trl@new", None, "'new' is not a version"),
     ],

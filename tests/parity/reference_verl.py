@@ -151,11 +151,15 @@ def _holes() -> list[dict]:
 def _token_baseline() -> list[dict]:
     """The optimal token baselines, which need log-probabilities and the sum of squared probabilities."""
     done = []
-    for batch in map(_short, (batches.single()[3], batches.single()[10])):
+    for place, holes in ((3, False), (10, False), (3, True), (10, True)):
+        short = _short(batches.single()[place])
+        batch = batches.replace(short, lengths=[max(n, 5) if holes else n for n in short.lengths])
         rng = random.Random(f"log-probs {batch.name}")
         log_probs = _tokens(rng, batch.lengths, -3, -0.01)
         squared = _tokens(rng, batch.lengths, 0.05, 0.9)
         mask, scores = cases.response(batch.column, batch.lengths)
+        if holes:
+            mask[::2, 2:4] = 0
         for name in ("optimal_token_baseline", "tir_optimal_token_baseline"):
             advantages = _call(
                 name,
@@ -167,5 +171,8 @@ def _token_baseline() -> list[dict]:
             )
             tokens = cases.per_token(advantages, batch.lengths)
             extra = {"log_probs": log_probs, "sum_pi_squared": squared}
+            if holes:
+                pairs = zip(mask.tolist(), batch.lengths, strict=True)
+                extra["masks"] = [row[:length] for row, length in pairs]
             done.append(cases.case(name, {}, batch, tokens, **extra))
     return done

@@ -111,7 +111,7 @@ def test_settings_of_a_verl_run():
     }
     found, only_for, warnings = config.settings(flat, "c.yaml")
     assert found == {"estimator": "grpo", "scale": "none", "n": 8}
-    assert only_for == {"scale": "grpo"}
+    assert only_for == {"scale": ("grpo",)}
     assert warnings == []
 
 

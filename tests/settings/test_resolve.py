@@ -271,3 +271,13 @@ def test_versus_keeps_the_rules_and_the_device():
     assert versus(base, "rloo") == Settings("rloo", None, missing="zero", singleton="raw", device="cpu")
     assert versus(base, "rloo:missing=null,eps=2").missing == "null"
     assert versus(base, "rloo:missing=null,eps=2").knobs == {"eps": 2.0}
+
+
+def test_discounts_of_a_configuration_are_knobs_of_the_estimators_that_have_them(tmp_path):
+    # verl's configuration always holds both.
+    file = tmp_path / "c.yaml"
+    file.write_text("algorithm: {adv_estimator: gae, gamma: 0.99, lam: 0.95}\n")
+    assert resolve({}, ColumnOptions(), config_file=file)[0].knobs == {"gamma": 0.99, "lam": 0.95}
+    by_flag = resolve({"estimator": "reinforce_plus_plus:gamma=0.5"}, ColumnOptions(), config_file=file)[0]
+    assert by_flag.knobs == {"gamma": 0.5}
+    assert resolve({"estimator": "rloo"}, ColumnOptions(), config_file=file)[0].knobs == {}

@@ -1,0 +1,223 @@
+"""The arithmetic of trainers where one row has an advantage per token, in their dtype and their order.
+
+All columns are [T], as in `estimators.tokens`: the tokens that the policy wrote, row after row. Sums over a
+batch are made in float64 and rounded once, which is nearer to a trainer's pairwise sum of a matrix than
+adding one token after the other in float32.
+"""
+
+import torch
+from torch import Tensor
+
+from advcli.frameworks.arithmetic import standardised
+from advcli.segments import Segments
+
+
+def gae(  # noqa: PLR0913  one knob per rule that differs between trainers
+    rewards: Tensor,
+    values: Tensor,
+    row: Tensor,
+    step: Tensor,
+    *,
+    gamma: float = 1.0,
+    lam: float = 1.0,
+    clip: float = 0.0,
+    whiten: bool = True,
+    ddof: int = 1,
+    eps: float = 1e-8,
+    floor: float = 0.0,
+    outer: float = 0.0,
+    dtype: str = "float32",
+) -> Tensor:
+    """Generalised advantage estimation, whitened over the tokens of the batch.
+
+    Args:
+        rewards: [T] float, reward of each token.
+        values: [T] float, the critic's value at each token.
+        row: [T] int64, ascending, the row of each token.
+        step: [T] int64, step index of each token.
+        gamma: discount γ.
+        lam: λ.
+        clip: symmetric clamp of the rewards; 0 for none.
+        whiten: whether to whiten.
+        ddof: degrees of freedom taken from the tokens.
+        eps: added to the variance, inside the root.
+        floor: smallest variance.
+        outer: added to the standard deviation, outside of the root.
+        dtype: what the trainer computes in.
+
+    Returns:
+        [T] in `dtype`.
+    """
+    r, v = (column.to(getattr(torch, dtype)) for column in (rewards, values))
+    r = r.clamp(-clip, clip) if clip else r
+    following = torch.zeros_like(v)
+    following[:-1] = torch.where(row[1:] == row[:-1], v[1:], 0.0)
+    advantages = Segments.of(row).discounted(r + gamma * following - v, gamma * lam)
+    return whitened(advantages, step, ddof=ddof, eps=eps, floor=floor, outer=outer) if whiten else advantages
+
+
+def returns(  # noqa: PLR0913  what the rule needs
+    rewards: Tensor,
+    row: Tensor,
+    place: Tensor,
+    step: Tensor,
+    *,
+    gamma: float = 1.0,
+    gaps: str = "skip",
+    dtype: str = "float32",
+) -> Tensor:
+    """REINFORCE++ of verl: the discounted return of each token, whitened over the tokens of the batch.
+
+    Args:
+        rewards: [T] float, reward of each token.
+        row: [T] int64, ascending, the row of each token.
+        place: [T] int64, position of each token in its row, with the tokens that a tool wrote counted.
+        step: [T] int64, step index of each token.
+        gamma: discount γ.
+        gaps: at tokens that a tool wrote, the return "skip"s them, or is "reset" to 0 as in verl before 0.9.
+        dtype: what the trainer computes in.
+
+    Returns:
+        [T] in `dtype`.
+    """
+    r = rewards.to(getattr(torch, dtype))
+    piece = row if gaps == "skip" else _pieces(row, place)
+    return whitened(Segments.of(piece).discounted(r, gamma), step, ddof=1, eps=1e-8)
+
+
+def greedy_baseline(rewards: Tensor, baselines: Tensor, row: Tensor, *, dtype: str = "float32") -> Tensor:
+    """ReMax of verl: the return of each token, without discount, minus the reward of the greedy response.
+
+    Args:
+        rewards: [T] float, reward of each token.
+        baselines: [T] float, the greedy reward of the row's prompt.
+        row: [T] int64, ascending, the row of each token.
+        dtype: what the trainer computes in.
+    """
+    r = rewards.to(getattr(torch, dtype))
+    return Segments.of(row).discounted(r, 1.0) - baselines.to(r.dtype)
+
+
+def token_baseline(  # noqa: PLR0913  what the rule needs
+    rewards: Tensor,
+    log_probs: Tensor,
+    sum_pi_squared: Tensor,
+    row: Tensor,
+    place: Tensor,
+    group: Tensor,
+    *,
+    packed: bool = False,
+    dtype: str = "float32",
+) -> Tensor:
+    """The optimal token baseline of verl: return minus the weighted mean return at that position in the group.
+
+    Args:
+        rewards: [T] float, reward of each token.
+        log_probs: [T] float, log-probability of each token.
+        sum_pi_squared: [T] float, sum of the squared probabilities at each token.
+        row: [T] int64, ascending, the row of each token.
+        place: [T] int64, position of each token in its row, with the tokens that a tool wrote counted.
+        group: [T] int64, group index of each token.
+        packed: whether rows are compared by tokens of the policy only, which is the variant for tool use.
+        dtype: what the trainer computes in.
+
+    Returns:
+        [T] in `dtype`; the return itself where one row of the group alone reaches so far.
+    """
+    r, lp, squares = (x.to(getattr(torch, dtype)) for x in (rewards, log_probs, sum_pi_squared))
+    rows = Segments.of(row)
+    reward_to_go = rows.discounted(r, 1.0)
+    weight = rows.cumsum(1 - 2 * lp.exp() + squares)
+    at = rows.place() if packed else place
+    peers = Segments.dense(group * (int(at.max()) + 1) + at if len(at) else at)
+    baseline = peers.sum(reward_to_go * weight) / (peers.sum(weight) + 1e-8)
+    return reward_to_go - torch.where(_lonely_tail(rows, group, at), 0.0, peers.rows(baseline))
+
+
+def _lonely_tail(rows: Segments, group: Tensor, at: Tensor) -> Tensor:
+    """[T] bool, where the only longest row of a group goes on beyond the second longest.
+
+    Rows are as long as they have tokens of the policy, even where positions count those of tools too.
+    """
+    if not len(at):
+        return at > 0
+    groups = Segments.dense(rows.within(group))
+    size = rows.size().double()
+    last = groups.rank(size) == groups.rows(groups.size()) - 1
+    second = groups.max(torch.where(last, -torch.inf, size)).clamp(min=0)
+    longest = size > groups.rows(second)
+    return rows.rows(longest) & (at >= rows.rows(groups.rows(second)))
+
+
+def after_baseline(  # noqa: PLR0913  one knob per rule that differs
+    rewards: Tensor,
+    token_kl: Tensor,
+    row: Tensor,
+    group: Tensor,
+    step: Tensor,
+    *,
+    gamma: float = 1.0,
+    whiten: bool = False,
+    divide_by_std: bool = True,
+    dtype: str = "float32",
+    **rule: float | str,
+) -> Tensor:
+    """OpenRLHF: the KL of each token is taken off after the baseline, and summed up from the last token.
+
+    Args:
+        rewards: [T] float, the reward of the row on its last token.
+        token_kl: [T] float, what is taken off at each token.
+        row: [T] int64, ascending, the row of each token.
+        group: [T] int64, group index of each token.
+        step: [T] int64, step index of each token.
+        gamma: discount γ.
+        whiten: whether to whiten over the tokens of the batch, with ddof 0.
+        divide_by_std: False to subtract the mean only (`no_std_norm`).
+        dtype: what the trainer computes in.
+        **rule: knobs of `arithmetic.standardised`, which makes the advantage of the row.
+
+    Returns:
+        [T] in `dtype`.
+    """
+    rows = Segments.of(row)
+    outcome = standardised(rows.sum(rewards), rows.within(group), rows.within(step), dtype=dtype, **rule)  # type: ignore[arg-type]
+    last = torch.ones_like(row, dtype=torch.bool)
+    last[:-1] = row[1:] != row[:-1]
+    r = torch.where(last, rows.rows(outcome), 0.0) - token_kl.to(outcome.dtype)
+    advantages = rows.discounted(r, gamma)
+    if not whiten:
+        return advantages
+    return whitened(advantages, step, ddof=0, floor=1e-8, divide=divide_by_std)
+
+
+def whitened(  # noqa: PLR0913  one knob per rule that differs
+    values: Tensor,
+    step: Tensor,
+    *,
+    ddof: int = 1,
+    eps: float = 0.0,
+    floor: float = 0.0,
+    outer: float = 0.0,
+    divide: bool = True,
+) -> Tensor:
+    """(x − mean) / (√(max(variance, floor) + eps) + outer) over the tokens of each step, [T].
+
+    Example:
+        >>> whitened(torch.tensor([1.0, 3.0]), torch.tensor([0, 0]), ddof=0).tolist()
+        [-1.0, 1.0]
+    """
+    steps = Segments.of(step)
+    count = steps.size().double()
+    mean = (steps.sum(values.double()) / count).to(values.dtype)
+    centred = values - steps.rows(mean)
+    if not divide:
+        return centred
+    variance = (steps.sum(centred.double() ** 2) / (count - ddof)).clamp(min=floor)
+    return centred / steps.rows(((variance + eps).sqrt() + outer).to(values.dtype))
+
+
+def _pieces(row: Tensor, place: Tensor) -> Tensor:
+    """[T] number of the unbroken stretch that each token lies in."""
+    starts = torch.zeros_like(row)
+    starts[1:] = ((row[1:] != row[:-1]) | (place[1:] != place[:-1] + 1)).long()
+    return starts.cumsum(dim=0)
