@@ -4,6 +4,7 @@ Trainers agree on this order as far as they have the steps: the parts are summed
 penalty for long rows is added, the sum is scaled and shifted, clipped, and the KL is taken off last.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -50,7 +51,14 @@ class Shaping:
         if absent:
             example = ",".join(f"{name}=…" for name in self.required)
             raise UsageError(f"{self.flag} lacks {', '.join(absent)}", hint=f"{self.flag} {example}")
-        return {**self.optional, **{name: _number(self.flag, name, value) for name, value in given.items()}}
+        knobs = {**self.optional, **{name: _number(self.flag, name, value) for name, value in given.items()}}
+        if knobs.get("buffer", 1) <= 0:
+            raise UsageError(f"{self.flag}: buffer is {knobs['buffer']:g}, expected more than 0")
+        if "min" in knobs and knobs["min"] > knobs["max"]:
+            raise UsageError(
+                f"{self.flag}: min is {knobs['min']:g} and max is {knobs['max']:g}, expected min ≤ max"
+            )
+        return knobs
 
 
 SHAPINGS: Registry[Shaping] = Registry(
@@ -147,7 +155,7 @@ def _number(flag: str, name: str, value: str | float) -> float:
         number = words.get(str(value).lower())
         number = float(value) if number is None else number
     except ValueError:
-        number = float("nan")
-    if number != number or number in (float("inf"), -float("inf")):
+        number = math.nan
+    if not math.isfinite(number):
         raise UsageError(f"{flag}: {name} is {one_line(value)}, expected a number")
     return number

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advcli.io.values import INF, NAN, NULL, Coder, key_text, kind_of_type, kinds_of_objects, numbers
+from advcli.io.values import INF, NAN, NULL, Coder, key_text, kind_of_type, kinds_of_objects, lists, numbers
 from advcli.records import CAUSES
 
 NOT = math.nan
@@ -303,3 +303,32 @@ def test_every_double_is_read_exactly(raw):
             assert cause == 0
         else:
             assert cause == (NAN if math.isnan(number) else INF)
+
+
+CELLS = [[1, 0.5], None, [], [None, 2.0], [3]]
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        CELLS,
+        pa.array(CELLS, pa.list_(pa.float64())),
+        pa.array(CELLS, pa.large_list(pa.float32())),
+        pa.array([*CELLS[:2], *CELLS], pa.list_(pa.float64())).slice(2),
+        pa.array([["1", "0.5"], None, [], [None, "2"], ["3"]], pa.list_(pa.string())),
+    ],
+    ids=["python", "list", "large", "slice", "strings"],
+)
+def test_lists_of_numbers(cells):
+    values, counts, bad = lists(cells)
+    np.testing.assert_array_equal(values, [1.0, 0.5, NOT, 2.0, 3.0])
+    assert counts.tolist() == [2, 0, 0, 2, 1]
+    assert bad == []
+
+
+@pytest.mark.parametrize("cells", [[[1.0], "great", ["x"], 3, [4]], pa.array(["[1.0]", "great"])])
+def test_what_is_no_list_of_numbers(cells):
+    values, counts, bad = lists(cells)
+    assert bad == ([1, 2, 3] if isinstance(cells, list) else [0, 1])
+    assert values.tolist() == ([1.0, 4.0] if isinstance(cells, list) else [])
+    assert counts.sum() == len(values)

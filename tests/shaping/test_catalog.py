@@ -1,0 +1,65 @@
+"""What can be done to a reward: names, knobs, order, words."""
+
+import inspect
+
+import pytest
+
+from advcli.errors import UsageError
+from advcli.estimators.catalog import COLUMNS
+from advcli.registry import load
+from advcli.shaping.catalog import SHAPINGS, described, parse
+
+
+@pytest.mark.parametrize("row", SHAPINGS, ids=lambda row: row.name)
+def test_a_row_says_what_its_function_takes(row):
+    parameters = inspect.signature(load(row.target)).parameters.values()
+    data = [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY]
+    knobs = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+    assert data == ["rewards", *row.needs]
+    assert {name for name, default in knobs.items() if default is inspect.Parameter.empty} == set(
+        row.required
+    )
+    assert {name: knobs[name] for name in row.optional} == dict(row.optional)
+    assert set(row.needs) <= set(COLUMNS.names())
+    assert row.source
+
+
+def test_the_order_is_that_of_the_catalog():
+    given = {"kl": {"coef": 0.1}, "clip": {"min": 0.0, "max": 1.0}, "affine": {"scale": 2.0, "shift": -0.5}}
+    assert [step["formula"] for step in described(given).values()] == [
+        "2 · (r − 0.5)",
+        "clip(r, 0, 1)",
+        "r − 0.1 · KL",
+    ]
+
+
+def test_the_cap_is_told():
+    free, capped = (
+        described({"overlong": parse(SHAPINGS["overlong"], f"max=100,buffer=20,factor=0.5,cap={cap}")})
+        for cap in ("false", "1")
+    )
+    assert free["overlong"]["formula"] == "r + min(0, (100 − 20 − L) / 20 · 0.5)"
+    assert capped["overlong"]["formula"] == "r + min(0, (100 − 20 − L) / 20 · 0.5), at least −0.5"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("overlong", "max=100", "--overlong lacks buffer; try --overlong max=…,buffer=…"),
+        ("overlong", "", "--overlong lacks max, buffer"),
+        (
+            "overlong",
+            "max=100,buffer=20,penalty=1",
+            "--overlong has no 'penalty'; try max, buffer, factor or cap",
+        ),
+        ("overlong", "max=100,buffer=twenty", "--overlong: buffer is 'twenty', expected a number"),
+        ("overlong", "max=100,buffer=0", "--overlong: buffer is 0, expected more than 0"),
+        ("overlong", "100,20", "--overlong 100,20: '100' is not KEY=NUMBER"),
+        ("affine", "scale=inf", "--affine: scale is 'inf', expected a number"),
+        ("clip", "min=1,max=-1", "--clip-reward: min is 1 and max is -1, expected min ≤ max"),
+    ],
+)
+def test_what_makes_no_sense(name, text, message):
+    with pytest.raises(UsageError) as caught:
+        parse(SHAPINGS[name], text)
+    assert message in str(caught.value)
