@@ -125,16 +125,13 @@ def compare(request: Request, versus: Mapping[str, Settings] | None = None) -> R
     results = {label: run(plan, columns) for label, plan in plans.items()}
     shown = {"original": _unprocessed(results["kept"]), **results}
     report = _report(request, data, plans["kept"], shown)
+    # That recomputing has no effect is no news where every column shows it.
+    report = replace(report, warnings=tuple(text for text in report.warnings if "no effect" not in text))
     if versus or base.keep_pos < 1 or base.keep_neg < 1:
         return report
-    # That recomputing has no effect is no news where every column shows it.
     other = "rloo" if recomputed else "grpo"
     hint = f"both keep ratios are 1, so the columns agree; try --keep-pos 0.7 --keep-neg 0.5, or --vs {other}"
-    return replace(
-        report,
-        notes=(*report.notes, hint),
-        warnings=tuple(text for text in report.warnings if "no effect" not in text),
-    )
+    return replace(report, notes=(*report.notes, hint))
 
 
 def _versus(label: str, settings: Settings) -> Plan:

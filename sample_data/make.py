@@ -19,7 +19,7 @@ NULLS = {(3, 1), (17, 5), (17, 6), (50, 0)}
 
 
 def main(folder: Path = HERE) -> None:
-    """Write rewards.parquet and rewards.jsonl."""
+    """Write rewards.parquet, rewards.jsonl and tokens.jsonl."""
     rng = np.random.default_rng(20260101)
     rows = [row for step in range(1, STEPS + 1) for row in _step(rng, step)]
     table = pa.Table.from_pylist(rows)
@@ -27,6 +27,21 @@ def main(folder: Path = HERE) -> None:
     lines = (json.dumps(row, ensure_ascii=False) for row in rows)
     (folder / "rewards.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     print(f"{len(rows)} rows, {STEPS * PROMPTS} prompts")
+    rng = np.random.default_rng(20260102)
+    lines = [json.dumps(_with_lists(rng, row)) for row in rows[: 8 * ROWS]]
+    (folder / "tokens.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
+def _with_lists(rng: np.random.Generator, row: dict[str, object]) -> dict[str, object]:
+    """A row as a trainer with a critic may dump it: a value and a KL for each of a few tokens."""
+    tokens = int(rng.integers(3, 9))
+    target = row["reward"] if isinstance(row["reward"], float) else 0.6
+    values = target + np.linspace(0.6 - target, 0, tokens) + rng.normal(0, 0.1, tokens)
+    return {
+        **{name: row[name] for name in ("prompt_id", "step", "reward")},
+        "values": [round(float(value), 3) for value in values],
+        "kl": [round(float(abs(value)), 3) for value in rng.normal(0, 0.05, tokens)],
+    }
 
 
 def _step(rng: np.random.Generator, step: int) -> list[dict[str, object]]:

@@ -21,12 +21,19 @@ def test_script_makes_the_same_files(tmp_path, frame):
     spec.loader.exec_module(make)
     make.main(tmp_path)
     pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "rewards.parquet"), frame)
-    assert (tmp_path / "rewards.jsonl").read_bytes() == (FOLDER / "rewards.jsonl").read_bytes()
+    for name in ("rewards.jsonl", "tokens.jsonl"):
+        assert (tmp_path / name).read_bytes() == (FOLDER / name).read_bytes()
 
 
 def test_both_files_hold_the_same_rows(frame):
     rows = [json.loads(line) for line in (FOLDER / "rewards.jsonl").read_text(encoding="utf-8").splitlines()]
     pd.testing.assert_frame_equal(pd.DataFrame(rows), frame, check_dtype=False)
+
+
+def test_lists_are_as_long_as_each_other(frame):
+    rows = [json.loads(line) for line in (FOLDER / "tokens.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [row["prompt_id"] for row in rows] == frame["prompt_id"][:64].tolist()
+    assert all(len(row["values"]) == len(row["kl"]) >= 3 for row in rows)
 
 
 def test_what_is_in_it_on_purpose(frame):

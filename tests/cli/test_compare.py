@@ -320,3 +320,8 @@ def test_compare_as_the_design_types_it(tmp_path):
     assert "4 rows · 1 group of 4 rows" in piped
     assert done.stderr.count("bundled sample") == 1
     assert max(map(len, sample.splitlines()[2:])) < 80
+
+
+@pytest.mark.parametrize("flags", [(), ("--vs", "rloo"), ("--compute-new-adv",)])
+def test_that_recomputing_has_no_effect_is_no_news_where_every_column_shows_it(flags):
+    assert "no effect" not in run(*flags).stderr
