@@ -15,7 +15,7 @@ from advcli.grouping import sizes_of
 from advcli.io import metrics as metrics_file
 from advcli.io.parquet import to_metadata
 from advcli.io.sources import opened
-from advcli.io.write import COLUMNS, added_columns, targets, write
+from advcli.io.write import COLUMNS, TOKENS, added_columns, targets, write
 from advcli.records import AdvantageTable, ColumnOptions, Report, Settings, Source
 from advcli.shaping.catalog import described
 from advcli.stats import comparison, metrics
@@ -87,7 +87,7 @@ def compute(request: Request, output: Output) -> Report:
         goals = targets(sources, output.out, force=output.force)
         if output.metrics:
             metrics_file.check(output.metrics, sources, goals, force=output.force)
-        data = request.load(sources, refused=[output.prefix + name for name in COLUMNS])
+        data = request.load(sources, refused=[output.prefix + name for name in (*COLUMNS, TOKENS)])
         columns = data.columns()
         plan = plan.at(columns)
         result = run(plan, columns)

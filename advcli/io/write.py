@@ -17,8 +17,11 @@ from advcli.records import STANDARD_OUTPUT, AdvantageTable, Grouping, RewardTabl
 if TYPE_CHECKING:
     from torch import Tensor
 
-COLUMNS = ("original", "processed", "kept", "group", "tokens")
-"""The columns that are added, without their prefix; the last one only by estimators with an advantage per token."""
+COLUMNS = ("original", "processed", "kept", "group")
+"""The columns that are added, without their prefix."""
+
+TOKENS = "tokens"
+"""The list column that an estimator with an advantage per token adds to them."""
 
 
 @dataclass(frozen=True)
@@ -182,9 +185,11 @@ def added_columns(prefix: str, result: AdvantageTable, grouping: Grouping) -> di
         pa.array(processed, pa.float64(), mask=np.isnan(processed)),
         pa.array(result.kept.numpy(), pa.bool_()),
         pa.array(grouping.group, pa.int64(), mask=grouping.group < 0),
-        *([_lists(result.tokens, result.token_counts)] if result.tokens is not None else []),
     )
-    return {prefix + name: array for name, array in zip(COLUMNS, arrays, strict=False)}
+    columns = dict(zip(COLUMNS, arrays, strict=True))
+    if result.tokens is not None:
+        columns[TOKENS] = _lists(result.tokens, result.token_counts)
+    return {prefix + name: array for name, array in columns.items()}
 
 
 def _lists(tokens: "Tensor", counts: "Tensor | None") -> pa.Array:

@@ -616,7 +616,7 @@ def test_config_of_trl(dump):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("algorithm: {adv_estimator: gae}", r"^c\.yaml: unknown estimator 'gae'"),
+        ("algorithm: {adv_estimator: vtrace}", r"^c\.yaml: unknown estimator 'vtrace'"),
         ("keep_pos_ratio: 1.5", r"^c\.yaml: keep.pos is 1.5, expected a share"),
         ("scale_rewards: grup", r"^c\.yaml: unknown scale 'grup'"),
         ("adv_estimator: rloo\ncompute_new_adv: true", r"^c\.yaml: compute_new_adv is defined for grpo only"),

@@ -47,6 +47,7 @@ SETTINGS = {
     "like": None,
     "keep_pos": 1.0,
     "keep_neg": 1.0,
+    "shaping": {},
 }
 LABELS = (
     "original",
