@@ -123,3 +123,56 @@ def test_the_kl_of_a_row_is_not_that_of_its_group():
     after = compute_advantages(rewards, groups, like="openrlhf", estimator="dr_grpo", **common)
     torch.testing.assert_close(before.original, torch.tensor([0.25, -0.25]))
     torch.testing.assert_close(after.original, torch.tensor([0.0, -0.5]))
+
+
+def shaping(case):
+    """The trainer's words for what it does to a reward, as ours."""
+    knobs = case["knobs"]
+    if knobs.get("reward_clip_range"):
+        low, high = knobs["reward_clip_range"]
+        return {"clip": {"min": low, "max": high}}
+    if knobs.get("overlong_buffer_len"):
+        given = {"max": knobs["max_new_tokens"], "buffer": knobs["overlong_buffer_len"], "cap": 1}
+        return {"overlong": {**given, "factor": knobs["overlong_penalty_factor"]}}
+    return {}
+
+
+SHAPED = [
+    (path.stem, case)
+    for path in sorted(DATA.glob("*.json"))
+    for case in json.loads(path.read_text(encoding="utf-8"))["cases"]
+    if shaping(case)
+]
+
+
+@pytest.mark.parametrize(
+    ("file", "case"),
+    SHAPED,
+    ids=lambda value: value if isinstance(value, str) else f"{value['estimator']}-{value['batch']}",
+)
+def test_shaped_rewards(file, case):
+    parts = torch.tensor(
+        [
+            [math.nan if x is None else x for x in (row if isinstance(row, list) else [row])]
+            for row in case["rewards"]
+        ]
+    )
+    weight = torch.tensor(case["knobs"].get("reward_weights") or [1.0] * parts.shape[1])
+    # The trainers sum what is there; a row without anything is missing.
+    total = torch.where(parts.isnan().all(dim=1), torch.nan, (parts * weight).nansum(dim=1))
+    package = json.loads((DATA / f"{file}.json").read_text(encoding="utf-8"))
+    found = compute_advantages(
+        total,
+        case["groups"],
+        like=f"{package['package']}@{package['version']}",
+        estimator=case["estimator"],
+        lengths=case["lengths"],
+        shaping=shaping(case),
+    ).original.tolist()
+    expected = [math.nan if a is None else a for a in case["advantages"]]
+    peak = max(abs(a) for a in expected if not math.isnan(a))
+    assert found == pytest.approx(expected, abs=TOLERANCE * peak, nan_ok=True)
+
+
+def test_shaping_of_both_trainers_is_compared():
+    assert {file for file, _ in SHAPED} == {"openrlhf", "trl", "trl-1.5.1", "trl-0.22.0"}
