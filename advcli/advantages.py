@@ -202,13 +202,13 @@ def _run_tokens(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
     valid = engine.usable(plan.entry, columns)
     original, tokens = engine.estimate_tokens(plan.entry, columns, valid, **plan.knobs)
     row, counted = engine.token_rows(columns)
+    estimated = original
     if not plan.entry.alone:
-        ruled = _apply_singleton_rule(original, columns, valid, plan.settings.singleton)
-        changed = ~torch.isclose(ruled, original, rtol=0, atol=0, equal_nan=True)
-        tokens = torch.where(changed[row] & counted, ruled[row], tokens)
-        original = ruled
+        original = _apply_singleton_rule(original, columns, valid, plan.settings.singleton)
     if plan.rule is None:
         original = _apply_missing_rule(original, columns["group"], valid, plan.settings.missing)
+    ruled = ~torch.isclose(original, estimated, rtol=0, atol=0, equal_nan=True)
+    tokens = torch.where(ruled[row] & counted, original[row], tokens)
     counts = torch.bincount(row, minlength=len(original))
     return AdvantageTable(
         original.cpu(),

@@ -208,3 +208,21 @@ def test_kl_that_is_replayed_is_not_said_to_be_lost(write):
     assert "KL in the reward" in run("compare", path, "--like", "verl").stderr
     told = run("compare", path, "--like", "verl", "--kl-col", "kl", "--kl-coef", 0.1)
     assert "KL in the reward" not in told.stderr
+
+
+@pytest.mark.parametrize(("rule", "advantage"), [("null", None), ("zero", 0.0)])
+def test_a_missing_reward_has_what_the_rule_says_on_every_token(write, rule, advantage):
+    path = write([*ROWS, {"prompt_id": "a", "reward": None, "v": [1.0, 2.0]}])
+    out = run("compute", path, *GAE, "--missing", rule, "--out", "-").stdout.splitlines()
+    row = json.loads(out[2])
+    assert (row["adv_original"], row["adv_tokens"]) == (advantage, [advantage] * 2)
+    assert row["adv_kept"] == (rule == "zero")
+
+
+@pytest.mark.parametrize(("rule", "advantage"), [("null", None), ("zero", 0.0), ("raw", 1.0)])
+def test_a_group_of_one_has_what_the_rule_says_on_every_token(write, rule, advantage):
+    rows = [{**row, "lp": [-0.5] * len(row["v"]), "sq": [0.5] * len(row["v"])} for row in ROWS]
+    path = write([*rows, {**rows[0], "prompt_id": "alone"}])
+    lists = ("--log-probs-col", "lp", "--sum-pi-squared-col", "sq", "--estimator", "optimal_token_baseline")
+    row = json.loads(run("compute", path, *lists, "--singleton", rule, "--out", "-").stdout.splitlines()[2])
+    assert (row["adv_original"], row["adv_tokens"]) == (advantage, [advantage] * 3)
