@@ -4,7 +4,9 @@ from dataclasses import fields
 
 import pytest
 
+from advcli.estimators.catalog import ESTIMATORS
 from advcli.records import ColumnOptions, Settings
+from advcli.registry import knobs
 from advcli.settings import config
 from advcli.settings.catalog import CONFIG_KEYS, PRESETS, UNREPLAYABLE
 
@@ -13,7 +15,8 @@ SETTINGS = {field.name for field in fields(Settings)}
 
 def test_every_key_sets_something_that_exists():
     columns = {field.name for field in fields(ColumnOptions)}
-    assert {row.setting for row in CONFIG_KEYS} <= SETTINGS | columns
+    discounts = set(knobs(ESTIMATORS["gae"].target))
+    assert {row.setting for row in CONFIG_KEYS} <= SETTINGS | columns | discounts
     assert all(row.source for row in CONFIG_KEYS)
 
 
@@ -37,6 +40,8 @@ def test_every_key_sets_something_that_exists():
         ("scale_rewards", False, "scale", "none"),
         ("scale_rewards", "False", "scale", "none"),
         ("reward_weights", [1.0, 0.5], "weights", [1.0, 0.5]),
+        ("algorithm.gamma", 0.99, "gamma", 0.99),
+        ("algorithm.lam", 0.95, "lam", 0.95),
     ],
 )
 def test_key(key, value, setting, told):
