@@ -12,9 +12,10 @@ from advcli.estimators import engine
 from advcli.estimators.catalog import ESTIMATORS, Estimator
 from advcli.frameworks.catalog import find
 from advcli.frameworks.rule import Rule
-from advcli.records import DEFAULT_ESTIMATOR, AdvantageTable, Settings
+from advcli.records import DEFAULT_ESTIMATOR, AdvantageTable, FilterSpec, LeftOut, Settings
 from advcli.registry import load
 from advcli.segments import Segments
+from advcli.selection.catalog import FILTERS
 from advcli.selection.keep_ratio import keep_ratio
 from advcli.shaping.catalog import SHAPINGS
 from advcli.words import counted, either, verb
@@ -79,6 +80,20 @@ class Plan:
                 f"keep ratios are defined for one advantage per row, and {entry.name} gives one per token here",
                 hint="without --keep-pos and --keep-neg",
             )
+        if entry.level == "token" and settings.filters:
+            raise UsageError(
+                f"filters are defined for one advantage per row, and {entry.name} gives one per token here",
+                hint="without --before and --after",
+            )
+        for spec in settings.filters:
+            row = FILTERS[spec.name]
+            if spec.when not in row.when:
+                raise UsageError(
+                    f"{row.name} looks at the advantage, so it can only come after", hint=f"--after {spec}"
+                )
+            if spec.column is not None and "rewards" not in row.needs:
+                raise UsageError(f"{row.name} looks at no reward, so it has no knob 'column'")
+            engine.fitted(row.name, row.target, spec.knobs)
         if settings.shaping and "parts" in entry.needs:
             flags = ", ".join(SHAPINGS[name].flag for name in settings.shaping)
             raise UsageError(
@@ -177,24 +192,71 @@ def run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
     if plan.entry.level == "token":
         return _run_tokens(plan, moved)
     # A trainer computes on all rows, missing ones included: its rule says what becomes of them.
-    valid = engine.usable(plan.entry, moved) if plan.rule is None else moved["group"] >= 0
+    usable = engine.usable(plan.entry, moved) if plan.rule is None else moved["group"] >= 0
+    valid, before = _leave_out(plan, "before", moved, usable)
     original = engine.estimate(plan.entry, moved, valid, **plan.knobs)
     if not plan.entry.alone:
         original = _apply_singleton_rule(original, moved, valid, plan.settings.singleton)
     if plan.rule is None:
-        original = _apply_missing_rule(original, moved["group"], valid, plan.settings.missing)
+        original = _apply_missing_rule(original, moved["group"], usable, plan.settings.missing)
     defined = ~original.isnan()
-    kept = defined & keep_ratio(
-        original,
+    kept, after = _leave_out(plan, "after", {**moved, "advantages": original}, defined)
+    kept &= keep_ratio(
+        torch.where(kept, original, torch.nan),
         moved["group"].clamp(min=0),
         keep_pos=plan.settings.keep_pos,
         keep_neg=plan.settings.keep_neg,
     )
-    processed = torch.where(defined & ~kept, 0.0, original)
+    processed = torch.where((defined & ~kept) | (usable & ~valid), 0.0, original)
     warnings: tuple[str, ...] = ()
     if plan.settings.compute_new_adv:
         processed, warnings = _recompute(plan, moved, processed, kept, valid)
-    return AdvantageTable(original.cpu(), processed.cpu(), kept.cpu(), warnings)
+    return AdvantageTable(original.cpu(), processed.cpu(), kept.cpu(), warnings, before + after)
+
+
+def _leave_out(
+    plan: Plan, when: str, columns: Mapping[str, Tensor], rows: Tensor
+) -> tuple[Tensor, tuple[LeftOut, ...]]:
+    """Apply the filters of one kind.
+
+    Args:
+        plan: holds the filters.
+        when: "before" or "after".
+        columns: what the filters may need; [N] each.
+        rows: [N] bool, the rows that there are.
+
+    Returns:
+        [N] bool, the rows that are left, and what each filter left out.
+
+    Raises:
+        DataError: a column that a filter needs is not there.
+    """
+    counts = []
+    for spec in (spec for spec in plan.settings.filters if spec.when == when):
+        entry = FILTERS[spec.name]
+        given = dict(columns)
+        if spec.column is not None:
+            given["rewards"] = columns[f"extra {spec.column}"]
+        engine.needed(entry.name, (name for name in entry.needs if name != "advantages"), given)
+        # A row of which a filter cannot see what it looks at is left out too.
+        seen = rows.clone()
+        for name in entry.needs:
+            seen &= given[name].isfinite()
+        left = torch.zeros_like(rows)
+        knobs = engine.fitted(entry.name, entry.target, spec.knobs)
+        left[seen] = load(entry.target)(*(given[name][seen] for name in entry.needs), **knobs)
+        counts.append(_counted(spec, columns, rows, left))
+        rows = left
+    return rows.clone(), tuple(counts)
+
+
+def _counted(spec: FilterSpec, columns: Mapping[str, Tensor], rows: Tensor, left: Tensor) -> LeftOut:
+    """How much of `rows` is not in `left`."""
+    gone = rows & ~left
+    groups = [torch.unique(columns["group"][mask]).numel() for mask in (rows, left)]
+    lengths = columns.get("lengths")
+    tokens = None if lengths is None else int(lengths[gone].nan_to_num(nan=0.0).sum())
+    return LeftOut(spec, int(gone.sum()), groups[0] - groups[1], tokens)
 
 
 def _run_tokens(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
@@ -288,7 +350,8 @@ def _recompute(
     plan: Plan, columns: Mapping[str, Tensor], processed: Tensor, kept: Tensor, valid: Tensor
 ) -> tuple[Tensor, tuple[str, ...]]:
     """The advantage of the kept rows, computed on the kept rows alone."""
-    if plan.settings.keep_pos == plan.settings.keep_neg == 1:
+    later = any(spec.when == "after" for spec in plan.settings.filters)
+    if plan.settings.keep_pos == plan.settings.keep_neg == 1 and not later:
         return processed, ("--compute-new-adv has no effect: both keep ratios are 1",)
     again = engine.estimate(plan.entry, columns, kept & valid, **plan.knobs)
     group = columns["group"]

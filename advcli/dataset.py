@@ -42,7 +42,7 @@ class DataSet:
             "kl": table.kl,
             "tokens": table.token_counts,
         }
-        given |= table.tokens
+        given |= {**table.tokens, **{f"extra {name}": values for name, values in table.extra.items()}}
         columns |= {name: torch.from_numpy(values) for name, values in given.items() if values is not None}
         if "tokens" in columns and "lengths" not in columns:
             columns["lengths"] = _counted(columns)

@@ -123,11 +123,13 @@ def compare(request: Request, versus: Mapping[str, Settings] | None = None) -> R
     columns = data.columns()
     plans = {label: plan.at(columns) for label, plan in plans.items()}
     results = {label: run(plan, columns) for label, plan in plans.items()}
-    shown = {"original": _unprocessed(results["kept"]), **results}
+    bare = replace(plans["kept"], settings=replace(plans["kept"].settings, filters=()))
+    original = run(bare, columns) if base.filters else results["kept"]
+    shown = {"original": _unprocessed(original), **results}
     report = _report(request, data, plans["kept"], shown)
     # That recomputing has no effect is no news where every column shows it.
     report = replace(report, warnings=tuple(text for text in report.warnings if "no effect" not in text))
-    if versus or base.keep_pos < 1 or base.keep_neg < 1:
+    if versus or base.keep_pos < 1 or base.keep_neg < 1 or base.filters:
         return report
     other = "rloo" if recomputed else "grpo"
     hint = f"both keep ratios are 1, so the columns agree; try --keep-pos 0.7 --keep-neg 0.5, or --vs {other}"
@@ -144,7 +146,7 @@ def _versus(label: str, settings: Settings) -> Plan:
 
 def _unprocessed(result: AdvantageTable) -> AdvantageTable:
     """The same advantages before any keep ratio."""
-    return replace(result, processed=result.original, kept=~result.original.isnan(), warnings=())
+    return replace(result, processed=result.original, kept=~result.original.isnan(), warnings=(), left_out=())
 
 
 def _settings(plan: Plan, request: Request, data: DataSet) -> dict[str, Any]:
@@ -160,6 +162,7 @@ def _settings(plan: Plan, request: Request, data: DataSet) -> dict[str, Any]:
         "keep_pos": plan.settings.keep_pos,
         "keep_neg": plan.settings.keep_neg,
         "compute_new_adv": plan.settings.compute_new_adv,
+        "filters": [{"when": spec.when, "filter": str(spec)} for spec in plan.settings.filters],
         "shaping": described(plan.settings.shaping),
         "missing": plan.settings.missing,
         "singleton": plan.settings.singleton,
@@ -187,6 +190,7 @@ def _report(request: Request, data: DataSet, plan: Plan, shown: Mapping[str, Adv
             sizes_of(data.grouping.group, data.grouping.count),
         ),
         settings=_settings(plan, request, data),
+        left_out=next((result.left_out for result in shown.values() if result.left_out), ()),
         columns=tuple(
             comparison.compare(label, data.rows, original, result) for label, result in shown.items()
         ),

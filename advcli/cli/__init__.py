@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import typer
 
-from advcli.cli import compare, compute, estimators, formats, frameworks
+from advcli.cli import compare, compute, estimators, filters, formats, frameworks
 from advcli.cli._show import say
 from advcli.errors import AdvcliError, DataError, Interrupted, UsageError
 
@@ -26,6 +26,7 @@ for _name, _command in {
     "compute": compute.command,
     "compare": compare.command,
     "estimators": estimators.command,
+    "filters": filters.command,
     "formats": formats.command,
     "frameworks": frameworks.command,
 }.items():

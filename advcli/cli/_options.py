@@ -14,7 +14,7 @@ from advcli.words import either
 
 _COLUMNS = "Columns"
 _SETTINGS = "Advantages"
-_KEEP = "Keep ratios"
+_KEEP = "Keep ratios and filters"
 _SHAPING = "Reward shaping, in this order, before the estimator"
 _OUTPUT = "Output"
 
@@ -76,6 +76,25 @@ ComputeNewAdv = Annotated[
     typer.Option(
         "--compute-new-adv/--no-compute-new-adv",
         help="Compute the advantage again on the kept rows (grpo).",
+        rich_help_panel=_KEEP,
+        show_default=False,
+    ),
+]
+Before = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="FILTER",
+        help="Leave rows out before the statistics: dynamic_sampling, truncated:max=4096, pods:m=4 ... "
+        "See 'advcli filters'.",
+        rich_help_panel=_KEEP,
+        show_default=False,
+    ),
+]
+After = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="FILTER",
+        help="Leave rows out after the statistics: cppo:keep=0.5, truncated:max=4096 ...",
         rich_help_panel=_KEEP,
         show_default=False,
     ),
@@ -384,6 +403,8 @@ class Shared:
     keep_pos: KeepPos = None
     keep_neg: KeepNeg = None
     compute_new_adv: ComputeNewAdv = None
+    before: Before = None
+    after: After = None
     preset: Preset = None
     config: Config = None
     set_: Set = None

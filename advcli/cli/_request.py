@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from advcli.cli._options import Shared, choice, reward_weight
 from advcli.errors import UsageError
-from advcli.records import ColumnOptions
+from advcli.records import ColumnOptions, FilterSpec
+from advcli.selection.catalog import filter_spec
 from advcli.shaping.catalog import SHAPINGS, parse
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def build(inputs: Sequence[str], shared: Shared) -> "Request":
     skip = choice("--on-bad-row", shared.on_bad_row, ("error", "skip")) == "skip"
     flags = {name: getattr(shared, name) for name in _SETTINGS}
     settings, columns, warnings, origin = resolve(
-        {**flags, "shaping": _shaping(shared) or None},
+        {**flags, "shaping": _shaping(shared) or None, "filters": _filters(shared) or None},
         _columns(shared),
         preset=shared.preset,
         config_file=shared.config,
@@ -87,6 +88,14 @@ def _shaping(shared: Shared) -> dict[str, dict[str, float]]:
     return found
 
 
+def _filters(shared: Shared) -> tuple[FilterSpec, ...]:
+    """The filters that were given, those before the statistics first."""
+    given = [("before", text) for text in shared.before or ()] + [
+        ("after", text) for text in shared.after or ()
+    ]
+    return tuple(filter_spec(when, text) for when, text in given)
+
+
 def _columns(shared: Shared) -> ColumnOptions:
     return ColumnOptions(
         format=shared.format_,
@@ -98,5 +107,6 @@ def _columns(shared: Shared) -> ColumnOptions:
         baseline=shared.baseline_col,
         kl=shared.kl_col,
         tokens={role: column for role, option in _TOKENS.items() if (column := getattr(shared, option))},
+        extra=tuple(dict.fromkeys(spec.column for spec in _filters(shared) if spec.column)),
         n=shared.n,
     )

@@ -3,7 +3,7 @@
 import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, get_args
 
 import torch
 from torch import Tensor
@@ -11,11 +11,12 @@ from torch import Tensor
 from advcli.errors import DataError, UsageError
 from advcli.estimators.catalog import COLUMNS, ESTIMATORS, SCALES, TOKEN_COLUMNS, Estimator
 from advcli.registry import load
-from advcli.segments import Segments
+from advcli.segments import Segments, filled
 from advcli.words import either, one_line
 
 NON_NEGATIVE = ("eps", "batch_eps", "ddof", "k")
-SHARES = ("gamma", "lam")
+SHARES = ("gamma", "lam", "keep", "p")
+FROM_ONE = ("m",)
 DEVICES = ("auto", "cpu", "cuda", "mps")
 
 # Columns that are made from others: one of those has to be there.
@@ -67,13 +68,7 @@ def knobs(entry: Estimator, scale: str | None, given: Mapping[str, float | str])
     Raises:
         UsageError: an unknown scale or knob, or a value that does not fit.
     """
-    parameters = inspect.signature(load(entry.target)).parameters.values()
-    known = {p.name: p.annotation for p in parameters if p.kind is p.KEYWORD_ONLY and p.name != "scale"}
-    for name in given:
-        if name not in known:
-            has = [*known, *(["scale"] if entry.default_scale else [])]
-            raise UsageError(f"{entry.name} has no knob '{name}'", hint=either(has) or None)
-    used = {name: _fitting(entry.name, name, value, known[name]) for name, value in given.items()}
+    used = fitted(entry.name, entry.target, given, but="scale", scaled=entry.default_scale is not None)
     if entry.default_scale is None:
         if scale is not None:
             able = ", ".join(row.name for row in ESTIMATORS if row.default_scale)
@@ -85,6 +80,33 @@ def knobs(entry: Estimator, scale: str | None, given: Mapping[str, float | str])
     if scale == "group" and entry.level == "token":
         raise UsageError(f"{entry.name} has no scale 'group'", hint="--scale none or batch", about="scale")
     return {"scale": scale, **used}
+
+
+def fitted(
+    who: str, target: str, given: Mapping[str, float | str], *, but: str = "", scaled: bool = False
+) -> dict[str, Any]:
+    """Check the knobs of a function and give them the types that it declares.
+
+    Args:
+        who: whose knobs they are, for messages.
+        target: "module:function".
+        given: knobs, as numbers or as text.
+        but: a keyword that is no knob here.
+        scaled: whether `but` is named among what there is all the same.
+
+    Raises:
+        UsageError: an unknown knob, one that is missing, or a value that does not fit.
+    """
+    parameters = inspect.signature(load(target)).parameters.values()
+    known = {p.name: p for p in parameters if p.kind is p.KEYWORD_ONLY and p.name != but}
+    for name in given:
+        if name not in known:
+            has = [*known, *([but] if scaled else [])]
+            raise UsageError(f"{who} has no knob '{name}'", hint=either(has) or None)
+    absent = [name for name, knob in known.items() if knob.default is knob.empty and name not in given]
+    if absent:
+        raise UsageError(f"{who} needs {', '.join(absent)}", hint=f"{who}:{absent[0]}=…")
+    return {name: _fitting(who, name, value, known[name].annotation) for name, value in given.items()}
 
 
 def numbers(who: str, given: Mapping[str, float | str]) -> dict[str, Any]:
@@ -210,9 +232,8 @@ def estimate(entry: Estimator, columns: Mapping[str, Tensor], rows: Tensor, **kn
     result: Tensor = load(entry.target)(*narrowed, **knobs)
     if everything:
         return result
-    spread = torch.full_like(columns["rewards"], torch.nan)
-    spread[rows] = result
-    return spread
+    # A framework's rule may answer in another dtype than that of the columns.
+    return filled(rows, result)
 
 
 def estimate_tokens(
@@ -270,6 +291,10 @@ def _fitting(estimator: str, name: str, value: float | str, kind: type) -> float
     """A knob's value in the type that the function declares."""
     if kind is str:
         return str(value)
+    if words := get_args(kind):
+        if str(value) not in words:
+            raise UsageError(f"{estimator}: {name} is {one_line(value)}", hint=either(words))
+        return str(value)
     try:
         number = math.nan if isinstance(value, bool) else float(value)
     except (TypeError, ValueError):
@@ -278,6 +303,8 @@ def _fitting(estimator: str, name: str, value: float | str, kind: type) -> float
         raise UsageError(f"{estimator}: {name} is {one_line(value)}, expected a number")
     if number < 0 and name in NON_NEGATIVE:
         raise UsageError(f"{estimator}: {name} is {number:g}, expected 0 or more")
+    if number < 1 and name in FROM_ONE:
+        raise UsageError(f"{estimator}: {name} is {number:g}, expected 1 or more")
     if not 0 <= number <= 1 and name in SHARES:
         raise UsageError(f"{estimator}: {name} is {number:g}, expected a number from 0 to 1")
     if kind is not float and not number.is_integer():

@@ -63,7 +63,7 @@ def read(
         choice,
         BadRows(skip=skip_bad_rows),
         refuse_missing=refuse_missing,
-        asked_for=(options.length, options.baseline, options.kl),
+        asked_for=(options.length, options.baseline, options.kl, *options.extra),
     )
     rows, dropped = _scan_all(sources, collector, refused)
     if not sum(rows):
@@ -140,6 +140,8 @@ class _Collector:
             name = getattr(self.choice, role)
             if name:
                 self._append(role, self._numbers(batch, name))
+        for name in self.choice.extra:
+            self._append(f"extra {name}", self._numbers(batch, name))
         self._tokens(batch, bad)
         self._append("lines", batch.lines)
         if self._refuse_missing and cause.any():
@@ -171,6 +173,7 @@ class _Collector:
             length=columns.get("length"),
             baseline=columns.get("baseline"),
             kl=columns.get("kl"),
+            extra={name: columns[f"extra {name}"] for name in self.choice.extra},
             tokens={role: columns[f"tokens {role}"] for role, _ in self.choice.tokens},
             token_counts=columns.get("token counts"),
             logged=columns.get("logged"),

@@ -1,7 +1,7 @@
 """What travels between the layers: frozen records, no logic that imports anything heavy."""
 
 from advcli.records.report import Column, Figures, Health, Report
-from advcli.records.settings import DEFAULT_ESTIMATOR, AdvantageTable, Settings
+from advcli.records.settings import DEFAULT_ESTIMATOR, AdvantageTable, FilterSpec, LeftOut, Settings
 from advcli.records.table import (
     CAUSES,
     STANDARD_OUTPUT,
@@ -22,8 +22,10 @@ __all__ = [
     "Column",
     "ColumnOptions",
     "Figures",
+    "FilterSpec",
     "Grouping",
     "Health",
+    "LeftOut",
     "Report",
     "RewardTable",
     "Rows",

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from advcli.records.settings import LeftOut
+
 
 @dataclass(frozen=True)
 class Figures:
@@ -99,6 +101,7 @@ class Report:
         health: the groups.
         settings: name → value, as they were used; what the output files carry.
         columns: the advantage columns, the original first.
+        left_out: what each filter left out.
         notes: what was chosen, one line each.
         warnings: what looks wrong, one line each.
     """
@@ -106,5 +109,6 @@ class Report:
     health: Health
     settings: Mapping[str, Any]
     columns: tuple[Column, ...]
+    left_out: tuple[LeftOut, ...] = ()
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()

@@ -11,6 +11,49 @@ DEFAULT_ESTIMATOR = "grpo"
 
 
 @dataclass(frozen=True)
+class FilterSpec:
+    """One filter as the user asked for it.
+
+    Attributes:
+        when: "before" the statistics, so that the rows it leaves out are in no mean, or "after" them.
+        name: name of a row of the filter catalog.
+        knobs: its knobs, as numbers or as text.
+        column: the column that it looks at in place of the reward, or None.
+    """
+
+    when: str
+    name: str
+    knobs: Mapping[str, float | str] = field(default_factory=dict)
+    column: str | None = None
+
+    def __str__(self) -> str:
+        """The filter as the user types it."""
+        given = {**({"column": self.column} if self.column else {}), **self.knobs}
+        pairs = ",".join(
+            f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}"
+            for name, value in given.items()
+        )
+        return f"{self.name}:{pairs}" if pairs else self.name
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """What a filter left out, of the rows that were there before it.
+
+    Attributes:
+        spec: the filter.
+        rows: rows.
+        groups: groups that lost all their rows.
+        tokens: tokens of the rows; None without lengths.
+    """
+
+    spec: FilterSpec
+    rows: int
+    groups: int
+    tokens: int | None = None
+
+
+@dataclass(frozen=True)
 class Settings:
     """How advantages are computed.
 
@@ -27,6 +70,7 @@ class Settings:
         singleton: what the only valid row of a group gets: "null", "zero", "raw", "error".
         device: "auto", "cpu", "cuda", "mps".
         shaping: what is done to the reward first: name of a row of the shaping catalog → its knobs.
+        filters: what is left out, in this order; all filters "before" the statistics come first.
     """
 
     estimator: str | None = None
@@ -40,6 +84,7 @@ class Settings:
     device: str = "auto"
     like: str | None = None
     shaping: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    filters: tuple[FilterSpec, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -51,6 +96,7 @@ class AdvantageTable:
         processed: [N] float, what would be trained on: 0 on filtered rows, NaN where undefined.
         kept: [N] bool, False for filtered rows and where the advantage is undefined.
         warnings: sentences that the user should see.
+        left_out: what each filter left out.
         tokens: [T] float, the original advantage of each token of each row in turn, NaN where undefined; None
             if the estimator gives one advantage per row. `original` is then its mean over the tokens of the row.
         token_counts: [N] int64, tokens of each row, or None.
@@ -60,5 +106,6 @@ class AdvantageTable:
     processed: "Tensor"
     kept: "Tensor"
     warnings: tuple[str, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
     tokens: "Tensor | None" = None
     token_counts: "Tensor | None" = None

@@ -32,6 +32,7 @@ class Choice:
         length: tokens per row, or None.
         baseline: the greedy reward of the row's prompt, or None.
         kl: the KL of the row, or a list with that of each token; None without.
+        extra: columns of numbers that a filter looks at.
         tokens: (what it is, column) of each column with a list per row, a number for each token.
         logged: the advantage that the trainer logged, or None.
         step_in_key: whether a prompt met at another step is another group.
@@ -45,6 +46,7 @@ class Choice:
     length: str | None = None
     baseline: str | None = None
     kl: str | None = None
+    extra: tuple[str, ...] = ()
     tokens: tuple[tuple[str, str], ...] = ()
     logged: str | None = None
     step_in_key: bool = True
@@ -57,6 +59,7 @@ class Choice:
             self.baseline,
             self.kl,
             self.logged,
+            *self.extra,
             *(name for _, name in self.tokens),
         )
         wanted = [*self.prompt, *(name for name, _ in self.rewards), *(name for name in single if name)]
@@ -77,6 +80,7 @@ class ColumnOptions:
         length: tokens per row (`--length-col`).
         baseline: greedy reward of the row's prompt (`--baseline-col`).
         kl: KL of the row or of its tokens (`--kl-col`).
+        extra: columns of numbers that a filter looks at.
         tokens: what it is → column with a list per row (`--values-col`, `--mask-col`, ...).
         n: rows per group (`--n`).
     """
@@ -90,6 +94,7 @@ class ColumnOptions:
     length: str | None = None
     baseline: str | None = None
     kl: str | None = None
+    extra: tuple[str, ...] = ()
     tokens: Mapping[str, str] = field(default_factory=dict)
     n: int | None = None
 
@@ -127,6 +132,7 @@ class RewardTable:
         length: [N] float64 tokens per row, or None.
         baseline: [N] float64 greedy reward of the row's prompt, or None.
         kl: [N] float64 KL of the row, or None.
+        extra: column → [N] float64, for filters.
         tokens: what it is → [T] float64, a number for each token of each row in turn, NaN where missing.
         token_counts: [N] int64 tokens of each row; None without a column of lists.
         logged: [N] float64 logged advantage, or None.
@@ -154,6 +160,7 @@ class RewardTable:
     parts: "NDArray[np.float64] | None" = None
     baseline: "NDArray[np.float64] | None" = None
     kl: "NDArray[np.float64] | None" = None
+    extra: "Mapping[str, NDArray[np.float64]]" = field(default_factory=dict)
     tokens: "Mapping[str, NDArray[np.float64]]" = field(default_factory=dict)
     token_counts: "NDArray[np.int64] | None" = None
 

@@ -32,6 +32,11 @@ def _head(report: Report, processed: Column) -> dict[str, Any]:
         "missing": health.missing,
         "missing_by_cause": dict(health.missing_by_cause),
         "group_sizes": {str(size): many for size, many in health.sizes.items()},
+        "left_out": [
+            {"when": part.spec.when, "filter": str(part.spec), "rows": part.rows, "groups": part.groups}
+            | ({} if part.tokens is None else {"tokens": part.tokens})
+            for part in report.left_out
+        ],
         "warnings": list(report.warnings),
         "settings": dict(report.settings),
     }

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from advcli.records import Column, Health, Report
+from advcli.records import Column, Health, LeftOut, Report
 from advcli.render.numbers import count, number, share
 from advcli.words import counted
 
@@ -57,6 +57,8 @@ def show(report: Report, console: "Console") -> None:
     """
     console.print(health_line(report.health), style="bold", highlight=False, soft_wrap=True)
     console.print(rule_line(report), style="dim", highlight=False, soft_wrap=True)
+    for part in report.left_out:
+        console.print(left_out_line(part), style="dim", highlight=False, soft_wrap=True)
     for columns in _fitting(report.columns, console):
         width = console.width
         # A heading that is wider than the console is left to the terminal, which wraps and does not cut.
@@ -109,6 +111,18 @@ def rule_line(report: Report) -> str:
             f"keep {used['keep_pos']:g} of the positive and {used['keep_neg']:g} of the negative rows"
         )
     return " · ".join(parts)
+
+
+def left_out_line(part: LeftOut) -> str:
+    """What a filter left out, in one line.
+
+    Example:
+        >>> left_out_line(LeftOut(FilterSpec("before", "dynamic_sampling"), 16, 2, 1200))
+        'left out before the statistics by dynamic_sampling: 16 rows, 2 whole groups, 1,200 tokens'
+    """
+    counts = [counted(part.rows, "row"), counted(part.groups, "whole group")]
+    counts += [] if part.tokens is None else [counted(part.tokens, "token")]
+    return f"left out {part.spec.when} the statistics by {part.spec}: {', '.join(counts)}"
 
 
 def _dead(health: Health) -> str:

@@ -703,3 +703,12 @@ def test_a_pipe_that_closes_early(tmp_path):
     (only,) = done.stdout.splitlines()
     assert strict(only)["prompt_id"] == 0
     assert list(strict(only))[-4:] == ["adv_original", "adv_processed", "adv_kept", "adv_group"]
+
+
+@pytest.mark.parametrize("like", ["verl", "trl", "openrlhf", "areal"])
+def test_a_framework_rule_and_a_row_that_is_skipped(computed, like):
+    # float32 rules once could not be put beside a row without a group.
+    rows = [*rewards([0, 1]), {"prompt_id": None, "reward": 5.0}]
+    found = computed(rows, "--like", like, "--on-bad-row", "skip")
+    assert found["adv_original"][2] is None
+    assert found["adv_original"][1] == -found["adv_original"][0] > 0

@@ -1,0 +1,31 @@
+"""`advcli filters`: what can be left out."""
+
+from typing import Annotated
+
+import typer
+
+from advcli.cli import _show
+from advcli.registry import knobs
+from advcli.selection.catalog import FILTERS
+
+
+def command(
+    name: Annotated[str | None, typer.Argument(help="One filter.", show_default=False)] = None,
+) -> None:
+    """List the filters of --before and --after, or describe one: what it leaves out, knobs, source."""
+    if name is None:
+        rows = [(row.name, " or ".join(row.when), row.summary) for row in FILTERS]
+        _show.listing(("name", "when", "leaves out"), rows)
+        return
+    row = FILTERS[name]
+    given = [f"{knob}={default}" if default else knob for knob, default in knobs(row.target).items()]
+    _show.pairs(
+        {
+            "filter": row.name,
+            "leaves out": row.summary,
+            "when": " or ".join(f"--{when}" for when in row.when),
+            "needs": ", ".join(row.needs),
+            "knobs": ", ".join([*given, *(["column=NAME"] if "rewards" in row.needs else [])]),
+            "source": row.source,
+        }
+    )
