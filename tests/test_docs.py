@@ -82,3 +82,22 @@ def test_pictures_are_up_to_date(tmp_path):
     pictures.main(tmp_path)
     drawn, kept = (folder / "compare.svg" for folder in (tmp_path, ROOT / "docs"))
     assert drawn.read_text() == kept.read_text(), "run: python docs/pictures.py"
+
+
+def test_fidelity_is_up_to_date():
+    """The page is what is measured here; a number may be up to twice as large, for another processor's last bits."""
+    spec = importlib.util.spec_from_file_location("fidelity", ROOT / "docs" / "fidelity.py")
+    fidelity = importlib.util.module_from_spec(spec)
+    sys.modules["fidelity"] = fidelity
+    spec.loader.exec_module(fidelity)
+    distance = re.compile(r"(?<=\| )(?:\d+e-\d+|0)(?= \|)")
+    fresh, kept = fidelity.page(fidelity.measured()), DOCS["fidelity.md"]
+    assert distance.sub("#", fresh) == distance.sub("#", kept), "run: python docs/fidelity.py"
+    for new, old in zip(distance.findall(fresh), distance.findall(kept), strict=True):
+        steps = fidelity.STEPS
+        assert steps.index(float(new)) <= steps.index(float(old)) + 1, "run: python docs/fidelity.py"
+    assert "| verl | 0.9.1 | gae |" in kept
+    compared = fidelity.compared_rules()
+    for rule in fidelity.RULES:
+        assert rule.proof == ("package" if rule.name in compared else "vectors"), rule.name
+    assert kept.count("\n| ") > 60

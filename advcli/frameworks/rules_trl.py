@@ -25,6 +25,7 @@ _TRL_ROWS = [
         scales=GROUP | BATCH | NONE,
         positional=True,
         source=_TRL,
+        proof="package",
     ),
     Rule(
         "trl",
@@ -36,6 +37,7 @@ _TRL_ROWS = [
         versions=">=0.22.0,<0.22.2",
         positional=True,
         source=_TRL,
+        proof="package",
     ),
     grpo(
         "trl",
@@ -45,6 +47,7 @@ _TRL_ROWS = [
         scales=GROUP | NONE,
         positional=True,
         source=_TRL,
+        proof="package",
     ),
     Rule(
         "trl",
@@ -68,6 +71,7 @@ _TRL_ROWS = [
         versions=">=0.27,<1.6",
         positional=True,
         source=_TRL,
+        proof="package",
     ),
     centred(
         "trl",
@@ -89,6 +93,7 @@ _TRL_ROWS = [
         positional=True,
         lost=(KL, "reward_clip_range", "normalize_advantages"),
         source=_TRL_RLOO,
+        proof="package",
     ),
     grpo(
         "trl",
@@ -97,6 +102,7 @@ _TRL_ROWS = [
         estimator="async_grpo",
         knobs={"missing": "skip", "dtype": "float64"},
         source="trl/experimental/async_grpo/async_rollout_worker.py",
+        proof="package",
     ),
 ]
 

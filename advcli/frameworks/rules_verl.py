@@ -65,6 +65,7 @@ _VERL_ROWS = [
         knobs={"single": "raw-eps", "variance": "one-pass", "floor": 1e-6},
         lost=(KL,),
         source=_VERL,
+        proof="package",
     ),
     Rule(
         "verl",

@@ -43,23 +43,23 @@ NAMES = {
     )},
 }  # fmt: skip
 
-# What the references hold and --like does not reproduce, each with its reason.
-TOKENS = "an advantage per token, which a row of a dump does not have"
+# What is compared elsewhere, or not at all, each with its reason.
+ELSEWHERE = "compared in test_token_parity.py"
 LEFT_OUT = {
-    "gae": TOKENS,
-    "GAEAdvantage": TOKENS,
-    "optimal_token_baseline": TOKENS,
-    "tir_optimal_token_baseline": TOKENS,
-    "gamma": "a discount below 1 gives an advantage per token",
-    "masks": "tool tokens inside a response are not in a dump",
-    "kl": "KL in the reward is not in a dump",
-    "beta": "KL in the reward is not in a dump",
-    "truncated": "penalties for truncated rows change the reward before the rule",
-    "overlong_buffer_len": "penalties for long rows change the reward before the rule",
-    "clip_range": "a range other than the default of ±10",
-    "reward_clip_range": "clips the reward before the rule",
-    "normalize_advantages": "an option that no dump tells",
-    "dynamic": "conversations of several rows: the ids that join them are not in a dump",
+    "gae": ELSEWHERE,
+    "GAEAdvantage": ELSEWHERE,
+    "optimal_token_baseline": ELSEWHERE,
+    "tir_optimal_token_baseline": ELSEWHERE,
+    "gamma": ELSEWHERE,
+    "masks": ELSEWHERE,
+    "kl": ELSEWHERE,
+    "beta": ELSEWHERE,
+    "overlong_buffer_len": ELSEWHERE,
+    "reward_clip_range": ELSEWHERE,
+    "truncated": "the penalty of OpenRLHF for truncated rows: a dump does not tell which rows those are",
+    "clip_range": "a range of OpenRLHF's clipping other than the default of ±10",
+    "normalize_advantages": "an option of TRL's RLOO that no dump tells",
+    "dynamic": "conversations of several rows in ms-swift: the ids that join them are not in a dump",
 }
 
 
@@ -96,7 +96,8 @@ def scale_of(file: str, case: Mapping) -> str | None:
     return {True: "group", False: "none"}.get(scale, scale)
 
 
-def computed(file: str, case: Mapping) -> list[float]:
+def rule_of(file: str, case: Mapping) -> tuple[str, str, str | None]:
+    """What we call the rule of a case: like, estimator, scale."""
     like, estimator = NAMES[file][case["estimator"]]
     knobs, scale = case["knobs"], scale_of(file, case)
     if scale == "gdpo" and estimator == "reinforce_plus_plus":
@@ -104,6 +105,11 @@ def computed(file: str, case: Mapping) -> list[float]:
         scale = "none"
     if scale == "gdpo" or knobs.get("multi_objective_aggregation") == "normalize_then_sum":
         estimator, scale = "gdpo", None
+    return like, estimator, scale
+
+
+def computed(file: str, case: Mapping) -> list[float]:
+    (like, estimator, scale), knobs = rule_of(file, case), case["knobs"]
     rewards = [
         [math.nan if x is None else x for x in (row if isinstance(row, list) else [row])]
         for row in case["rewards"]

@@ -63,15 +63,44 @@ def lengths(case):
     return case["lengths"] if masks is None else [sum(mask) for mask in masks]
 
 
-def result(file, case):
+def rule_of(file, case):
+    """What we call the rule of a case: like and estimator."""
     like, names = LIKE[file]
+    return like, names.get(case["estimator"], case["estimator"])
+
+
+def result(file, case):
+    like, estimator = rule_of(file, case)
     return compute_advantages(
         case["rewards"],
         case["groups"],
         like=like,
-        estimator=names.get(case["estimator"], case["estimator"]),
+        estimator=estimator,
         lengths=lengths(case),
         **arguments(case),
+    )
+
+
+def both(file, case):
+    """Our numbers and theirs on every token that the policy wrote, row after row."""
+    found, expected = result(file, case), case["advantages"]
+    masks = case.get("masks") or [[1] * n for n in case["lengths"]]
+    if found.tokens is None:
+        rows = [[a] * n for a, n in zip(found.original.tolist(), case["lengths"], strict=True)]
+    else:
+        assert found.token_counts.tolist() == case["lengths"]
+        rows = [row.tolist() for row in found.tokens.split(found.token_counts.tolist())]
+        pairs = zip(rows, masks, strict=True)
+        means = [math.fsum(a for a, m in zip(*pair, strict=True) if m) / sum(pair[1]) for pair in pairs]
+        assert found.original.tolist() == pytest.approx(means, rel=2e-6, abs=2e-6)
+    theirs = [
+        row if isinstance(row, list) else [row] * len(mask) for row, mask in zip(expected, masks, strict=True)
+    ]
+    # What a framework leaves at the tokens of a tool takes no part in its loss.
+    keep = [bool(m) for mask in masks for m in mask]
+    return tuple(
+        [a for a, kept in zip((a for row in side for a in row), keep, strict=True) if kept]
+        for side in (rows, theirs)
     )
 
 
@@ -81,25 +110,8 @@ def result(file, case):
     ids=lambda value: value if isinstance(value, str) else f"{value['estimator']}-{value['batch']}",
 )
 def test_case(file, case):
-    found = result(file, case)
-    expected = case["advantages"]
-    peak = max(abs(a) for row in expected for a in (row if isinstance(row, list) else [row]))
-    masks = case.get("masks") or [[1] * n for n in case["lengths"]]
-    if found.tokens is None:
-        rows = [[a] * n for a, n in zip(found.original.tolist(), case["lengths"], strict=True)]
-    else:
-        assert found.token_counts.tolist() == case["lengths"]
-        rows = [row.tolist() for row in found.tokens.split(found.token_counts.tolist())]
-        means = [
-            math.fsum(a for a, m in zip(*pair, strict=True) if m) / sum(pair[1])
-            for pair in zip(rows, masks, strict=True)
-        ]
-        assert found.original.tolist() == pytest.approx(means, abs=2e-6 * peak)
-    for row, (mine, theirs, mask) in enumerate(zip(rows, expected, masks, strict=True)):
-        per_token = theirs if isinstance(theirs, list) else [theirs] * len(mine)
-        for token, (a, b, counts) in enumerate(zip(mine, per_token, mask, strict=True)):
-            # What a framework leaves at the tokens of a tool takes no part in its loss.
-            assert not counts or a == pytest.approx(b, abs=TOLERANCE * peak), f"row {row}, token {token}"
+    found, expected = both(file, case)
+    assert found == pytest.approx(expected, abs=TOLERANCE * max(map(abs, expected)))
 
 
 def test_every_token_estimator_of_the_references_is_here():
@@ -145,31 +157,38 @@ SHAPED = [
 ]
 
 
+def shaped_rule_of(file, case):
+    """What we call the rule of a case with a shaped reward: like and estimator."""
+    package = json.loads((DATA / f"{file}.json").read_text(encoding="utf-8"))
+    return f"{package['package']}@{package['version']}", case["estimator"].lower()
+
+
+def both_shaped(file, case):
+    """Our numbers and theirs, row by row."""
+    rewards = [row if isinstance(row, list) else [row] for row in case["rewards"]]
+    parts = torch.tensor([[math.nan if x is None else x for x in row] for row in rewards])
+    weight = torch.tensor(case["knobs"].get("reward_weights") or [1.0] * parts.shape[1])
+    # The trainers sum what is there; a row without anything is missing.
+    total = torch.where(parts.isnan().all(dim=1), torch.nan, (parts * weight).nansum(dim=1))
+    like, estimator = shaped_rule_of(file, case)
+    found = compute_advantages(
+        total,
+        case["groups"],
+        like=like,
+        estimator=estimator,
+        lengths=case["lengths"],
+        shaping=shaping(case),
+    )
+    return found.original.tolist(), [math.nan if a is None else a for a in case["advantages"]]
+
+
 @pytest.mark.parametrize(
     ("file", "case"),
     SHAPED,
     ids=lambda value: value if isinstance(value, str) else f"{value['estimator']}-{value['batch']}",
 )
 def test_shaped_rewards(file, case):
-    parts = torch.tensor(
-        [
-            [math.nan if x is None else x for x in (row if isinstance(row, list) else [row])]
-            for row in case["rewards"]
-        ]
-    )
-    weight = torch.tensor(case["knobs"].get("reward_weights") or [1.0] * parts.shape[1])
-    # The trainers sum what is there; a row without anything is missing.
-    total = torch.where(parts.isnan().all(dim=1), torch.nan, (parts * weight).nansum(dim=1))
-    package = json.loads((DATA / f"{file}.json").read_text(encoding="utf-8"))
-    found = compute_advantages(
-        total,
-        case["groups"],
-        like=f"{package['package']}@{package['version']}",
-        estimator=case["estimator"],
-        lengths=case["lengths"],
-        shaping=shaping(case),
-    ).original.tolist()
-    expected = [math.nan if a is None else a for a in case["advantages"]]
+    found, expected = both_shaped(file, case)
     peak = max(abs(a) for a in expected if not math.isnan(a))
     assert found == pytest.approx(expected, abs=TOLERANCE * peak, nan_ok=True)
 

@@ -1,0 +1,180 @@
+"""Write fidelity.md: how far `--like` is from the frameworks' own packages: `python docs/fidelity.py [FOLDER]`."""
+
+import importlib.util
+import json
+import math
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from advcli.frameworks.catalog import RULES, find
+from advcli.frameworks.rule import Rule
+
+HERE = Path(__file__).parent
+PARITY = HERE.parent / "tests" / "parity"
+STEPS = (0, 1e-12, 1e-9, 1e-7, 2e-7, 5e-7, 1e-6, 2e-6, 5e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
+
+HEAD = """# How near `--like` comes to the frameworks' own code
+
+The numbers of `tests/parity/data` were computed by the frameworks' own packages, installed from the package index and
+called as their trainers call them ([how](../tests/parity/README.md)). advcli computes the same batches with `--like`. The
+distance is the largest |Δ| of all rows over the largest |A| of their case, rounded up; one unit in the last place of
+float32 is 6e-8. This page is written by `docs/fidelity.py`; a test measures again and fails where a number has more than doubled.
+
+- *Batches*: random groups of 2 to 8 rows; binary, continuous and tied rewards, several rewards with weights, missing ones, groups of
+  one, dead groups, ragged and shuffled groups where the framework finds them by key, lengths from 1 to 2000.
+- *Hard batches* were made to lose digits: rewards near 5000 and 10⁶, groups with a spread of 10⁻⁶. What the rule divides
+  by is then rounding noise, in the framework as here.
+- *Dead groups* whose float32 mean is off by one unit get a phantom advantage, whose digits hang on the order in
+  which a processor sums. It is compared by sign and within a factor of 2, and not part of the distance.
+
+## Compared with the packages
+
+"""
+
+VECTORS = """
+## Compared with noted numbers
+
+These frameworks are not on the package index, or not these versions. Their rules are compared with numbers that were noted
+from runs of their code, as literals in `tests/frameworks/test_vectors.py`.
+
+"""
+
+
+@dataclass
+class Distance:
+    """What was measured of one estimator of one release."""
+
+    cases: int = 0
+    rows: int = 0
+    ordinary: float = 0.0
+    hard: float = math.nan
+
+    def add(self, found: list[float], expected: list[float], skip: set[int], *, hard: bool) -> None:
+        """Take in a case; `skip`: rows that are not part of the distance."""
+        self.cases += 1
+        self.rows += len(expected)
+        peak = max((abs(a) for a in expected if not math.isnan(a)), default=0.0) or 1.0
+        pairs = [pair for row, pair in enumerate(zip(found, expected, strict=True)) if row not in skip]
+        far = max((abs(a - b) / peak for a, b in pairs if not math.isnan(b)), default=0.0)
+        if hard:
+            self.hard = max(far, 0.0 if math.isnan(self.hard) else self.hard)
+        else:
+            self.ordinary = max(far, self.ordinary)
+
+
+def measured() -> dict[tuple[str, str, str], Distance]:
+    """Package, version and estimator → distance, over every case of the reference files."""
+    found: dict[tuple[str, str, str], Distance] = {}
+    releases = {
+        path.stem: json.loads(path.read_text(encoding="utf-8")) for path in (PARITY / "data").glob("*.json")
+    }
+    for (file, case, mine, theirs, skip), rule in _cases():
+        release = releases[file]
+        key = (release["package"], release["version"], rule.estimator)
+        found.setdefault(key, Distance()).add(
+            mine, theirs, skip, hard=case["batch"] in _module("test_parity").HARD
+        )
+    return dict(
+        sorted(found.items(), key=lambda item: (item[0][0].lower(), _descending(item[0][1]), item[0][2]))
+    )
+
+
+def compared_rules() -> set[str]:
+    """Names of the rules that a case of the reference files was compared with."""
+    return {rule.name for _, rule in _cases()}
+
+
+_Case = tuple[str, Mapping[str, Any], list[float], list[float], set[int]]
+
+
+def _cases() -> Iterator[tuple[_Case, Rule]]:
+    """File, case, our numbers, theirs, rows that are not part of the distance; and the rule that gave ours."""
+    rows, tokens = _module("test_parity"), _module("test_token_parity")
+    for file, case in rows.CASES:
+        theirs = [math.nan if a is None else a for a in case["advantages"]]
+        rule = find(*rows.rule_of(file, case)[:2])
+        yield (file, case, rows.computed(file, case), theirs, rows.dead_rows(case)), rule
+    for file, case in tokens.CASES:
+        yield (file, case, *tokens.both(file, case), set()), find(*tokens.rule_of(file, case))
+    for file, case in tokens.SHAPED:
+        rule = find(*tokens.shaped_rule_of(file, case))
+        yield (file, case, *tokens.both_shaped(file, case), rows.dead_rows(case)), rule
+
+
+def _module(name: str) -> ModuleType:
+    """A module of the tests, which are no package."""
+    key = f"advcli_{name}"
+    if key not in sys.modules:
+        spec = importlib.util.spec_from_file_location(key, PARITY / f"{name}.py")
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        sys.modules[key] = module
+    return sys.modules[key]
+
+
+def page(found: Mapping[tuple[str, str, str], Distance]) -> str:
+    """The page as Markdown."""
+    header = ("package", "version", "estimator", "cases", "numbers", "distance", "hard batches")
+    rows = [
+        (
+            *key,
+            f"{d.cases}",
+            f"{d.rows:,}",
+            rounded_up(d.ordinary),
+            "–" if math.isnan(d.hard) else rounded_up(d.hard),
+        )
+        for key, d in found.items()
+    ]
+    noted = [
+        (rule.framework, rule.versions or "all", rule.estimator, f"`{rule.source}`")
+        for rule in RULES
+        if rule.proof == "vectors"
+    ]
+    parity = _module("test_parity")
+    left_out = [
+        f"- `{name}`: {reason}" for name, reason in parity.LEFT_OUT.items() if reason != parity.ELSEWHERE
+    ]
+    return (
+        HEAD
+        + _table(header, rows)
+        + "\nNot compared, with the reason:\n\n"
+        + "\n".join(left_out)
+        + "\n"
+        + VECTORS
+        + _table(("framework", "versions", "estimator", "where the rule stands"), noted)
+    )
+
+
+def rounded_up(value: float) -> str:
+    """The next of a few steps, so that the last bits of another processor do not change the page.
+
+    Example:
+        >>> rounded_up(3e-8), rounded_up(0.0), rounded_up(1.2e-7)
+        ('1e-07', '0', '2e-07')
+    """
+    step = next(step for step in STEPS if value <= step)
+    return f"{step:.0e}" if step else "0"
+
+
+def _table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    lines = [header, ("---",) * len(header), *rows]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
+def _descending(version: str) -> tuple[int, ...]:
+    return tuple(-int(part) for part in version.split(".") if part.isdigit())
+
+
+def main(folder: Path = HERE) -> None:
+    """Write fidelity.md."""
+    (folder / "fidelity.md").write_text(page(measured()), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(*map(Path, sys.argv[1:]))
