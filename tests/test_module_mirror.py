@@ -51,6 +51,7 @@ EXCEPTIONS = {
         "frozen records; made by hand in the tests of the renderers",
     ),
     "records/settings.py": ("test_advantages.py", "frozen records; what the functions take and give"),
+    "records/sweep.py": ("render/test_sweep.py", "frozen records; made by hand in the tests of the renderer"),
     "records/table.py": ("test_grouping.py", "frozen records; made by hand in the tests of the grouping"),
 }
 

@@ -2,7 +2,7 @@
 
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any
@@ -433,21 +433,26 @@ class Shared:
     quiet: Quiet = False
 
 
-def with_shared(command: Callable[..., None]) -> Callable[..., None]:
+def with_shared(command: Callable[..., None], but: Collection[str] = ()) -> Callable[..., None]:
     """Give a command, which takes a `Shared` first, the shared options as its own.
 
     Typer reads the options of a command off its signature, so the signature is put together here.
+
+    Args:
+        command: the command.
+        but: shared options that it does not have, or has in another form.
     """
+    given = [field for field in fields(Shared) if field.name not in but]
     shared = [
         inspect.Parameter(
             field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type
         )
-        for field in fields(Shared)
+        for field in given
     ]
     own = list(inspect.signature(command).parameters.values())[1:]
 
     def run(**values: Any) -> None:  # noqa: ANN401  Typer has checked them
-        command(Shared(**{field.name: values.pop(field.name) for field in fields(Shared)}), **values)
+        command(Shared(**{field.name: values.pop(field.name) for field in given}), **values)
 
     parameters = [*shared, *(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own)]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

@@ -58,6 +58,19 @@ def build(inputs: Sequence[str], shared: Shared) -> "Request":
     return Request(tuple(inputs), settings, columns, skip, warnings, origin)
 
 
+def inputs(shared: Shared) -> list[str]:
+    """The inputs; without one standard input if something is piped in, else the bundled sample, which is said."""
+    from advcli.cli._show import say
+    from advcli.io import sample
+
+    given = shared.inputs or (["-"] if piped() else [])
+    if not given:
+        given = [str(sample.path())]
+        if not shared.quiet:
+            say("advcli: no input: using the bundled sample", dim=True)
+    return given
+
+
 def piped() -> bool:
     """Whether something was piped or redirected into standard input; a terminal or /dev/null is nothing."""
     try:

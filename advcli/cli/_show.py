@@ -2,13 +2,14 @@
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from advcli.records import Report
+from advcli.records import Report, Sweep
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,7 +25,7 @@ def say(text: str, **style: Any) -> None:  # noqa: ANN401  typer's styles
         typer.secho(text, err=True, **style)
 
 
-def notes(report: Report, *, quiet: bool) -> None:
+def notes(report: "Report | Sweep", *, quiet: bool) -> None:
     """What was chosen and what looks wrong, on standard error."""
     if quiet:
         return
@@ -38,10 +39,38 @@ def table(report: Report, *, to_stderr: bool) -> None:
     """The tables, on standard output unless the data go there."""
     from advcli.render.tables import show
 
+    drawn(lambda console: show(report, console), to_stderr=to_stderr)
+
+
+def drawn(draw: "Callable[[Console], None]", *, to_stderr: bool = False) -> None:
+    """Whatever `draw` prints on a console."""
     console = _console(to_stderr=to_stderr)
     with console.capture() as captured:
-        show(report, console)
+        draw(console)
     _print(captured.get(), to_stderr=to_stderr)
+
+
+@contextmanager
+def progress(what: str) -> "Iterator[Callable[[int, int], None] | None]":
+    """A progress bar on standard error while it is a terminal, shown once the work takes longer than a second.
+
+    Yields:
+        What to call with the number of things that are done, and of all.
+    """
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=None, visible=False)
+        started = time.monotonic()
+
+        def advance(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total, visible=time.monotonic() - started > 1)
+
+        yield advance
 
 
 def listing(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -51,10 +80,7 @@ def listing(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     table = Table(*header, box=None, pad_edge=False)
     for row in rows:
         table.add_row(*row)
-    console = _console(to_stderr=False)
-    with console.capture() as captured:
-        console.print(table)
-    _print(captured.get(), to_stderr=False)
+    drawn(lambda console: console.print(table))
 
 
 def pairs(values: Mapping[str, str]) -> None:

@@ -12,17 +12,11 @@ def command(shared: opt.Shared, vs: opt.Vs = None) -> None:
 
     Without INPUT it reads standard input if something is piped in, else the bundled sample.
     """
-    from advcli.io import sample
     from advcli.pipeline import compare
     from advcli.render import jsonout
     from advcli.settings.resolve import versus
 
-    inputs = shared.inputs or (["-"] if _request.piped() else [])
-    if not inputs:
-        inputs = [str(sample.path())]
-        if not shared.quiet:
-            _show.say("advcli: no input: using the bundled sample", dim=True)
-    request = _request.build(inputs, shared)
+    request = _request.build(_request.inputs(shared), shared)
     report = compare(request, {spec: versus(request.settings, spec) for spec in vs or ()})
     _show.notes(report, quiet=shared.quiet)
     if shared.json_:

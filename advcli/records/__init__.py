@@ -2,6 +2,7 @@
 
 from advcli.records.report import Column, Figures, Health, Report
 from advcli.records.settings import DEFAULT_ESTIMATOR, AdvantageTable, FilterSpec, LeftOut, Settings
+from advcli.records.sweep import Point, Sweep
 from advcli.records.table import (
     CAUSES,
     STANDARD_OUTPUT,
@@ -26,9 +27,11 @@ __all__ = [
     "Grouping",
     "Health",
     "LeftOut",
+    "Point",
     "Report",
     "RewardTable",
     "Rows",
     "Settings",
     "Source",
+    "Sweep",
 ]

@@ -26,10 +26,10 @@ def count(value: float | None) -> str:
     """A whole number with thousands separated.
 
     Example:
-        >>> count(12345)
-        '12,345'
+        >>> count(12345), count(float("nan"))
+        ('12,345', '–')
     """
-    return UNDEFINED if value is None else f"{value:,.0f}"
+    return UNDEFINED if value is None or math.isnan(value) else f"{value:,.0f}"
 
 
 def share(value: float | None) -> str:

@@ -39,6 +39,7 @@ def test_compute():
         "missing": 2,
         "missing_by_cause": {"null": 1, "NaN": 1, "inf": 0},
         "group_sizes": {"4": 2, "1": 1},
+        "left_out": [],
         "warnings": ["looks wrong"],
         "settings": {
             "estimator": "grpo",

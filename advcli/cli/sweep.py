@@ -1,0 +1,72 @@
+"""`advcli sweep`: a grid of settings, one line each."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from advcli.cli import _options as opt
+from advcli.cli import _request, _show
+from advcli.errors import UsageError
+
+_GRID = "Grid"
+_AXES = ("estimator", "like", "scale", "keep_pos", "keep_neg", "compute_new_adv", "preset")
+
+
+def _axis(text: str, metavar: str) -> Any:  # noqa: ANN401  typer's class
+    return typer.Option(metavar=metavar, help=text, rich_help_panel=_GRID, show_default=False)
+
+
+def _command(
+    shared: opt.Shared,
+    estimator: Annotated[list[str] | None, _axis("An estimator; may be given several times.", "NAME")] = None,
+    like: Annotated[list[str] | None, _axis("Frameworks, with commas or several times.", "NAME")] = None,
+    scale: Annotated[list[str] | None, _axis("Scales, with commas or several times.", "SCALE")] = None,
+    keep_pos: Annotated[str, _axis("Shares of the positive rows: 0.5:1:0.1 or 0.3,0.5,1.", "SHARES")] = "1",
+    keep_neg: Annotated[str, _axis("Shares of the negative rows, likewise.", "SHARES")] = "1",
+    compute_new_adv: Annotated[
+        str, _axis("no, yes, or both: compute again on the kept rows (grpo). Default: no.", "WORD")
+    ] = "no",
+    sort: Annotated[
+        str | None, _axis("Sort by a figure, largest first; -FIGURE for smallest first.", "FIGURE")
+    ] = None,
+    out: Annotated[Path | None, _axis("Write the points: .parquet, .csv or .jsonl.", "FILE")] = None,
+    force: opt.Force = False,
+) -> None:
+    """Try a grid of estimators, scales and keep ratios on data that are read once, one line per point.
+
+    Without INPUT it reads standard input if something is piped in, else the bundled sample.
+    """
+    from advcli.io import points
+    from advcli.pipeline import Grid, sweep
+    from advcli.render import sweep as text
+    from advcli.render.jsonout import dumped
+    from advcli.settings import grid
+
+    again = {"no": (False,), "yes": (True,), "both": (False, True)}
+    if compute_new_adv not in again:
+        raise UsageError(f"--compute-new-adv is '{compute_new_adv}'", hint="no, yes or both")
+    axes = Grid(
+        estimators=grid.names(estimator),
+        likes=grid.names(like),
+        scales=grid.names(scale),
+        keep_pos=grid.shares("--keep-pos", keep_pos),
+        keep_neg=grid.shares("--keep-neg", keep_neg),
+        again=again[compute_new_adv],
+    )
+    inputs = _request.inputs(shared)
+    if out is not None:
+        points.check(out, force=force)
+    with _show.progress("points") as advance:
+        result = sweep(_request.build(inputs, shared), axes, advance=advance)
+    result = text.in_order(result, sort)
+    _show.notes(result, quiet=shared.quiet)
+    if out is not None:
+        points.write(out, [{**point.settings, **point.figures()} for point in result.points], force=force)
+    if shared.json_:
+        typer.echo(dumped(text.as_json(result)))
+    elif not shared.quiet:
+        _show.drawn(lambda console: text.show(result, console))
+
+
+command = opt.with_shared(_command, but=_AXES)

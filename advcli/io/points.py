@@ -1,0 +1,34 @@
+"""Write the points of a sweep: one row each."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pandas as pd
+
+from advcli.errors import UsageError
+from advcli.io import sink
+
+_WRITERS: Mapping[str, Callable[[pd.DataFrame, BinaryIO], object]] = {
+    ".parquet": lambda frame, file: frame.to_parquet(file, index=False),
+    ".csv": lambda frame, file: frame.to_csv(file, index=False, lineterminator="\n"),
+    ".jsonl": lambda frame, file: frame.to_json(file, orient="records", lines=True, double_precision=15),
+}
+
+
+def check(path: Path, *, force: bool) -> None:
+    """Refuse a path before any work is done.
+
+    Raises:
+        UsageError: the file exists, or its suffix is none of .parquet, .csv, .jsonl.
+        DataError: there is no folder to write into.
+    """
+    if path.suffix not in _WRITERS:
+        raise UsageError(f"--out {path}: expected {', '.join(_WRITERS)}", hint="--out sweep.parquet")
+    sink.check(path, (), force=force)
+
+
+def write(path: Path, points: Sequence[Mapping[str, Any]], *, force: bool) -> None:
+    """Write the points in the form that the suffix names, whole or not at all."""
+    with sink.replacing(path, force=force) as file:
+        _WRITERS[path.suffix](pd.DataFrame(list(points)), file)

@@ -1,0 +1,204 @@
+"""A sweep as a table, as a heat map of keep ratios, and as JSON."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from advcli.errors import UsageError
+from advcli.records import Point, Sweep
+from advcli.render.numbers import count, number, share
+from advcli.render.tables import health_line
+from advcli.words import either
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+_CELLS = "▁▂▃▄▅▆▇█"
+
+# name of a figure → heading, and how it is written
+_FIGURES: Mapping[str, tuple[str, Any]] = {
+    "kept_rows": ("rows", count),
+    "kept_groups": ("groups", count),
+    "live_groups": ("live", count),
+    "mean_abs": ("mean |A|", number),
+    "std": ("std", number),
+    "max_abs": ("max |A|", number),
+    "share_positive": ("A > 0", share),
+    "sign_changes": ("sign Δ", share),
+    "rank_agreement": ("ρ", number),
+    "effective_rows": ("eff. rows", count),
+    "token_share": ("tokens", share),
+}
+_SETTINGS: Mapping[str, str] = {
+    "estimator": "estimator",
+    "like": "like",
+    "scale": "scale",
+    "keep_pos": "keep+",
+    "keep_neg": "keep−",
+    "compute_new_adv": "again",
+}
+
+
+def show(sweep: Sweep, console: "Console") -> None:
+    """Print the groups, a line per point, and a heat map where both keep ratios have several values.
+
+    Settings and figures that are the same at every point stand above the table.
+    """
+    console.print(health_line(sweep.health), style="bold", highlight=False, soft_wrap=True)
+    common = ", ".join(f"{heading} {text}" for heading, text in _common(sweep.points).items())
+    if common:
+        console.print(f"at every point: {common}", style="dim", highlight=False, soft_wrap=True)
+    width = console.width
+    for table in _tables(sweep.points, console):
+        # A heading that is wider than the console is left to the terminal, which wraps and does not cut.
+        console.width = max(width, _needed(table, console))
+        console.print(table, crop=False)
+        console.width = width
+    for line in heat_map(sweep.points):
+        console.print(line, highlight=False, soft_wrap=True)
+
+
+def in_order(sweep: Sweep, figure: str | None) -> Sweep:
+    """The sweep with its points sorted.
+
+    Args:
+        sweep: the sweep.
+        figure: largest first, with "-" before it smallest first; None leaves the order of the grid. Undefined
+            figures come last.
+
+    Raises:
+        UsageError: there is no such figure.
+    """
+    if figure is None:
+        return sweep
+    name, down = figure.removeprefix("-"), not figure.startswith("-")
+    if name not in _FIGURES:
+        raise UsageError(f"--sort {figure}: no such figure", hint=either(list(_FIGURES)))
+
+    def place(point: Point) -> tuple[bool, float]:
+        value = point.figures()[name]
+        undefined = value is None or math.isnan(value)
+        return undefined, 0.0 if value is None or undefined else -value if down else value
+
+    return replace(sweep, points=tuple(sorted(sweep.points, key=place)))
+
+
+def heat_map(points: Sequence[Point], figure: str = "mean_abs") -> Iterator[str]:
+    """Lines of a heat map of a figure over keep-pos (across) and keep-neg (down), for each other setting.
+
+    A cell stands for the figure between its smallest (▁) and its largest value (█) in the map; "·" where it is
+    undefined or the point is not in the grid.
+    """
+    for label, cells in _maps(points).items():
+        across = sorted({pos for pos, _ in cells})
+        down = sorted({neg for _, neg in cells})
+        if len(across) < 2 or len(down) < 2:
+            continue
+        values = {key: float(point.figures()[figure] or math.nan) for key, point in cells.items()}
+        known = [value for value in values.values() if not math.isnan(value)]
+        low, high = (min(known), max(known)) if known else (0.0, 0.0)
+        heading = _FIGURES[figure][0]
+        yield f"{heading} of {label}: ▁ {number(low)} … █ {number(high)}; keep+ across, keep− down"
+        yield " " * 6 + " ".join(f"{pos:>4g}" for pos in across)
+        for neg in down:
+            yield f"{neg:>5g} " + " ".join(
+                _cell(values.get((pos, neg), math.nan), low, high) * 4 for pos in across
+            )
+
+
+def as_json(sweep: Sweep) -> dict[str, Any]:
+    """The sweep as plain values: rows, groups, and the settings and figures of each point."""
+    return {
+        "rows": sweep.health.rows,
+        "groups": sweep.health.groups,
+        "dead_groups": sweep.health.dead_groups,
+        "warnings": list(sweep.warnings),
+        "points": [{**point.settings, **point.figures()} for point in sweep.points],
+    }
+
+
+def _maps(points: Sequence[Point]) -> dict[str, dict[tuple[float, float], Point]]:
+    """Everything but the keep ratios → (keep-pos, keep-neg) → point."""
+    found: dict[str, dict[tuple[float, float], Point]] = {}
+    for point in points:
+        named = point.settings
+        words = [
+            named["like"] or "",
+            named["estimator"],
+            named["scale"] or "",
+            "again" if named["compute_new_adv"] else "",
+        ]
+        label = " ".join(filter(None, words))
+        found.setdefault(label, {})[(named["keep_pos"], named["keep_neg"])] = point
+    return found
+
+
+def _cell(value: float, low: float, high: float) -> str:
+    if math.isnan(value):
+        return "·"
+    place = (value - low) / (high - low) if high > low else 0.0
+    return _CELLS[min(int(place * len(_CELLS)), len(_CELLS) - 1)]
+
+
+def _texts(points: Sequence[Point]) -> dict[str, list[str]]:
+    """Heading → a text per point; the first column's distance from itself is left empty."""
+    columns = {
+        heading: [_setting(point.settings[name]) for point in points] for name, heading in _SETTINGS.items()
+    }
+    for name, (heading, text) in _FIGURES.items():
+        columns[heading] = [text(point.figures()[name]) for point in points]
+    return columns
+
+
+def _setting(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "–" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _common(points: Sequence[Point]) -> dict[str, str]:
+    """What is the same at every point, as far as it says something."""
+    if len(points) < 2:
+        return {}
+    columns = _texts(points)
+    return {
+        heading: texts[0]
+        for heading, texts in columns.items()
+        if len(set(texts)) == 1 and texts[0] not in ("–", "no")
+    }
+
+
+def _tables(points: Sequence[Point], console: "Console") -> Iterator["Table"]:
+    """As many tables as the console needs to show every column whole; the settings come first in each."""
+    columns = {
+        heading: texts
+        for heading, texts in _texts(points).items()
+        if len(set(texts)) > 1 or (len(points) == 1 and texts[0] != "–")
+    }
+    settings = [heading for heading in columns if heading in _SETTINGS.values()]
+    figures = [heading for heading in columns if heading not in settings]
+    while figures:
+        shown = len(figures)
+        while shown > 1 and _needed(_table(columns, settings, figures[:shown]), console) > console.width:
+            shown -= 1
+        yield _table(columns, settings, figures[:shown])
+        figures = figures[shown:]
+
+
+def _needed(table: "Table", console: "Console") -> int:
+    """Width of a table that is not squeezed."""
+    return console.measure(table, options=console.options.update(width=10_000)).maximum
+
+
+def _table(columns: Mapping[str, Sequence[str]], settings: Sequence[str], figures: Sequence[str]) -> "Table":
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in (*settings, *figures):
+        table.add_column(heading, justify="left" if heading in settings else "right", no_wrap=True)
+    for row in zip(*(columns[heading] for heading in (*settings, *figures)), strict=True):
+        table.add_row(*row)
+    return table

@@ -1,0 +1,72 @@
+"""A grid of settings: which values each axis has."""
+
+import math
+from collections.abc import Sequence
+from contextlib import suppress
+
+from advcli.errors import UsageError
+from advcli.words import one_line
+
+_MOST = 10_000
+
+
+def shares(flag: str, text: str) -> tuple[float, ...]:
+    """Read the values of a keep ratio: `0.5`, `0.3,0.5,1`, `0.5:1:0.1` (both ends), or any of these with commas.
+
+    Args:
+        flag: the option, for messages.
+        text: what the user typed.
+
+    Returns:
+        The values in the order in which they were written, each once; a range has no rounding residue.
+
+    Raises:
+        UsageError: it cannot be read, or a value is outside [0, 1].
+
+    Example:
+        >>> shares("--keep-pos", "0.5:1:0.1,0")
+        (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 0.0)
+    """
+    found: list[float] = []
+    for part in (part.strip() for part in text.split(",")):
+        found += _range(flag, text, part) if ":" in part else [_number(flag, text, part)]
+    for value in found:
+        if not 0 <= value <= 1:
+            raise UsageError(f"{flag} {text}: {value:g} is no share between 0 and 1")
+    return tuple(dict.fromkeys(found))
+
+
+def names(given: Sequence[str] | None) -> tuple[str, ...]:
+    """Names that were given one by one or with commas; a comma inside a knob's list stays: `grpo:eps=1,ddof=0`.
+
+    Example:
+        >>> names(["trl,verl", "grpo:eps=1e-4,ddof=0"])
+        ('trl', 'verl', 'grpo:eps=1e-4,ddof=0')
+    """
+    found: list[str] = []
+    for text in given or ():
+        found += [text] if ":" in text else [part.strip() for part in text.split(",") if part.strip()]
+    return tuple(dict.fromkeys(found))
+
+
+def _range(flag: str, text: str, part: str) -> list[float]:
+    ends = [_number(flag, text, piece) for piece in part.split(":")]
+    if len(ends) != 3:
+        raise UsageError(f"{flag} {text}: '{part}' is no range", hint=f"{flag} 0.5:1:0.1 (from, to, step)")
+    start, stop, step = ends
+    if step <= 0 or stop < start:
+        raise UsageError(f"{flag} {text}: '{part}' has no value", hint=f"{flag} 0.5:1:0.1 (from, to, step)")
+    count = math.floor((stop - start) / step + 1e-9) + 1
+    if count > _MOST:
+        raise UsageError(f"{flag} {text}: '{part}' has {count:,} values, expected {_MOST:,} or fewer")
+    # Rounded to the digits that decimals have: 0.5 + 2 · 0.1 is 0.7 and not 0.7000000000000001.
+    return [round(start + place * step, 12) for place in range(count)]
+
+
+def _number(flag: str, text: str, part: str) -> float:
+    with suppress(ValueError):
+        if math.isfinite(float(part)):
+            return float(part)
+    raise UsageError(
+        f"{flag} {text}: {one_line(part)} is no number", hint=f"{flag} 0.5:1:0.1 or {flag} 0.3,0.5,1"
+    )
