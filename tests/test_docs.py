@@ -60,7 +60,7 @@ def test_exactly_two_commands_set_up():
 
 def test_every_command_and_option_is_documented():
     for name, command in get_command(app).commands.items():
-        assert f"advcli {name}" in DOCS["cli.md"]
+        assert f"## advcli {name}\n" in DOCS["cli.md"]
         assert command.help
         for option in command.params:
             assert option.help or option.name == "help", f"{name} {option.name} has no help"
