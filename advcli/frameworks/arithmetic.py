@@ -45,7 +45,7 @@ def standardised(  # noqa: PLR0913  one knob per rule that differs between train
         rewards: [N] float, NaN where missing.
         group: [N] int64, group index.
         step: [N] int64, step index.
-        centre: c_i: "mean" r − mean_g; "others" r − mean of the others, as n/(n−1)·r − n/(n−1)·mean_g;
+        centre: c_i: "mean" r − mean_g; "mean-running" the same with a running sum; "others" r − mean of the others, as n/(n−1)·r − n/(n−1)·mean_g;
             "others-scaled" the same as n/(n−1)·(r − mean_g); "others-sum" the same as r − (sum_g − r)/(n − 1); "others-running" the same
             as (n·r − sum_g)/(n − 1) with a running sum; "mean-ratio" (r − mean_g)/(mean_g + eps);
             "mean-ratio-0" (r − mean_g)/mean_g and 0 where mean_g ≤ 0; "batch" r − mean of the step;
@@ -56,7 +56,8 @@ def standardised(  # noqa: PLR0913  one knob per rule that differs between train
         ddof: degrees of freedom taken from the divisor of the variance.
         eps: added to s.
         single: a group of one: "zero", "raw" (the reward itself), "raw-eps" (the reward over 1 + eps, as
-            with mean 0 and std 1), "batch" (as if its batch were its group), "nan", or "error".
+            with mean 0 and std 1), "batch" (as if its batch were its group), "dead" (0 if anything is divided,
+            whatever the centre), "nan", or "error".
         missing: rows without a reward: "nan" makes their group NaN, "skip" leaves them out and gives
             them 0, "zero" gives them the reward 0.
         dtype: "float32", "float64" or "float16", what the trainer computes in.
@@ -86,11 +87,15 @@ def standardised(  # noqa: PLR0913  one knob per rule that differs between train
     for rows in matrices(group, present & ~rest):
         values = r[rows]
         alone = rows.shape[1] == 1
+        if alone and single == "dead" and divide != "none":
+            continue
         if centre in ("batch", "raw") or (single == "batch" and alone):
             centred[rows] = of_batch[rows]
         elif alone:
             centred[rows], spread[rows] = _alone(values, single, eps, divide)
-            counted[rows] = missing != "skip"  # a trainer that skips missing rows gives a lone one NaN, then 0
+            counted[rows] = (
+                missing != "skip"
+            )  # a trainer that skips missing rows gives a lone one NaN, then 0
             continue
         else:
             centred[rows] = _centred(values, centre, eps, stats)
@@ -270,6 +275,7 @@ def _alone(values: Tensor, single: str, eps: float, divide: str) -> tuple[Tensor
     exactly = one - eps if divide != "none" else one
     table = {
         "zero": (torch.zeros_like(values), one),
+        "dead": (torch.zeros_like(values), one),
         "raw": (values, exactly),
         "raw-eps": (values, one),
         "nan": (torch.full_like(values, torch.nan), one),
@@ -314,14 +320,13 @@ def _running_sum(values: Tensor) -> Tensor:
 
 _CENTRES: dict[str, Callable[[Tensor, float], Tensor]] = {
     "mean": lambda values, eps: values - _mean(values),
+    "mean-running": lambda values, eps: values - _running_sum(values) / values.shape[1],
     # Multiplied first and divided second, as the trainers write it: the rounding differs.
     "others": lambda values, eps: (
         values * values.shape[1] / (values.shape[1] - 1)
         - _mean(values) * values.shape[1] / (values.shape[1] - 1)
     ),
-    "others-scaled": lambda values, eps: (
-        (values - _mean(values)) * (values.shape[1] / (values.shape[1] - 1))
-    ),
+    "others-scaled": lambda values, eps: (values - _mean(values)) * (values.shape[1] / (values.shape[1] - 1)),
     "others-sum": lambda values, eps: (
         values - (values.sum(dim=1, keepdim=True) - values) / (values.shape[1] - 1)
     ),

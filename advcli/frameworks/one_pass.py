@@ -45,8 +45,9 @@ def one_pass(  # noqa: PLR0913  one knob per rule that differs
         counting = torch.ones(n, n, dtype=r.dtype, device=r.device) - int(others) * torch.eye(
             n, dtype=r.dtype, device=r.device
         )
-        mean = values @ counting / count
-        std = ((values**2 @ counting / count - mean**2) * _bessel(count)).sqrt().nan_to_num(0.0)
+        mean = _products(counting, values) / count
+        square = _products(counting, values**2) / count
+        std = ((square - mean**2) * _bessel(count)).sqrt().nan_to_num(0.0)
         if exact:
             std = torch.where(_equal(values, others=others), 0.0, std)
         divided = (values - mean) / (std + eps)
@@ -82,7 +83,9 @@ def one_pass_parts(  # noqa: PLR0913  one knob per rule that differs
     """
     total = torch.zeros(len(group), dtype=getattr(torch, dtype), device=group.device)
     for part, weight in zip(parts.unbind(dim=1), weights.tolist(), strict=True):
-        total = total + (weight if weighted else 1.0) * one_pass(part, group, others=others, exact=exact, dtype=dtype)
+        total = total + (weight if weighted else 1.0) * one_pass(
+            part, group, others=others, exact=exact, dtype=dtype
+        )
     out = torch.zeros_like(total)
     for rows in matrices(step, torch.ones_like(step, dtype=torch.bool)):
         values = total[rows]
@@ -90,6 +93,11 @@ def one_pass_parts(  # noqa: PLR0913  one knob per rule that differs
         std = values.std(dim=1, keepdim=True) if rows.shape[1] > 1 else torch.zeros_like(values)
         out[rows] = torch.where(std > 0, centred / std, centred)
     return out
+
+
+def _products(counting: Tensor, values: Tensor) -> Tensor:
+    """[n, n] times each row of [G, n]: a product per group, as the trainer has it; one for all rounds differently."""
+    return torch.stack([counting @ row for row in values])
 
 
 def _bessel(count: int) -> float:

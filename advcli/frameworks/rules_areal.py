@@ -18,14 +18,14 @@ _OTHERS = {"centre": "others-sum", "single": "raw-eps"}
 
 
 def _areal(estimator: str, formula: str, scales: dict[str, Any], **row: Any) -> list[Rule]:  # noqa: ANN401
-    """The row of a recipe: since its ragged-tail fix, before it, and with the ddof of before 0.3.4."""
+    """The row of a recipe: since its ragged-tail fix, before it, and where it divides with the ddof of before 0.3.4."""
     knobs = {**_WIDE, **row.pop("knobs", {})}
     cut = {"ragged": row.pop("ragged", "cut")}
-    ranges = [
-        (">1.0.4", {}, "notes"),
-        (">=0.3.4,<=1.0.4", cut, "package"),
-        ("<0.3.4", {**cut, "ddof": 0}, "code"),
-    ]
+    ranges: list[tuple[str, dict[str, Any], str]] = [(">1.0.4", {}, "notes")]
+    if "{ddof}" in formula:
+        ranges += [(">=0.3.4,<=1.0.4", cut, "package"), ("<0.3.4", {**cut, "ddof": 0}, "code")]
+    else:
+        ranges += [("<=1.0.4", cut, "package")]
     return [
         Rule(
             "areal",
@@ -47,7 +47,6 @@ def _areal(estimator: str, formula: str, scales: dict[str, Any], **row: Any) -> 
 _AREAL_ROWS = [
     *_areal("grpo", "A_i = (r_i − mean_g) / (std_g + 1e-5), ddof {ddof}", _BY_GROUP | _BY_BATCH | NONE),
     *_areal("drgrpo", CENTRED, {}, knobs={"divide": "none"}),
-    *_areal("reinforce_baseline", CENTRED, {}, knobs={"divide": "none"}),
     *_areal(
         "liteppo",
         "A_i = (r_i − mean_g) / (std of the centred rewards of the batch + 1e-5), ddof {ddof}",
@@ -56,7 +55,7 @@ _AREAL_ROWS = [
     ),
     *_areal(
         "rloo",
-        RLOO,
+        RLOO + "; scale group or batch divides by the std of that + 1e-5, ddof {ddof}",
         NONE | _BY_GROUP | _BY_BATCH,
         knobs=_OTHERS,
     ),
@@ -67,12 +66,11 @@ _AREAL_ROWS = [
         knobs={"centre": "batch", "divide": "batch-centred"},
         ragged="key",
     ),
-    *_areal("reinforce", "A_i = r_i", {}, knobs={"centre": "raw", "divide": "none"}, ragged="key"),
 ]
 
 _RLVR_LOST = (KL, "reward_clip, advantage_clip", "whiten_rewards, whiten_advantages", "gamma below 1")
 _HALF = {"dtype": "float16", "eps": 1e-6}
-_DEAD = {"dead": 1e-6, "eps": 1e-6}
+_DEAD = {"dead": 1e-6, "single": "dead", "eps": 1e-6}
 _TWICE = {"batch": {"centre": "batch", "divide": "batch"}}
 
 

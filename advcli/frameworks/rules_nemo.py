@@ -30,7 +30,7 @@ def _nemo(estimator: str, formula: str, versions: str, **knobs: object) -> Rule:
         versions=versions,
         lost=_SHAPED,
         source=_NEMO,
-        proof="code",
+        proof="notes" if versions == _FIXED else "code",
     )
 
 
@@ -47,7 +47,7 @@ def _nemo_gdpo(estimator: str, versions: str, **knobs: object) -> Rule:
         versions=versions,
         lost=_SHAPED,
         source=_NEMO,
-        proof="code",
+        proof="notes" if versions == _FIXED else "code",
     )
 
 

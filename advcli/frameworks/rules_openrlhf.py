@@ -18,11 +18,15 @@ from advcli.frameworks.rule import (
 _OPENRLHF = "openrlhf/trainer/ppo_utils/experience_maker.py"
 
 _CLIP = {"clip": 10.0}
+_FLOOR = {"ddof": 0, "eps": 0.0, "floor": 1e-8}
+# Scale none is what OpenRLHF calls no_std_norm: the mean of the tokens is still subtracted.
+_STD_NORM = {"batch": {}, "none": {"divide": False}}
 _OPENRLHF_ROWS = [
     grpo(
         "openrlhf",
         eps=1e-9,
         estimator="group_norm",
+        versions=">=0.6",
         knobs={"single": "nan", **_CLIP},
         positional=True,
         lost=(KL,),
@@ -34,16 +38,32 @@ _OPENRLHF_ROWS = [
         "rloo",
         knobs={"centre": "others-sum", "single": "nan", **_CLIP},
         formula=RLOO + ", clipped to ±10",
+        versions=">=0.8.5",
         positional=True,
         lost=(KL,),
         source=_OPENRLHF,
         proof="package",
+    ),
+    Rule(
+        "openrlhf",
+        "rloo",
+        "c = r − mean_{j≠i} r_j, clipped to ±10, whitened over tokens: (c_i − m) / sqrt(max(v, 1e-8)), ddof 0",
+        f"{HERE}:whitened",
+        TOKENS,
+        {"centre": "others-sum", "single": "nan", **_FLOOR, **_CLIP},
+        scales=_STD_NORM,
+        versions="<0.8.5",
+        positional=True,
+        lost=(KL,),
+        source=_OPENRLHF,
+        proof="code",
     ),
     centred(
         "openrlhf",
         "dr_grpo",
         knobs=_CLIP,
         formula=CENTRED + ", clipped to ±10",
+        versions=">=0.7",
         positional=True,
         lost=(KL,),
         source=_OPENRLHF,
@@ -65,8 +85,9 @@ _OPENRLHF_ROWS = [
         "r − mean_g, clipped to ±10, whitened over tokens: (c_i − m) / sqrt(max(v, 1e-8)), ddof 0",
         f"{HERE}:whitened",
         TOKENS,
-        {"centre": "mean", "single": "zero", "ddof": 0, "eps": 0.0, "floor": 1e-8, **_CLIP},
-        scales={"batch": {}, "none": {"divide": False}},
+        {"centre": "mean", "single": "zero", **_FLOOR, **_CLIP},
+        scales=_STD_NORM,
+        versions=">=0.6",
         positional=True,
         lost=(KL,),
         source=_OPENRLHF,
@@ -78,7 +99,8 @@ _OPENRLHF_ROWS = [
         "r clipped to ±10, whitened over tokens: (c_i − m) / sqrt(max(v, 1e-8)), ddof 0",
         f"{HERE}:whitened",
         TOKENS,
-        {"ddof": 0, "eps": 0.0, "floor": 1e-8, **_CLIP},
+        {**_FLOOR, **_CLIP},
+        scales=_STD_NORM,
         positional=True,
         lost=(KL, "gamma below 1"),
         source=_OPENRLHF,

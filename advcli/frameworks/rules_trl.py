@@ -27,6 +27,7 @@ _TRL_ROWS = [
         scales=GROUP | BATCH | NONE,
         positional=True,
         source=_TRL,
+        proof="package",
     ),
     Rule(
         "trl",
@@ -38,6 +39,7 @@ _TRL_ROWS = [
         versions=">=0.22.0,<0.22.2",
         positional=True,
         source=_TRL,
+        proof="package",
     ),
     grpo(
         "trl",
@@ -47,6 +49,7 @@ _TRL_ROWS = [
         scales=GROUP | NONE,
         positional=True,
         source=_TRL,
+        proof="package",
     ),
     Rule(
         "trl",
@@ -70,6 +73,7 @@ _TRL_ROWS = [
         versions=">=0.27,<1.6",
         positional=True,
         source=_TRL,
+        proof="package",
     ),
     centred(
         "trl",
@@ -93,6 +97,7 @@ _TRL_ROWS = [
         positional=True,
         lost=(KL, "reward_clip_range"),
         source=_TRL_RLOO,
+        proof="package",
     ),
     grpo(
         "trl",
@@ -101,6 +106,7 @@ _TRL_ROWS = [
         estimator="async_grpo",
         knobs={"missing": "skip", "dtype": "float64"},
         source="trl/experimental/async_grpo/async_rollout_worker.py",
+        proof="package",
     ),
 ]
 

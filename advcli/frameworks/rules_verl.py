@@ -9,12 +9,14 @@ _VERL_ROWS = [
     grpo(
         "verl",
         eps=1e-6,
+        versions=">=0.4",
         knobs={"single": "raw-eps"},
         scales=GROUP | NONE,
         lost=(KL,),
         source=_VERL,
         proof="package",
     ),
+    grpo("verl", eps=1e-6, versions="<0.4", knobs={"single": "raw-eps"}, lost=(KL,), source=_VERL),
     grpo(
         "verl",
         eps=1e-6,
@@ -29,10 +31,11 @@ _VERL_ROWS = [
         "verl",
         eps=1e-6,
         estimator="grpo_vectorized",
-        versions="<0.8.0",
+        versions=">=0.6,<0.8.0",
         knobs={"single": "raw-eps", "variance": "one-pass", "floor": 1e-6},
         lost=(KL,),
         source=_VERL,
+        proof="package",
     ),
     Rule(
         "verl",
@@ -42,6 +45,7 @@ _VERL_ROWS = [
         ("rewards", "group"),
         {"eps": 1e-6},
         scales=GROUP | NONE,
+        versions=">=0.4",
         lost=(KL,),
         source=_VERL,
         proof="package",
@@ -51,6 +55,7 @@ _VERL_ROWS = [
         "rloo",
         knobs={"centre": "others", "single": "raw"},
         formula=RLOO,
+        versions=">=0.3",
         lost=(KL,),
         source=_VERL,
         proof="package",
@@ -60,6 +65,7 @@ _VERL_ROWS = [
         "rloo_vectorized",
         knobs={"centre": "others-running"},
         formula=RLOO,
+        versions=">=0.6",
         lost=(KL,),
         source=_VERL,
         proof="package",
@@ -71,6 +77,7 @@ _VERL_ROWS = [
         f"{HERE}:length_baseline",
         ("rewards", "group", "lengths"),
         {},
+        versions=">=0.4",
         lost=(KL,),
         source=_VERL,
         proof="package",
@@ -82,6 +89,7 @@ _VERL_ROWS = [
         f"{HERE}:nonzero_ratio",
         ("rewards", "group", "step"),
         {},
+        versions=">=0.5",
         lost=(KL,),
         source=_VERL,
         proof="package",
@@ -104,6 +112,7 @@ _VERL_ROWS = [
         f"{HERE}:whitened",
         TOKENS,
         {"centre": "mean"},
+        versions=">=0.4",
         lost=(KL,),
         source=_VERL,
         proof="package",
@@ -133,7 +142,7 @@ _VERL_ROWS = [
 ]
 
 _EASYR1_ROWS = [
-    grpo("easyr1", eps=1e-6, knobs={"single": "error"}, lost=(KL,), source=_EASYR1),
+    grpo("easyr1", eps=1e-6, knobs={"single": "error"}, lost=(KL,), source=_EASYR1, proof="code"),
     Rule(
         "easyr1",
         "grpo_passk",
@@ -141,8 +150,10 @@ _EASYR1_ROWS = [
         f"{HERE}:best_only",
         ("rewards", "group"),
         {"eps": 1e-6},
+        versions=">0.3.2",
         lost=(KL,),
         source=_EASYR1,
+        proof="code",
     ),
     centred(
         "easyr1",
@@ -151,6 +162,7 @@ _EASYR1_ROWS = [
         formula=RLOO,
         lost=(KL,),
         source=_EASYR1,
+        proof="code",
     ),
     Rule(
         "easyr1",
@@ -161,6 +173,19 @@ _EASYR1_ROWS = [
         {},
         lost=(KL, "gamma below 1"),
         source=_EASYR1,
+        proof="code",
+    ),
+    Rule(
+        "easyr1",
+        "remax",
+        "A_i = r_i − r_greedy (broken after 0.3.2)",
+        f"{HERE}:greedy_baseline",
+        ("rewards", "baselines"),
+        {},
+        versions="<=0.3.2",
+        lost=(KL,),
+        source=_EASYR1,
+        proof="code",
     ),
 ]
 

@@ -16,8 +16,9 @@ DATA = Path(__file__).parent / "data"
 # or a division by a spread of 1e-6 multiplies what is lost.
 TOLERANCE = 2e-6
 HARD = {"offset-n4": 2e-2, "narrow-n4": 1e-4}
-# AsyncGRPO computes in float64.
-DOUBLE = ("AsyncGRPO",)
+# TRL's AsyncGRPO and ART compute in float64.
+DOUBLE = {("trl", "AsyncGRPO"), ("art", "grpo")}
+DOUBLE_TOLERANCE, DOUBLE_HARD = 1e-12, 1e-9
 
 # (file, the framework's name) → (like, estimator)
 NAMES = {
@@ -36,6 +37,11 @@ NAMES = {
     "openrlhf": {name: ("openrlhf", name) for name in (
         "rloo", "dr_grpo", "group_norm", "reinforce_baseline", "reinforce", "flash_reinforce",
     )},
+    "skyrl": {name: ("skyrl", name) for name in ("grpo", "rloo", "maxrl", "reinforce++")},
+    "areal": {name: ("areal@1.0.4", name) for name in ("grpo", "drgrpo", "liteppo", "rloo", "batch")}
+    | {"rloo_std": ("areal@1.0.4", "rloo")},
+    "art": {"grpo": ("art", "grpo")},
+    "tinker-cookbook": {"grpo": ("tinker-cookbook", "grpo")},
 }  # fmt: skip
 
 # What the references hold and --like does not reproduce, each with its reason.
@@ -53,25 +59,32 @@ LEFT_OUT = {
     "overlong_buffer_len": "penalties for long rows change the reward before the rule",
     "clip_range": "a range other than the default of ±10",
     "reward_clip_range": "clips the reward before the rule",
-    "normalize_advantages": "an option that no dump tells",
-    "dynamic": "conversations of several rows: the ids that join them are not in a dump",
+    "requests": "several rows of one conversation: the ids that join them are not in a dump",
 }
 
 
 def reason_to_leave_out(case: Mapping) -> str | None:
+    """Why a case is not compared; None if it is."""
     knobs = case["knobs"]
     active = {name for name, value in knobs.items() if value is not None and value is not False}
     if list(knobs.get("clip_range") or ()) == [-10.0, 10.0]:
         active.discard("clip_range")
     if "clip_range" in knobs and knobs["clip_range"] is None:
         active.add("clip_range")
-    active |= {name for name in ("masks", "kl", "truncated") if case.get(name) is not None}
+    active |= {name for name in ("masks", "kl", "requests", "truncated") if case.get(name) is not None}
     if case["estimator"] == "reinforce_plus_plus" and knobs.get("gamma") == 1.0:
         active.discard("gamma")
     return next((LEFT_OUT[word] for word in (case["estimator"], *sorted(active)) if word in LEFT_OUT), None)
 
 
+def heads() -> dict[str, tuple[str, str]]:
+    """File → package and version."""
+    found = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(DATA.glob("*.json"))}
+    return {name: (file["package"], file["version"]) for name, file in found.items()}
+
+
 def references() -> Iterator[tuple[str, Mapping]]:
+    """Every case with the file that it is in."""
     for path in sorted(DATA.glob("*.json")):
         for case in json.loads(path.read_text(encoding="utf-8"))["cases"]:
             yield path.stem, case
@@ -80,25 +93,37 @@ def references() -> Iterator[tuple[str, Mapping]]:
 CASES = [(name, case) for name, case in references() if reason_to_leave_out(case) is None]
 
 
-def scale_of(file: str, case: Mapping) -> str | None:
+def target(file: str, case: Mapping) -> tuple[str, str, str | None]:
+    """`like`, estimator and scale of `compute_advantages` that a case is compared with."""
+    like, estimator = NAMES[file][case["estimator"]]
+    scale = _scale(case)
+    if scale == "gdpo" and (estimator == "reinforce_plus_plus" or case["knobs"].get("dynamic")):
+        scale = "none"  # ms-swift has no such branch there and falls through to the centred rewards
+    if scale == "gdpo" or case["knobs"].get("multi_objective_aggregation") == "normalize_then_sum":
+        estimator, scale = "gdpo", None
+    return like, estimator, scale
+
+
+def _scale(case: Mapping) -> str | None:
     """The framework's own word for the scale, as advcli's."""
     knobs = case["knobs"]
-    if "norm_adv_by_std_in_grpo" in knobs:
-        return "group" if knobs["norm_adv_by_std_in_grpo"] else "none"
+    for name in ("norm_adv_by_std_in_grpo", "grpo_norm_by_std"):
+        if name in knobs:
+            return "group" if knobs[name] else "none"
     if knobs.get("no_std_norm"):
         return "none"
+    if knobs.get("normalize_advantages"):
+        return "batch"
+    if case["estimator"] == "rloo_std":
+        return "group"
     scale = knobs.get("scale_rewards", knobs.get("scale"))
     return {True: "group", False: "none"}.get(scale, scale)
 
 
 def computed(file: str, case: Mapping) -> list[float]:
-    like, estimator = NAMES[file][case["estimator"]]
-    knobs, scale = case["knobs"], scale_of(file, case)
-    if scale == "gdpo" and estimator == "reinforce_plus_plus":
-        # ms-swift has no such branch and falls through to the centred rewards.
-        scale = "none"
-    if scale == "gdpo" or knobs.get("multi_objective_aggregation") == "normalize_then_sum":
-        estimator, scale = "gdpo", None
+    """What advcli gives for a case."""
+    like, estimator, scale = target(file, case)
+    knobs = case["knobs"]
     rewards = [
         [math.nan if x is None else x for x in (row if isinstance(row, list) else [row])]
         for row in case["rewards"]
@@ -120,6 +145,18 @@ def computed(file: str, case: Mapping) -> list[float]:
         lengths=case.get("lengths"),
         baselines=case.get("baselines"),
     ).original.tolist()
+
+
+def expected(case: Mapping) -> list[float]:
+    """What the framework gave."""
+    return [math.nan if a is None else a for a in case["advantages"]]
+
+
+def tolerance(file: str, case: Mapping) -> float:
+    """The largest difference that is allowed, relative to the largest |A| of the case."""
+    if (file, case["estimator"]) in DOUBLE:
+        return DOUBLE_HARD if case["batch"] in HARD else DOUBLE_TOLERANCE
+    return HARD.get(case["batch"], TOLERANCE)
 
 
 def dead_rows(case: Mapping) -> set[int]:

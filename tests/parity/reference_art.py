@@ -9,9 +9,7 @@ def run(version: str) -> list[dict]:
     """Scaled and centred."""
     del version
     module = _module()
-    return [
-        _case(module, batch, scale_rewards=flag) for batch in batches.single() for flag in (True, False)
-    ]
+    return [_case(module, batch, scale_rewards=flag) for batch in batches.single() for flag in (True, False)]
 
 
 def _module():
