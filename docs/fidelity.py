@@ -13,6 +13,9 @@ from typing import Any
 from advcli.frameworks.catalog import RULES, find
 from advcli.frameworks.rule import Rule
 
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+from parity import compared
+
 HERE = Path(__file__).parent
 PARITY = HERE.parent / "tests" / "parity"
 STEPS = (0, 1e-12, 1e-9, 1e-7, 2e-7, 5e-7, 1e-6, 2e-6, 5e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
@@ -75,9 +78,7 @@ def measured() -> dict[tuple[str, str, str], Distance]:
     for (file, case, mine, theirs, skip), rule in _cases():
         release = releases[file]
         key = (release["package"], release["version"], rule.estimator)
-        found.setdefault(key, Distance()).add(
-            mine, theirs, skip, hard=case["batch"] in _module("test_parity").HARD
-        )
+        found.setdefault(key, Distance()).add(mine, theirs, skip, hard=case["batch"] in compared.HARD)
     return dict(
         sorted(found.items(), key=lambda item: (item[0][0].lower(), _descending(item[0][1]), item[0][2]))
     )
@@ -93,16 +94,18 @@ _Case = tuple[str, Mapping[str, Any], list[float], list[float], set[int]]
 
 def _cases() -> Iterator[tuple[_Case, Rule]]:
     """File, case, our numbers, theirs, rows that are not part of the distance; and the rule that gave ours."""
-    rows, tokens = _module("test_parity"), _module("test_token_parity")
-    for file, case in rows.CASES:
-        theirs = [math.nan if a is None else a for a in case["advantages"]]
-        rule = find(*rows.rule_of(file, case)[:2])
-        yield (file, case, rows.computed(file, case), theirs, rows.dead_rows(case)), rule
+    tokens = _module("test_token_parity")
+    for file, case in compared.CASES:
+        rule = find(*compared.target(file, case)[:2])
+        yield (
+            (file, case, compared.computed(file, case), compared.expected(case), compared.dead_rows(case)),
+            rule,
+        )
     for file, case in tokens.CASES:
         yield (file, case, *tokens.both(file, case), set()), find(*tokens.rule_of(file, case))
     for file, case in tokens.SHAPED:
         rule = find(*tokens.shaped_rule_of(file, case))
-        yield (file, case, *tokens.both_shaped(file, case), rows.dead_rows(case)), rule
+        yield (file, case, *tokens.both_shaped(file, case), compared.dead_rows(case)), rule
 
 
 def _module(name: str) -> ModuleType:
@@ -136,9 +139,8 @@ def page(found: Mapping[tuple[str, str, str], Distance]) -> str:
         for rule in RULES
         if rule.proof == "vectors"
     ]
-    parity = _module("test_parity")
     left_out = [
-        f"- `{name}`: {reason}" for name, reason in parity.LEFT_OUT.items() if reason != parity.ELSEWHERE
+        f"- `{name}`: {reason}" for name, reason in compared.LEFT_OUT.items() if reason != compared.ELSEWHERE
     ]
     return (
         HEAD

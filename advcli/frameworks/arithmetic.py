@@ -8,12 +8,13 @@ Rows come as [N] tensors; a group is a matrix [G_n, n] of the rows of all groups
 because torch sums a matrix as the trainers do, and not as an index_add.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
 from advcli.errors import DataError
+from advcli.frameworks.blocks import as_cut, matrices
 from advcli.segments import Segments
 
 
@@ -29,8 +30,11 @@ def standardised(  # noqa: PLR0913  one knob per rule that differs between train
     single: str = "zero",
     missing: str = "nan",
     dtype: str = "float32",
+    stats: str = "",
     variance: str = "two-pass",
     floor: float = 0.0,
+    dead: float = -1.0,
+    ragged: str = "key",
     clip: float = 0.0,
 ) -> Tensor:
     """The GRPO and RLOO families: a centred reward, perhaps divided by a standard deviation.
@@ -41,21 +45,30 @@ def standardised(  # noqa: PLR0913  one knob per rule that differs between train
         rewards: [N] float, NaN where missing.
         group: [N] int64, group index.
         step: [N] int64, step index.
-        centre: c_i: "none" r; "mean" r − mean_g; "others" r − mean of the others, as n/(n−1)·(r − mean_g);
+        centre: c_i: "raw" r; "mean" r − mean_g; "mean-running" the same with a running sum; "others" r − mean of
+            the others, as n/(n−1)·r − n/(n−1)·mean_g; "others-scaled" the same as n/(n−1)·(r − mean_g);
             "others-sum" the same as r − (sum_g − r)/(n − 1); "others-running" the same
             as (n·r − sum_g)/(n − 1) with a running sum; "mean-ratio" (r − mean_g)/(mean_g + eps);
             "mean-ratio-0" (r − mean_g)/mean_g and 0 where mean_g ≤ 0; "batch" r − mean of the step.
-        divide: s: "none", "group", "batch" (std of all rewards of the step), "group-centred" or
-            "batch-centred" (std of the c_i).
+        divide: s: "none"; "group" or "batch" (std of all rewards of the step); "group-centred" or
+            "batch-centred" (std of the c_i); "batch-whitened", where the mean of the c_i of the step is
+            taken off too; "one", s = 1.
         ddof: degrees of freedom taken from the divisor of the variance.
         eps: added to s.
         single: a group of one: "zero", "raw" (the reward itself), "raw-eps" (the reward over 1 + eps, as
-            with mean 0 and std 1), "batch" (as if its batch were its group), "nan", or "error".
+            with mean 0 and std 1), "batch" (as if its batch were its group), "dead" (0 if anything is divided,
+            whatever the centre), "nan", or "error".
         missing: rows without a reward: "nan" makes their group NaN, "skip" leaves them out and gives
             them 0, "zero" gives them the reward 0.
         dtype: "float32", "float64" or "float16", what the trainer computes in.
-        variance: "two-pass", or "one-pass" (mean of squares minus square of the mean).
+        stats: what the mean and the standard deviation are computed in before they are rounded to `dtype`;
+            "" for `dtype`.
+        variance: "two-pass"; "one-pass" (mean of squares minus square of the mean); "about-0" (of values that
+            are centred already).
         floor: smallest variance.
+        dead: a group gets 0 where s is at most this.
+        ragged: what the trainer takes for a group where the groups of a step are not all of one size, see
+            `blocks.as_cut`.
         clip: symmetric clamp of the result; 0 for none.
 
     Returns:
@@ -66,30 +79,37 @@ def standardised(  # noqa: PLR0913  one knob per rule that differs between train
     """
     r = _as_trained(rewards, missing, dtype)
     present = ~r.isnan() if missing == "skip" else torch.ones_like(group, dtype=torch.bool)
-    out = torch.zeros_like(r)
-    centred = torch.zeros_like(r)
-    spread = torch.ones_like(r)
-    of_batch = _less_batch_mean(r, step, present) if "batch" in (centre, single) else r
-    for rows in matrices(group, present):
+    group, rest = as_cut(group, step, ragged)
+    centred, spread = torch.zeros_like(r), torch.ones_like(r)
+    centred[rest], spread[rest] = r[rest], float(not divide.startswith("group"))
+    of_batch = _less_batch_mean(r, step, present, stats) if "batch" in (centre, single) else r
+    counted = present.clone()
+    for rows in matrices(group, present & ~rest):
         values = r[rows]
-        if centre == "batch" or (single == "batch" and rows.shape[1] == 1):
+        alone = rows.shape[1] == 1
+        if alone and single == "dead" and divide != "none":
+            continue
+        if centre in ("batch", "raw") or (single == "batch" and alone):
             centred[rows] = of_batch[rows]
-            continue
-        if rows.shape[1] == 1:
+        elif alone:
             centred[rows], spread[rows] = _alone(values, single, eps, divide)
+            counted[rows] = (
+                missing != "skip"
+            )  # a trainer that skips missing rows gives a lone one NaN, then 0
             continue
-        centred[rows] = _CENTRES[centre](values, eps)
+        else:
+            centred[rows] = _centred(values, centre, eps, stats)
         if divide in ("group", "group-centred"):
-            of = values if divide == "group" else centred[rows]
-            spread[rows] = _std(of, ddof, variance, floor)
-    if divide in ("batch", "batch-centred"):
+            spread[rows] = _std(values if divide == "group" else centred[rows], ddof, variance, floor, stats)
+    if divide.startswith("batch"):
         of = r if divide == "batch" else centred
-        for rows in matrices(step, present):
-            spread[rows] = _std(of[rows], ddof, variance, floor)
+        among = counted if divide == "batch-whitened" else present
+        for rows in matrices(step, among):
+            spread[rows] = _std(of[rows], ddof, variance, floor, stats)
+        centred = _less_batch_mean(centred, step, among, stats) if divide == "batch-whitened" else centred
     divided = centred if divide == "none" else centred / (spread + eps)
-    if clip:
-        divided = divided.clamp(-clip, clip)
-    return torch.where(present, divided, out)
+    divided = torch.where(spread <= dead, 0, divided)
+    return torch.where(present, divided.clamp(-clip, clip) if clip else divided, 0)
 
 
 def best_only(
@@ -170,6 +190,9 @@ def whitened(  # noqa: PLR0913  as above
     floor: float = 0.0,
     single: str = "raw",
     divide: bool = True,
+    shift: bool = True,
+    variance: str = "two-pass",
+    ragged: str = "key",
     clip: float = 0.0,
     dtype: str = "float32",
 ) -> Tensor:
@@ -182,18 +205,22 @@ def whitened(  # noqa: PLR0913  as above
         group: [N] int64, group index.
         step: [N] int64, step index.
         lengths: [N] float, tokens per row.
-        centre: c_i: "none" the reward, "mean" the reward minus the mean of its group.
+        centre: c_i: "none" the reward, else as in `standardised`, not divided.
         ddof: degrees of freedom, in tokens, taken from the divisor of v.
         eps: added to the variance, inside the root.
         floor: smallest variance.
         single: a group of one when centred: "raw", "zero" or "error".
         divide: whether to divide at all.
+        shift: whether to subtract the mean of the tokens.
+        variance: "two-pass", or "one-pass" (mean of squares minus square of the mean).
+        ragged: as in `standardised`.
         clip: symmetric clamp before whitening; 0 for none.
         dtype: what the trainer computes in.
     """
     r = _as_trained(rewards, "nan", dtype)
-    if centre == "mean":
-        r = standardised(rewards, group, step, divide="none", single=single, dtype=dtype)
+    if centre != "none":
+        how = {"centre": centre, "single": single, "dtype": dtype, "ragged": ragged}
+        r = standardised(rewards, group, step, divide="none", **how)  # type: ignore[arg-type]
     if clip:
         r = r.clamp(-clip, clip)
     weight = lengths.to(r.dtype)
@@ -201,34 +228,12 @@ def whitened(  # noqa: PLR0913  as above
     tokens = steps.sum(weight)
     mean = steps.sum(r * weight) / tokens
     centred = r - steps.rows(mean)
-    variance = steps.sum(centred**2 * weight) / (tokens - ddof)
-    root = torch.sqrt(variance.clamp(min=floor) + eps) if divide else torch.ones_like(variance)
-    return centred / steps.rows(root)
-
-
-def leave_one_out(rewards: Tensor, group: Tensor, *, eps: float = 1e-6, dtype: str = "float32") -> Tensor:
-    """NeMo-RL's default: mean and standard deviation of the other rows; not divided where that std is 0.
-
-    Args:
-        rewards: [N] float, NaN where missing.
-        group: [N] int64, group index.
-        eps: added to the standard deviation.
-        dtype: what the trainer computes in.
-    """
-    r = _as_trained(rewards, "nan", dtype)
-    out = torch.zeros_like(r)
-    for rows in matrices(group, torch.ones_like(group, dtype=torch.bool)):
-        n = rows.shape[1]
-        if n == 1:
-            continue
-        values = r[rows]
-        mean = (values.sum(dim=1, keepdim=True) - values) / (n - 1)
-        square = ((values**2).sum(dim=1, keepdim=True) - values**2) / (n - 1)
-        std = ((square - mean**2) * (n - 1) / max(n - 2, 1)).clamp(min=0).sqrt() if n > 2 else mean * 0
-        low, high = _others_extremes(values)
-        std = torch.where(low == high, 0.0, std)
-        out[rows] = torch.where(std > 0, (values - mean) / (std + eps), values - mean)
-    return out
+    if variance == "one-pass":
+        v = (steps.sum(r**2 * weight) / tokens - mean**2) * (tokens / (tokens - ddof))
+    else:
+        v = steps.sum(centred**2 * weight) / (tokens - ddof)
+    root = torch.sqrt(v.clamp(min=floor) + eps) if divide else torch.ones_like(v)
+    return (centred if shift else r) / steps.rows(root)
 
 
 def greedy_baseline(rewards: Tensor, baselines: Tensor, *, dtype: str = "float32") -> Tensor:
@@ -237,22 +242,23 @@ def greedy_baseline(rewards: Tensor, baselines: Tensor, *, dtype: str = "float32
     return r - baselines.to(r.dtype)
 
 
-def matrices(index: Tensor, present: Tensor) -> Iterator[Tensor]:
-    """Row numbers of all segments of one size, as [S_n, n]; one matrix per size.
+def running_baseline(rewards: Tensor, *, decay: float = 0.95, dtype: str = "float64") -> Tensor:
+    """RAE: reward minus a running mean of the rewards before it, b ← decay · b + (1 − decay) · r, from b = 0.
+
+    Args:
+        rewards: [N] float, in the order in which they arrived.
+        decay: share of the old baseline that stays.
+        dtype: what the trainer computes in.
 
     Example:
-        >>> for rows in matrices(torch.tensor([0, 1, 0, 2]), torch.tensor([True] * 4)):
-        ...     print(rows.tolist())
-        [[1], [3]]
-        [[0, 2]]
+        >>> running_baseline(torch.tensor([1.0, 0.0])).tolist()
+        [1.0, -0.050000000000000044]
     """
-    kept = torch.nonzero(present).squeeze(1)
-    order = kept[torch.argsort(index[kept], stable=True)]
-    _, sizes = torch.unique_consecutive(index[order], return_counts=True)
-    starts = torch.cumsum(sizes, dim=0) - sizes
-    for size in torch.unique(sizes).tolist():
-        first = starts[sizes == size]
-        yield order[first.unsqueeze(1) + torch.arange(size, device=index.device)]
+    out, baseline = [], 0.0
+    for reward in rewards.tolist():
+        out.append(reward - baseline)
+        baseline = decay * baseline + (1 - decay) * reward
+    return torch.tensor(out, dtype=getattr(torch, dtype), device=rewards.device)
 
 
 def _as_trained(rewards: Tensor, missing: str, dtype: str) -> Tensor:
@@ -269,6 +275,7 @@ def _alone(values: Tensor, single: str, eps: float, divide: str) -> tuple[Tensor
     exactly = one - eps if divide != "none" else one
     table = {
         "zero": (torch.zeros_like(values), one),
+        "dead": (torch.zeros_like(values), one),
         "raw": (values, exactly),
         "raw-eps": (values, one),
         "nan": (torch.full_like(values, torch.nan), one),
@@ -276,11 +283,11 @@ def _alone(values: Tensor, single: str, eps: float, divide: str) -> tuple[Tensor
     return table[single]
 
 
-def _less_batch_mean(r: Tensor, step: Tensor, present: Tensor) -> Tensor:
+def _less_batch_mean(r: Tensor, step: Tensor, present: Tensor, stats: str) -> Tensor:
     """[N] each reward minus the mean of its step."""
     centred = torch.zeros_like(r)
     for rows in matrices(step, present):
-        centred[rows] = r[rows] - _mean(r[rows])
+        centred[rows] = _centred(r[rows], "mean", 0.0, stats)
     return centred
 
 
@@ -295,6 +302,14 @@ def _mean(values: Tensor) -> Tensor:
     return values.mean(dim=1, keepdim=True)
 
 
+def _centred(values: Tensor, centre: str, eps: float, stats: str) -> Tensor:
+    """[G, n] → [G, n] less its baseline, which is computed in `stats` and rounded."""
+    if not stats:
+        return _CENTRES[centre](values, eps)
+    wide = values.to(getattr(torch, stats))
+    return values - (wide - _CENTRES[centre](wide, eps)).to(values.dtype)
+
+
 def _running_sum(values: Tensor) -> Tensor:
     """[G, n] → [G, 1] sum, row after row and rounding each time, as torch.bincount makes it."""
     total = torch.zeros_like(values[:, :1])
@@ -304,13 +319,14 @@ def _running_sum(values: Tensor) -> Tensor:
 
 
 _CENTRES: dict[str, Callable[[Tensor, float], Tensor]] = {
-    "none": lambda values, eps: values,
     "mean": lambda values, eps: values - _mean(values),
+    "mean-running": lambda values, eps: values - _running_sum(values) / values.shape[1],
     # Multiplied first and divided second, as the trainers write it: the rounding differs.
     "others": lambda values, eps: (
         values * values.shape[1] / (values.shape[1] - 1)
         - _mean(values) * values.shape[1] / (values.shape[1] - 1)
     ),
+    "others-scaled": lambda values, eps: (values - _mean(values)) * (values.shape[1] / (values.shape[1] - 1)),
     "others-sum": lambda values, eps: (
         values - (values.sum(dim=1, keepdim=True) - values) / (values.shape[1] - 1)
     ),
@@ -324,24 +340,23 @@ _CENTRES: dict[str, Callable[[Tensor, float], Tensor]] = {
 }
 
 
-def _std(values: Tensor, ddof: int, variance: str, floor: float) -> Tensor:
+def _std(values: Tensor, ddof: int, variance: str, floor: float, stats: str = "") -> Tensor:
     """[S, n] → [S, 1] standard deviation; 0 for a single value."""
     n = values.shape[1]
     if n == 1:
         return torch.zeros_like(values)
+    wide = values.to(getattr(torch, stats)) if stats else values
     if variance == "two-pass" and not floor:
-        return values.std(dim=1, keepdim=True, correction=ddof)
-    if variance == "one-pass":
-        square = (values**2).sum(dim=1, keepdim=True) - values.sum(dim=1, keepdim=True) ** 2 / n
-        return (square / max(n - ddof, 1)).clamp(min=floor).sqrt()
-    return values.var(dim=1, keepdim=True, correction=ddof).clamp(min=floor).sqrt()
+        std = wide.std(dim=1, keepdim=True, correction=ddof)
+    else:
+        std = _VARIANCES[variance](wide, max(n - ddof, 1)).clamp(min=floor).sqrt()
+    return std.to(values.dtype)
 
 
-def _others_extremes(values: Tensor) -> tuple[Tensor, Tensor]:
-    """Smallest and largest value of the other columns of each row, [G, n] each."""
-    n = values.shape[1]
-    sort = values.sort(dim=1)
-    place = sort.indices.argsort(dim=1)
-    low = torch.where(place == 0, sort.values[:, 1:2], sort.values[:, :1])
-    high = torch.where(place == n - 1, sort.values[:, -2:-1], sort.values[:, -1:])
-    return low, high
+_VARIANCES: dict[str, Callable[[Tensor, int], Tensor]] = {
+    "two-pass": lambda values, many: ((values - _mean(values)) ** 2).sum(dim=1, keepdim=True) / many,
+    "one-pass": lambda values, many: (
+        ((values**2).sum(dim=1, keepdim=True) - values.sum(dim=1, keepdim=True) ** 2 / values.shape[1]) / many
+    ),
+    "about-0": lambda values, many: (values**2).sum(dim=1, keepdim=True) / many,
+}

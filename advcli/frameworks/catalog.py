@@ -11,12 +11,17 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from advcli.errors import UsageError
-from advcli.frameworks import rules_openrlhf, rules_others, rules_trl, rules_verl
+from advcli.frameworks import rules_areal, rules_nemo, rules_openrlhf, rules_others, rules_trl, rules_verl
 from advcli.frameworks.rule import Rule
 from advcli.registry import Registry
 
 RULES: Registry[Rule] = Registry(
-    "framework rule", [*rules_verl.ROWS, *rules_trl.ROWS, *rules_openrlhf.ROWS, *rules_others.ROWS]
+    "framework rule",
+    [
+        row
+        for rules in (rules_verl, rules_trl, rules_openrlhf, rules_nemo, rules_areal, rules_others)
+        for row in rules.ROWS
+    ],
 )
 
 

@@ -3,7 +3,8 @@
 import torch
 from torch import Tensor
 
-from advcli.frameworks.arithmetic import matrices, standardised, whitened
+from advcli.frameworks.arithmetic import standardised, whitened
+from advcli.frameworks.blocks import matrices
 
 
 def decoupled(  # noqa: PLR0913  as above

@@ -32,7 +32,9 @@ class Rule:
         token_columns: columns of tokens with which `per_token` is the rule.
         lost: what changes the advantage in a run and is not in a dump.
         source: the file in the framework.
-        proof: "package" if compared with the framework's own code, "vectors" if with numbers noted from it.
+        proof: what the numbers are checked against: "package", case by case with a release on the package index;
+            "code", with numbers that the framework's own code gave, as literals; "notes", with numbers worked out
+            from a reading of its code.
     """
 
     framework: str
@@ -50,7 +52,7 @@ class Rule:
     token_columns: tuple[str, ...] = ("token_kl",)
     lost: tuple[str, ...] = ()
     source: str = ""
-    proof: str = "vectors"
+    proof: str = "notes"
 
     @property
     def name(self) -> str:

@@ -22,6 +22,10 @@ from advcli.frameworks.rule import (
 _OPENRLHF = "openrlhf/trainer/ppo_utils/experience_maker.py"
 
 _CLIP = {"clip": 10.0}
+_FLOOR = {"ddof": 0, "eps": 0.0, "floor": 1e-8}
+# Scale none is what OpenRLHF calls no_std_norm: the mean of the tokens is still subtracted.
+_STD_NORM = {"batch": {}, "none": {"divide": False}}
+_STD_NORM_TOKENS = {"batch": {}, "none": {"divide_by_std": False}}
 _KL_FORM = ("rewards", "token_kl", "row", "group", "step")
 
 
@@ -46,6 +50,7 @@ _OPENRLHF_ROWS = [
         "openrlhf",
         eps=1e-9,
         estimator="group_norm",
+        versions=">=0.6",
         knobs={"single": "nan", **_CLIP},
         positional=True,
         per_token=_per_token("group_norm", {"eps": 1e-9, "single": "nan"}),
@@ -58,17 +63,33 @@ _OPENRLHF_ROWS = [
         "rloo",
         knobs={"centre": "others-sum", "single": "nan", **_CLIP},
         formula=RLOO + ", clipped to ±10",
+        versions=">=0.8.5",
         positional=True,
         per_token=_per_token("rloo", {"divide": "none", "centre": "others-sum", "single": "nan"}),
         lost=(KL,),
         source=_OPENRLHF,
         proof="package",
     ),
+    Rule(
+        "openrlhf",
+        "rloo",
+        "c = r − mean_{j≠i} r_j, clipped to ±10, whitened over tokens: (c_i − m) / sqrt(max(v, 1e-8)), ddof 0",
+        f"{HERE}:whitened",
+        TOKENS,
+        {"centre": "others-sum", "single": "nan", **_FLOOR, **_CLIP},
+        scales=_STD_NORM,
+        versions="<0.8.5",
+        positional=True,
+        lost=(KL,),
+        source=_OPENRLHF,
+        proof="code",
+    ),
     centred(
         "openrlhf",
         "dr_grpo",
         knobs=_CLIP,
         formula=CENTRED + ", clipped to ±10",
+        versions=">=0.7",
         positional=True,
         per_token=_per_token("dr_grpo", {"divide": "none"}),
         lost=(KL,),
@@ -92,13 +113,14 @@ _OPENRLHF_ROWS = [
         "r − mean_g, clipped to ±10, whitened over tokens: (c_i − m) / sqrt(max(v, 1e-8)), ddof 0",
         f"{HERE}:whitened",
         TOKENS,
-        {"centre": "mean", "single": "zero", "ddof": 0, "eps": 0.0, "floor": 1e-8, **_CLIP},
-        scales={"batch": {}, "none": {"divide": False}},
+        {"centre": "mean", "single": "zero", **_FLOOR, **_CLIP},
+        scales=_STD_NORM,
+        versions=">=0.6",
         positional=True,
         per_token=_per_token(
             "reinforce_baseline",
             {"divide": "none", "whiten": True},
-            scales={"batch": {}, "none": {"divide_by_std": False}},
+            scales=_STD_NORM_TOKENS,
             options={"gamma": 1.0},
         ),
         lost=(KL,),
@@ -111,11 +133,13 @@ _OPENRLHF_ROWS = [
         "r clipped to ±10, whitened over tokens: (c_i − m) / sqrt(max(v, 1e-8)), ddof 0",
         f"{HERE}:whitened",
         TOKENS,
-        {"ddof": 0, "eps": 0.0, "floor": 1e-8, **_CLIP},
+        {**_FLOOR, **_CLIP},
+        scales=_STD_NORM,
         positional=True,
         per_token=_per_token(
             "reinforce",
-            {"divide": "none", "centre": "none", "single": "raw", "whiten": True},
+            {"divide": "none", "centre": "raw", "single": "raw", "whiten": True},
+            scales=_STD_NORM_TOKENS,
             options={"gamma": 1.0},
         ),
         lost=(KL,),
@@ -128,7 +152,7 @@ _OPENRLHF_ROWS = [
         "Σ_k (γλ)^k δ_{t+k}, r clipped to ±10, whitened over tokens: (A_t − m) / sqrt(max(v, 1e-8)), ddof 0",
         f"{PER_TOKEN}:gae",
         ("rewards", "values", "row", "step"),
-        {"ddof": 0, "eps": 0.0, "floor": 1e-8, **_CLIP},
+        {**_FLOOR, **_CLIP},
         options={"gamma": 1.0, "lam": 1.0},
         level="token",
         lost=(KL,),

@@ -1,109 +1,125 @@
-"""Frameworks whose code is not on the package index: proven with the numbers noted from it."""
+"""prime-rl, tinker-cookbook, open-instruct, rllm, ART and oat."""
 
-from advcli.frameworks.rule import GROUP, HERE, KL, NONE, RLOO, Rule, centred, grpo
+from advcli.frameworks.rule import GROUP, GROUPED, HERE, KL, NONE, RLOO, Rule, centred, grpo
 
-_OTHER_ROWS = [
-    Rule(
-        "nemo-rl",
-        "grpo",
-        "A_i = (r_i − mean_{j≠i}) / (std_{j≠i} + 1e-6), not divided where that std is 0",
-        f"{HERE}:leave_one_out",
-        ("rewards", "group"),
-        {},
-        lost=("reward scaling and clipping",),
-        source="nemo_rl/algorithms/advantage_estimator.py",
-    ),
-    grpo(
-        "nemo-rl",
-        eps=1e-6,
-        estimator="grpo_no_loo",
-        knobs={"variance": "one-pass"},
-        source="nemo_rl/algorithms/advantage_estimator.py",
-    ),
-    grpo(
-        "skyrl",
-        eps=1e-6,
-        knobs={"single": "raw-eps"},
-        scales=GROUP | NONE,
-        lost=(KL,),
-        source="skyrl/backends/skyrl_train/utils/ppo_utils.py",
-    ),
-    centred(
-        "skyrl",
-        "rloo",
-        knobs={"centre": "others"},
-        formula=RLOO,
-        lost=(KL,),
-        source="skyrl/backends/skyrl_train/utils/ppo_utils.py",
-    ),
-    centred(
-        "skyrl",
-        "maxrl",
-        knobs={"centre": "mean-ratio", "single": "raw", "eps": 1e-6},
-        formula="A_i = (r_i − mean_g) / (mean_g + 1e-6)",
-        lost=(KL,),
-        source="skyrl/backends/skyrl_train/utils/ppo_utils.py",
-    ),
-    grpo("slime", eps=1e-6, scales=GROUP | NONE, positional=True, source="slime/ray/rollout.py"),
-    grpo("roll", eps=1e-6, estimator="agentic_grpo", source="roll/pipeline/agentic/utils.py"),
-    grpo(
-        "areal",
-        eps=1e-5,
-        knobs={"dtype": "float64"},
-        positional=True,
-        lost=("adv_norm", "reward scaling"),
-        source="areal/utils/data.py",
-    ),
-    centred("prime-rl", "grpo", lost=("length_penalty",), source="src/prime_rl/orchestrator/algo/grpo.py"),
+_PRIME = "src/prime_rl/orchestrator/algo"
+_LOADER = "open_instruct/data_loader.py"
+_RLLM = "rllm/trainer/algorithms/rl_algo.py"
+_RLLM_BATCH = "rllm/trainer/algorithms/advantage.py"
+_OAT = "oat/algorithms/ppo.py"
+
+_SHAPED = ("length_penalty",)
+_PRIME_ROWS = [
+    centred("prime-rl", "grpo", lost=_SHAPED, source=f"{_PRIME}/grpo.py", proof="code"),
+    centred("prime-rl", "echo", lost=_SHAPED, source=f"{_PRIME}/echo.py", proof="code"),
     centred(
         "prime-rl",
         "max_rl",
         knobs={"centre": "mean-ratio-0"},
         formula="A_i = (r_i − mean_g) / mean_g, 0 where mean_g ≤ 0",
-        source="src/prime_rl/orchestrator/algo/max_rl.py",
+        source=f"{_PRIME}/max_rl.py",
+        proof="code",
     ),
-    centred("tinker-cookbook", "grpo", lost=(KL,), source="tinker_cookbook/rl/data_processing.py"),
+    Rule(
+        "prime-rl",
+        "rae",
+        "A_i = r_i − b, then b ← 0.95 b + 0.05 r_i, from b = 0, row after row",
+        f"{HERE}:running_baseline",
+        ("rewards",),
+        {},
+        lost=("the agent of a row: one baseline for all", "the order of arrival: that of the file"),
+        source=f"{_PRIME}/rae.py",
+        proof="code",
+    ),
     centred(
-        "open-instruct",
-        "centered",
-        knobs={"dtype": "float64"},
-        positional=True,
-        source="open_instruct/data_loader.py",
+        "prime-rl",
+        "hierarchical_grpo",
+        knobs={"centre": "mean-running", "dtype": "float64"},
+        lost=("the agent and episode of a row: --group-by",),
+        source=f"{_PRIME}/hierarchical_grpo.py",
+        proof="code",
     ),
+]
+
+_DOUBLE = {"dtype": "float64"}
+_ROLES = ("the role of an agent: --group-by",)
+_OTHER_ROWS = [
+    centred(
+        "tinker-cookbook",
+        "grpo",
+        lost=(KL,),
+        source="tinker_cookbook/rl/data_processing.py",
+        proof="package",
+    ),
+    centred("open-instruct", "centered", knobs=_DOUBLE, positional=True, source=_LOADER),
     grpo(
         "open-instruct",
         eps=1e-8,
         ddof=0,
         estimator="standard",
-        knobs={"dtype": "float64"},
+        knobs=_DOUBLE,
         positional=True,
-        source="open_instruct/data_loader.py",
+        source=_LOADER,
     ),
     grpo(
         "rllm",
         eps=1e-6,
         ddof=0,
-        knobs={"single": "raw-eps", "dtype": "float64"},
+        knobs={"single": "raw-eps", **_DOUBLE},
         scales=GROUP | NONE,
-        source="rllm/trainer/algorithms/rl_algo.py",
+        lost=_ROLES,
+        source=_RLLM,
+        proof="code",
     ),
     centred(
         "rllm",
         "rloo",
-        knobs={"centre": "others", "single": "raw", "dtype": "float64"},
+        knobs={"centre": "others", "single": "raw", **_DOUBLE},
         formula=RLOO,
-        source="rllm/trainer/algorithms/rl_algo.py",
+        lost=_ROLES,
+        source=_RLLM,
+        proof="code",
+    ),
+    centred(
+        "rllm",
+        "reinforce",
+        knobs={"centre": "raw", **_DOUBLE},
+        formula="A_i = r_i",
+        lost=_ROLES,
+        source=_RLLM_BATCH,
+        proof="code",
+    ),
+    Rule(
+        "rllm",
+        "reinforce_plus_plus_baseline",
+        "A_i = (r_i − mean_g) / (std of the centred rewards of the batch + 1e-6), ddof 0",
+        **GROUPED,  # type: ignore[arg-type]
+        knobs={"divide": "batch-centred", "ddof": 0, "eps": 1e-6, **_DOUBLE},
+        lost=_ROLES,
+        source=_RLLM_BATCH,
+        proof="code",
+    ),
+    Rule(
+        "rllm",
+        "prpo",
+        "A_i = (r_i − mean of the batch) / (std of the batch + 1e-6), ddof 0",
+        **GROUPED,  # type: ignore[arg-type]
+        knobs={"centre": "batch", "divide": "batch", "ddof": 0, "eps": 1e-6, **_DOUBLE},
+        lost=_ROLES,
+        source=_RLLM_BATCH,
+        proof="code",
     ),
     grpo(
         "art",
         eps=1e-6,
         ddof=0,
-        knobs={"dtype": "float64"},
-        scales=GROUP | NONE,
+        knobs={"centre": "mean-running", "variance": "about-0", **_DOUBLE},
+        scales={"group": {"divide": "group-centred"}, **NONE},
         source="src/art/preprocessing/tokenize.py",
+        proof="package",
     ),
-    grpo("oat", eps=1e-8, knobs={"single": "nan"}, positional=True, source="oat/algorithms/ppo.py"),
-    centred("oat", "drgrpo", positional=True, source="oat/algorithms/ppo.py"),
+    grpo("oat", eps=1e-8, knobs={"single": "nan"}, positional=True, source=_OAT, proof="code"),
+    centred("oat", "drgrpo", positional=True, source=_OAT, proof="code"),
 ]
 
-ROWS = [*_OTHER_ROWS]
+ROWS = [*_PRIME_ROWS, *_OTHER_ROWS]

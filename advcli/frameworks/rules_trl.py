@@ -4,6 +4,8 @@ from advcli.frameworks.rule import BATCH, GROUP, GROUPED, KL, NONE, RLOO, Rule, 
 
 _TRL = "trl/trainer/grpo_trainer.py"
 _TRL_RLOO = "trl/trainer/rloo_trainer.py"
+# Scale batch is what TRL calls normalize_advantages.
+_NORMALISED = NONE | {"batch": {"divide": "batch-whitened", "eps": 1e-4}}
 _SWIFT = "swift/rl_core/advantage.py"
 
 _TRL_ROWS = [
@@ -77,10 +79,11 @@ _TRL_ROWS = [
         "trl",
         "rloo",
         knobs={"centre": "others-sum", "missing": "skip"},
-        formula=RLOO,
+        formula=RLOO + "; scale batch whitens it over the batch with std + 1e-4",
+        scales=_NORMALISED,
         versions=">=1.6",
         positional=True,
-        lost=(KL, "reward_clip_range", "normalize_advantages"),
+        lost=(KL, "reward_clip_range"),
         source=_TRL_RLOO,
         proof="package",
     ),
@@ -88,10 +91,11 @@ _TRL_ROWS = [
         "trl",
         "rloo",
         knobs={"centre": "others-sum", "missing": "zero"},
-        formula=RLOO,
+        formula=RLOO + "; scale batch whitens it over the batch with std + 1e-4",
+        scales=_NORMALISED,
         versions=">=0.22,<1.6",
         positional=True,
-        lost=(KL, "reward_clip_range", "normalize_advantages"),
+        lost=(KL, "reward_clip_range"),
         source=_TRL_RLOO,
         proof="package",
     ),

@@ -23,7 +23,7 @@ def test_row_fits_its_function(rule):
     assert set(rule.scales) <= set(SCALES)
     assert rule.formula
     assert rule.source.endswith(".py")
-    assert rule.proof in ("package", "vectors")
+    assert rule.proof in ("package", "code", "notes")
     SpecifierSet(rule.versions)
 
 
@@ -45,9 +45,19 @@ def test_versions_of_a_rule_do_not_overlap():
         ("trl@1.5.1", "grpo", ">=0.22.2,<1.6"),
         ("trl@0.22.1", "grpo", ">=0.22.0,<0.22.2"),
         ("trl@0.21", "grpo", ">=0.16,<0.22.0"),
-        ("verl@0.7.1", "grpo_vectorized", "<0.8.0"),
+        ("verl@0.7.1", "grpo_vectorized", ">=0.6,<0.8.0"),
         ("verl@0.8", "grpo_vectorized", ">=0.8.0"),
-        ("verl", "rloo_vectorized", ""),
+        ("verl", "rloo_vectorized", ">=0.6"),
+        ("verl@0.3.1", "grpo", "<0.4"),
+        ("openrlhf@0.8.4", "rloo", "<0.8.5"),
+        ("openrlhf@0.11.2", "rloo", ">=0.8.5"),
+        ("nemo-rl", "grpo", ">0.7.0"),
+        ("nemo-rl@0.7.0", "grpo", ">=0.4,<=0.7.0"),
+        ("nemo-rl@0.3.1", "grpo", "<0.4"),
+        ("areal@1.0.4", "grpo", ">=0.3.4,<=1.0.4"),
+        ("areal@0.3.3", "grpo", "<0.3.4"),
+        ("areal", "grpo", ">1.0.4"),
+        ("easyr1@0.3.2", "remax", "<=0.3.2"),
     ],
 )
 def test_find(like, estimator, versions):

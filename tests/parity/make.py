@@ -35,6 +35,10 @@ REFERENCES = [
     ("trl-0.22.0", "reference_trl", "trl", "0.22.0"),
     ("trl-0.21.0", "reference_trl", "trl", "0.21.0"),
     ("openrlhf", "reference_openrlhf", "openrlhf", "0.11.2"),
+    ("skyrl", "reference_skyrl", "skyrl", "0.3.0"),
+    ("areal", "reference_areal", "areal", "1.0.4"),
+    ("art", "reference_art", "openpipe-art", "0.5.18"),
+    ("tinker-cookbook", "reference_tinker", "tinker-cookbook", "0.6.1"),
 ]
 
 

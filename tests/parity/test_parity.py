@@ -5,138 +5,18 @@ import math
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-import torch
-
-from advcli import compute_advantages
+from parity.compared import CASES, DATA, NAMES, computed, dead_rows, expected, tolerance
 
 HERE = Path(__file__).parent
-DATA = HERE / "data"
-
-# Relative to the largest |A| of the case. float32 leaves 6e-8 a step; the exceptions are batches that were
-# made to be hard: rewards near 5000 and 1e6 lose the digits before the rule begins, and a one-pass variance
-# or a division by a spread of 1e-6 multiplies what is lost.
-TOLERANCE = 2e-6
-HARD = {"offset-n4": 2e-2, "narrow-n4": 1e-4}
-# AsyncGRPO computes in float64.
-DOUBLE = ("AsyncGRPO",)
-
-# (file, the framework's name) → (like, estimator)
-NAMES = {
-    "verl": {name: ("verl", name) for name in (
-        "grpo", "grpo_vectorized", "grpo_passk", "rloo", "rloo_vectorized", "opo", "gpg", "remax", "gdpo",
-        "reinforce_plus_plus", "reinforce_plus_plus_baseline",
-    )},
-    "verl-0.8.0": {"grpo_vectorized": ("verl@0.8.0", "grpo_vectorized"), "opo": ("verl@0.8.0", "opo")},
-    "verl-0.7.1": {name: ("verl@0.7.1", name) for name in ("grpo_vectorized", "rloo_vectorized", "opo")},
-    "twinkle": {"GRPOAdvantage": ("twinkle", "grpo"), "RLOOAdvantage": ("twinkle", "rloo")},
-    "ms-swift": {name: ("ms-swift", name) for name in ("grpo", "rloo", "reinforce_plus_plus")},
-    "trl": {"GRPO": ("trl@1.16.0", "grpo"), "RLOO": ("trl@1.16.0", "rloo"), "AsyncGRPO": ("trl@1.16.0", "async_grpo")},
-    "trl-1.5.1": {"GRPO": ("trl@1.5.1", "grpo"), "RLOO": ("trl@1.5.1", "rloo")},
-    "trl-0.22.0": {"GRPO": ("trl@0.22.0", "grpo"), "RLOO": ("trl@0.22.0", "rloo")},
-    "trl-0.21.0": {"GRPO": ("trl@0.21.0", "grpo")},
-    "openrlhf": {name: ("openrlhf", name) for name in (
-        "rloo", "dr_grpo", "group_norm", "reinforce_baseline", "reinforce", "flash_reinforce",
-    )},
-}  # fmt: skip
-
-# What is compared elsewhere, or not at all, each with its reason.
-ELSEWHERE = "compared in test_token_parity.py"
-LEFT_OUT = {
-    "gae": ELSEWHERE,
-    "GAEAdvantage": ELSEWHERE,
-    "optimal_token_baseline": ELSEWHERE,
-    "tir_optimal_token_baseline": ELSEWHERE,
-    "gamma": ELSEWHERE,
-    "masks": ELSEWHERE,
-    "kl": ELSEWHERE,
-    "beta": ELSEWHERE,
-    "overlong_buffer_len": ELSEWHERE,
-    "reward_clip_range": ELSEWHERE,
-    "truncated": "the penalty of OpenRLHF for truncated rows: a dump does not tell which rows those are",
-    "clip_range": "a range of OpenRLHF's clipping other than the default of ±10",
-    "normalize_advantages": "an option of TRL's RLOO that no dump tells",
-    "dynamic": "conversations of several rows in ms-swift: the ids that join them are not in a dump",
-}
-
-
-def reason_to_leave_out(case: Mapping) -> str | None:
-    knobs = case["knobs"]
-    active = {name for name, value in knobs.items() if value is not None and value is not False}
-    if list(knobs.get("clip_range") or ()) == [-10.0, 10.0]:
-        active.discard("clip_range")
-    if "clip_range" in knobs and knobs["clip_range"] is None:
-        active.add("clip_range")
-    active |= {name for name in ("masks", "kl", "truncated") if case.get(name) is not None}
-    if case["estimator"] == "reinforce_plus_plus" and knobs.get("gamma") == 1.0:
-        active.discard("gamma")
-    return next((LEFT_OUT[word] for word in (case["estimator"], *sorted(active)) if word in LEFT_OUT), None)
-
-
-def references() -> Iterator[tuple[str, Mapping]]:
-    for path in sorted(DATA.glob("*.json")):
-        for case in json.loads(path.read_text(encoding="utf-8"))["cases"]:
-            yield path.stem, case
-
-
-CASES = [(name, case) for name, case in references() if reason_to_leave_out(case) is None]
-
-
-def scale_of(file: str, case: Mapping) -> str | None:
-    """The framework's own word for the scale, as advcli's."""
-    knobs = case["knobs"]
-    if "norm_adv_by_std_in_grpo" in knobs:
-        return "group" if knobs["norm_adv_by_std_in_grpo"] else "none"
-    if knobs.get("no_std_norm"):
-        return "none"
-    scale = knobs.get("scale_rewards", knobs.get("scale"))
-    return {True: "group", False: "none"}.get(scale, scale)
-
-
-def rule_of(file: str, case: Mapping) -> tuple[str, str, str | None]:
-    """What we call the rule of a case: like, estimator, scale."""
-    like, estimator = NAMES[file][case["estimator"]]
-    knobs, scale = case["knobs"], scale_of(file, case)
-    if scale == "gdpo" and estimator == "reinforce_plus_plus":
-        # ms-swift has no such branch and falls through to the centred rewards.
-        scale = "none"
-    if scale == "gdpo" or knobs.get("multi_objective_aggregation") == "normalize_then_sum":
-        estimator, scale = "gdpo", None
-    return like, estimator, scale
-
-
-def computed(file: str, case: Mapping) -> list[float]:
-    (like, estimator, scale), knobs = rule_of(file, case), case["knobs"]
-    rewards = [
-        [math.nan if x is None else x for x in (row if isinstance(row, list) else [row])]
-        for row in case["rewards"]
-    ]
-    parts = torch.tensor(rewards, dtype=torch.float64)
-    weights = knobs.get("weights") or knobs.get("reward_weights")
-    if estimator != "gdpo":
-        # The trainers sum what is there; a row without anything is missing.
-        weight = torch.tensor(weights or [1.0] * parts.shape[1], dtype=torch.float64)
-        total = (parts * weight).nansum(dim=1)
-        parts, weights = torch.where(parts.isnan().all(dim=1), torch.nan, total), None
-    return compute_advantages(
-        parts,
-        case["groups"],
-        like=like,
-        estimator=estimator,
-        scale=scale,
-        weights=weights,
-        lengths=case.get("lengths"),
-        baselines=case.get("baselines"),
-    ).original.tolist()
 
 
 def test_every_reference_is_compared_or_left_out_for_a_reason():
     known = {(file, name) for file, names in NAMES.items() for name in names}
     assert {(file, case["estimator"]) for file, case in CASES} <= known
-    assert len(CASES) > 500
+    assert len(CASES) > 700
 
 
 def label(value: object) -> str:
@@ -145,29 +25,18 @@ def label(value: object) -> str:
 
 @pytest.mark.parametrize(("file", "case"), CASES, ids=label)
 def test_case(file, case):
-    expected = [math.nan if a is None else a for a in case["advantages"]]
-    found = computed(file, case)
-    peak = max((abs(a) for a in expected if not math.isnan(a)), default=0)
-    tolerance = HARD.get(case["batch"], TOLERANCE)
-    if case["estimator"] in DOUBLE:
-        tolerance = 1e-9 if case["batch"] in HARD else 1e-12
+    theirs_all = expected(case)
+    peak = max((abs(a) for a in theirs_all if not math.isnan(a)), default=0)
+    allowed = tolerance(file, case) * peak
     dead = dead_rows(case)
-    for row, (mine, theirs) in enumerate(zip(found, expected, strict=True)):
-        if row in dead and abs(mine - theirs) > tolerance * peak:
+    for row, (mine, theirs) in enumerate(zip(computed(file, case), theirs_all, strict=True)):
+        if row in dead and abs(mine - theirs) > allowed:
             # Phantom advantages of a dead group are one unit in the last place over the eps: their digits hang
             # on the order in which a processor sums, so only sign and size are compared.
             assert math.copysign(1, mine) == math.copysign(1, theirs), f"row {row}"
             assert abs(theirs) / 2 < abs(mine) < abs(theirs) * 2, f"row {row}"
         else:
-            assert mine == pytest.approx(theirs, abs=tolerance * peak, nan_ok=True), f"row {row}"
-
-
-def dead_rows(case: Mapping) -> set[int]:
-    """Rows of groups in which every row has the same rewards."""
-    members: dict[str, list[int]] = {}
-    for row, group in enumerate(case["groups"]):
-        members.setdefault(group, []).append(row)
-    return {r for rows in members.values() if len({str(case["rewards"][r]) for r in rows}) == 1 for r in rows}
+            assert mine == pytest.approx(theirs, abs=allowed, nan_ok=True), f"row {row}"
 
 
 @pytest.mark.skipif(

@@ -1,0 +1,64 @@
+"""Rows as trainers lay them out: groups as the rows of a matrix, and what becomes of groups of several sizes."""
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from advcli.segments import Segments
+
+
+def matrices(index: Tensor, present: Tensor) -> Iterator[Tensor]:
+    """Row numbers of all segments of one size, as [S_n, n]; one matrix per size.
+
+    Args:
+        index: [N] int64, segment of each row.
+        present: [N] bool, the rows that take part.
+
+    Example:
+        >>> for rows in matrices(torch.tensor([0, 1, 0, 2]), torch.tensor([True] * 4)):
+        ...     print(rows.tolist())
+        [[1], [3]]
+        [[0, 2]]
+    """
+    kept = torch.nonzero(present).squeeze(1)
+    order = kept[torch.argsort(index[kept], stable=True)]
+    _, sizes = torch.unique_consecutive(index[order], return_counts=True)
+    starts = torch.cumsum(sizes, dim=0) - sizes
+    for size in torch.unique(sizes).tolist():
+        first = starts[sizes == size]
+        yield order[first.unsqueeze(1) + torch.arange(size, device=index.device)]
+
+
+def as_cut(group: Tensor, step: Tensor, ragged: str) -> tuple[Tensor, Tensor]:
+    """The groups that a trainer makes which goes by position, where the groups of a step have several sizes.
+
+    Steps whose groups are all of one size stay as they are: there the position and the key agree.
+
+    Args:
+        group: [N] int64, group index.
+        step: [N] int64, step index.
+        ragged: "key" changes nothing; "batch" makes one group of such a step; "cut" cuts its rows, in file
+            order, by the size of the largest group, and what is left over belongs to no group.
+
+    Returns:
+        [N] int64 the group index, [N] bool the rows that are left over.
+
+    Example:
+        >>> group, step = torch.tensor([0, 0, 0, 1, 1]), torch.zeros(5, dtype=torch.int64)
+        >>> as_cut(group, step, "cut")[1].tolist()
+        [False, False, False, True, True]
+    """
+    none = torch.zeros_like(group, dtype=torch.bool)
+    if ragged == "key" or not len(group):
+        return group, none
+    sizes = Segments.of(group).rows(Segments.of(group).size()).double()
+    steps = Segments.of(step)
+    uneven = steps.rows(steps.max(sizes)) != steps.rows(steps.min(sizes))
+    if ragged == "batch":
+        return torch.where(uneven, -1 - step, group), none
+    position = steps.rank(torch.zeros_like(step, dtype=torch.float64))
+    place = torch.div(position, sizes.max(), rounding_mode="floor")
+    whole = torch.div(steps.rows(steps.size()), sizes.max(), rounding_mode="floor")
+    cut = -1 - step - (int(step.max()) + 1) * place.long()
+    return torch.where(uneven, cut, group), uneven & (place >= whole)

@@ -1,0 +1,128 @@
+"""AReaL and ROLL, which name how to centre and how to divide, and no estimator."""
+
+from typing import Any
+
+from advcli.frameworks.rule import BATCH, CENTRED, GROUP, GROUPED, KL, NONE, RLOO, Rule, grpo
+
+_AREAL = "areal/utils/data.py"
+_RLVR = "roll/utils/functionals.py"
+_AGENTIC = "roll/pipeline/agentic/utils.py"
+
+# The estimators of AReaL are the recipes of its examples/math: levels of actor.reward_norm. Statistics are float64,
+# rounded to float32; the standard deviation is about the mean that was subtracted.
+_WIDE = {"stats": "float64", "variance": "about-0", "eps": 1e-5}
+_BY_GROUP = {"group": {"divide": "group-centred"}}
+_BY_BATCH = {"batch": {"divide": "batch-centred"}}
+_AREAL_LOST = ("adv_norm, a whitening over tokens", "reward_bias, reward_scaling, reward_clip", KL)
+_OTHERS = {"centre": "others-sum", "single": "raw-eps"}
+
+
+def _areal(estimator: str, formula: str, scales: dict[str, Any], **row: Any) -> list[Rule]:  # noqa: ANN401
+    """The row of a recipe: since its ragged-tail fix, before it, and where it divides with the ddof of before 0.3.4."""
+    knobs = {**_WIDE, **row.pop("knobs", {})}
+    cut = {"ragged": row.pop("ragged", "cut")}
+    ranges: list[tuple[str, dict[str, Any], str]] = [(">1.0.4", {}, "notes")]
+    if "{ddof}" in formula:
+        ranges += [(">=0.3.4,<=1.0.4", cut, "package"), ("<0.3.4", {**cut, "ddof": 0}, "code")]
+    else:
+        ranges += [("<=1.0.4", cut, "package")]
+    return [
+        Rule(
+            "areal",
+            estimator,
+            formula.replace("{ddof}", str(more.get("ddof", 1))),
+            **GROUPED,  # type: ignore[arg-type]
+            knobs={**knobs, **more},
+            scales=scales,
+            versions=versions,
+            positional=True,
+            lost=_AREAL_LOST,
+            source=_AREAL,
+            proof=proof,
+        )
+        for versions, more, proof in ranges
+    ]
+
+
+_AREAL_ROWS = [
+    *_areal("grpo", "A_i = (r_i − mean_g) / (std_g + 1e-5), ddof {ddof}", _BY_GROUP | _BY_BATCH | NONE),
+    *_areal("drgrpo", CENTRED, {}, knobs={"divide": "none"}),
+    *_areal(
+        "liteppo",
+        "A_i = (r_i − mean_g) / (std of the centred rewards of the batch + 1e-5), ddof {ddof}",
+        {},
+        knobs={"divide": "batch-centred"},
+    ),
+    *_areal(
+        "rloo",
+        RLOO + "; scale group or batch divides by the std of that + 1e-5, ddof {ddof}",
+        NONE | _BY_GROUP | _BY_BATCH,
+        knobs=_OTHERS,
+    ),
+    *_areal(
+        "batch",
+        "A_i = (r_i − mean of the batch) / (std of the batch + 1e-5), ddof {ddof}",
+        {},
+        knobs={"centre": "batch", "divide": "batch-centred"},
+        ragged="key",
+    ),
+]
+
+_RLVR_LOST = (KL, "reward_clip, advantage_clip", "whiten_rewards, whiten_advantages", "gamma below 1")
+_HALF = {"dtype": "float16", "eps": 1e-6}
+_DEAD = {"dead": 1e-6, "single": "dead", "eps": 1e-6}
+_TWICE = {"batch": {"centre": "batch", "divide": "batch"}}
+
+
+def _roll(estimator: str, formula: str, **row: Any) -> Rule:  # noqa: ANN401
+    """A row of ROLL's norm_mean_type and norm_std_type."""
+    agentic = estimator.startswith("agentic")
+    return Rule(
+        "roll",
+        estimator,
+        formula,
+        **GROUPED,  # type: ignore[arg-type]
+        positional=not agentic,
+        lost=("reward_clip",) if agentic else _RLVR_LOST,
+        source=_AGENTIC if agentic else _RLVR,
+        proof="code",
+        **row,
+    )
+
+
+_ROLL_ROWS = [
+    grpo(
+        "roll",
+        eps=1e-6,
+        knobs={"single": "nan", "dtype": "float16"},
+        positional=True,
+        lost=_RLVR_LOST,
+        source=_RLVR,
+        proof="code",
+    ),
+    _roll(
+        "reinforce",
+        "A_i = r_i; scale group (r_i − mean_g) / (std_g + 1e-6), batch the same over the batch",
+        knobs={"single": "nan", **_HALF},
+        scales={"none": {"centre": "raw", "divide": "none"}, **GROUP, **_TWICE},
+    ),
+    _roll(
+        "lite_ppo",
+        "A_i = (r_i − mean_g) / (std of the batch + 1e-6), ddof 1",
+        knobs=_HALF | {"divide": "batch"},
+    ),
+    _roll(
+        "agentic_grpo",
+        "A_i = (r_i − mean_g) / (std + 1e-6), ddof 1, 0 where std ≤ 1e-6 or n = 1",
+        knobs=_DEAD,
+        scales=GROUP | BATCH | NONE,
+    ),
+    _roll(
+        "agentic_reinforce",
+        "A_i = r_i; scale group or batch (r_i − mean) / (std + 1e-6), 0 where std ≤ 1e-6 or n = 1",
+        knobs=_DEAD,
+        scales={"none": {"centre": "raw", "divide": "none"}, **GROUP, **_TWICE},
+    ),
+]
+
+ROWS = [*_AREAL_ROWS, *_ROLL_ROWS]

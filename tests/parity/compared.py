@@ -1,0 +1,167 @@
+"""Which case of the references is compared with which row of `--like`, how closely, and what is left out and why."""
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import torch
+
+from advcli import compute_advantages
+
+DATA = Path(__file__).parent / "data"
+
+# Relative to the largest |A| of the case. float32 leaves 6e-8 a step; the exceptions are batches that were
+# made to be hard: rewards near 5000 and 1e6 lose the digits before the rule begins, and a one-pass variance
+# or a division by a spread of 1e-6 multiplies what is lost.
+TOLERANCE = 2e-6
+HARD = {"offset-n4": 2e-2, "narrow-n4": 1e-4}
+# TRL's AsyncGRPO and ART compute in float64.
+DOUBLE = {("trl", "AsyncGRPO"), ("art", "grpo")}
+DOUBLE_TOLERANCE, DOUBLE_HARD = 1e-12, 1e-9
+
+# (file, the framework's name) → (like, estimator)
+NAMES = {
+    "verl": {name: ("verl", name) for name in (
+        "grpo", "grpo_vectorized", "grpo_passk", "rloo", "rloo_vectorized", "opo", "gpg", "remax", "gdpo",
+        "reinforce_plus_plus", "reinforce_plus_plus_baseline",
+    )},
+    "verl-0.8.0": {"grpo_vectorized": ("verl@0.8.0", "grpo_vectorized"), "opo": ("verl@0.8.0", "opo")},
+    "verl-0.7.1": {name: ("verl@0.7.1", name) for name in ("grpo_vectorized", "rloo_vectorized", "opo")},
+    "twinkle": {"GRPOAdvantage": ("twinkle", "grpo"), "RLOOAdvantage": ("twinkle", "rloo")},
+    "ms-swift": {name: ("ms-swift", name) for name in ("grpo", "rloo", "reinforce_plus_plus")},
+    "trl": {"GRPO": ("trl@1.16.0", "grpo"), "RLOO": ("trl@1.16.0", "rloo"), "AsyncGRPO": ("trl@1.16.0", "async_grpo")},
+    "trl-1.5.1": {"GRPO": ("trl@1.5.1", "grpo"), "RLOO": ("trl@1.5.1", "rloo")},
+    "trl-0.22.0": {"GRPO": ("trl@0.22.0", "grpo"), "RLOO": ("trl@0.22.0", "rloo")},
+    "trl-0.21.0": {"GRPO": ("trl@0.21.0", "grpo")},
+    "openrlhf": {name: ("openrlhf", name) for name in (
+        "rloo", "dr_grpo", "group_norm", "reinforce_baseline", "reinforce", "flash_reinforce",
+    )},
+    "skyrl": {name: ("skyrl", name) for name in ("grpo", "rloo", "maxrl", "reinforce++")},
+    "areal": {name: ("areal@1.0.4", name) for name in ("grpo", "drgrpo", "liteppo", "rloo", "batch")}
+    | {"rloo_std": ("areal@1.0.4", "rloo")},
+    "art": {"grpo": ("art", "grpo")},
+    "tinker-cookbook": {"grpo": ("tinker-cookbook", "grpo")},
+}  # fmt: skip
+
+# What is compared elsewhere, or not at all, each with its reason.
+ELSEWHERE = "compared in test_token_parity.py"
+LEFT_OUT = {
+    "gae": ELSEWHERE,
+    "GAEAdvantage": ELSEWHERE,
+    "optimal_token_baseline": ELSEWHERE,
+    "tir_optimal_token_baseline": ELSEWHERE,
+    "gamma": ELSEWHERE,
+    "masks": ELSEWHERE,
+    "kl": ELSEWHERE,
+    "beta": ELSEWHERE,
+    "overlong_buffer_len": ELSEWHERE,
+    "reward_clip_range": ELSEWHERE,
+    "truncated": "the penalty of OpenRLHF for truncated rows: a dump does not tell which rows those are",
+    "clip_range": "a range of OpenRLHF's clipping other than the default of ±10",
+    "requests": "conversations of several rows in ms-swift: the ids that join them are not in a dump",
+}
+
+
+def reason_to_leave_out(case: Mapping) -> str | None:
+    """Why a case is not compared; None if it is."""
+    knobs = case["knobs"]
+    active = {name for name, value in knobs.items() if value is not None and value is not False}
+    if list(knobs.get("clip_range") or ()) == [-10.0, 10.0]:
+        active.discard("clip_range")
+    if "clip_range" in knobs and knobs["clip_range"] is None:
+        active.add("clip_range")
+    active |= {name for name in ("masks", "kl", "requests", "truncated") if case.get(name) is not None}
+    if case["estimator"] == "reinforce_plus_plus" and knobs.get("gamma") == 1.0:
+        active.discard("gamma")
+    return next((LEFT_OUT[word] for word in (case["estimator"], *sorted(active)) if word in LEFT_OUT), None)
+
+
+def heads() -> dict[str, tuple[str, str]]:
+    """File → package and version."""
+    found = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(DATA.glob("*.json"))}
+    return {name: (file["package"], file["version"]) for name, file in found.items()}
+
+
+def references() -> Iterator[tuple[str, Mapping]]:
+    """Every case with the file that it is in."""
+    for path in sorted(DATA.glob("*.json")):
+        for case in json.loads(path.read_text(encoding="utf-8"))["cases"]:
+            yield path.stem, case
+
+
+CASES = [(name, case) for name, case in references() if reason_to_leave_out(case) is None]
+
+
+def target(file: str, case: Mapping) -> tuple[str, str, str | None]:
+    """`like`, estimator and scale of `compute_advantages` that a case is compared with."""
+    like, estimator = NAMES[file][case["estimator"]]
+    scale = _scale(case)
+    if scale == "gdpo" and (estimator == "reinforce_plus_plus" or case["knobs"].get("dynamic")):
+        scale = "none"  # ms-swift has no such branch there and falls through to the centred rewards
+    if scale == "gdpo" or case["knobs"].get("multi_objective_aggregation") == "normalize_then_sum":
+        estimator, scale = "gdpo", None
+    return like, estimator, scale
+
+
+def _scale(case: Mapping) -> str | None:
+    """The framework's own word for the scale, as advcli's."""
+    knobs = case["knobs"]
+    for name in ("norm_adv_by_std_in_grpo", "grpo_norm_by_std"):
+        if name in knobs:
+            return "group" if knobs[name] else "none"
+    if knobs.get("no_std_norm"):
+        return "none"
+    if knobs.get("normalize_advantages"):
+        return "batch"
+    if case["estimator"] == "rloo_std":
+        return "group"
+    scale = knobs.get("scale_rewards", knobs.get("scale"))
+    return {True: "group", False: "none"}.get(scale, scale)
+
+
+def computed(file: str, case: Mapping) -> list[float]:
+    """What advcli gives for a case."""
+    like, estimator, scale = target(file, case)
+    knobs = case["knobs"]
+    rewards = [
+        [math.nan if x is None else x for x in (row if isinstance(row, list) else [row])]
+        for row in case["rewards"]
+    ]
+    parts = torch.tensor(rewards, dtype=torch.float64)
+    weights = knobs.get("weights") or knobs.get("reward_weights")
+    if estimator != "gdpo":
+        # The trainers sum what is there; a row without anything is missing.
+        weight = torch.tensor(weights or [1.0] * parts.shape[1], dtype=torch.float64)
+        total = (parts * weight).nansum(dim=1)
+        parts, weights = torch.where(parts.isnan().all(dim=1), torch.nan, total), None
+    return compute_advantages(
+        parts,
+        case["groups"],
+        like=like,
+        estimator=estimator,
+        scale=scale,
+        weights=weights,
+        lengths=case.get("lengths"),
+        baselines=case.get("baselines"),
+    ).original.tolist()
+
+
+def expected(case: Mapping) -> list[float]:
+    """What the framework gave."""
+    return [math.nan if a is None else a for a in case["advantages"]]
+
+
+def tolerance(file: str, case: Mapping) -> float:
+    """The largest difference that is allowed, relative to the largest |A| of the case."""
+    if (file, case["estimator"]) in DOUBLE:
+        return DOUBLE_HARD if case["batch"] in HARD else DOUBLE_TOLERANCE
+    return HARD.get(case["batch"], TOLERANCE)
+
+
+def dead_rows(case: Mapping) -> set[int]:
+    """Rows of groups in which every row has the same rewards."""
+    members: dict[str, list[int]] = {}
+    for row, group in enumerate(case["groups"]):
+        members.setdefault(group, []).append(row)
+    return {r for rows in members.values() if len({str(case["rewards"][r]) for r in rows}) == 1 for r in rows}
