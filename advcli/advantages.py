@@ -9,7 +9,7 @@ from torch import Tensor
 
 from advcli.errors import DataError, UsageError
 from advcli.estimators import engine
-from advcli.estimators.catalog import ESTIMATORS, Estimator
+from advcli.estimators.catalog import COLUMNS, ESTIMATORS, Estimator
 from advcli.frameworks.catalog import find
 from advcli.frameworks.rule import Rule
 from advcli.records import DEFAULT_ESTIMATOR, AdvantageTable, FilterSpec, LeftOut, Settings
@@ -23,6 +23,8 @@ from advcli.words import counted, either, verb
 if TYPE_CHECKING:
     pass
 
+# Columns that every row with a reward has.
+_ALWAYS = ("rewards", "group", "step", "parts", "weights", "row", "place", "token_kl")
 MISSING = ("null", "zero", "error")
 SINGLETON = ("null", "zero", "raw", "error")
 
@@ -188,9 +190,9 @@ def run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
     moved = {name: column.to(plan.device) for name, column in columns.items()}
     moved |= {name: column.to(plan.dtype) for name, column in moved.items() if column.is_floating_point()}
     engine.require(plan.entry, moved)
-    moved = _shaped(plan, moved)
+    raw, moved = moved, _shaped(plan, moved)
     if plan.entry.level == "token":
-        return _run_tokens(plan, moved)
+        return _run_tokens(plan, moved, raw)
     # A trainer computes on all rows, missing ones included: its rule says what becomes of them.
     usable = engine.usable(plan.entry, moved) if plan.rule is None else moved["group"] >= 0
     valid, before = _leave_out(plan, "before", moved, usable)
@@ -208,9 +210,10 @@ def run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
         keep_neg=plan.settings.keep_neg,
     )
     processed = torch.where((defined & ~kept) | (usable & ~valid), 0.0, original)
-    warnings: tuple[str, ...] = ()
+    warnings = _lacking(plan, raw, moved, usable)
     if plan.settings.compute_new_adv:
-        processed, warnings = _recompute(plan, moved, processed, kept, valid)
+        processed, more = _recompute(plan, moved, processed, kept, valid)
+        warnings += more
     return AdvantageTable(original.cpu(), processed.cpu(), kept.cpu(), warnings, before + after)
 
 
@@ -259,7 +262,25 @@ def _counted(spec: FilterSpec, columns: Mapping[str, Tensor], rows: Tensor, left
     return LeftOut(spec, int(gone.sum()), groups[0] - groups[1], tokens)
 
 
-def _run_tokens(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
+def _lacking(
+    plan: Plan, raw: Mapping[str, Tensor], shaped: Mapping[str, Tensor], usable: Tensor
+) -> tuple[str, ...]:
+    """A warning about rows that have a reward, and nothing else that is needed: no statistic shows why."""
+    rewarded = torch.isfinite(raw["rewards"]) & (raw["group"] >= 0)
+    if "parts" in plan.entry.needs:
+        rewarded &= torch.isfinite(raw["parts"]).all(dim=1)
+    many = int((rewarded & (~usable | ~torch.isfinite(shaped["rewards"]))).sum())
+    if not many:
+        return ()
+    needs = [name for row in SHAPINGS if row.name in plan.settings.shaping for name in row.needs]
+    names = [name for name in (*plan.entry.needs, *needs) if name not in _ALWAYS]
+    what = either([COLUMNS[name].what for name in dict.fromkeys(names)]) or "what is needed"
+    return (
+        f"{counted(many, 'row')} {verb(many, 'has', 'have')} a reward and no usable value of {what}: no advantage",
+    )
+
+
+def _run_tokens(plan: Plan, columns: Mapping[str, Tensor], raw: Mapping[str, Tensor]) -> AdvantageTable:
     """The same for an estimator that gives one advantage per token; no row is filtered."""
     valid = engine.usable(plan.entry, columns)
     original, tokens = engine.estimate_tokens(plan.entry, columns, valid, **plan.knobs)
@@ -276,6 +297,7 @@ def _run_tokens(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
         original.cpu(),
         original.cpu(),
         ~original.isnan().cpu(),
+        _lacking(plan, raw, columns, valid),
         tokens=tokens.cpu(),
         token_counts=counts.cpu(),
     )

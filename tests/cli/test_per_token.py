@@ -226,3 +226,32 @@ def test_a_group_of_one_has_what_the_rule_says_on_every_token(write, rule, advan
     lists = ("--log-probs-col", "lp", "--sum-pi-squared-col", "sq", "--estimator", "optimal_token_baseline")
     row = json.loads(run("compute", path, *lists, "--singleton", rule, "--out", "-").stdout.splitlines()[2])
     assert (row["adv_original"], row["adv_tokens"]) == (advantage, [advantage] * 3)
+
+
+@pytest.mark.parametrize(
+    ("flags", "what"),
+    [
+        (("--kl-col", "x", "--kl-coef", 1), "the KL of each row, or a list with that of each token"),
+        (("--overlong", "max=4,buffer=2", "--length-col", "x"), "the tokens of each row"),
+        (("--estimator", "opo", "--length-col", "x"), "the tokens of each row"),
+        (("--estimator", "remax", "--baseline-col", "x"), "the greedy reward of each prompt"),
+    ],
+)
+def test_rows_that_lack_what_is_needed_are_said(write, flags, what):
+    path = write([{"prompt_id": "a", "reward": r, "x": x} for r, x in ((1.0, 1), (0.0, 2), (1.0, None))])
+    warning = f"warning: 1 row has a reward and no usable value of {what}: no advantage"
+    assert warning in run("compare", path, *flags).stderr
+    assert (
+        "no usable value"
+        not in run(
+            "compare", write([{"prompt_id": "a", "reward": r, "x": 1} for r in (1.0, 0.0)]), *flags
+        ).stderr
+    )
+
+
+def test_rows_without_tokens_are_said(write):
+    path = write(
+        [*ROWS, {"prompt_id": "a", "reward": 1.0, "v": None}, {"prompt_id": "a", "reward": None, "v": [1.0]}]
+    )
+    told = "1 row has a reward and no usable value of the critic's value of each token: no advantage"
+    assert told in run("compare", path, *GAE).stderr
