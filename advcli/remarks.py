@@ -56,7 +56,7 @@ def warnings(
     if rule is not None and rule.positional and not _in_blocks(data):
         yield (
             f"{rule.framework} groups rows by position, and the groups of this dump are not contiguous blocks of one "
-            "size: it may have trained on other groups"
+            f"size: {rule.as_in_the_run or 'it may have trained on other groups'}"
         )
 
 

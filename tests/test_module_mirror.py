@@ -27,21 +27,9 @@ EXCEPTIONS = {
     "frameworks/arithmetic.py": ("frameworks/test_vectors.py", "the vectors go through every function of it"),
     "frameworks/decoupled.py": ("frameworks/test_vectors.py", "the vectors go through every function of it"),
     "frameworks/rule.py": ("frameworks/test_catalog.py", "what a row is, seen through every row"),
-    "frameworks/rules_openrlhf.py": (
-        "frameworks/test_catalog.py",
-        "rows of the catalog, which tests each of them",
-    ),
-    "frameworks/rules_others.py": (
-        "frameworks/test_catalog.py",
-        "rows of the catalog, which tests each of them",
-    ),
-    "frameworks/rules_trl.py": (
-        "frameworks/test_catalog.py",
-        "rows of the catalog, which tests each of them",
-    ),
-    "frameworks/rules_verl.py": (
-        "frameworks/test_catalog.py",
-        "rows of the catalog, which tests each of them",
+    **dict.fromkeys(
+        [f"frameworks/rules_{name}.py" for name in ("areal", "nemo", "openrlhf", "others", "trl", "verl")],
+        ("frameworks/test_catalog.py", "rows of the catalog, which tests each of them"),
     ),
     "pipeline.py": ("cli/test_compute.py", "the order of the steps, seen through the commands"),
     "remarks.py": ("cli/test_compute.py", "what is said about a data set, seen through the commands"),

@@ -42,6 +42,8 @@ def modules_after(code, *args):
         ("--version", "advcli "),
         ("estimators", "rloo"),
         ("formats", "verl"),
+        ("frameworks", "nemo-rl"),
+        ("frameworks trl", "by position"),
     ],
 )
 def test_nothing_heavy_is_imported(args, shows):

@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _UNBOUNDED = 10_000
+_FREE: Mapping[str, int | None] = MappingProxyType({})
 
 
 def say(text: str, **style: Any) -> None:  # noqa: ANN401  typer's styles
@@ -73,14 +75,40 @@ def progress(what: str) -> "Iterator[Callable[[int, int], None] | None]":
         yield advance
 
 
-def listing(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A catalog as a table."""
-    from rich.table import Table
+def listing(
+    header: Sequence[str], rows: Sequence[Sequence[str]], *, widths: Mapping[str, int | None] = _FREE
+) -> None:
+    """A catalog as a table.
 
-    table = Table(*header, box=None, pad_edge=False)
+    Args:
+        header: the titles of the columns.
+        rows: a cell per column.
+        widths: title → how wide a column may be at a terminal; None for one that is never wrapped, as the user types
+            what is in it.
+    """
+    from rich.table import Column, Table
+
+    console = _console(to_stderr=False)
+    columns = [
+        Column(
+            title,
+            no_wrap=title in widths and widths[title] is None,
+            max_width=widths.get(title) if console.is_terminal else None,
+        )
+        for title in header
+    ]
+    table = Table(*columns, box=None, pad_edge=False)
     for row in rows:
         table.add_row(*row)
     drawn(lambda console: console.print(table))
+
+
+def below(lines: Sequence[str]) -> None:
+    """Lines under a table."""
+    if lines:
+        typer.echo("")
+    for line in lines:
+        typer.echo(line)
 
 
 def pairs(values: Mapping[str, str]) -> None:

@@ -6,6 +6,10 @@ import typer
 
 from advcli.cli import _show
 from advcli.frameworks.catalog import RULES, frameworks, rules_of
+from advcli.frameworks.rule import Rule
+
+_HEADER = ("estimator", "versions", "scales", "formula", "details")
+_WIDTHS = {"estimator": None, "versions": 9, "scales": 6}
 
 
 def command(
@@ -19,29 +23,30 @@ def command(
             )
             for framework in frameworks()
         }
-        _show.listing(("name", "estimators"), list(estimators.items()))
+        _show.listing(("name", "estimators"), list(estimators.items()), widths={"name": None})
         return
-    header = (
-        "estimator",
-        "versions",
-        "scales",
-        "formula",
-        "groups of one",
-        "missing",
-        "dtype",
-        "not replayed",
+    rules = rules_of(name)
+    _show.listing(_HEADER, [_cells(rule) for rule in rules], widths=_WIDTHS)
+    _show.below(_footnotes(rules))
+
+
+def _cells(rule: Rule) -> tuple[str, ...]:
+    details = (
+        f"n = 1: {rule.alone}",
+        f"missing: {rule.without_reward}",
+        rule.arithmetic,
+        f"groups {rule.grouping}",
+        f"checked: {rule.proof}",
     )
-    rows = [
-        (
-            rule.estimator,
-            rule.versions or "all",
-            ", ".join(rule.scales) or "–",
-            rule.formula,
-            str(rule.knobs.get("single", "zero")),
-            str(rule.knobs.get("missing", "nan")),
-            str(rule.knobs.get("dtype", "float32")),
-            ", ".join(rule.lost) or "–",
-        )
-        for rule in rules_of(name)
-    ]
-    _show.listing(header, rows)
+    versions = rule.versions.replace(",", ", ") or "all"
+    return rule.estimator, versions, ", ".join(rule.scales) or "–", rule.formula, "; ".join(details)
+
+
+def _footnotes(rules: tuple[Rule, ...]) -> list[str]:
+    """What a dump does not tell, with the estimators that it concerns, and the files of the framework."""
+    names = list(dict.fromkeys(rule.estimator for rule in rules))
+    lines = []
+    for what in dict.fromkeys(lost for rule in rules for lost in rule.lost):
+        concerned = list(dict.fromkeys(rule.estimator for rule in rules if what in rule.lost))
+        lines.append(f"not in a dump: {what} ({'all' if concerned == names else ', '.join(concerned)})")
+    return lines + [f"source: {source}" for source in dict.fromkeys(rule.source for rule in rules)]

@@ -59,6 +59,94 @@ class Rule:
         """Framework, estimator and versions: unique in the catalog."""
         return f"{self.framework}:{self.estimator}{self.versions}"
 
+    @property
+    def alone(self) -> str:
+        """What the only row of a group gets, in words."""
+        if self.target == f"{HERE}:whitened" and self._told("centre", "none") == "none":
+            return _ALONE["none"]
+        word = str(self._told("single", _OF_ITS_OWN.get(self.target, "zero")))
+        return _ALONE["raw" if word == "raw-eps" and self._told("divide", "") == "none" else word]
+
+    @property
+    def without_reward(self) -> str:
+        """What becomes of a row without a reward, in words."""
+        word = str(self._told("missing", _MISSING_OF_ITS_OWN.get(self.target, "nan")))
+        of_batch = "batch" in f"{self._told('centre', '')} {self._told('divide', '')}"
+        return _MISSING["batch" if word == "nan" and of_batch else word]
+
+    @property
+    def arithmetic(self) -> str:
+        """The dtype, and that of the statistics where it is another one."""
+        dtype, stats = self._told("dtype", "float32"), self._told("stats", "")
+        return f"{dtype}, statistics {stats}" if stats else str(dtype)
+
+    @property
+    def grouping(self) -> str:
+        """How the framework finds its groups, in words."""
+        where = "by position" if self.positional else "by key"
+        return f"{where}, {_RAGGED[self.ragged][0]}" if self.ragged in _RAGGED else where
+
+    @property
+    def ragged(self) -> str:
+        """The word of `blocks.as_cut` for steps whose groups are not all of one size; "key" for nothing special."""
+        return str(self._told("ragged", "key"))
+
+    @property
+    def as_in_the_run(self) -> str | None:
+        """What --like does to such steps, as the framework did, in a sentence; None for nothing."""
+        return _RAGGED[self.ragged][1] if self.ragged in _RAGGED else None
+
+    def _told(self, knob: str, default: object) -> object:
+        """A knob at the default scale."""
+        return {**self.knobs, **next(iter(self.scales.values()), {})}.get(knob, default)
+
+
+_ALONE = {
+    "zero": "0",
+    "dead": "0",
+    "raw": "r",
+    "raw-eps": "r / (1 + eps)",
+    "batch": "as if the batch were its group",
+    "nan": "NaN",
+    "error": "refused",
+    "none": "like any row",
+}
+# The rule of functions that have no such knob.
+_OF_ITS_OWN = {
+    f"{HERE}:best_only": "error",
+    f"{HERE}:length_baseline": "raw",
+    f"{HERE}:nonzero_ratio": "raw",
+    f"{HERE}:greedy_baseline": "none",
+    f"{HERE}:running_baseline": "none",
+    "advcli.frameworks.decoupled:decoupled_by_tokens": "raw-eps",
+}
+_MISSING = {
+    "nan": "its group is NaN",
+    "batch": "its batch is NaN",
+    "row": "NaN",
+    "rest": "NaN from there on",
+    "skip": "left out, 0",
+    "zero": "counts as 0",
+    "part": "a missing part adds 0",
+}
+_MISSING_OF_ITS_OWN = {
+    f"{HERE}:whitened": "batch",
+    f"{HERE}:greedy_baseline": "row",
+    f"{HERE}:running_baseline": "rest",
+    "advcli.frameworks.decoupled:decoupled": "part",
+    "advcli.frameworks.decoupled:decoupled_by_tokens": "batch",
+    "advcli.frameworks.one_pass:one_pass_parts": "batch",
+}
+_RAGGED = {
+    "batch": (
+        "uneven ones as one",
+        "it takes all rows of a step with uneven groups for one group, and so does --like",
+    ),
+    "cut": (
+        "uneven ones cut by the largest",
+        "it cuts the rows of a step with uneven groups by the size of the largest, the rest is over eps; so does --like",
+    ),
+}
 
 GROUPED = {"target": f"{HERE}:standardised", "needs": ("rewards", "group", "step")}
 GROUP = {"group": {"divide": "group"}}
@@ -72,7 +160,7 @@ RLOO = "A_i = r_i − mean_{j≠i} r_j"
 def grpo(framework: str, *, eps: float, ddof: int = 1, estimator: str = "grpo", **row: Any) -> Rule:  # noqa: ANN401
     """A row of the commonest rule: group mean, group std, eps added to it."""
     knobs = {"eps": eps, "ddof": ddof, **row.pop("knobs", {})}
-    formula = GRPO.format(eps=f"{eps:g}", ddof=ddof)
+    formula = GRPO.format(eps=f"{eps:.0e}".replace("e-0", "e-"), ddof=ddof)
     return Rule(framework, estimator, formula, **GROUPED, knobs=knobs, **{"scales": GROUP, **row})  # type: ignore[arg-type]
 
 

@@ -78,7 +78,7 @@ _NEMO_ROWS = [
     ),
     Rule(
         "nemo-rl",
-        "reinforce_plus_plus_no_baseline",
+        "reinforce_plus_plus_raw",
         f"c = r, {_TOKEN_FLOOR}",
         f"{HERE}:whitened",
         TOKENS,

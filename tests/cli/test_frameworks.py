@@ -1,6 +1,7 @@
 """`advcli frameworks`, and `--like` on real dumps."""
 
 import json
+import re
 
 import pytest
 from typer.testing import CliRunner
@@ -24,9 +25,32 @@ def test_list_names_every_framework_and_estimator():
 
 
 def test_one_framework_shows_its_rules():
-    lines = run("frameworks", "trl").stdout.splitlines()
+    table, _, below = run("frameworks", "trl").stdout.partition("\n\n")
+    lines = table.splitlines()
     assert len(lines) == 1 + len(rules_of("trl"))
     assert lines[1].split()[:2] == ["grpo", ">=1.6"]
+    assert "n = 1: 0; missing: left out, 0; float32; groups by position; checked: package" in lines[1]
+    assert below.splitlines() == [
+        "not in a dump: KL in the reward (rloo)",
+        "not in a dump: reward_clip_range (rloo)",
+        "source: trl/trainer/grpo_trainer.py",
+        "source: trl/trainer/rloo_trainer.py",
+        "source: trl/experimental/async_grpo/async_rollout_worker.py",
+    ]
+
+
+@pytest.mark.parametrize("name", frameworks())
+def test_a_terminal_of_100_columns_is_wide_enough(name, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "100")
+    table, _, _ = run("frameworks", name).stdout.partition("\n\n")
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", table)
+    assert max(map(len, plain.splitlines())) <= 100
+    assert len(plain.splitlines()) > 1 + len(rules_of(name)) or len(rules_of(name)) == 1
+    assert "…" not in plain
+    shown = {line.split()[0] for line in plain.splitlines() if not line.startswith(" ")}
+    assert {rule.estimator for rule in rules_of(name)} <= shown
 
 
 @pytest.mark.parametrize(("name", "scale"), RUNS)
@@ -68,3 +92,26 @@ def test_what_is_lost_and_positional_grouping_are_said(tmp_path):
     talk = run("compare", file, "--like", "openrlhf", "--estimator", "rloo").stderr
     assert "like openrlhf: what a dump does not tell is not replayed: KL in the reward" in talk
     assert "openrlhf groups rows by position" in talk
+
+
+@pytest.mark.parametrize(
+    ("like", "said", "last"),
+    [
+        (
+            "slime",
+            "takes all rows of a step with uneven groups for one group, and so does --like",
+            0.80178219,
+        ),
+        ("areal@1.0.4", "cuts the rows of a step with uneven groups by the size of the largest", 50000),
+        ("areal", "size: it may have trained on other groups", -0.7070868),
+    ],
+)
+def test_what_becomes_of_uneven_groups_is_said_and_done(tmp_path, like, said, last):
+    tail = [1, 1, 1] if like == "slime" else [1, 0.5]
+    rows = [(0, r) for r in (1, 0, 0, 0)] + [(1, r) for r in tail]
+    file, out = tmp_path / "f.jsonl", tmp_path / "out.jsonl"
+    file.write_text("".join(json.dumps({"prompt_id": g, "reward": r}) + "\n" for g, r in rows))
+    talk = run("compute", file, "--like", like, "--out", out).stderr
+    assert said in talk
+    found = [json.loads(line)["adv_original"] for line in out.read_text().splitlines()]
+    assert found[-1] == pytest.approx(last, rel=1e-5)

@@ -219,7 +219,7 @@ PHANTOMS = [
     ("areal", "grpo", None, 0.1, 8, 0, 0),
     ("roll", "grpo", None, 0.1, 8, 0, 0),
     ("roll", "agentic_grpo", None, 0.1, 8, 0, 0),
-    ("nemo-rl", "grpo", None, 0.1, 8, 0, 0),
+    ("nemo-rl@0.7.0", "grpo_no_loo", None, 0.1, 8, 0, 0),
 ]
 
 # What gave the numbers of CODE: the function alone, taken out of its file, on one thread.
@@ -415,10 +415,10 @@ CODE = [
         RAGGED,
         [3.4228172, *[-0.25905389] * 3, 0.35459134, 2.1955268, -0.56587636, 0.66141385],
     ),
-    ("nemo-rl", "reinforce_plus_plus_no_baseline", None, EVEN, _RAW_TOKENS_0),
+    ("nemo-rl", "reinforce_plus_plus_raw", None, EVEN, _RAW_TOKENS_0),
     (
         "nemo-rl",
-        "reinforce_plus_plus_no_baseline",
+        "reinforce_plus_plus_raw",
         None,
         RAGGED,
         [2.5954778, *[-0.68570918] * 3, 0.95488435, 2.5954778, 0.13458757, 1.6111217],
