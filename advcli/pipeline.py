@@ -15,7 +15,7 @@ from advcli.grouping import sizes_of
 from advcli.io import metrics as metrics_file
 from advcli.io.parquet import to_metadata
 from advcli.io.sources import opened
-from advcli.io.write import COLUMNS, added_columns, targets, write
+from advcli.io.write import COLUMNS, SOURCE, Additions, added_columns, targets, write
 from advcli.records import AdvantageTable, ColumnOptions, Report, Settings, Source
 from advcli.stats import comparison, metrics
 from advcli.stats.health import health
@@ -67,12 +67,14 @@ class Output:
         prefix: put before the names of the added columns.
         metrics: a file for the trainer-style metrics, or None.
         force: overwrite existing files.
+        same_layout: keep lists as lists where a record holds several rows.
     """
 
     out: str | None = None
     prefix: str = "adv_"
     metrics: Path | None = None
     force: bool = False
+    same_layout: bool = False
 
 
 def compute(request: Request, output: Output) -> Report:
@@ -86,11 +88,12 @@ def compute(request: Request, output: Output) -> Report:
         goals = targets(sources, output.out, force=output.force)
         if output.metrics:
             metrics_file.check(output.metrics, sources, goals, force=output.force)
-        data = request.load(sources, refused=[output.prefix + name for name in COLUMNS])
+        data = request.load(sources, refused=[output.prefix + name for name in (*COLUMNS, SOURCE)])
         result = run(plan, data.columns())
         added = added_columns(output.prefix, result, data.grouping)
         about = to_metadata(output.prefix, _settings(plan, request, data))
-        write(sources, goals, data.table, added, about=about, force=output.force)
+        record = None if output.same_layout else output.prefix + SOURCE
+        write(sources, goals, data.table, Additions(added, about, record), force=output.force)
     written = [str(goal.path) for goal in goals if goal.path]
     if output.metrics:
         steps = data.table.step_names if data.table.step is not None else None

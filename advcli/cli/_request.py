@@ -76,4 +76,7 @@ def _columns(shared: Shared) -> ColumnOptions:
         length=shared.length_col,
         baseline=shared.baseline_col,
         n=shared.n,
+        layout=shared.layout,
+        explode=_names("--explode", shared.explode),
+        dedup=shared.dedup,
     )
