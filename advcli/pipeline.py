@@ -164,6 +164,8 @@ def _settings(plan: Plan, request: Request, data: DataSet) -> dict[str, Any]:
         "missing": plan.settings.missing,
         "singleton": plan.settings.singleton,
         "format": choice.format,
+        "layout": choice.layout.name,
+        "dedup": choice.dedup,
         "group_by": list(data.grouping.columns),
         "n": request.columns.n,
         "reward": dict(choice.rewards),

@@ -28,7 +28,8 @@ def described(row: Format) -> dict[str, str]:
         "layout": f"{row.layout} {row.path}".strip(),
         "prompt": " or ".join(row.prompt) or "looked for",
         "step": " or ".join(row.step) or "looked for",
-        "reward": " or ".join(row.reward) or ("all numbers, summed" if row.parts is not None else "looked for"),
+        "reward": " or ".join(row.reward)
+        or ("all numbers, summed" if row.parts is not None else "looked for"),
         "logged advantage": " or ".join(row.logged) or "looked for",
         "files": ", ".join(row.files),
         "written by": row.source,

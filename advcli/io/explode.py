@@ -108,6 +108,14 @@ def _one_each(record: Record, layout: Layout, name: str, count: int) -> list[Any
     return [value] * count
 
 
+def keys(record: Record, layout: Layout) -> set[str]:
+    """The names of the columns of a record's rows."""
+    if layout.name != "nested":
+        return set(record)
+    items = _as_list(record.get(layout.path)) or ()
+    return set(record).union(*(item for item in items if isinstance(item, Mapping)))
+
+
 def outer_name(key: str, item: Mapping[str, Any]) -> str:
     """The name in a row of a record's own key."""
     return f"record.{key}" if key in item else key

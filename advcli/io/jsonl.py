@@ -1,7 +1,7 @@
 """JSON Lines: parse what is needed, and put keys into a line without touching its bytes."""
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -80,13 +80,16 @@ def scan(
         DataError: a line is broken or has a refused name.
     """
     cells: dict[str, list[Any]] = {name: [] for name in columns}
+    plain = [name for name in cells if name != ROW]
+    names = frozenset(refused)
     lines: list[int] = []
     size = 0
     for number, row, length in _rows(source, bad_rows, dropped):
-        if not row.keys().isdisjoint(refused):
-            raise already_there(f"{source.name}:{number}", sorted(row.keys() & set(refused)))
+        twice = _already_there(row, layout, names)
+        if twice:
+            raise already_there(f"{source.name}:{number}", twice)
         try:
-            count = _take(row, layout, cells)
+            count = _take(row, layout, cells, plain)
         except explode.Misfit as error:
             bad_rows.add(
                 f"{source.name}:{number}: {error}", hint="--layout or --explode, or --on-bad-row skip"
@@ -201,23 +204,39 @@ def _lines(source: Source) -> Iterator[tuple[int, bytes]]:
             ) from error
 
 
-def _take(record: dict[str, Any], layout: Layout, cells: dict[str, list[Any]]) -> int:
+def _take(record: dict[str, Any], layout: Layout, cells: dict[str, list[Any]], plain: Sequence[str]) -> int:
     """Append what is wanted of a record; its texts are gone with the next line.
+
+    Args:
+        record: the record.
+        layout: how rows lie in it.
+        cells: column → values so far.
+        plain: the columns that are keys or paths.
+
+    Returns:
+        The number of its rows.
 
     Raises:
         explode.Misfit: the record is laid out in another way.
     """
+    count = 1
+    if layout.name == "rows":
+        for name in plain:
+            cells[name].append(record[name] if name in record else get(record, name) if "." in name else None)
+    else:
+        count, found = explode.cells(record, layout, plain)
+        for name in plain:
+            cells[name] += found[name]
     if ROW in cells:
         cells[ROW] += digests(record, layout)
-    wanted = {name: values for name, values in cells.items() if name != ROW}
-    if layout.name == "rows":
-        for name, values in wanted.items():
-            values.append(record[name] if name in record else get(record, name) if "." in name else None)
-        return 1
-    count, found = explode.cells(record, layout, wanted)
-    for name in wanted:
-        cells[name] += found[name]
     return count
+
+
+def _already_there(record: dict[str, Any], layout: Layout, refused: frozenset[str]) -> list[str]:
+    """The names that would be there twice."""
+    if layout.name == "rows" and refused.isdisjoint(record):
+        return []
+    return sorted(refused & explode.keys(record, layout))
 
 
 def _parsed(raw: bytes) -> dict[str, Any] | None:

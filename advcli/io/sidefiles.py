@@ -25,7 +25,7 @@ class SideFile:
 
 
 SIDE_FILES = (
-    SideFile("EasyR1's log of averages per step", ("step", "reward", "critic")),
+    SideFile("EasyR1's experiment_log.jsonl, averages per step", ("step", "reward", "critic")),
     SideFile("verl's log of averages per step", ("step", "data")),
     SideFile("what 'verifiers validate' found, without rewards", ("index", "valid", "mode")),
     SideFile(

@@ -60,7 +60,9 @@ def targets(sources: Sequence[Source], out: str | None, *, force: bool) -> list[
         return [Target(None, _written(source), None) for source in sources]
     into_folder = out is not None and (out.endswith("/") or _is_folder(out))
     if out is not None and into_folder:
-        found = [_target(Path(out) / name, source) for name, source in zip(_names(sources), sources, strict=True)]
+        found = [
+            _target(Path(out) / name, source) for name, source in zip(_names(sources), sources, strict=True)
+        ]
     elif len(sources) > 1:
         raise UsageError(f"{len(sources)} inputs need a folder to go to", hint="--out DIR/ (with the slash)")
     elif out is not None:

@@ -155,16 +155,20 @@ def trl(sources: Path) -> None:
 
 def swift(sources: Path) -> None:
     utils = sources / "ms_swift/swift/utils/io_utils.py"
-    scope: dict[str, Any] = {"os": os, "json": json, "Queue": MagicMock(), "Thread": MagicMock(), "Base": Quiet}
+    scope: dict[str, Any] = {
+        "os": os,
+        "json": json,
+        "Queue": MagicMock(),
+        "Thread": MagicMock(),
+        "Base": Quiet,
+    }
     scope |= {"dist": MagicMock(**{"is_initialized.return_value": False}), "is_master": lambda: True}
     scope |= {"check_json_format": lambda value: value, "is_last_rank": lambda: True}
     writer = taken(utils, "JsonlWriter", scope)
     scope |= {"transformers": SimpleNamespace(__version__="5.0"), "wandb": MagicMock(run=None)}
     scope |= {"version": SimpleNamespace(parse=lambda text: tuple(map(int, text.split(".")[:2])))}
     scope |= {"swanlab_get_run": lambda: None}
-    log = taken(
-        sources / "ms_swift/swift/rlhf_trainers/grpo_trainer.py", "log", scope, inside="GRPOTrainer"
-    )
+    log = taken(sources / "ms_swift/swift/rlhf_trainers/grpo_trainer.py", "log", scope, inside="GRPOTrainer")
     path = DATA / "ms-swift/completions.jsonl"
     path.unlink(missing_ok=True)
     for step in (5, 10):
@@ -422,7 +426,10 @@ def agents() -> None:
                 "masks": [[-100, -100, 3, 4]] * 4,
                 "scores": list(REWARDS[question]),
                 "messages": [
-                    [{"role": "user", "content": QUESTIONS[question]}, {"role": "assistant", "content": answer}]
+                    [
+                        {"role": "user", "content": QUESTIONS[question]},
+                        {"role": "assistant", "content": answer},
+                    ]
                     for answer in ANSWERS[question]
                 ],
                 "advantages": None if question else [[0.0, 0.0, 0.5 - a, 0.5 - a] for a in range(4)],
@@ -448,7 +455,13 @@ def agents() -> None:
                 "final_reward": 0.0,
                 "trajectory_metrics": {},
                 "steps": [
-                    {"step_idx": 0, "ob_len": 88, "ac_len": 100 + answer, "reward": 1.0, "episode_done": False},
+                    {
+                        "step_idx": 0,
+                        "ob_len": 88,
+                        "ac_len": 100 + answer,
+                        "reward": 1.0,
+                        "episode_done": False,
+                    },
                     {"step_idx": 1, "ob_len": 88, "ac_len": 20, "reward": 0.0, "episode_done": True},
                 ],
                 "final_ob_len": 0,
@@ -609,7 +622,10 @@ def others() -> None:
                     {
                         "trajectory_id": f"swe_{question}_{answer}",
                         "env_info": {"group_id": question, "env_id": answer, "seed": 11, "episode_id": 5},
-                        "reward_info": {"episode_reward": REWARDS[question][answer], "step_rewards": [0, 1.0]},
+                        "reward_info": {
+                            "episode_reward": REWARDS[question][answer],
+                            "step_rewards": [0, 1.0],
+                        },
                     }
                 )
                 for question, answer in IN_ORDER
@@ -706,7 +722,9 @@ def others() -> None:
                     "response": ANSWERS[question][answer],
                     "response_length": 2 + answer,
                     "label": "4",
-                    "reward": {"score": REWARDS[question][answer], "acc": 1} if question else REWARDS[0][answer],
+                    "reward": {"score": REWARDS[question][answer], "acc": 1}
+                    if question
+                    else REWARDS[0][answer],
                     "status": "completed",
                     "remove_sample": False,
                     "metadata": {},

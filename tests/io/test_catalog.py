@@ -500,7 +500,9 @@ def test_a_sample_is_read_without_flags(name):
 
 
 def test_easyr1_has_nothing_to_read():
-    with pytest.raises(DataError, match=r"experiment_log\.jsonl: this is EasyR1's .* averages per step, no rewards of"):
+    with pytest.raises(
+        DataError, match=r"experiment_log\.jsonl: this is EasyR1's .* averages per step, no rewards of"
+    ):
         loaded(HERE / "easyr1")
 
 
@@ -514,9 +516,13 @@ def test_every_row_of_the_catalog_has_its_sample():
 @pytest.mark.parametrize("same_layout", [False, True])
 def test_a_sample_is_written_back(name, same_layout, tmp_path):
     """Nothing of a row is lost, and every file can be read again as what it was."""
-    documents = [path for path in (HERE / name).rglob("*.json") if path.name.startswith(("episode_", "eval", "30"))]
+    documents = [
+        path for path in (HERE / name).rglob("*.json") if path.name.startswith(("episode_", "eval", "30"))
+    ]
     if same_layout and documents:
-        with pytest.raises(UsageError, match="a JSON document cannot keep its layout; try without --same-layout"):
+        with pytest.raises(
+            UsageError, match="a JSON document cannot keep its layout; try without --same-layout"
+        ):
             annotated(HERE / name, tmp_path, same_layout=True)
         return
     before = loaded(HERE / name)
