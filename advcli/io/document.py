@@ -15,19 +15,41 @@ _BOM = "\ufeff"
 _OPEN = (b"{", b"[", b",", b":")
 
 
+class Broken(Exception):  # noqa: N818  never leaves the readers, which know the file
+    """A JSON document that is cut off, or several of them.
+
+    Args:
+        line: where, counted from 1.
+        what: what is wrong.
+    """
+
+    def __init__(self, line: int, what: str) -> None:
+        super().__init__(line, what)
+        self.line = line
+        self.what = what
+
+
 def is_document(file: BinaryIO) -> bool:
     """Whether a file is one JSON value that is not one object on one line.
 
     Args:
         file: the bytes, decompressed, from the start.
+
+    Raises:
+        Broken: its first line opens a value, and the file is not that value.
     """
+    head = b""
     try:
         first = _first_line(file)
-        head = first.removeprefix(b"\xef\xbb\xbf").lstrip()
-        if not head.startswith((b"[", b"{")) or (head.startswith(b"{") and not head.rstrip().endswith(_OPEN)):
+        head = first.removeprefix(b"\xef\xbb\xbf").strip()
+        if not head.startswith((b"[", b"{")) or (head.startswith(b"{") and not head.endswith(_OPEN)):
             return False
         rest = file.read(_LARGEST)
         return len(rest) < _LARGEST and bool(_records(json.loads((first + rest).decode("utf-8-sig"))))
+    except json.JSONDecodeError as error:
+        if head in (b"{", b"["):
+            raise Broken(error.lineno, error.msg.lower()) from error
+        return False
     except (ValueError, RecursionError, OSError, MemoryError):
         # Not one value, or cut off: the reader of lines says where.
         return False

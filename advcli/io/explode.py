@@ -112,7 +112,7 @@ def keys(record: Record, layout: Layout) -> set[str]:
     """The names of the columns of a record's rows."""
     if layout.name != "nested":
         return set(record)
-    items = _as_list(record.get(layout.path)) or ()
+    items = as_list(record.get(layout.path)) or ()
     return set(record).union(*(item for item in items if isinstance(item, Mapping)))
 
 
@@ -168,7 +168,7 @@ def laid_out(name: str, path: str, records: Sequence[Record]) -> Layout:
         items = dict.fromkeys(
             key
             for record in records
-            for item in _as_list(record.get(path)) or ()
+            for item in as_list(record.get(path)) or ()
             if isinstance(item, Mapping)
             for key in item
         )
@@ -193,11 +193,11 @@ def guessed(records: Sequence[Record]) -> Layout:
     nested = _objects(records, strict=True)
     if nested:
         return laid_out("nested", nested, records)
-    if any(_is_number(record.get(key)) for record in records for key in _REWARD_KEYS):
-        return Layout()
     anchor = _anchor(records)
+    if any(_is_number(record.get(key)) for record in records for key in _REWARD_KEYS if key != anchor):
+        return Layout()
     if anchor:
-        alone = all(len(record[anchor]) == 1 for record in records if record.get(anchor) is not None)
+        alone = all(len(record[anchor]) == 1 for record in records if isinstance(record.get(anchor), list))
         layout = laid_out("ones" if alone else "lists", anchor, records)
         return layout if len(layout.split) > 1 or not alone else Layout()
     nested = _objects(records, strict=False)
@@ -205,7 +205,7 @@ def guessed(records: Sequence[Record]) -> Layout:
 
 
 def _list(record: Record, layout: Layout) -> list[Any]:
-    value = _as_list(record.get(layout.path))
+    value = as_list(record.get(layout.path))
     if value is None:
         kind = "missing" if record.get(layout.path) is None else "no list"
         raise Misfit(f"'{layout.path}' is {kind}, expected a list with one {_ENTRY[layout.name]} per row")
@@ -215,7 +215,8 @@ def _list(record: Record, layout: Layout) -> list[Any]:
 _ENTRY = {"lists": "value", "nested": "object"}
 
 
-def _as_list(value: object) -> list[Any] | None:
+def as_list(value: object) -> list[Any] | None:
+    """A list, also one in a string of JSON; None for anything else."""
     if isinstance(value, str):
         value = parsed(value)
     return value if isinstance(value, list) else None
@@ -239,12 +240,13 @@ def _spread(record: Record, layout: Layout, name: str, count: int) -> list[Any]:
 
 def _same_length(records: Sequence[Record], key: str, path: str) -> bool:
     """Whether a column is a list as long as that of the rewards, wherever both are there."""
-    pairs = [(record[key], record.get(path)) for record in records if record.get(key) is not None]
+    pairs = [
+        (record[key], record[path])
+        for record in records
+        if record.get(key) is not None and isinstance(record.get(path), list)
+    ]
     return bool(pairs) and all(
-        isinstance(value, list)
-        and isinstance(rewards, list)
-        and len(value) == len(rewards)
-        and not _is_chat(value)
+        isinstance(value, list) and len(value) == len(rewards) and not _is_chat(value)
         for value, rewards in pairs
     )
 
@@ -255,10 +257,10 @@ def _is_chat(value: Sequence[Any]) -> bool:
 
 
 def _anchor(records: Sequence[Record]) -> str:
-    """The column that is a list of rewards in every record that has it."""
+    """The column that is a list of rewards in most records that have it; the scan names those in which it is not."""
     for name in _REWARD_LISTS:
         values = [record[name] for record in records if record.get(name) is not None]
-        if values and all(isinstance(value, list) and all(map(_is_reward, value)) for value in values):
+        if _most(isinstance(value, list) and all(map(_is_reward, value)) for value in values):
             return name
     return ""
 
@@ -266,22 +268,29 @@ def _anchor(records: Sequence[Record]) -> str:
 def _objects(records: Sequence[Record], *, strict: bool) -> str:
     """The column that is a list of objects with a reward each; by a usual name only, if `strict`."""
     names = dict.fromkeys(key for record in records for key in record)
-    found = [name for name in names if _has_rewards(records, name)]
+    found = [name for name in names if _has_rewards(records, name, strict=strict)]
     known = [name for name in _OBJECT_LISTS if name in found]
     if known or strict:
         return known[0] if known else ""
     return found[0] if len(found) == 1 else ""
 
 
-def _has_rewards(records: Sequence[Record], name: str) -> bool:
+def _has_rewards(records: Sequence[Record], name: str, *, strict: bool) -> bool:
+    """Whether a column is a list of objects with a reward; under a usual name, one reward among them will do."""
     lists = [record[name] for record in records if record.get(name) is not None]
-    if not lists or not all(isinstance(value, list) for value in lists):
+    if not _most(isinstance(value, list) for value in lists):
         return False
-    items = [item for value in lists for item in value]
-    return bool(items) and all(
-        isinstance(item, Mapping) and "role" not in item and any(key in item for key in _REWARD_KEYS)
-        for item in items
-    )
+    items = [item for value in lists if isinstance(value, list) for item in value]
+    objects = [item for item in items if isinstance(item, Mapping) and "role" not in item]
+    rewarded = [item for item in objects if any(key in item for key in _REWARD_KEYS)]
+    enough = bool(rewarded) if strict and name in _OBJECT_LISTS else len(rewarded) == len(items) > 0
+    return enough and _most(isinstance(item, Mapping) and "role" not in item for item in items)
+
+
+def _most(tests: Iterable[bool]) -> bool:
+    """Whether more than half of some tests hold; of two halves, the first test decides."""
+    found = list(tests)
+    return sum(found) * 2 > len(found) - (bool(found) and found[0])
 
 
 def _is_reward(value: object) -> bool:

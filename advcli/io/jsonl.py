@@ -252,7 +252,7 @@ def _parsed(raw: bytes) -> dict[str, Any] | None:
         # More digits than int() takes; the digits themselves are what an id needs.
         row = json.loads(text, parse_int=_integer)
     if not isinstance(row, dict):
-        what = "a JSON array" if isinstance(row, list) else one_line(row)
+        what = "a JSON array" if isinstance(row, list) else "null" if row is None else one_line(row)
         raise _NotAnObject(f"the line is {what}, expected one JSON object per line")
     return row
 

@@ -77,13 +77,16 @@ STRANGERS = (
     Stranger(_begins(b"\x7fELF"), "this is a program"),
     Stranger(_begins(b"BZh"), "this is compressed with bzip2, which is not read", "bunzip2"),
     Stranger(_begins(b"\xfd7zXZ\x00"), "this is compressed with xz, which is not read", "unxz"),
+    Stranger(
+        re.compile(rb"\x1f\x8b|\x28\xb5\x2f\xfd"), "this was compressed twice", "gunzip, or unzstd, once"
+    ),
     Stranger(_begins(b"Rar!"), "this is a RAR archive", "unpacking it"),
     Stranger(_begins(b"7z\xbc\xaf\x27\x1c"), "this is a 7z archive", "unpacking it"),
     Stranger(re.compile(rb".{257}ustar", re.DOTALL), "this is a tar archive", f"unpacking it: {_DUMP}"),
     Stranger(
         re.compile(rb"\xff\xfe|\xfe\xff|[{\[]\x00|\x00[{\[]"),
-        "this is UTF-16 text, expected UTF-8",
-        "iconv -f UTF-16 -t UTF-8",
+        "this is UTF-16 or UTF-32 text, expected UTF-8",
+        "saving it as UTF-8: iconv -f UTF-16 -t UTF-8",
     ),
     Stranger(re.compile(rb".{8}\{\"[^\"]{1,80}\": ?\{\"dtype\"", re.DOTALL), "this is a safetensors file"),
     Stranger(re.compile(rb"\x00+$", re.DOTALL), "the file holds nothing but zero bytes (a torn copy?)"),

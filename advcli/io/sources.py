@@ -23,6 +23,8 @@ STDIN = "-"
 SUFFIXES = {".parquet": "parquet", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl"}
 CODECS = {".gz": "gzip", ".zst": "zstd"}
 
+# Decompressed at once: the smaller, the nearer is the line that an error names to the place where a file breaks off.
+_CHUNK = 1 << 16
 _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _PARQUET_MAGIC = b"PAR1"
 _OWN_OUTPUT = re.compile(r"\.adv\.[a-z.]+$")
@@ -145,14 +147,27 @@ def _source(name: str, path: Path, scratch: Path) -> Source:
         raise DataError(f"{name}: {stranger.what}", hint=stranger.hint)
     if not head.startswith(_PARQUET_MAGIC):
         _refuse_parquet_name(name)
-        with _decompressed(path, codec, name) as file:
-            layout = "json" if document.is_document(file) else "jsonl"
-        return Source(name, path, layout, codec, stamp(path))
+        return Source(name, path, _json_layout(name, path, codec), codec, stamp(path))
     if codec:
         # A parquet file is read from its end: it has to lie decompressed somewhere.
         with _decompressed(path, codec, name) as file:
             path = _spooled(file, scratch, name)
     return Source(name, path, "parquet", None, stamp(path))
+
+
+def _json_layout(name: str, path: Path, codec: str | None) -> str:
+    with _decompressed(path, codec, name) as file:
+        try:
+            return "json" if document.is_document(file) else "jsonl"
+        except document.Broken as error:
+            several = error.what.startswith("extra data")
+            raise DataError(
+                f"{name}:{error.line}: not valid JSON ({error.what}); the value that begins in line 1 "
+                + ("ends before it" if several else "is cut off or broken"),
+                hint="writing one value per line: jq -c ."
+                if several
+                else "writing or copying the file again",
+            ) from error
 
 
 def _readable_twice(name: str, path: Path, scratch: Path) -> Path:
@@ -217,7 +232,7 @@ def _decompressed(path: Path, codec: str | None, name: str) -> BinaryIO:
     file = _open(path, name)
     if codec is None:
         return file
-    return io.BufferedReader(pa.CompressedInputStream(pa.PythonFile(file, mode="r"), codec), 1 << 20)
+    return io.BufferedReader(pa.CompressedInputStream(pa.PythonFile(file, mode="r"), codec), _CHUNK)
 
 
 def _read(file: BinaryIO, size: int, name: str) -> bytes:

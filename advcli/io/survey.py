@@ -141,7 +141,7 @@ def _exploded(options: ColumnOptions, records: Sequence[Mapping[str, Any]]) -> L
     if not any(first in record for record in records):
         there = ", ".join(dict.fromkeys(key for record in records for key in record))
         raise UsageError(f"--explode {first}: no such column; there is {there}", hint="--explode COL")
-    objects = [item for value in values if isinstance(value, list) for item in value]
+    objects = [item for value in values for item in explode.as_list(value) or ()]
     nested = bool(objects) and all(isinstance(item, Mapping) for item in objects)
     name = options.layout or ("nested" if nested and len(options.explode) == 1 else "lists")
     _check_layout(name)

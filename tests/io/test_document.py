@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from advcli.io.document import is_document, texts
+from advcli.io.document import Broken, is_document, texts
 
 ROWS = [{"a": 1, "b": "x\ny"}, {"a": 2}]
 
@@ -19,12 +19,12 @@ ROWS = [{"a": 1, "b": "x\ny"}, {"a": 2}]
         ("\ufeff" + json.dumps(ROWS), True),
         (json.dumps(ROWS[0], indent=2), True),
         ("[\n]", False),
+        ('{"a": 1,\n"b"', False),
         ("[]", False),
         ("[1, 2]", False),
         ('[{"a": 1}]\n[{"a": 2}]\n', False),
         (json.dumps(ROWS[0]), False),
         ("".join(json.dumps(row) + "\n" for row in ROWS), False),
-        ('{\n"a": 1', False),
         ('{"a": [\n', False),
         ("", False),
         ("text", False),
@@ -32,6 +32,20 @@ ROWS = [{"a": 1, "b": "x\ny"}, {"a": 2}]
 )
 def test_is_document(text, expected):
     assert is_document(io.BytesIO(text.encode("utf-8"))) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "what"),
+    [
+        ('{\n"a": 1', 2, "expecting ',' delimiter"),
+        ('[\n{"a": 1},\n{"b"', 3, "expecting ':' delimiter"),
+        ('{\n"a": 1\n}\n{\n"a": 2\n}\n', 4, "extra data"),
+    ],
+)
+def test_a_document_that_is_cut_off_is_named_by_its_line(text, line, what):
+    with pytest.raises(Broken) as error:
+        is_document(io.BytesIO(text.encode()))
+    assert (error.value.line, error.value.what) == (line, what)
 
 
 def test_bytes_that_are_no_text_are_no_document():

@@ -1,6 +1,7 @@
 """What a file is by its first bytes, on real files of each kind."""
 
 import bz2
+import gzip
 import io
 import lzma
 import pickle
@@ -61,10 +62,11 @@ KINDS = {
     "an HTML page": b"\n<!DOCTYPE HTML>\n<html><title>404</title></html>",
     "an HTML page (": b"<html lang='en'>",
     "an XML document": b"<?xml version='1.0'?><Error><Code>AccessDenied</Code></Error>",
-    "UTF-16 text": '{"reward": 1}'.encode("utf-16"),
-    "UTF-16 text,": '{"reward": 1}'.encode("utf-16-le"),
+    "UTF-16 or UTF-32 text": '{"reward": 1}'.encode("utf-16"),
+    "UTF-32 text, expected UTF-8": '{"reward": 1}'.encode("utf-16-le"),
     "YAML": b"trajectories:\n- reward: 1\n",
     "CSV": b"prompt,reward\na,1\n",
+    "compressed twice": gzip.compress(b"{}"),
     "zero bytes": bytes(100),
 }
 
