@@ -13,6 +13,8 @@ The library raises, `advcli.cli.main` prints.
 import re
 from typing import ClassVar
 
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
 
 class AdvcliError(Exception):
     """An error that the user can act on.
@@ -26,8 +28,8 @@ class AdvcliError(Exception):
     exit_code: ClassVar[int] = 1
 
     def __init__(self, message: str, *, hint: str | None = None, about: str | None = None) -> None:
-        # One line, whatever a file is called or another package's error says.
-        self.message = re.sub(r"\s*\n\s*", " ", message)
+        # One line that cannot command a terminal, whatever a file is called or another package's error says.
+        self.message = _CONTROL.sub("�", re.sub(r"\s*\n\s*", " ", message))
         self.hint = hint
         self.about = about
         super().__init__(self.message)

@@ -138,7 +138,8 @@ def _all_singletons(columns: tuple[str, ...], count: int, n: int | None) -> Data
     ways = ["--prompt-col COL with a column that the rows of a prompt share"]
     ways += [f"--group-by {columns[0]}"] if len(columns) > 1 else []
     ways += ["--n ROWS_PER_PROMPT"] if n is None and not columns else []
+    cause = " (verl's uid ends in _session_index)" if "uid" in columns else ""
     return DataError(
-        f"every group has one row: {named} {differs} in all {count:,} rows, so the key names the row, not the prompt",
+        f"every group has one row: {named} {differs} in all {count:,} rows, so the key names the row, not the prompt{cause}",
         hint=" or ".join(ways),
     )

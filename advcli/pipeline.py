@@ -17,7 +17,7 @@ from advcli.grouping import sizes_of
 from advcli.io import metrics as metrics_file
 from advcli.io.parquet import to_metadata
 from advcli.io.sources import opened
-from advcli.io.write import COLUMNS, TOKENS, added_columns, targets, write
+from advcli.io.write import COLUMNS, SOURCE, TOKENS, Additions, added_columns, targets, write
 from advcli.records import AdvantageTable, ColumnOptions, Health, Point, Report, Settings, Source, Sweep
 from advcli.settings.resolve import parse_spec
 from advcli.shaping.catalog import described
@@ -71,12 +71,14 @@ class Output:
         prefix: put before the names of the added columns.
         metrics: a file for the trainer-style metrics, or None.
         force: overwrite existing files.
+        same_layout: keep lists as lists where a record holds several rows.
     """
 
     out: str | None = None
     prefix: str = "adv_"
     metrics: Path | None = None
     force: bool = False
+    same_layout: bool = False
 
 
 @dataclass(frozen=True)
@@ -111,13 +113,14 @@ def compute(request: Request, output: Output) -> Report:
         goals = targets(sources, output.out, force=output.force)
         if output.metrics:
             metrics_file.check(output.metrics, sources, goals, force=output.force)
-        data = request.load(sources, refused=[output.prefix + name for name in (*COLUMNS, TOKENS)])
+        data = request.load(sources, refused=[output.prefix + name for name in (*COLUMNS, TOKENS, SOURCE)])
         columns = data.columns()
         plan = plan.at(columns)
         result = run(plan, columns)
         added = added_columns(output.prefix, result, data.grouping)
         about = to_metadata(output.prefix, _settings(plan, request, data))
-        write(sources, goals, data.table, added, about=about, force=output.force)
+        record = None if output.same_layout else output.prefix + SOURCE
+        write(sources, goals, data.table, Additions(added, about, record), force=output.force)
     written = [str(goal.path) for goal in goals if goal.path]
     if output.metrics:
         steps = data.table.step_names if data.table.step is not None else None
@@ -268,6 +271,8 @@ def _settings(plan: Plan, request: Request, data: DataSet) -> dict[str, Any]:
         "missing": plan.settings.missing,
         "singleton": plan.settings.singleton,
         "format": choice.format,
+        "layout": choice.layout.name,
+        "dedup": choice.dedup,
         "group_by": list(data.grouping.columns),
         "n": request.columns.n,
         "reward": dict(choice.rewards),

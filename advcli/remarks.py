@@ -80,6 +80,9 @@ def _chosen(data: DataSet) -> str:
         f"'{name}'" if weight == 1 else f"{weight:g} × '{name}'" for name, weight in choice.rewards
     )
     parts = [f"format {choice.format}", f"groups: {data.grouping.rule}", f"reward: {rewards}"]
+    if choice.layout.name != "rows":
+        of = f" of '{choice.layout.path}'" if choice.layout.path else ""
+        parts += [f"layout: {choice.layout.name}{of}"]
     parts += [f"step: '{choice.step}'"] if choice.step else []
     parts += [f"length: '{choice.length}'"] if choice.length else []
     parts += [f"baseline: '{choice.baseline}'"] if choice.baseline else []

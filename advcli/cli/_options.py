@@ -302,6 +302,34 @@ GroupBy = Annotated[
         show_default=False,
     ),
 ]
+LayoutOption = Annotated[
+    str | None,
+    typer.Option(
+        "--layout",
+        metavar="NAME",
+        help="How rows lie in a record: rows, ones (lists of one), lists, or nested. Default: looked at.",
+        rich_help_panel=_COLUMNS,
+        show_default=False,
+    ),
+]
+Explode = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLS",
+        help="The list of objects, or the lists, with commas, that hold one entry per row.",
+        rich_help_panel=_COLUMNS,
+        show_default=False,
+    ),
+]
+Dedup = Annotated[
+    bool,
+    typer.Option(
+        "--dedup",
+        help="Leave out exact repeats: groups met before, equal in all columns but the step.",
+        rich_help_panel=_COLUMNS,
+        show_default=False,
+    ),
+]
 OnBadRow = Annotated[
     str,
     typer.Option(
@@ -333,6 +361,15 @@ Out = Annotated[
         "-o",
         metavar="PATH",
         help="File, folder with a slash at the end, or - for standard output. Default: NAME.adv.SUFFIX beside INPUT.",
+        rich_help_panel=_OUTPUT,
+        show_default=False,
+    ),
+]
+SameLayout = Annotated[
+    bool,
+    typer.Option(
+        "--same-layout",
+        help="Where a record holds several rows, write lists into it instead of one line per row.",
         rich_help_panel=_OUTPUT,
         show_default=False,
     ),
@@ -428,6 +465,9 @@ class Shared:
     clip_reward: ClipReward = None
     kl_coef: KlCoef = None
     group_by: GroupBy = None
+    layout: LayoutOption = None
+    explode: Explode = None
+    dedup: Dedup = False
     on_bad_row: OnBadRow = "error"
     json_: Json = False
     quiet: Quiet = False

@@ -122,4 +122,7 @@ def _columns(shared: Shared) -> ColumnOptions:
         tokens={role: column for role, option in _TOKENS.items() if (column := getattr(shared, option))},
         extra=tuple(dict.fromkeys(spec.column for spec in _filters(shared) if spec.column)),
         n=shared.n,
+        layout=shared.layout,
+        explode=_names("--explode", shared.explode),
+        dedup=shared.dedup,
     )

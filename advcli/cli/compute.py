@@ -15,6 +15,7 @@ def command(
     force: opt.Force = False,
     prefix: opt.Prefix = "adv_",
     metrics: opt.Metrics = None,
+    same_layout: opt.SameLayout = False,
 ) -> None:
     """Annotate dumps with advantages, and compare original and processed.
 
@@ -31,7 +32,7 @@ def command(
     to_stdout = out in STANDARD_OUTPUT or (out is None and inputs == ["-"])
     if to_stdout and shared.json_:
         raise UsageError("--json and the annotated rows both want standard output", hint="--out FILE")
-    report = compute(_request.build(inputs, shared), Output(out, prefix, metrics, force))
+    report = compute(_request.build(inputs, shared), Output(out, prefix, metrics, force, same_layout))
     _show.notes(report, quiet=shared.quiet)
     if shared.json_:
         typer.echo(jsonout.compute(report))

@@ -6,21 +6,34 @@ import typer
 
 from advcli.cli import _show
 from advcli.io.catalog import FORMATS
+from advcli.io.format import Format
 
 
 def command(
     name: Annotated[str | None, typer.Argument(help="One format.", show_default=False)] = None,
 ) -> None:
-    """List the formats, or describe one: its columns, its files, its writer."""
+    """List the formats, or describe one: its columns, its files, its writer, its traps."""
     if name is None:
         _show.listing(("name", "where it comes from"), [(row.name, row.summary) for row in FORMATS])
         return
-    row = FORMATS[name]
-    _show.pairs(
-        {
-            "format": f"{row.name}: {row.summary}",
-            "recognised by": ", ".join(row.requires) or "nothing: used when no other format fits",
-            "files": ", ".join(row.files),
-            "written by": row.source,
-        }
-    )
+    _show.pairs(described(FORMATS[name]))
+
+
+def described(row: Format) -> dict[str, str]:
+    """A format as label → text, a trap per line."""
+    shown = {
+        "format": f"{row.name}: {row.summary}",
+        "recognised by": ", ".join(row.requires) or "nothing: used when no other format fits",
+        "without": ", ".join(row.forbids),
+        "layout": f"{row.layout} {row.path}".strip(),
+        "prompt": " or ".join(row.prompt) or "looked for",
+        "step": " or ".join(row.step) or "looked for",
+        "reward": " or ".join(row.reward)
+        or ("all numbers, summed" if row.parts is not None else "looked for"),
+        "logged advantage": " or ".join(row.logged) or "looked for",
+        "files": ", ".join(row.files),
+        "written by": row.source,
+        "switched on by": row.switch,
+    }
+    shown |= {f"trap {number}": text for number, text in enumerate(row.traps, start=1)}
+    return {label: text for label, text in shown.items() if text}

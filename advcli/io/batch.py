@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from advcli.errors import DataError
 from advcli.io.values import Cells
-from advcli.words import counted
+from advcli.words import counted, verb
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,13 @@ class BadRows:
         skip: count instead of stopping (`--on-bad-row skip`).
         count: how many were skipped.
         first: what was wrong with the first one.
+        empty: records that hold no row.
     """
 
     skip: bool = False
     count: int = 0
     first: str = ""
+    empty: int = 0
 
     def add(self, message: str, *, hint: str | None = None) -> None:
         """Report one bad row.
@@ -61,4 +63,6 @@ class BadRows:
 
     def warnings(self) -> tuple[str, ...]:
         """What was skipped, in words."""
-        return (f"{counted(self.count, 'bad row')} skipped (first: {self.first})",) if self.count else ()
+        empty = f"{counted(self.empty, 'record')} {verb(self.empty, 'holds', 'hold')} no row"
+        bad = f"{counted(self.count, 'bad row')} skipped (first: {self.first})"
+        return (*([bad] if self.count else []), *([empty] if self.empty else []))

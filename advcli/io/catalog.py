@@ -4,8 +4,8 @@ A format is recognised by its columns, not by its file name. Within a format, an
 names, a column is found by the ranked lists below: ids before texts, a total before parts.
 """
 
-from dataclasses import dataclass
-
+from advcli.io import formats_agents, formats_others, formats_trl, formats_verl
+from advcli.io.format import Format
 from advcli.registry import Registry
 
 PROMPT_IDS = ("prompt_id", "uid", "group_id", "example_id", "problem_id")
@@ -20,66 +20,44 @@ LENGTHS = (
     "num_tokens",
     "length",
 )
+# The same in lists with one value per row.
+REWARD_LISTS = ("rewards", "scores")
+# Where the prompt is a text, rows of one text can still differ in these.
+IMAGES = ("images", "image", "image_path", "image_paths", "videos", "multi_modal_data")
 LOGGED = ("advantage", "advantages")
+
+# What advcli adds, with its usual prefix: no reward, in a file that is read again.
+OWN = ("adv_original", "adv_processed", "adv_kept", "adv_group", "adv_source")
 
 # Names that a reward part usually has. Parts are used unasked only where a format says how they add up.
 PART_PREFIXES = ("reward_", "reward/", "rewards/", "reward.", "rewards.")
 PART_SUFFIXES = ("_reward", "_score")
 
 
-@dataclass(frozen=True)
-class Format:
-    """One shape of dump.
-
-    Attributes:
-        name: the word that the user types.
-        requires: columns that must all be there for the format to be recognised.
-        forbids: columns of which none may be there.
-        prompt: the text that identifies the prompt where no id does; empty to look in the ranked list.
-        reward: the total reward; "" to look in the ranked lists.
-        parts: columns that are no reward parts; every other numeric column is one, they are summed, and
-            a missing part is skipped. None if the format has no parts.
-        length: whether a column of lengths may be looked for.
-        files: names to look for in a folder.
-        summary: where the file comes from.
-        source: the writer, in the framework's own code.
-    """
-
-    name: str
-    requires: tuple[str, ...]
-    forbids: tuple[str, ...] = ()
-    prompt: tuple[str, ...] = ()
-    reward: str = ""
-    parts: tuple[str, ...] | None = None
-    length: bool = True
-    files: tuple[str, ...] = ()
-    summary: str = ""
-    source: str = ""
-
-
 FORMATS: Registry[Format] = Registry(
     "format",
     [
+        *formats_trl.ROWS,
+        *formats_verl.ROWS,
+        *formats_agents.ROWS,
+        *formats_others.ROWS,
         Format(
-            name="trl",
-            requires=("step", "prompt", "completion", "advantage"),
-            parts=("step", "prompt", "completion", "advantage"),
-            # A reward function may well be called "length".
-            length=False,
-            files=("completions_*.parquet",),
-            summary="TRL GRPOTrainer, log_completions=True: one column per reward function",
-            source="trl/trainer/grpo_trainer.py, GRPOTrainer.log",
+            name="nested",
+            requires=(),
+            layout="nested",
+            files=("*.parquet", "*.jsonl", "*.ndjson"),
+            summary="a prompt per line with a list of objects (rollouts, samples, ...), a reward in each",
+            source="any writer",
+            switch="--explode COL names the list",
         ),
         Format(
-            name="verl",
-            requires=("input", "output", "score", "step"),
-            # verl v1 writes a uid per row, which is no prompt id.
-            forbids=("uid",),
-            prompt=("input",),
-            reward="score",
-            files=("[0-9]*.jsonl",),
-            summary="verl trainer.rollout_data_dir: <step>.jsonl, no prompt id, rows of a prompt scattered",
-            source="verl/trainer/ppo/ray_trainer.py, RayPPOTrainer._dump_generations",
+            name="lists",
+            requires=(),
+            layout="lists",
+            files=("*.parquet", "*.jsonl", "*.ndjson"),
+            summary="a prompt or a step per line with a list of rewards and lists of the same length beside it",
+            source="any writer",
+            switch="--explode COL names the list of rewards",
         ),
         Format(
             name="generic",

@@ -4,30 +4,38 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 
 from advcli.errors import DataError, UsageError
+from advcli.io import recognise
 from advcli.io.catalog import (
     FORMATS,
+    IMAGES,
     LENGTHS,
     LOGGED,
+    OWN,
     PART_PREFIXES,
     PART_SUFFIXES,
     PROMPT_IDS,
     PROMPT_TEXTS,
+    REWARD_LISTS,
     REWARD_TOTALS,
     STEPS,
-    Format,
 )
-from advcli.records import Choice, ColumnOptions
+from advcli.io.format import Format
+from advcli.records import PLAIN, Choice, ColumnOptions, Layout, Rules
 
 Kinds = Mapping[str, str]
 """Column → "number", "text", "nested" or "other"."""
 
 
-def choose(kinds: Kinds, options: ColumnOptions) -> Choice:
+def choose(
+    kinds: Kinds, options: ColumnOptions, form: Format | None = None, layout: Layout = PLAIN
+) -> Choice:
     """Decide which columns to read.
 
     Args:
-        kinds: the columns of the dump, in file order.
+        kinds: the columns of the dump, in file order, and the paths that the format names, as far as they are there.
         options: what the user asked for; it wins over everything.
+        form: the format; None to tell it from the columns.
+        layout: how rows lie in a record.
 
     Returns:
         The choice.
@@ -49,21 +57,25 @@ def choose(kinds: Kinds, options: ColumnOptions) -> Choice:
     ):
         if name is not None and name not in kinds:
             raise _no_column(name, kinds)
-    form = FORMATS[options.format] if options.format else _recognised(kinds)
-    for name in form.requires if options.format else ():
-        if name not in kinds:
+    if form is None:
+        form = _form(kinds, options)
+        there = [column for column in form.derived if all(name in kinds for name in column.inputs)]
+        kinds = {**kinds, **{column.name: column.kind for column in there}}
+    for need in form.requires if options.format else ():
+        name = need.partition(":")[0]
+        if name not in kinds and "." not in name and layout.name != "nested":
             raise DataError(f"format {form.name} needs the column '{name}'; there is {_listed(kinds)}")
     for name in options.tokens.values():
         if kinds[name] not in ("nested", "number"):
             raise UsageError(f"column '{name}' holds {kinds[name]}, expected a list of numbers per row")
-    step = options.step or _first(STEPS, kinds)
     rewards = _rewards(form, kinds, options)
     taken = {name for name, _ in rewards}
-    length = options.length or (_first(LENGTHS, kinds, but=taken, kind="number") if form.length else None)
+    length = options.length or _length(form, kinds, taken)
+    prompt = _prompt(form, kinds, options, layout)
     return Choice(
         format=form.name,
-        prompt=_prompt(form, kinds, options),
-        step=step,
+        prompt=prompt,
+        step=options.step or _first(form.step or STEPS, kinds),
         rewards=rewards,
         skip_missing_parts=form.parts is not None,
         length=length,
@@ -71,30 +83,56 @@ def choose(kinds: Kinds, options: ColumnOptions) -> Choice:
         kl=options.kl if options.kl and kinds[options.kl] != "nested" else None,
         extra=options.extra,
         tokens=_tokens(kinds, options),
-        logged=_first(LOGGED, kinds, but=taken, kind="number"),
-        step_in_key=not options.group_by,
+        logged=_first(form.logged or LOGGED, kinds, but=taken, kind="number"),
+        step_in_key=form.step_in_key and not options.group_by,
+        layout=layout,
+        derived=form.derived,
+        rules=_rules(form, kinds, prompt),
+        dedup=options.dedup,
     )
 
 
-def _recognised(kinds: Kinds) -> Format:
-    """The first format whose columns are all there; the last row of the catalog needs none."""
-    return next(
-        form
-        for form in FORMATS
-        if all(name in kinds for name in form.requires) and not any(name in kinds for name in form.forbids)
+def _form(kinds: Kinds, options: ColumnOptions) -> Format:
+    if options.format:
+        return FORMATS[options.format]
+    return recognise.recognised(kinds) or FORMATS["generic"]
+
+
+def _rules(form: Format, kinds: Kinds, prompt: Sequence[str]) -> Rules:
+    """What the format says about rows, as far as the columns for it are there."""
+    by_text = bool(prompt) and set(prompt) <= {*PROMPT_TEXTS, "messages", "input_prompt"}
+    pictures = tuple(name for name in IMAGES if name in kinds and by_text)
+    return Rules(
+        filler=form.filler if form.filler in kinds else None,
+        last_of=form.last_of if all(name in kinds for name in form.last_of) else (),
+        same=(*(name for name in form.same if name in kinds), *pictures),
+        checks=form.checks,
     )
 
 
-def _prompt(form: Format, kinds: Kinds, options: ColumnOptions) -> tuple[str, ...]:
+def _length(form: Format, kinds: Kinds, taken: set[str]) -> str | None:
+    known = _first(form.lengths, kinds, kind="number")
+    return known or (_first(LENGTHS, kinds, but=taken, kind="number") if form.length else None)
+
+
+def _prompt(form: Format, kinds: Kinds, options: ColumnOptions, layout: Layout) -> tuple[str, ...]:
     if options.group_by:
         return tuple(dict.fromkeys(options.group_by))
     if options.prompt:
         return (options.prompt,)
-    found = _ranked((PROMPT_IDS, form.prompt or PROMPT_TEXTS), kinds, what="prompt id", flag="--prompt-col")
+    if form.prompt and not form.ids:
+        found = next(filter(None, (_together(way, kinds) for way in form.prompt)), ())
+    else:
+        ranks = (PROMPT_IDS, form.prompt or PROMPT_TEXTS)
+        one = _ranked(ranks, kinds, what="prompt id", flag="--prompt-col")
+        found = (one,) if one else ()
     if found:
-        return (found,)
+        return found
     if options.n:
         return ()
+    if layout.exploded:
+        # Without a prompt, the rows of a record are those of a prompt.
+        return ("@file", "@line")
     expected = ", ".join(PROMPT_IDS + PROMPT_TEXTS)
     raise DataError(
         f"no prompt id among the columns {_listed(kinds)}; expected one of {expected}",
@@ -105,16 +143,18 @@ def _prompt(form: Format, kinds: Kinds, options: ColumnOptions) -> tuple[str, ..
 def _rewards(form: Format, kinds: Kinds, options: ColumnOptions) -> tuple[tuple[str, float], ...]:
     if options.rewards:
         return options.rewards
-    if form.reward:
-        return ((form.reward, 1.0),)
+    known = next((name for name in form.reward if name in kinds), None)
+    if known:
+        return ((known, 1.0),)
     if form.parts is not None:
         # Here every number is a reward function, even one that is called "reward", unless it has another part.
-        others = {*form.parts, *PROMPT_IDS, *STEPS, *options.group_by}
+        others = {*form.parts, *PROMPT_IDS, *STEPS, *OWN, *options.group_by}
         single = (options.prompt, options.step, options.length, options.baseline, options.kl)
         others |= {name for name in single if name}
         parts = [name for name, kind in kinds.items() if kind == "number" and name not in others]
         return _weighted(parts, options.weights, kinds)
-    total = _ranked((REWARD_TOTALS,), kinds, what="reward", flag="--reward")
+    lists = [name for name in REWARD_LISTS if kinds.get(name) == "number"]
+    total = _ranked((REWARD_TOTALS, lists), kinds, what="reward", flag="--reward")
     if total:
         return ((total, 1.0),)
     parts = [name for name, kind in kinds.items() if kind == "number" and _looks_like_part(name)]
@@ -164,6 +204,18 @@ def _ranked(ranks: Sequence[Sequence[str]], kinds: Kinds, *, what: str, flag: st
     return None
 
 
+def _together(way: str, kinds: Kinds) -> tuple[str, ...]:
+    """The columns of a key `A+B?+C:text?`; none if one is missing that may not be."""
+    columns = []
+    for part in way.split("+"):
+        name, _, kind = part.removesuffix("?").partition(":")
+        if name in kinds and kind in ("", kinds[name]):
+            columns.append(name)
+        elif not part.endswith("?"):
+            return ()
+    return tuple(columns)
+
+
 def _first(names: Sequence[str], kinds: Kinds, *, but: set[str] | None = None, kind: str = "") -> str | None:
     """The first of the names that is there, with the right kind, and not used for something else."""
     fits = (n for n in names if n in kinds and n not in (but or ()) and kind in ("", kinds[n]))
@@ -180,5 +232,5 @@ def _no_column(name: str, kinds: Kinds) -> UsageError:
 
 
 def _listed(kinds: Kinds, limit: int = 12) -> str:
-    names = list(kinds)
+    names = [name for name in kinds if not name.startswith("@")]
     return ", ".join(names[:limit]) + (f" and {len(names) - limit} more" if len(names) > limit else "")

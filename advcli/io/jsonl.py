@@ -1,21 +1,24 @@
 """JSON Lines: parse what is needed, and put keys into a line without touching its bytes."""
 
 import json
-from collections.abc import Callable, Collection, Iterator
-from itertools import islice
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from advcli.errors import DataError
+from advcli.io import document, explode, shapes
 from advcli.io.batch import BadRows, Batch
+from advcli.io.dedup import ROW, digests
+from advcli.io.paths import get
 from advcli.io.sources import stream
-from advcli.io.values import kinds_of_objects
-from advcli.records import Source
+from advcli.records import PLAIN, Layout, Source
 from advcli.words import one_line, verb
 
 _BOM = b"\xef\xbb\xbf"
+# Records that are looked at before anything is decided, and the bytes of them that are held.
 _HEAD = 100
+_HEAD_BYTES = 16 << 20
 # Bytes of lines in one batch.
 _BATCH_BYTES = 4 << 20
 
@@ -28,10 +31,27 @@ def _integer(digits: str) -> int | str:
         return digits
 
 
-def kinds(source: Source) -> dict[str, str]:
-    """The fields of the first lines and what they hold; lines that cannot be parsed are passed over."""
-    skip = BadRows(skip=True)
-    return kinds_of_objects(row for _, row, _ in islice(_rows(source, skip, set()), _HEAD))
+def head(source: Source, *, whole: bool = False) -> tuple[dict[str, str], list[Mapping[str, Any]], bool]:
+    """The first records and what their keys hold; lines that cannot be parsed are passed over.
+
+    Args:
+        source: a source of JSON.
+        whole: go through all lines, and keep those that tell something new.
+
+    Returns:
+        key → shape; the records; whether these are all lines that there are.
+    """
+    found: dict[str, str] = {}
+    kept: list[Mapping[str, Any]] = []
+    size = 0
+    for _, row, length in _rows(source, BadRows(skip=True), set()):
+        full = len(kept) >= _HEAD or (kept and size > _HEAD_BYTES)
+        if full and not whole:
+            return found, kept, False
+        if shapes.add(found, row) or not full:
+            kept.append(row)
+            size += length
+    return found, kept, True
 
 
 def scan(
@@ -41,15 +61,17 @@ def scan(
     refused: Collection[str],
     bad_rows: BadRows,
     dropped: set[int],
+    layout: Layout = PLAIN,
 ) -> Iterator[Batch]:
-    """Read some fields of every line.
+    """Read some fields of every record.
 
     Args:
-        source: a JSON Lines source.
-        columns: the fields; a field that a line lacks is null.
+        source: a source of JSON.
+        columns: the fields or dotted paths; what a record lacks is null.
         refused: names that no line may have, because they would be written.
         bad_rows: what to do with a line that is no JSON object.
         dropped: gets the numbers of the lines that were skipped.
+        layout: how rows lie in a record.
 
     Yields:
         Batches of Python values.
@@ -58,15 +80,24 @@ def scan(
         DataError: a line is broken or has a refused name.
     """
     cells: dict[str, list[Any]] = {name: [] for name in columns}
+    plain = [name for name in cells if name != ROW]
+    names = frozenset(refused)
     lines: list[int] = []
     size = 0
     for number, row, length in _rows(source, bad_rows, dropped):
-        if not row.keys().isdisjoint(refused):
-            raise already_there(f"{source.name}:{number}", sorted(row.keys() & set(refused)))
-        # Only what is wanted is kept of a row, so that its texts are gone with the next line.
-        for name, values in cells.items():
-            values.append(row.get(name))
-        lines.append(number)
+        twice = _already_there(row, layout, names)
+        if twice:
+            raise already_there(f"{source.name}:{number}", twice)
+        try:
+            count = _take(row, layout, cells, plain)
+        except explode.Misfit as error:
+            bad_rows.add(
+                f"{source.name}:{number}: {error}", hint="--layout or --explode, or --on-bad-row skip"
+            )
+            dropped.add(number)
+            continue
+        bad_rows.empty += not count
+        lines += [number] * count
         size += length
         if size > _BATCH_BYTES:
             yield Batch(source.name, cells, np.array(lines))
@@ -114,9 +145,19 @@ def annotate(
         write(b"\n")
 
 
-def objects(source: Source, dropped: Collection[int]) -> Iterator[dict[str, Any]]:
+def objects(source: Source, dropped: Collection[int], layout: Layout = PLAIN) -> Iterator[dict[str, Any]]:
     """Every row as a parsed object, for writing another format."""
-    return (row for _, row, _ in _rows(source, BadRows(skip=bool(dropped)), set()))
+    for number, record, _ in _rows(source, BadRows(skip=bool(dropped)), set()):
+        if number not in dropped:
+            yield from explode.rows(record, layout)
+
+
+def texts(source: Source, dropped: Collection[int]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every record as it was written, without the blanks around, and parsed."""
+    for number, raw in _lines(source):
+        record = None if number in dropped else _parsed(raw)
+        if record is not None:
+            yield raw.removeprefix(_BOM).decode("utf-8", "surrogatepass").strip(" \t\r\n"), record
 
 
 def already_there(place: str, names: Collection[str]) -> DataError:
@@ -136,7 +177,7 @@ def _inserted(raw: bytes, body: bytes, suffix: bytes) -> bytes:
 
 
 def _rows(source: Source, bad_rows: BadRows, dropped: set[int]) -> Iterator[tuple[int, dict[str, Any], int]]:
-    """Number, object and length in bytes of every line that holds a row."""
+    """Number, object and length in bytes of every line that holds a record."""
     for number, raw in _lines(source):
         try:
             row = _parsed(raw)
@@ -154,12 +195,48 @@ def _lines(source: Source) -> Iterator[tuple[int, bytes]]:
     number = 0
     with stream(source) as file:
         try:
-            for number, raw in enumerate(file, start=1):
+            lines = (text.encode("utf-8", "surrogatepass") for text in document.texts(file))
+            for number, raw in enumerate(lines if source.layout == "json" else file, start=1):
                 yield number, raw
         except OSError as error:
             raise DataError(
                 f"{source.name}:{number + 1}: {error}", hint="writing or copying the file again"
             ) from error
+
+
+def _take(record: dict[str, Any], layout: Layout, cells: dict[str, list[Any]], plain: Sequence[str]) -> int:
+    """Append what is wanted of a record; its texts are gone with the next line.
+
+    Args:
+        record: the record.
+        layout: how rows lie in it.
+        cells: column → values so far.
+        plain: the columns that are keys or paths.
+
+    Returns:
+        The number of its rows.
+
+    Raises:
+        explode.Misfit: the record is laid out in another way.
+    """
+    count = 1
+    if layout.name == "rows":
+        for name in plain:
+            cells[name].append(record[name] if name in record else get(record, name) if "." in name else None)
+    else:
+        count, found = explode.cells(record, layout, plain)
+        for name in plain:
+            cells[name] += found[name]
+    if ROW in cells:
+        cells[ROW] += digests(record, layout)
+    return count
+
+
+def _already_there(record: dict[str, Any], layout: Layout, refused: frozenset[str]) -> list[str]:
+    """The names that would be there twice."""
+    if layout.name == "rows" and refused.isdisjoint(record):
+        return []
+    return sorted(refused & explode.keys(record, layout))
 
 
 def _parsed(raw: bytes) -> dict[str, Any] | None:
@@ -175,7 +252,7 @@ def _parsed(raw: bytes) -> dict[str, Any] | None:
         # More digits than int() takes; the digits themselves are what an id needs.
         row = json.loads(text, parse_int=_integer)
     if not isinstance(row, dict):
-        what = "a JSON array" if isinstance(row, list) else one_line(row)
+        what = "a JSON array" if isinstance(row, list) else "null" if row is None else one_line(row)
         raise _NotAnObject(f"the line is {what}, expected one JSON object per line")
     return row
 

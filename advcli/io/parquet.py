@@ -2,17 +2,18 @@
 
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from advcli.errors import DataError
+from advcli.io import explode, paths, shapes, unfold
 from advcli.io.batch import BadRows, Batch
+from advcli.io.dedup import ROW, digests
 from advcli.io.jsonl import already_there
-from advcli.io.values import kind_of_type
-from advcli.records import Source
+from advcli.records import PLAIN, Layout, Source
 
 # Bytes of column data in one batch: what bounds the memory, however long the texts are.
 _BATCH_BYTES = 32 << 20
@@ -21,8 +22,8 @@ _PROBE = 64
 _CODECS = {"SNAPPY", "GZIP", "BROTLI", "ZSTD", "LZ4", "NONE"}
 
 
-def kinds(source: Source) -> dict[str, str]:
-    """The columns and what they hold.
+def columns(source: Source) -> dict[str, str]:
+    """The columns and their shapes.
 
     Raises:
         DataError: no parquet file, or two columns of one name.
@@ -31,7 +32,25 @@ def kinds(source: Source) -> dict[str, str]:
     if len(set(names)) < len(names):
         twice = sorted({name for name in names if names.count(name) > 1})
         raise DataError(f"{source.name}: the column {', '.join(twice)} is there twice, expected unique names")
-    return {field.name: kind_of_type(field.type) for field in _opened(source).schema_arrow}
+    return {field.name: shapes.of_type(field.type) for field in _opened(source).schema_arrow}
+
+
+def head(source: Source, rows: int = 8) -> list[Mapping[str, Any]]:
+    """The first rows as objects, binary columns left out: what cannot be told from the types.
+
+    Raises:
+        DataError: the file is broken.
+    """
+    file = _opened(source)
+    names = [field.name for field in file.schema_arrow if shapes.of_type(field.type) != "other"]
+    try:
+        for batch in file.iter_batches(batch_size=rows, columns=names) if names else ():
+            found: list[Mapping[str, Any]] = batch.to_pylist()
+            return found
+    except (OSError, pa.ArrowException, UnicodeDecodeError, OverflowError, ValueError) as error:
+        if isinstance(error, OSError | pa.ArrowException):
+            raise _broken(source, error) from error
+    return []
 
 
 def scan(
@@ -41,15 +60,17 @@ def scan(
     refused: Collection[str],
     bad_rows: BadRows,
     dropped: set[int],
+    layout: Layout = PLAIN,
 ) -> Iterator[Batch]:
     """Read some columns of every row; a column that the file lacks is null.
 
     Args:
         source: a parquet source.
-        columns: the columns.
+        columns: the columns or dotted paths.
         refused: names that the file may not have, because they would be written.
-        bad_rows: not used: parquet has no broken rows.
-        dropped: not used.
+        bad_rows: what to do with a row that is laid out in another way.
+        dropped: gets the numbers of the rows that were skipped.
+        layout: how rows lie in a row of the file.
 
     Yields:
         Batches of arrow arrays.
@@ -57,19 +78,84 @@ def scan(
     Raises:
         DataError: the file is broken or has a refused column.
     """
-    del bad_rows, dropped
     file = _opened(source)
     names = set(file.schema_arrow.names)
     if names & set(refused):
         raise already_there(source.name, sorted(names & set(refused)))
+    if layout.name != "rows":
+        yield from _exploded(file, source, columns, layout, bad_rows, dropped)
+        return
+    roots = paths.roots(tuple(columns), file.schema_arrow.names)
     done = 0
-    for batch in _batches(file, source, [name for name in columns if name in names]):
-        cells = {
-            name: batch.column(name) if name in names else pa.nulls(batch.num_rows, pa.float64())
+    for batch in _batches(file, source, None if ROW in columns else _leaves(file, roots)):
+        cells: dict[str, Any] = {
+            name: paths.in_batch(batch, name, roots[name])
+            if name in roots
+            else pa.nulls(batch.num_rows, pa.float64())
             for name in columns
         }
+        if ROW in columns:
+            cells[ROW] = [digest for record in batch.to_pylist() for digest in digests(record, layout)]
         yield Batch(source.name, cells, np.arange(done + 1, done + batch.num_rows + 1))
         done += batch.num_rows
+
+
+def _leaves(file: pq.ParquetFile, roots: Mapping[str, str]) -> list[str]:
+    """What to read for some paths: only the fields of a struct that are wanted, if they can be told apart."""
+    found = []
+    for path, root in roots.items():
+        inner = path != root and pa.types.is_struct(file.schema_arrow.field(root).type)
+        known = inner and any(
+            column == path or column.startswith(f"{path}.")
+            for column in (file.schema.column(i).path for i in range(len(file.schema)))
+        )
+        found.append(path if known else root)
+    # A whole column beside one of its fields would be read as the field only.
+    whole = set(found) & set(file.schema_arrow.names)
+    return list(
+        dict.fromkeys(
+            roots[path] if roots[path] in whole else name for path, name in zip(roots, found, strict=True)
+        )
+    )
+
+
+def _exploded(
+    file: pq.ParquetFile,
+    source: Source,
+    columns: Collection[str],
+    layout: Layout,
+    bad_rows: BadRows,
+    dropped: set[int],
+) -> Iterator[Batch]:
+    """The rows that lie in rows of the file: in Python, only for the columns that are wanted."""
+    names = [name for name in columns if name != ROW]
+    wanted = [
+        layout.path,
+        *(name.removeprefix("record.") for name in names),
+        *(name.split(".")[0] for name in names),
+    ]
+    needed = list(dict.fromkeys(paths.roots(wanted, file.schema_arrow.names).values()))
+    number = 0
+    for batch in _batches(file, source, None if ROW in columns else needed):
+        cells: dict[str, list[Any]] = {name: [] for name in columns}
+        lines: list[int] = []
+        for record in batch.to_pylist():
+            number += 1
+            try:
+                count, found = explode.cells(record, layout, names)
+            except explode.Misfit as error:
+                bad_rows.add(
+                    f"{source.name}:{number}: {error}", hint="--layout or --explode, or --on-bad-row skip"
+                )
+                dropped.add(number)
+                continue
+            bad_rows.empty += not count
+            lines += [number] * count
+            if ROW in cells:
+                cells[ROW] += digests(record, layout)
+            for name in names:
+                cells[name] += found[name]
+        yield Batch(source.name, cells, np.array(lines, dtype=np.int64))
 
 
 def annotate(
@@ -96,6 +182,54 @@ def annotate(
             for batch in _batches(file, source, None, row_groups=[group]):
                 columns = [*batch.columns, *slices(batch.num_rows).columns]
                 writer.write_batch(pa.record_batch(columns, schema=schema), row_group_size=rows)
+
+
+def write_batches(
+    source: Source, sink: BinaryIO, batches: Iterator[pa.RecordBatch], about: Mapping[str, str]
+) -> None:
+    """Write batches that were made of a file's own.
+
+    Args:
+        source: where they come from: its metadata go along.
+        sink: takes the bytes; need not be seekable.
+        batches: all columns.
+        about: further key-value metadata of the file.
+    """
+    metadata = {**(_opened(source).schema_arrow.metadata or {}), **about}
+    # It describes columns that are no longer the same.
+    metadata.pop(b"pandas", None)
+    writer = None
+    try:
+        for batch in batches:
+            schema = batch.schema.with_metadata(metadata)
+            writer = writer or pq.ParquetWriter(sink, schema, version="2.6")
+            writer.write_batch(batch.replace_schema_metadata(metadata))
+    finally:
+        if writer:
+            writer.close()
+
+
+def rows(source: Source, layout: Layout, dropped: Collection[int]) -> Iterator[pa.RecordBatch]:
+    """All columns of the rows that lie in records, batch by batch."""
+    return (unfold.unfolded(batch, layout) for batch in _records(source, dropped))
+
+
+def with_lists(
+    source: Source, layout: Layout, dropped: Collection[int], slices: Callable[[int], pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """All columns of the records, the new ones appended as lists."""
+    for batch in _records(source, dropped):
+        counts = unfold.lengths(batch, layout)
+        new = unfold.as_lists(slices(int(counts.sum())), counts)
+        schema = pa.schema([*batch.schema, *new.schema])
+        yield pa.record_batch([*batch.columns, *new.columns], schema=schema)
+
+
+def _records(source: Source, dropped: Collection[int]) -> Iterator[pa.RecordBatch]:
+    number = 1
+    for batch in _batches(_opened(source), source, None):
+        yield unfold.without(batch, number, dropped)
+        number += batch.num_rows
 
 
 def objects(source: Source) -> Iterator[pa.RecordBatch]:

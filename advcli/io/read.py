@@ -1,27 +1,33 @@
 """The first pass: only keys, rewards, steps and lengths leave the files."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from advcli.errors import DataError
-from advcli.io import jsonl, parquet
+from advcli.errors import DataError, UsageError
+from advcli.io import dedup, derive, jsonl, parquet, traps
 from advcli.io.batch import BadRows, Batch
 from advcli.io.choose import choose
+from advcli.io.rules import RuleBook
+from advcli.io.survey import Survey, survey
 from advcli.io.values import Cells, Coder, lists, numbers
 from advcli.records import CAUSES, Choice, ColumnOptions, RewardTable, Source
 from advcli.words import counted, one_line
 
-_KINDS: Mapping[str, Callable[[Source], dict[str, str]]] = {"jsonl": jsonl.kinds, "parquet": parquet.kinds}
 # Columns of numbers beside the reward, by the part that they play.
 _ROLES = ("length", "baseline", "kl", "logged")
 _NO_NUMBER = "--reward COL with another column, or --on-bad-row skip"
 _NO_LIST = "another column with a list per row, or --on-bad-row skip"
 _NO_KEY = "--prompt-col or --group-by with another column, or --on-bad-row skip"
-_SCAN: Mapping[str, Callable[..., Any]] = {"jsonl": jsonl.scan, "parquet": parquet.scan}
+_SCAN: Mapping[str, Callable[..., Any]] = {
+    "jsonl": jsonl.scan,
+    "json": jsonl.scan,
+    "parquet": parquet.scan,
+}
 
 
 def read(
@@ -48,17 +54,13 @@ def read(
         DataError: a file is broken, has no rows, or lacks what is needed.
         UsageError: a column that the user named is not there.
     """
-    kinds: dict[str, str] = {}
-    for source in sources:
-        for name, kind in _KINDS[source.layout](source).items():
-            # A column that is null in one file and text in another is text.
-            kinds[name] = kind if kinds.get(name, "number") == "number" else kinds[name]
-    if not kinds:
+    seen = survey(sources, options)
+    if seen is None:
         # Nothing but broken or empty lines: let the scan say which.
         bad_rows = BadRows(skip=skip_bad_rows)
         _scan_all(sources, _Collector(Choice("generic", (), None, ()), bad_rows), ())
         raise _no_rows(sources, bad_rows)
-    choice = choose(kinds, options)
+    seen, choice = _chosen(sources, options, seen)
     collector = _Collector(
         choice,
         BadRows(skip=skip_bad_rows),
@@ -68,12 +70,23 @@ def read(
     rows, dropped = _scan_all(sources, collector, refused)
     if not sum(rows):
         raise _no_rows(sources, collector.bad_rows)
-    table = collector.table(sources, rows, dropped)
+    table = collector.table(sources, rows, dropped, numbered=dedup.has_numbers(seen.kinds))
     if not (table.key >= 0).any():
-        raise DataError(
-            f"{_named(sources)}: every row is bad ({collector.bad_rows.first})", hint="other columns"
-        )
-    return table
+        why = collector.bad_rows.first or "; ".join(table.warnings)
+        raise DataError(f"{_named(sources)}: every row is bad ({why})", hint="other columns")
+    remarks = (text for source in sources for text in source.remarks)
+    return replace(table, warnings=(*remarks, *table.warnings, *traps.found(table, seen.kinds)))
+
+
+def _chosen(sources: Sequence[Source], options: ColumnOptions, seen: Survey) -> tuple[Survey, Choice]:
+    """The columns to read; if the first records do not tell, all of them are looked at."""
+    try:
+        return seen, choose(seen.kinds, options, seen.form, seen.layout)
+    except (DataError, UsageError):
+        again = None if seen.whole else survey(sources, options, whole=True)
+        if again is None:
+            raise
+        return again, choose(again.kinds, options, again.form, again.layout)
 
 
 def _scan_all(
@@ -83,10 +96,15 @@ def _scan_all(
     for source in sources:
         gone: set[int] = set()
         batches = _SCAN[source.layout](
-            source, collector.choice.columns(), refused=refused, bad_rows=collector.bad_rows, dropped=gone
+            source,
+            derive.inputs(collector.choice),
+            refused=refused,
+            bad_rows=collector.bad_rows,
+            dropped=gone,
+            layout=collector.choice.layout,
         )
         try:
-            rows.append(sum(collector.add(batch) for batch in batches))
+            rows.append(sum(collector.add(derive.completed(batch, collector.choice)) for batch in batches))
         except (UnicodeDecodeError, OverflowError) as error:
             raise DataError(
                 f"{source.name}: a value cannot be read ({error})", hint="other columns"
@@ -121,6 +139,8 @@ class _Collector:
         self._refuse_missing = refuse_missing
         self._coders = {name: Coder() for name in choice.prompt}
         self._steps = Coder()
+        self._rules = RuleBook(choice)
+        self._rows = Coder()
         self._parts: dict[str, list[NDArray[Any]]] = {}
 
     def add(self, batch: Batch) -> int:
@@ -144,6 +164,9 @@ class _Collector:
             self._append(f"extra {name}", self._numbers(batch, name))
         self._tokens(batch, bad)
         self._append("lines", batch.lines)
+        self._rules.add(batch)
+        if self.choice.dedup:
+            self._append("digest", self._rows.codes(batch.columns[dedup.ROW]))
         if self._refuse_missing and cause.any():
             self._stop_at_missing(batch, cause)
         self._append("rewards", np.where(bad, np.nan, rewards))
@@ -154,19 +177,32 @@ class _Collector:
         return rows
 
     def table(
-        self, sources: Sequence[Source], rows: tuple[int, ...], dropped: tuple[frozenset[int], ...]
+        self,
+        sources: Sequence[Source],
+        rows: tuple[int, ...],
+        dropped: tuple[frozenset[int], ...],
+        *,
+        numbered: bool = False,
     ) -> RewardTable:
-        """Everything that was taken in."""
+        """Everything that was taken in; `numbered` if rows carry a number of their own."""
         columns = {name: np.concatenate(parts) for name, parts in self._parts.items()}
         step, names = None, tuple(self._steps.names)
         if self.choice.step:
             step = columns["step"]
             if (step < 0).any():
                 step, names = np.where(step < 0, len(names), step), (*names, "null")
+        out, said = self._rules.left_out(len(columns["bad"]))
+        key = np.where(columns["bad"] | out, -1, self._key(columns))
+        if self.choice.dedup:
+            source = np.repeat(np.arange(len(rows)), rows)
+            again = dedup.repeats(columns["digest"], key, step, source, numbered=numbered)
+            key, out = np.where(again, -1, key), out | again
+            said = (*said, *([dedup.remark(again)] if again.any() else []))
+        said = (*said, *self._rules.differing(key, step if self.choice.step_in_key else None))
         return RewardTable(
-            rewards=columns["rewards"],
-            cause=columns["cause"],
-            key=np.where(columns["bad"], -1, self._key(columns)),
+            rewards=np.where(out, np.nan, columns["rewards"]),
+            cause=np.where(out, 0, columns["cause"]).astype(np.int8),
+            key=key,
             step=step,
             step_names=names,
             parts=columns.get("parts"),
@@ -182,7 +218,7 @@ class _Collector:
             dropped=dropped,
             lines=columns["lines"],
             names=tuple(source.name for source in sources),
-            warnings=self.bad_rows.warnings(),
+            warnings=(*self.bad_rows.warnings(), *said),
         )
 
     def _key(self, columns: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:

@@ -8,12 +8,14 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
 import pyarrow as pa
 
 from advcli.errors import DataError, UsageError
+from advcli.io import document, sidefiles, sniff
 from advcli.io.catalog import FORMATS
 from advcli.records import Source
 
@@ -21,19 +23,10 @@ STDIN = "-"
 SUFFIXES = {".parquet": "parquet", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl"}
 CODECS = {".gz": "gzip", ".zst": "zstd"}
 
+# Decompressed at once: the smaller, the nearer is the line that an error names to the place where a file breaks off.
+_CHUNK = 1 << 16
 _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _PARQUET_MAGIC = b"PAR1"
-# What else people point us at, told by its first bytes.
-_STRANGERS = {
-    b"PK\x03\x04": "a zip archive (or a torch checkpoint)",
-    b"\x80\x02": "a pickle",
-    b"\x80\x04": "a pickle",
-    b"\x80\x05": "a pickle",
-    b"version https://git-lfs": "a Git LFS pointer, not the file itself",
-    b"<!DOCTYPE": "an HTML page",
-    b"<html": "an HTML page",
-    b"SQLite format 3": "an SQLite database",
-}
 _OWN_OUTPUT = re.compile(r"\.adv\.[a-z.]+$")
 
 
@@ -54,7 +47,13 @@ def opened(inputs: Sequence[str]) -> Iterator[list[Source]]:
     if STDIN in inputs and len(inputs) > 1:
         raise UsageError("standard input ('-') cannot be combined with other inputs", hint="a file for each")
     with tempfile.TemporaryDirectory(prefix="advcli-") as scratch:
-        yield [_source(name, path, Path(scratch)) for name, path in _find(inputs)]
+        found = list(_find(inputs))
+        left = sidefiles.rivals([name for name, _, searched in found if searched])
+        left |= {name: "empty" for name, path, searched in found if searched and not path.stat().st_size}
+        if len(left) == len(found):
+            left = {}
+        sources = [_source(name, path, Path(scratch)) for name, path, _ in found if name not in left]
+        yield _dumps_among(sources, left)
 
 
 def stream(source: Source) -> BinaryIO:
@@ -66,26 +65,42 @@ def stream(source: Source) -> BinaryIO:
     return _decompressed(source.path, source.codec, source.name)
 
 
-def _find(inputs: Sequence[str]) -> Iterator[tuple[str, Path]]:
+def _find(inputs: Sequence[str]) -> Iterator[tuple[str, Path, bool]]:
+    """Name and path of every file, and whether it was looked for in a folder."""
     seen: set[Path] = set()
     for text in inputs:
-        for name, path in _matches(text):
+        for name, path, searched in _matches(text):
             if text == STDIN or path.resolve() not in seen:
                 seen.add(path.resolve())
-                yield name, path
+                yield name, path, searched
 
 
-def _matches(text: str) -> list[tuple[str, Path]]:
+def _dumps_among(sources: list[Source], left: dict[str, str]) -> list[Source]:
+    """The sources without those that hold no rollouts; the first one remarks what was passed over."""
+    if len(sources) > 1:
+        from advcli.io import survey  # it needs the readers, which need this module
+
+        shapes = {source.name: survey.look(source).shapes for source in sources}
+        found = {name: what for name in shapes if (what := sidefiles.what(name, shapes[name]))}
+        if len(found) == len(sources):
+            sidefiles.refuse(sources[0].name, shapes[sources[0].name])
+        else:
+            left = left | found
+            sources = [source for source in sources if source.name not in found]
+    return [replace(sources[0], remarks=sidefiles.passed_over(left)), *sources[1:]]
+
+
+def _matches(text: str) -> list[tuple[str, Path, bool]]:
     if not text.strip():
         raise UsageError("an input is an empty name", hint="a file, a folder or - for standard input")
     path = Path(text)
     if text == STDIN:
-        return [("<stdin>", path)]
+        return [("<stdin>", path, False)]
     try:
         if path.is_dir():
-            return [(str(file), file) for file in _dumps_in(path)]
+            return [(str(file), file, True) for file in _dumps_in(path)]
         if path.exists():
-            return [(text, path)]
+            return [(text, path, False)]
         # pathlib cannot expand an absolute pattern.
         found = sorted(glob.glob(text, recursive=True), key=_natural)  # noqa: PTH207
     except DataError:
@@ -97,7 +112,7 @@ def _matches(text: str) -> list[tuple[str, Path]]:
         raise DataError(
             f"{text}: no such file", hint="a file, a folder, a quoted glob or - for standard input"
         )
-    return [(name, Path(name)) for name in found]
+    return [(name, Path(name), False) for name in found]
 
 
 def _dumps_in(folder: Path) -> list[Path]:
@@ -107,8 +122,10 @@ def _dumps_in(folder: Path) -> list[Path]:
     hidden = {file for file in files if any(p.startswith(".") for p in file.relative_to(folder).parts)}
     dumps = [file for file in files - hidden if file.is_file() and not _OWN_OUTPUT.search(file.name)]
     if not dumps:
+        there = sniff.without_dumps(file for file in folder.rglob("*") if file.is_file())
         raise DataError(
-            f"{folder}: no dump in this folder (hidden files and advcli's own .adv. files are passed over)",
+            f"{folder}: no dump in this folder (hidden files and advcli's own .adv. files are passed over)"
+            + (f"; {there}" if there else ""),
             hint="a folder with .parquet or .jsonl files, or the files themselves",
         )
     return sorted(dumps, key=lambda file: _natural(str(file)))
@@ -125,17 +142,32 @@ def _source(name: str, path: Path, scratch: Path) -> Source:
     codec, head = _beginning(name, path)
     if not head:
         raise DataError(f"{name}: the file is empty, expected rows")
-    for magic, what in _STRANGERS.items():
-        if head.startswith(magic):
-            raise DataError(f"{name}: this is {what}", hint="a .parquet or .jsonl dump")
+    stranger = None if head.startswith(_PARQUET_MAGIC) else sniff.stranger(head)
+    if stranger:
+        raise DataError(f"{name}: {stranger.what}", hint=stranger.hint)
     if not head.startswith(_PARQUET_MAGIC):
         _refuse_parquet_name(name)
-        return Source(name, path, "jsonl", codec, stamp(path))
+        return Source(name, path, _json_layout(name, path, codec), codec, stamp(path))
     if codec:
         # A parquet file is read from its end: it has to lie decompressed somewhere.
         with _decompressed(path, codec, name) as file:
             path = _spooled(file, scratch, name)
     return Source(name, path, "parquet", None, stamp(path))
+
+
+def _json_layout(name: str, path: Path, codec: str | None) -> str:
+    with _decompressed(path, codec, name) as file:
+        try:
+            return "json" if document.is_document(file) else "jsonl"
+        except document.Broken as error:
+            several = error.what.startswith("extra data")
+            raise DataError(
+                f"{name}:{error.line}: not valid JSON ({error.what}); the value that begins in line 1 "
+                + ("ends before it" if several else "is cut off or broken"),
+                hint="writing one value per line: jq -c ."
+                if several
+                else "writing or copying the file again",
+            ) from error
 
 
 def _readable_twice(name: str, path: Path, scratch: Path) -> Path:
@@ -153,12 +185,12 @@ def _readable_twice(name: str, path: Path, scratch: Path) -> Path:
 def _beginning(name: str, path: Path) -> tuple[str | None, bytes]:
     """The codec of a file and its first bytes, decompressed."""
     with _open(path, name) as file:
-        head = _read(file, 64, name)
+        head = _read(file, sniff.HEAD, name)
     codec = next((codec for magic, codec in _MAGIC.items() if head.startswith(magic)), None)
     if codec:
         with _decompressed(path, codec, name) as file:
             try:
-                head = file.read(64)
+                head = file.read(sniff.HEAD)
             except OSError:
                 # Cut off so early that nothing can be read; the reader says where.
                 head = b"{"
@@ -200,7 +232,7 @@ def _decompressed(path: Path, codec: str | None, name: str) -> BinaryIO:
     file = _open(path, name)
     if codec is None:
         return file
-    return io.BufferedReader(pa.CompressedInputStream(pa.PythonFile(file, mode="r"), codec), 1 << 20)
+    return io.BufferedReader(pa.CompressedInputStream(pa.PythonFile(file, mode="r"), codec), _CHUNK)
 
 
 def _read(file: BinaryIO, size: int, name: str) -> bytes:

@@ -1,7 +1,9 @@
 """The second pass: stream the inputs through and append the new columns."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -9,10 +11,10 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 import pyarrow as pa
 
-from advcli.errors import DataError, UsageError
-from advcli.io import convert, jsonl, parquet, sink
+from advcli.errors import AdvcliError, DataError, UsageError
+from advcli.io import convert, explode, jsonl, parquet, rewrite, sink
 from advcli.io.sources import CODECS, SUFFIXES, stamp
-from advcli.records import STANDARD_OUTPUT, AdvantageTable, Grouping, RewardTable, Source
+from advcli.records import STANDARD_OUTPUT, AdvantageTable, Grouping, Layout, RewardTable, Source
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -22,6 +24,9 @@ COLUMNS = ("original", "processed", "kept", "group")
 
 TOKENS = "tokens"
 """The list column that an estimator with an advantage per token adds to them."""
+
+SOURCE = "source"
+"""The column, without its prefix, that tells of a row of its own from which line it comes."""
 
 
 @dataclass(frozen=True)
@@ -58,10 +63,12 @@ def targets(sources: Sequence[Source], out: str | None, *, force: bool) -> list[
         out = STANDARD_OUTPUT[0]
     if out in STANDARD_OUTPUT:
         _one_stream(sources)
-        return [Target(None, source.layout, None) for source in sources]
+        return [Target(None, _written(source), None) for source in sources]
     into_folder = out is not None and (out.endswith("/") or _is_folder(out))
     if out is not None and into_folder:
-        found = [_target(Path(out) / _file_name(source), source) for source in sources]
+        found = [
+            _target(Path(out) / name, source) for name, source in zip(_names(sources), sources, strict=True)
+        ]
     elif len(sources) > 1:
         raise UsageError(f"{len(sources)} inputs need a folder to go to", hint="--out DIR/ (with the slash)")
     elif out is not None:
@@ -78,60 +85,167 @@ def targets(sources: Sequence[Source], out: str | None, *, force: bool) -> list[
     return found
 
 
+@dataclass(frozen=True)
+class Additions:
+    """What is added to every file.
+
+    Attributes:
+        columns: column name → arrow array of all rows, sources one after the other.
+        about: key-value metadata for parquet files.
+        record: the column with the number of the record, for rows that lie in a record with others; None to put
+            the new values as lists, or into the objects, where the rows lie.
+    """
+
+    columns: Mapping[str, pa.Array]
+    about: Mapping[str, str]
+    record: str | None = "adv_source"
+
+
+@dataclass(frozen=True)
+class _Job:
+    """One source on its way to its target."""
+
+    source: Source
+    added: pa.Table
+    about: Mapping[str, str]
+    dropped: frozenset[int]
+    layout: Layout
+
+
 def write(
     sources: Sequence[Source],
     goals: Sequence[Target],
     table: RewardTable,
-    columns: Mapping[str, pa.Array],
+    additions: Additions,
     *,
-    about: Mapping[str, str],
     force: bool,
 ) -> None:
     """Write every source to its target with the new columns appended.
+
+    Where a record holds several rows, each row is written on its own with the number of its record, unless the
+    layout shall stay as it is.
 
     Args:
         sources: the inputs.
         goals: one target per source, from `targets`.
         table: what the first pass saw: rows and dropped lines per source.
-        columns: column name → arrow array of all rows, sources one after the other.
-        about: key-value metadata for parquet files.
+        additions: what is added.
         force: overwrite existing files.
 
     Raises:
         DataError: a file cannot be written, or a source changed meanwhile.
+        UsageError: a layout that cannot stay as it is.
     """
     start = 0
-    last = sources[-1]
+    layout = table.choice.layout
     for source, goal, rows, dropped in zip(sources, goals, table.rows, table.dropped, strict=True):
-        added = pa.table({name: column.slice(start, rows) for name, column in columns.items()})
+        if additions.record is None:
+            _can_stay(source, goal, layout)
+        columns = {name: column.slice(start, rows) for name, column in additions.columns.items()}
+        if additions.record and _has_records(source, layout):
+            columns[additions.record] = pa.array(table.lines[start : start + rows])
         start += rows
+        job = _Job(source, pa.table(columns), additions.about, dropped, layout)
         opened = sink.standard_output() if goal.path is None else sink.replacing(goal.path, force=force)
-        with opened as raw, sink.compressed(raw, goal.codec) as out:
-            if source.layout == goal.layout == "jsonl":
-                more = goal.path is None and source is not last
-                jsonl.annotate(source, dropped, _suffixes(added), out.write, end_line=more)
+        with opened as raw, sink.compressed(raw, goal.codec) as out, _explained(source):
+            more = goal.path is None and source is not sources[-1]
+            if not _has_records(source, layout) and (layout.name == "rows" or additions.record):
+                _copy(job, goal.layout, out, more=more)
+            elif additions.record:
+                _unfold(job, goal.layout, out)
             else:
-                _copy(source, goal.layout, out, added, about, dropped)
+                _fold(job, out)
             _unchanged(source)
 
 
-def _copy(
-    source: Source,
-    layout: str,
-    out: BinaryIO,
-    added: pa.Table,
-    about: Mapping[str, str],
-    dropped: frozenset[int],
-) -> None:
-    try:
-        if source.layout == layout == "parquet":
-            parquet.annotate(source, out, _Slices(added), about)
-        elif layout == "jsonl":
-            convert.parquet_to_jsonl(parquet.objects(source), _suffixes(added), out)
+def _has_records(source: Source, layout: Layout) -> bool:
+    """Whether a row of a source is not a line or a parquet row of its own."""
+    return layout.exploded or source.layout == "json"
+
+
+def _copy(job: _Job, layout: str, out: BinaryIO, *, more: bool) -> None:
+    """Write each record, which is a row, with the new columns at its end."""
+    source = job.source
+    if source.layout == layout == "jsonl":
+        jsonl.annotate(source, job.dropped, _suffixes(job.added), out.write, end_line=more)
+    elif source.layout == layout == "parquet":
+        parquet.annotate(source, out, _Slices(job.added), job.about)
+    elif layout == "jsonl":
+        convert.parquet_to_jsonl(parquet.objects(source), _suffixes(job.added), out)
+    else:
+        convert.jsonl_to_parquet(
+            lambda: jsonl.objects(source, job.dropped), job.added, out, job.about, source.name
+        )
+
+
+def _unfold(job: _Job, layout: str, out: BinaryIO) -> None:
+    """Write each row that lies in a record on its own."""
+    source, added = job.source, job.added
+    if source.layout == "parquet":
+        rows = parquet.rows(source, job.layout, job.dropped)
+        if layout == "parquet":
+            parquet.write_batches(source, out, _joined(rows, _Slices(added)), job.about)
         else:
-            convert.jsonl_to_parquet(lambda: jsonl.objects(source, dropped), added, out, about, source.name)
+            convert.parquet_to_jsonl(rows, _suffixes(added), out)
+    elif layout == "parquet":
+        convert.jsonl_to_parquet(
+            lambda: jsonl.objects(source, job.dropped, job.layout), added, out, job.about, source.name
+        )
+    else:
+        suffixes = _suffixes(added)
+        for text, record in jsonl.texts(source, job.dropped):
+            for row in rewrite.row_texts(text, record, job.layout):
+                comma = b"" if row == "{" else b", "
+                out.write(row.encode("utf-8", "surrogatepass") + comma + next(suffixes) + b"}\n")
+
+
+def _fold(job: _Job, out: BinaryIO) -> None:
+    """Write each record with the new values where its rows lie."""
+    source, added = job.source, job.added
+    if source.layout == "parquet":
+        records = parquet.with_lists(source, job.layout, job.dropped, _Slices(added))
+        parquet.write_batches(source, out, records, job.about)
+        return
+    values = _json_values(added)
+    for text, record in jsonl.texts(source, job.dropped):
+        if not rewrite.can_fold(text, job.layout):
+            raise UsageError(
+                f"{source.name}: '{job.layout.path}' is JSON within a string", hint="without --same-layout"
+            )
+        rows = [next(values) for _ in range(explode.length(record, job.layout))]
+        columns = {name: [row[place] for row in rows] for place, name in enumerate(added.column_names)}
+        out.write(rewrite.folded(text, job.layout, columns).encode("utf-8", "surrogatepass") + b"\n")
+
+
+def _joined(
+    batches: Iterator[pa.RecordBatch], slices: Callable[[int], pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Batches with the new columns of their rows appended."""
+    for batch in batches:
+        new = slices(batch.num_rows)
+        yield pa.record_batch([*batch.columns, *new.columns], schema=pa.schema([*batch.schema, *new.schema]))
+
+
+def _can_stay(source: Source, goal: Target, laid: Layout) -> None:
+    """Refuse to keep a layout that the output cannot have."""
+    if source.layout == "json":
+        raise UsageError(
+            f"{source.name}: a JSON document cannot keep its layout", hint="without --same-layout"
+        )
+    if laid.name != "rows" and goal.layout != source.layout:
+        raise UsageError(
+            f"{source.name}: --same-layout keeps the format too",
+            hint=f"--out with the suffix .{source.layout}",
+        )
+
+
+@contextmanager
+def _explained(source: Source) -> Iterator[None]:
+    """Turn errors of a copy into ours."""
+    try:
+        yield
     except (pa.ArrowException, StopIteration, ValueError, OverflowError) as error:
-        if isinstance(error, DataError):
+        if isinstance(error, AdvcliError):
             raise
         _unchanged(source)
         raise DataError(
@@ -148,10 +262,15 @@ def _unchanged(source: Source) -> None:
 def _suffixes(added: pa.Table) -> Iterator[bytes]:
     """`"adv_original": 0.5, ...` for each row; null where undefined, never NaN."""
     names = [json.dumps(name) for name in added.column_names]
+    for values in _json_values(added):
+        yield ", ".join(f"{name}: {value}" for name, value in zip(names, values, strict=True)).encode()
+
+
+def _json_values(added: pa.Table) -> Iterator[list[str]]:
+    """The new values of each row as JSON."""
     for batch in added.to_batches(max_chunksize=4096):
         for values in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-            pairs = (f"{name}: {json.dumps(value)}" for name, value in zip(names, values, strict=True))
-            yield ", ".join(pairs).encode()
+            yield [json.dumps(value) for value in values]
 
 
 class _Slices:
@@ -214,10 +333,20 @@ def _is_folder(out: str) -> bool:
 
 
 def _one_stream(sources: Sequence[Source]) -> None:
-    layouts = {source.layout for source in sources}
+    layouts = {_written(source) for source in sources}
     if layouts == {"jsonl"} or len(sources) == 1:
         return
     raise UsageError("several parquet files cannot be written to one stream", hint="--out DIR/")
+
+
+def _names(sources: Sequence[Source]) -> list[Path]:
+    """The file name of each source; with the folders in which they differ, where two have the same."""
+    names = [Path(_file_name(source)) for source in sources]
+    if len(set(names)) == len(names):
+        return names
+    folders = [Path(source.name).resolve().parent for source in sources]
+    common = Path(os.path.commonpath(folders))
+    return [folder.relative_to(common) / name for folder, name in zip(folders, names, strict=True)]
 
 
 def _file_name(source: Source) -> str:
@@ -225,10 +354,15 @@ def _file_name(source: Source) -> str:
     path = Path("stdin" if source.name == "<stdin>" else source.name)
     tail = path.suffix if path.suffix in CODECS else ""
     path = Path(path.name.removesuffix(tail))
-    suffix = path.suffix if path.suffix in SUFFIXES else f".{source.layout}"
+    suffix = path.suffix if path.suffix in SUFFIXES and source.layout != "json" else f".{_written(source)}"
     return (
         f"{path.name.removesuffix(path.suffix) if path.suffix in SUFFIXES else path.name}.adv{suffix}{tail}"
     )
+
+
+def _written(source: Source) -> str:
+    """The format that the rows of a source are written in: those of a JSON document as JSON Lines."""
+    return "parquet" if source.layout == "parquet" else "jsonl"
 
 
 def _target(path: Path, source: Source) -> Target:
@@ -236,5 +370,5 @@ def _target(path: Path, source: Source) -> Target:
     tail = path.suffix if path.suffix in CODECS else ""
     layout = SUFFIXES.get(Path(path.name.removesuffix(tail)).suffix)
     if layout is None and not tail:
-        return Target(path, source.layout, None)
-    return Target(path, layout or source.layout, CODECS.get(tail))
+        return Target(path, _written(source), None)
+    return Target(path, layout or _written(source), CODECS.get(tail))

@@ -1,5 +1,6 @@
 """What travels between the layers: frozen records, no logic that imports anything heavy."""
 
+from advcli.records.layout import NO_RULES, PLAIN, Derived, Layout, Rules
 from advcli.records.report import Column, Figures, Health, Report
 from advcli.records.settings import DEFAULT_ESTIMATOR, AdvantageTable, FilterSpec, LeftOut, Settings
 from advcli.records.sweep import Point, Sweep
@@ -17,20 +18,25 @@ from advcli.records.table import (
 __all__ = [
     "CAUSES",
     "DEFAULT_ESTIMATOR",
+    "NO_RULES",
+    "PLAIN",
     "STANDARD_OUTPUT",
     "AdvantageTable",
     "Choice",
     "Column",
     "ColumnOptions",
+    "Derived",
     "Figures",
     "FilterSpec",
     "Grouping",
     "Health",
+    "Layout",
     "LeftOut",
     "Point",
     "Report",
     "RewardTable",
     "Rows",
+    "Rules",
     "Settings",
     "Source",
     "Sweep",

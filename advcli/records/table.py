@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from advcli.records.layout import NO_RULES, PLAIN, Derived, Layout, Rules
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -36,6 +38,10 @@ class Choice:
         tokens: (what it is, column) of each column with a list per row, a number for each token.
         logged: the advantage that the trainer logged, or None.
         step_in_key: whether a prompt met at another step is another group.
+        layout: how rows lie in the records.
+        derived: columns that are computed from others.
+        rules: which rows are no rollouts, and what must hold in a group.
+        dedup: whether exact repeats are taken out.
     """
 
     format: str
@@ -50,9 +56,13 @@ class Choice:
     tokens: tuple[tuple[str, str], ...] = ()
     logged: str | None = None
     step_in_key: bool = True
+    layout: Layout = PLAIN
+    derived: tuple[Derived, ...] = ()
+    rules: Rules = NO_RULES
+    dedup: bool = False
 
     def columns(self) -> tuple[str, ...]:
-        """Every column that has to be read, once each."""
+        """Every column that is needed, once each."""
         single = (
             self.step,
             self.length,
@@ -63,6 +73,7 @@ class Choice:
             *(name for _, name in self.tokens),
         )
         wanted = [*self.prompt, *(name for name, _ in self.rewards), *(name for name in single if name)]
+        wanted += self.rules.columns()
         return tuple(dict.fromkeys(wanted))
 
 
@@ -83,6 +94,9 @@ class ColumnOptions:
         extra: columns of numbers that a filter looks at.
         tokens: what it is → column with a list per row (`--values-col`, `--mask-col`, ...).
         n: rows per group (`--n`).
+        layout: how rows lie in a record (`--layout`).
+        explode: the list of objects, or the lists, with one entry per row (`--explode`).
+        dedup: take out exact repeats (`--dedup`).
     """
 
     format: str | None = None
@@ -97,6 +111,9 @@ class ColumnOptions:
     extra: tuple[str, ...] = ()
     tokens: Mapping[str, str] = field(default_factory=dict)
     n: int | None = None
+    layout: str | None = None
+    explode: tuple[str, ...] = ()
+    dedup: bool = False
 
 
 @dataclass(frozen=True)
@@ -106,9 +123,10 @@ class Source:
     Attributes:
         name: what the user typed or what was found; "<stdin>" for standard input.
         path: where the bytes lie: `name`, or a temporary file.
-        layout: "jsonl" or "parquet".
+        layout: "jsonl", "json" (one value for the whole file) or "parquet".
         codec: "gzip", "zstd" or None: how the bytes at `path` are compressed.
         stamp: size and time of the last change when it was found, to notice a writer that is not done.
+        remarks: what was said when it was found (other files that were passed over).
     """
 
     name: str
@@ -116,6 +134,7 @@ class Source:
     layout: str
     codec: str | None = None
     stamp: tuple[int, int] = (0, 0)
+    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -139,7 +158,7 @@ class RewardTable:
         rows: rows of each source.
         choice: which columns were read.
         dropped: numbers of the lines of each source that are no rows and were skipped.
-        lines: [N] int64 line (JSON Lines) or row (parquet) of each row in its source.
+        lines: [N] int64 line (JSON Lines), element (JSON) or row (parquet) of each row in its source.
         names: the name of each source.
         warnings: what was skipped, in words.
     """

@@ -21,27 +21,29 @@ def test_one_line_per_format():
     assert done.stderr == ""
 
 
-@pytest.mark.parametrize(
-    ("name", "by", "files", "writer"),
-    [
-        (
-            "trl",
-            "step, prompt, completion, advantage",
-            "completions_*.parquet",
-            "trl/trainer/grpo_trainer.py",
-        ),
-        ("verl", "input, output, score, step", "[0-9]*.jsonl", "verl/trainer/ppo/ray_trainer.py"),
-        ("generic", "nothing: used when no other format fits", "*.parquet", "any writer"),
-    ],
-)
-def test_one_format(name, by, files, writer):
-    shown = [line.split("  ", 1) for line in run(name).stdout.splitlines()]
-    assert [label for label, _ in shown] == ["format", "recognised by", "files", "written by"]
-    values = [value.strip() for _, value in shown]
-    assert values[0] == f"{name}: {FORMATS[name].summary}"
-    assert values[1] == by
-    assert files in values[2].split(", ")
-    assert values[3].startswith(writer)
+@pytest.mark.parametrize("row", list(FORMATS), ids=lambda row: row.name)
+def test_one_format(row):
+    """Where it comes from, its keys, the setting that switches it on, its traps."""
+    shown = dict(line.split("  ", 1) for line in run(row.name).stdout.splitlines())
+    values = {label: text.strip() for label, text in shown.items()}
+    assert values["format"] == f"{row.name}: {row.summary}"
+    assert values["recognised by"] == (", ".join(row.requires) or "nothing: used when no other format fits")
+    assert values["files"].split(", ") == list(row.files)
+    assert values["written by"] == row.source
+    assert values.get("switched on by", "") == row.switch
+    assert [text for label, text in values.items() if label.startswith("trap")] == list(row.traps)
+
+
+def test_a_format_in_full():
+    assert run("verl-v1").stdout.splitlines()[1:8] == [
+        "recognised by     input, output, score, step, uid:text",
+        "layout            rows",
+        "prompt            uid.prompt",
+        "step              step",
+        "reward            score",
+        "logged advantage  looked for",
+        "files             [0-9]*.jsonl",
+    ]
 
 
 def test_an_unknown_format():

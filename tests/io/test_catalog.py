@@ -3,22 +3,28 @@
 import json
 import math
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
-from advcli.errors import DataError
+from advcli.errors import DataError, UsageError
 from advcli.grouping import group
 from advcli.io.catalog import FORMATS
 from advcli.io.read import read
 from advcli.io.sources import opened
-from advcli.records import ColumnOptions
+from advcli.io.traps import CHECKS
+from advcli.pipeline import Output, Request, compute
+from advcli.records import ColumnOptions, Settings
+from advcli.registry import load
+
+HERE = Path(__file__).parent / "data"
 
 NAN = math.nan
 F32 = 0.10000000149011612  # 0.1 as float32, widened, as trainers write it
 PROMPT = "user\nWhat is 7*8?\nassistant\n"
-UUID = "0f6c2b1e-7a55-4b0e-9d0c-3a7b2f1c9e11"
 
 
 def loaded(path, **options):
@@ -144,18 +150,6 @@ def test_verl_files_of_a_folder_are_steps(tmp_path):
     assert group(table).group.tolist() == [0, 1, 0, 1, 2, 3, 2, 3, 4, 5, 4, 5]
 
 
-def test_verl_with_a_uid_per_row_is_never_grouped_by_it_silently(tmp_path):
-    """verl v1 (0.9.0) writes `<uuid>_<session>_<index>`."""
-    base = {"input": PROMPT, "output": "#### 56", "gts": "56", "score": 1.0, "step": 12}
-    path = lines(tmp_path / "12.jsonl", *({**base, "uid": f"{UUID}_{session}_0"} for session in range(4)))
-    table = loaded(path)
-    assert table.choice.format != "verl"
-    with pytest.raises(DataError, match=r"every group has one row: 'uid' \+ 'step'"):
-        group(table)
-    named = loaded(path, prompt="input")
-    assert group(named).group.tolist() == [0, 0, 0, 0]
-
-
 @pytest.mark.parametrize("layout", ["jsonl", "parquet"])
 def test_generic(tmp_path, layout):
     rows = [
@@ -201,9 +195,381 @@ def test_generic_sample(data):
     assert np.isnan(table.rewards).sum() == 4
 
 
+# The rewards of two questions with four answers each, in file order and in the order of verl's balancing.
+FIRST, SECOND = [1.0, 0.0, 0.0, 1.0], [1.0, 1.0, 0.0, 0.5]
+IN_ORDER, BLOCKS = FIRST + SECOND, [0, 0, 0, 0, 1, 1, 1, 1]
+SHUFFLED, MIXED = [1.0, 0.0, 1.0, 1.0, 0.0, 0.5, 0.0, 1.0], [0, 1, 1, 0, 0, 1, 0, 1]
+
+
+def sample(rewards, groups, **more):
+    """What is expected of a sample; roles that are not named are none."""
+    return SimpleNamespace(
+        rewards=rewards,
+        groups=groups,
+        **{
+            "prompt": (),
+            "step": None,
+            "steps": (),
+            "reward": ("reward",),
+            "length": None,
+            "lengths": None,
+            "logged": None,
+            "logs": None,
+            "layout": "rows",
+            "lines": None,
+            **more,
+        },
+    )
+
+
+SAMPLES = {
+    "verl": sample(
+        [*SHUFFLED, *SHUFFLED[::-1]],
+        # In each step the groups are numbered by their first row.
+        [*MIXED, *(3 if group == 0 else 2 for group in MIXED[::-1])],
+        prompt=("input",),
+        step="step",
+        steps=("1", "2"),
+        reward=("score",),
+    ),
+    "verl-v1": sample(
+        # The first output of a session with two, and the row that pads, are no rollouts.
+        [1.0, NAN, 0.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.5, NAN],
+        [0, -1, 0, 0, 0, 1, 1, 1, 1, -1],
+        prompt=("uid.prompt",),
+        step="step",
+        steps=("7",),
+        reward=("score",),
+    ),
+    "trl": sample(
+        # accuracy + format, which is null in the third answer: TRL skips it.
+        [1 + F32, F32, 0, 1 + F32, 1 + F32, 1 + F32, 0, 0.5 + F32] * 2
+        + [F32, 1 + F32, 0.5, F32, 1 + F32, 1 + F32, 1.0, F32, F32, 1.0],
+        [*BLOCKS, *(group + 2 for group in BLOCKS), *(group + 4 for group in BLOCKS), 6, 6],
+        prompt=("prompt",),
+        step="step",
+        steps=("10", "11", "12"),
+        reward=("accuracy_reward", "format_reward"),
+        logged="advantage",
+        logs=[0.5, 0.25, 0.0, -0.25] * 6 + [0.5, 0.0],
+    ),
+    "ms-swift": sample(
+        # MathAccuracy is NaN in the third answer of each question.
+        [1.5, 0.5, 0.0, 1.5, 1.5, 1.5, 0.0, 1.0, 1.0, 0.0, 1.5, 1.5, 1.5, 0.0, 0.5, 1.5],
+        [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3],
+        prompt=("prompt",),
+        step="step",
+        steps=("5", "10"),
+        reward=("MathAccuracy", "Format"),
+        logged="advantages",
+        logs=[0.5, 0.25, 0.0, -0.25] * 2 + [-0.25, 0.0, 0.25, 0.5] * 2,
+        layout="lists",
+        lines=[1] * 8 + [2] * 8,
+    ),
+    "ms-swift-3.1": sample(
+        IN_ORDER, BLOCKS, prompt=("messages",), step="step", steps=("2",), layout="lists", lines=[1] * 8
+    ),
+    "ms-swift-megatron": sample(
+        IN_ORDER,
+        BLOCKS,
+        prompt=("prompt",),
+        step="gen_step",
+        steps=("3",),
+        reward=("MathAccuracy",),
+        logged="advantages",
+        logs=IN_ORDER,
+        layout="lists",
+        lines=[1] * 8,
+    ),
+    "ms-swift-ray": sample(IN_ORDER, BLOCKS, prompt=("prompt",), step="gen_step", steps=("3",)),
+    "openrlhf": sample(SHUFFLED, MIXED, prompt=("input",)),
+    "prime-rl": sample(
+        # 2 × correct + 0.2 × brief (0.5 everywhere); format is null.
+        [2 * reward + 0.1 for reward in SHUFFLED],
+        MIXED,
+        prompt=("group.id", "agent.name"),
+        step="@step",
+        steps=("3",),
+        reward=("rewards.total",),
+        length="nodes.tokens",
+        lengths=[2] * 8,
+        logged="info.advantage",
+        # a quarter per place of the answer
+        logs=[0.0, 0.5, 0.0, 0.75, 0.25, 0.75, 0.5, 0.25],
+        layout="nested",
+    ),
+    "prime-rl-rollouts": sample(
+        SHUFFLED,
+        MIXED,
+        prompt=("example_id", "env_name"),
+        step="@step",
+        steps=("12",),
+        logged="advantage",
+        logs=[reward - 0.5 for reward in SHUFFLED],
+    ),
+    "verifiers": sample(SHUFFLED, MIXED, prompt=("example_id",)),
+    "verifiers-v1": sample(
+        [2 * reward + 0.1 for reward in SHUFFLED],
+        MIXED,
+        prompt=("task.key", "agent.name"),
+        reward=("rewards.total",),
+        length="nodes.tokens",
+        lengths=[2] * 8,
+        layout="nested",
+    ),
+    "rllm": sample(
+        # A solver and a judge in each episode; the judge has a quarter per place of the answer.
+        [1.0, 0.0, 0.0, 0.25, 0.0, 0.5, 1.0, 0.75, 1.0, 0.0, 1.0, 0.25, 0.0, 0.5, 0.5, 0.75],
+        [0, 1] * 4 + [2, 3] * 4,
+        prompt=("task_hash", "name"),
+        step="training_step",
+        steps=("3",),
+        layout="nested",
+        lines=[1] * 16,
+    ),
+    "art": sample(IN_ORDER, BLOCKS, prompt=("@file", "group_index"), step="@step", steps=("7",)),
+    "art-v2": sample(
+        # The last row marks a group without trajectories.
+        [*IN_ORDER, NAN],
+        [*BLOCKS, -1],
+        prompt=("@file", "group_index"),
+        step="@step",
+        steps=("8",),
+    ),
+    "art-jsonl": sample(
+        IN_ORDER,
+        BLOCKS,
+        prompt=("@file", "@line"),
+        step="@step",
+        steps=("3",),
+        layout="nested",
+        lines=[1] * 4 + [2] * 4,
+    ),
+    "atropos": sample(
+        IN_ORDER,
+        BLOCKS,
+        prompt=("@file", "@line"),
+        reward=("scores",),
+        length="masks.tokens",
+        lengths=[2] * 8,
+        logged="first advantage",
+        logs=[0.5, -0.5, -1.5, -2.5, NAN, NAN, NAN, NAN],
+        layout="lists",
+        lines=[1] * 4 + [2] * 4,
+    ),
+    "tinker": sample(
+        IN_ORDER,
+        BLOCKS,
+        prompt=("@file", "split", "group_idx"),
+        step="iteration",
+        steps=("12",),
+        reward=("total_reward",),
+        length="steps.tokens",
+        lengths=[120, 121, 122, 123] * 2,
+    ),
+    "tinker-bench": sample(IN_ORDER, BLOCKS, prompt=("benchmark", "example_id")),
+    "nemo-rl": sample(
+        # filtered_rewards, not the rewards of other rows
+        IN_ORDER,
+        BLOCKS,
+        prompt=("prompt tokens",),
+        step="@step",
+        steps=("4",),
+        reward=("filtered_rewards",),
+        length="trained tokens",
+        lengths=[3] * 8,
+        logged="first advantage",
+        logs=[0.75, 0.25, -0.25, -0.75] * 2,
+        layout="ones",
+    ),
+    "nemo-rl-val": sample(
+        IN_ORDER,
+        BLOCKS,
+        prompt=("content.prompt",),
+        step="@step",
+        steps=("5",),
+        reward=("rewards",),
+        layout="ones",
+    ),
+    "nemo-rl-eval": sample(IN_ORDER, BLOCKS, prompt=("prompt",), layout="nested", lines=[1] * 8),
+    "nemo-gym": sample(SHUFFLED, MIXED, prompt=("agent_ref.name", "_ng_task_index")),
+    "skyrl": sample(
+        IN_ORDER, BLOCKS, prompt=("input_prompt",), step="@step", steps=("20",), reward=("score.sum",)
+    ),
+    "roll": sample(
+        # rounded to float16
+        [0.7001953125, 0.0, 0.0, 0.7001953125, 0.7001953125, 0.7001953125, 0.0, 0.5],
+        BLOCKS,
+        prompt=("prompt",),
+        step="global_step",
+        steps=("3",),
+        reward=("scores",),
+        layout="lists",
+        lines=[1] * 8,
+    ),
+    "roll-agentic": sample(
+        IN_ORDER,
+        BLOCKS,
+        prompt=("exp_name", "trajectory_data.env_info.group_id"),
+        step="global_step",
+        steps=("4",),
+        reward=("trajectory_data.reward_info.episode_reward",),
+        layout="lists",
+        lines=[1] * 8,
+    ),
+    "roll-board": sample(
+        [reward - 0.5 for reward in IN_ORDER],
+        BLOCKS,
+        prompt=("prompt",),
+        step="step",
+        steps=("6",),
+        length="response_tokens",
+        lengths=[2, 3, 4, 5] * 2,
+    ),
+    "open-instruct": sample(
+        [10 * reward for reward in IN_ORDER],
+        BLOCKS,
+        prompt=("prompt_idx",),
+        step="step",
+        steps=("3",),
+        logged="advantage",
+        logs=[10 * reward - 5 for reward in IN_ORDER],
+    ),
+    "areal": sample(
+        IN_ORDER, BLOCKS, prompt=("@file", "prompt"), step="@folder", steps=("3",), lines=[1, 2, 3, 4] * 2
+    ),
+    "oat": sample(IN_ORDER, BLOCKS, prompt=("problem",), step="@step", steps=("30",), reward=("scores",)),
+    "slime": sample(
+        IN_ORDER,
+        BLOCKS,
+        prompt=("group_index",),
+        step="record.rollout_id",
+        steps=("5",),
+        reward=("reward.value",),
+        length="response_length",
+        lengths=[2, 3, 4, 5] * 2,
+        layout="nested",
+        lines=[1] * 8,
+    ),
+    "nested": sample(
+        # The record's own reward, an average, is no row's.
+        IN_ORDER,
+        BLOCKS,
+        prompt=("prompt_id",),
+        step="global_step",
+        steps=("2",),
+        layout="nested",
+        lines=[1] * 4 + [2] * 4,
+    ),
+    "lists": sample(
+        IN_ORDER,
+        BLOCKS,
+        prompt=("prompt",),
+        step="step",
+        steps=("2",),
+        reward=("rewards",),
+        layout="lists",
+        lines=[1] * 4 + [2] * 4,
+    ),
+}
+NOT_READ = {"easyr1", "generic"}
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_a_sample_is_read_without_flags(name):
+    """Every role by its value: which column plays it, and what is in it."""
+    expected = SAMPLES[name]
+    table = loaded(HERE / name)
+    choice = table.choice
+    assert (choice.format, choice.prompt, choice.step) == (name, expected.prompt, expected.step)
+    assert tuple(column for column, _ in choice.rewards) == expected.reward
+    assert (choice.length, choice.logged, choice.layout.name) == (
+        expected.length,
+        expected.logged,
+        expected.layout,
+    )
+    np.testing.assert_allclose(table.rewards, expected.rewards, rtol=1e-15)
+    assert group(table).group.tolist() == expected.groups
+    assert table.step_names == expected.steps
+    if expected.length:
+        assert table.length.tolist() == expected.lengths
+    if expected.logged:
+        np.testing.assert_array_equal(table.logged, expected.logs)
+    if expected.lines:
+        assert table.lines.tolist() == expected.lines
+
+
+def test_easyr1_has_nothing_to_read():
+    with pytest.raises(
+        DataError, match=r"experiment_log\.jsonl: this is EasyR1's .* averages per step, no rewards of"
+    ):
+        loaded(HERE / "easyr1")
+
+
 def test_every_row_of_the_catalog_has_its_sample():
-    """A new row of the catalog fails here until its own test asserts every role."""
-    assert {f"test_{name}" for name in FORMATS.names()} <= globals().keys()
+    """A new row of the catalog fails here until its sample asserts every role."""
+    assert {*SAMPLES, *NOT_READ} == set(FORMATS.names())
+    assert {path.name for path in HERE.iterdir() if path.is_dir()} >= set(SAMPLES)
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize("same_layout", [False, True])
+def test_a_sample_is_written_back(name, same_layout, tmp_path):
+    """Nothing of a row is lost, and every file can be read again as what it was."""
+    documents = [
+        path for path in (HERE / name).rglob("*.json") if path.name.startswith(("episode_", "eval", "30"))
+    ]
+    if same_layout and documents:
+        with pytest.raises(
+            UsageError, match="a JSON document cannot keep its layout; try without --same-layout"
+        ):
+            annotated(HERE / name, tmp_path, same_layout=True)
+        return
+    before = loaded(HERE / name)
+    annotated(HERE / name, tmp_path, same_layout=same_layout)
+    if same_layout:
+        for path in tmp_path.rglob("*.adv.*"):
+            path.rename(path.with_name(path.name.replace(".adv.", ".")))
+        after = loaded(tmp_path)
+        assert after.choice.layout.name == before.choice.layout.name
+        np.testing.assert_array_equal(after.rewards, before.rewards)
+        assert group(after).group.tolist() == group(before).group.tolist()
+        return
+    rows = list(written_rows(tmp_path))
+    assert len(rows) == len(before.rewards)
+    assert all({"adv_original", "adv_processed", "adv_kept", "adv_group"} <= row.keys() for row in rows)
+    groups = [-1 if row["adv_group"] is None else row["adv_group"] for row in rows]
+    assert sorted(groups) == sorted(group(before).group.tolist())
+    if before.choice.layout.exploded or documents:
+        assert sorted(row["adv_source"] for row in rows) == sorted(before.lines.tolist())
+
+
+def annotated(path, out, *, same_layout=False):
+    request = Request((str(path),), Settings(), ColumnOptions())
+    return compute(request, Output(f"{out}/", same_layout=same_layout))
+
+
+def written_rows(folder):
+    for path in sorted(folder.rglob("*.adv.*")):
+        if path.suffix == ".parquet":
+            yield from pq.read_table(path).to_pylist()
+        else:
+            yield from (json.loads(line) for line in path.read_text(encoding="utf-8").splitlines())
+
+
+def test_prime_rl_reads_what_was_trained_on():
+    (remark, *_) = loaded(HERE / "prime-rl").warnings
+    assert remark.startswith("2 files passed over: ")
+    assert "eval/all/traces.jsonl ('train' is read)" in remark
+    assert "train/all/traces.jsonl ('effective' is read)" in remark
+    alone = loaded(HERE / "prime-rl/rollouts/step_3/train/all/traces.jsonl")
+    assert any("written before groups were scored" in text for text in alone.warnings)
+
+
+@pytest.mark.parametrize("name", ["open-instruct", "skyrl", "tinker"])
+def test_side_files_are_passed_over_and_said(name):
+    names = {"open-instruct": "run_metadata", "skyrl": "aggregated_results", "tinker": "metrics"}
+    assert f"{names[name]}.jsonl (" in loaded(HERE / name).warnings[0]
 
 
 @pytest.mark.parametrize("form", list(FORMATS), ids=lambda form: form.name)
@@ -211,12 +577,16 @@ def test_a_row_is_complete(form):
     assert form.summary
     assert form.source
     assert form.files
-    assert not set(form.requires) & set(form.forbids)
-    assert set(form.prompt) <= set(form.requires)
-    assert form.reward == "" or form.reward in form.requires
+    assert form.switch or form.name == "generic"
+    names = {need.partition(":")[0] for need in form.requires}
+    assert not names & set(form.forbids)
+    assert set(form.checks) <= set(CHECKS)
+    assert form.layout in ("rows", "ones", "lists", "nested")
+    for column in form.derived:
+        assert callable(load(column.target))
 
 
 def test_the_last_row_takes_everything():
-    *special, last = FORMATS
+    *special, _, _, last = FORMATS
     assert (last.requires, last.forbids) == ((), ())
     assert all(form.requires for form in special)

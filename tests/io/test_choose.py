@@ -197,7 +197,8 @@ def test_a_reward_function_may_be_called_length():
 
 def test_a_format_can_be_named_and_must_fit():
     verl = "input:text output:text score step uid:text"
-    assert chosen(verl).format == "generic"
+    assert (chosen(verl).format, chosen(verl).prompt) == ("verl-v1", ("uid.prompt",))
+    assert chosen(verl, format="generic").prompt == ("uid",)
     assert chosen(verl, format="verl").rewards == (("score", 1.0),)
     assert chosen(TRL + " reward", format="generic").rewards == (("reward", 1.0),)
     with pytest.raises(

@@ -167,7 +167,7 @@ BROKEN = {
     "cut": (b'{"prompt_id": "a", "rew', "not valid JSON at column 20 .*the last line is incomplete"),
     "two objects": (ROW[:-1] + ROW, "not valid JSON at column 32"),
     "trailing comma": (b'{"prompt_id": "a", "reward": 1,}\n', "not valid JSON"),
-    "array": (b'[{"prompt_id": "a"}]\n', r"a JSON array, expected one JSON object per line; try .*jq -c"),
+    "array": (b'[1, {"prompt_id": "a"}]\n', r"a JSON array, expected one JSON object per line; try .*jq -c"),
     "number": (b"5\n", "the line is 5, expected one JSON object per line"),
     "latin-1": (b'{"prompt_id": "caf\xe9", "reward": 1}\n', "not UTF-8 at byte 19"),
     "too deep": (b'{"x":' + b"[" * 100_000 + b"]" * 100_000 + b"}\n", "nested too deeply"),
@@ -300,12 +300,26 @@ def test_objects_are_the_rows(source):
         list(jsonl.objects(data, ()))
 
 
-def test_kinds_come_from_the_first_lines_that_can_be_read(source):
-    assert jsonl.kinds(source(b'broken\n{"a": 1, "b": null}\n{"b": "x", "c": [1]}\n')) == {
-        "a": "number",
-        "b": "text",
-        "c": "nested",
-    }
+def test_the_head_is_the_first_lines_that_can_be_read(source):
+    data = source(b'broken\n{"a": 1, "b": null}\n{"b": "x", "c": [1]}\n')
+    shapes = {"a": "number", "b": "text", "c": "list"}
+    assert jsonl.head(data) == (shapes, [{"a": 1, "b": None}, {"b": "x", "c": [1]}], True)
+
+
+def test_the_head_of_a_long_file_is_not_all_of_it(source):
+    """A key that comes late is found, and its record kept, when all lines are asked for."""
+    data = source(b'{"a": 1}\n' * 150 + b'{"a": 1, "late": "x"}\n' + b'{"a": 1}\n' * 5)
+    shapes, records, done = jsonl.head(data)
+    assert (shapes, len(records), done) == ({"a": "number"}, 100, False)
+    shapes, records, done = jsonl.head(data, whole=True)
+    assert (shapes, done) == ({"a": "number", "late": "text"}, True)
+    assert records[100:] == [{"a": 1, "late": "x"}]
+
+
+def test_the_head_holds_few_large_records(source, monkeypatch):
+    monkeypatch.setattr(jsonl, "_HEAD_BYTES", 100)
+    data = source(b'{"a": "' + b"x" * 90 + b'"}\n' + b'{"a": "yyyyyyyyyyyyyyyyyyyy"}\n' * 9)
+    assert len(jsonl.head(data)[1]) == 2
 
 
 def test_texts_are_not_held_in_memory(source):

@@ -352,15 +352,23 @@ def test_scan_counts_rows_even_without_columns(tmp_path):
     assert sum(len(batch.lines) for batch in batches) == 8
 
 
-def test_kinds_are_those_of_the_schema(tmp_path):
+def test_shapes_are_those_of_the_schema(tmp_path):
     table = pa.table({**BASE, "l": [[1]] * 8, "n": pa.nulls(8), "t": pa.array([0] * 8, pa.timestamp("s"))})
-    assert parquet.kinds(source(tmp_path, table)) == {
+    assert parquet.columns(source(tmp_path, table)) == {
         "prompt_id": "text",
         "reward": "number",
-        "l": "nested",
-        "n": "number",
+        "l": "list",
+        "n": "null",
         "t": "other",
     }
+
+
+def test_the_head_is_a_few_rows_without_binary_columns(tmp_path):
+    table = pa.table({**BASE, "l": [[1]] * 8, "b": pa.array([b"x"] * 8)})
+    assert parquet.head(source(tmp_path, table), 2) == [
+        {"prompt_id": "a", "reward": 0.0, "l": [1]},
+        {"prompt_id": "a", "reward": 1.0, "l": [1]},
+    ]
 
 
 def test_objects_are_all_columns(tmp_path):

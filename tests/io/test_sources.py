@@ -173,9 +173,7 @@ STRANGERS = {
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
 def test_what_else_people_point_us_at(what, pack):
     put("a.jsonl", data=pack(STRANGERS[what]()))
-    with pytest.raises(
-        DataError, match=rf"a\.jsonl: this is an? .*{what}.*; try a \.parquet or \.jsonl dump"
-    ):
+    with pytest.raises(DataError, match=rf"a\.jsonl: this is an? .*{what}.*; try "):
         names("a.jsonl")
 
 

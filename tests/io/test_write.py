@@ -115,7 +115,6 @@ REFUSED = {
         r"2 inputs need a folder to go to; try --out DIR/",
     ),
     "several to a file": (["a.jsonl", "b.jsonl"], "x.jsonl", UsageError, r"2 inputs need a folder to go to"),
-    "same names": (["d/a.jsonl", "e/a.jsonl"], "o/", UsageError, r"two inputs have the same file name"),
     "no folder": (
         ["a.jsonl"],
         "gone/x.jsonl",

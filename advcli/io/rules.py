@@ -1,0 +1,86 @@
+"""Rows that are no rollouts, and what must be equal within a group."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from advcli.io.batch import Batch
+from advcli.io.values import Coder, numbers
+from advcli.records import Choice
+from advcli.words import counted, verb
+
+
+class RuleBook:
+    """Collects the columns that the rules of a format need, and applies the rules once all rows are there."""
+
+    def __init__(self, choice: Choice) -> None:
+        self._rules = choice.rules
+        coded = (*choice.rules.last_of[:1], *choice.rules.same)
+        self._coders = {name: Coder() for name in coded}
+        self._parts: dict[str, list[NDArray[Any]]] = {}
+
+    def add(self, batch: Batch) -> None:
+        """Take in a batch."""
+        for name, coder in self._coders.items():
+            self._append(name, coder.codes(batch.columns[name]))
+        for name in (*self._rules.last_of[1:], *([self._rules.filler] if self._rules.filler else [])):
+            self._append(name, numbers(batch.columns[name])[0])
+
+    def left_out(self, rows: int) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
+        """Which rows are no rollouts.
+
+        Args:
+            rows: how many rows there are.
+
+        Returns:
+            [N] bool, and what to say about them.
+        """
+        columns = {name: np.concatenate(parts) for name, parts in self._parts.items()}
+        filler = columns[self._rules.filler] == 1 if self._rules.filler else np.zeros(rows, dtype=bool)
+        earlier = self._earlier(columns, rows) & ~filler
+        said = []
+        if filler.any():
+            said.append(f"{_rows(filler)} no rollout ('{self._rules.filler}'): left out")
+        if earlier.any():
+            unit = self._rules.last_of[0]
+            said.append(f"{_rows(earlier)} not the last of its '{unit}': left out")
+        return filler | earlier, tuple(said)
+
+    def differing(self, key: NDArray[np.int64], step: NDArray[np.int64] | None) -> tuple[str, ...]:
+        """What to say about groups whose rows should agree in a column and do not.
+
+        Args:
+            key: [N] code of the prompt, -1 for rows that are left out.
+            step: [N] code of the step where it is part of the group, or None.
+        """
+        said = []
+        for name in self._rules.same:
+            frame = pd.DataFrame({"key": key, "step": 0 if step is None else step})
+            frame["value"] = np.concatenate(self._parts[name])
+            kinds = frame[frame["key"] >= 0].groupby(["key", "step"])["value"].nunique()
+            many = int((kinds > 1).sum())
+            if many:
+                said.append(
+                    f"{counted(many, 'group')} {verb(many, 'holds', 'hold')} rows that differ in '{name}', so "
+                    f"{verb(many, 'its', 'their')} rows are of several prompts; try --group-by with that column too, or --n"
+                )
+        return tuple(said)
+
+    def _earlier(self, columns: Mapping[str, NDArray[Any]], rows: int) -> NDArray[np.bool_]:
+        """Rows that are not the last of their unit."""
+        if not self._rules.last_of:
+            return np.zeros(rows, dtype=bool)
+        unit, place = (columns[name] for name in self._rules.last_of)
+        last = pd.Series(place).groupby(unit).transform("max").to_numpy()
+        return np.asarray((place < last) & (unit >= 0))
+
+    def _append(self, name: str, values: NDArray[Any]) -> None:
+        self._parts.setdefault(name, []).append(values)
+
+
+def _rows(mask: NDArray[np.bool_]) -> str:
+    many = int(mask.sum())
+    return f"{counted(many, 'row')} {verb(many, 'is', 'are')}"

@@ -1,0 +1,152 @@
+"""What a file is, told by its first bytes: whatever people point us at is named for what it is."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+HEAD = 512
+"""Bytes that are looked at."""
+
+_DUMP = "a .parquet or .jsonl dump"
+_PICKLE = (
+    "this is a pickle, which can run code when it is opened, so advcli never opens one",
+    "a conversion where you trust the file: torch.load, then json.dumps of one row per line",
+)
+
+
+@dataclass(frozen=True)
+class Stranger:
+    """A kind of file that holds no dump.
+
+    Attributes:
+        magic: the pattern that its first bytes match.
+        what: what it is, as it is shown to the user.
+        hint: what to try.
+    """
+
+    magic: re.Pattern[bytes]
+    what: str
+    hint: str = _DUMP
+
+
+def _begins(text: bytes) -> re.Pattern[bytes]:
+    return re.compile(re.escape(text))
+
+
+STRANGERS = (
+    Stranger(
+        re.compile(rb"version https://git-lfs"),
+        "this is a Git LFS pointer, not the file itself",
+        "git lfs pull; then a .parquet or .jsonl dump",
+    ),
+    Stranger(
+        re.compile(rb"(\.\./)*\.git/annex/objects/|/annex/objects/"),
+        "this is a git-annex pointer, not the file itself",
+        "git annex get",
+    ),
+    Stranger(
+        re.compile(rb"PK\x03\x04.{26,90}(data\.pkl|/version|\.format_version|byteorder)", re.DOTALL),
+        "this is a zip archive as torch.save writes it (a checkpoint, or slime's .pt dump); the pickle in it can "
+        "run code when it is opened, so advcli never opens one",
+        _PICKLE[1],
+    ),
+    Stranger(_begins(b"PK\x03\x04"), "this is a zip archive", f"unpacking it: {_DUMP}"),
+    Stranger(_begins(b"PK\x05\x06"), "this is an empty zip archive"),
+    Stranger(re.compile(rb"\x80[\x02-\x05]"), *_PICKLE),
+    Stranger(re.compile(rb"\(?[dl]p0\n|c(copy_reg|numpy|torch|builtins|collections)[\w.]*\n"), *_PICKLE),
+    Stranger(
+        re.compile(rb"\s*<(!doctype\s+html|html|head|body)\b", re.IGNORECASE),
+        "this is an HTML page (an error or a login page, saved in place of the file?)",
+        f"downloading it again; expected {_DUMP}",
+    ),
+    Stranger(re.compile(rb"\s*<(\?xml|Error>)"), "this is an XML document (an error of a storage service?)"),
+    Stranger(_begins(b"SQLite format 3"), "this is an SQLite database"),
+    Stranger(
+        _begins(b"ARROW1"),
+        "this is an Arrow file",
+        "pyarrow.feather.read_table, then pyarrow.parquet.write_table",
+    ),
+    Stranger(
+        _begins(b"\xff\xff\xff\xff"), "this is an Arrow stream", "pyarrow.ipc.open_stream, then write_table"
+    ),
+    Stranger(_begins(b"\x93NUMPY"), "this is a numpy array"),
+    Stranger(_begins(b"\x89HDF\r\n"), "this is an HDF5 file"),
+    Stranger(_begins(b"%PDF-"), "this is a PDF document"),
+    Stranger(_begins(b"\x89PNG"), "this is a PNG picture"),
+    Stranger(_begins(b"\x7fELF"), "this is a program"),
+    Stranger(_begins(b"BZh"), "this is compressed with bzip2, which is not read", "bunzip2"),
+    Stranger(_begins(b"\xfd7zXZ\x00"), "this is compressed with xz, which is not read", "unxz"),
+    Stranger(
+        re.compile(rb"\x1f\x8b|\x28\xb5\x2f\xfd"), "this was compressed twice", "gunzip, or unzstd, once"
+    ),
+    Stranger(_begins(b"Rar!"), "this is a RAR archive", "unpacking it"),
+    Stranger(_begins(b"7z\xbc\xaf\x27\x1c"), "this is a 7z archive", "unpacking it"),
+    Stranger(re.compile(rb".{257}ustar", re.DOTALL), "this is a tar archive", f"unpacking it: {_DUMP}"),
+    Stranger(
+        re.compile(rb"\xff\xfe|\xfe\xff|[{\[]\x00|\x00[{\[]"),
+        "this is UTF-16 or UTF-32 text, expected UTF-8",
+        "saving it as UTF-8: iconv -f UTF-16 -t UTF-8",
+    ),
+    Stranger(re.compile(rb".{8}\{\"[^\"]{1,80}\": ?\{\"dtype\"", re.DOTALL), "this is a safetensors file"),
+    Stranger(re.compile(rb"\x00+$", re.DOTALL), "the file holds nothing but zero bytes (a torn copy?)"),
+)
+"""Kinds of files that people point us at, the special before the general."""
+
+# A table of text has separators in its first line and no brace.
+_TABLE = re.compile(rb"[^{\[\r\n]*?[,;\t][^{\[\r\n]*\r?\n")
+_OBJECT = re.compile(rb"^(\xef\xbb\xbf)?[ \t]*[{\[]", re.MULTILINE)
+_YAML = re.compile(rb"(---\s*\n|[\w./-]+:(\s|$)|- [\w\"'{])")
+
+
+def stranger(head: bytes) -> Stranger | None:
+    r"""What a file is that holds no dump, by its first bytes; None if it may hold one.
+
+    Example:
+        >>> stranger(b"PK\x03\x04....").what, stranger(b'{"reward": 1}')
+        ('this is a zip archive', None)
+    """
+    known = next((row for row in STRANGERS if row.magic.match(head)), None)
+    if known or not head.strip() or _OBJECT.search(head):
+        return known
+    if _YAML.match(head) and not head.startswith(b'"'):
+        return Stranger(_YAML, "this is YAML or plain text", "yaml.safe_load, then one JSON object per line")
+    if _TABLE.match(head):
+        return Stranger(
+            _TABLE, "this is a table of text (CSV?)", "pandas.read_csv(FILE).to_parquet('dump.parquet')"
+        )
+    return None
+
+
+_NOTABLE = {
+    ".pt": "torch files (slime's dumps are pickles, which advcli never opens)",
+    ".pth": "torch files",
+    ".pkl": "pickles (SkyRL's training_input.pkl cannot be grouped either)",
+    ".pickle": "pickles",
+    ".yaml": "YAML files (older ART trajectories: yaml.safe_load, then one JSON object per line)",
+    ".yml": "YAML files",
+    ".csv": "tables of text",
+    ".json": "JSON documents",
+    ".log": "text logs",
+    ".arrow": "Arrow files",
+    ".zip": "zip archives",
+    ".tar": "tar archives",
+    ".safetensors": "model weights",
+}
+
+
+def without_dumps(files: Iterable[Path]) -> str:
+    r"""What a folder holds where a dump was expected, in words; "" if nothing worth a word.
+
+    Example:
+        >>> without_dumps([Path("a/0.pt"), Path("a/1.pt")])
+        'it holds 2 .pt: torch files (slime\'s dumps are pickles, which advcli never opens)'
+    """
+    counts: dict[str, int] = {}
+    for file in files:
+        suffix = file.suffix.lower()
+        if suffix in _NOTABLE:
+            counts[suffix] = counts.get(suffix, 0) + 1
+    shown = (f"{many:,} {suffix}: {_NOTABLE[suffix]}" for suffix, many in counts.items())
+    found = ", ".join(shown)
+    return f"it holds {found}" if found else ""

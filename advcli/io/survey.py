@@ -1,0 +1,227 @@
+"""A first look at the inputs: which columns there are, what they hold, which format that is and how rows lie."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+from advcli.errors import DataError, UsageError
+from advcli.io import explode, jsonl, parquet, recognise, shapes, sidefiles
+from advcli.io.catalog import FORMATS
+from advcli.io.derive import PLACES, step_of
+from advcli.io.format import Format
+from advcli.io.paths import ABSENT, find
+from advcli.io.values import kinds_of_objects
+from advcli.records import ColumnOptions, Layout, Source
+from advcli.words import either
+
+_KEPT = 400
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What was seen of one source.
+
+    Attributes:
+        source: the input.
+        shapes: column → "number", "text", "list", "object", "null" or "other".
+        records: its first records.
+        whole: whether all of it was looked at.
+    """
+
+    source: Source
+    shapes: Mapping[str, str]
+    records: Sequence[Mapping[str, Any]]
+    whole: bool
+
+    def has(self, path: str) -> bool:
+        """Whether there is anything at a dotted path."""
+        return any(find(record, path) is not ABSENT for record in self.records)
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What the inputs are as one data set.
+
+    Attributes:
+        form: the format.
+        layout: how rows lie in the records.
+        kinds: column of a row → "number", "text", "nested" or "other"; the columns and paths that the format
+            or the user names are among them, as far as they are there.
+        whole: whether all of the inputs was looked at.
+    """
+
+    form: Format
+    layout: Layout
+    kinds: Mapping[str, str]
+    whole: bool = True
+
+
+def look(source: Source, *, whole: bool = False) -> Seen:
+    """Look at the beginning of a source, or at all of it.
+
+    Raises:
+        DataError: the file is broken.
+    """
+    if source.layout == "parquet":
+        return Seen(source, parquet.columns(source), parquet.head(source), whole=True)
+    return Seen(source, *jsonl.head(source, whole=whole))
+
+
+def survey(sources: Sequence[Source], options: ColumnOptions, *, whole: bool = False) -> Survey | None:
+    """Look at all sources.
+
+    Args:
+        sources: the inputs.
+        options: what the user asked for.
+        whole: look at all lines, not only at the first ones.
+
+    Returns:
+        What they are; None if there is no record to look at.
+
+    Raises:
+        DataError: two formats fit, or what there is holds no rollouts.
+        UsageError: the list to explode is not there.
+    """
+    seen = [look(source, whole=whole) for source in sources]
+    if not any(one.shapes for one in seen):
+        return None
+    form = FORMATS[options.format] if options.format else _format(seen)
+    if form.refusal:
+        raise DataError(
+            f"{_place(form, seen)}: {form.refusal}", hint="advcli formats, for the dumps that are read"
+        )
+    if form.parts is not None and not all(one.whole for one in seen):
+        # A reward function that appears late must not be left out.
+        seen = [look(source, whole=True) for source in sources]
+    layout = _layout(form, seen, options)
+    kinds, rows = _kinds(seen, layout)
+    if form.name == "generic" and layout.exploded:
+        form = FORMATS[layout.name]
+    named = dict.fromkeys(chain(_named(form), _asked(options)))
+    kinds |= {name: kind for name in named if name not in kinds and (kind := _kind(name, form, rows, seen))}
+    return Survey(form, layout, kinds, all(one.whole for one in seen))
+
+
+def _format(seen: Sequence[Seen]) -> Format:
+    """The format of all sources together."""
+    found = {one.source.name: recognise.recognised(one.shapes, one.has, name=one.source.name) for one in seen}
+    forms = {form.name: form for form in found.values() if form}
+    if len(forms) > 1:
+        places = {form.name: name for name, form in found.items() if form}
+        shown = " and ".join(f"{name} ({places[name]})" for name in forms)
+        raise DataError(
+            f"the inputs have several formats: {shown}",
+            hint=f"one of them at a time, or {either([f'--format {name}' for name in forms])}",
+        )
+    if forms:
+        return next(iter(forms.values()))
+    if len(seen) == 1:
+        sidefiles.refuse(seen[0].source.name, seen[0].shapes)
+    merged = _merged(one.shapes for one in seen)
+    together = recognise.recognised(merged, lambda path: any(one.has(path) for one in seen))
+    return together or FORMATS["generic"]
+
+
+def _layout(form: Format, seen: Sequence[Seen], options: ColumnOptions) -> Layout:
+    records = _records(seen)
+    if options.explode:
+        return _exploded(options, records)
+    if options.layout:
+        _check_layout(options.layout)
+        return explode.laid_out(options.layout, "", records)
+    if form.name == "generic":
+        return explode.guessed(records)
+    return explode.laid_out(form.layout, form.path, records)
+
+
+def _exploded(options: ColumnOptions, records: Sequence[Mapping[str, Any]]) -> Layout:
+    first = options.explode[0]
+    values = [record[first] for record in records if record.get(first) is not None]
+    if not any(first in record for record in records):
+        there = ", ".join(dict.fromkeys(key for record in records for key in record))
+        raise UsageError(f"--explode {first}: no such column; there is {there}", hint="--explode COL")
+    objects = [item for value in values for item in explode.as_list(value) or ()]
+    nested = bool(objects) and all(isinstance(item, Mapping) for item in objects)
+    name = options.layout or ("nested" if nested and len(options.explode) == 1 else "lists")
+    _check_layout(name)
+    layout = explode.laid_out(name, first, records)
+    if len(options.explode) == 1 or name == "nested":
+        return layout
+    names = dict.fromkeys(key for record in records for key in record)
+    return Layout(name, first, options.explode, tuple(key for key in names if key not in options.explode))
+
+
+def _check_layout(name: str) -> None:
+    if name not in explode.LAYOUTS:
+        raise UsageError(f"unknown layout '{name}'", hint=either(explode.LAYOUTS))
+
+
+def _kinds(seen: Sequence[Seen], layout: Layout) -> tuple[dict[str, str], list[Mapping[str, Any]]]:
+    """The columns of a row and what they hold, and some rows."""
+    if layout.name == "rows":
+        merged = _merged(one.shapes for one in seen)
+        return {name: shapes.kind(shape) for name, shape in merged.items()}, _records(seen)
+    rows: list[Mapping[str, Any]] = []
+    for record in _records(seen):
+        try:
+            rows += explode.rows(record, layout)
+        except explode.Misfit:
+            # The scan says where.
+            continue
+    return kinds_of_objects(rows), rows
+
+
+def _records(seen: Sequence[Seen]) -> list[Mapping[str, Any]]:
+    """The first records of all sources, some of each."""
+    each = max(1, _KEPT // len(seen))
+    return [record for one in seen for record in (one.records if one.whole else one.records[:each])][
+        : 4 * _KEPT
+    ]
+
+
+def _merged(several: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """The union of the columns: null in one file and text in another is text."""
+    merged: dict[str, str] = {}
+    for one in several:
+        for name, shape in one.items():
+            merged[name] = shape if merged.get(name, "null") == "null" else merged[name]
+    return merged
+
+
+def _kind(name: str, form: Format, rows: Sequence[Mapping[str, Any]], seen: Sequence[Seen]) -> str | None:
+    """What a column holds that is no key of a row; None if it is not there."""
+    derived = next((column for column in form.derived if column.name == name), None)
+    if derived:
+        return derived.kind if all(_there(path, rows) for path in derived.inputs) else None
+    if name in PLACES:
+        known = name != "@step" or any(step_of(one.source.name) for one in seen)
+        return "text" if known else None
+    values = [value for row in rows if (value := find(row, name)) is not ABSENT]
+    return kinds_of_objects({name: value} for value in values)[name] if values else None
+
+
+def _there(path: str, rows: Sequence[Mapping[str, Any]]) -> bool:
+    return any(find(row, path) is not ABSENT for row in rows)
+
+
+def _named(form: Format) -> list[str]:
+    """The columns that a format names."""
+    keys = [part.strip("?").partition(":")[0] for way in form.prompt for part in way.split("+")]
+    single = [name for name in (form.filler, *form.last_of, *form.same) if name]
+    return [*keys, *form.step, *form.reward, *form.lengths, *form.logged, *single]
+
+
+def _asked(options: ColumnOptions) -> list[str]:
+    """The columns that the user names."""
+    single = (options.prompt, options.step, options.length, options.baseline)
+    return [
+        *options.group_by,
+        *(name for name, _ in options.rewards),
+        *(name for name in single if name),
+    ]
+
+
+def _place(form: Format, seen: Sequence[Seen]) -> str:
+    fitting = (one.source.name for one in seen if recognise.fits(form, one.shapes, one.has))
+    return next(fitting, seen[0].source.name)

@@ -1,0 +1,165 @@
+"""Known traps of formats: what a dump shows when one has snapped, one sentence each.
+
+The catalog names the checks of a format; each looks at the narrow columns only.
+"""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import pandas as pd
+
+from advcli.records import RewardTable
+from advcli.words import counted, verb
+
+Check = Callable[[RewardTable, Mapping[str, str]], str | None]
+
+
+def found(table: RewardTable, kinds: Mapping[str, str]) -> tuple[str, ...]:
+    """What the checks of the table's format have to say.
+
+    Args:
+        table: the narrow columns.
+        kinds: the columns of the dump and what they hold.
+    """
+    said = (CHECKS[name](table, kinds) for name in table.choice.rules.checks)
+    return tuple(text for text in said if text)
+
+
+def same_rows_at_several_steps(table: RewardTable, kinds: Mapping[str, str]) -> str | None:
+    """A generation batch that was written again under a later step: the same prompts and rewards in the same order."""
+    del kinds
+    if table.step is None or table.choice.dedup:
+        return None
+    blocks: dict[tuple[bytes, bytes], int] = {}
+    again: list[int] = []
+    for code, rows in _steps(table):
+        rewards = table.rewards[rows]
+        if len(set(rewards[np.isfinite(rewards)].tolist())) < 2:
+            continue
+        logged = b"" if table.logged is None else table.logged[rows].tobytes()
+        block = (table.key[rows].tobytes(), rewards.tobytes() + logged)
+        if block in blocks:
+            again.append(code)
+        blocks.setdefault(block, code)
+    if not again:
+        return None
+    first = next(iter(again))
+    return (
+        f"{counted(len(again), 'step')} {verb(len(again), 'holds', 'hold')} the rows of an earlier step again "
+        f"(the first: step {table.step_names[first]}), as when one generation batch is logged at several steps; try --dedup"
+    )
+
+
+def evaluation_rows(table: RewardTable, kinds: Mapping[str, str]) -> str | None:
+    """Two sizes of groups within one step: rows of training and of evaluation in one file."""
+    del kinds
+    mixed = [code for code, rows in _steps(table) if len(set(_sizes(table, rows))) > 1]
+    if not mixed:
+        return None
+    code = mixed[0]
+    rows = dict(_steps(table))[code]
+    sizes = ", ".join(str(size) for size in sorted(set(_sizes(table, rows))))
+    return (
+        f"{counted(len(mixed), 'step')} {verb(len(mixed), 'has', 'have')} groups of several sizes (step "
+        f"{_name(table, code)}: {sizes}): evaluation rows among the training rows, or a group that was cut?"
+    )
+
+
+def numbers_from_log_extra(table: RewardTable, kinds: Mapping[str, str]) -> str | None:
+    """Numeric columns that a user logged are taken for reward functions."""
+    odd = [
+        name
+        for name, _ in table.choice.rewards
+        if len(table.choice.rewards) > 1 and not any(word in name.lower() for word in ("reward", "score"))
+    ]
+    typical = [name for name, _ in table.choice.rewards if name not in odd]
+    del kinds
+    if not odd or not typical:
+        return None
+    flags = " ".join(f"--reward {name}" for name in typical)
+    return (
+        f"{', '.join(repr(name) for name in odd)} {verb(len(odd), 'counts as a reward function', 'count as reward functions')}; "
+        f"if logged with log_extra, try {flags}"
+    )
+
+
+def overlong_penalty(table: RewardTable, kinds: Mapping[str, str]) -> str | None:
+    """A score that stands before the penalty for long responses, which training used."""
+    if "overlong_reward" not in kinds or any(name == "overlong_reward" for name, _ in table.choice.rewards):
+        return None
+    return (
+        "'overlong_reward' is there, so 'score' may stand before the penalty that was trained with; try --reward score "
+        "--reward overlong_reward"
+    )
+
+
+def misaligned_rewards(table: RewardTable, kinds: Mapping[str, str]) -> str | None:
+    """NeMo-RL's rewards under dynamic sampling are those of other rows."""
+    if "filtered_rewards" not in kinds:
+        return None
+    used = [name for name, _ in table.choice.rewards]
+    if used == ["rewards"]:
+        return "'rewards' belong to other rows under dynamic sampling ('filtered_rewards' is there); try --reward filtered_rewards"
+    return "'rewards' belong to other rows under dynamic sampling: 'filtered_rewards' is read"
+
+
+def no_advantage_yet(table: RewardTable, kinds: Mapping[str, str]) -> str | None:
+    """prime-rl's window of all arrivals, which is written before groups are scored."""
+    del kinds
+    if table.logged is not None and np.isfinite(table.logged).any():
+        return None
+    return (
+        "no advantage is logged: this is the window of all arrivals, written before groups were scored ('effective' beside "
+        "'all' holds what was trained on)"
+    )
+
+
+def several_splits(table: RewardTable, kinds: Mapping[str, str]) -> str | None:
+    """Training and evaluation files read as one data set."""
+    del kinds
+    evals = [name for name in table.names if name.rpartition("/")[2].startswith("eval")]
+    if not evals or len(evals) == len(table.names):
+        return None
+    return (
+        f"{counted(len(evals), 'file')} of evaluation among those of training: statistics of a step mix them "
+        "(groups do not); try the train_ files alone"
+    )
+
+
+def already_normalised(table: RewardTable, kinds: Mapping[str, str]) -> str | None:
+    """ROLL's logging board holds rewards after normalisation."""
+    del table, kinds
+    return "the rewards of this file are already normalised: advantages of them are not those of the run"
+
+
+CHECKS: Mapping[str, Check] = {
+    check.__name__: check
+    for check in (
+        same_rows_at_several_steps,
+        evaluation_rows,
+        numbers_from_log_extra,
+        overlong_penalty,
+        misaligned_rewards,
+        no_advantage_yet,
+        several_splits,
+        already_normalised,
+    )
+}
+"""The checks that a format can name."""
+
+
+def _steps(table: RewardTable) -> list[tuple[int, "np.ndarray"]]:
+    """The rows of each step, in order of first appearance; all rows where there is none."""
+    usable = np.flatnonzero(table.key >= 0)
+    if table.step is None:
+        return [(-1, usable)]
+    grouped = pd.Series(usable).groupby(table.step[usable], sort=False)
+    return [(int(str(code)), rows.to_numpy()) for code, rows in grouped]
+
+
+def _sizes(table: RewardTable, rows: "np.ndarray") -> list[int]:
+    return [int(size) for size in pd.Series(table.key[rows]).value_counts(sort=False)]
+
+
+def _name(table: RewardTable, code: int) -> str:
+    return table.step_names[code] if code >= 0 else "none"

@@ -1,0 +1,74 @@
+"""How rows lie in the records of a dump, and what a format says about them beyond its columns."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How rows lie in a record: a line, an element of an array, a row of a parquet file.
+
+    Attributes:
+        name: "rows", "ones", "lists" or "nested".
+        path: the list with one value or object per row; "" where a record is a row.
+        split: columns known to have one value per row.
+        whole: columns known to have one value for all rows.
+        items: keys of the nested objects.
+    """
+
+    name: str = "rows"
+    path: str = ""
+    split: tuple[str, ...] = ()
+    whole: tuple[str, ...] = ()
+    items: tuple[str, ...] = ()
+
+    @property
+    def exploded(self) -> bool:
+        """Whether a record can have more than one row."""
+        return self.name in ("lists", "nested")
+
+
+PLAIN = Layout()
+"""A record is a row."""
+
+
+@dataclass(frozen=True)
+class Derived:
+    """A column that is computed from others, row by row.
+
+    Attributes:
+        name: the name that it goes by.
+        inputs: columns or paths that it needs.
+        target: "package.module:function", called with one value per input.
+        kind: "number" or "text".
+    """
+
+    name: str
+    inputs: tuple[str, ...]
+    target: str
+    kind: str = "number"
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Which rows are no rollouts, and what must hold for those of a group.
+
+    Attributes:
+        filler: a column that is true where a row is none: padding, the mark of an empty group.
+        last_of: a column that names a unit (a session of several outputs), and one that numbers its rows: only the
+            last one counts. Empty if every row counts.
+        same: columns that must be equal in all rows of a group.
+        checks: names of checks in `advcli.io.traps`.
+    """
+
+    filler: str | None = None
+    last_of: tuple[str, ...] = ()
+    same: tuple[str, ...] = ()
+    checks: tuple[str, ...] = ()
+
+    def columns(self) -> tuple[str, ...]:
+        """The columns that have to be read."""
+        return (*([self.filler] if self.filler else []), *self.last_of, *self.same)
+
+
+NO_RULES = Rules()
+"""Every row is a rollout."""

@@ -1,0 +1,152 @@
+"""The first look: shards with drifting columns, late columns, mixed formats, and what the user may say."""
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from advcli.errors import DataError, UsageError
+from advcli.grouping import group
+from advcli.io.read import read
+from advcli.io.sources import opened
+from advcli.io.survey import survey
+from advcli.records import ColumnOptions
+
+SWIFT = {"step": ["1", "1"], "prompt": ["p", "p"], "completion": ["a", "b"], "Format": [1.0, 0.0]}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def put(name, *rows):
+    Path(name).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+def surveyed(*names, **options):
+    with opened(names) as sources:
+        return survey(sources, ColumnOptions(**options))
+
+
+def loaded(*names, **options):
+    with opened(names) as sources:
+        return read(sources, ColumnOptions(**options))
+
+
+def test_columns_are_the_union_of_all_shards():
+    put("a.jsonl", {"prompt_id": None, "reward": 1}, {"prompt_id": "x", "reward": 2})
+    put("b.jsonl", {"prompt_id": "x", "reward": 0.5, "step": 3})
+    pq.write_table(pa.table({"prompt_id": [1], "reward": ["0.25"], "length": [7]}), "c.parquet")
+    found = surveyed("a.jsonl", "b.jsonl", "c.parquet")
+    assert found.kinds == {"prompt_id": "text", "reward": "number", "step": "number", "length": "number"}
+    table = loaded("b.jsonl", "c.parquet", step="step")
+    assert table.rewards.tolist() == [0.5, 0.25]
+    assert table.step_names == ("3", "null")
+    assert table.choice.length == "length"
+
+
+def test_a_column_that_comes_after_the_first_records_is_found():
+    rows = [{"prompt_id": "a", "x": number} for number in range(150)]
+    put("late.jsonl", *rows, {"prompt_id": "a", "x": 0, "reward": 1.0})
+    table = loaded("late.jsonl")
+    assert table.choice.rewards == (("reward", 1.0),)
+    assert int((table.cause == 1).sum()) == 150
+    assert loaded("late.jsonl", rewards=(("x", 1.0),), length="reward").choice.length == "reward"
+
+
+def test_a_reward_function_that_appears_late_is_not_left_out():
+    put("completions.jsonl", *[SWIFT] * 120, SWIFT | {"MathAccuracy": [1.0, 1.0]})
+    table = loaded("completions.jsonl")
+    assert table.choice.rewards == (("Format", 1.0), ("MathAccuracy", 1.0))
+    assert table.rewards[-2:].tolist() == [2.0, 1.0]
+
+
+def test_a_format_whose_columns_are_spread_over_shards_is_recognised():
+    base = {"input": "p", "output": "o", "step": 1}
+    put("1.jsonl", base | {"score": 1}, base | {"score": 0})
+    put("2.jsonl", base)
+    assert surveyed("1.jsonl", "2.jsonl").form.name == "verl"
+
+
+def test_two_formats_are_both_named():
+    put("1.jsonl", {"input": "p", "output": "o", "score": 1, "step": 1})
+    put("c.jsonl", SWIFT)
+    with pytest.raises(DataError) as error:
+        surveyed("1.jsonl", "c.jsonl")
+    assert error.value.message == "the inputs have several formats: verl (1.jsonl) and ms-swift (c.jsonl)"
+    assert "--format verl or --format ms-swift" in error.value.hint
+
+
+def test_a_format_can_be_named():
+    put("1.jsonl", {"input": "p", "output": "o", "score": 1, "step": 1, "prompt_id": "x"})
+    assert surveyed("1.jsonl").form.name == "verl"
+    assert surveyed("1.jsonl", format="generic").form.name == "generic"
+    with pytest.raises(UsageError, match=r"unknown format 'verk'; try verl"):
+        surveyed("1.jsonl", format="verk")
+    with pytest.raises(DataError, match=r"format trl needs the column 'prompt'"):
+        loaded("1.jsonl", format="trl")
+
+
+ODD = {"q": "p", "tries": [{"r": 1.0}, {"r": 0.0}], "rs": [3.0, 4.0], "texts": ["a", "b"], "other": [5, 6]}
+
+
+def test_explode_names_the_list_of_objects():
+    put("odd.jsonl", ODD, ODD | {"q": "o"})
+    table = loaded("odd.jsonl", explode=("tries",), prompt="q", rewards=(("r", 1.0),))
+    assert (table.choice.layout.name, table.choice.layout.path) == ("nested", "tries")
+    assert table.rewards.tolist() == [1.0, 0.0] * 2
+    assert table.lines.tolist() == [1, 1, 2, 2]
+
+
+def test_explode_names_the_lists():
+    put("odd.jsonl", ODD)
+    table = loaded("odd.jsonl", explode=("rs",), prompt="q", rewards=(("rs", 1.0), ("other", 1.0)))
+    assert table.rewards.tolist() == [8.0, 10.0]
+    found = surveyed("odd.jsonl", explode=("rs", "texts"))
+    assert (found.layout.split, "other" in found.layout.whole) == (("rs", "texts"), True)
+    assert found.kinds["other"] == "nested"
+
+
+def test_without_a_prompt_the_rows_of_a_record_are_a_group():
+    put("odd.jsonl", ODD, ODD)
+    table = loaded("odd.jsonl", explode=("tries",), rewards=(("r", 1.0),))
+    assert table.choice.prompt == ("@file", "@line")
+    assert group(table).group.tolist() == [0, 0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"explode": ("gone",)}, "--explode gone: no such column; there is q, tries, rs, texts, other"),
+        ({"layout": "columns"}, "unknown layout 'columns'; try rows, ones, lists or nested"),
+        ({"layout": "lists"}, "no column of rewards is a list"),
+        ({"explode": ("rs",), "layout": "x"}, "unknown layout 'x'"),
+    ],
+)
+def test_what_cannot_be_exploded(options, message):
+    put("odd.jsonl", ODD)
+    with pytest.raises((UsageError, DataError)) as error:
+        loaded("odd.jsonl", **options)
+    assert message in str(error.value)
+
+
+def test_a_layout_can_be_forced():
+    put("d.jsonl", {"prompt": "p", "rewards": [1.0], "n": [2]})
+    assert surveyed("d.jsonl").layout.name == "ones"
+    assert surveyed("d.jsonl", layout="rows").layout.name == "rows"
+    assert surveyed("d.jsonl", layout="lists").layout.name == "lists"
+
+
+def test_nothing_to_look_at():
+    put("d.jsonl", {})
+    assert surveyed("d.jsonl") is None
+
+
+def test_a_place_can_be_a_key():
+    put("a.jsonl", {"reward": 1}, {"reward": 2})
+    put("b.jsonl", {"reward": 3}, {"reward": 4})
+    assert group(loaded("a.jsonl", "b.jsonl", group_by=("@file",))).group.tolist() == [0, 0, 1, 1]
