@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import typer
 
-from advcli.cli import compare, compute, estimators, formats, frameworks
+from advcli.cli import compare, compute, estimators, formats, frameworks, match
 from advcli.cli._show import say
 from advcli.errors import AdvcliError, DataError, Interrupted, UsageError
 
@@ -25,6 +25,7 @@ app = typer.Typer(
 for _name, _command in {
     "compute": compute.command,
     "compare": compare.command,
+    "match": match.command,
     "estimators": estimators.command,
     "formats": formats.command,
     "frameworks": frameworks.command,

@@ -2,7 +2,7 @@
 
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any
@@ -195,6 +195,15 @@ BaselineCol = Annotated[
         show_default=False,
     ),
 ]
+LoggedCol = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COL",
+        help="Column with the advantage that was logged: a number, or a list with one per token.",
+        rich_help_panel=_COLUMNS,
+        show_default=False,
+    ),
+]
 GroupBy = Annotated[
     str | None,
     typer.Option(
@@ -324,8 +333,8 @@ class Shared:
     quiet: Quiet = False
 
 
-def with_shared(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command, which takes a `Shared` first, the shared options as its own.
+def with_shared(command: Callable[..., None], *, but: Collection[str] = ()) -> Callable[..., None]:
+    """Give a command, which takes a `Shared` first, the shared options as its own, `but` some of them.
 
     Typer reads the options of a command off its signature, so the signature is put together here.
     """
@@ -334,11 +343,12 @@ def with_shared(command: Callable[..., None]) -> Callable[..., None]:
             field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type
         )
         for field in fields(Shared)
+        if field.name not in but
     ]
     own = list(inspect.signature(command).parameters.values())[1:]
 
     def run(**values: Any) -> None:  # noqa: ANN401  Typer has checked them
-        command(Shared(**{field.name: values.pop(field.name) for field in fields(Shared)}), **values)
+        command(Shared(**{parameter.name: values.pop(parameter.name) for parameter in shared}), **values)
 
     parameters = [*shared, *(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own)]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

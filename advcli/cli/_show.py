@@ -2,13 +2,13 @@
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from advcli.records import Report
+from advcli.records import Match, Report
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,7 +24,7 @@ def say(text: str, **style: Any) -> None:  # noqa: ANN401  typer's styles
         typer.secho(text, err=True, **style)
 
 
-def notes(report: Report, *, quiet: bool) -> None:
+def notes(report: Report | Match, *, quiet: bool) -> None:
     """What was chosen and what looks wrong, on standard error."""
     if quiet:
         return
@@ -42,6 +42,14 @@ def table(report: Report, *, to_stderr: bool) -> None:
     with console.capture() as captured:
         show(report, console)
     _print(captured.get(), to_stderr=to_stderr)
+
+
+def rendered(draw: Callable[["Console"], None]) -> None:
+    """Whatever a renderer draws, on standard output."""
+    console = _console(to_stderr=False)
+    with console.capture() as captured:
+        draw(console)
+    _print(captured.get(), to_stderr=False)
 
 
 def listing(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -21,6 +21,8 @@ LENGTHS = (
     "length",
 )
 LOGGED = ("advantage", "advantages")
+# Which tokens of a list of advantages count.
+MASKS = ("response_mask", "mask", "loss_mask", "completion_mask", "action_mask")
 
 # Names that a reward part usually has. Parts are used unasked only where a format says how they add up.
 PART_PREFIXES = ("reward_", "reward/", "rewards/", "reward.", "rewards.")

@@ -8,6 +8,7 @@ from advcli.io.catalog import (
     FORMATS,
     LENGTHS,
     LOGGED,
+    MASKS,
     PART_PREFIXES,
     PART_SUFFIXES,
     PROMPT_IDS,
@@ -41,6 +42,7 @@ def choose(kinds: Kinds, options: ColumnOptions) -> Choice:
         options.step,
         options.length,
         options.baseline,
+        options.logged,
         *options.group_by,
         *(c for c, _ in options.rewards),
     ):
@@ -53,18 +55,27 @@ def choose(kinds: Kinds, options: ColumnOptions) -> Choice:
     step = options.step or _first(STEPS, kinds)
     rewards = _rewards(form, kinds, options)
     taken = {name for name, _ in rewards}
+    prompt = _prompt(form, kinds, options)
+    logged = options.logged or _logged(kinds, taken)
     length = options.length or (_first(LENGTHS, kinds, but=taken, kind="number") if form.length else None)
     return Choice(
         format=form.name,
-        prompt=_prompt(form, kinds, options),
+        prompt=prompt,
         step=step,
         rewards=rewards,
         skip_missing_parts=form.parts is not None,
         length=length,
         baseline=options.baseline,
-        logged=_first(LOGGED, kinds, but=taken, kind="number"),
+        logged=logged,
+        mask=_first(MASKS, kinds, kind="nested") if kinds.get(logged or "") == "nested" else None,
         step_in_key=not options.group_by,
+        others=_unused(kinds, {*taken, step, length, logged, *prompt}),
     )
+
+
+def _unused(kinds: Kinds, used: set[str | None]) -> tuple[str, ...]:
+    """Columns of numbers or lists that play no part."""
+    return tuple(name for name, kind in kinds.items() if kind in ("number", "nested") and name not in used)
 
 
 def _recognised(kinds: Kinds) -> Format:
@@ -101,15 +112,18 @@ def _rewards(form: Format, kinds: Kinds, options: ColumnOptions) -> tuple[tuple[
     if form.parts is not None:
         # Here every number is a reward function, even one that is called "reward", unless it has another part.
         others = {*form.parts, *PROMPT_IDS, *STEPS, *options.group_by}
-        others |= {name for name in (options.prompt, options.step, options.length, options.baseline) if name}
+        named = (options.prompt, options.step, options.length, options.baseline, options.logged)
+        others |= {name for name in named if name}
         parts = [name for name, kind in kinds.items() if kind == "number" and name not in others]
         return _weighted(parts, options.weights, kinds)
+    parts = [name for name, kind in kinds.items() if kind == "number" and _looks_like_part(name)]
+    if options.parts == "always" and parts:
+        return _weighted(parts, (), kinds)
     total = _ranked((REWARD_TOTALS,), kinds, what="reward", flag="--reward")
     if total:
         return ((total, 1.0),)
-    parts = [name for name, kind in kinds.items() if kind == "number" and _looks_like_part(name)]
-    if len(parts) == 1:
-        return ((parts[0], 1.0),)
+    if len(parts) == 1 or (parts and options.parts):
+        return _weighted(parts, (), kinds)
     if parts:
         flags = " ".join(f"--reward {name}" for name in parts)
         raise DataError(
@@ -150,6 +164,11 @@ def _first(names: Sequence[str], kinds: Kinds, *, but: set[str] | None = None, k
     """The first of the names that is there, with the right kind, and not used for something else."""
     fits = (n for n in names if n in kinds and n not in (but or ()) and kind in ("", kinds[n]))
     return next(fits, None)
+
+
+def _logged(kinds: Kinds, taken: set[str]) -> str | None:
+    """The logged advantage: a number per row, or else a list with one per token."""
+    return _first(LOGGED, kinds, but=taken, kind="number") or _first(LOGGED, kinds, kind="nested")
 
 
 def _looks_like_part(name: str) -> bool:

@@ -11,13 +11,13 @@ from advcli.errors import DataError
 from advcli.io import jsonl, parquet
 from advcli.io.batch import BadRows, Batch
 from advcli.io.choose import choose
-from advcli.io.values import Cells, Coder, numbers
+from advcli.io.values import Cells, Coder, numbers, token_means
 from advcli.records import CAUSES, Choice, ColumnOptions, RewardTable, Source
 from advcli.words import one_line
 
 _KINDS: Mapping[str, Callable[[Source], dict[str, str]]] = {"jsonl": jsonl.kinds, "parquet": parquet.kinds}
 # Columns of numbers beside the reward, by the part that they play.
-_ROLES = ("length", "baseline", "logged")
+_ROLES = ("length", "baseline")
 _NO_NUMBER = "--reward COL with another column, or --on-bad-row skip"
 _NO_KEY = "--prompt-col or --group-by with another column, or --on-bad-row skip"
 _SCAN: Mapping[str, Callable[..., Any]] = {"jsonl": jsonl.scan, "parquet": parquet.scan}
@@ -139,6 +139,8 @@ class _Collector:
             name = getattr(self.choice, role)
             if name:
                 self._append(role, self._numbers(batch, name))
+        if self.choice.logged:
+            self._logged(batch, self.choice.logged)
         self._append("lines", batch.lines)
         if self._refuse_missing and cause.any():
             self._stop_at_missing(batch, cause)
@@ -169,6 +171,7 @@ class _Collector:
             length=columns.get("length"),
             baseline=columns.get("baseline"),
             logged=columns.get("logged"),
+            uneven=columns.get("uneven") if self.choice.logged and columns["uneven"].any() else None,
             rows=rows,
             choice=self.choice,
             dropped=dropped,
@@ -216,6 +219,17 @@ class _Collector:
                 hint="another column, or --on-bad-row skip",
             )
         return values
+
+    def _logged(self, batch: Batch, name: str) -> None:
+        """The logged advantage: a number, or a list with one per token."""
+        cells = batch.columns[name]
+        values, _, wrong = numbers(cells)
+        uneven = np.zeros(len(values), dtype=bool)
+        if wrong:
+            means, differ = token_means(cells, batch.columns[self.choice.mask] if self.choice.mask else None)
+            values[wrong], uneven[wrong] = means[wrong], differ[wrong]
+        self._append("logged", values)
+        self._append("uneven", uneven)
 
     def _bad(self, bad: NDArray[np.bool_], row: int, message: str, hint: str = _NO_KEY) -> None:
         if not bad[row]:

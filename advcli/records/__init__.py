@@ -1,5 +1,6 @@
 """What travels between the layers: frozen records, no logic that imports anything heavy."""
 
+from advcli.records.match import Break, Breaks, Fit, Match
 from advcli.records.report import Column, Figures, Health, Report
 from advcli.records.settings import DEFAULT_ESTIMATOR, AdvantageTable, Settings
 from advcli.records.table import (
@@ -18,12 +19,16 @@ __all__ = [
     "DEFAULT_ESTIMATOR",
     "STANDARD_OUTPUT",
     "AdvantageTable",
+    "Break",
+    "Breaks",
     "Choice",
     "Column",
     "ColumnOptions",
     "Figures",
+    "Fit",
     "Grouping",
     "Health",
+    "Match",
     "Report",
     "RewardTable",
     "Rows",

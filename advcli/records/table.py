@@ -31,6 +31,8 @@ class Choice:
         length: tokens per row, or None.
         baseline: the greedy reward of the row's prompt, or None.
         logged: the advantage that the trainer logged, or None.
+        mask: which tokens of the logged advantage count, if it is a list, or None.
+        others: columns of numbers or lists that play no part.
         step_in_key: whether a prompt met at another step is another group.
     """
 
@@ -43,10 +45,12 @@ class Choice:
     baseline: str | None = None
     logged: str | None = None
     step_in_key: bool = True
+    mask: str | None = None
+    others: tuple[str, ...] = ()
 
     def columns(self) -> tuple[str, ...]:
         """Every column that has to be read, once each."""
-        single = (self.step, self.length, self.baseline, self.logged)
+        single = (self.step, self.length, self.baseline, self.logged, self.mask)
         wanted = [*self.prompt, *(name for name, _ in self.rewards), *(name for name in single if name)]
         return tuple(dict.fromkeys(wanted))
 
@@ -65,6 +69,9 @@ class ColumnOptions:
         length: tokens per row (`--length-col`).
         baseline: greedy reward of the row's prompt (`--baseline-col`).
         n: rows per group (`--n`).
+        logged: the advantage that the trainer logged (`--logged-col`).
+        parts: use the columns that look like reward parts: "without total", where there is no total, or
+            "always"; None for an error where there is no total and several parts.
     """
 
     format: str | None = None
@@ -76,6 +83,8 @@ class ColumnOptions:
     length: str | None = None
     baseline: str | None = None
     n: int | None = None
+    logged: str | None = None
+    parts: str | None = None
 
 
 @dataclass(frozen=True)
@@ -117,6 +126,8 @@ class RewardTable:
         lines: [N] int64 line (JSON Lines) or row (parquet) of each row in its source.
         names: the name of each source.
         warnings: what was skipped, in words.
+        uneven: [N] bool, whether the logged advantage differs between the tokens of a row; None where no row's
+            does.
     """
 
     rewards: "NDArray[np.float64]"
@@ -134,6 +145,7 @@ class RewardTable:
     warnings: tuple[str, ...] = ()
     parts: "NDArray[np.float64] | None" = None
     baseline: "NDArray[np.float64] | None" = None
+    uneven: "NDArray[np.bool_] | None" = None
 
     def place(self, row: int) -> str:
         """Where a row stands, as it is shown to the user: file:line."""
