@@ -1,6 +1,7 @@
 """The rules that are tried: every row of the catalog of frameworks, and our own estimators on a grid of knobs."""
 
 import inspect
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
@@ -18,6 +19,8 @@ from advcli.registry import load
 EPS = (0.0, 1e-9, 1e-8, 1e-6, 1e-5, 1e-4, 1e-3)
 # What an estimator's knobs are tried with; a knob that is not here keeps its default.
 _GRID: Mapping[str, tuple[float, ...]] = {"ddof": (1, 0), "eps": EPS, "k": (2, 4, 8)}
+# The division in a formula, with what is said of its ddof.
+_UNSCALED = re.compile(r" / (\(std_g[^)]*\)|std_g)(, ddof \d)?")
 # An estimator has no eps to try where it does not divide.
 _UNDIVIDED = ("none",)
 
@@ -36,6 +39,7 @@ class Candidate:
         eps: added to its standard deviation, or None where it does not divide.
         order: its place in the catalogs; the lower, the sooner it is believed.
         of_batch: whether a row's advantage hangs on the other groups of its step.
+        told: everything that the function is told, defaults included.
     """
 
     plan: Plan
@@ -47,6 +51,7 @@ class Candidate:
     eps: float | None
     order: int
     of_batch: bool
+    told: Mapping[str, Any]
 
     @property
     def work(self) -> tuple[object, ...]:
@@ -55,6 +60,18 @@ class Candidate:
         rules = ("like",) if settings.like else (settings.missing, settings.singleton)
         ratios = (settings.keep_pos, settings.keep_neg, settings.compute_new_adv)
         return (self.plan.entry.target, tuple(sorted(self.plan.knobs.items())), rules, ratios)
+
+    @property
+    def formula(self) -> str:
+        """What it computes, in one line, for its scale and its knobs."""
+        formula = self.plan.entry.formula
+        if self.scale == "none":
+            formula = _UNSCALED.sub("", formula)
+        elif self.scale == "batch":
+            formula = formula.replace("std_g", "std_B")
+        used = {"eps": self.eps, "ddof": self.ddof}
+        extra = [f"{name} {value:g}" for name, value in used.items() if value is not None and name not in formula]
+        return ", ".join([formula, *extra]) if self.framework is None else formula
 
     def fit(self, grouping: str, max_abs_diff: float, share: float, reason: str = "") -> Fit:
         """What is shown of it."""
@@ -116,6 +133,7 @@ def _of_frameworks() -> Iterator[Candidate]:
                 None if divide in ("none", False) else told.get("eps"),
                 0,
                 _hangs_on_batch(rule, told),
+                told,
             )
 
 
@@ -146,6 +164,7 @@ def _of_catalog(*, singletons: bool, missing: bool) -> Iterator[Candidate]:
                 told.get("eps") if divides else None,
                 0,
                 scale == "batch" or (entry.default_scale is None and "step" in entry.needs),
+                told,
             )
 
 

@@ -8,6 +8,7 @@ import torch
 
 from advcli.dataset import grouped
 from advcli.errors import DataError, UsageError
+from advcli.estimators.catalog import COLUMNS
 from advcli.frameworks.catalog import frameworks
 from advcli.matching import wording
 from advcli.matching.after import After, after, recomputed
@@ -22,6 +23,7 @@ from advcli.segments import Segments
 from advcli.words import counted, verb
 
 _OTHERS = 5
+_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -225,7 +227,7 @@ def _matched(explanation: Explanation, first: Found, table: RewardTable, notes: 
         indistinguishable=tuple(
             replace(_fit(trial), reason=wording.reason(problem, best, trial)) for trial in alike[1:]
         ),
-        others=tuple(_fit(trial) for trial in others[:_OTHERS]),
+        others=_distinct(others),
         weights=explanation.weights,
         after=explanation.after or {},
         **_common(table, problem, first, notes),
@@ -241,7 +243,7 @@ def _broken(table: RewardTable, problem: Problem, first: Found, notes: Sequence[
         found=False,
         sentence=wording.not_found(fit, told),
         best=fit,
-        others=tuple(_fit(trial) for trial in first.trials[1 : _OTHERS + 1]),
+        others=_distinct(first.trials[1:]),
         breaks=where,
         causes=tuple(told),
         **_common(table, problem, first, notes),
@@ -257,6 +259,15 @@ def _common(table: RewardTable, problem: Problem, first: Found, notes: Sequence[
         "notes": tuple(notes),
         "warnings": (*table.warnings, *problem.partitions[0].grouping.warnings),
     }
+
+
+def _distinct(trials: Sequence[Trial]) -> tuple[Fit, ...]:
+    """The first few, one of those with the same numbers."""
+    shown: dict[tuple[str, str, float], Trial] = {}
+    for trial in trials:
+        if trial.share > 0:
+            shown.setdefault((trial.partition.label, f"{trial.max_abs:.3g}", trial.share), trial)
+    return tuple(_fit(trial) for trial in list(shown.values())[:_OTHERS])
 
 
 def _fit(trial: Trial) -> Fit:
@@ -276,5 +287,6 @@ def _notes(table: RewardTable, problem: Problem, first: Found) -> list[str]:
         )
     for column in dict.fromkeys(first.lacking.values()):
         without = [name for name, lacks in first.lacking.items() if lacks == column]
-        notes.append(f"not tried for want of {column}: {', '.join(without)}")
+        shown = ", ".join(without[:_NAMED]) + (f" and {len(without) - _NAMED} more" if len(without) > _NAMED else "")
+        notes.append(f"not tried for want of {COLUMNS[column].what} ({COLUMNS[column].flag}): {shown}")
     return notes

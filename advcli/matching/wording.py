@@ -1,10 +1,12 @@
 """What was found, in words."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import torch
+from torch import Tensor
 
 from advcli.matching.after import After
+from advcli.matching.sample import Slice
 from advcli.matching.search import Problem, Trial
 from advcli.records import Fit
 from advcli.words import counted
@@ -13,7 +15,7 @@ from advcli.words import counted
 def found(fit: Fit, trial: Trial, problem: Problem, *, weights: str = "", done: Sequence[str] = ()) -> str:
     """The sentence that says what made the log."""
     compared = int(problem.logged.values.isfinite().sum())
-    rule = f"{fit.name} made this log: {trial.candidate.plan.entry.formula}"
+    rule = f"{fit.name} made this log: {trial.candidate.formula}"
     extra = [text for text in (weights, *done) if text]
     decimals = problem.logged.decimals
     exact = f" to {counted(decimals, 'decimal')}, as the log is rounded" if decimals is not None else ""
@@ -46,48 +48,82 @@ def done(after: After) -> Iterator[str]:
 
 def reason(problem: Problem, best: Trial, other: Trial) -> str:
     """Why a rule cannot be told from the best one, in a few words."""
-    told = [text for text in _reasons(problem, best, other) if text]
-    return "; ".join(told) or "the same numbers on this data"
-
-
-def _reasons(problem: Problem, best: Trial, other: Trial) -> Iterator[str]:
+    told = [] if best.partition is other.partition else [f"grouped {other.partition.label}, with the same result"]
     one, two = best.candidate, other.candidate
-    if best.partition is not other.partition:
-        yield f"grouped by {other.partition.label}, and the rule gives the same"
-    if one.work == two.work:
-        yield "the same computation"
-        return
-    if one.eps != two.eps and two.eps is not None and one.eps is not None:
-        yield f"eps {two.eps:g}: cannot be told, {_why_eps(problem)}"
-    if one.ddof != two.ddof and two.ddof is not None and one.ddof is not None:
-        yield f"ddof {two.ddof}: cannot be told"
-    if one.scale != two.scale and two.scale:
-        yield f"scale {two.scale}: {_why_scale(problem, best)}"
-    if _same_rule(best, other):
-        yield _why_rows(problem, best)
+    if one.plan.entry.target != two.plan.entry.target:
+        told.append("another way to the same numbers")
+        names = [name for name in ("eps", "ddof") if getattr(one, name) != getattr(two, name)]
+    else:
+        names = [name for name in two.told if one.told.get(name) != two.told[name]]
+    for name in names:
+        told.append(_WHY.get(name, _other)(problem, best, other))
+    return "; ".join(dict.fromkeys(filter(None, told))) or "the same computation"
 
 
-def _same_rule(best: Trial, other: Trial) -> bool:
-    one, two = best.candidate, other.candidate
-    return (one.eps, one.ddof, one.scale) == (two.eps, two.ddof, two.scale)
+def _eps(problem: Problem, best: Trial, other: Trial) -> str:
+    if other.candidate.eps is None or best.candidate.eps is None:
+        return ""
+    stds = _live_stds(problem, best)
+    effect = abs(other.candidate.eps - best.candidate.eps) / max(float(stds.min()), 1e-300) if len(stds) else 0.0
+    if not effect:
+        return "nothing is divided: eps and ddof cannot be told"
+    return f"eps {other.candidate.eps:g} changes less than the log resolves"
 
 
-def _why_eps(problem: Problem) -> str:
+def _ddof(problem: Problem, best: Trial, other: Trial) -> str:
     del problem
-    return "it is below the rounding of the log"
+    one, two = best.candidate.ddof, other.candidate.ddof
+    return "" if one is None or two is None else f"ddof {two} gives the same"
 
 
-def _why_scale(problem: Problem, best: Trial) -> str:
-    group = problem.grouped(best.partition)["group"]
-    if int(group.max()) == 0:
-        return "there is one group, so group and batch are the same"
-    return "all groups have equal std"
+def _divide(problem: Problem, best: Trial, other: Trial) -> str:
+    scale = other.candidate.scale
+    if int(problem.grouped(best.partition)["group"].max()) == 0:
+        return f"scale {scale}: there is one group"
+    stds = _live_stds(problem, best)
+    if len(stds) and float(stds.max() - stds.min()) <= 1e-4 * float(stds.max()):
+        return f"scale {scale}: all groups have equal std"
+    return f"scale {scale} gives the same"
 
 
-def _why_rows(problem: Problem, best: Trial) -> str:
-    """What rules that differ in rare rows would need to be told apart."""
-    missing = bool((~problem.columns["rewards"].isfinite()).any())
+def _missing(problem: Problem, best: Trial, other: Trial) -> str:
+    del best, other
+    absent = not bool((~problem.columns["rewards"].isfinite()).any())
+    return "no row is without a reward" if absent else "their rules for missing rewards agree here"
+
+
+def _single(problem: Problem, best: Trial, other: Trial) -> str:
+    del other
     sizes = torch.bincount(problem.grouped(best.partition)["group"].clamp(min=0))
-    absent = ["no reward is missing"] if not missing else []
-    absent += ["no group has one row"] if int((sizes == 1).sum()) == 0 else []
-    return ", ".join(absent) or "it differs in float32 rounding only"
+    return "no group has one row" if int((sizes == 1).sum()) == 0 else "their rules for groups of one agree here"
+
+
+def _rounding(problem: Problem, best: Trial, other: Trial) -> str:
+    del problem, best, other
+    return "the same up to rounding"
+
+
+def _other(problem: Problem, best: Trial, other: Trial) -> str:
+    del problem, best, other
+    return "the same numbers on this data"
+
+
+_WHY: Mapping[str, Callable[[Problem, Trial, Trial], str]] = {
+    "eps": _eps,
+    "batch_eps": _eps,
+    "ddof": _ddof,
+    "divide": _divide,
+    "scale": _divide,
+    "missing": _missing,
+    "skip_unscored": _missing,
+    "single": _single,
+    "dtype": _rounding,
+    "variance": _rounding,
+    "floor": _rounding,
+}
+
+
+def _live_stds(problem: Problem, best: Trial) -> Tensor:
+    """The standard deviations of the groups that are not dead."""
+    part = Slice.of(problem.grouped(best.partition), problem.logged, None, whole=True)
+    return part.std[part.std > 0]

@@ -73,7 +73,8 @@ def _fits(fits: Sequence[Fit]) -> "Table":
     for fit in fits:
         eps = UNDEFINED if fit.eps is None else f"{fit.eps:g}"
         ddof = UNDEFINED if fit.ddof is None else str(fit.ddof)
-        table.add_row(fit.name, eps, ddof, _distance(fit.max_abs_diff), share(fit.share_matched))
+        label = fit.name if fit.grouping == fits[0].grouping else f"{fit.name}, {fit.grouping}"
+        table.add_row(label, eps, ddof, _distance(fit.max_abs_diff), share(fit.share_matched))
     return table
 
 
