@@ -126,7 +126,8 @@ def estimate(entry: Estimator, columns: Mapping[str, Tensor], rows: Tensor, **kn
     result: Tensor = load(entry.target)(*narrowed, **knobs)
     if everything:
         return result
-    spread = torch.full_like(columns["rewards"], torch.nan)
+    # A framework computes in a dtype of its own.
+    spread = result.new_full(columns["rewards"].shape, torch.nan)
     spread[rows] = result
     return spread
 

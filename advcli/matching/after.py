@@ -1,14 +1,17 @@
 """What happened to the advantages of a rule before they were logged: rows filtered, values clipped."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
 
 from advcli.advantages import Plan
 from advcli.matching.candidates import Candidate, candidates
+from advcli.matching.partitions import Partition
 from advcli.matching.sample import Slice, sample
 from advcli.matching.search import Problem, Trial, judge, predict
 from advcli.segments import Segments, signs
@@ -17,24 +20,27 @@ from advcli.segments import Segments, signs
 _STEPS = 100
 _TOP = 3
 _FEWEST_AT_BOUND = 2
+_Pair: TypeAlias = tuple[float, float]
 
 
 @dataclass(frozen=True)
 class After:
-    """What was done to the advantages of a rule.
+    """What was done to the advantages of some rules.
 
     Attributes:
-        trial: the rule, with it done: every row fits.
+        trials: the rules, with it done: every row fits.
         clip: the bounds, or None.
         filtered: rows set to 0 in live groups.
         keep: the keep ratios (positive, negative) that filtered them, or None.
+        range_: lowest and highest ratio that gives the same, of each.
         recomputed: whether the kept rows were computed again.
     """
 
-    trial: Trial
-    clip: tuple[float, float] | None = None
+    trials: tuple[Trial, ...]
+    clip: _Pair | None = None
     filtered: int = 0
-    keep: tuple[float, float] | None = None
+    keep: _Pair | None = None
+    range_: tuple[_Pair, _Pair] | None = None
     recomputed: bool = False
 
 
@@ -54,10 +60,10 @@ def after(problem: Problem, trials: list[Trial]) -> After | None:
                 found.append(explained)
     if not found:
         return None
-    least = min(_changed(item) for item in found)
-    return min(
-        (item for item in found if _changed(item) == least), key=lambda item: problem.preference(item.trial)
-    )
+    # Fewest rows changed, then those that have a reason for it.
+    first = min(found, key=lambda item: (_changed(item), item.keep is None))
+    same = [item.trials[0] for item in found if _done(item) == _done(first)]
+    return replace(first, trials=tuple(same))
 
 
 def recomputed(problem: Problem) -> After | None:
@@ -73,84 +79,118 @@ def recomputed(problem: Problem) -> After | None:
     ]
     for partition in problem.partitions:
         part = sample(problem.grouped(partition), problem.logged)
-        if not _has_filtered(part):
+        if not _zeros(part):
             continue
-        for candidate in able:
-            original = predict(candidate, part)
-            for keep in _ratios(original, part, tries=_TOP) if original is not None else ():
-                tried = _with(candidate, keep, compute_new_adv=True)
-                trial = _judged(tried, problem, part, trial_of=partition)
-                if trial is not None and trial.explained:
-                    full = Slice.of(problem.grouped(partition), problem.logged, None, whole=True)
-                    trial = _judged(tried, problem, full, trial_of=partition)
-                    if trial is not None and trial.explained:
-                        return After(trial, None, _zeros(full), keep, recomputed=True)
+        found = [item for candidate in able for item in _again(problem, partition, candidate, part)]
+        same = [item for item in found if _done(item) == _done(found[0])]
+        if same:
+            return replace(same[0], trials=tuple(item.trials[0] for item in same))
     return None
 
 
-def _judged(candidate: Candidate, problem: Problem, part: Slice, trial_of) -> Trial | None:  # noqa: ANN001
-    del problem
+def _again(problem: Problem, partition: Partition, candidate: Candidate, part: Slice) -> Iterator[After]:
+    """The likeliest keep ratios with which one rule, computed again on the kept rows, explains all rows."""
+    original = predict(candidate, part)
+    if original is None:
+        return
+    for keep, range_ in _ratios(original, part):
+        tried = _with(candidate, keep, compute_new_adv=True)
+        if not _fits(tried, partition, part):
+            continue
+        full = Slice.of(problem.grouped(partition), problem.logged, None, whole=True)
+        trial = _judged(tried, partition, full)
+        if trial is not None and trial.explained:
+            yield After((trial,), None, _zeros(full), keep, range_, recomputed=True)
+            return
+
+
+def _fits(candidate: Candidate, partition: Partition, part: Slice) -> bool:
+    trial = _judged(candidate, partition, part)
+    return trial is not None and trial.explained
+
+
+def _judged(candidate: Candidate, partition: Partition, part: Slice) -> Trial | None:
     predicted = predict(candidate, part)
-    return None if predicted is None else judge(candidate, trial_of, part, predicted)
+    return None if predicted is None else judge(candidate, partition, part, predicted)
 
 
 def _changed(item: After) -> int:
     return item.filtered + (0 if item.clip is None else 1)
 
 
+def _done(item: After) -> tuple[object, ...]:
+    return (item.clip, item.filtered, item.keep)
+
+
 def _explained(trial: Trial, predicted: Tensor, part: Slice) -> After | None:
     """One rule with a clamp, with rows at 0, or with both."""
     values = part.logged.values
     compared = part.compared()
-    bounds = (float(values[compared].min()), float(values[compared].max()))
-    beyond = compared & ((predicted > bounds[1] + part.logged.tolerance) | (predicted < bounds[0] - part.logged.tolerance))
-    at_bound = beyond & ((values == bounds[0]) | (values == bounds[1]))
-    clip = bounds if int(at_bound.sum()) >= _FEWEST_AT_BOUND else None
-    clipped = predicted.clamp(*bounds) if clip else predicted
+    clip = _bounds(predicted[compared], values[compared], part.logged.tolerance)
+    clipped = predicted.clamp(*clip) if clip else predicted
     judged = judge(trial.candidate, trial.partition, part, clipped)
     if judged.explained:
-        return After(judged, clip) if clip else None
+        return After((judged,), clip) if clip else None
     off = compared & ((clipped - values).abs() > part.logged.tolerance)
     if not bool((values[off] == 0).all()):
         return None
     judged = judge(trial.candidate, trial.partition, part, torch.where(off, 0.0, clipped))
     if not judged.explained:
         return None
-    return After(judged, clip, int(off.sum()), _verified(trial.candidate, predicted, part, clip))
+    keep, range_ = _verified(trial.candidate, predicted, part, clip) or (None, None)
+    return After((judged,), clip, int(off.sum()), keep, range_)
+
+
+def _bounds(predicted: Tensor, values: Tensor, room: float) -> tuple[float, float] | None:
+    """The clamp that the log shows; None if too few rows lie at a bound that the rule goes beyond.
+
+    Where one side only is met, the clamp is taken to be symmetric if it can be.
+    """
+    low, high = float(values.min()), float(values.max())
+    # A bound of 0 is no clamp: the rows of one sign were filtered.
+    above = (predicted > high + room) & (values == high) & (high != 0)
+    below = (predicted < low - room) & (values == low) & (low != 0)
+    if int(above.sum() + below.sum()) < _FEWEST_AT_BOUND:
+        return None
+    if not below.any():
+        low = -high if high > 0 and float(predicted.min()) >= -high - room else -math.inf
+    if not above.any():
+        high = -low if low < 0 and float(predicted.max()) <= -low + room else math.inf
+    return low, high
 
 
 def _verified(
-    candidate: Candidate, predicted: Tensor, part: Slice, clip: tuple[float, float] | None
-) -> tuple[float, float] | None:
-    """The keep ratios that filter exactly the rows that were filtered."""
-    for keep in _ratios(predicted, part, tries=_TOP):
+    candidate: Candidate, predicted: Tensor, part: Slice, clip: _Pair | None
+) -> tuple[_Pair, tuple[_Pair, _Pair]] | None:
+    """The keep ratios, and their ranges, that filter exactly the rows that were filtered."""
+    for keep, range_ in _ratios(predicted, part):
         processed = predict(_with(candidate, keep), part)
         if processed is None:
             continue
         processed = processed.clamp(*clip) if clip else processed
         difference = (processed - part.logged.values).abs()[part.compared()]
         if bool((difference.nan_to_num(nan=torch.inf) <= part.logged.tolerance).all()):
-            return keep
+            return keep, range_
     return None
 
 
-def _with(candidate: Candidate, keep: tuple[float, float], *, compute_new_adv: bool = False) -> Candidate:
+def _with(candidate: Candidate, keep: _Pair, *, compute_new_adv: bool = False) -> Candidate:
     settings = replace(
         candidate.plan.settings, keep_pos=keep[0], keep_neg=keep[1], compute_new_adv=compute_new_adv
     )
     return replace(candidate, plan=Plan.of(settings))
 
 
-def _ratios(original: Tensor, part: Slice, *, tries: int) -> Iterator[tuple[float, float]]:
-    """Pairs of keep ratios that leave as many rows as the log has, the likeliest first."""
-    sides = [_likely(original, part, sign)[:tries] for sign in (1.0, -1.0)]
-    for pair in product(*sides):
-        if pair != (1.0, 1.0):
-            yield pair
+def _ratios(original: Tensor, part: Slice) -> Iterator[tuple[_Pair, tuple[_Pair, _Pair]]]:
+    """Pairs of keep ratios that leave as many rows as the log has, the likeliest first, and their ranges."""
+    sides = [_likely(original, part, sign) for sign in (1.0, -1.0)]
+    for (positive, range_), (negative, other) in product(*sides):
+        if (positive, negative) != (1.0, 1.0):
+            yield (positive, negative), (range_, other)
 
 
-def _likely(original: Tensor, part: Slice, sign: float) -> list[float]:
-    """The ratios of one sign that most groups agree with, the roundest first."""
+def _likely(original: Tensor, part: Slice, sign: float) -> list[tuple[float, _Pair]]:
+    """The ratios of one sign that most groups agree with, each with the range that has as many."""
     group = part.columns["group"]
     used = part.compared() & original.isfinite()
     count = int(group.max()) + 1
@@ -162,23 +202,24 @@ def _likely(original: Tensor, part: Slice, sign: float) -> list[float]:
     # A group that is all 0 may have had its kept rows computed again, all equal.
     telling = (total > 0) & (segments.max(values.abs()) > 0)
     if not bool(telling.any()):
-        return [1.0]
+        return [(1.0, (1.0, 1.0))]
     ratios = torch.arange(_STEPS + 1, dtype=torch.float64) / _STEPS
     expected = (total[telling, None] * ratios).trunc().clamp(min=1)
     expected[:, 0] = 0
     expected[:, -1] = total[telling]
     votes = (expected == kept[telling, None]).sum(dim=0)
-    order = sorted(range(_STEPS + 1), key=lambda step: (-int(votes[step]), _roughness(step), step))
-    return [order_step / _STEPS for order_step in order]
+    likely = []
+    for many in votes.unique(sorted=True).flip(0)[:_TOP].tolist():
+        steps = torch.nonzero(votes == many).squeeze(1).tolist()
+        # Of the roundest the largest: it filters the fewest rows.
+        best = min(steps, key=lambda step: (_roughness(step), -step))
+        likely.append((best / _STEPS, (steps[0] / _STEPS, steps[-1] / _STEPS)))
+    return likely
 
 
 def _roughness(step: int) -> int:
     """How odd a share of so many hundredths is."""
-    return next(place for place, unit in enumerate((100, 50, 10, 5, 1)) if step % unit == 0)
-
-
-def _has_filtered(part: Slice) -> bool:
-    return _zeros(part) > 0
+    return next(place for place, unit in enumerate((100, 10, 5, 1)) if step % unit == 0)
 
 
 def _zeros(part: Slice) -> int:

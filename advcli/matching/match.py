@@ -14,6 +14,7 @@ from advcli.matching import wording
 from advcli.matching.after import After, after, recomputed
 from advcli.matching.candidates import Candidate, candidates
 from advcli.matching.causes import breaks, causes
+from advcli.matching.fitted import fitted
 from advcli.matching.logged import Logged
 from advcli.matching.partitions import partitions
 from advcli.matching.search import Found, Problem, Tell, Trial, indistinguishable, search
@@ -146,7 +147,14 @@ def _of_after(problem: Problem, done: After | None) -> Explanation | None:
         told |= {"keep_pos": done.keep[0], "keep_neg": done.keep[1], "compute_new_adv": done.recomputed}
     if done.filtered:
         told["filtered_rows"] = done.filtered
-    return Explanation(problem, [done.trial], list(wording.done(done)), after=told)
+    return Explanation(problem, done.trials, list(wording.done(done)), after=told)
+
+
+def _as_fitted(problem: Problem, first: Found, table: RewardTable, tell: Tell) -> Explanation | None:
+    """An eps that is no one's default."""
+    del first, table, tell
+    found = fitted(problem)
+    return Explanation(problem, found.trials) if found else None
 
 
 def _as_weighed(problem: Problem, first: Found, table: RewardTable, tell: Tell) -> Explanation | None:
@@ -208,6 +216,7 @@ def _told_apart(problem: Problem, found: Found) -> bool:
 
 _ATTEMPTS: Sequence[Callable[[Problem, Found, RewardTable, Tell], Explanation | None]] = (
     _as_changed,
+    _as_fitted,
     _as_weighed,
     _as_recomputed,
     _as_filtered_before,

@@ -74,7 +74,7 @@ def _positional(table: RewardTable, size: int | None) -> Iterator[Partition]:
     bare = replace(table, key=np.where(table.key < 0, -1, 0), choice=replace(table.choice, prompt=()))
     for n in dict.fromkeys((size, _balanced(table.logged))):
         if n and n > 1:
-            yield Partition(f"by position, {n} rows each", group(bare, n))
+            yield Partition(f"position, {n} rows each", group(bare, n))
 
 
 def _whole(table: RewardTable) -> Partition:

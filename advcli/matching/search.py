@@ -54,8 +54,13 @@ class Problem:
     def preference(self, trial: "Trial") -> tuple[int, int, int]:
         """The lower, the sooner a rule is believed: fewest assumptions, the dump's own framework, the newest."""
         framework = trial.candidate.framework
-        own = 0 if framework and framework == self.framework else 1 if framework else 2
-        return (self.partitions.index(trial.partition), own, trial.candidate.order)
+        # Trainers compute in float32; numbers with more digits are rather a notebook's.
+        first, second = (1, 2) if self.logged.single else (2, 1)
+        own = 0 if framework and framework == self.framework else first if framework else second
+        return (self._place(trial.partition), own, trial.candidate.order)
+
+    def _place(self, partition: Partition) -> int:
+        return next(place for place, known in enumerate(self.partitions) if known is partition)
 
 
 @dataclass(frozen=True, eq=False)

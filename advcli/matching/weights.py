@@ -25,6 +25,8 @@ _ROWS = 16_384
 _RESIDUAL, _RANK = 1e-3, 1e-6
 # How many times its own uncertainty the part of the eps must be to tell the common factor.
 _CLEAR = 20.0
+# Factors between which weights are believed.
+_SMALLEST, _LARGEST = 0.05, 20.0
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,9 @@ def _solutions(part: Slice) -> Iterator[Solution]:
     others = torch.where(size > 1, size / (size - 1).clamp(min=1), 1.0)
     for matrix in (centred, centred * others[:, None]):
         yield from _linear(matrix, values)
-    for scale, segments in (("group", group), ("batch", step)):
+    # One reward is parallel to itself: its factor would be an eps in disguise.
+    scales = (("group", group), ("batch", step)) if parts.shape[1] > 1 else ()
+    for scale, segments in scales:
         yield from _parallel(centred, values, segments, scale)
 
 
@@ -167,20 +171,32 @@ def _direction(matrix: Tensor, values: Tensor, segments: Segments) -> tuple[Tens
     return weights, float(sizes[-1] / whole)
 
 
-def _factors(total: Tensor, values: Tensor, segments: Segments) -> Iterator[tuple[float, bool]]:
-    """Common factors of the weights: 1, and for each eps the one that the divisors tell."""
+def levels(total: Tensor, values: Tensor, segments: Segments) -> Iterator[tuple[int, float]]:
+    """What was added to the standard deviation: (ddof, eps) that the divisors |C| / |A| of the segments agree on.
+
+    Args:
+        total: [N] float64, centred rewards.
+        values: [N] float64, logged advantages.
+        segments: the groups, or the steps.
+    """
     live = segments.sum(values**2) > 0
     length = segments.sum(total**2)[live].sqrt()
     divisor = length / segments.sum(values**2)[live].sqrt()
     size = segments.size()[live].to(total.dtype)
     for ddof in (1, 0):
-        spread = length / (size - ddof).clamp(min=1).sqrt()
-        above = divisor - spread
-        level = above.median()
-        doubt = (above - level).abs().median() / max(len(above), 1) ** 0.5
-        if float(level) > 0 and float(level) > _CLEAR * float(doubt) and float(level / divisor.median()) < 0.05:
-            for eps in EPS[:0:-1]:
-                yield eps / float(level), True
+        above = divisor - length / (size - ddof).clamp(min=1).sqrt()
+        level = float(above.median())
+        doubt = float((above - level).abs().median()) / max(len(above), 1) ** 0.5
+        if level > 0 and level > _CLEAR * doubt:
+            yield ddof, level
+
+
+def _factors(total: Tensor, values: Tensor, segments: Segments) -> Iterator[tuple[float, bool]]:
+    """Common factors of the weights: 1, and for each eps the one that the divisors tell."""
+    for _, level in levels(total, values, segments):
+        for eps in EPS[:0:-1]:
+            if _SMALLEST <= eps / level <= _LARGEST:
+                yield eps / level, True
     yield 1.0, False
 
 

@@ -11,6 +11,9 @@ from advcli.matching.search import Problem, Trial
 from advcli.records import Fit
 from advcli.words import counted
 
+# A range of ratios that is not worth a word.
+_NARROW = 0.1
+
 
 def found(fit: Fit, trial: Trial, problem: Problem, *, weights: str = "", done: Sequence[str] = ()) -> str:
     """The sentence that says what made the log."""
@@ -38,12 +41,15 @@ def done(after: After) -> Iterator[str]:
         yield f"then clipped to ±{high:g}" if low == -high else f"then clipped to [{low:g}, {high:g}]"
     if after.keep:
         again = ", and the kept rows were computed again" if after.recomputed else ""
-        yield (
-            f"then {after.keep[0]:g} of the positive and {after.keep[1]:g} of the negative rows of each group were kept"
-            f"{again}"
-        )
+        positive, negative = (_ratio(*pair) for pair in zip(after.keep, after.range_ or (), strict=True))
+        yield f"then {positive} of the positive and {negative} of the negative rows of each group were kept{again}"
     elif after.filtered:
         yield f"then {counted(after.filtered, 'row')} of live groups were set to 0 (filtered)"
+
+
+def _ratio(ratio: float, range_: tuple[float, float]) -> str:
+    """A keep ratio; its range too, where a rounder number would do as well."""
+    return f"{ratio:g}" if range_[1] - range_[0] < _NARROW else f"{ratio:g} ({range_[0]:g} to {range_[1]:g} do the same)"
 
 
 def reason(problem: Problem, best: Trial, other: Trial) -> str:
