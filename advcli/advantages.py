@@ -60,7 +60,7 @@ class Plan:
             return self
         knobs = self.knobs
         if self.rule is not None and self.rule.per_token is not None:
-            knobs = _as_estimator(self.rule.per_token, self.settings)[1]
+            knobs = _per_token(self.rule, self.settings)[1]
         return replace(self, entry=form, knobs=knobs).checked()
 
     def checked(self) -> "Plan":
@@ -163,12 +163,19 @@ def _as_estimator(rule: Rule, settings: Settings) -> tuple[Estimator, dict[str, 
         default_scale=scale,
         alone=True,
         level=rule.level,
-        per_token=_as_estimator(rule.per_token, settings)[0] if rule.per_token else None,
+        per_token=_per_token(rule, settings)[0] if rule.per_token else None,
         token_columns=rule.token_columns,
     )
     given = {name: value for name, value in settings.knobs.items() if name in rule.options}
     chosen = engine.numbers(entry.name, {**rule.options, **given})
     return entry, {**rule.knobs, **(rule.scales[scale] if scale is not None else {}), **chosen}
+
+
+def _per_token(rule: Rule, settings: Settings) -> tuple[Estimator, dict[str, Any]]:
+    """The form of a framework's row with an advantage per token; it may have no scale to choose."""
+    assert rule.per_token is not None
+    scale = settings.scale if settings.scale in rule.per_token.scales else None
+    return _as_estimator(rule.per_token, replace(settings, scale=scale))
 
 
 def run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:

@@ -84,6 +84,14 @@ def load(
         refuse_missing=settings.missing == "error",
     )
     groups = grouping.group(table, options.n, singletons_expected=settings.singleton in ("zero", "raw"))
+    data = grouped(table, groups)
+    if settings.singleton == "error":
+        _refuse_singletons(data)
+    return data
+
+
+def grouped(table: RewardTable, groups: Grouping) -> DataSet:
+    """A table and its groups as a data set."""
     rewards = torch.from_numpy(table.rewards)
     no_step = torch.zeros(len(rewards), dtype=torch.int64)
     rows = Rows(
@@ -93,10 +101,7 @@ def load(
         step=no_step if table.step is None else torch.from_numpy(table.step),
         lengths=None if table.length is None else torch.from_numpy(table.length),
     )
-    data = DataSet(table, groups, rows)
-    if settings.singleton == "error":
-        _refuse_singletons(data)
-    return data
+    return DataSet(table, groups, rows)
 
 
 def _refuse_singletons(data: DataSet) -> None:

@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import typer
 
-from advcli.cli import compare, compute, estimators, filters, formats, frameworks, sweep
+from advcli.cli import compare, compute, estimators, filters, formats, frameworks, match, sweep
 from advcli.cli._show import say
 from advcli.errors import AdvcliError, DataError, Interrupted, UsageError
 
@@ -26,6 +26,7 @@ for _name, _command in {
     "compute": compute.command,
     "compare": compare.command,
     "sweep": sweep.command,
+    "match": match.command,
     "estimators": estimators.command,
     "filters": filters.command,
     "formats": formats.command,

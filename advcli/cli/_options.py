@@ -215,6 +215,15 @@ BaselineCol = Annotated[
         show_default=False,
     ),
 ]
+LoggedCol = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COL",
+        help="Column with the advantage that was logged: a number, or a list with one per token.",
+        rich_help_panel=_COLUMNS,
+        show_default=False,
+    ),
+]
 KlCol = Annotated[
     str | None,
     typer.Option(

@@ -25,6 +25,8 @@ REWARD_LISTS = ("rewards", "scores")
 # Where the prompt is a text, rows of one text can still differ in these.
 IMAGES = ("images", "image", "image_path", "image_paths", "videos", "multi_modal_data")
 LOGGED = ("advantage", "advantages")
+# Which tokens of a list of advantages count.
+MASKS = ("response_mask", "mask", "loss_mask", "completion_mask", "action_mask")
 
 # What advcli adds, with its usual prefix: no reward, in a file that is read again.
 OWN = ("adv_original", "adv_processed", "adv_kept", "adv_group", "adv_source")

@@ -10,6 +10,7 @@ from advcli.io.catalog import (
     IMAGES,
     LENGTHS,
     LOGGED,
+    MASKS,
     OWN,
     PART_PREFIXES,
     PART_SUFFIXES,
@@ -52,6 +53,7 @@ def choose(
         options.kl,
         *options.extra,
         *options.tokens.values(),
+        options.logged,
         *options.group_by,
         *(c for c, _ in options.rewards),
     ):
@@ -72,10 +74,12 @@ def choose(
     taken = {name for name, _ in rewards}
     length = options.length or _length(form, kinds, taken)
     prompt = _prompt(form, kinds, options, layout)
+    step = options.step or _first(form.step or STEPS, kinds)
+    logged = options.logged or _first(form.logged, kinds, but=taken, kind="number") or _logged(kinds, taken)
     return Choice(
         format=form.name,
         prompt=prompt,
-        step=options.step or _first(form.step or STEPS, kinds),
+        step=step,
         rewards=rewards,
         skip_missing_parts=form.parts is not None,
         length=length,
@@ -83,13 +87,20 @@ def choose(
         kl=options.kl if options.kl and kinds[options.kl] != "nested" else None,
         extra=options.extra,
         tokens=_tokens(kinds, options),
-        logged=_first(form.logged or LOGGED, kinds, but=taken, kind="number"),
+        logged=logged,
+        mask=_first(MASKS, kinds, kind="nested") if kinds.get(logged or "") == "nested" else None,
         step_in_key=form.step_in_key and not options.group_by,
         layout=layout,
         derived=form.derived,
         rules=_rules(form, kinds, prompt),
         dedup=options.dedup,
+        others=_unused(kinds, {*taken, step, length, logged, *prompt}),
     )
+
+
+def _unused(kinds: Kinds, used: set[str | None]) -> tuple[str, ...]:
+    """Columns of numbers or lists that play no part."""
+    return tuple(name for name, kind in kinds.items() if kind in ("number", "nested") and name not in used)
 
 
 def _form(kinds: Kinds, options: ColumnOptions) -> Format:
@@ -149,17 +160,19 @@ def _rewards(form: Format, kinds: Kinds, options: ColumnOptions) -> tuple[tuple[
     if form.parts is not None:
         # Here every number is a reward function, even one that is called "reward", unless it has another part.
         others = {*form.parts, *PROMPT_IDS, *STEPS, *OWN, *options.group_by}
-        single = (options.prompt, options.step, options.length, options.baseline, options.kl)
+        single = (options.prompt, options.step, options.length, options.baseline, options.kl, options.logged)
         others |= {name for name in single if name}
         parts = [name for name, kind in kinds.items() if kind == "number" and name not in others]
         return _weighted(parts, options.weights, kinds)
+    parts = [name for name, kind in kinds.items() if kind == "number" and _looks_like_part(name)]
+    if options.parts == "always" and parts:
+        return _weighted(parts, (), kinds)
     lists = [name for name in REWARD_LISTS if kinds.get(name) == "number"]
     total = _ranked((REWARD_TOTALS, lists), kinds, what="reward", flag="--reward")
     if total:
         return ((total, 1.0),)
-    parts = [name for name, kind in kinds.items() if kind == "number" and _looks_like_part(name)]
-    if len(parts) == 1:
-        return ((parts[0], 1.0),)
+    if len(parts) == 1 or (parts and options.parts):
+        return _weighted(parts, (), kinds)
     if parts:
         flags = " ".join(f"--reward {name}" for name in parts)
         raise DataError(
@@ -220,6 +233,11 @@ def _first(names: Sequence[str], kinds: Kinds, *, but: set[str] | None = None, k
     """The first of the names that is there, with the right kind, and not used for something else."""
     fits = (n for n in names if n in kinds and n not in (but or ()) and kind in ("", kinds[n]))
     return next(fits, None)
+
+
+def _logged(kinds: Kinds, taken: set[str]) -> str | None:
+    """The logged advantage: a number per row, or else a list with one per token."""
+    return _first(LOGGED, kinds, but=taken, kind="number") or _first(LOGGED, kinds, kind="nested")
 
 
 def _looks_like_part(name: str) -> bool:

@@ -14,12 +14,12 @@ from advcli.io.batch import BadRows, Batch
 from advcli.io.choose import choose
 from advcli.io.rules import RuleBook
 from advcli.io.survey import Survey, survey
-from advcli.io.values import Cells, Coder, lists, numbers
+from advcli.io.values import Cells, Coder, lists, numbers, token_means
 from advcli.records import CAUSES, Choice, ColumnOptions, RewardTable, Source
 from advcli.words import counted, one_line
 
 # Columns of numbers beside the reward, by the part that they play.
-_ROLES = ("length", "baseline", "kl", "logged")
+_ROLES = ("length", "baseline", "kl")
 _NO_NUMBER = "--reward COL with another column, or --on-bad-row skip"
 _NO_LIST = "another column with a list per row, or --on-bad-row skip"
 _NO_KEY = "--prompt-col or --group-by with another column, or --on-bad-row skip"
@@ -156,12 +156,7 @@ class _Collector:
         if self.choice.step:
             # A row without a step is a step of its own kind, code -1 + 1.
             self._append("step", self._steps.codes(batch.columns[self.choice.step]))
-        for role in _ROLES:
-            name = getattr(self.choice, role)
-            if name:
-                self._append(role, self._numbers(batch, name))
-        for name in self.choice.extra:
-            self._append(f"extra {name}", self._numbers(batch, name))
+        self._beside(batch)
         self._tokens(batch, bad)
         self._append("lines", batch.lines)
         self._rules.add(batch)
@@ -213,6 +208,7 @@ class _Collector:
             tokens={role: columns[f"tokens {role}"] for role, _ in self.choice.tokens},
             token_counts=columns.get("token counts"),
             logged=columns.get("logged"),
+            uneven=columns.get("uneven") if self.choice.logged and columns["uneven"].any() else None,
             rows=rows,
             choice=self.choice,
             dropped=dropped,
@@ -261,6 +257,17 @@ class _Collector:
             )
         return values
 
+    def _beside(self, batch: Batch) -> None:
+        """The columns of numbers beside the reward."""
+        for role in _ROLES:
+            name = getattr(self.choice, role)
+            if name:
+                self._append(role, self._numbers(batch, name))
+        for name in self.choice.extra:
+            self._append(f"extra {name}", self._numbers(batch, name))
+        if self.choice.logged:
+            self._logged(batch, self.choice.logged)
+
     def _tokens(self, batch: Batch, bad: NDArray[np.bool_]) -> None:
         """The columns with a list per row: as many numbers in each as in the first; a null is no number at all."""
         read = [(role, name, *lists(batch.columns[name])) for role, name in self.choice.tokens]
@@ -281,6 +288,17 @@ class _Collector:
         self._append("token counts", np.where(same, read[0][3], 0))
         for role, _, values, counts, _ in read:
             self._append(f"tokens {role}", values[np.repeat(same, counts)])
+
+    def _logged(self, batch: Batch, name: str) -> None:
+        """The logged advantage: a number, or a list with one per token."""
+        cells = batch.columns[name]
+        values, _, wrong = numbers(cells)
+        uneven = np.zeros(len(values), dtype=bool)
+        if wrong:
+            means, differ = token_means(cells, batch.columns[self.choice.mask] if self.choice.mask else None)
+            values[wrong], uneven[wrong] = means[wrong], differ[wrong]
+        self._append("logged", values)
+        self._append("uneven", uneven)
 
     def _bad(self, bad: NDArray[np.bool_], row: int, message: str, hint: str = _NO_KEY) -> None:
         if not bad[row]:

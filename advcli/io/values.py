@@ -79,6 +79,52 @@ def lists(cells: Cells) -> tuple[NDArray[np.float64], NDArray[np.int64], list[in
     return np.concatenate([*found, np.zeros(0)]), counts, bad
 
 
+def token_means(cells: Cells, masks: Cells | None) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Lists with one number per token as one number per row.
+
+    Args:
+        cells: a list per row; anything else is missing.
+        masks: a list of 0 and 1 per row: which tokens count. Where there is none of the same length, zeros at
+            either end are padding.
+
+    Returns:
+        [n] float64 mean over the tokens that count, NaN where there is none; [n] bool, whether they differ.
+
+    Example:
+        >>> token_means([[0.5, 0.5, 0.0], [1.0, 3.0], None], None)
+        (array([0.5, 2. , nan]), array([False,  True, False]))
+        >>> token_means([[9.0, 0.5, 0.5]], [[0, 1, 1]])
+        (array([0.5]), array([False]))
+    """
+    rows, marks = _lists(cells), _lists(masks) if masks is not None else []
+    means, uneven = np.full(len(rows), math.nan), np.zeros(len(rows), dtype=bool)
+    for place, row in enumerate(rows):
+        counted = _tokens(row, marks[place] if marks else None)
+        if counted.size and np.isfinite(counted).all():
+            # The middle of equal numbers is that number; their computed mean may be off by a digit.
+            even = counted.min() == counted.max()
+            means[place], uneven[place] = counted[0] if even else counted.mean(), not even
+    return means, uneven
+
+
+def _lists(cells: Cells) -> list[Any]:
+    return cells.to_pylist() if isinstance(cells, pa.Array) else list(cells)
+
+
+def _tokens(row: object, mask: object) -> NDArray[np.float64]:
+    """The numbers of the tokens that count."""
+    if isinstance(row, int | float):
+        row = [row]
+    if not isinstance(row, list) or not all(cell is None or isinstance(cell, int | float) for cell in row):
+        return np.empty(0)
+    values = np.array(row, dtype=np.float64)
+    if isinstance(mask, list) and len(mask) == len(row):
+        counted: NDArray[np.float64] = values[np.array([bool(cell) for cell in mask], dtype=bool)]
+        return counted
+    live = np.flatnonzero(values)
+    return values[live[0] : live[-1] + 1] if live.size else values[:1]
+
+
 class Coder:
     """Gives each distinct value of a column a code, in order of first appearance.
 

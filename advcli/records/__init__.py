@@ -1,6 +1,7 @@
 """What travels between the layers: frozen records, no logic that imports anything heavy."""
 
 from advcli.records.layout import NO_RULES, PLAIN, Derived, Layout, Rules
+from advcli.records.match import Break, Breaks, Fit, Match
 from advcli.records.report import Column, Figures, Health, Report
 from advcli.records.settings import DEFAULT_ESTIMATOR, AdvantageTable, FilterSpec, LeftOut, Settings
 from advcli.records.sweep import Point, Sweep
@@ -22,16 +23,20 @@ __all__ = [
     "PLAIN",
     "STANDARD_OUTPUT",
     "AdvantageTable",
+    "Break",
+    "Breaks",
     "Choice",
     "Column",
     "ColumnOptions",
     "Derived",
     "Figures",
     "FilterSpec",
+    "Fit",
     "Grouping",
     "Health",
     "Layout",
     "LeftOut",
+    "Match",
     "Point",
     "Report",
     "RewardTable",

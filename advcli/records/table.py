@@ -37,6 +37,8 @@ class Choice:
         extra: columns of numbers that a filter looks at.
         tokens: (what it is, column) of each column with a list per row, a number for each token.
         logged: the advantage that the trainer logged, or None.
+        mask: which tokens of the logged advantage count, if it is a list, or None.
+        others: columns of numbers or lists that play no part.
         step_in_key: whether a prompt met at another step is another group.
         layout: how rows lie in the records.
         derived: columns that are computed from others.
@@ -60,6 +62,8 @@ class Choice:
     derived: tuple[Derived, ...] = ()
     rules: Rules = NO_RULES
     dedup: bool = False
+    mask: str | None = None
+    others: tuple[str, ...] = ()
 
     def columns(self) -> tuple[str, ...]:
         """Every column that is needed, once each."""
@@ -69,6 +73,7 @@ class Choice:
             self.baseline,
             self.kl,
             self.logged,
+            self.mask,
             *self.extra,
             *(name for _, name in self.tokens),
         )
@@ -97,6 +102,9 @@ class ColumnOptions:
         layout: how rows lie in a record (`--layout`).
         explode: the list of objects, or the lists, with one entry per row (`--explode`).
         dedup: take out exact repeats (`--dedup`).
+        logged: the advantage that the trainer logged (`--logged-col`).
+        parts: use the columns that look like reward parts: "without total", where there is no total, or
+            "always"; None for an error where there is no total and several parts.
     """
 
     format: str | None = None
@@ -114,6 +122,8 @@ class ColumnOptions:
     layout: str | None = None
     explode: tuple[str, ...] = ()
     dedup: bool = False
+    logged: str | None = None
+    parts: str | None = None
 
 
 @dataclass(frozen=True)
@@ -161,6 +171,8 @@ class RewardTable:
         lines: [N] int64 line (JSON Lines), element (JSON) or row (parquet) of each row in its source.
         names: the name of each source.
         warnings: what was skipped, in words.
+        uneven: [N] bool, whether the logged advantage differs between the tokens of a row; None where no row's
+            does.
     """
 
     rewards: "NDArray[np.float64]"
@@ -182,6 +194,7 @@ class RewardTable:
     extra: "Mapping[str, NDArray[np.float64]]" = field(default_factory=dict)
     tokens: "Mapping[str, NDArray[np.float64]]" = field(default_factory=dict)
     token_counts: "NDArray[np.int64] | None" = None
+    uneven: "NDArray[np.bool_] | None" = None
 
     def place(self, row: int) -> str:
         """Where a row stands, as it is shown to the user: file:line."""

@@ -5,7 +5,19 @@ import math
 from dataclasses import asdict
 from typing import Any
 
-from advcli.records import Column, Report
+from advcli.records import Column, Match, Report
+
+_FIT = (
+    "framework",
+    "version",
+    "estimator",
+    "scale",
+    "ddof",
+    "eps",
+    "grouping",
+    "max_abs_diff",
+    "share_matched",
+)
 
 
 def compute(report: Report) -> str:
@@ -19,6 +31,17 @@ def compare(report: Report) -> str:
     """The JSON of `advcli compare`: counts, settings, and per column its figures and its distance."""
     columns = {column.label: {**_figures(column), **_distance(column)} for column in report.columns}
     return dumped({**_head(report, report.columns[1]), "columns": columns})
+
+
+def match(outcome: Match) -> str:
+    """The JSON of `advcli match`: what made the log, or where it breaks."""
+    body = asdict(outcome)
+    body["best"] = body["best"] and {name: body["best"][name] for name in _FIT}
+    for name in ("indistinguishable", "others"):
+        body[name] = [
+            {key: fit[key] for key in (*_FIT, *(["reason"] if fit["reason"] else []))} for fit in body[name]
+        ]
+    return dumped(body)
 
 
 def _head(report: Report, processed: Column) -> dict[str, Any]:

@@ -117,6 +117,7 @@ def left_out_line(part: LeftOut) -> str:
     """What a filter left out, in one line.
 
     Example:
+        >>> from advcli.records import FilterSpec, LeftOut
         >>> left_out_line(LeftOut(FilterSpec("before", "dynamic_sampling"), 16, 2, 1200))
         'left out before the statistics by dynamic_sampling: 16 rows, 2 whole groups, 1,200 tokens'
     """

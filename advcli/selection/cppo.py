@@ -34,6 +34,7 @@ def cppo(
         Lin et al. 2025, CPPO, arXiv:2503.22342: per question in the paper, over the batch in its code.
 
     Example:
+        >>> import torch
         >>> a, one = torch.tensor([0.5, -2.0, 1.0, 0.0]), torch.tensor([0, 0, 0, 0])
         >>> cppo(a, one, one, keep=0.5).tolist()
         [False, True, True, False]

@@ -34,6 +34,7 @@ def gfpo(
         Shrivastava et al. 2025, GFPO, arXiv:2508.09726, algorithm 1.
 
     Example:
+        >>> import torch
         >>> r, tokens, g = (
         ...     torch.tensor([1.0, 1.0, 0.0]),
         ...     torch.tensor([30.0, 10.0, 20.0]),

@@ -18,6 +18,7 @@ def truncated(lengths: Tensor, *, max: float) -> Tensor:
         open-instruct, after them as in TRL's mask_truncated_completions, SkyRL and NeMo RL.
 
     Example:
+        >>> import torch
         >>> truncated(torch.tensor([10.0, 512.0]), max=512).tolist()
         [True, False]
     """

@@ -91,7 +91,7 @@ def test_what_an_estimator_has_no_choice_of_is_left_alone():
 
 def test_frameworks_are_an_axis():
     found = points("--like", "trl@1.5,verl", "--scale", "none")
-    assert [(p["like"], p["scale"]) for p in found] == [("trl >=0.22.2,<1.6", "none"), ("verl", "none")]
+    assert [(p["like"], p["scale"]) for p in found] == [("trl >=0.22.2,<1.6", "none"), ("verl >=0.4", "none")]
 
 
 def test_filters_and_columns_hold_at_every_point():

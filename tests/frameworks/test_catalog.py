@@ -6,8 +6,10 @@ import pytest
 from packaging.specifiers import SpecifierSet
 
 from advcli import UsageError, compute_advantages
+from advcli.advantages import Plan
 from advcli.estimators.catalog import COLUMNS, SCALES
 from advcli.frameworks.catalog import RULES, find, frameworks, rules_of
+from advcli.records import Settings
 from advcli.registry import load
 
 
@@ -100,3 +102,10 @@ def test_keep_ratios_work_on_a_frameworks_advantages():
     found = compute_advantages([1, 0, 0, 0], [0] * 4, like="art", scale="none", keep_neg=0.0)
     assert found.processed.tolist() == [0.75, 0, 0, 0]
     assert found.kept.tolist() == [True, False, False, False]
+
+
+def test_a_scale_of_a_rule_whose_form_per_token_has_none():
+    # The KL of each token needs no scale; the advantage per row has one to name.
+    plan = Plan.of(Settings(like="openrlhf", estimator="group_norm", scale="group"))
+    assert plan.entry.default_scale == "group"
+    assert plan.at(["token_kl"]).entry.level == "token"

@@ -1,0 +1,61 @@
+"""`advcli match`: which rule made the logged advantages."""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+import typer
+
+from advcli.cli import _options as opt
+from advcli.cli import _request, _show
+from advcli.errors import UsageError
+
+# What changes an advantage is what is searched for, so it is no option here.
+_SEARCHED = (
+    "keep_pos",
+    "keep_neg",
+    "compute_new_adv",
+    "preset",
+    "missing",
+    "singleton",
+    "device",
+)
+# Seconds after which it is said how far the search is.
+_PATIENCE = 1.0
+
+
+@partial(opt.with_shared, but=_SEARCHED)
+def command(shared: opt.Shared, logged_col: opt.LoggedCol = None) -> None:
+    """Find which framework, estimator, scale, eps, ddof and grouping made the logged advantages.
+
+    --like, --estimator and --scale narrow the search. Exit code 0 if a rule reproduces every row, else 1.
+    """
+    from advcli.pipeline import match
+    from advcli.render import jsonout
+    from advcli.render import match as text
+
+    inputs = shared.inputs or (["-"] if _request.piped() else [])
+    if not inputs:
+        raise UsageError("no input", hint="a file, a folder, a quoted glob or - for standard input")
+    request = _request.build(inputs, shared)
+    request = replace(request, columns=replace(request.columns, logged=logged_col))
+    outcome = match(request, _progress(quiet=shared.quiet))
+    _show.notes(outcome, quiet=shared.quiet)
+    if shared.json_:
+        typer.echo(jsonout.match(outcome))
+    else:
+        _show.drawn(partial(text.show, outcome))
+    if not outcome.found:
+        raise typer.Exit(1)
+
+
+def _progress(*, quiet: bool) -> Callable[[str], None]:
+    """Says what has been ruled out once the search takes longer than a moment."""
+    start = time.monotonic()
+
+    def tell(text: str) -> None:
+        if not quiet and time.monotonic() - start > _PATIENCE:
+            _show.say(f"advcli: {text}", dim=True)
+
+    return tell

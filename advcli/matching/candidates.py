@@ -1,0 +1,188 @@
+"""The rules that are tried: every row of the catalog of frameworks, and our own estimators on a grid of knobs."""
+
+import inspect
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from packaging.specifiers import SpecifierSet
+
+from advcli.advantages import Plan
+from advcli.estimators.catalog import ESTIMATORS, SCALES, Estimator
+from advcli.frameworks.catalog import RULES, find
+from advcli.frameworks.rule import Rule
+from advcli.records import Fit, Settings
+from advcli.registry import load
+
+EPS = (0.0, 1e-9, 1e-8, 1e-6, 1e-5, 1e-4, 1e-3)
+# What an estimator's knobs are tried with; a knob that is not here keeps its default.
+_GRID: Mapping[str, tuple[float, ...]] = {"ddof": (1, 0), "eps": EPS, "k": (2, 4, 8)}
+# The division in a formula, with what is said of its ddof.
+_UNSCALED = re.compile(r" / (\(std_g[^)]*\)|std_g)(, ddof \d)?")
+# An estimator has no eps to try where it does not divide.
+_UNDIVIDED = ("none",)
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """One rule that may have made the log.
+
+    Attributes:
+        plan: how to compute it.
+        framework: whose rule it is, or None.
+        version: the versions that it covers, or None for all.
+        estimator: its name there.
+        scale: what it divides by, or None where there is no choice.
+        ddof: of its variance, or None where it does not divide.
+        eps: added to its standard deviation, or None where it does not divide.
+        order: its place in the catalogs; the lower, the sooner it is believed.
+        of_batch: whether a row's advantage hangs on the other groups of its step.
+        told: everything that the function is told, defaults included.
+    """
+
+    plan: Plan
+    framework: str | None
+    version: str | None
+    estimator: str
+    scale: str | None
+    ddof: int | None
+    eps: float | None
+    order: int
+    of_batch: bool
+    told: Mapping[str, Any]
+
+    @property
+    def work(self) -> tuple[object, ...]:
+        """What is computed: candidates with the same work give the same numbers."""
+        settings = self.plan.settings
+        rules = ("like",) if settings.like else (settings.missing, settings.singleton)
+        ratios = (settings.keep_pos, settings.keep_neg, settings.compute_new_adv)
+        return (self.plan.entry.target, tuple(sorted(self.plan.knobs.items())), rules, ratios)
+
+    @property
+    def formula(self) -> str:
+        """What it computes, in one line, for its scale and its knobs."""
+        formula = self.plan.entry.formula
+        if self.scale == "none":
+            formula = _UNSCALED.sub("", formula)
+        elif self.scale == "batch":
+            formula = formula.replace("std_g", "std_B")
+        used = {"eps": self.eps, "ddof": self.ddof}
+        extra = [
+            f"{name} {value:g}" for name, value in used.items() if value is not None and name not in formula
+        ]
+        return ", ".join([formula, *extra]) if self.framework is None else formula
+
+    def fit(self, grouping: str, max_abs_diff: float, share: float, reason: str = "") -> Fit:
+        """What is shown of it."""
+        return Fit(
+            self.framework,
+            self.version,
+            self.estimator,
+            self.scale,
+            self.ddof,
+            self.eps,
+            grouping,
+            max_abs_diff,
+            share,
+            reason,
+        )
+
+
+def candidates(*, singletons: bool, missing: bool) -> list[Candidate]:
+    """Everything that can be tried, in the order in which it is believed.
+
+    Args:
+        singletons: whether some group has one valid row, so that the rule for them shows.
+        missing: whether some reward is missing, so that the rule for them shows.
+    """
+    found = [*_of_frameworks(), *_of_catalog(singletons=singletons, missing=missing)]
+    return [Candidate(**{**vars(candidate), "order": place}) for place, candidate in enumerate(found)]
+
+
+def like(rule: Rule) -> str:
+    """How `--like` names the row of the catalog.
+
+    Example:
+        >>> [like(rule) for rule in RULES if rule.name.startswith("trl:rloo")]
+        ['trl@1.6', 'trl@0.22']
+    """
+    if not rule.versions:
+        return rule.framework
+    covered = SpecifierSet(rule.versions)
+    # The bounds themselves, and what comes right after one that is excluded.
+    ends = [text for part in covered for text in (part.version, f"{part.version}.1")]
+    inside = [text for text in (*ends, "0") if covered.contains(text, prereleases=True)]
+    named = (f"{rule.framework}@{text}" for text in inside)
+    return next(text for text in named if find(text, rule.estimator) is rule)
+
+
+def _of_frameworks() -> Iterator[Candidate]:
+    for rule in (rule for rule in RULES if rule.level == "row"):
+        for scale in rule.scales or (None,):
+            plan = Plan.of(Settings(estimator=rule.estimator, like=like(rule), scale=scale))
+            told = _effective(rule.target, plan.knobs)
+            divide = told.get("divide")
+            shown = scale or ("none" if divide == "none" else None)
+            yield Candidate(
+                plan,
+                rule.framework,
+                rule.versions or None,
+                rule.estimator,
+                shown,
+                None if divide in ("none", False) else told.get("ddof"),
+                None if divide in ("none", False) else told.get("eps"),
+                0,
+                _hangs_on_batch(rule, told),
+                told,
+            )
+
+
+def _hangs_on_batch(rule: Rule, told: Mapping[str, Any]) -> bool:
+    if "step" not in rule.needs:
+        return False
+    if not rule.target.endswith(":standardised"):
+        return True
+    return told["divide"] in ("batch", "batch-centred") or "batch" in (told["centre"], told["single"])
+
+
+def _of_catalog(*, singletons: bool, missing: bool) -> Iterator[Candidate]:
+    rules = product(
+        ("null", "zero") if missing else ("null",), ("null", "zero", "raw") if singletons else ("null",)
+    )
+    for (miss, alone), entry in product(rules, (row for row in ESTIMATORS if row.level == "row")):
+        if alone != "null" and entry.alone:
+            continue
+        for scale, knobs in _variants(entry):
+            plan = Plan.of(Settings(entry.name, scale, knobs, missing=miss, singleton=alone))
+            told = _effective(entry.target, plan.knobs)
+            divides = scale not in _UNDIVIDED
+            yield Candidate(
+                plan,
+                None,
+                None,
+                entry.name,
+                scale,
+                told.get("ddof") if divides else None,
+                told.get("eps") if divides else None,
+                0,
+                scale == "batch" or (entry.default_scale is None and "step" in entry.needs),
+                told,
+            )
+
+
+def _variants(entry: Estimator) -> Iterator[tuple[str | None, dict[str, float]]]:
+    """The scales and knobs that an estimator is tried with."""
+    has = _effective(entry.target, {})
+    for scale in SCALES if entry.default_scale else (None,):
+        names = [name for name in _GRID if name in has and (scale not in _UNDIVIDED or name == "k")]
+        for values in product(*(_GRID[name] for name in names)):
+            yield scale, dict(zip(names, values, strict=True))
+
+
+def _effective(target: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """All keyword arguments of a function: those that were given, and its defaults."""
+    parameters = inspect.signature(load(target)).parameters.values()
+    return {p.name: given.get(p.name, p.default) for p in parameters if p.kind is p.KEYWORD_ONLY}

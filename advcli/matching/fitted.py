@@ -1,0 +1,56 @@
+"""A rule with an eps that no framework has, read off the divisors of the groups."""
+
+from dataclasses import replace
+
+from advcli.advantages import Plan
+from advcli.matching.candidates import Candidate
+from advcli.matching.sample import sample
+from advcli.matching.search import Found, Problem, search
+from advcli.matching.weights import levels
+from advcli.records import Settings
+from advcli.segments import Segments
+
+_DIGITS = 4
+
+
+def fitted(problem: Problem) -> Found | None:
+    """Try grpo with the eps that the log itself tells; None if it does not explain the log.
+
+    Args:
+        problem: what is searched for.
+    """
+    for partition in problem.partitions:
+        part = sample(problem.grouped(partition), problem.logged)
+        use = part.compared() & part.columns["rewards"].isfinite()
+        group = Segments.dense(part.columns["group"][use])
+        rewards, values = part.columns["rewards"][use], part.logged.values[use]
+        centred = rewards - group.rows(group.mean(rewards))
+        tried = [
+            _with(candidate, ddof, float(f"{level:.{digits}g}"))
+            for ddof, level in levels(centred, values, group)
+            for digits in (1, 2, 3, _DIGITS, 8)
+            for candidate in _plain(problem)
+        ]
+        found = search(replace(problem, partitions=[partition], candidates=tried)) if tried else None
+        if found is not None and found.explained:
+            return found
+    return None
+
+
+def _plain(problem: Problem) -> list[Candidate]:
+    """The grpo of our own catalog that divides by the group, if it was asked for."""
+    able = [
+        c for c in problem.candidates if c.framework is None and c.estimator == "grpo" and c.scale == "group"
+    ]
+    return able[:1]
+
+
+def _with(candidate: Candidate, ddof: int, eps: float) -> Candidate:
+    settings = Settings("grpo", candidate.scale, {"ddof": ddof, "eps": eps})
+    return replace(
+        candidate,
+        plan=Plan.of(settings),
+        ddof=ddof,
+        eps=eps,
+        told={**candidate.told, "ddof": ddof, "eps": eps},
+    )

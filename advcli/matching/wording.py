@@ -1,0 +1,148 @@
+"""What was found, in words."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import torch
+from torch import Tensor
+
+from advcli.matching.after import After
+from advcli.matching.sample import Slice
+from advcli.matching.search import Problem, Trial
+from advcli.records import Fit
+from advcli.words import counted
+
+# A range of ratios that is not worth a word.
+_NARROW = 0.1
+
+
+def found(fit: Fit, trial: Trial, problem: Problem, *, weights: str = "", done: Sequence[str] = ()) -> str:
+    """The sentence that says what made the log."""
+    compared = int(problem.logged.values.isfinite().sum())
+    rule = f"{fit.name} made this log: {trial.candidate.formula}"
+    extra = [text for text in (weights, *done) if text]
+    decimals = problem.logged.decimals
+    exact = f" to {counted(decimals, 'decimal')}, as the log is rounded" if decimals is not None else ""
+    agree = f"all {compared:,} logged rows agree{exact} (max |Δ| {fit.max_abs_diff:.2g})"
+    return "; ".join([rule, f"grouped by {fit.grouping}", *extra, agree])
+
+
+def not_found(fit: Fit | None, causes: Sequence[str]) -> str:
+    """The sentence that says why nothing was found."""
+    if fit is None:
+        return "no rule could be tried on this log"
+    best = (
+        f"no rule reproduces this log: the best, {fit.name}, fits {100 * fit.share_matched:.1f} % of the rows"
+    )
+    return f"{best}; {causes[0]}" if causes else best
+
+
+def done(after: After) -> Iterator[str]:
+    """What happened to the advantages of the rule."""
+    if after.clip:
+        low, high = after.clip
+        yield f"then clipped to ±{high:g}" if low == -high else f"then clipped to [{low:g}, {high:g}]"
+    if after.keep:
+        again = ", and the kept rows were computed again" if after.recomputed else ""
+        positive, negative = (_ratio(*pair) for pair in zip(after.keep, after.range_ or (), strict=True))
+        yield f"then {positive} of the positive and {negative} of the negative rows of each group were kept{again}"
+    elif after.filtered:
+        yield f"then {counted(after.filtered, 'row')} of live groups were set to 0 (filtered)"
+
+
+def _ratio(ratio: float, range_: tuple[float, float]) -> str:
+    """A keep ratio; its range too, where a rounder number would do as well."""
+    return (
+        f"{ratio:g}"
+        if range_[1] - range_[0] < _NARROW
+        else f"{ratio:g} ({range_[0]:g} to {range_[1]:g} do the same)"
+    )
+
+
+def reason(problem: Problem, best: Trial, other: Trial) -> str:
+    """Why a rule cannot be told from the best one, in a few words."""
+    told = (
+        []
+        if best.partition is other.partition
+        else [f"grouped {other.partition.label}, with the same result"]
+    )
+    one, two = best.candidate, other.candidate
+    if one.plan.entry.target != two.plan.entry.target:
+        told.append("another way to the same numbers")
+        names = [name for name in ("eps", "ddof") if getattr(one, name) != getattr(two, name)]
+    else:
+        names = [name for name in two.told if one.told.get(name) != two.told[name]]
+    told += [_WHY.get(name, _other)(problem, best, other) for name in names]
+    return "; ".join(dict.fromkeys(filter(None, told))) or "the same computation"
+
+
+def _eps(problem: Problem, best: Trial, other: Trial) -> str:
+    if other.candidate.eps is None or best.candidate.eps is None:
+        return ""
+    stds = _live_stds(problem, best)
+    effect = (
+        abs(other.candidate.eps - best.candidate.eps) / max(float(stds.min()), 1e-300) if len(stds) else 0.0
+    )
+    if not effect:
+        return "nothing is divided: eps and ddof cannot be told"
+    return f"eps {other.candidate.eps:g} changes less than the log resolves"
+
+
+def _ddof(problem: Problem, best: Trial, other: Trial) -> str:
+    del problem
+    one, two = best.candidate.ddof, other.candidate.ddof
+    return "" if one is None or two is None else f"ddof {two} gives the same"
+
+
+def _divide(problem: Problem, best: Trial, other: Trial) -> str:
+    scale = other.candidate.scale
+    if int(problem.grouped(best.partition)["group"].max()) == 0:
+        return f"scale {scale}: there is one group"
+    stds = _live_stds(problem, best)
+    if len(stds) and float(stds.max() - stds.min()) <= 1e-4 * float(stds.max()):
+        return f"scale {scale}: all groups have equal std"
+    return f"scale {scale} gives the same"
+
+
+def _missing(problem: Problem, best: Trial, other: Trial) -> str:
+    del best, other
+    absent = not bool((~problem.columns["rewards"].isfinite()).any())
+    return "no row is without a reward" if absent else "their rules for missing rewards agree here"
+
+
+def _single(problem: Problem, best: Trial, other: Trial) -> str:
+    del other
+    sizes = torch.bincount(problem.grouped(best.partition)["group"].clamp(min=0))
+    return (
+        "no group has one row" if int((sizes == 1).sum()) == 0 else "their rules for groups of one agree here"
+    )
+
+
+def _rounding(problem: Problem, best: Trial, other: Trial) -> str:
+    del problem, best, other
+    return "the same up to rounding"
+
+
+def _other(problem: Problem, best: Trial, other: Trial) -> str:
+    del problem, best, other
+    return "the same numbers on this data"
+
+
+_WHY: Mapping[str, Callable[[Problem, Trial, Trial], str]] = {
+    "eps": _eps,
+    "batch_eps": _eps,
+    "ddof": _ddof,
+    "divide": _divide,
+    "scale": _divide,
+    "missing": _missing,
+    "skip_unscored": _missing,
+    "single": _single,
+    "dtype": _rounding,
+    "variance": _rounding,
+    "floor": _rounding,
+}
+
+
+def _live_stds(problem: Problem, best: Trial) -> Tensor:
+    """The standard deviations of the groups that are not dead."""
+    part = Slice.of(problem.grouped(best.partition), problem.logged, None, whole=True)
+    return part.std[part.std > 0]

@@ -1,0 +1,95 @@
+"""What `match` found, as Rich tables."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from advcli.records import Breaks, Fit, Match
+from advcli.render.numbers import UNDEFINED, number, share
+from advcli.words import counted
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+_NAMED = 12
+
+
+def show(match: Match, console: "Console") -> None:
+    """Print the sentence, the best rules, what cannot be told apart, and where it breaks."""
+    console.print(match.sentence, style="bold", highlight=False, soft_wrap=True, markup=False)
+    fits = [*([match.best] if match.best else []), *match.others]
+    if fits:
+        _print(_fits(fits), console)
+    for line in alike(match.indistinguishable):
+        console.print(line, highlight=False, soft_wrap=True, markup=False)
+    if match.breaks and match.breaks.rows:
+        console.print(where(match.breaks), highlight=False, soft_wrap=True, markup=False)
+        _print(_worst(match.breaks), console)
+    for cause in match.causes:
+        console.print(f"· {cause}", highlight=False, soft_wrap=True, markup=False)
+
+
+def alike(fits: Sequence[Fit]) -> Iterator[str]:
+    """One line for all rules that cannot be told from the best for the same reason.
+
+    Example:
+        >>> fit = Fit("verl", None, "grpo", "group", 1, 1e-6, "'uid'", 0.0, 1.0, "eps 1e-06: too small")
+        >>> list(alike([fit]))
+        ['cannot be told apart (eps 1e-06: too small): verl grpo, scale group']
+    """
+    for reason in dict.fromkeys(fit.reason for fit in fits):
+        names = list(dict.fromkeys(fit.name for fit in fits if fit.reason == reason))
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        yield f"cannot be told apart ({reason}): {'; '.join(names[:_NAMED])}{more}"
+
+
+def where(breaks: Breaks) -> str:
+    """Rows, groups and steps that do not fit, in one line."""
+    text = (
+        f"it breaks in {counted(breaks.rows, 'row')} of {breaks.compared:,}, in {counted(breaks.groups, 'group')} "
+        f"of {breaks.all_groups:,}"
+    )
+    if breaks.all_steps:
+        text += f", in {counted(len(breaks.steps), 'step')} of {breaks.all_steps:,}"
+        if len(breaks.steps) <= _NAMED:
+            text += f" ({', '.join(breaks.steps)})"
+    return f"{text}; furthest off:"
+
+
+def _print(table: "Table", console: "Console") -> None:
+    width = console.width
+    console.width = max(width, console.measure(table, options=console.options.update(width=10_000)).maximum)
+    console.print(table, crop=False)
+    console.width = width
+
+
+def _fits(fits: Sequence[Fit]) -> "Table":
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("rule", "eps", "ddof", "max |Δ|", "rows"):
+        table.add_column(heading, no_wrap=True, justify="left" if heading == "rule" else "right")
+    for fit in fits:
+        eps = UNDEFINED if fit.eps is None else f"{fit.eps:g}"
+        ddof = UNDEFINED if fit.ddof is None else str(fit.ddof)
+        label = fit.name if fit.grouping == fits[0].grouping else f"{fit.name}, {fit.grouping}"
+        table.add_row(label, eps, ddof, _distance(fit.max_abs_diff), share(fit.share_matched))
+    return table
+
+
+def _distance(value: float) -> str:
+    return UNDEFINED if value == float("inf") else "0" if value == 0 else f"{value:.1e}"
+
+
+def _worst(breaks: Breaks) -> "Table":
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("row", "step", "group", "reward", "logged", "computed"):
+        table.add_column(heading, no_wrap=True, justify="left" if heading == "row" else "right")
+    for item in breaks.worst:
+        numbers = (number(item.reward), number(item.logged), number(item.computed))
+        table.add_row(item.place, item.step or UNDEFINED, str(item.group), *numbers)
+    return table
