@@ -180,7 +180,8 @@ def laid_out(name: str, path: str, records: Sequence[Record]) -> Layout:
             hint="--explode COL with the list of rewards",
         )
     names = dict.fromkeys(key for record in records for key in record)
-    split = tuple(key for key in names if key == path or _same_length(records, key, path))
+    fits = _ones if name == "ones" else _same_length
+    split = tuple(key for key in names if key == path or fits(records, key, path))
     return Layout(name, path, split, tuple(key for key in names if key not in split))
 
 
@@ -249,6 +250,13 @@ def _same_length(records: Sequence[Record], key: str, path: str) -> bool:
         isinstance(value, list) and len(value) == len(rewards) and not _is_chat(value)
         for value, rewards in pairs
     )
+
+
+def _ones(records: Sequence[Record], key: str, path: str) -> bool:
+    """Whether a column is a list of one in most records."""
+    del path
+    values = [record[key] for record in records if record.get(key) is not None]
+    return _most(isinstance(value, list) and len(value) == 1 and not _is_chat(value) for value in values)
 
 
 def _is_chat(value: Sequence[Any]) -> bool:

@@ -19,6 +19,8 @@ from advcli.records import PLAIN, Layout, Source
 _BATCH_BYTES = 32 << 20
 _MAX_ROWS = 1 << 16
 _PROBE = 64
+# What pyarrow raises for a broken file; a name that is no UTF-8 or a size that is no number are among it.
+_UNREADABLE = (OSError, pa.ArrowException, UnicodeDecodeError, OverflowError)
 _CODECS = {"SNAPPY", "GZIP", "BROTLI", "ZSTD", "LZ4", "NONE"}
 
 
@@ -47,9 +49,9 @@ def head(source: Source, rows: int = 8) -> list[Mapping[str, Any]]:
         for batch in file.iter_batches(batch_size=rows, columns=names) if names else ():
             found: list[Mapping[str, Any]] = batch.to_pylist()
             return found
-    except (OSError, pa.ArrowException, UnicodeDecodeError, OverflowError, ValueError) as error:
-        if isinstance(error, OSError | pa.ArrowException):
-            raise _broken(source, error) from error
+    except _UNREADABLE:
+        # The scan says what is wrong, if the column is wanted.
+        return []
     return []
 
 
@@ -211,30 +213,33 @@ def write_batches(
 
 def rows(source: Source, layout: Layout, dropped: Collection[int]) -> Iterator[pa.RecordBatch]:
     """All columns of the rows that lie in records, batch by batch."""
-    return (unfold.unfolded(batch, layout) for batch in _records(source, dropped))
+    return (unfold.unfolded(batch, layout) for batch in objects(source, dropped))
 
 
 def with_lists(
     source: Source, layout: Layout, dropped: Collection[int], slices: Callable[[int], pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """All columns of the records, the new ones appended as lists."""
-    for batch in _records(source, dropped):
+    for batch in objects(source, dropped):
         counts = unfold.lengths(batch, layout)
         new = unfold.as_lists(slices(int(counts.sum())), counts)
         schema = pa.schema([*batch.schema, *new.schema])
         yield pa.record_batch([*batch.columns, *new.columns], schema=schema)
 
 
-def _records(source: Source, dropped: Collection[int]) -> Iterator[pa.RecordBatch]:
+def objects(source: Source, dropped: Collection[int] = ()) -> Iterator[pa.RecordBatch]:
+    """All columns, batch by batch, without the rows that were skipped; one empty batch of a file without rows."""
+    file = _opened(source)
     number = 1
-    for batch in _batches(_opened(source), source, None):
+    for batch in _batches(file, source, None):
         yield unfold.without(batch, number, dropped)
         number += batch.num_rows
+    if number == 1:
+        yield from file.schema_arrow.empty_table().to_batches() or [_no_rows(file.schema_arrow)]
 
 
-def objects(source: Source) -> Iterator[pa.RecordBatch]:
-    """All columns, batch by batch, for writing another format."""
-    return _batches(_opened(source), source, None)
+def _no_rows(schema: pa.Schema) -> pa.RecordBatch:
+    return pa.record_batch([pa.array([], field.type) for field in schema], schema=schema)
 
 
 def to_metadata(prefix: str, settings: Mapping[str, object]) -> dict[str, str]:
@@ -246,7 +251,7 @@ def _opened(source: Source) -> pq.ParquetFile:
     try:
         # Without pre-buffering: it would hold every column chunk of the file at once.
         return pq.ParquetFile(source.path, pre_buffer=False, buffer_size=1 << 20)
-    except (OSError, pa.ArrowException) as error:
+    except _UNREADABLE as error:
         raise _broken(source, error) from error
 
 
@@ -265,7 +270,7 @@ def _batches(
             yield from file.iter_batches(
                 batch_size=_rows_per_batch(file, group, columns), columns=columns, row_groups=[group]
             )
-    except (OSError, pa.ArrowException) as error:
+    except _UNREADABLE as error:
         raise _broken(source, error) from error
 
 

@@ -15,7 +15,7 @@ from typing import BinaryIO
 import pyarrow as pa
 
 from advcli.errors import DataError, UsageError
-from advcli.io import document, sidefiles, sniff
+from advcli.io import document, remote, sidefiles, sniff
 from advcli.io.catalog import FORMATS
 from advcli.records import Source
 
@@ -47,7 +47,7 @@ def opened(inputs: Sequence[str]) -> Iterator[list[Source]]:
     if STDIN in inputs and len(inputs) > 1:
         raise UsageError("standard input ('-') cannot be combined with other inputs", hint="a file for each")
     with tempfile.TemporaryDirectory(prefix="advcli-") as scratch:
-        found = list(_find(inputs))
+        found = list(_find(inputs, Path(scratch)))
         left = sidefiles.rivals([name for name, _, searched in found if searched])
         left |= {name: "empty" for name, path, searched in found if searched and not path.stat().st_size}
         if len(left) == len(found):
@@ -65,11 +65,12 @@ def stream(source: Source) -> BinaryIO:
     return _decompressed(source.path, source.codec, source.name)
 
 
-def _find(inputs: Sequence[str]) -> Iterator[tuple[str, Path, bool]]:
+def _find(inputs: Sequence[str], scratch: Path) -> Iterator[tuple[str, Path, bool]]:
     """Name and path of every file, and whether it was looked for in a folder."""
     seen: set[Path] = set()
     for text in inputs:
-        for name, path, searched in _matches(text):
+        found = remote.fetched(text, scratch, _patterns()) if remote.is_remote(text) else _matches(text)
+        for name, path, searched in found:
             if text == STDIN or path.resolve() not in seen:
                 seen.add(path.resolve())
                 yield name, path, searched
@@ -117,8 +118,7 @@ def _matches(text: str) -> list[tuple[str, Path, bool]]:
 
 def _dumps_in(folder: Path) -> list[Path]:
     """The dumps in a folder and below, by the names that the catalog knows; our own outputs apart."""
-    patterns = {pattern + codec for row in FORMATS for pattern in row.files for codec in ("", *CODECS)}
-    files = {file for pattern in patterns for file in folder.rglob(pattern)}
+    files = {file for pattern in _patterns() for file in folder.rglob(pattern)}
     hidden = {file for file in files if any(p.startswith(".") for p in file.relative_to(folder).parts)}
     dumps = [file for file in files - hidden if file.is_file() and not _OWN_OUTPUT.search(file.name)]
     if not dumps:
@@ -129,6 +129,11 @@ def _dumps_in(folder: Path) -> list[Path]:
             hint="a folder with .parquet or .jsonl files, or the files themselves",
         )
     return sorted(dumps, key=lambda file: _natural(str(file)))
+
+
+def _patterns() -> set[str]:
+    """The names of dumps, as far as a folder is searched for them."""
+    return {pattern + codec for row in FORMATS for pattern in row.files for codec in ("", *CODECS)}
 
 
 def _natural(name: str) -> list[tuple[int, int, str]]:

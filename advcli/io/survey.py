@@ -165,11 +165,20 @@ def _kinds(seen: Sequence[Seen], layout: Layout) -> tuple[dict[str, str], list[M
     rows: list[Mapping[str, Any]] = []
     for record in _records(seen):
         try:
-            rows += explode.rows(record, layout)
+            rows += [_as_laid_out(row, record, layout) for row in explode.rows(record, layout)]
         except explode.Misfit:
             # The scan says where.
             continue
     return kinds_of_objects(rows), rows
+
+
+def _as_laid_out(row: Mapping[str, Any], record: Mapping[str, Any], layout: Layout) -> Mapping[str, Any]:
+    """A row without the lists of another length, which tell nothing of what a value of a row is."""
+    return {
+        name: value
+        for name, value in row.items()
+        if name not in layout.split or value is not record.get(name)
+    }
 
 
 def _records(seen: Sequence[Seen]) -> list[Mapping[str, Any]]:

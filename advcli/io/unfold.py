@@ -13,7 +13,9 @@ from advcli.records import Layout
 
 
 def lengths(batch: pa.RecordBatch, layout: Layout) -> NDArray[np.int64]:
-    """The number of rows of each record, 0 where its list is null."""
+    """The number of rows of each record, 0 where its list is null; always 1 in a layout of lists of one."""
+    if layout.name == "ones":
+        return np.ones(batch.num_rows, dtype=np.int64)
     return np.asarray(pc.list_value_length(_list(batch, layout)).fill_null(0).cast(pa.int64()))
 
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from advcli.errors import AdvcliError, DataError, UsageError
 from advcli.io import convert, explode, jsonl, parquet, rewrite, sink
+from advcli.io.remote import is_remote
 from advcli.io.sources import CODECS, SUFFIXES, stamp
 from advcli.records import STANDARD_OUTPUT, AdvantageTable, Grouping, Layout, RewardTable, Source
 
@@ -59,6 +60,11 @@ def targets(sources: Sequence[Source], out: str | None, *, force: bool) -> list[
     """
     if out is not None and not out.strip():
         raise UsageError("--out is empty", hint="--out FILE, --out DIR/ or --out -")
+    away = next(
+        (name for name in (out, *(source.name for source in sources)) if name and is_remote(name)), None
+    )
+    if away and (away == out or out is None):
+        raise UsageError(f"{away}: advcli writes to this machine only", hint="--out FILE or --out DIR/")
     if out is None and sources[0].name == "<stdin>":
         out = STANDARD_OUTPUT[0]
     if out in STANDARD_OUTPUT:
@@ -169,9 +175,13 @@ def _copy(job: _Job, layout: str, out: BinaryIO, *, more: bool) -> None:
     if source.layout == layout == "jsonl":
         jsonl.annotate(source, job.dropped, _suffixes(job.added), out.write, end_line=more)
     elif source.layout == layout == "parquet":
-        parquet.annotate(source, out, _Slices(job.added), job.about)
+        if job.dropped:
+            batches = parquet.objects(source, job.dropped)
+            parquet.write_batches(source, out, _joined(batches, _Slices(job.added)), job.about)
+        else:
+            parquet.annotate(source, out, _Slices(job.added), job.about)
     elif layout == "jsonl":
-        convert.parquet_to_jsonl(parquet.objects(source), _suffixes(job.added), out)
+        convert.parquet_to_jsonl(parquet.objects(source, job.dropped), _suffixes(job.added), out)
     else:
         convert.jsonl_to_parquet(
             lambda: jsonl.objects(source, job.dropped), job.added, out, job.about, source.name

@@ -52,6 +52,12 @@ def test_a_chat_is_one_value_however_long():
     assert laid_out("lists", "rewards", [record]).split == ("rewards", "chats")
 
 
+def test_a_column_that_was_whole_stays_whole():
+    layout = laid_out("lists", "rewards", [LISTS])
+    record = {"rewards": [1, 0, 1], "tags": ["x", "y", "z"]}
+    assert cells(record, layout, ["tags"])[1] == {"tags": [["x", "y", "z"]] * 3}
+
+
 def test_a_column_that_the_first_records_lack_is_told_by_its_length():
     layout = laid_out("lists", "rewards", [{"rewards": [1, 0]}])
     record = {"rewards": [1, 0, 1], "late": ["a", "b", "c"], "note": ["x"]}

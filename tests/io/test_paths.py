@@ -13,7 +13,7 @@ ROW = {
     "info": {"reward_components": {"format": 0.5, "none": None}},
     "text": '{"a": {"b": [10, {"c": 20}]}, "t": "[1"}',
     "info.literal": "wins",
-    "rewards": {"a.b": 1, "a": {"b": 2, "c": 3}},
+    "rewards": {"a.b": 1, "a": {"b": {"y": 2}, "c": 3}},
     "list": [[1, 2], {"x": "y"}],
     "": {"": 7},
     "broken": '{"a": 1',
@@ -35,6 +35,7 @@ ROW = {
         ("text.t.0", ABSENT),
         # The longest key that is there comes first; the shorter one where it leads nowhere.
         ("rewards.a.b", 1),
+        ("rewards.a.b.y", 2),
         ("rewards.a.c", 3),
         ("list.0.1", 2),
         ("list.1.x", "y"),

@@ -55,3 +55,10 @@ def test_when_two_fit_both_are_named():
         recognised(both, name="d.jsonl")
     assert error.value.message == "d.jsonl: the formats verifiers and areal fit"
     assert error.value.hint == "--format verifiers or --format areal"
+
+
+def test_of_two_that_fit_the_one_that_requires_more_is_taken(monkeypatch):
+    forms = [Format("few", ("a",)), Format("more", ("a", "b:number")), Format("none", ())]
+    monkeypatch.setattr("advcli.io.recognise.FORMATS", forms)
+    assert recognised({"a": "text", "b": "number"}).name == "more"
+    assert recognised({"a": "text", "b": "text"}).name == "few"

@@ -107,6 +107,41 @@ def test_a_file(tmp_path, same_layout):
     assert done["adv_original"].to_pylist()[2:] == [-1.0, 0.0, 1.0]
 
 
+ONES = pa.table(
+    {"prompt": [["p"]] * 4, "rewards": [[1.0], [0.0, 2.0], [0.5], None], "text": [["a"], ["b"], ["c"], ["d"]]}
+)
+MIXED = pa.table(
+    {"prompt": ["p"] * 4, "rewards": [[1.0, 0.0], None, [0.5], []], "text": [["a", "b"], ["x"], ["c"], []]}
+)
+
+
+@pytest.mark.parametrize("same_layout", [False, True])
+@pytest.mark.parametrize(
+    ("table", "texts", "alone"),
+    [(ONES, [["a"], ["c"], ["d"]], [["a"], ["c"], ["d"]]), (MIXED, [["a", "b"], ["c"], []], ["a", "b", "c"])],
+    ids=["ones", "lists"],
+)
+def test_records_that_were_skipped(tmp_path, same_layout, table, texts, alone):
+    """A row of the file that is laid out otherwise is left out of the copy, and the others keep their numbers."""
+    pq.write_table(table, tmp_path / "d.parquet", row_group_size=2)
+    request = Request(
+        (str(tmp_path / "d.parquet"),),
+        Settings(scale="none"),
+        ColumnOptions(layout="ones" if table is ONES else None),
+        skip_bad_rows=True,
+    )
+    report = compute(request, Output(str(tmp_path / "out.parquet"), same_layout=same_layout))
+    assert any("1 bad row skipped" in text for text in report.warnings)
+    done = pq.read_table(tmp_path / "out.parquet")
+    assert done["text"].to_pylist() == (texts if same_layout else alone)
+    if table is MIXED and not same_layout:
+        assert done["adv_source"].to_pylist() == [1, 1, 3]
+        assert done["adv_original"].to_pylist() == [0.5, -0.5, 0.0]
+    if table is ONES:
+        values = [0.25, -0.25, None]
+        assert done["adv_original"].to_pylist() == ([[value] for value in values] if same_layout else values)
+
+
 @pytest.mark.parametrize("suffix", ["jsonl", "parquet"])
 def test_from_one_format_to_the_other(tmp_path, suffix):
     pq.write_table(TABLE, tmp_path / "d.parquet")

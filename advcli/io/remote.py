@@ -1,0 +1,121 @@
+"""Inputs behind a URL: s3:// and gs:// through pyarrow, hf://, https:// and others through fsspec.
+
+They are copied to disk first: two passes are made over an input, and an annotated copy reads every byte of it.
+"""
+
+import re
+import shutil
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import fs
+
+from advcli.errors import DataError, MissingPackage
+
+_URL = re.compile(r"([a-z][a-z0-9+.-]+)://(.+)", re.IGNORECASE | re.DOTALL)
+_ARROW = ("s3", "gs", "gcs")
+_CHUNK = 1 << 20
+
+
+def is_remote(text: str) -> bool:
+    """Whether an input is a URL of another machine.
+
+    Example:
+        >>> is_remote("s3://bucket/run/"), is_remote("run/a.jsonl"), is_remote("file:///a.jsonl")
+        (True, False, False)
+    """
+    match = _URL.match(text)
+    return match is not None and match.group(1).lower() != "file"
+
+
+def fetched(url: str, scratch: Path, patterns: set[str]) -> Iterator[tuple[str, Path, bool]]:
+    """Copy what a URL names to disk.
+
+    Args:
+        url: a file, a folder, or a pattern with `*`.
+        scratch: the folder for the copies.
+        patterns: names of dumps, for a folder.
+
+    Yields:
+        The URL of each file, its copy, and whether it was looked for in a folder.
+
+    Raises:
+        DataError: nothing there, or it cannot be read.
+        MissingPackage: a package for that scheme is not installed.
+    """
+    system, path, prefix = _system(url)
+    try:
+        found, searched = _files(system, path, patterns)
+        if not found:
+            raise DataError(
+                f"{url}: no such file, or no dump in this folder",
+                hint="the URL of a file, or a pattern with *",
+            )
+        for place, name in enumerate(found):
+            copy = scratch / f"remote-{len(list(scratch.iterdir()))}-{place}"
+            with system.open_input_stream(name, compression=None) as source, copy.open("wb") as target:
+                shutil.copyfileobj(source, target, _CHUNK)
+            yield (url if name == path else prefix + name), copy, searched
+    except ImportError as error:
+        raise _missing(url, error) from error
+    except (OSError, pa.ArrowException, ValueError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"{url}: {_reason(error)}", hint="the address and the credentials") from error
+
+
+def _system(url: str) -> tuple[fs.FileSystem, str, str]:
+    """The file system of a URL, the path in it, and what stands before paths in a URL."""
+    scheme = url.split("://", 1)[0]
+    try:
+        if scheme.lower() in _ARROW:
+            system, path = fs.FileSystem.from_uri(url)
+            return system, path.rstrip("/"), f"{scheme}://"
+        import fsspec
+
+        inner, path = fsspec.core.url_to_fs(url)
+        # Over HTTP a path is the whole URL.
+        prefix = "" if path.startswith(f"{scheme}://") else f"{scheme}://"
+        return fs.PyFileSystem(fs.FSSpecHandler(inner)), path.rstrip("/"), prefix
+    except ImportError as error:
+        raise _missing(url, error) from error
+    except (OSError, pa.ArrowException, ValueError) as error:
+        raise DataError(f"{url}: {_reason(error)}", hint="s3://, gs://, hf:// or https://") from error
+
+
+def _files(system: fs.FileSystem, path: str, patterns: set[str]) -> tuple[list[str], bool]:
+    """The files that a path names, and whether it is a folder."""
+    if "*" in path:
+        folder = path[: path.index("*")].rpartition("/")[0]
+        names = [info.path for info in _below(system, folder)]
+        return sorted(name for name in names if fnmatch(name, path)), False
+    info = system.get_file_info(path)
+    if info.type == fs.FileType.Directory:
+        names = [inner.path for inner in _below(system, path)]
+        dumps = [
+            name for name in names if any(fnmatch(name.rpartition("/")[2], pattern) for pattern in patterns)
+        ]
+        return sorted(dumps), True
+    return ([path] if info.type == fs.FileType.File else []), False
+
+
+def _below(system: fs.FileSystem, folder: str) -> list[Any]:
+    infos: list[Any] = system.get_file_info(fs.FileSelector(folder, recursive=True, allow_not_found=True))
+    return [info for info in infos if info.type == fs.FileType.File]
+
+
+def _missing(url: str, error: ImportError) -> MissingPackage:
+    package = error.name or str(error).splitlines()[0]
+    return MissingPackage(
+        f"{url}: the package '{package}' is needed and not installed", hint="pip install 'advcli[remote]'"
+    )
+
+
+def _reason(error: Exception) -> str:
+    text = (
+        getattr(error, "strerror", None) or str(error).splitlines()[0] if str(error) else type(error).__name__
+    )
+    return str(text)[:1].lower() + str(text)[1:]
