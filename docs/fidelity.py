@@ -47,6 +47,14 @@ from runs of their code, as literals in `tests/frameworks/test_vectors.py`.
 """
 
 
+NOTES = """
+## Written from a description, compared with nothing
+
+No numbers of these versions are at hand. Their rules follow what is known of the code: trust them less.
+
+"""
+
+
 @dataclass
 class Distance:
     """What was measured of one estimator of one release."""
@@ -134,11 +142,14 @@ def page(found: Mapping[tuple[str, str, str], Distance]) -> str:
         )
         for key, d in found.items()
     ]
-    noted = [
-        (rule.framework, rule.versions or "all", rule.estimator, f"`{rule.source}`")
-        for rule in RULES
-        if rule.proof == "vectors"
-    ]
+    noted, told = (
+        [
+            (rule.framework, rule.versions or "all", rule.estimator, f"`{rule.source}`")
+            for rule in RULES
+            if rule.proof == proof
+        ]
+        for proof in ("vectors", "notes")
+    )
     left_out = [
         f"- `{name}`: {reason}" for name, reason in compared.LEFT_OUT.items() if reason != compared.ELSEWHERE
     ]
@@ -150,6 +161,8 @@ def page(found: Mapping[tuple[str, str, str], Distance]) -> str:
         + "\n"
         + VECTORS
         + _table(("framework", "versions", "estimator", "where the rule stands"), noted)
+        + NOTES
+        + _table(("framework", "versions", "estimator", "where the rule stands"), told)
     )
 
 

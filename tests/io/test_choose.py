@@ -54,9 +54,10 @@ def test_a_length_is_found_if_it_is_a_number(name):
 
 
 @pytest.mark.parametrize("name", LOGGED)
-def test_a_logged_advantage_is_found_if_it_is_a_number(name):
+def test_a_logged_advantage_is_a_number_or_a_list_with_one_per_token(name):
     assert chosen(f"prompt_id reward {name}").logged == name
-    assert chosen(f"prompt_id reward {name}:nested").logged is None
+    assert chosen(f"prompt_id reward {name}:nested").logged == name
+    assert chosen(f"prompt_id reward {name}:text").logged is None
 
 
 def test_nothing_is_found_where_nothing_is():
