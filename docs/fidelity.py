@@ -39,7 +39,7 @@ float32 is 6e-8. This page is written by `docs/fidelity.py`; a test measures aga
 """
 
 VECTORS = """
-## Compared with noted numbers
+## Compared with numbers that the code gave
 
 These frameworks are not on the package index, or not these versions. Their rules are compared with numbers that were noted
 from runs of their code, as literals in `tests/frameworks/test_vectors.py`.
@@ -48,9 +48,9 @@ from runs of their code, as literals in `tests/frameworks/test_vectors.py`.
 
 
 NOTES = """
-## Written from a description, compared with nothing
+## Compared with numbers worked out by hand
 
-No numbers of these versions are at hand. Their rules follow what is known of the code: trust them less.
+These rules, too, are compared with literals, but those were worked out from a reading of the code, not by running it.
 
 """
 
@@ -148,7 +148,7 @@ def page(found: Mapping[tuple[str, str, str], Distance]) -> str:
             for rule in RULES
             if rule.proof == proof
         ]
-        for proof in ("vectors", "notes")
+        for proof in ("code", "notes")
     )
     left_out = [
         f"- `{name}`: {reason}" for name, reason in compared.LEFT_OUT.items() if reason != compared.ELSEWHERE
