@@ -140,7 +140,7 @@ def without_dumps(files: Iterable[Path]) -> str:
 
     Example:
         >>> without_dumps([Path("a/0.pt"), Path("a/1.pt")])
-        'it holds 2 .pt: torch files (slime\'s dumps are pickles, which advcli never opens)'
+        "it holds 2 .pt: torch files (slime's dumps are pickles, which advcli never opens)"
     """
     counts: dict[str, int] = {}
     for file in files:
