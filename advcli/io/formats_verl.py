@@ -21,7 +21,7 @@ ROWS = (
         reward=("score",),
         checks=("overlong_penalty",),
         files=("[0-9]*.jsonl",),
-        summary="verl (legacy trainer): <step>.jsonl, no prompt id, rows of a prompt scattered",
+        summary="verl, legacy trainer: <step>.jsonl, a prompt is its text",
         source="verl/trainer/ppo/ray_trainer.py, RayPPOTrainer._write_generations",
         switch=_SWITCH,
         traps=(
@@ -51,7 +51,7 @@ ROWS = (
         last_of=("uid.session", "uid.index"),
         checks=("overlong_penalty",),
         files=("[0-9]*.jsonl",),
-        summary="verl v1 (0.9 or later): <step>.jsonl, uid = <uuid>_<session>_<index>",
+        summary="verl v1 (0.9 or later): uid = <uuid>_<session>_<index>",
         source="verl/trainer/ppo/v1/trainer_base.py, _write_generations",
         switch=_SWITCH,
         traps=(
@@ -66,7 +66,7 @@ ROWS = (
         name="easyr1",
         requires=("step:number", "reward:object", "critic:object"),
         files=("experiment_log.jsonl",),
-        summary="EasyR1 experiment_log.jsonl: averages per step, no rollouts (refused)",
+        summary="EasyR1 experiment_log.jsonl: averages only (refused)",
         source="verl/utils/logger/logger.py (EasyR1)",
         switch="trainer.logger=['file']",
         traps=(

@@ -31,11 +31,14 @@ def _integer(digits: str) -> int | str:
         return digits
 
 
-def head(source: Source, *, whole: bool = False) -> tuple[dict[str, str], list[Mapping[str, Any]], bool]:
+def head(
+    source: Source, *, limit: int = _HEAD, whole: bool = False
+) -> tuple[dict[str, str], list[Mapping[str, Any]], bool]:
     """The first records and what their keys hold; lines that cannot be parsed are passed over.
 
     Args:
         source: a source of JSON.
+        limit: how many records to look at.
         whole: go through all lines, and keep those that tell something new.
 
     Returns:
@@ -45,7 +48,7 @@ def head(source: Source, *, whole: bool = False) -> tuple[dict[str, str], list[M
     kept: list[Mapping[str, Any]] = []
     size = 0
     for _, row, length in _rows(source, BadRows(skip=True), set()):
-        full = len(kept) >= _HEAD or (kept and size > _HEAD_BYTES)
+        full = len(kept) >= limit or (kept and size > _HEAD_BYTES)
         if full and not whole:
             return found, kept, False
         if shapes.add(found, row) or not full:

@@ -56,13 +56,13 @@ def what(name: str, shapes: Mapping[str, str]) -> str | None:
         name: its path.
         shapes: column → what it holds.
     """
-    if not shapes:
+    if not shapes or _may_be_a_dump(shapes):
         return None
     base = PurePath(name).name
     known = next(
         (row for row in SIDE_FILES if row.requires and all(key in shapes for key in row.requires)), None
     )
-    if known is None and not _may_be_a_dump(shapes):
+    if known is None:
         known = next(
             (row for row in SIDE_FILES if any(fnmatch(base, pattern) for pattern in row.names)), None
         )
@@ -78,7 +78,7 @@ def refuse(name: str, shapes: Mapping[str, str]) -> None:
         DataError: says what it is.
     """
     found = what(name, shapes)
-    if found and not _may_be_a_dump(shapes):
+    if found:
         raise DataError(
             f"{name}: this is {found}, expected a row per response with its reward",
             hint="the dump itself (advcli formats), or --format generic with --reward COL and --prompt-col COL",
@@ -145,7 +145,6 @@ def _is_metrics(shapes: Mapping[str, str]) -> bool:
     slashed = [name for name in shapes if "/" in name]
     return (
         len(slashed) >= 1
-        and not _may_be_a_dump(shapes)
         and all(shapes[name] in ("number", "null") for name in slashed)
         and not any(shape == "list" for shape in shapes.values())
     )

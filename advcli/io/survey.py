@@ -57,15 +57,15 @@ class Survey:
     whole: bool = True
 
 
-def look(source: Source, *, whole: bool = False) -> Seen:
-    """Look at the beginning of a source, or at all of it.
+def look(source: Source, *, limit: int = 100, whole: bool = False) -> Seen:
+    """Look at the first records of a source, or at all of it.
 
     Raises:
         DataError: the file is broken.
     """
     if source.layout == "parquet":
         return Seen(source, parquet.columns(source), parquet.head(source), whole=True)
-    return Seen(source, *jsonl.head(source, whole=whole))
+    return Seen(source, *jsonl.head(source, limit=limit, whole=whole))
 
 
 def survey(sources: Sequence[Source], options: ColumnOptions, *, whole: bool = False) -> Survey | None:
@@ -83,7 +83,9 @@ def survey(sources: Sequence[Source], options: ColumnOptions, *, whole: bool = F
         DataError: two formats fit, or what there is holds no rollouts.
         UsageError: the list to explode is not there.
     """
-    seen = [look(source, whole=whole) for source in sources]
+    # Of many files a few records each, so that what is held does not grow with them.
+    limit = max(4, min(100, _KEPT // len(sources)))
+    seen = [look(source, limit=limit, whole=whole) for source in sources]
     if not any(one.shapes for one in seen):
         return None
     form = FORMATS[options.format] if options.format else _format(seen)
@@ -93,7 +95,7 @@ def survey(sources: Sequence[Source], options: ColumnOptions, *, whole: bool = F
         )
     if form.parts is not None and not all(one.whole for one in seen):
         # A reward function that appears late must not be left out.
-        seen = [look(source, whole=True) for source in sources]
+        seen = [look(source, limit=limit, whole=True) for source in sources]
     layout = _layout(form, seen, options)
     kinds, rows = _kinds(seen, layout)
     if form.name == "generic" and layout.exploded:
@@ -182,11 +184,8 @@ def _as_laid_out(row: Mapping[str, Any], record: Mapping[str, Any], layout: Layo
 
 
 def _records(seen: Sequence[Seen]) -> list[Mapping[str, Any]]:
-    """The first records of all sources, some of each."""
-    each = max(1, _KEPT // len(seen))
-    return [record for one in seen for record in (one.records if one.whole else one.records[:each])][
-        : 4 * _KEPT
-    ]
+    """The records that were looked at."""
+    return [record for one in seen for record in one.records]
 
 
 def _merged(several: Iterable[Mapping[str, str]]) -> dict[str, str]:

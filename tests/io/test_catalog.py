@@ -575,6 +575,8 @@ def test_side_files_are_passed_over_and_said(name):
 @pytest.mark.parametrize("form", list(FORMATS), ids=lambda form: form.name)
 def test_a_row_is_complete(form):
     assert form.summary
+    # The listing fits 80 columns beside the longest name.
+    assert len(form.summary) <= 79 - max(map(len, FORMATS.names())) - 1
     assert form.source
     assert form.files
     assert form.switch or form.name == "generic"

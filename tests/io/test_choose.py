@@ -215,3 +215,20 @@ def test_columns_are_read_once_each():
         "prompt_id step reward", prompt="step", step="step", length="reward", rewards=(("reward", 1.0),) * 2
     )
     assert choice.columns() == ("step", "reward")
+
+
+@pytest.mark.parametrize(
+    ("more", "prompt"),
+    [
+        ("_ng_task_index", ("_ng_task_index",)),
+        ("_ng_task_index agent_ref.name:text", ("agent_ref.name", "_ng_task_index")),
+        # Without the task's number the input of the request is the key; the agent alone never is.
+        (
+            "responses_create_params.input:nested agent_ref.name:text",
+            ("agent_ref.name", "responses_create_params.input"),
+        ),
+    ],
+)
+def test_a_key_of_several_columns_needs_all_that_may_not_be_missing(more, prompt):
+    choice = chosen(f"responses_create_params:nested reward {more}")
+    assert (choice.format, choice.prompt) == ("nemo-gym", prompt)

@@ -98,7 +98,7 @@ def test_numbers_of_any_size():
 
 
 def test_rows_that_are_left_out_already_are_not_counted():
-    digest, key, source = np.array([0, 1, 0, 1]), np.array([0, 0, -1, -1]), np.array([0, 0, 1, 1])
+    digest, key, source = np.array([0, 1, 0, 1]), np.array([-1, -1, -1, -1]), np.array([0, 0, 1, 1])
     assert not repeats(digest, key, None, source, numbered=True).any()
 
 

@@ -35,6 +35,14 @@ def test_the_last_of_a_unit():
     assert said == ("2 rows are not the last of its 'session': left out",)
 
 
+def test_padding_is_not_counted_twice():
+    rules = Rules(filler="pad", last_of=("session", "place"))
+    made = book(rules, pad=[True, False, False, False], session=["a", "a", "a", "b"], place=[0, 1, 2, 0])
+    out, said = made.left_out(4)
+    assert out.tolist() == [True, True, False, False]
+    assert [text[:8] for text in said] == ["1 row is", "1 row is"]
+
+
 def test_no_rules():
     out, said = book(Rules(), x=[1, 2]).left_out(2)
     assert (out.tolist(), said) == ([False, False], ())

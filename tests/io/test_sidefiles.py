@@ -54,6 +54,7 @@ def test_each_side_file_is_named(text):
         ("metrics.jsonl", {"prompt": "a", "reward": 1}),
         ("metadata.json", {"uid": "a", "score": 1}),
         ("a.jsonl", {"prompt": "a", "rewards/accuracy": 1.0, "rewards/format": 1.0}),
+        ("a.jsonl", {"prompt": "a", "step": 1, "reward": 0.5, "critic": 0.4}),
         ("empty.jsonl", {}),
     ],
 )

@@ -9,6 +9,7 @@ import pytest
 
 from advcli.errors import DataError, UsageError
 from advcli.grouping import group
+from advcli.io import survey as survey_module
 from advcli.io.read import read
 from advcli.io.sources import opened
 from advcli.io.survey import survey
@@ -150,3 +151,19 @@ def test_a_place_can_be_a_key():
     put("a.jsonl", {"reward": 1}, {"reward": 2})
     put("b.jsonl", {"reward": 3}, {"reward": 4})
     assert group(loaded("a.jsonl", "b.jsonl", group_by=("@file",))).group.tolist() == [0, 0, 1, 1]
+
+
+def test_of_many_files_a_few_records_each_are_held(monkeypatch):
+    limits = []
+    look = survey_module.look
+    monkeypatch.setattr(
+        survey_module, "look", lambda *args, **more: limits.append(more.get("limit")) or look(*args, **more)
+    )
+    for number in range(200):
+        put(f"{number}.jsonl", *({"prompt_id": "a", "reward": row} for row in range(10)))
+    put("last.jsonl", *({"prompt_id": "a", "reward": row, "late": "x"} for row in range(10)))
+    names = [*(f"{number}.jsonl" for number in range(200)), "last.jsonl"]
+    with opened(names) as sources:
+        limits.clear()
+        found = survey(sources, ColumnOptions())
+    assert (set(limits), found.whole, found.kinds["late"]) == ({4}, False, "text")
