@@ -222,9 +222,11 @@ def _named(form: Format) -> list[str]:
 
 def _asked(options: ColumnOptions) -> list[str]:
     """The columns that the user names."""
-    single = (options.prompt, options.step, options.length, options.baseline)
+    single = (options.prompt, options.step, options.length, options.baseline, options.kl, options.logged)
     return [
         *options.group_by,
+        *options.extra,
+        *options.tokens.values(),
         *(name for name, _ in options.rewards),
         *(name for name in single if name),
     ]

@@ -255,3 +255,14 @@ def test_rows_without_tokens_are_said(write):
     )
     told = "1 row has a reward and no usable value of the critic's value of each token: no advantage"
     assert told in run("compare", path, *GAE).stderr
+
+
+def test_a_list_behind_a_dotted_path(write):
+    rows = [
+        {"prompt_id": row["prompt_id"], "reward": row["reward"], "critic": {"v": row["v"], "kl": 0.25}}
+        for row in ROWS
+    ]
+    found = computed(
+        write(rows), "--estimator", "gae", "--values-col", "critic.v", "--kl-col", "critic.kl", "--kl-coef", 1
+    )
+    assert [list(tokens) for tokens in found["adv_tokens"]] == [[0.5, 0.25, 0.0], [-0.75, -0.5]]
