@@ -179,12 +179,19 @@ def compare(request: Request, versus: Mapping[str, Settings] | None = None) -> R
     return replace(report, notes=(*report.notes, hint))
 
 
-def sweep(request: Request, grid: Grid, *, advance: Callable[[int, int], None] | None = None) -> Sweep:
+def sweep(
+    request: Request,
+    grid: Grid,
+    *,
+    check: Callable[[Sequence[Source]], None] | None = None,
+    advance: Callable[[int, int], None] | None = None,
+) -> Sweep:
     """Compute every point of a grid on data that are read once.
 
     Args:
         request: what to do; its settings hold what is the same at every point.
         grid: the values of each axis.
+        check: called with the inputs before they are read, to refuse what must not be written.
         advance: called with the number of points that are done, and of all.
 
     Returns:
@@ -193,6 +200,8 @@ def sweep(request: Request, grid: Grid, *, advance: Callable[[int, int], None] |
     """
     plans = list(_points(request.settings, grid))
     with opened(request.inputs) as sources:
+        if check:
+            check(sources)
         data = request.load(sources)
     columns = data.columns()
     points: list[Point] = []

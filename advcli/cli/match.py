@@ -11,7 +11,7 @@ from advcli.cli import _options as opt
 from advcli.cli import _request, _show
 from advcli.errors import UsageError
 
-# What changes an advantage is what is searched for, so it is no option here.
+# What changes an advantage is what is searched for, so it is no option here; nor is what the search does not read.
 _SEARCHED = (
     "keep_pos",
     "keep_neg",
@@ -20,6 +20,17 @@ _SEARCHED = (
     "missing",
     "singleton",
     "device",
+    "before",
+    "after",
+    "overlong",
+    "affine",
+    "clip_reward",
+    "kl_coef",
+    "kl_col",
+    "values_col",
+    "log_probs_col",
+    "sum_pi_squared_col",
+    "mask_col",
 )
 # Seconds after which it is said how far the search is.
 _PATIENCE = 1.0

@@ -1,5 +1,6 @@
 """`advcli sweep`: a grid of settings, one line each."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -54,11 +55,10 @@ def _command(
         keep_neg=grid.shares("--keep-neg", keep_neg),
         again=again[compute_new_adv],
     )
-    inputs = _request.inputs(shared)
-    if out is not None:
-        points.check(out, force=force)
+    request = _request.build(_request.inputs(shared), shared)
+    check = partial(points.check, out, force=force) if out is not None else None
     with _show.progress("points") as advance:
-        result = sweep(_request.build(inputs, shared), axes, advance=advance)
+        result = sweep(request, axes, check=check, advance=advance)
     result = text.in_order(result, sort)
     _show.notes(result, quiet=shared.quiet)
     if out is not None:

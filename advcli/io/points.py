@@ -8,6 +8,7 @@ import pandas as pd
 
 from advcli.errors import UsageError
 from advcli.io import sink
+from advcli.records import Source
 
 _WRITERS: Mapping[str, Callable[[pd.DataFrame, BinaryIO], object]] = {
     ".parquet": lambda frame, file: frame.to_parquet(file, index=False),
@@ -16,16 +17,16 @@ _WRITERS: Mapping[str, Callable[[pd.DataFrame, BinaryIO], object]] = {
 }
 
 
-def check(path: Path, *, force: bool) -> None:
+def check(path: Path, sources: Sequence[Source], *, force: bool) -> None:
     """Refuse a path before any work is done.
 
     Raises:
-        UsageError: the file exists, or its suffix is none of .parquet, .csv, .jsonl.
+        UsageError: the file exists or is an input, or its suffix is none of .parquet, .csv, .jsonl.
         DataError: there is no folder to write into.
     """
     if path.suffix not in _WRITERS:
         raise UsageError(f"--out {path}: expected {', '.join(_WRITERS)}", hint="--out sweep.parquet")
-    sink.check(path, (), force=force)
+    sink.check(path, sources, force=force)
 
 
 def write(path: Path, points: Sequence[Mapping[str, Any]], *, force: bool) -> None:

@@ -96,7 +96,8 @@ def heat_map(points: Sequence[Point], figure: str = "mean_abs") -> Iterator[str]
         down = sorted({neg for _, neg in cells})
         if len(across) < 2 or len(down) < 2:
             continue
-        values = {key: float(point.figures()[figure] or math.nan) for key, point in cells.items()}
+        figures = {key: point.figures()[figure] for key, point in cells.items()}
+        values = {key: math.nan if value is None else float(value) for key, value in figures.items()}
         known = [value for value in values.values() if not math.isnan(value)]
         low, high = (min(known), max(known)) if known else (0.0, 0.0)
         heading = _FIGURES[figure][0]

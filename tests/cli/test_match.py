@@ -184,3 +184,23 @@ def test_the_keys_of_the_json():
     }
     assert keys <= set(found["best"])
     assert found["sentence"].startswith("trl >=1.6 grpo, scale group made this log")
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("--before", "pods:m=2"),
+        ("--after", "cppo:keep=0.5"),
+        ("--affine", "scale=3"),
+        ("--overlong", "max=4,buffer=2"),
+        ("--clip-reward", "min=0,max=1"),
+        ("--kl-coef", "1"),
+        ("--kl-col", "step"),
+        ("--values-col", "step"),
+        ("--keep-pos", "0.5"),
+    ],
+)
+def test_what_would_be_ignored_is_no_option(flags):
+    done = CliRunner().invoke(app, ["match", str(TRL / "grpo-group"), *flags])
+    assert done.exit_code == 2
+    assert "No such option" in done.stderr

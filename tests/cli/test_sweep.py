@@ -175,3 +175,23 @@ def test_in_a_shell_nothing_but_the_table_is_on_standard_output():
     assert done.stdout.startswith("502 rows")
     assert "advcli:" not in done.stdout
     assert run(SAMPLE, "--quiet").stdout == ""
+
+
+@pytest.mark.parametrize("flags", [(), ("--force",)])
+def test_an_input_is_never_overwritten(tmp_path, flags):
+    path = tmp_path / "f.jsonl"
+    path.write_text("".join(json.dumps({"prompt_id": "a", "reward": r}) + "\n" for r in (0, 1)))
+    before = path.read_bytes()
+    with pytest.raises(UsageError, match=r"f\.jsonl is an input, which is never overwritten"):
+        run(path, "--out", path, *flags)
+    assert path.read_bytes() == before
+
+
+def test_an_advantage_of_0_is_a_figure_in_the_heat_map(tmp_path):
+    path = tmp_path / "f.jsonl"
+    path.write_text("".join(json.dumps({"prompt_id": "a", "reward": r}) + "\n" for r in (1, 1, 1)))
+    *_, heading, _, one, two = run(
+        path, "--keep-pos", "0.5,1", "--keep-neg", "0.5,1"
+    ).stdout.splitlines()
+    assert heading == "mean |A| of grpo group: ▁ 0 … █ 0; keep+ across, keep− down"
+    assert (one, two) == ("  0.5 ▁▁▁▁ ▁▁▁▁", "    1 ▁▁▁▁ ▁▁▁▁")

@@ -27,6 +27,6 @@ def test_commas_in_a_name_are_quoted(tmp_path):
 
 def test_a_folder_that_is_not_there(tmp_path):
     with pytest.raises(DataError, match="there is no folder"):
-        points.check(tmp_path / "no" / "s.csv", force=False)
+        points.check(tmp_path / "no" / "s.csv", (), force=False)
     with pytest.raises(UsageError, match=r"expected \.parquet, \.csv, \.jsonl"):
-        points.check(tmp_path / "s", force=False)
+        points.check(tmp_path / "s", (), force=False)
