@@ -18,6 +18,19 @@ _KEEP = "Keep ratios and filters"
 _SHAPING = "Reward shaping, in this order, before the estimator"
 _OUTPUT = "Output"
 
+
+def option(panel: str, text: str, *flags: str, metavar: str | None = None) -> Any:  # noqa: ANN401  typer's class
+    """An option whose default is told by its text.
+
+    Args:
+        panel: under which heading `--help` shows it.
+        text: its help.
+        flags: how it is spelt, where its name does not tell.
+        metavar: what stands for its value.
+    """
+    return typer.Option(*flags, metavar=metavar, help=text, rich_help_panel=panel, show_default=False)
+
+
 Inputs = Annotated[
     list[str] | None,
     typer.Argument(
@@ -28,315 +41,213 @@ Inputs = Annotated[
 ]
 Estimator = Annotated[
     str | None,
-    typer.Option(
+    option(
+        _SETTINGS,
+        "Estimator, with knobs if wanted: grpo:eps=1e-4. Default: grpo. See 'advcli estimators'.",
         metavar="NAME",
-        help="Estimator, with knobs if wanted: grpo:eps=1e-4. Default: grpo. See 'advcli estimators'.",
-        rich_help_panel=_SETTINGS,
-        show_default=False,
     ),
 ]
 Like = Annotated[
     str | None,
-    typer.Option(
+    option(
+        _SETTINGS,
+        "Reproduce a framework's own numbers: verl, trl@1.5, ms-swift ... See 'advcli frameworks'.",
         metavar="NAME",
-        help="Reproduce a framework's own numbers: verl, trl@1.5, ms-swift ... See 'advcli frameworks'.",
-        rich_help_panel=_SETTINGS,
-        show_default=False,
     ),
 ]
 Scale = Annotated[
     str | None,
-    typer.Option(
+    option(
+        _SETTINGS,
+        "Divide by the std of the group, of the batch (the step), or by none. Default: the estimator's own.",
         metavar="SCALE",
-        help="Divide by the std of the group, of the batch (the step), or by none. Default: the estimator's own.",
-        rich_help_panel=_SETTINGS,
-        show_default=False,
     ),
 ]
 KeepPos = Annotated[
     float | None,
-    typer.Option(
-        metavar="SHARE",
-        help="Share of the positive rows of each group to keep, best first. Default: 1.",
-        rich_help_panel=_KEEP,
-        show_default=False,
+    option(
+        _KEEP, "Share of the positive rows of each group to keep, best first. Default: 1.", metavar="SHARE"
     ),
 ]
 KeepNeg = Annotated[
     float | None,
-    typer.Option(
-        metavar="SHARE",
-        help="Share of the negative rows of each group to keep, worst first. Default: 1.",
-        rich_help_panel=_KEEP,
-        show_default=False,
+    option(
+        _KEEP, "Share of the negative rows of each group to keep, worst first. Default: 1.", metavar="SHARE"
     ),
 ]
 ComputeNewAdv = Annotated[
     bool | None,
-    typer.Option(
+    option(
+        _KEEP,
+        "Compute the advantage again on the kept rows (grpo).",
         "--compute-new-adv/--no-compute-new-adv",
-        help="Compute the advantage again on the kept rows (grpo).",
-        rich_help_panel=_KEEP,
-        show_default=False,
     ),
 ]
 Before = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="FILTER",
-        help="Leave rows out before the statistics: dynamic_sampling, truncated:max=4096, pods:m=4 ... "
+    option(
+        _KEEP,
+        "Leave rows out before the statistics: dynamic_sampling, truncated:max=4096, pods:m=4 ... "
         "See 'advcli filters'.",
-        rich_help_panel=_KEEP,
-        show_default=False,
+        metavar="FILTER",
     ),
 ]
 After = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="FILTER",
-        help="Leave rows out after the statistics: cppo:keep=0.5, truncated:max=4096 ...",
-        rich_help_panel=_KEEP,
-        show_default=False,
+    option(
+        _KEEP, "Leave rows out after the statistics: cppo:keep=0.5, truncated:max=4096 ...", metavar="FILTER"
     ),
 ]
 Preset = Annotated[
     str | None,
-    typer.Option(
-        metavar="NAME",
-        help="conservative keeps 0.8 of the positive and 0.7 of the negative rows, aggressive 0.5 and 0.3; "
+    option(
+        _KEEP,
+        "conservative keeps 0.8 of the positive and 0.7 of the negative rows, aggressive 0.5 and 0.3; "
         "both compute again.",
-        rich_help_panel=_KEEP,
-        show_default=False,
+        metavar="NAME",
     ),
 ]
 Config = Annotated[
     Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="A trainer's YAML or JSON: its advantage settings are followed.",
-        rich_help_panel=_SETTINGS,
-        show_default=False,
-    ),
+    option(_SETTINGS, "A trainer's YAML or JSON: its advantage settings are followed.", metavar="FILE"),
 ]
 Set = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="KEY=VALUE",
-        help="Override a key of the configuration, as Hydra does.",
-        rich_help_panel=_SETTINGS,
-        show_default=False,
-    ),
+    option(_SETTINGS, "Override a key of the configuration, as Hydra does.", "--set", metavar="KEY=VALUE"),
 ]
 Missing = Annotated[
     str | None,
-    typer.Option(
-        metavar="RULE",
-        help="What rows without a usable reward get: null, zero (kept), or error. They never enter a statistic. "
+    option(
+        _SETTINGS,
+        "What rows without a usable reward get: null, zero (kept), or error. They never enter a statistic. "
         "Default: null.",
-        rich_help_panel=_SETTINGS,
-        show_default=False,
+        metavar="RULE",
     ),
 ]
 Singleton = Annotated[
     str | None,
-    typer.Option(
+    option(
+        _SETTINGS,
+        "What the only row of a group gets: null, zero, raw (its reward), or error. Default: null.",
         metavar="RULE",
-        help="What the only row of a group gets: null, zero, raw (its reward), or error. Default: null.",
-        rich_help_panel=_SETTINGS,
-        show_default=False,
     ),
 ]
 Device = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="auto, cpu, cuda or mps. Default: auto, which is the CPU.",
-        rich_help_panel=_SETTINGS,
-        show_default=False,
-    ),
+    str | None, option(_SETTINGS, "auto, cpu, cuda or mps. Default: auto, which is the CPU.", metavar="NAME")
 ]
 N = Annotated[
     int | None,
-    typer.Option(
+    option(
+        _COLUMNS,
+        "Rows per prompt: cut the rows of a prompt (without one, consecutive rows) into groups of N.",
         "--n",
         metavar="N",
-        help="Rows per prompt: cut the rows of a prompt (without one, consecutive rows) into groups of N.",
-        rich_help_panel=_COLUMNS,
-        show_default=False,
     ),
 ]
 Format = Annotated[
-    str | None,
-    typer.Option(
-        "--format",
-        metavar="NAME",
-        help="Format of the dump. See 'advcli formats'.",
-        rich_help_panel=_COLUMNS,
-        show_default=False,
-    ),
+    str | None, option(_COLUMNS, "Format of the dump. See 'advcli formats'.", "--format", metavar="NAME")
 ]
-PromptCol = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COL", help="Column that identifies the prompt.", rich_help_panel=_COLUMNS, show_default=False
-    ),
-]
+PromptCol = Annotated[str | None, option(_COLUMNS, "Column that identifies the prompt.", metavar="COL")]
 Reward = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="COL",
-        help="Reward column, COL=WEIGHT to weigh it; several are summed.",
-        rich_help_panel=_COLUMNS,
-        show_default=False,
-    ),
+    option(_COLUMNS, "Reward column, COL=WEIGHT to weigh it; several are summed.", metavar="COL"),
 ]
-StepCol = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COL", help="Column with the training step.", rich_help_panel=_COLUMNS, show_default=False
-    ),
-]
+StepCol = Annotated[str | None, option(_COLUMNS, "Column with the training step.", metavar="COL")]
 LengthCol = Annotated[
     str | None,
-    typer.Option(
-        metavar="COL",
-        help="Column with the tokens of a row: adds token-weighted figures.",
-        rich_help_panel=_COLUMNS,
-        show_default=False,
-    ),
+    option(_COLUMNS, "Column with the tokens of a row: adds token-weighted figures.", metavar="COL"),
 ]
 BaselineCol = Annotated[
     str | None,
-    typer.Option(
-        metavar="COL",
-        help="Column with the greedy reward of the row's prompt, for remax.",
-        rich_help_panel=_COLUMNS,
-        show_default=False,
-    ),
+    option(_COLUMNS, "Column with the greedy reward of the row's prompt, for remax.", metavar="COL"),
 ]
 LoggedCol = Annotated[
     str | None,
-    typer.Option(
+    option(
+        _COLUMNS,
+        "Column with the advantage that was logged: a number, or a list with one per token.",
         metavar="COL",
-        help="Column with the advantage that was logged: a number, or a list with one per token.",
-        rich_help_panel=_COLUMNS,
-        show_default=False,
     ),
 ]
 KlCol = Annotated[
     str | None,
-    typer.Option(
+    option(
+        _COLUMNS,
+        "Column with the KL of a row, or a list with that of each token; taken off with --kl-coef.",
         metavar="COL",
-        help="Column with the KL of a row, or a list with that of each token; taken off with --kl-coef.",
-        rich_help_panel=_COLUMNS,
-        show_default=False,
     ),
 ]
 ValuesCol = Annotated[
     str | None,
-    typer.Option(
-        metavar="COL",
-        help="Column with a list per row: the critic's value of each token, for gae.",
-        rich_help_panel=_COLUMNS,
-        show_default=False,
-    ),
+    option(_COLUMNS, "Column with a list per row: the critic's value of each token, for gae.", metavar="COL"),
 ]
 LogProbsCol = Annotated[
     str | None,
-    typer.Option(
+    option(
+        _COLUMNS,
+        "Column with a list per row: the log-probability of each token, for optimal_token_baseline.",
         metavar="COL",
-        help="Column with a list per row: the log-probability of each token, for optimal_token_baseline.",
-        rich_help_panel=_COLUMNS,
-        show_default=False,
     ),
 ]
 SumPiSquaredCol = Annotated[
     str | None,
-    typer.Option(
+    option(
+        _COLUMNS,
+        "Column with a list per row: the sum of the squared probabilities at each token, for the same.",
         metavar="COL",
-        help="Column with a list per row: the sum of the squared probabilities at each token, for the same.",
-        rich_help_panel=_COLUMNS,
-        show_default=False,
     ),
 ]
 MaskCol = Annotated[
     str | None,
-    typer.Option(
+    option(
+        _COLUMNS,
+        "Column with a list per row: 0 at tokens that the policy did not write, as the output of a tool.",
         metavar="COL",
-        help="Column with a list per row: 0 at tokens that the policy did not write, as the output of a tool.",
-        rich_help_panel=_COLUMNS,
-        show_default=False,
     ),
 ]
 Overlong = Annotated[
     str | None,
-    typer.Option(
+    option(
+        _SHAPING,
+        "Take off what a row is too long: max=4096,buffer=512,factor=1; cap=1 to take off no more than factor.",
         metavar="KNOBS",
-        help="Take off what a row is too long: max=4096,buffer=512,factor=1; cap=1 to take off no more than factor.",
-        rich_help_panel=_SHAPING,
-        show_default=False,
     ),
 ]
 Affine = Annotated[
     str | None,
-    typer.Option(
-        metavar="KNOBS",
-        help="Scale and shift the reward: scale=10,shift=-0.5 is 10 · (r − 0.5).",
-        rich_help_panel=_SHAPING,
-        show_default=False,
-    ),
+    option(_SHAPING, "Scale and shift the reward: scale=10,shift=-0.5 is 10 · (r − 0.5).", metavar="KNOBS"),
 ]
-ClipReward = Annotated[
-    str | None,
-    typer.Option(
-        metavar="KNOBS", help="Clip the reward: min=-1,max=1.", rich_help_panel=_SHAPING, show_default=False
-    ),
-]
+ClipReward = Annotated[str | None, option(_SHAPING, "Clip the reward: min=-1,max=1.", metavar="KNOBS")]
 KlCoef = Annotated[
-    float | None,
-    typer.Option(
-        metavar="COEF",
-        help="Take COEF times the column of --kl-col off the reward.",
-        rich_help_panel=_SHAPING,
-        show_default=False,
-    ),
+    float | None, option(_SHAPING, "Take COEF times the column of --kl-col off the reward.", metavar="COEF")
 ]
 GroupBy = Annotated[
     str | None,
-    typer.Option(
-        metavar="COLS",
-        help="Columns that together make a group, with commas; the step is not added.",
-        rich_help_panel=_COLUMNS,
-        show_default=False,
+    option(
+        _COLUMNS, "Columns that together make a group, with commas; the step is not added.", metavar="COLS"
     ),
 ]
 LayoutOption = Annotated[
     str | None,
-    typer.Option(
+    option(
+        _COLUMNS,
+        "How rows lie in a record: rows, ones (lists of one), lists, or nested. Default: looked at.",
         "--layout",
         metavar="NAME",
-        help="How rows lie in a record: rows, ones (lists of one), lists, or nested. Default: looked at.",
-        rich_help_panel=_COLUMNS,
-        show_default=False,
     ),
 ]
 Explode = Annotated[
     str | None,
-    typer.Option(
+    option(
+        _COLUMNS,
+        "The list of objects, or the lists, with commas, that hold one entry per row.",
         metavar="COLS",
-        help="The list of objects, or the lists, with commas, that hold one entry per row.",
-        rich_help_panel=_COLUMNS,
-        show_default=False,
     ),
 ]
 Dedup = Annotated[
     bool,
-    typer.Option(
-        "--dedup",
-        help="Leave out exact repeats: groups met before, equal in all columns but the step.",
-        rich_help_panel=_COLUMNS,
-        show_default=False,
+    option(
+        _COLUMNS, "Leave out exact repeats: groups met before, equal in all columns but the step.", "--dedup"
     ),
 ]
 OnBadRow = Annotated[
@@ -347,40 +258,25 @@ OnBadRow = Annotated[
         rich_help_panel=_COLUMNS,
     ),
 ]
-Json = Annotated[
-    bool,
-    typer.Option(
-        "--json", help="Print one JSON object instead of tables.", rich_help_panel=_OUTPUT, show_default=False
-    ),
-]
-Quiet = Annotated[
-    bool,
-    typer.Option(
-        "--quiet", "-q", help="Say nothing but errors.", rich_help_panel=_OUTPUT, show_default=False
-    ),
-]
-Force = Annotated[
-    bool,
-    typer.Option("--force", help="Overwrite existing files.", rich_help_panel=_OUTPUT, show_default=False),
-]
+Json = Annotated[bool, option(_OUTPUT, "Print one JSON object instead of tables.", "--json")]
+Quiet = Annotated[bool, option(_OUTPUT, "Say nothing but errors.", "--quiet", "-q")]
+Force = Annotated[bool, option(_OUTPUT, "Overwrite existing files.", "--force")]
 Out = Annotated[
     str | None,
-    typer.Option(
+    option(
+        _OUTPUT,
+        "File, folder with a slash at the end, or - for standard output. Default: NAME.adv.SUFFIX beside INPUT.",
         "--out",
         "-o",
         metavar="PATH",
-        help="File, folder with a slash at the end, or - for standard output. Default: NAME.adv.SUFFIX beside INPUT.",
-        rich_help_panel=_OUTPUT,
-        show_default=False,
     ),
 ]
 SameLayout = Annotated[
     bool,
-    typer.Option(
+    option(
+        _OUTPUT,
+        "Where a record holds several rows, write lists into it instead of one line per row.",
         "--same-layout",
-        help="Where a record holds several rows, write lists into it instead of one line per row.",
-        rich_help_panel=_OUTPUT,
-        show_default=False,
     ),
 ]
 Prefix = Annotated[
@@ -389,21 +285,19 @@ Prefix = Annotated[
 ]
 Metrics = Annotated[
     Path | None,
-    typer.Option(
+    option(
+        _OUTPUT,
+        "Write the metrics that trainers log (critic/advantages/mean, ...), one JSON line per step.",
         metavar="FILE",
-        help="Write the metrics that trainers log (critic/advantages/mean, ...), one JSON line per step.",
-        rich_help_panel=_OUTPUT,
-        show_default=False,
     ),
 ]
 Vs = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
+        _SETTINGS,
+        "Add a column with another estimator: rloo, grpo:scale=none, grpo:keep_pos=0.5.",
         "--vs",
         metavar="NAME",
-        help="Add a column with another estimator: rloo, grpo:scale=none, grpo:keep_pos=0.5.",
-        rich_help_panel=_SETTINGS,
-        show_default=False,
     ),
 ]
 

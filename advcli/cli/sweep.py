@@ -2,7 +2,7 @@
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -14,24 +14,31 @@ _GRID = "Grid"
 _AXES = ("estimator", "like", "scale", "keep_pos", "keep_neg", "compute_new_adv", "preset")
 
 
-def _axis(text: str, metavar: str) -> Any:  # noqa: ANN401  typer's class
-    return typer.Option(metavar=metavar, help=text, rich_help_panel=_GRID, show_default=False)
+_axis = partial(opt.option, _GRID)
 
 
 def _command(
     shared: opt.Shared,
-    estimator: Annotated[list[str] | None, _axis("An estimator; may be given several times.", "NAME")] = None,
-    like: Annotated[list[str] | None, _axis("Frameworks, with commas or several times.", "NAME")] = None,
-    scale: Annotated[list[str] | None, _axis("Scales, with commas or several times.", "SCALE")] = None,
-    keep_pos: Annotated[str, _axis("Shares of the positive rows: 0.5:1:0.1 or 0.3,0.5,1.", "SHARES")] = "1",
-    keep_neg: Annotated[str, _axis("Shares of the negative rows, likewise.", "SHARES")] = "1",
+    estimator: Annotated[
+        list[str] | None, _axis("An estimator; may be given several times.", metavar="NAME")
+    ] = None,
+    like: Annotated[
+        list[str] | None, _axis("Frameworks, with commas or several times.", metavar="NAME")
+    ] = None,
+    scale: Annotated[
+        list[str] | None, _axis("Scales, with commas or several times.", metavar="SCALE")
+    ] = None,
+    keep_pos: Annotated[
+        str, _axis("Shares of the positive rows: 0.5:1:0.1 or 0.3,0.5,1.", metavar="SHARES")
+    ] = "1",
+    keep_neg: Annotated[str, _axis("Shares of the negative rows, likewise.", metavar="SHARES")] = "1",
     compute_new_adv: Annotated[
-        str, _axis("no, yes, or both: compute again on the kept rows (grpo). Default: no.", "WORD")
+        str, _axis("no, yes, or both: compute again on the kept rows (grpo). Default: no.", metavar="WORD")
     ] = "no",
     sort: Annotated[
-        str | None, _axis("Sort by a figure, largest first; -FIGURE for smallest first.", "FIGURE")
+        str | None, _axis("Sort by a figure, largest first; -FIGURE for smallest first.", metavar="FIGURE")
     ] = None,
-    out: Annotated[Path | None, _axis("Write the points: .parquet, .csv or .jsonl.", "FILE")] = None,
+    out: Annotated[Path | None, _axis("Write the points: .parquet, .csv or .jsonl.", metavar="FILE")] = None,
     force: opt.Force = False,
 ) -> None:
     """Try a grid of estimators, scales and keep ratios on data that are read once, one line per point.
