@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from advcli.records import Breaks, Fit, Match
 from advcli.render.numbers import UNDEFINED, number, share
+from advcli.render.whole import print_whole
 from advcli.words import counted
 
 if TYPE_CHECKING:
@@ -19,12 +20,12 @@ def show(match: Match, console: "Console") -> None:
     console.print(match.sentence, style="bold", highlight=False, soft_wrap=True, markup=False)
     fits = [*([match.best] if match.best else []), *match.others]
     if fits:
-        _print(_fits(fits), console)
+        print_whole(_fits(fits), console)
     for line in alike(match.indistinguishable):
         console.print(line, highlight=False, soft_wrap=True, markup=False)
     if match.breaks and match.breaks.rows:
         console.print(where(match.breaks), highlight=False, soft_wrap=True, markup=False)
-        _print(_worst(match.breaks), console)
+        print_whole(_worst(match.breaks), console)
     for cause in match.causes:
         console.print(f"· {cause}", highlight=False, soft_wrap=True, markup=False)
 
@@ -54,13 +55,6 @@ def where(breaks: Breaks) -> str:
         if len(breaks.steps) <= _NAMED:
             text += f" ({', '.join(breaks.steps)})"
     return f"{text}; furthest off:"
-
-
-def _print(table: "Table", console: "Console") -> None:
-    width = console.width
-    console.width = max(width, console.measure(table, options=console.options.update(width=10_000)).maximum)
-    console.print(table, crop=False)
-    console.width = width
 
 
 def _fits(fits: Sequence[Fit]) -> "Table":

@@ -9,6 +9,7 @@ from advcli.errors import UsageError
 from advcli.records import Point, Sweep
 from advcli.render.numbers import count, number, share
 from advcli.render.tables import health_line
+from advcli.render.whole import print_whole, spread
 from advcli.words import either
 
 if TYPE_CHECKING:
@@ -50,12 +51,8 @@ def show(sweep: Sweep, console: "Console") -> None:
     common = ", ".join(f"{heading} {text}" for heading, text in _common(sweep.points).items())
     if common:
         console.print(f"at every point: {common}", style="dim", highlight=False, soft_wrap=True)
-    width = console.width
     for table in _tables(sweep.points, console):
-        # A heading that is wider than the console is left to the terminal, which wraps and does not cut.
-        console.width = max(width, _needed(table, console))
-        console.print(table, crop=False)
-        console.width = width
+        print_whole(table, console)
     for line in heat_map(sweep.points):
         console.print(line, highlight=False, soft_wrap=True)
 
@@ -180,17 +177,7 @@ def _tables(points: Sequence[Point], console: "Console") -> Iterator["Table"]:
     }
     settings = [heading for heading in columns if heading in _SETTINGS.values()]
     figures = [heading for heading in columns if heading not in settings]
-    while figures:
-        shown = len(figures)
-        while shown > 1 and _needed(_table(columns, settings, figures[:shown]), console) > console.width:
-            shown -= 1
-        yield _table(columns, settings, figures[:shown])
-        figures = figures[shown:]
-
-
-def _needed(table: "Table", console: "Console") -> int:
-    """Width of a table that is not squeezed."""
-    return console.measure(table, options=console.options.update(width=10_000)).maximum
+    return spread(figures, lambda shown: _table(columns, settings, shown), console)
 
 
 def _table(columns: Mapping[str, Sequence[str]], settings: Sequence[str], figures: Sequence[str]) -> "Table":

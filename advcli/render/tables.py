@@ -1,10 +1,11 @@
 """A report as Rich tables."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from advcli.records import Column, Health, LeftOut, Report
 from advcli.render.numbers import count, number, share
+from advcli.render.whole import print_whole, spread
 from advcli.words import counted
 
 if TYPE_CHECKING:
@@ -59,12 +60,9 @@ def show(report: Report, console: "Console") -> None:
     console.print(rule_line(report), style="dim", highlight=False, soft_wrap=True)
     for part in report.left_out:
         console.print(left_out_line(part), style="dim", highlight=False, soft_wrap=True)
-    for columns in _fitting(report.columns, console):
-        width = console.width
-        # A heading that is wider than the console is left to the terminal, which wraps and does not cut.
-        console.width = max(width, _needed(columns, console))
-        console.print(_table(columns), crop=False)
-        console.width = width
+    original, *others = report.columns
+    for table in spread(others, lambda shown: _table([original, *shown]), console):
+        print_whole(table, console)
 
 
 def health_line(health: Health) -> str:
@@ -132,22 +130,6 @@ def _dead(health: Health) -> str:
     kinds = {"all-max": health.dead_max, "all-min": health.dead_min, "in between": between}
     shown = ", ".join(f"{many:,} {kind}" for kind, many in kinds.items() if many)
     return f"{text} ({shown})" if shown else text
-
-
-def _fitting(columns: Sequence[Column], console: "Console") -> Iterator[Sequence[Column]]:
-    """Split the columns so that each table fits; the original comes first in each."""
-    shown = list(columns)
-    while len(shown) > 2 and _needed(shown, console) > console.width:
-        shown.pop()
-    yield shown
-    rest = columns[len(shown) :]
-    if rest:
-        yield from _fitting([columns[0], *rest], console)
-
-
-def _needed(columns: Sequence[Column], console: "Console") -> int:
-    """Width of a table that is not squeezed."""
-    return console.measure(_table(columns), options=console.options.update(width=10_000)).maximum
 
 
 def _table(columns: Sequence[Column]) -> "Table":

@@ -190,8 +190,6 @@ def test_an_input_is_never_overwritten(tmp_path, flags):
 def test_an_advantage_of_0_is_a_figure_in_the_heat_map(tmp_path):
     path = tmp_path / "f.jsonl"
     path.write_text("".join(json.dumps({"prompt_id": "a", "reward": r}) + "\n" for r in (1, 1, 1)))
-    *_, heading, _, one, two = run(
-        path, "--keep-pos", "0.5,1", "--keep-neg", "0.5,1"
-    ).stdout.splitlines()
+    *_, heading, _, one, two = run(path, "--keep-pos", "0.5,1", "--keep-neg", "0.5,1").stdout.splitlines()
     assert heading == "mean |A| of grpo group: ▁ 0 … █ 0; keep+ across, keep− down"
     assert (one, two) == ("  0.5 ▁▁▁▁ ▁▁▁▁", "    1 ▁▁▁▁ ▁▁▁▁")
