@@ -336,7 +336,7 @@ def _settings(plan: Plan, request: Request, data: DataSet) -> dict[str, Any]:
         "step": choice.step,
         "length": choice.length,
         "baseline": choice.baseline,
-        "kl": choice.kl or dict(choice.tokens).get("token_kl"),
+        "kl": choice.kl_column,
         "tokens": {role: column for role, column in choice.tokens if role != "token_kl"},
         "device": plan.device.type,
         "dtype": str(plan.dtype).removeprefix("torch."),

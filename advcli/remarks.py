@@ -28,7 +28,7 @@ def notes(data: DataSet, original: Tensor, rule: Rule | None = None) -> Iterator
     logged = _logged(data, original)
     if logged:
         yield logged
-    told = data.table.choice.kl or dict(data.table.choice.tokens).get("token_kl")
+    told = data.table.choice.kl_column
     lost = [what for what in rule.lost if not (what == KL and told)] if rule is not None else []
     if rule is not None and lost:
         yield f"like {rule.framework}: what a dump does not tell is not replayed: {', '.join(lost)}"

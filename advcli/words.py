@@ -42,3 +42,14 @@ def either(names: Sequence[str]) -> str:
         ('cpu, cuda or mps', 'cpu')
     """
     return " or ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+
+
+def shortened(names: Sequence[str], limit: int, separator: str = ", ") -> str:
+    """The first of some names, and how many more there are.
+
+    Example:
+        >>> shortened(["a", "b", "c"], 2), shortened(["a", "b"], 2)
+        ('a, b and 1 more', 'a, b')
+    """
+    rest = f" and {len(names) - limit:,} more" if len(names) > limit else ""
+    return f"{separator.join(names[:limit])}{rest}"

@@ -1,13 +1,11 @@
 """Write fidelity.md: how far `--like` is from the frameworks' own packages: `python docs/fidelity.py [FOLDER]`."""
 
-import importlib.util
 import json
 import math
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from advcli.frameworks.catalog import RULES, find
@@ -15,6 +13,7 @@ from advcli.frameworks.rule import Rule
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from parity import compared
+from parity import test_token_parity as tokens
 
 HERE = Path(__file__).parent
 PARITY = HERE.parent / "tests" / "parity"
@@ -102,7 +101,6 @@ _Case = tuple[str, Mapping[str, Any], list[float], list[float], set[int]]
 
 def _cases() -> Iterator[tuple[_Case, Rule]]:
     """File, case, our numbers, theirs, rows that are not part of the distance; and the rule that gave ours."""
-    tokens = _module("test_token_parity")
     for file, case in compared.CASES:
         rule = find(*compared.target(file, case)[:2])
         yield (
@@ -114,19 +112,6 @@ def _cases() -> Iterator[tuple[_Case, Rule]]:
     for file, case in tokens.SHAPED:
         rule = find(*tokens.shaped_rule_of(file, case))
         yield (file, case, *tokens.both_shaped(file, case), compared.dead_rows(case)), rule
-
-
-def _module(name: str) -> ModuleType:
-    """A module of the tests, which are no package."""
-    key = f"advcli_{name}"
-    if key not in sys.modules:
-        spec = importlib.util.spec_from_file_location(key, PARITY / f"{name}.py")
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        sys.modules[key] = module
-    return sys.modules[key]
 
 
 def page(found: Mapping[tuple[str, str, str], Distance]) -> str:

@@ -63,12 +63,28 @@ def inputs(shared: Shared) -> list[str]:
     from advcli.cli._show import say
     from advcli.io import sample
 
-    given = shared.inputs or (["-"] if piped() else [])
+    given = _named_or_piped(shared)
     if not given:
         given = [str(sample.path())]
         if not shared.quiet:
             say("advcli: no input: using the bundled sample", dim=True)
     return given
+
+
+def required_inputs(shared: Shared) -> list[str]:
+    """The inputs, for a command that makes no sense on a sample.
+
+    Raises:
+        UsageError: there is none, and nothing is piped in.
+    """
+    given = _named_or_piped(shared)
+    if not given:
+        raise UsageError("no input", hint="a file, a folder, a quoted glob or - for standard input")
+    return given
+
+
+def _named_or_piped(shared: Shared) -> list[str]:
+    return shared.inputs or (["-"] if piped() else [])
 
 
 def piped() -> bool:

@@ -24,9 +24,7 @@ def command(
     from advcli.pipeline import Output, compute
     from advcli.render import jsonout
 
-    inputs = shared.inputs or (["-"] if _request.piped() else [])
-    if not inputs:
-        raise UsageError("no input", hint="a file, a folder, a quoted glob or - for standard input")
+    inputs = _request.required_inputs(shared)
     if metrics is not None and str(metrics) == "-":
         raise UsageError("--metrics writes a file, not standard output", hint="--metrics metrics.jsonl")
     to_stdout = out in STANDARD_OUTPUT or (out is None and inputs == ["-"])

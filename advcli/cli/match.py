@@ -9,7 +9,6 @@ import typer
 
 from advcli.cli import _options as opt
 from advcli.cli import _request, _show
-from advcli.errors import UsageError
 
 # What changes an advantage is what is searched for, so it is no option here; nor is what the search does not read.
 _SEARCHED = (
@@ -46,9 +45,7 @@ def command(shared: opt.Shared, logged_col: opt.LoggedCol = None) -> None:
     from advcli.render import jsonout
     from advcli.render import match as text
 
-    inputs = shared.inputs or (["-"] if _request.piped() else [])
-    if not inputs:
-        raise UsageError("no input", hint="a file, a folder, a quoted glob or - for standard input")
+    inputs = _request.required_inputs(shared)
     request = _request.build(inputs, shared)
     request = replace(request, columns=replace(request.columns, logged=logged_col))
     outcome = match(request, _progress(quiet=shared.quiet))

@@ -22,6 +22,7 @@ from advcli.io.catalog import (
 )
 from advcli.io.format import Format
 from advcli.records import PLAIN, Choice, ColumnOptions, Layout, Rules
+from advcli.words import shortened
 
 Kinds = Mapping[str, str]
 """Column → "number", "text", "nested" or "other"."""
@@ -251,4 +252,4 @@ def _no_column(name: str, kinds: Kinds) -> UsageError:
 
 def _listed(kinds: Kinds, limit: int = 12) -> str:
     names = [name for name in kinds if not name.startswith("@")]
-    return ", ".join(names[:limit]) + (f" and {len(names) - limit} more" if len(names) > limit else "")
+    return shortened(names, limit)

@@ -6,7 +6,7 @@ from fnmatch import fnmatch
 from pathlib import PurePath
 
 from advcli.errors import DataError
-from advcli.words import counted
+from advcli.words import counted, shortened
 
 
 @dataclass(frozen=True)
@@ -89,9 +89,8 @@ def passed_over(found: Mapping[str, str]) -> tuple[str, ...]:
     """What to say about files that were not read, from name → why."""
     if not found:
         return ()
-    shown = [f"{name} ({why})" for name, why in list(found.items())[:3]]
-    rest = f" and {len(found) - 3:,} more" if len(found) > 3 else ""
-    return (f"{counted(len(found), 'file')} passed over: {', '.join(shown)}{rest}",)
+    shown = shortened([f"{name} ({why})" for name, why in found.items()], 3)
+    return (f"{counted(len(found), 'file')} passed over: {shown}",)
 
 
 def rivals(names: list[str]) -> dict[str, str]:

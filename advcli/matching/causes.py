@@ -9,7 +9,7 @@ from advcli.matching.sample import Slice
 from advcli.matching.search import Problem, Trial, predict
 from advcli.records import Break, Breaks, RewardTable
 from advcli.segments import Segments
-from advcli.words import counted, verb
+from advcli.words import counted, shortened, verb
 
 _WORST = 5
 _TOLD_STEPS = 5
@@ -128,11 +128,9 @@ def _partly(where: Breaks | None) -> Iterator[str]:
     if where is None or not where.rows or where.rows > where.compared / 2:
         return
     if where.steps and len(where.steps) < where.all_steps:
-        named = ", ".join(where.steps[:_TOLD_STEPS])
-        more = f" and {len(where.steps) - _TOLD_STEPS} more" if len(where.steps) > _TOLD_STEPS else ""
         yield (
             f"the rule fits everywhere but in {counted(where.groups, 'group')} of "
-            f"{verb(len(where.steps), 'step', 'steps')} {named}{more}"
+            f"{verb(len(where.steps), 'step', 'steps')} {shortened(where.steps, _TOLD_STEPS)}"
         )
     else:
         yield f"the rule fits everywhere but in {counted(where.groups, 'group')} of {where.all_groups:,}"

@@ -21,7 +21,7 @@ from advcli.matching.search import Found, Problem, Tell, Trial, indistinguishabl
 from advcli.matching.weights import Weighed, named, weighed
 from advcli.records import Fit, Match, RewardTable, Settings
 from advcli.segments import Segments
-from advcli.words import counted, verb
+from advcli.words import counted, shortened, verb
 
 _OTHERS = 5
 _NAMED = 3
@@ -300,8 +300,6 @@ def _notes(table: RewardTable, problem: Problem, first: Found) -> list[str]:
         )
     for column in dict.fromkeys(first.lacking.values()):
         without = [name for name, lacks in first.lacking.items() if lacks == column]
-        shown = ", ".join(without[:_NAMED]) + (
-            f" and {len(without) - _NAMED} more" if len(without) > _NAMED else ""
-        )
-        notes.append(f"not tried for want of {COLUMNS[column].what} ({COLUMNS[column].flag}): {shown}")
+        told = f"not tried for want of {COLUMNS[column].what} ({COLUMNS[column].flag})"
+        notes.append(f"{told}: {shortened(without, _NAMED)}")
     return notes

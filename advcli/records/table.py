@@ -65,6 +65,11 @@ class Choice:
     mask: str | None = None
     others: tuple[str, ...] = ()
 
+    @property
+    def kl_column(self) -> str | None:
+        """Where the KL is read from, a number or a list per row."""
+        return self.kl or dict(self.tokens).get("token_kl")
+
     def columns(self) -> tuple[str, ...]:
         """Every column that is needed, once each."""
         single = (

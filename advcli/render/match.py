@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from advcli.records import Breaks, Fit, Match
 from advcli.render.numbers import UNDEFINED, number, share
 from advcli.render.whole import print_whole
-from advcli.words import counted
+from advcli.words import counted, shortened
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -40,8 +40,7 @@ def alike(fits: Sequence[Fit]) -> Iterator[str]:
     """
     for reason in dict.fromkeys(fit.reason for fit in fits):
         names = list(dict.fromkeys(fit.name for fit in fits if fit.reason == reason))
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        yield f"cannot be told apart ({reason}): {'; '.join(names[:_NAMED])}{more}"
+        yield f"cannot be told apart ({reason}): {shortened(names, _NAMED, '; ')}"
 
 
 def where(breaks: Breaks) -> str:
