@@ -14,11 +14,13 @@ from advcli.words import counted, shortened, verb
 
 _WORST = 5
 _TOLD_STEPS = 5
-# Rows up to which the advantages of every rule are looked for in another order; beyond, those of so many rules
-# whose spread on a sample is off by no more than a share of it.
-_SHUFFLED_ROWS = 32_768
-_SHUFFLED, _SPREAD = 4, 0.05
+# Rows up to which the advantages of every rule are looked for in another order; of more rows, of so many rules.
+_SHUFFLED_ROWS, _SHUFFLED = 32_768, 4
+# How much a spread may be off on a sample, and on all rows.
+_SAMPLED, _EXACT = 0.05, 1e-4
 _NEARLY = 0.02
+# Share of rows that do not fit up to which the rule is right and the rows are not.
+_FEW = 0.1
 
 
 def breaks(table: RewardTable, problem: Problem, trial: Trial) -> Breaks | None:
@@ -69,6 +71,8 @@ def causes(problem: Problem, where: Breaks | None) -> list[str]:
         problem: what was searched for.
         where: where the best one does not fit.
     """
+    if where is not None and where.rows <= _FEW * where.compared:
+        return list(_partly(where))
     return [*_misaligned(problem), *_partly(where), *_parallel(problem), *_not_centred(problem)]
 
 
@@ -76,11 +80,12 @@ def _misaligned(problem: Problem) -> Iterator[str]:
     """The same advantages in another order within the groups, the steps, or all rows."""
     partition = problem.partitions[0]
     whole = problem.whole(partition)
-    scopes = {"group": problem.part(partition), "step": _steps(whole), "file": whole}
+    scopes = {"group": problem.part(partition), "step": _step(whole), "file": whole}
     if int(whole.columns["step"].max()) == 0:
         scopes.pop("step")
+    rules = _rules(problem)
     for scope, part in scopes.items():
-        for candidate in _rules(problem, part):
+        for candidate in rules if len(part.extent) <= _SHUFFLED_ROWS else rules[:_SHUFFLED]:
             if _reordered(candidate, part, scope) and (part is whole or _reordered(candidate, whole, scope)):
                 within = "over all rows" if scope == "file" else f"within each {scope}"
                 yield (
@@ -90,44 +95,45 @@ def _misaligned(problem: Problem) -> Iterator[str]:
                 return
 
 
-def _steps(whole: Slice) -> Slice:
-    """Some whole steps; all rows where a step is large."""
-    step = whole.columns["step"]
-    sizes = torch.bincount(step)
-    few = sizes.cumsum(0) <= _SHUFFLED_ROWS
-    if bool(few.all()) or not bool(few.any()):
+def _step(whole: Slice) -> Slice:
+    """The first step; all rows where they are few."""
+    if len(whole.extent) <= _SHUFFLED_ROWS:
         return whole
-    rows = torch.nonzero(few[step]).squeeze(1)
+    rows = torch.nonzero(whole.columns["step"] == 0).squeeze(1)
     return Slice.of(whole.columns, whole.logged, rows, whole=True)
 
 
-def _rules(problem: Problem, part: Slice) -> list[Candidate]:
-    """Each computation once; of many rows, those whose advantages spread as the logged ones do."""
-    works: dict[object, Candidate] = {}
+def _rules(problem: Problem) -> list[Candidate]:
+    """The rules whose advantages spread as the logged ones do, one of those with the same numbers, likeliest first."""
+    part = problem.part(problem.partitions[0])
+    compared = part.compared()
+    wanted = _spread(part.logged.values[compared])
+    # A sample tells the spread to a few percent, all rows tell it well.
+    room = (_SAMPLED if part.rows is not None else _EXACT) * wanted[0]
+    found: dict[tuple[int, ...], Candidate] = {}
+    works: set[object] = set()
     ranked = sorted(
         problem.candidates,
         key=lambda c: (c.framework != problem.framework, c.framework is None, c.order),
     )
     for candidate in ranked:
-        if all(name in part.columns for name in candidate.plan.entry.needs):
-            works.setdefault(candidate.work, candidate)
-    if len(part.extent) <= _SHUFFLED_ROWS:
-        return list(works.values())
-    few = problem.part(problem.partitions[0])
-    wanted = float(_rms(few.logged.values[few.compared()]))
-    far: dict[int, float] = {}
-    for place, candidate in enumerate(works.values()):
-        predicted = predict(candidate, few)
+        lacks = any(name not in part.columns for name in candidate.plan.entry.needs)
+        if lacks or candidate.work in works:
+            continue
+        works.add(candidate.work)
+        predicted = predict(candidate, part)
         if predicted is not None:
-            far[place] = abs(float(_rms(predicted[few.compared()])) - wanted)
-    tried = list(works.values())
-    # A sample tells the spread to a few percent: of rules as near, the likelier come first.
-    near = [place for place, off in far.items() if off <= _SPREAD * wanted]
-    return [tried[place] for place in sorted(near)[:_SHUFFLED]]
+            spread = _spread(predicted[compared])
+            if abs(spread[0] - wanted[0]) <= room:
+                same = tuple(round(figure / part.logged.tolerance) for figure in spread)
+                found.setdefault(same, candidate)
+    return list(found.values())
 
 
-def _rms(values: Tensor) -> Tensor:
-    return values.nan_to_num(nan=0.0).square().mean().sqrt()
+def _spread(values: Tensor) -> tuple[float, float]:
+    """Root mean square and mean size."""
+    known = values.nan_to_num(nan=0.0)
+    return float(known.square().mean().sqrt()), float(known.abs().mean())
 
 
 def _reordered(candidate: Candidate, part: Slice, scope: str) -> bool:

@@ -1,6 +1,7 @@
 """The order in which explanations are tried: the plain rules first, then one assumption more at a time."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -62,7 +63,23 @@ def match(
         DataError: no row has both a logged advantage and a reward.
         UsageError: there is no rule such as the user asked for.
     """
-    problem = _problem(table, n, only or Settings())
+    with _one_thread():
+        return _match(table, n, only or Settings(), tell)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Thousands of small computations: threads that wait for each other cost more than they save."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _match(table: RewardTable, n: int | None, only: Settings, tell: Tell) -> Match:
+    problem = _problem(table, n, only)
     if not bool(problem.logged.values.isfinite().any()):
         raise DataError(
             f"'{table.choice.logged}' is empty in every row, expected the advantage that was logged",
@@ -222,9 +239,11 @@ def _as_filtered_before(problem: Problem, first: Found, table: RewardTable, tell
     blank = (problem.logged.values == 0) | ~problem.logged.values.isfinite()
     alive = torch.zeros_like(blank)
     alive[used] = segments.rows(segments.max((~blank[used]).double())) > 0
+    live = problem.whole(problem.partitions[0]).std > 0
     ways = {"rows": blank & alive, "groups": blank & ~alive, "rows and groups": blank}
     for what, excluded in ways.items():
-        if not bool(excluded[used].any()) or bool(excluded[used].all()):
+        # The zeros of dead groups are no filter's.
+        if not bool((excluded & used & live).any()) or bool(excluded[used].all()):
             continue
         values = torch.where(excluded, torch.nan, problem.logged.values)
         kept = replace(problem, excluded=excluded, logged=replace(problem.logged, values=values))

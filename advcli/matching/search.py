@@ -142,7 +142,7 @@ def search(problem: Problem, tell: Tell = lambda text: None, *, nearest: bool = 
     sampled: list[Trial] = []
     for partition in problem.partitions:
         part = problem.part(partition)
-        sampled += _tried(partition, _affordable(problem, part), part, lacking)
+        sampled += tried(partition, _affordable(problem, part), part, lacking)
         left = sum(trial.explained for trial in sampled)
         tell(f"{partition.label}: {counted(len(sampled), 'rule')} tried on a part of the rows, {left} left")
         if left and part.rows is not None:
@@ -223,7 +223,7 @@ def _core(values: Tensor, fits: Tensor) -> bool:
     return any(bool(fits[part].all()) and int((part & ~zero).sum()) >= enough for part in parts)
 
 
-def _tried(
+def tried(
     partition: Partition, candidates: Sequence[Candidate], part: Slice, lacking: dict[str, str]
 ) -> Iterator[Trial]:
     """Each rule on some rows; the same computation runs once."""
@@ -292,7 +292,7 @@ def _narrowed(problem: Problem, sampled: Sequence[Trial], tell: Tell) -> list[Tr
     for partition in problem.partitions:
         mine = [trial.candidate for trial in alike if trial.partition is partition]
         if mine:
-            found += _tried(partition, mine, problem.part(partition, _MANY), {})
+            found += tried(partition, mine, problem.part(partition, _MANY), {})
     left = indistinguishable(problem, found)
     tell(f"{counted(len(left), 'rule')} of {len(alike):,} left on a larger part of the rows")
     return left or alike

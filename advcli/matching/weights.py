@@ -15,9 +15,8 @@ import torch
 from torch import Tensor
 
 from advcli.matching.candidates import EPS, Candidate
-from advcli.matching.partitions import Partition
 from advcli.matching.sample import Slice
-from advcli.matching.search import Found, Problem, Tell, search
+from advcli.matching.search import Found, Problem, Tell, search, tried
 from advcli.segments import Segments, Spread
 
 _ROWS = 16_384
@@ -78,16 +77,22 @@ def weighed(problem: Problem, tell: Tell, *, skip_missing_parts: bool) -> Iterat
     """
     for partition in problem.partitions:
         part = problem.part(partition, _ROWS)
-        tried = []
+        weighed_: list[Weighed] = []
         for solution in _solutions(part, problem.candidates):
             told = ", ".join(f"{w:.4g}" for w in solution.weights.tolist())
             tell(f"{partition.label}: weights {told} tried")
-            again = _reweighed(problem, partition, solution, skip_missing_parts=skip_missing_parts)
+            fitting = [candidate for candidate in problem.candidates if _solves(candidate, solution)]
+            some = _reweighed(part.columns, solution, skip_missing_parts=skip_missing_parts)
+            small = Slice.of(some, part.logged, None, whole=part.whole)
+            if not any(trial.explained or trial.core for trial in tried(partition, fitting, small, {})):
+                continue
+            columns = _reweighed(problem.columns, solution, skip_missing_parts=skip_missing_parts)
+            again = replace(problem, columns=columns, partitions=[partition], candidates=fitting)
             found = search(again)
             if found.trials:
-                tried.append(Weighed(solution, again, found))
-        if tried:
-            yield from sorted(tried, key=lambda one: _belief(problem, one))
+                weighed_.append(Weighed(solution, again, found))
+        if weighed_:
+            yield from sorted(weighed_, key=lambda one: _belief(problem, one))
             return
 
 
@@ -96,7 +101,8 @@ def _belief(problem: Problem, one: Weighed) -> tuple[bool, bool, bool, bool, flo
     best = one.found.trials[0]
     own = any(t.candidate.framework == problem.framework for t in one.found.trials if t.explained)
     live = one.solution.weights[one.solution.weights != 0].abs()
-    odd = abs(float(live.log10().mean())) if len(live) else 0.0
+    known = one.solution.scale == "none" or not len(live)
+    odd = 0.0 if known else abs(float(live.log10().mean()))
     uneven = bool(((live - live.round(decimals=2)).abs() > _ROUND * live).any())
     plain = one.solution.scale == best.candidate.scale
     return (
@@ -110,20 +116,18 @@ def _belief(problem: Problem, one: Weighed) -> tuple[bool, bool, bool, bool, flo
 
 
 def _reweighed(
-    problem: Problem, partition: Partition, solution: Solution, *, skip_missing_parts: bool
-) -> Problem:
-    """The same search with other weights, and only the rules that the equations stand for."""
-    parts = problem.columns["parts"]
+    columns: Mapping[str, Tensor], solution: Solution, *, skip_missing_parts: bool
+) -> dict[str, Tensor]:
+    """The same columns with other weights."""
+    parts = columns["parts"]
     absent = ~parts.isfinite()
     total = (torch.where(absent, 0.0, parts) * solution.weights).sum(dim=1)
     gone = absent.all(dim=1) if skip_missing_parts else absent.any(dim=1)
-    columns = {
-        **problem.columns,
+    return {
+        **columns,
         "rewards": torch.where(gone, torch.nan, total),
         "weights": solution.weights,
     }
-    fitting = [candidate for candidate in problem.candidates if _solves(candidate, solution)]
-    return replace(problem, columns=columns, partitions=[partition], candidates=fitting)
 
 
 def _solves(candidate: Candidate, solution: Solution) -> bool:
