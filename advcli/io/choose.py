@@ -238,7 +238,8 @@ def _first(names: Sequence[str], kinds: Kinds, *, but: set[str] | None = None, k
 
 def _logged(kinds: Kinds, taken: set[str]) -> str | None:
     """The logged advantage: a number per row, or else a list with one per token."""
-    return _first(LOGGED, kinds, but=taken, kind="number") or _first(LOGGED, kinds, kind="nested")
+    of_kind = (_first(LOGGED, kinds, but=taken, kind=kind) for kind in ("number", "nested", "text"))
+    return next(filter(None, of_kind), None)
 
 
 def _looks_like_part(name: str) -> bool:
