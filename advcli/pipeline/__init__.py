@@ -1,0 +1,9 @@
+"""The order of the steps, a module per command."""
+
+from advcli.pipeline.compare import compare
+from advcli.pipeline.compute import Output, compute
+from advcli.pipeline.match import match
+from advcli.pipeline.request import Request
+from advcli.pipeline.sweep import Grid, sweep
+
+__all__ = ["Grid", "Output", "Request", "compare", "compute", "match", "sweep"]
