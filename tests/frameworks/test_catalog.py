@@ -7,6 +7,7 @@ from packaging.specifiers import SpecifierSet
 
 from advcli import UsageError, compute_advantages
 from advcli.estimators.catalog import COLUMNS, SCALES
+from advcli.frameworks.absent import ABSENT
 from advcli.frameworks.catalog import RULES, find, frameworks, rules_of
 from advcli.registry import load
 
@@ -69,6 +70,22 @@ def test_find(like, estimator, versions):
     [
         ("verll", None, "unknown framework 'verll'; try verl"),
         ("verl", "gae", "verl has no estimator 'gae'; try grpo, "),
+        (
+            "roll",
+            "gigpo",
+            "gigpo of roll cannot be replayed from a dump: it needs the state and the reward of each",
+        ),
+        (
+            "OpenRLHF@0.9",
+            "GAE",
+            "GAE of openrlhf cannot be replayed from a dump: it needs the values of a critic",
+        ),
+        (
+            "prime-rl",
+            "opd",
+            "it needs the log-probabilities of a teacher, one per token; try grpo, echo, max_rl",
+        ),
+        ("verl@0.3", "gpg", "no rule for gpg of verl 0.3; known: >=0.5"),
         ("trl@0.15", "grpo", "no rule for grpo of trl 0.15; known: >=1.6"),
         ("trl@new", None, "'new' is not a version"),
     ],
@@ -100,3 +117,9 @@ def test_keep_ratios_work_on_a_frameworks_advantages():
     found = compute_advantages([1, 0, 0, 0], [0] * 4, like="art", scale="none", keep_neg=0.0)
     assert found.processed.tolist() == [0.75, 0, 0, 0]
     assert found.kept.tolist() == [True, False, False, False]
+
+
+def test_what_is_absent_is_of_a_known_framework_and_has_no_row():
+    rows = {(rule.framework, rule.estimator) for rule in RULES}
+    assert not rows & set(ABSENT)
+    assert {framework for framework, _ in ABSENT} <= set(frameworks())

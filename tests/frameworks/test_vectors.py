@@ -13,6 +13,7 @@ from frameworks.vectors import (
     GROUPS,
     LENGTHS,
     NO_MISSING,
+    NOTED,
     ONE_SUCCESS,
     PARTS,
     PHANTOMS,
@@ -176,4 +177,5 @@ def test_every_row_without_a_package_has_literals():
 
 def test_the_code_that_was_run_is_named():
     named = {rule.framework for rule in RULES if rule.proof == "code"}
-    assert named <= set(RAN)
+    assert named == set(RAN)
+    assert {rule.framework for rule in RULES if rule.proof == "notes"} == set(NOTED)
