@@ -209,7 +209,9 @@ The tests allow {usual} of the largest |A|, {double} where the framework compute
 
 **Dead groups are not in these numbers.** Where all rewards of a group are equal, some frameworks give an advantage that is
 one unit in the last place over the eps. Its digits hang on the order in which a processor sums, so the tests compare its sign,
-and its size within a factor of two, where it is not met exactly.
+and its size within a factor of two, where it is not met exactly. On the kind of processor that made the references it is:
+whether a framework takes the standard deviation of a matrix of groups or of one group after the other decides that digit,
+and the rules tell the two apart.
 
 To make the references again: `python tests/parity/make.py` (see `tests/parity/README.md`). To measure again:
 `python docs/fidelity.py`.

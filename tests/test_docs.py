@@ -12,6 +12,7 @@ import pytest
 from typer.main import get_command
 
 from advcli.cli import app
+from advcli.frameworks.catalog import find
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -75,10 +76,51 @@ def test_links_lead_somewhere(page):
         assert target.startswith("http") or (folder / target).exists(), target
 
 
+def script(name: str):
+    """A script of the documentation, as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look there
+    spec.loader.exec_module(module)
+    return module
+
+
 def test_pictures_are_up_to_date(tmp_path):
-    spec = importlib.util.spec_from_file_location("pictures", ROOT / "docs" / "pictures.py")
-    pictures = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(pictures)
-    pictures.main(tmp_path)
+    script("pictures").main(tmp_path)
     drawn, kept = (folder / "compare.svg" for folder in (tmp_path, ROOT / "docs"))
     assert drawn.read_text() == kept.read_text(), "run: python docs/pictures.py"
+
+
+def test_fidelity_is_up_to_date():
+    fidelity = script("fidelity")
+    assert fidelity.stale(DOCS["fidelity.md"], fidelity.page()) is None, "run: python docs/fidelity.py"
+
+
+@pytest.mark.parametrize(
+    ("fresh", "complaint"),
+    [
+        ("a ≤ 2e-7 b 7 c ≤ 3e-4", None),
+        ("a ≤ 4e-7 b 7 c ≤ 1e-4", None),
+        ("a ≤ 2e-6 b 7 c ≤ 3e-4", "2e-7 is now 2e-6"),
+        ("a ≤ 2e-7 b 7 c ≤ 3e-5", "3e-4 is now 3e-5"),
+        ("a ≤ 2e-7 b 8 c ≤ 3e-4", "the text is not that of the script"),
+        ("a – b 7 c ≤ 3e-4", "the text is not that of the script"),
+    ],
+)
+def test_a_page_is_stale_when_a_count_changes_or_a_number_by_much(fresh, complaint):
+    assert script("fidelity").stale("a ≤ 2e-7 b 7 c ≤ 3e-4", fresh) == complaint
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (1.01e-4, "≤ 2e-4"),
+        (2e-7, "≤ 2e-7"),
+        (9.5e-6, "≤ 1e-5"),
+        (3e-9, "≤ 1e-7"),
+        (0.0, "≤ 1e-7"),
+        (None, "–"),
+    ],
+)
+def test_measured_numbers_are_rounded_up(value, shown):
+    assert script("fidelity").number(value, find("verl")) == shown

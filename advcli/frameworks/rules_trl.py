@@ -13,7 +13,7 @@ _TRL_ROWS = [
         "trl",
         eps=1e-4,
         versions=">=1.6",
-        knobs={"missing": "skip"},
+        knobs={"missing": "skip", "variance": "nanmean"},
         scales=GROUP | BATCH | NONE,
         positional=True,
         source=_TRL,
@@ -78,7 +78,7 @@ _TRL_ROWS = [
     centred(
         "trl",
         "rloo",
-        knobs={"centre": "others-sum", "missing": "skip"},
+        knobs={"centre": "others-sum", "missing": "skip", "variance": "nanmean"},
         formula=RLOO + "; scale batch whitens it over the batch with std + 1e-4",
         scales=_NORMALISED,
         versions=">=1.6",
