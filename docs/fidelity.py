@@ -176,13 +176,13 @@ def _vectors_table() -> Iterator[str]:
 
 
 def _left_out_table() -> Iterator[str]:
-    many: Counter[str] = Counter()
+    many, heads = Counter[str](), compared.heads()
     names: dict[str, set[str]] = defaultdict(set)
     for file, case in compared.references():
         reason = compared.reason_to_leave_out(case)
         if reason:
             many[reason] += 1
-            names[reason].add(f"{compared.heads()[file][0]} {case['estimator']}")
+            names[reason].add(f"{heads[file][0]} {case['estimator']}")
     rows = [(reason, str(many[reason]), ", ".join(sorted(names[reason]))) for reason in sorted(many)]
     return _table(("reason", "cases", "of"), rows)
 

@@ -97,7 +97,8 @@ def one_pass_parts(  # noqa: PLR0913  one knob per rule that differs
 
 def _products(counting: Tensor, values: Tensor) -> Tensor:
     """[n, n] times each row of [G, n]: a product per group, as the trainer has it; one for all rounds differently."""
-    return torch.stack([counting @ row for row in values])
+    distinct, which = torch.unique(values, dim=0, return_inverse=True)
+    return torch.stack([counting @ row for row in distinct])[which]
 
 
 def _bessel(count: int) -> float:

@@ -127,6 +127,7 @@ _SWIFT_ROWS = [
         **GROUPED,  # type: ignore[arg-type]
         knobs={"centre": "others", "eps": 1e-4, "missing": "zero"},
         scales=NONE | GROUP | BATCH,
+        versions=">=3.10",
         positional=True,
         lost=(KL,),
         source=_SWIFT,
@@ -139,6 +140,7 @@ _SWIFT_ROWS = [
         **GROUPED,  # type: ignore[arg-type]
         knobs={"eps": 1e-4, "missing": "zero"},
         scales={"batch": {"divide": "batch-centred"}, "group": {"divide": "group-centred"}, **NONE},
+        versions=">=3.10",
         positional=True,
         lost=(KL,),
         source=_SWIFT,
@@ -151,6 +153,7 @@ _SWIFT_ROWS = [
         "advcli.frameworks.decoupled:decoupled",
         ("parts", "weights", "group", "step"),
         {"eps": 1e-8, "batch_eps": 1e-8},
+        versions=">=4.0",
         positional=True,
         source=_SWIFT,
         proof="package",
