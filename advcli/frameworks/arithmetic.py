@@ -95,20 +95,21 @@ def standardised(  # noqa: PLR0913  one knob per rule that differs between train
             centred[rows] = of_batch[rows]
         elif alone:
             centred[rows], spread[rows] = _alone(values, single, eps, divide)
-            counted[rows] = (
-                missing != "skip"
-            )  # a trainer that skips missing rows gives a lone one NaN, then 0
+            # A trainer that skips missing rows gives the only one of a group NaN, skips it too, and makes it 0 last.
+            counted[rows] = missing != "skip"
             continue
         else:
             centred[rows] = _centred(values, centre, eps, stats)
         if divide in ("group", "group-centred"):
             spread[rows] = _std(values if divide == "group" else centred[rows], ddof, variance, floor, stats)
+    if divide == "batch-whitened":
+        among, centred = counted, _less_batch_mean(centred, step, counted, stats)
+    else:
+        among = present
     if divide.startswith("batch"):
         of = r if divide == "batch" else centred
-        among = counted if divide == "batch-whitened" else present
         for rows in matrices(step, among):
             spread[rows] = _std(of[rows], ddof, variance, floor, stats)
-        centred = _less_batch_mean(centred, step, among, stats) if divide == "batch-whitened" else centred
     divided = centred if divide == "none" else centred / (spread + eps)
     divided = torch.where(spread <= dead, 0, divided)
     return torch.where(present, divided.clamp(-clip, clip) if clip else divided, 0)

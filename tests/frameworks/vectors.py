@@ -389,6 +389,18 @@ CODE = [
     ),
     (
         "nemo-rl@0.7.0",
+        "gdpo",
+        None,
+        TWO | {"weights": [1.0, 0.5]},  # which that version does not look at
+        [
+            0.55925757,
+            *[0.01178595] * 3,
+            *[1.6433705, -2.5154762, 1.0183358, -0.78801155],
+            *[0.011791461] * 4,
+        ],
+    ),
+    (
+        "nemo-rl@0.7.0",
         "gdpo_no_loo",
         None,
         TWO,
