@@ -12,7 +12,7 @@ from advcli.frameworks.catalog import RULES, find
 from advcli.records import Settings
 
 VERSIONS = [
-    f"{a}.{b}.{c}" for a, b, c in product(range(2), range(25), range(6))
+    f"{a}.{b}.{c}" for a, b, c in product(range(5), range(25), range(6))
 ]  # some one fits every range of the catalog
 CASES = [(rule, scale) for rule in RULES for scale in (rule.scales or [None])]
 every_case = pytest.mark.parametrize(
