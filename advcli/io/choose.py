@@ -55,6 +55,7 @@ def choose(
         *options.extra,
         *options.tokens.values(),
         options.logged,
+        options.row,
         *options.group_by,
         *(c for c, _ in options.rewards),
     ):
@@ -95,6 +96,8 @@ def choose(
         derived=form.derived,
         rules=_rules(form, kinds, prompt),
         dedup=options.dedup,
+        row=options.row,
+        named=options.named,
         others=_unused(kinds, {*taken, step, length, logged, *prompt}),
     )
 

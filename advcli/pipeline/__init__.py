@@ -1,9 +1,10 @@
 """The order of the steps, a module per command."""
 
+from advcli.pipeline.between import Bootstrap, between
 from advcli.pipeline.compare import compare
 from advcli.pipeline.compute import Output, compute
 from advcli.pipeline.match import match
 from advcli.pipeline.request import Request
 from advcli.pipeline.sweep import Grid, sweep
 
-__all__ = ["Grid", "Output", "Request", "compare", "compute", "match", "sweep"]
+__all__ = ["Bootstrap", "Grid", "Output", "Request", "between", "compare", "compute", "match", "sweep"]

@@ -1,5 +1,6 @@
 """What travels between the layers: frozen records, no logic that imports anything heavy."""
 
+from advcli.records.between import Between, Coverage, Paired, PromptPair, RowPairs, Side, StepPair
 from advcli.records.layout import NO_RULES, PLAIN, Derived, Layout, Rules
 from advcli.records.match import Break, Breaks, Fit, Match
 from advcli.records.report import Column, Figures, Health, Report
@@ -11,6 +12,7 @@ from advcli.records.table import (
     Choice,
     ColumnOptions,
     Grouping,
+    Prompt,
     RewardTable,
     Rows,
     Source,
@@ -23,11 +25,13 @@ __all__ = [
     "PLAIN",
     "STANDARD_OUTPUT",
     "AdvantageTable",
+    "Between",
     "Break",
     "Breaks",
     "Choice",
     "Column",
     "ColumnOptions",
+    "Coverage",
     "Derived",
     "Figures",
     "FilterSpec",
@@ -37,12 +41,18 @@ __all__ = [
     "Layout",
     "LeftOut",
     "Match",
+    "Paired",
     "Point",
+    "Prompt",
+    "PromptPair",
     "Report",
     "RewardTable",
+    "RowPairs",
     "Rows",
     "Rules",
     "Settings",
+    "Side",
     "Source",
+    "StepPair",
     "Sweep",
 ]
