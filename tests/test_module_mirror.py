@@ -13,6 +13,7 @@ EXCEPTIONS = {
     "__init__.py": ("test_public_names.py", "the facade: its names are what there is to test"),
     "__main__.py": ("cli/test_main.py", "one call of main(), run by every test in a process of its own"),
     "cli/__init__.py": ("cli/test_main.py", "named after the function that it holds"),
+    "cli/_between.py": ("cli/test_between.py", "flags to two requests, seen through the command"),
     "cli/_options.py": ("cli/test_compute.py", "options, seen through the commands that have them"),
     "cli/_request.py": ("cli/test_compute.py", "flags to a request, seen through the commands"),
     "cli/_show.py": ("cli/test_compare.py", "what goes to which stream, seen through the commands"),
@@ -83,6 +84,7 @@ EXCEPTIONS = {
     **{
         f"pipeline/{name}.py": (f"cli/test_{command}.py", "the order of the steps, seen through the command")
         for name, command in {
+            "between": "between",
             "compare": "compare",
             "compute": "compute",
             "describe": "compare",
@@ -93,6 +95,10 @@ EXCEPTIONS = {
     },
     "remarks.py": ("cli/test_compute.py", "what is said about a data set, seen through the commands"),
     "records/__init__.py": ("test_public_names.py", "a facade over the records of the folder"),
+    "records/between.py": (
+        "render/test_between.py",
+        "frozen records; made by hand in the tests of the renderer",
+    ),
     "records/layout.py": ("io/test_explode.py", "frozen records; made by hand in the tests of the layouts"),
     "records/report.py": (
         "render/test_tables.py",

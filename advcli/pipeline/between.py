@@ -1,8 +1,10 @@
 """`compare --between`: two data sets side by side, by prompt, by step and row by row."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+import torch
 
 from advcli.advantages import run
 from advcli.dataset import DataSet
@@ -76,6 +78,7 @@ def between(
         top: how many of the prompts that changed most are named.
         check: called with the inputs of each before they are read, to refuse what must not be written.
     """
+    a.plan()  # what is wrong with the settings of both is told without a letter
     first, second = _loaded("A", a, check), _loaded("B", b, check)
     pairing = Pairing.of(first.data, second.data)
     means = PromptMeans.of(
@@ -124,7 +127,10 @@ def _loaded(letter: str, request: Request, check: Callable[[Sequence[Source]], N
         hint = " or ".join(filter(None, hints)) if isinstance(error, UsageError) else error.hint
         raise type(error)(f"{where}: {error.message}", hint=hint, about=error.about) from error
     result = run(plan, columns)
-    report = report_of(request, data, plan, {"original": unprocessed(result), "processed": result})
+    shown = {"original": replace(unprocessed(result), warnings=result.warnings, left_out=result.left_out)}
+    # Where nothing is filtered, both are the same.
+    shown |= {} if torch.equal(shown["original"].kept, result.kept) else {"processed": result}
+    report = report_of(request, data, plan, shown)
     return _Loaded(letter, name, data, result, report)
 
 

@@ -1,6 +1,6 @@
 """`compare`: one data set, several ways side by side."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from advcli.advantages import Plan, run
@@ -36,11 +36,18 @@ def compare(request: Request, versus: Mapping[str, Settings] | None = None) -> R
     report = report_of(request, data, plans["kept"], shown)
     # That recomputing has no effect is no news where every column shows it.
     report = replace(report, warnings=tuple(text for text in report.warnings if "no effect" not in text))
-    if versus or base.keep_pos < 1 or base.keep_neg < 1 or base.filters:
+    if base.keep_pos < 1 or base.keep_neg < 1 or base.filters:
         return report
-    other = "rloo" if recomputed else "grpo"
-    hint = f"both keep ratios are 1, so the columns agree; try --keep-pos 0.7 --keep-neg 0.5, or --vs {other}"
-    return replace(report, notes=(*report.notes, hint))
+    return replace(
+        report, unshown=tuple(variants), notes=(*report.notes, _nothing_filtered(tuple(variants), versus))
+    )
+
+
+def _nothing_filtered(variants: Sequence[str], versus: Mapping[str, Settings] | None) -> str:
+    """Why the columns of the kept rows are not shown, and what would make them worth a look."""
+    told = f"nothing is filtered, so {' and '.join(variants)} would be as original: not shown"
+    other = "rloo" if len(variants) > 1 else "grpo"
+    return f"{told}; try --keep-pos 0.7 --keep-neg 0.5" + ("" if versus else f", or --vs {other}")
 
 
 def _versus(label: str, settings: Settings) -> Plan:

@@ -13,7 +13,8 @@ class Side:
 
     Attributes:
         name: the input as it was typed.
-        report: its groups, settings and advantage columns ("original", "processed").
+        report: its groups, settings and advantage columns: "original", and
+            "processed" where rows were filtered.
         rewards: statistics of its rewards, over the rows that have one.
         steps: how many steps it has; None without steps.
         live_groups: groups with a kept row whose processed advantage is not 0.

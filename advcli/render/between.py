@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from advcli.records import Between, Column, Coverage, Paired, PromptPair, RowPairs, Side, StepPair
 from advcli.render.jsonout import figures, head, known
 from advcli.render.numbers import count, number, points, share, signed
-from advcli.render.tables import health_line, rule_line
+from advcli.render.tables import health_line, left_out_line, rule_line
 from advcli.render.whole import print_whole
 from advcli.words import counted, one_line, summed
 
@@ -61,6 +61,8 @@ def show(between: Between, console: "Console") -> None:
     for letter, side in (("A", between.a), ("B", between.b)):
         _line(f"{letter} {side.name}: reward {summed(side.report.settings['reward'])}", console)
         _line(f"  {health_line(side.report.health)}", console)
+        for part in side.report.left_out:
+            _line(f"  {left_out_line(part)}", console, "dim")
     rules = [rule_line(side.report) for side in (between.a, between.b)]
     for line in dict.fromkeys(rules) if rules[0] == rules[1] else (f"A {rules[0]}", f"B {rules[1]}"):
         _line(line, console, "dim")
@@ -84,7 +86,7 @@ def paired_lines(paired: Paired | None) -> list[str]:
         return [*lines, "too few prompts for an interval"]
     sure = (
         f"95 % interval {signed(paired.low)} … {signed(paired.high)} "
-        f"(bootstrap over prompts, {paired.resamples:,} resamples, seed {paired.seed})"
+        f"(bootstrap, {paired.resamples:,} resamples of prompts, seed {paired.seed})"
     )
     ways = (
         f"{paired.up:,} up, {paired.down:,} down, {paired.same:,} the same; "
@@ -126,11 +128,10 @@ def row_lines(rows: RowPairs) -> Iterator[str]:
         changed = f"{share(rows.changed / rows.rewarded)} of {counted(rows.rewarded, 'row')} changed"
         yield f"reward: {changed} ({rows.up:,} up, {rows.down:,} down), B − A {signed(rows.difference)} in the mean"
     if rows.advantages:
-        yield (
-            f"advantage: the sign (−, 0, +) differs in {share(rows.sign_changes)} of "
-            f"{counted(rows.advantages, 'row')}, + became − or − became + in {share(rows.flips)}; "
-            f"rank agreement within groups {number(rows.rank_agreement)}"
-        )
+        opposite = f"{share(rows.flips)} the opposite one"
+        others = f"{share(rows.sign_changes)} of {counted(rows.advantages, 'row')}"
+        yield f"advantage: {others} have another sign (−, 0, +), {opposite}"
+        yield f"rank agreement of the advantages within groups {number(rows.rank_agreement)}"
 
 
 def as_json(between: Between) -> dict[str, Any]:
@@ -148,7 +149,7 @@ def as_json(between: Between) -> dict[str, Any]:
 
 
 def _side(side: Side) -> dict[str, Any]:
-    original, processed = side.report.columns
+    original, processed = side.report.columns[0], side.report.columns[-1]
     return {
         "input": side.name,
         **head(side.report, processed),
@@ -166,11 +167,11 @@ def _line(text: str, console: "Console", style: str | None = None) -> None:
 
 def _figures(a: Side, b: Side) -> "Table":
     table = _table("", "A", "B", "B − A")
-    filtered = any(side.report.columns[1].kept_rows < side.report.columns[0].kept_rows for side in (a, b))
+    filtered = any(len(side.report.columns) > 1 for side in (a, b))
     sections = [
         [row for row in _GROUPS if row[1](a) is not None or row[1](b) is not None],
         _REWARDS,
-        *(_advantages(column) for column in range(2 if filtered else 1)),
+        *(_advantages(column) for column in ((0, -1) if filtered else (0,))),
     ]
     for section in sections:
         for label, value, text in section:
@@ -182,8 +183,8 @@ def _figures(a: Side, b: Side) -> "Table":
 
 
 def _advantages(column: int) -> list[_Row]:
-    """The rows of the original (0) or processed (1) advantage."""
-    name = ("advantage", "processed")[column]
+    """The rows of the original (0) or processed (-1) advantage."""
+    name = "processed" if column else "advantage"
 
     def of(value: Callable[[Column], float | None]) -> Callable[[Side], float | None]:
         return lambda side: value(side.report.columns[column])
@@ -192,7 +193,7 @@ def _advantages(column: int) -> list[_Row]:
 
 
 def _steps(steps: Sequence[StepPair]) -> "Table":
-    table = _table("step", "rows A", "rows B", "reward A", "reward B", "B − A", "live A", "live B")
+    table = _table("step", "rows A", "rows B", "mean A", "mean B", "B − A", "live A", "live B")
     for step in steps:
         table.add_row(
             step.step,
@@ -209,7 +210,7 @@ def _steps(steps: Sequence[StepPair]) -> "Table":
 
 def _changed(pairs: Sequence[PromptPair]) -> "Table":
     heading, labels = _labels(pairs)
-    table = _table(heading, "rows A", "rows B", "reward A", "reward B", "B − A")
+    table = _table(heading, "rows A", "rows B", "mean A", "mean B", "B − A")
     for label, pair in zip(labels, pairs, strict=True):
         means = (number(pair.mean_a), number(pair.mean_b), signed(pair.difference))
         table.add_row(label, count(pair.rows_a), count(pair.rows_b), *means)

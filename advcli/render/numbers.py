@@ -49,10 +49,10 @@ def points(value: float | None) -> str:
     """A difference of shares, in percentage points.
 
     Example:
-        >>> points(0.125), points(float("nan"))
-        ('12.5 pp', '–')
+        >>> points(0.125), points(-1e-9), points(float("nan"))
+        ('12.5 pp', '0.0 pp', '–')
     """
-    return UNDEFINED if value is None or math.isnan(value) else f"{100 * value:.1f} pp"
+    return UNDEFINED if value is None or math.isnan(value) else f"{round(100 * value, 1) + 0.0:.1f} pp"
 
 
 def share(value: float | None) -> str:

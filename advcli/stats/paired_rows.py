@@ -31,7 +31,8 @@ def join(a: Mapping[str, Tensor], b: Mapping[str, Tensor]) -> tuple[Tensor, Tens
         ([0, 2], [1, 0])
     """
     left, right = (_named(side) for side in (a, b))
-    found = left.merge(right, on=[*a, "@again"], suffixes=("_a", "_b")).sort_values("@_a")
+    # An inner merge keeps the order of the left rows.
+    found = left.merge(right, on=[*a, "@again"], suffixes=("_a", "_b"))
     return torch.tensor(found["@_a"].to_numpy()), torch.tensor(found["@_b"].to_numpy())
 
 
