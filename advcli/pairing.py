@@ -11,8 +11,6 @@ from advcli.dataset import DataSet
 from advcli.records import Prompt, RewardTable
 from advcli.stats.paired_rows import join
 
-_STDIN = "<stdin>"
-
 
 @dataclass(frozen=True)
 class Pairing:
@@ -145,9 +143,7 @@ def _place(data: DataSet) -> Tensor:
 
 
 def _same_files(a: RewardTable, b: RewardTable) -> bool:
-    return (
-        (a.names, a.rows) == (b.names, b.rows) and a.names != (_STDIN,) and np.array_equal(a.lines, b.lines)
-    )
+    return (a.names, a.rows) == (b.names, b.rows) and np.array_equal(a.lines, b.lines)
 
 
 def _same_lengths(a: DataSet, b: DataSet, rows_a: Tensor, rows_b: Tensor) -> str | None:

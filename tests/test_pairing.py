@@ -15,9 +15,9 @@ def load(tmp_path, monkeypatch):
     """Write rows (as objects) under a name and load them."""
     monkeypatch.chdir(tmp_path)
 
-    def do(name, rows, **columns):
+    def do(name, rows, *, skip_bad_rows=False, **columns):
         (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
-        request = Request((name,), Settings(), ColumnOptions(named=True, **columns))
+        request = Request((name,), Settings(), ColumnOptions(named=True, **columns), skip_bad_rows)
         with opened(request.inputs) as sources:
             return request.load(sources)
 
@@ -71,6 +71,14 @@ def test_a_key_of_two_columns(load):
     assert pairing.other_steps() is None
 
 
+def test_a_prompt_whose_rows_are_all_left_out_is_not_there(load):
+    a = load("a.jsonl", rows(("z", 1, "bad"), *A, (None, 1, 0)), skip_bad_rows=True)
+    pairing = Pairing.of(a, load("b.jsonl", rows(*B)))
+    assert [one and one.name for one in pairing.named[0]] == ["x", "y", None]
+    assert pairing.prompts[0].tolist() == [-1, 0, 0, 1, 1, 0, 0, -1]
+    assert len(joined(a, a, Pairing.of(a, a)).a) == 6
+
+
 def test_without_a_prompt_id_nothing_is_shared(load):
     a = load("a.jsonl", [{"reward": r} for r in (0, 1, 2, 3)], n=2)
     pairing = Pairing.of(a, load("b.jsonl", rows(*B)))
@@ -97,6 +105,13 @@ def test_the_column_may_have_another_name_and_prompts_that_share_nothing_are_lef
     assert (found.a.tolist(), found.b.tolist()) == ([2, 3], [3, 2])
 
 
+def test_rows_that_are_left_out_have_no_partner(load):
+    a = load("a.jsonl", rows(("z", 1, "bad"), *A, id=[9, 1, 2, 3, 4, 5, 6]), row="id", skip_bad_rows=True)
+    b = load("b.jsonl", rows(("q", 1, 0), ("q", 1, 0), id=[9, 1]), row="id")
+    found = joined(a, b, Pairing.of(a, b))
+    assert (found.a.tolist(), found.b.tolist()) == ([1], [1])
+
+
 def test_rows_at_the_same_place_need_a_witness(load):
     lengths = [3, 4, 5, 6, 7, 8]
     a = load("a.jsonl", rows(*A, response_length=lengths))
@@ -109,6 +124,7 @@ def test_rows_at_the_same_place_need_a_witness(load):
         rows(*A[:5], response_length=lengths[:5]),
         rows(*B, response_length=lengths),
         rows(*A),
+        rows(*[("q" + prompt, *rest) for prompt, *rest in A], response_length=lengths),
     ):
         b = load("b.jsonl", other)
         assert joined(a, b, Pairing.of(a, b)) is None

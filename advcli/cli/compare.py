@@ -50,8 +50,9 @@ def command(
 ) -> None:
     """Compare advantages side by side: original, kept, kept + recomputed, and other estimators.
 
-    With --between it compares two data sets instead. Without INPUT it reads standard input if something is piped in,
-    else the bundled sample.
+    Without INPUT it reads standard input if something is piped in, else the bundled sample.
+
+    With --between it puts two data sets side by side instead: two runs, or two rewards of the same rows.
     """
     from advcli.pipeline import compare
     from advcli.render import jsonout

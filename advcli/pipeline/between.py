@@ -136,7 +136,7 @@ def _loaded(letter: str, request: Request, check: Callable[[Sequence[Source]], N
 
 def _side(one: _Loaded) -> Side:
     rewards = one.data.rows.rewards
-    there = rewards[rewards.isfinite() & (one.data.rows.group >= 0)]
+    there = rewards[rewards.isfinite()]
     return Side(
         name=one.name,
         report=one.report,
@@ -159,7 +159,7 @@ def _rows(a: _Loaded, b: _Loaded, rows: Joined) -> RowPairs:
 
 
 def _prompts(means: PromptMeans, pairing: Pairing) -> dict[str, list[Any]]:
-    """A column per figure of each prompt, undefined ones None."""
+    """A column per figure of each prompt, NaN where undefined."""
     a, b = pairing.named
     return {
         "prompt": [one.name if one else other.name if other else "" for one, other in zip(a, b, strict=True)],
@@ -167,14 +167,10 @@ def _prompts(means: PromptMeans, pairing: Pairing) -> dict[str, list[Any]]:
         "first_b": [one and one.place for one in b],
         "rows_a": means.rows_a.tolist(),
         "rows_b": means.rows_b.tolist(),
-        "mean_a": _nullable(means.mean_a.tolist()),
-        "mean_b": _nullable(means.mean_b.tolist()),
-        "difference": _nullable(means.difference().tolist()),
+        "mean_a": means.mean_a.tolist(),
+        "mean_b": means.mean_b.tolist(),
+        "difference": means.difference().tolist(),
     }
-
-
-def _nullable(values: Sequence[float]) -> list[float | None]:
-    return [None if value != value else value for value in values]
 
 
 def _said(a: Sequence[str], b: Sequence[str]) -> Iterator[str]:

@@ -5,6 +5,7 @@ import statistics
 from pathlib import Path
 
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
@@ -60,6 +61,9 @@ def test_two_runs_of_trl_against_pandas():
     assert [abs(pair["difference"]) for pair in body["changed"]] == sorted(
         map(abs, gaps.values()), reverse=True
     )
+    places = {pair["prompt"]: Path(pair["first_a"]).name for pair in body["changed"]}
+    assert places["What is 3 + 4?"] == "completions_00001.parquet:5"
+    assert places["What is 2 + 3?"] == "completions_00002.parquet:1"
     assert body["coverage"] == {
         "prompts_both": 6,
         "prompts_a": 0,
@@ -249,6 +253,8 @@ def test_every_prompt_of_either_as_a_file(dump, suffix):
     assert frame["difference"].tolist() == pytest.approx([float("nan"), 0.5, float("nan")], nan_ok=True)
     assert frame["first_b"].tolist()[1:] == ["b.jsonl:3", "b.jsonl:1"]
     assert pd.isna(frame["first_b"][0])
+    assert suffix != "parquet" or pq.read_table(out)["difference"].null_count == 2
+    assert suffix != "jsonl" or '"difference":null' in Path(out).read_text()
     with pytest.raises(UsageError, match="exists already"):
         run(a, b, "--between", "--out", out)
     assert run(a, b, "--between", "--out", out, "--force").exit_code == 0
