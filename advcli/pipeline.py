@@ -16,7 +16,10 @@ from advcli.io import metrics as metrics_file
 from advcli.io.parquet import to_metadata
 from advcli.io.sources import opened
 from advcli.io.write import COLUMNS, TOKENS, added_columns, targets, write
-from advcli.records import AdvantageTable, ColumnOptions, Report, Settings, Source
+from advcli.inspection.details import Wanted, details
+from advcli.inspection.facts import Frame, facts
+from advcli.io import lookup
+from advcli.records import AdvantageTable, ColumnOptions, Facts, Files, Inspection, Report, Settings, Source
 from advcli.shaping.catalog import described
 from advcli.stats import comparison, metrics
 from advcli.stats.health import health
@@ -134,6 +137,57 @@ def compare(request: Request, versus: Mapping[str, Settings] | None = None) -> R
     other = "rloo" if recomputed else "grpo"
     hint = f"both keep ratios are 1, so the columns agree; try --keep-pos 0.7 --keep-neg 0.5, or --vs {other}"
     return replace(report, notes=(*report.notes, hint))
+
+
+def inspect(request: Request, wanted: Wanted, *, near_dead: float = 0.01) -> Inspection:
+    """Say what is in a dump.
+
+    Args:
+        request: what to do; keep ratios and filters are left out, the advantage is the original one.
+        wanted: single groups and rows to show.
+        near_dead: a live group whose spread is at most this share of the range of the rewards is near dead.
+    """
+    bare = {"keep_pos": 1.0, "keep_neg": 1.0, "compute_new_adv": False, "filters": ()}
+    request = replace(request, settings=replace(request.settings, **bare))
+    plan = request.plan()
+    with opened(request.inputs) as sources:
+        data = request.load(sources)
+        columns = data.columns()
+        plan = plan.at(columns)
+        original = run(plan, columns).original
+        shown = details(wanted, data, original, sources)
+        duplicates = lookup.duplicates(sources, data.table)
+    frame = Frame.of(data, columns, original, plan.entry.name)
+    split = _split(frame, data, near_dead)
+    settings = _settings(plan, request, data)
+    lint = (*request.warnings, *remarks.warnings(data, original, plan.rule, weights=request.columns.weights))
+    return Inspection(
+        files=Files(
+            names=data.table.names,
+            format=data.table.choice.format,
+            columns=remarks.columns(data),
+            group_rule=data.grouping.rule,
+            duplicates=duplicates,
+            lint=(*lint, *remarks.inspected(data)),
+        ),
+        facts=facts(frame, near_dead=near_dead),
+        settings=settings,
+        by=data.table.choice.by,
+        split=split,
+        details=shown,
+    )
+
+
+def _split(frame: Frame, data: DataSet, near_dead: float) -> dict[str, Facts]:
+    """The figures of each value of the `--by` column, most rows first."""
+    if data.table.by is None:
+        return {}
+    by = torch.from_numpy(data.table.by)
+    many = torch.bincount(by, minlength=len(data.table.by_names))
+    order = torch.argsort(many, descending=True, stable=True).tolist()
+    return {
+        data.table.by_names[code]: facts(frame.of_rows(by == code), near_dead=near_dead) for code in order
+    }
 
 
 def _versus(label: str, settings: Settings) -> Plan:

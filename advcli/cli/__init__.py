@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import typer
 
-from advcli.cli import compare, compute, estimators, filters, formats, frameworks
+from advcli.cli import compare, compute, estimators, filters, formats, frameworks, inspect
 from advcli.cli._show import say
 from advcli.errors import AdvcliError, DataError, Interrupted, UsageError
 
@@ -25,6 +25,7 @@ app = typer.Typer(
 for _name, _command in {
     "compute": compute.command,
     "compare": compare.command,
+    "inspect": inspect.command,
     "estimators": estimators.command,
     "filters": filters.command,
     "formats": formats.command,

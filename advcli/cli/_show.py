@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from advcli.records import Report
+from advcli.records import Checked, Inspection, Report
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -42,6 +42,26 @@ def table(report: Report, *, to_stderr: bool) -> None:
     with console.capture() as captured:
         show(report, console)
     _print(captured.get(), to_stderr=to_stderr)
+
+
+def inspection(found: Inspection) -> None:
+    """An inspection, on standard output."""
+    from advcli.render.inspection import show
+
+    console = _console(to_stderr=False)
+    with console.capture() as captured:
+        show(found, console)
+    _print(captured.get(), to_stderr=False)
+
+
+def conditions(checked: Sequence[Checked]) -> None:
+    """Which conditions of --fail-if held, and which cannot be told."""
+    for one in checked:
+        name = one.condition.split()[0]
+        if one.held:
+            say(f"advcli: --fail-if '{one.condition}' held: {name} is {one.value:.6g}", fg="red")
+        elif one.value != one.value:
+            say(f"advcli: warning: --fail-if '{one.condition}': these data do not define {name}", fg="yellow")
 
 
 def listing(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -20,6 +20,8 @@ LENGTHS = (
     "num_tokens",
     "length",
 )
+# Raw outcomes that are often written beside the reward.
+OUTCOMES = ("acc", "accuracy", "correct", "is_correct", "passed", "outcome")
 LOGGED = ("advantage", "advantages")
 
 # Names that a reward part usually has. Parts are used unasked only where a format says how they add up.

@@ -8,6 +8,7 @@ from advcli.io.catalog import (
     FORMATS,
     LENGTHS,
     LOGGED,
+    OUTCOMES,
     PART_PREFIXES,
     PART_SUFFIXES,
     PROMPT_IDS,
@@ -42,7 +43,9 @@ def choose(kinds: Kinds, options: ColumnOptions) -> Choice:
         options.length,
         options.baseline,
         options.kl,
+        options.by,
         *options.extra,
+        *options.outcomes,
         *options.tokens.values(),
         *options.group_by,
         *(c for c, _ in options.rewards),
@@ -73,6 +76,8 @@ def choose(kinds: Kinds, options: ColumnOptions) -> Choice:
         tokens=_tokens(kinds, options),
         logged=_first(LOGGED, kinds, but=taken, kind="number"),
         step_in_key=not options.group_by,
+        by=options.by,
+        outcomes=_outcomes(kinds, options, taken | {name for name in (length, step) if name}),
     )
 
 
@@ -129,6 +134,17 @@ def _rewards(form: Format, kinds: Kinds, options: ColumnOptions) -> tuple[tuple[
         f"no reward among the columns {_listed(kinds)}; expected one of {', '.join(REWARD_TOTALS)}",
         hint="--reward COL",
     )
+
+
+def _outcomes(kinds: Kinds, options: ColumnOptions, taken: set[str]) -> tuple[str, ...]:
+    """The further reward columns that were asked for, and those that look like one if they are wanted."""
+    usual = {name for rank in (REWARD_TOTALS, OUTCOMES) for name in rank}
+    found = [
+        name
+        for name, kind in kinds.items()
+        if options.find_outcomes and kind == "number" and (name in usual or _looks_like_part(name))
+    ]
+    return tuple(name for name in dict.fromkeys((*options.outcomes, *found)) if name not in taken)
 
 
 def _tokens(kinds: Kinds, options: ColumnOptions) -> tuple[tuple[str, str], ...]:

@@ -58,7 +58,7 @@ def scan(
         DataError: a line is broken or has a refused name.
     """
     cells: dict[str, list[Any]] = {name: [] for name in columns}
-    lines: list[int] = []
+    places: list[int] = []
     size = 0
     for number, row, length in _rows(source, bad_rows, dropped):
         if not row.keys().isdisjoint(refused):
@@ -66,13 +66,13 @@ def scan(
         # Only what is wanted is kept of a row, so that its texts are gone with the next line.
         for name, values in cells.items():
             values.append(row.get(name))
-        lines.append(number)
+        places.append(number)
         size += length
         if size > _BATCH_BYTES:
-            yield Batch(source.name, cells, np.array(lines))
-            cells, lines, size = {name: [] for name in columns}, [], 0
-    if lines:
-        yield Batch(source.name, cells, np.array(lines))
+            yield Batch(source.name, cells, np.array(places))
+            cells, places, size = {name: [] for name in columns}, [], 0
+    if places:
+        yield Batch(source.name, cells, np.array(places))
 
 
 def annotate(
@@ -96,7 +96,7 @@ def annotate(
         DataError: the source has more or fewer rows than when it was read.
     """
     ended = True
-    for number, raw in _lines(source):
+    for number, raw in lines(source):
         if number in dropped:
             continue
         body = raw.rstrip()
@@ -137,9 +137,9 @@ def _inserted(raw: bytes, body: bytes, suffix: bytes) -> bytes:
 
 def _rows(source: Source, bad_rows: BadRows, dropped: set[int]) -> Iterator[tuple[int, dict[str, Any], int]]:
     """Number, object and length in bytes of every line that holds a row."""
-    for number, raw in _lines(source):
+    for number, raw in lines(source):
         try:
-            row = _parsed(raw)
+            row = parsed(raw)
         except (ValueError, RecursionError) as error:
             hint = "writing one object per line: jq -c '.[]'" if raw.lstrip().startswith(b"[") else None
             bad_rows.add(f"{source.name}:{number}: {_why(error, raw)}", hint=hint)
@@ -149,7 +149,7 @@ def _rows(source: Source, bad_rows: BadRows, dropped: set[int]) -> Iterator[tupl
             yield number, row, len(raw)
 
 
-def _lines(source: Source) -> Iterator[tuple[int, bytes]]:
+def lines(source: Source) -> Iterator[tuple[int, bytes]]:
     r"""Lines with their numbers, split at \\n only: U+2028 and the like are legal in a JSON string."""
     number = 0
     with stream(source) as file:
@@ -162,7 +162,7 @@ def _lines(source: Source) -> Iterator[tuple[int, bytes]]:
             ) from error
 
 
-def _parsed(raw: bytes) -> dict[str, Any] | None:
+def parsed(raw: bytes) -> dict[str, Any] | None:
     """A line as an object; None for a blank line."""
     text = raw.removeprefix(_BOM).decode("utf-8", "surrogatepass").strip(" \t\r\n")
     if not text:

@@ -121,6 +121,7 @@ class _Collector:
         self._refuse_missing = refuse_missing
         self._coders = {name: Coder() for name in choice.prompt}
         self._steps = Coder()
+        self._by = Coder()
         self._parts: dict[str, list[NDArray[Any]]] = {}
 
     def add(self, batch: Batch) -> int:
@@ -140,8 +141,13 @@ class _Collector:
             name = getattr(self.choice, role)
             if name:
                 self._append(role, self._numbers(batch, name))
+        if self.choice.by:
+            self._append("by", self._by.codes(batch.columns[self.choice.by]))
         for name in self.choice.extra:
             self._append(f"extra {name}", self._numbers(batch, name))
+        for name in self.choice.outcomes:
+            self._append(f"outcome {name}", self._numbers(batch, name))
+            self._append(f"cause {name}", np.where(bad, 0, numbers(batch.columns[name])[1]).astype(np.int8))
         self._tokens(batch, bad)
         self._append("lines", batch.lines)
         if self._refuse_missing and cause.any():
@@ -163,6 +169,10 @@ class _Collector:
             step = columns["step"]
             if (step < 0).any():
                 step, names = np.where(step < 0, len(names), step), (*names, "null")
+        by = columns.get("by")
+        apart = tuple(self._by.names)
+        if by is not None and (by < 0).any():
+            by, apart = np.where(by < 0, len(apart), by), (*apart, "null")
         return RewardTable(
             rewards=columns["rewards"],
             cause=columns["cause"],
@@ -183,6 +193,14 @@ class _Collector:
             lines=columns["lines"],
             names=tuple(source.name for source in sources),
             warnings=self.bad_rows.warnings(),
+            causes={
+                name.removeprefix("cause "): codes
+                for name, codes in columns.items()
+                if name.startswith("cause ")
+            },
+            outcomes={name: columns[f"outcome {name}"] for name in self.choice.outcomes},
+            by=by,
+            by_names=apart,
         )
 
     def _key(self, columns: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:
@@ -209,6 +227,8 @@ class _Collector:
             causes.append(cause)
         if not parts:
             return np.zeros(len(bad)), np.zeros(len(bad), dtype=np.int8), np.zeros((len(bad), 0))
+        for (name, _), cause in zip(self.choice.rewards if len(parts) > 1 else (), causes, strict=False):
+            self._append(f"cause {name}", np.where(bad, 0, cause).astype(np.int8))
         stacked = np.stack(parts, axis=1)
         weights = np.array([weight for _, weight in self.choice.rewards])
         total = _total((stacked * weights).T, np.stack(causes), skip_missing=self.choice.skip_missing_parts)

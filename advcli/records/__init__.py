@@ -1,5 +1,20 @@
 """What travels between the layers: frozen records, no logic that imports anything heavy."""
 
+from advcli.records.inspection import (
+    Checked,
+    DeadChance,
+    Detail,
+    Facts,
+    Files,
+    Inspection,
+    Lengths,
+    Part,
+    Parts,
+    Phantoms,
+    RewardSignal,
+    Spreads,
+    StepFigures,
+)
 from advcli.records.report import Column, Figures, Health, Report
 from advcli.records.settings import DEFAULT_ESTIMATOR, AdvantageTable, FilterSpec, LeftOut, Settings
 from advcli.records.table import (
@@ -18,17 +33,30 @@ __all__ = [
     "DEFAULT_ESTIMATOR",
     "STANDARD_OUTPUT",
     "AdvantageTable",
+    "Checked",
     "Choice",
     "Column",
     "ColumnOptions",
+    "DeadChance",
+    "Detail",
+    "Facts",
     "Figures",
+    "Files",
     "FilterSpec",
     "Grouping",
     "Health",
+    "Inspection",
     "LeftOut",
+    "Lengths",
+    "Part",
+    "Parts",
+    "Phantoms",
     "Report",
+    "RewardSignal",
     "RewardTable",
     "Rows",
     "Settings",
     "Source",
+    "Spreads",
+    "StepFigures",
 ]

@@ -36,6 +36,8 @@ class Choice:
         tokens: (what it is, column) of each column with a list per row, a number for each token.
         logged: the advantage that the trainer logged, or None.
         step_in_key: whether a prompt met at another step is another group.
+        by: the column that splits the figures, or None.
+        outcomes: further reward columns, which are described but not summed.
     """
 
     format: str
@@ -50,6 +52,8 @@ class Choice:
     tokens: tuple[tuple[str, str], ...] = ()
     logged: str | None = None
     step_in_key: bool = True
+    by: str | None = None
+    outcomes: tuple[str, ...] = ()
 
     def columns(self) -> tuple[str, ...]:
         """Every column that has to be read, once each."""
@@ -59,7 +63,9 @@ class Choice:
             self.baseline,
             self.kl,
             self.logged,
+            self.by,
             *self.extra,
+            *self.outcomes,
             *(name for _, name in self.tokens),
         )
         wanted = [*self.prompt, *(name for name, _ in self.rewards), *(name for name in single if name)]
@@ -83,6 +89,9 @@ class ColumnOptions:
         extra: columns of numbers that a filter looks at.
         tokens: what it is → column with a list per row (`--values-col`, `--mask-col`, ...).
         n: rows per group (`--n`).
+        by: the column that splits the figures (`--by`).
+        outcomes: further reward columns to describe (`--outcome`).
+        find_outcomes: describe also what looks like another reward.
     """
 
     format: str | None = None
@@ -97,6 +106,9 @@ class ColumnOptions:
     extra: tuple[str, ...] = ()
     tokens: Mapping[str, str] = field(default_factory=dict)
     n: int | None = None
+    by: str | None = None
+    outcomes: tuple[str, ...] = ()
+    find_outcomes: bool = False
 
 
 @dataclass(frozen=True)
@@ -142,6 +154,10 @@ class RewardTable:
         lines: [N] int64 line (JSON Lines) or row (parquet) of each row in its source.
         names: the name of each source.
         warnings: what was skipped, in words.
+        causes: reward part or further reward → [N] int8, as `cause`.
+        outcomes: further reward → [N] float64, NaN where missing.
+        by: [N] int64 code of the value that splits the figures, or None.
+        by_names: the value of each code.
     """
 
     rewards: "NDArray[np.float64]"
@@ -163,6 +179,10 @@ class RewardTable:
     extra: "Mapping[str, NDArray[np.float64]]" = field(default_factory=dict)
     tokens: "Mapping[str, NDArray[np.float64]]" = field(default_factory=dict)
     token_counts: "NDArray[np.int64] | None" = None
+    causes: "Mapping[str, NDArray[np.int8]]" = field(default_factory=dict)
+    outcomes: "Mapping[str, NDArray[np.float64]]" = field(default_factory=dict)
+    by: "NDArray[np.int64] | None" = None
+    by_names: tuple[str, ...] = ()
 
     def place(self, row: int) -> str:
         """Where a row stands, as it is shown to the user: file:line."""

@@ -12,13 +12,13 @@ def compute(report: Report) -> str:
     """The JSON of `advcli compute`: counts, settings, and the figures of both columns."""
     original, processed = report.columns
     body = {**_head(report, processed), "original": _figures(original), "processed": _figures(processed)}
-    return _dumped(body)
+    return dumped(body)
 
 
 def compare(report: Report) -> str:
     """The JSON of `advcli compare`: counts, settings, and per column its figures and its distance."""
     columns = {column.label: {**_figures(column), **_distance(column)} for column in report.columns}
-    return _dumped({**_head(report, report.columns[1]), "columns": columns})
+    return dumped({**_head(report, report.columns[1]), "columns": columns})
 
 
 def _head(report: Report, processed: Column) -> dict[str, Any]:
@@ -50,13 +50,16 @@ def _distance(column: Column) -> dict[str, Any]:
     return {name: value for name, value in asdict(column).items() if name not in ("label", "figures")}
 
 
-def _dumped(body: dict[str, Any]) -> str:
+def dumped(body: dict[str, Any]) -> str:
+    """One strict JSON object."""
     return json.dumps(_strict(body), ensure_ascii=False, allow_nan=False)
 
 
 def _strict(value: Any) -> Any:  # noqa: ANN401  any JSON value
     if isinstance(value, dict):
         return {key: _strict(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_strict(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
