@@ -12,13 +12,13 @@ from advcli.advantages import Plan, run
 from advcli.dataset import DataSet
 from advcli.errors import UsageError
 from advcli.grouping import sizes_of
+from advcli.inspection.details import Wanted, details
+from advcli.inspection.facts import Frame, facts
+from advcli.io import lookup
 from advcli.io import metrics as metrics_file
 from advcli.io.parquet import to_metadata
 from advcli.io.sources import opened
 from advcli.io.write import COLUMNS, TOKENS, added_columns, targets, write
-from advcli.inspection.details import Wanted, details
-from advcli.inspection.facts import Frame, facts
-from advcli.io import lookup
 from advcli.records import AdvantageTable, ColumnOptions, Facts, Files, Inspection, Report, Settings, Source
 from advcli.shaping.catalog import described
 from advcli.stats import comparison, metrics
@@ -147,8 +147,8 @@ def inspect(request: Request, wanted: Wanted, *, near_dead: float = 0.01) -> Ins
         wanted: single groups and rows to show.
         near_dead: a live group whose spread is at most this share of the range of the rewards is near dead.
     """
-    bare = {"keep_pos": 1.0, "keep_neg": 1.0, "compute_new_adv": False, "filters": ()}
-    request = replace(request, settings=replace(request.settings, **bare))
+    bare = replace(request.settings, keep_pos=1.0, keep_neg=1.0, compute_new_adv=False, filters=())
+    request = replace(request, settings=bare)
     plan = request.plan()
     with opened(request.inputs) as sources:
         data = request.load(sources)

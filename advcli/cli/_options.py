@@ -1,5 +1,6 @@
 """Options that several commands share: one spelling, one help text."""
 
+import functools
 import inspect
 import math
 from collections.abc import Callable
@@ -433,21 +434,27 @@ class Shared:
     quiet: Quiet = False
 
 
-def with_shared(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command, which takes a `Shared` first, the shared options as its own.
+def with_shared(
+    command: Callable[..., None] | None = None, *, without: tuple[str, ...] = ()
+) -> Callable[..., Any]:
+    """Give a command, which takes a `Shared` first, the shared options as its own, `without` some.
 
     Typer reads the options of a command off its signature, so the signature is put together here.
     """
+    if command is None:
+        return functools.partial(with_shared, without=without)
+    names = [field.name for field in fields(Shared) if field.name not in without]
     shared = [
         inspect.Parameter(
             field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type
         )
         for field in fields(Shared)
+        if field.name in names
     ]
     own = list(inspect.signature(command).parameters.values())[1:]
 
     def run(**values: Any) -> None:  # noqa: ANN401  Typer has checked them
-        command(Shared(**{field.name: values.pop(field.name) for field in fields(Shared)}), **values)
+        command(Shared(**{name: values.pop(name) for name in names}), **values)
 
     parameters = [*shared, *(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own)]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

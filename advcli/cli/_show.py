@@ -51,7 +51,9 @@ def inspection(found: Inspection) -> None:
     console = _console(to_stderr=False)
     with console.capture() as captured:
         show(found, console)
-    _print(captured.get(), to_stderr=False)
+    # Rich fills the last column with spaces.
+    text = "\n".join(line.rstrip() for line in captured.get().split("\n"))
+    _print(text, to_stderr=False)
 
 
 def conditions(checked: Sequence[Checked]) -> None:

@@ -47,15 +47,11 @@ Group = Annotated[
 ]
 Top = Annotated[
     int,
-    typer.Option(
-        metavar="N", min=0, help="Show the N rows with the largest |A|.", rich_help_panel=_SHOW
-    ),
+    typer.Option(metavar="N", min=0, help="Show the N rows with the largest |A|.", rich_help_panel=_SHOW),
 ]
 Bottom = Annotated[
     int,
-    typer.Option(
-        metavar="N", min=0, help="Show the N rows with the smallest |A|.", rich_help_panel=_SHOW
-    ),
+    typer.Option(metavar="N", min=0, help="Show the N rows with the smallest |A|.", rich_help_panel=_SHOW),
 ]
 NearDead = Annotated[
     float,
@@ -78,7 +74,7 @@ FailIf = Annotated[
 ]
 
 
-@opt.with_shared
+@opt.with_shared(without=("keep_pos", "keep_neg", "compute_new_adv", "before", "after", "preset"))
 def command(
     shared: opt.Shared,
     by: By = None,
@@ -108,7 +104,7 @@ def command(
     checked = [one.check(found) for one in bounds]
     if shared.json_:
         typer.echo(inspectjson.inspect(found, checked))
-    else:
+    elif not shared.quiet:
         _show.inspection(found)
     _show.conditions(checked)
     if any(one.held for one in checked):

@@ -90,7 +90,9 @@ def _of_group(data: DataSet, sources: Sequence[Source], key: str, rows: Tensor) 
     if key.startswith("#") and number.isdecimal():
         found = group == int(number)
     else:
-        numbers = torch.unique(group[torch.tensor(rows_with_key(sources, data.table, key), dtype=torch.int64)])
+        numbers = torch.unique(
+            group[torch.tensor(rows_with_key(sources, data.table, key), dtype=torch.int64)]
+        )
         found = torch.isin(group, numbers) & (group >= 0)
     if not (found & rows).any():
         raise UsageError(

@@ -1,7 +1,7 @@
 """Dead groups to which a framework's arithmetic gives an advantage."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -42,43 +42,78 @@ def dead_rows(rewards: Tensor, group: Tensor, count: int) -> Tensor:
 def arithmetics(columns: Mapping[str, Tensor], dead: Tensor) -> tuple[Arithmetic, ...]:
     """What the first rule of every framework gives to dead groups.
 
-    A rule that looks at groups only is run on the rows of dead groups alone; one that looks at the batch on all.
+    A rule that looks at groups only is run on some of the dead groups: what it gives to n equal rewards does not
+    depend on which group they are of. One that looks at the batch is run on all rows.
 
     Args:
         columns: what an estimator may need, as `DataSet.columns` gives it.
         dead: [N] bool, the rows of dead groups.
     """
+    rewards, group = columns["rewards"], columns["group"]
+    standing, stands_for = _representatives(rewards, group, dead)
+    here = torch.nonzero(dead & torch.isfinite(rewards)).squeeze(1)
+    told_by = stands_for[group[here]]
     known: dict[tuple[object, ...], Arithmetic] = {}
     found = []
     for framework in frameworks():
         plan = Plan.of(Settings(like=framework))
-        name = plan.entry.name
         key = (plan.entry.target, *sorted((knob, str(value)) for knob, value in plan.knobs.items()))
         if key not in known:
-            known[key] = _computed(name, plan, columns, dead)
-        found.append(Arithmetic(name, known[key].advantages, known[key].skipped))
+            per_group = _per_group(plan)
+            got, skipped = _computed(plan, columns, standing if per_group else torch.ones_like(dead))
+            if per_group and got is not None:
+                # Equal rewards of one group get equal advantages, so any row tells them.
+                of_group = torch.full(stands_for.shape, torch.nan, dtype=torch.float64)
+                seen = here[standing[here]]
+                of_group[group[seen]] = got[seen]
+                got[here] = of_group[told_by]
+            known[key] = Arithmetic("", None if got is None else got.masked_fill(~dead, torch.nan), skipped)
+        found.append(replace(known[key], rule=plan.entry.name))
     return tuple(found)
 
 
-def _computed(name: str, plan: Plan, columns: Mapping[str, Tensor], dead: Tensor) -> Arithmetic:
-    per_group = plan.entry.target.rpartition(":")[2] in _PER_GROUP and not any(
-        str(value).startswith("batch") for value in plan.knobs.values()
-    )
-    rows = dead if per_group else torch.ones_like(dead)
+def _per_group(plan: Plan) -> bool:
+    of_group = plan.entry.target.rpartition(":")[2] in _PER_GROUP
+    return of_group and not any(str(value).startswith("batch") for value in plan.knobs.values())
+
+
+def _representatives(rewards: Tensor, group: Tensor, dead: Tensor) -> tuple[Tensor, Tensor]:
+    """One dead group for each reward and size; a group with a missing reward stands for itself.
+
+    Returns:
+        [N] bool, the rows of the groups that stand for others; [G] int64, which group each group is told by.
+    """
+    segments = Segments.of(group.clamp(min=0))
+    stands_for = torch.arange(segments.count)
+    valid = torch.isfinite(rewards)
+    scored = Segments.of(group[dead & valid], segments.count)
+    size, level = scored.size(), scored.max(rewards[dead & valid])
+    whole = torch.nonzero((size > 0) & (size == segments.size())).squeeze(1)
+    code = torch.unique(level[whole], return_inverse=True)[1] * (int(size.max()) + 1 if len(size) else 1)
+    kind = torch.unique(code + size[whole], return_inverse=True)[1]
+    first = Segments.of(kind).within(whole)
+    stands_for[whole] = first[kind]
+    return dead & (stands_for[group.clamp(min=0)] == group), stands_for
+
+
+def _computed(plan: Plan, columns: Mapping[str, Tensor], rows: Tensor) -> tuple[Tensor | None, str]:
+    """[N] float64 what the plan gives to some of the rows, NaN on the others; or None and why not."""
     # Without columns of tokens, so that every rule gives one advantage per row.
     wanted = {"rewards", "group", "step", *plan.entry.needs}
     absent = sorted(wanted - set(columns))
     if absent:
-        return Arithmetic(name, None, f"needs {', '.join(absent)}")
-    given = {name: columns[name][rows] if len(columns[name]) == len(rows) else columns[name] for name in wanted}
-    out = torch.full(dead.shape, torch.nan, dtype=torch.float64)
+        return None, f"needs {', '.join(absent)}"
+    out = torch.full(rows.shape, torch.nan, dtype=torch.float64)
     if not rows.any():
-        return Arithmetic(name, out)
+        return out, ""
+    given = {
+        name: columns[name][rows] if len(columns[name]) == len(rows) else columns[name] for name in wanted
+    }
     try:
         out[rows] = run(plan, given).original.double()
     except AdvcliError as error:
-        return Arithmetic(name, None, error.message)
-    return Arithmetic(name, torch.where(dead, out, torch.nan))
+        return None, error.message
+    return out, ""
 
 
 def counted(arithmetic: Arithmetic, rows: Tensor, group: Tensor) -> Phantoms:

@@ -35,7 +35,9 @@ def duplicates(sources: Sequence[Source], table: RewardTable) -> int:
         for part in _DIGESTS[source.layout](source, dropped)
     ]
     found = np.concatenate(digests) if digests else np.zeros(0)
-    return len(found) - len(np.unique(found))
+    # Sorting is several times faster than numpy's unique.
+    found.sort()
+    return int((found[1:] == found[:-1]).sum())
 
 
 def read_back(

@@ -1,10 +1,11 @@
 """An inspection as one screen of text."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from advcli.records import Detail, Facts, Inspection, Parts, Phantoms, RewardSignal, StepFigures
+from advcli.records import Detail, Facts, Inspection, Parts, RewardSignal, StepFigures
 from advcli.render.bars import bar, binned
 from advcli.render.numbers import UNDEFINED, count, number, share
 from advcli.render.tables import describe_sizes
@@ -16,12 +17,35 @@ if TYPE_CHECKING:
 
 # More steps than this are shown in stretches of consecutive steps.
 _STEPS = 10
+_OUTLIERS = 3
 # Values of the `--by` column of which every section is shown.
 _SPLIT = 6
-# Columns of text are cut to this width where no terminal says how wide it is.
-_TEXT = 100
+# Width of a list of names.
+_NAMES = 40
+# Columns where no terminal says how many there are.
+_COLUMNS = 80
+_LEAST_TEXT = 8
+_ENOUGH_TEXT = 24
+_GAP = "  "
+# A place is told by the end of a long path.
+_PLACE = 22
 
 _Row = Sequence[str]
+
+
+def _short_place(place: str) -> str:
+    return place if len(place) <= _PLACE else f"…{place[1 - _PLACE :]}"
+
+
+def _tokens(value: float) -> str:
+    return UNDEFINED if math.isnan(value) else count(value)
+
+
+_FORMS: Mapping[str, Callable[[Any], str]] = {
+    "place": _short_place,
+    "group": lambda value: f"#{value}",
+    "length": _tokens,
+}
 
 
 def show(found: Inspection, console: "Console") -> None:
@@ -36,7 +60,8 @@ def show(found: Inspection, console: "Console") -> None:
         return
     _print(_split(found.by, found.split), console)
     for value, facts in list(found.split.items())[:_SPLIT]:
-        console.print(f"── '{found.by}' is {value} ──", style="bold", highlight=False, markup=False)
+        console.print()
+        _line(f"── '{found.by}' is {value} ──", console, "bold")
         _line(_counts(facts), console)
         _sections(facts, console)
     if len(found.split) > _SPLIT:
@@ -47,13 +72,8 @@ def show(found: Inspection, console: "Console") -> None:
 def _header(found: Inspection, console: "Console") -> None:
     files = found.files
     read = files.names[0] if len(files.names) == 1 else f"{len(files.names):,} files"
-    console.print(
-        f"{read} · format {files.format} · {_counts(found.facts)}",
-        style="bold",
-        highlight=False,
-        soft_wrap=True,
-        markup=False,
-    )
+    _line(f"{read} · format {files.format}", console)
+    _line(_counts(found.facts), console, "bold")
     used = files.columns
     rewards = " + ".join(
         f"'{name}'" if weight == 1 else f"{weight:g} × '{name}'" for name, weight in used["reward"].items()
@@ -68,7 +88,7 @@ def _header(found: Inspection, console: "Console") -> None:
             console,
         )
     for text in files.lint:
-        console.print(f"lint: {text}", style="yellow", highlight=False, soft_wrap=True, markup=False)
+        _line(f"lint: {text}", console, "yellow")
 
 
 def _counts(facts: Facts) -> str:
@@ -77,16 +97,20 @@ def _counts(facts: Facts) -> str:
 
 
 def _sections(facts: Facts, console: "Console") -> None:
-    _print(_rewards(facts.rewards), console)
-    _print(_signal(facts.rewards), console)
-    _print(_chances(facts.rewards), console)
-    for line in _remarks(facts):
-        _line(line, console)
-    for section in (_parts(facts.parts), _steps(facts)):
-        if section is not None:
-            _print(section, console)
-    if facts.per_step:
-        _line(_said_of_steps(facts.per_step), console)
+    for table, remarks in (
+        (_rewards(facts.rewards), ()),
+        (_signal(facts.rewards), _outcomes(facts)),
+        (_variance(facts.rewards), ()),
+        (_chances(facts.rewards), _plug_in(facts.rewards)),
+        (_phantoms(facts), ()),
+        (_parts(facts.parts), _interplay(facts.parts)),
+        (_length(facts), ()),
+        (_steps(facts), _said_of_steps(facts.per_step)),
+    ):
+        if table is not None:
+            _print(table, console)
+            for text in remarks:
+                _line(text, console)
 
 
 def _rewards(rewards: Sequence[RewardSignal]) -> "Table":
@@ -115,7 +139,7 @@ def _missing(one: RewardSignal) -> str:
 
 
 def _signal(rewards: Sequence[RewardSignal]) -> "Table":
-    header = ("groups", "live", "near dead", "dead", "all-max", "all-min", "between", "single", "live rows")
+    header = ("groups", "live", "near-dead", "dead", "all-max", "all-min", "between", "single", "live rows")
     return _table(
         header,
         [
@@ -135,82 +159,77 @@ def _signal(rewards: Sequence[RewardSignal]) -> "Table":
     )
 
 
-def _chances(rewards: Sequence[RewardSignal]) -> "Table":
-    """Variance and the expected share of dead groups at other sizes, side by side."""
-    sizes = [chance.g for chance in rewards[0].p_dead]
-    header = ("variance", "within", "between", "total", *(f"dead at {g}" for g in sizes))
-    return _table(
-        header,
-        [
-            (
-                one.name,
-                *(number(value) for value in (one.variance.within, one.variance.between, one.variance.total)),
-                *(share(chance.p) + ("*" if chance.plug_in > 0 else "") for chance in one.p_dead),
-            )
-            for one in rewards
-        ],
-    )
-
-
-def _remarks(facts: Facts) -> Iterator[str]:
-    """The figures that take one line."""
-    if any(chance.plug_in > 0 for one in facts.rewards for chance in one.p_dead):
-        yield "* some groups are smaller: their observed shares stand for the true ones"
-    yield f"advantage: mean |A| {number(facts.mean_abs_adv)}, max |A| {number(facts.max_abs_adv)}"
-    if facts.signal.dead_groups:
-        yield from _phantoms(facts.phantoms)
+def _outcomes(facts: Facts) -> Iterator[str]:
     for name, many in facts.constant_outcome.items():
         if many:
             yield f"live groups in which '{name}' is constant: {many:,} of {facts.signal.live_groups:,}"
-    if facts.length:
-        length = facts.length
-        yield (
-            f"length: mean {number(length.mean)}, max {count(length.max)} · correlation inside groups with reward "
-            f"{number(length.with_reward)}, with advantage {number(length.with_advantage)} · "
-            f"{share(length.dead_tokens)} of the tokens in dead groups"
-        )
 
 
-def _phantoms(phantoms: Sequence[Phantoms]) -> Iterator[str]:
-    """The rules that give dead groups an advantage; those with the same figures together."""
-    alike: dict[tuple[int, int, float], list[str]] = {}
-    for one in phantoms:
-        if one.rows:
-            alike.setdefault((one.groups, one.rows, one.max_abs_adv), []).append(one.rule)
-    skipped = [f"{one.rule} ({one.skipped})" for one in phantoms if one.skipped]
-    if not alike:
-        yield "phantom advantages in dead groups: none, under the first rule of every framework"
-    for (groups, rows, largest), rules in sorted(alike.items(), key=lambda item: -item[0][2]):
-        figures = f"{counted(groups, 'group')}, {counted(rows, 'row')}, max |A| {number(largest)}"
-        yield f"phantom advantages: {figures}: {', '.join(rules)}"
-    if skipped:
-        yield f"phantoms not computed: {', '.join(skipped)}"
+def _variance(rewards: Sequence[RewardSignal]) -> "Table":
+    header = ("variance", "within groups", "between groups", "total", "share within")
+    rows = []
+    for one in rewards:
+        of = one.variance
+        part = of.within / of.total if of.total else math.nan
+        rows.append((one.name, number(of.within), number(of.between), number(of.total), share(part)))
+    return _table(header, rows)
+
+
+def _chances(rewards: Sequence[RewardSignal]) -> "Table":
+    header = ("expected dead at G =", *(str(chance.g) for chance in rewards[0].p_dead))
+    rows = [
+        (one.name, *(share(chance.p) + ("*" if chance.plug_in > 0 else " ") for chance in one.p_dead))
+        for one in rewards
+    ]
+    return _table(header, rows)
+
+
+def _plug_in(rewards: Sequence[RewardSignal]) -> Iterator[str]:
+    if any(chance.plug_in > 0 for one in rewards for chance in one.p_dead):
+        yield "* some groups have fewer than G rows: shares as observed, biased up"
+
+
+def _phantoms(facts: Facts) -> "Table | None":
+    """The rules that give dead groups an advantage; those with the same figures share a line."""
+    if not facts.signal.dead_groups:
+        return None
+    alike: dict[tuple[str, int, int], list[str]] = {}
+    for one in sorted(facts.phantoms, key=lambda one: -one.max_abs_adv):
+        key = ("not computed", 0, 0) if one.skipped else (number(one.max_abs_adv), one.groups, one.rows)
+        name = f"{one.rule} (here)" if one is facts.phantoms[0] else one.rule.partition(":")[0]
+        alike.setdefault(key, []).append(name)
+    rows = []
+    for (largest, groups, many), rules in alike.items():
+        first, *more = wrap(", ".join(rules), _NAMES, break_on_hyphens=False)
+        rows += [(largest, count(groups), count(many), first), *(("", "", "", text) for text in more)]
+    return _table(("phantoms: max |A|", "groups", "rows", "under the arithmetic of"), rows, left={0, 3})
 
 
 def _parts(parts: Parts | None) -> "Table | None":
     if parts is None:
         return None
-    header = ("part", "weight", "share of within", "variance within", "at max", "constant in live groups")
-    table = _table(
-        header,
-        [
-            (
-                one.name,
-                number(one.weight),
-                share(one.share),
-                number(one.variance),
-                share(one.saturated),
-                count(one.constant_in_live),
-            )
-            for one in parts.parts
-        ],
-    )
-    table.caption = (
-        f"conflicting signs: {share(parts.conflicts)} of the live rows · different rewards, same advantage: "
-        f"{counted(parts.collapsed_rows, 'row')} in {counted(parts.collapsed_groups, 'group')}"
-    )
-    table.caption_justify = "left"
-    return table
+    header = ("part", "weight", "share of within", "variance within", "constant in live groups")
+    rows = [
+        (one.name, number(one.weight), share(one.share), number(one.variance), count(one.constant_in_live))
+        for one in parts.parts
+    ]
+    return _table(header, rows)
+
+
+def _interplay(parts: Parts | None) -> Iterator[str]:
+    if parts is not None:
+        yield f"rewards of conflicting sign: {share(parts.conflicts)} of the rows of live groups"
+        groups = counted(parts.collapsed_groups, "group")
+        yield f"other rewards, same advantage: {counted(parts.collapsed_rows, 'row')} in {groups}"
+
+
+def _length(facts: Facts) -> "Table | None":
+    if facts.length is None:
+        return None
+    one = facts.length
+    header = ("length: mean", "max", "correlation with reward", "with advantage", "in dead groups")
+    cells = (count(one.mean), count(one.max), number(one.with_reward), number(one.with_advantage))
+    return _table(header, [(*cells, share(one.dead_tokens))])
 
 
 def _steps(facts: Facts) -> "Table | None":
@@ -225,37 +244,29 @@ def _steps(facts: Facts) -> "Table | None":
     }
     if facts.length:
         columns["length"] = [one.length_mean for one in shown]
-    forms = {"live": share, "length": count}
+    forms = {"live": share, "length": _tokens}
     rows = []
     for place, one in enumerate(shown):
         cells = [one.step, count(one.rows)]
         for name, values in columns.items():
             value = values[place]
-            cells.append(UNDEFINED if math.isnan(value) else forms.get(name, number)(value))
+            cells.append(forms.get(name, number)(value))
             cells.append(bar(value, values))
         rows.append((*cells, "!" if one.outlier else ""))
     header = ["step", "rows"]
     for name in columns:
         header += [name, ""]
-    return _table((*header, ""), rows, left={place for place in range(3, len(header), 2)})
+    return _table((*header, ""), rows, left=set(range(3, len(header), 2)))
 
 
-def _said_of_steps(steps: Sequence[StepFigures]) -> str:
-    parts = []
+def _said_of_steps(steps: Sequence[StepFigures]) -> Iterator[str]:
     if len(steps) > _STEPS:
-        parts.append(f"{len(steps):,} steps, in {_STEPS} stretches; each in --json")
+        yield f"{len(steps):,} steps in {_STEPS} stretches; --json has each"
     outliers = sorted((one for one in steps if one.outlier), key=lambda one: -one.robust_z)
-    if outliers:
-        named = ", ".join(
-            f"{one.step} (max |A| {number(one.max_abs_adv)}, z {_short(one.robust_z)})" for one in outliers[:4]
-        )
-        more = f" and {len(outliers) - 4:,} more" if len(outliers) > 4 else ""
-        parts.append(f"! max |A| stands out at step {named}{more}")
-    elif math.isnan(steps[0].robust_z):
-        parts.append("too few steps to tell outliers")
-    else:
-        parts.append("no step stands out by max |A| (robust z above 3.5)")
-    return " · ".join(parts)
+    for one in outliers[:_OUTLIERS]:
+        yield f"! step {one.step}: max |A| {number(one.max_abs_adv)}, robust z {_short(one.robust_z)}"
+    if len(outliers) > _OUTLIERS:
+        yield f"! {counted(len(outliers) - _OUTLIERS, 'more step')} with a robust z above 3.5"
 
 
 def _short(value: float) -> str:
@@ -285,60 +296,93 @@ def _split(column: str, split: Mapping[str, Facts]) -> "Table":
 
 
 def _detail(detail: Detail, console: "Console") -> None:
+    console.print()
     console.print(detail.title, style="bold", highlight=False, soft_wrap=True, markup=False)
     if detail.lines:
         keys = list(detail.lines[0])
-        names = [key.replace("_abs_adv", " |A|").replace("_", " ") for key in keys]
-        rows = [[_cell(key, line[key]) for key in keys] for line in detail.lines]
-        _print(_table(names, rows, left={0, len(keys) - 1}, text=True), console)
+        header = [name for key in keys for name in _names(key, detail.lines[0][key])]
+        rows = [[cell for key in keys for cell in _cells(key, line[key])] for line in detail.lines]
+        _print_with_text(header, rows, console)
     if detail.left:
         _line(f"{counted(detail.left, 'more line')} not shown", console)
 
 
-def _cell(key: str, value: Any) -> str:  # noqa: ANN401  any JSON value
+def _names(key: str, value: object) -> Sequence[str]:
+    """Headings of a figure; those of the parts of a reward are their columns."""
+    return list(value) if isinstance(value, Mapping) else [key.replace("_abs_adv", " |A|").replace("_", " ")]
+
+
+def _cells(key: str, value: Any) -> Sequence[str]:  # noqa: ANN401  any JSON value
+    if isinstance(value, Mapping):
+        return [number(part) for part in value.values()]
+    return [_FORMS.get(key, _plain)(value)]
+
+
+def _plain(value: object) -> str:
     if isinstance(value, bool):
         return "dead" if value else ""
-    if isinstance(value, Mapping):
-        return " ".join(f"{name}={number(part)}" for name, part in value.items())
     if isinstance(value, float):
-        return count(value) if key == "length" and not math.isnan(value) else number(value)
-    if key == "group":
-        return f"#{value}"
+        return number(value)
     return count(value) if isinstance(value, int) else " ".join(str(value).split())
 
 
-def _table(
-    header: _Row, rows: Sequence[_Row], *, left: set[int] | None = None, text: bool = False
-) -> "Table":
-    """Columns that are never wrapped or cut, but for a last one with text."""
+def _print_with_text(header: _Row, rows: Sequence[_Row], console: "Console") -> None:
+    """A table whose last column, a text, is cut to what the others leave of the width."""
+    from rich.text import Text
+
+    taken = _needed(_table([*header[:-1], ""], [[*row[:-1], ""] for row in rows]), console)
+    if _width(console) - taken < _ENOUGH_TEXT:
+        # The table will be printed with less space between its columns.
+        taken -= len(header) - 1
+    width = max(_LEAST_TEXT, _width(console) - taken)
+    cut = []
+    for *cells, last in rows:
+        text = Text(last)
+        text.truncate(width, overflow="ellipsis")
+        cut.append([*cells, text.plain])
+    table = _table(header, cut, left={0, len(header) - 1})
+    _print(table, console, space=False)
+
+
+def _table(header: _Row, rows: Sequence[_Row], *, left: set[int] | None = None) -> "Table":
+    """Columns of text, the first on the left, the others on the right unless they are named."""
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table = Table(box=None, pad_edge=False, padding=(0, len(_GAP), 0, 0), header_style="bold")
     for place, name in enumerate(header):
-        last = text and place == len(header) - 1
-        table.add_column(
-            Text(name),
-            justify="left" if place in (left or {0}) | {0} else "right",
-            no_wrap=True,
-            overflow="ellipsis" if last else "fold",
-            ratio=1 if last else None,
-        )
+        on_left = place == 0 or place in (left or ())
+        table.add_column(Text(name), justify="left" if on_left else "right", no_wrap=True)
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
     return table
 
 
-def _print(table: "Table", console: "Console") -> None:
+def _print(table: "Table", console: "Console", *, space: bool = True) -> None:
+    """Print a table that is never wrapped or cut; a wide one with less space between its columns."""
+    if space:
+        console.print()
+    if _needed(table, console) > _width(console):
+        table.padding = (0, 1, 0, 0)
     width = console.width
-    if any(column.ratio for column in table.columns):
-        console.width = min(width, _TEXT) if not console.is_terminal else width
-    else:
-        needed = console.measure(table, options=console.options.update(width=10_000)).maximum
-        console.width = max(width, needed)
+    console.width = max(width, _needed(table, console))
     console.print(table, crop=False)
     console.width = width
 
 
-def _line(text: str, console: "Console") -> None:
-    console.print(text, highlight=False, soft_wrap=True, markup=False)
+def _needed(table: "Table", console: "Console") -> int:
+    """Width of a table that is not squeezed."""
+    return console.measure(table, options=console.options.update(width=10_000)).maximum
+
+
+def _width(console: "Console") -> int:
+    """Columns that there are; where no terminal says so, the usual 80."""
+    return console.width if console.is_terminal else _COLUMNS
+
+
+def _line(text: str, console: "Console", style: str = "") -> None:
+    """A line of text, folded at spaces."""
+    for line in wrap(
+        text, _width(console), subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    ):
+        console.print(line, style=style, highlight=False, soft_wrap=True, markup=False)

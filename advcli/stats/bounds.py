@@ -17,7 +17,7 @@ _OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
     ">": operator.gt,
     "<": operator.lt,
 }
-_FORM = re.compile(r"\s*([A-Za-z_]+)\s*(>=|<=|==|!=|>|<)\s*(\S+)\s*")
+_FORM = re.compile(r"\s*(\w+)\s*(>=|<=|==|!=|>|<)\s*(\S+)\s*")
 
 
 def _of_groups(name: str) -> Callable[[Inspection], float]:

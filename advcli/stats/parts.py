@@ -13,7 +13,7 @@ from advcli.stats.health import dead_groups
 _SAME = 1e-9
 
 
-def parts(  # noqa: PLR0913  the columns
+def parts(
     weights: Sequence[tuple[str, float]],
     values: Tensor,
     rewards: Tensor,
@@ -105,7 +105,8 @@ def collapses(values: Tensor, advantages: Tensor, segments: Segments) -> Tensor:
 
 def _pairs(first: Tensor, second: Tensor) -> Tensor:
     """One code per pair of codes."""
-    return torch.unique(first * (int(second.max()) + 1) + second, return_inverse=True)[1]
+    codes: Tensor = torch.unique(first * (int(second.max()) + 1) + second, return_inverse=True)[1]
+    return codes
 
 
 def _saturated(column: Tensor) -> float:

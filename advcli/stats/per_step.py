@@ -57,8 +57,8 @@ def per_step(rows: Rows, advantages: Tensor, names: Sequence[str]) -> tuple[Step
         "max_abs_adv": top,
         "length_mean": over(told, lengths),
     }
-    order = [code for code in sorted(range(count), key=lambda code: step_order(names[code]))]
-    order = [code for code in order if columns["rows"][code]]
+    there = [code for code in range(count) if columns["rows"][code]]
+    order = sorted(there, key=lambda code: step_order(names[code]))
     z = dict(zip(order, robust_z(top[order]).tolist(), strict=True))
     lists = {name: column.tolist() for name, column in columns.items()}
     return tuple(

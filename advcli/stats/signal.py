@@ -12,7 +12,7 @@ from advcli.stats.health import dead_groups
 GROUP_SIZES = (2, 4, 8, 16, 32)
 
 
-def signal(  # noqa: PLR0913  the columns of one reward, and one knob
+def signal(
     name: str, rewards: Tensor, cause: Tensor, group: Tensor, count: int, *, near_dead: float = 0.01
 ) -> RewardSignal:
     """Describe one reward column.
