@@ -137,17 +137,7 @@ class _Collector:
         if self.choice.step:
             # A row without a step is a step of its own kind, code -1 + 1.
             self._append("step", self._steps.codes(batch.columns[self.choice.step]))
-        for role in _ROLES:
-            name = getattr(self.choice, role)
-            if name:
-                self._append(role, self._numbers(batch, name))
-        if self.choice.by:
-            self._append("by", self._by.codes(batch.columns[self.choice.by]))
-        for name in self.choice.extra:
-            self._append(f"extra {name}", self._numbers(batch, name))
-        for name in self.choice.outcomes:
-            self._append(f"outcome {name}", self._numbers(batch, name))
-            self._append(f"cause {name}", np.where(bad, 0, numbers(batch.columns[name])[1]).astype(np.int8))
+        self._beside(batch, bad)
         self._tokens(batch, bad)
         self._append("lines", batch.lines)
         if self._refuse_missing and cause.any():
@@ -233,6 +223,20 @@ class _Collector:
         weights = np.array([weight for _, weight in self.choice.rewards])
         total = _total((stacked * weights).T, np.stack(causes), skip_missing=self.choice.skip_missing_parts)
         return (*total, stacked)
+
+    def _beside(self, batch: Batch, bad: NDArray[np.bool_]) -> None:
+        """The columns beside prompt, step and reward."""
+        for role in _ROLES:
+            name = getattr(self.choice, role)
+            if name:
+                self._append(role, self._numbers(batch, name))
+        if self.choice.by:
+            self._append("by", self._by.codes(batch.columns[self.choice.by]))
+        for name in self.choice.extra:
+            self._append(f"extra {name}", self._numbers(batch, name))
+        for name in self.choice.outcomes:
+            self._append(f"outcome {name}", self._numbers(batch, name))
+            self._append(f"cause {name}", np.where(bad, 0, numbers(batch.columns[name])[1]).astype(np.int8))
 
     def _numbers(self, batch: Batch, name: str) -> NDArray[np.float64]:
         """A column beside the reward; a cell that is no number is as good as none, unless it was asked for."""

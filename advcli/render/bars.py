@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 from advcli.records import StepFigures
 
@@ -35,7 +36,7 @@ def binned(steps: Sequence[StepFigures], most: int) -> Sequence[StepFigures]:
     if len(steps) <= most:
         return steps
     edges = [round(place * len(steps) / most) for place in range(most + 1)]
-    return [_merged(steps[start:end]) for start, end in zip(edges, edges[1:], strict=False)]
+    return [_merged(steps[start:end]) for start, end in pairwise(edges)]
 
 
 def _merged(steps: Sequence[StepFigures]) -> StepFigures:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from advcli.records import Detail, Facts, Inspection, Parts, RewardSignal, StepFigures
 from advcli.render.bars import bar, binned
-from advcli.render.numbers import UNDEFINED, count, number, share
+from advcli.render.numbers import UNDEFINED, count, number, share, short
 from advcli.render.tables import describe_sizes
 from advcli.words import counted, verb
 
@@ -198,6 +198,9 @@ def _phantoms(facts: Facts) -> "Table | None":
         key = ("not computed", 0, 0) if one.skipped else (number(one.max_abs_adv), one.groups, one.rows)
         name = f"{one.rule} (here)" if one is facts.phantoms[0] else one.rule.partition(":")[0]
         alike.setdefault(key, []).append(name)
+    without = ("0", 0, 0)
+    if without in alike:
+        alike[without] = ["all others" if len(alike) > 1 else "every framework, and here"]
     rows = []
     for (largest, groups, many), rules in alike.items():
         first, *more = wrap(", ".join(rules), _NAMES, break_on_hyphens=False)
@@ -250,7 +253,7 @@ def _steps(facts: Facts) -> "Table | None":
         cells = [one.step, count(one.rows)]
         for name, values in columns.items():
             value = values[place]
-            cells.append(forms.get(name, number)(value))
+            cells.append(forms.get(name, short)(value))
             cells.append(bar(value, values))
         rows.append((*cells, "!" if one.outlier else ""))
     header = ["step", "rows"]
@@ -264,13 +267,9 @@ def _said_of_steps(steps: Sequence[StepFigures]) -> Iterator[str]:
         yield f"{len(steps):,} steps in {_STEPS} stretches; --json has each"
     outliers = sorted((one for one in steps if one.outlier), key=lambda one: -one.robust_z)
     for one in outliers[:_OUTLIERS]:
-        yield f"! step {one.step}: max |A| {number(one.max_abs_adv)}, robust z {_short(one.robust_z)}"
+        yield f"! step {one.step}: max |A| {number(one.max_abs_adv)}, robust z {short(one.robust_z)}"
     if len(outliers) > _OUTLIERS:
         yield f"! {counted(len(outliers) - _OUTLIERS, 'more step')} with a robust z above 3.5"
-
-
-def _short(value: float) -> str:
-    return f"{value:.1f}" if value < 1e4 else f"{value:.0e}"
 
 
 def _split(column: str, split: Mapping[str, Facts]) -> "Table":

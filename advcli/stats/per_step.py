@@ -75,7 +75,8 @@ def per_step(rows: Rows, advantages: Tensor, names: Sequence[str]) -> tuple[Step
 def robust_z(values: Tensor) -> Tensor:
     """Distance of each value from the median, in robust standard deviations.
 
-    z = (x − median) / s, s = 1.4826 × the median distance from the median, at least 5 % of the median.
+    z = (x − median) / s, s = 1.4826 × the median distance from the median, or 1.2533 × the mean distance where more
+    than half of the values are the same (Iglewicz and Hoaglin); at least 5 % of the median.
 
     Args:
         values: [S] float64, NaN where undefined.
@@ -84,13 +85,16 @@ def robust_z(values: Tensor) -> Tensor:
         [S]; NaN where undefined, everywhere with fewer than five values, or if s is 0.
 
     Example:
-        >>> robust_z(torch.tensor([2.0, 2.0, 2.0, 2.0, 3.0])).tolist()
-        [0.0, 0.0, 0.0, 0.0, 10.0]
+        >>> [round(z, 2) for z in robust_z(torch.tensor([2.0, 2.0, 2.0, 2.0, 3.0])).tolist()]
+        [0.0, 0.0, 0.0, 0.0, 3.99]
     """
     known = values[torch.isfinite(values)]
     if known.numel() < _ENOUGH:
         return torch.full_like(values, torch.nan)
     middle = known.quantile(0.5)
-    deviation = 1.4826 * (known - middle).abs().quantile(0.5)
+    distance = (known - middle).abs()
+    deviation = 1.4826 * distance.quantile(0.5)
+    if deviation == 0:
+        deviation = 1.2533 * distance.mean()
     scale = torch.maximum(deviation, _FLOOR * middle.abs())
     return (values - middle) / scale if scale > 0 else torch.full_like(values, torch.nan)
