@@ -64,7 +64,7 @@ def arithmetics(columns: Mapping[str, Tensor], dead: Tensor) -> tuple[Arithmetic
             if per_group and got is not None:
                 # Equal rewards of one group get equal advantages, so any row tells them.
                 of_group = torch.full(stands_for.shape, torch.nan, dtype=torch.float64)
-                seen = here[standing[here]]
+                seen = here[standing[here] & (told_by == group[here])]
                 of_group[group[seen]] = got[seen]
                 got[here] = of_group[told_by]
             known[key] = Arithmetic("", None if got is None else got.masked_fill(~dead, torch.nan), skipped)
@@ -81,19 +81,39 @@ def _representatives(rewards: Tensor, group: Tensor, dead: Tensor) -> tuple[Tens
     """One dead group for each reward and size; a group with a missing reward stands for itself.
 
     Returns:
-        [N] bool, the rows of the groups that stand for others; [G] int64, which group each group is told by.
+        [N] bool, the rows to compute: of the groups that stand for others, and of some beside them; [G] int64, which
+        group each group is told by.
     """
-    segments = Segments.of(group.clamp(min=0))
-    stands_for = torch.arange(segments.count)
-    valid = torch.isfinite(rewards)
-    scored = Segments.of(group[dead & valid], segments.count)
-    size, level = scored.size(), scored.max(rewards[dead & valid])
-    whole = torch.nonzero((size > 0) & (size == segments.size())).squeeze(1)
-    code = torch.unique(level[whole], return_inverse=True)[1] * (int(size.max()) + 1 if len(size) else 1)
-    kind = torch.unique(code + size[whole], return_inverse=True)[1]
+    count = int(group.max()) + 1 if len(group) else 0
+    there, valid = group >= 0, torch.isfinite(rewards) & (group >= 0)
+    rows, scored = (Segments.of(group[mask], count).size() for mask in (there, valid))
+    stands_for = torch.arange(count)
+    level = Segments.of(group[dead & valid], count).max(rewards[dead & valid])
+    whole = torch.nonzero((level > -torch.inf) & (rows == scored)).squeeze(1)
+    code = torch.unique(level[whole], return_inverse=True)[1] * (int(rows.max()) + 1 if count else 1)
+    kind = torch.unique(code + rows[whole], return_inverse=True)[1]
     first = Segments.of(kind).within(whole)
     stands_for[whole] = first[kind]
-    return dead & (stands_for[group.clamp(min=0)] == group), stands_for
+    wanted = _two_of_each_size(rows, scored)
+    wanted[torch.unique(stands_for[group[dead]])] = True
+    return there & wanted[group.clamp(min=0)] if count else there, stands_for
+
+
+def _two_of_each_size(rows: Tensor, valid: Tensor) -> Tensor:
+    """[G] bool: groups that let every size appear twice, if it does at all.
+
+    torch sums a matrix with one row in another order than a matrix with several, and so do the trainers, so a
+    group gets the same number only beside another group of its size, with or without its missing rows.
+    """
+    chosen = torch.zeros_like(rows, dtype=torch.bool)
+    for size in (rows, valid):
+        able = torch.nonzero((rows > 1) & (size > 1)).squeeze(1)
+        order = able[torch.argsort(size[able], stable=True)]
+        ascending = size[order]
+        third = torch.zeros_like(ascending, dtype=torch.bool)
+        third[2:] = ascending[2:] == ascending[:-2]
+        chosen[order[~third]] = True
+    return chosen
 
 
 def _computed(plan: Plan, columns: Mapping[str, Tensor], rows: Tensor) -> tuple[Tensor | None, str]:

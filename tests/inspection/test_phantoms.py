@@ -37,6 +37,12 @@ GROUPS = [
     [0.2, 0.3],
     [NAN, NAN],
     [0.3] * 5,
+    # torch's std of a matrix with one row is not that of a matrix with several: a live group of the size of a dead one
+    # changes what the dead one gets.
+    [0.9] * 6,
+    [0.0, 1.0] * 3,
+    [0.3, 0.3, 0.3, 0.3, 0.3, 0.3, NAN, 0.3, 0.3],
+    [0.0, 0.5] * 4,
 ]
 
 
@@ -47,13 +53,21 @@ def test_dead_rows_by_hand():
 
 
 def test_rows_of_no_group_are_not_dead():
-    assert dead_rows(torch.tensor([1.0, 1.0, 1.0]), torch.tensor([0, 0, -1]), 1).tolist() == [True, True, False]
+    assert dead_rows(torch.tensor([1.0, 1.0, 1.0]), torch.tensor([0, 0, -1]), 1).tolist() == [
+        True,
+        True,
+        False,
+    ]
     assert dead_rows(torch.tensor([1.0]), torch.tensor([-1]), 0).tolist() == [False]
 
 
 @pytest.mark.parametrize("shuffled", [False, True])
 def test_every_framework_as_if_all_rows_were_computed(shuffled):
-    order = torch.randperm(52, generator=torch.Generator().manual_seed(1)) if shuffled else None
+    order = (
+        torch.randperm(sum(map(len, GROUPS)), generator=torch.Generator().manual_seed(1))
+        if shuffled
+        else None
+    )
     given = columns(GROUPS, order)
     dead = dead_rows(given["rewards"], given["group"], len(GROUPS))
     valid = dead & torch.isfinite(given["rewards"])

@@ -13,7 +13,12 @@ from advcli.io.sources import opened
 from advcli.records import ColumnOptions
 
 ROWS = [
-    {"uid": f"u{n // 3}", "reward": float(n % 2), "text": "é" * n, "chat": [{"role": "user", "content": str(n)}]}
+    {
+        "uid": f"u{n // 3}",
+        "reward": float(n % 2),
+        "text": "é" * n,
+        "chat": [{"role": "user", "content": str(n)}],
+    }
     for n in range(30)
 ]
 
@@ -77,7 +82,12 @@ def test_rows_with_key(kind, tmp_path, stack):
 
 @pytest.mark.parametrize("kind", WRITERS)
 def test_duplicates_are_rows_equal_in_every_column(kind, tmp_path, stack):
-    near = [{**ROWS[0], "text": "other"}, {**ROWS[0], "reward": 0.5}, {**ROWS[0], "chat": []}, {**ROWS[0], "uid": "x"}]
+    near = [
+        {**ROWS[0], "text": "other"},
+        {**ROWS[0], "reward": 0.5},
+        {**ROWS[0], "chat": []},
+        {**ROWS[0], "uid": "x"},
+    ]
     rows = [*ROWS, ROWS[3], *near, ROWS[3], ROWS[0]]
     sources, table = open_table(stack, WRITERS[kind](tmp_path / f"a.{kind}", rows))
     assert len(rows) - len(pd.Series([json.dumps(row) for row in rows]).unique()) == 3

@@ -111,12 +111,14 @@ def test_operators(text, held):
     assert bound(text).check(found()).held is held
 
 
-@pytest.mark.parametrize("text", ["", "dead", "dead >", "dead > x", "dead > nan", "dead => 1", "> 1", "dead > 1 2"])
+@pytest.mark.parametrize(
+    "text", ["", "dead", "dead >", "dead > x", "dead > nan", "dead => 1", "> 1", "dead > 1 2"]
+)
 def test_what_is_no_condition(text):
     with pytest.raises(UsageError, match="expected NAME OP NUMBER"):
         bound(text)
 
 
 def test_an_unknown_name_lists_the_names():
-    with pytest.raises(UsageError, match="no figure 'alive2'; try rows, groups.*max_abs_adv"):
+    with pytest.raises(UsageError, match=r"no figure 'alive2'; try rows, groups.*max_abs_adv"):
         bound("alive2 > 1")

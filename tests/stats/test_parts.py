@@ -91,7 +91,8 @@ def test_no_variance_has_no_shares():
         torch.tensor([0, 0]),
         1,
     )
-    assert math.isnan(found.parts[0].share) and math.isnan(found.conflicts)
+    assert math.isnan(found.parts[0].share)
+    assert math.isnan(found.conflicts)
     assert found.collapsed_rows == 0
 
 

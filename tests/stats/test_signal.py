@@ -34,7 +34,8 @@ def test_figures_of_a_messy_dump(seed):
     values = [value for members in groups.values() for value in members]
     dead = [members for members in groups.values() if plain.is_dead(members)]
     live = [members for members in groups.values() if plain.is_live(members)]
-    assert dead and live
+    assert dead
+    assert live
     assert found.valid == len(values)
     assert found.dead_groups == len(dead)
     assert found.dead_groups_all_max == sum(members[0] == max(values) for members in dead)
