@@ -40,7 +40,8 @@ def signal(
     dead, level = dead_groups(values, segments)
     live = (size > 1) & ~dead
     low, mean, high = _extent(values)
-    spread = segments.max(values) - segments.min(values)
+    # Halved, so that no difference overflows.
+    spread = segments.max(values) / 2 - segments.min(values) / 2
     at_max = values == high
     by_cause = _by_cause(cause)
     return RewardSignal(
@@ -57,7 +58,7 @@ def signal(
         dead_groups=int(dead.sum()),
         dead_groups_all_max=int((dead & (level == high)).sum()),
         dead_groups_all_min=int((dead & (level == low) & (level != high)).sum()),
-        near_dead_groups=int((live & (spread <= near_dead * (high - low))).sum()),
+        near_dead_groups=int((live & (spread <= near_dead * (high / 2 - low / 2))).sum()),
         singletons=int((size == 1).sum()),
         effective_rows=int(size[live].sum()),
         variance=variances(values, segments),

@@ -62,6 +62,7 @@ def test_near_dead_is_a_share_of_the_range_of_the_column():
     assert described(groups, near_dead=0.01).near_dead_groups == 2
     assert described(groups, near_dead=0.005).near_dead_groups == 1
     assert described(groups, near_dead=0.0).near_dead_groups == 0
+    assert described([[-1.7e308, 1.7e308], [0, 1.0]]).near_dead_groups == 1
 
 
 def test_missing_by_cause():
