@@ -165,6 +165,10 @@ def test_keep_ratios_of_a_configuration_do_not_matter():
     plainly = inspected(SAMPLE)
     config = SAMPLE.parent / "easyr1.yaml"
     assert inspected(SAMPLE, "--config", config)["max_abs_adv"] == plainly["max_abs_adv"]
+    # Recomputing is for grpo only, and would be refused beside rloo.
+    assert (
+        inspected(SAMPLE, "--config", config, "--estimator", "rloo")["settings"]["compute_new_adv"] is False
+    )
     refused = run(SAMPLE, "--keep-pos", "0.5")
     assert refused.exit_code == 2
     assert "No such option: --keep-pos" in refused.stderr

@@ -57,13 +57,14 @@ def test_read_back_across_files_and_row_groups(kind, tmp_path, stack):
     sources, table = open_table(stack, one, two)
     wanted = [29, 0, 6, 7, 19, 20]
     assert read_back(sources, table, wanted) == {place: ROWS[place] for place in wanted}
+    assert read_back(sources, table, [16]) == {16: ROWS[16]}
     assert read_back(sources, table, []) == {}
 
 
 def test_read_back_counts_rows_not_lines(tmp_path, stack):
     lines = [json.dumps(row) for row in ROWS[:4]]
     path = tmp_path / "f.jsonl"
-    path.write_text(f"{lines[0]}\n\n{{broken\n{lines[1]}\n{lines[2]}\n  \n{lines[3]}\n")
+    path.write_text(f"{lines[0]}\n\n{{broken\n{{broken\n{lines[1]}\n{lines[2]}\n  \n{lines[3]}\n")
     sources, table = open_table(stack, path, skip_bad_rows=True)
     assert read_back(sources, table, [1, 3]) == {1: ROWS[1], 3: ROWS[3]}
     assert rows_with_key(sources, table, "u1") == [3]

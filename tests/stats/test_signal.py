@@ -65,6 +65,11 @@ def test_near_dead_is_a_share_of_the_range_of_the_column():
     assert described([[-1.7e308, 1.7e308], [0, 1.0]]).near_dead_groups == 1
 
 
+def test_a_column_of_one_value_is_all_max_only():
+    found = described([[0.5, 0.5], [0.5] * 3])
+    assert (found.dead_groups, found.dead_groups_all_max, found.dead_groups_all_min) == (2, 2, 0)
+
+
 def test_missing_by_cause():
     found = described([[NAN, NAN, NAN, 1.0]], cause=[1, 1, 3, 0])
     assert found.missing_by_cause == {"null": 2, "NaN": 0, "inf": 1}
