@@ -14,6 +14,8 @@ from advcli.advantages import Plan, run
 from advcli.dataset import DataSet
 from advcli.errors import DataError, UsageError
 from advcli.grouping import sizes_of
+from advcli.inspection.details import Wanted
+from advcli.inspection.inspect import inspection
 from advcli.io import metrics as metrics_file
 from advcli.io.catalog import LOGGED
 from advcli.io.parquet import to_metadata
@@ -26,6 +28,7 @@ from advcli.records import (
     AdvantageTable,
     ColumnOptions,
     Health,
+    Inspection,
     Match,
     Point,
     Report,
@@ -177,6 +180,25 @@ def compare(request: Request, versus: Mapping[str, Settings] | None = None) -> R
     other = "rloo" if recomputed else "grpo"
     hint = f"both keep ratios are 1, so the columns agree; try --keep-pos 0.7 --keep-neg 0.5, or --vs {other}"
     return replace(report, notes=(*report.notes, hint))
+
+
+def inspect(request: Request, wanted: Wanted, *, near_dead: float = 0.01) -> Inspection:
+    """Say what is in a dump.
+
+    Args:
+        request: what to do; keep ratios and filters are left out, the advantage is the original one.
+        wanted: single groups and rows to show.
+        near_dead: a live group whose spread is at most this share of the range of the rewards is near dead.
+    """
+    bare = replace(request.settings, keep_pos=1.0, keep_neg=1.0, compute_new_adv=False, filters=())
+    request = replace(request, settings=bare)
+    plan = request.plan()
+    with opened(request.inputs) as sources:
+        data = request.load(sources)
+        plan = plan.at(data.columns())
+        found = inspection(data, sources, plan, wanted, near_dead=near_dead, weights=request.columns.weights)
+    lint = (*request.warnings, *found.files.lint)
+    return replace(found, files=replace(found.files, lint=lint), settings=_settings(plan, request, data))
 
 
 def sweep(
