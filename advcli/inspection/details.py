@@ -15,7 +15,24 @@ from advcli.segments import Segments
 from advcli.words import either
 
 # Where a response is usually written; else the longest text of the row is shown.
-RESPONSES = ("response", "completion", "output", "responses", "completions", "answer", "text")
+RESPONSES = (
+    "response",
+    "completion",
+    "output",
+    "output_response",
+    "responses",
+    "completions",
+    "answer",
+    "text",
+    "messages",
+    "messages_and_choices",
+    "conversations",
+    "turns",
+    "nodes",
+    "content",
+)
+# Where the text lies in an object of a chat.
+_SAID = ("content", "text", "message", "output", "value")
 _SHOWN = 100
 
 
@@ -181,16 +198,24 @@ def response(columns: Mapping[str, Any], prompt: Collection[str]) -> str:
     Example:
         >>> response({"uid": "a", "completion": [{"role": "assistant", "content": "42"}]}, ["uid"])
         '42'
+        >>> response({"nodes": [{"message": {"role": "assistant", "content": [{"text": "43"}]}}]}, [])
+        '43'
     """
-    for name in RESPONSES:
-        if columns.get(name):
-            return _text(columns[name])
+    said = next(filter(None, (_said(columns.get(name)) for name in RESPONSES if name not in prompt)), "")
     texts = [value for name, value in columns.items() if isinstance(value, str) and name not in prompt]
-    return max(texts, key=len, default="")
+    return said or max(texts, key=len, default="")
+
+
+def _said(value: object) -> str:
+    """What was said last: the text itself, or the last one in a chat; "" where there is none."""
+    if isinstance(value, list):
+        return next(filter(None, map(_said, reversed(value))), "")
+    if isinstance(value, Mapping):
+        return next(filter(None, (_said(value.get(name)) for name in _SAID)), "")
+    return value if isinstance(value, str) else ""
 
 
 def _text(value: object) -> str:
     """A cell as text; of a chat, what was said last."""
-    if isinstance(value, list) and value and isinstance(value[-1], dict) and "content" in value[-1]:
-        value = value[-1]["content"]
-    return "" if value is None else str(value)
+    said = _said(value)
+    return said or ("" if value is None else str(value))
