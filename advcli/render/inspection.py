@@ -27,6 +27,7 @@ _NAMES = 40
 _COLUMNS = 80
 _LEAST_TEXT = 8
 _ENOUGH_TEXT = 24
+_LEAST_NAME = 12
 _GAP = "  "
 # A place is told by the end of a long path.
 _PLACE = 22
@@ -73,7 +74,9 @@ def show(found: Inspection, console: "Console") -> None:
 def _header(found: Inspection, console: "Console") -> None:
     files = found.files
     read = files.names[0] if len(files.names) == 1 else f"{len(files.names):,} files"
-    _line(f"{read} · format {files.format}", console)
+    layout = found.settings.get("layout", "rows")
+    laid_out = f" · layout {layout}" if layout not in ("rows", files.format) else ""
+    _line(f"{read} · format {files.format}{laid_out}", console)
     _line(_counts(found.facts), console, "bold")
     used = files.columns
     rewards = " + ".join(
@@ -101,8 +104,7 @@ def _sections(facts: Facts, console: "Console") -> None:
     for table, remarks in (
         (_rewards(facts.rewards), ()),
         (_signal(facts.rewards), _outcomes(facts)),
-        (_variance(facts.rewards), ()),
-        (_chances(facts.rewards), _plug_in(facts.rewards)),
+        (_spread(facts.rewards), _plug_in(facts.rewards)),
         (_phantoms(facts), ()),
         (_parts(facts.parts), _interplay(facts.parts)),
         (_length(facts), ()),
@@ -166,28 +168,21 @@ def _outcomes(facts: Facts) -> Iterator[str]:
             yield f"live groups in which '{name}' is constant: {many:,} of {facts.signal.live_groups:,}"
 
 
-def _variance(rewards: Sequence[RewardSignal]) -> "Table":
-    header = ("variance", "within groups", "between groups", "total", "share within")
+def _spread(rewards: Sequence[RewardSignal]) -> "Table":
+    """The variance taken apart, and how many groups would be dead at other sizes."""
+    first, *more = (str(chance.g) for chance in rewards[0].p_dead)
+    header = ("variance", "within", "between", "total", f"dead at G = {first}", *more)
     rows = []
     for one in rewards:
         of = one.variance
-        part = of.within / of.total if of.total else math.nan
-        rows.append((one.name, number(of.within), number(of.between), number(of.total), share(part)))
-    return _table(header, rows)
-
-
-def _chances(rewards: Sequence[RewardSignal]) -> "Table":
-    header = ("expected dead at G =", *(str(chance.g) for chance in rewards[0].p_dead))
-    rows = [
-        (one.name, *(share(chance.p) + ("*" if chance.plug_in > 0 else " ") for chance in one.p_dead))
-        for one in rewards
-    ]
+        chances = (share(chance.p) + ("*" if chance.plug_in > 0 else " ") for chance in one.p_dead)
+        rows.append((one.name, number(of.within), number(of.between), number(of.total), *chances))
     return _table(header, rows)
 
 
 def _plug_in(rewards: Sequence[RewardSignal]) -> Iterator[str]:
     if any(chance.plug_in > 0 for one in rewards for chance in one.p_dead):
-        yield "* some groups have fewer than G rows: shares as observed, biased up"
+        yield "* expected; some groups have fewer than G rows: shares as observed, biased up"
 
 
 def _phantoms(facts: Facts) -> "Table | None":
@@ -364,7 +359,18 @@ def _print(table: "Table", console: "Console", *, space: bool = True) -> None:
         console.print()
     if needed(table, console) > _width(console):
         table.padding = (0, 1, 0, 0)
+    if space and console.is_terminal:
+        _shorten_names(table, needed(table, console) - console.width)
     print_whole(table, console)
+
+
+def _shorten_names(table: "Table", excess: int) -> None:
+    """Cut the names in the first column of a table that is too wide to their ends; the head has them whole."""
+    names = list(table.columns[0].cells)
+    room = max(_LEAST_NAME, max((len(name.plain) for name in names), default=0) - max(0, excess))  # type: ignore[union-attr]
+    for name in names:
+        if len(name.plain) > room:  # type: ignore[union-attr]
+            name.plain = f"…{name.plain[1 - room :]}"  # type: ignore[union-attr]
 
 
 def _width(console: "Console") -> int:

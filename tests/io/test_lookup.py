@@ -124,3 +124,59 @@ def test_last_line_without_an_end_and_space_around(tmp_path, stack):
     path.write_text(f"{line}\n  {line} \n{line}")
     sources, table = open_table(stack, path)
     assert duplicates(sources, table) == 2
+
+
+def nested(rows):
+    return {"prompt": "q", "rollouts": rows}
+
+
+def as_lists(rows):
+    return {"prompt": "q", **{name: [row[name] for row in rows] for name in rows[0]}}
+
+
+ROLLOUTS = [[{"reward": float(n), "text": f"t{record}{n}"} for n in range(3)] for record in range(3)]
+
+
+@pytest.mark.parametrize("laid", [nested, as_lists])
+@pytest.mark.parametrize("kind", ["jsonl", "parquet", "json"])
+def test_rows_that_lie_in_a_record(kind, laid, tmp_path, stack):
+    records = [{**laid(rows), "prompt": f"p{place}"} for place, rows in enumerate(ROLLOUTS)]
+    path = tmp_path / f"f.{kind}"
+    if kind == "json":
+        path.write_text(json.dumps(records, indent=1))
+    else:
+        WRITERS[kind](path, records)
+    sources = stack.enter_context(opened([str(path)]))
+    table = read(sources, ColumnOptions())
+    assert len(table.rewards) == 9
+    want = {row: {"prompt": f"p{row // 3}", **ROLLOUTS[row // 3][row % 3]} for row in (0, 4, 8)}
+    assert read_back(sources, table, [8, 0, 4]) == want
+    assert rows_with_key(sources, table, "p1") == [3, 4, 5]
+    assert duplicates(sources, table) == 0
+
+
+@pytest.mark.parametrize("laid", [nested, as_lists])
+@pytest.mark.parametrize("kind", WRITERS)
+def test_duplicates_within_and_across_records(kind, laid, tmp_path, stack):
+    again = [*ROLLOUTS[0], ROLLOUTS[0][1]]
+    path = WRITERS[kind](tmp_path / f"f.{kind}", [laid(rows) for rows in (again, ROLLOUTS[1], ROLLOUTS[0])])
+    sources = stack.enter_context(opened([str(path)]))
+    # One within the first record, three in the last.
+    assert duplicates(sources, read(sources, ColumnOptions())) == 4
+
+
+def test_a_prompt_that_is_a_path_is_read_back(tmp_path, stack):
+    rows = [{"meta": {"id": f"a{n // 2}"}, "reward": n % 2} for n in range(4)]
+    sources = stack.enter_context(opened([str(jsonl(tmp_path / "f.jsonl", rows))]))
+    table = read(sources, ColumnOptions(prompt="meta.id"))
+    assert rows_with_key(sources, table, "a1") == [2, 3]
+    assert read_back(sources, table, [2]) == {2: {**rows[2], "meta.id": "a1"}}
+
+
+def test_rows_that_are_left_out_are_no_duplicates(tmp_path, stack):
+    rows = [{"prompt": "p", "step": step, "reward": n} for step in (1, 2) for n in range(2)]
+    names = [str(jsonl(tmp_path / f"{name}.jsonl", some)) for name, some in (("a", rows), ("b", rows[:2]))]
+    sources = stack.enter_context(opened(names))
+    assert duplicates(sources, read(sources, ColumnOptions())) == 2
+    # The group of step 1 is that of step 2, and the second file holds it again.
+    assert duplicates(sources, read(sources, ColumnOptions(dedup=True))) == 0

@@ -53,13 +53,39 @@ def test_head_and_sections():
         "%",
     ]
     assert line_after(lines, "groups ") == ["reward", "10", "5", "8", "4", "1", "3", "2", "60"]
-    assert line_after(lines, "variance") == ["reward", "0.5000", "1.5000", "2.0000", "25.0", "%"]
-    assert line_after(lines, "expected dead") == ["reward", "50.0", "%", "25.0", "%*"]
-    assert any(line.startswith("* some groups have fewer than G rows") for line in lines)
+    assert line_after(lines, "variance") == [
+        "reward",
+        "0.5000",
+        "1.5000",
+        "2.0000",
+        "50.0",
+        "%",
+        "25.0",
+        "%*",
+    ]
+    (head,) = [line for line in lines if line.startswith("variance")]
+    assert head.split() == ["variance", "within", "between", "total", "dead", "at", "G", "=", "2", "4"]
+    assert any(line.startswith("* expected; some groups have fewer than G rows") for line in lines)
     assert "0.5000                  3    15  verl, trl" in lines
     assert "0                       0     0  grpo (here)" in lines or any(
         "all others" in line for line in lines
     )
+
+
+@pytest.mark.parametrize("width", [70, 80])
+def test_long_names_are_cut_and_no_line_is_wrapped(width):
+    name = "rewards/a_reward_function_with_a_long_name/mean"
+    lines = shown(width, rewards=(SIGNAL, replace(SIGNAL, name=name)))
+    assert max(map(len, lines)) <= 80
+    assert not any(name in line for line in lines)
+    assert sum("…" in line and "name/mean" in line for line in lines) == 3
+
+
+def test_layout_is_told_where_the_format_does_not():
+    out = io.StringIO()
+    found = Inspection(FILES, FACTS, {"layout": "lists"})
+    show(found, Console(file=out, width=80))
+    assert out.getvalue().splitlines()[0] == "f.jsonl · format generic · layout lists"
 
 
 def test_sections_without_anything_to_say_are_left_out():
