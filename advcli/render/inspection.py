@@ -21,8 +21,9 @@ _STEPS = 10
 _OUTLIERS = 3
 # Values of the `--by` column of which every section is shown.
 _SPLIT = 6
-# Width of a list of names.
-_NAMES = 40
+# Width of a list of names, and a space at which it is not wrapped.
+_NAMES = 52
+_TOGETHER = "\xa0"
 # Columns where no terminal says how many there are.
 _COLUMNS = 80
 _LEAST_TEXT = 8
@@ -171,7 +172,7 @@ def _outcomes(facts: Facts) -> Iterator[str]:
 def _spread(rewards: Sequence[RewardSignal]) -> "Table":
     """The variance taken apart, and how many groups would be dead at other sizes."""
     first, *more = (str(chance.g) for chance in rewards[0].p_dead)
-    header = ("variance", "within", "between", "total", f"dead at G = {first}", *more)
+    header = ("variance", "within", "between", "total", f"dead: G={first}", *more)
     rows = []
     for one in rewards:
         of = one.variance
@@ -186,7 +187,7 @@ def _plug_in(rewards: Sequence[RewardSignal]) -> Iterator[str]:
 
 
 def _phantoms(facts: Facts) -> "Table | None":
-    """The rules that give dead groups an advantage; those with the same figures share a line."""
+    """The rules that give dead groups an advantage; those with the same figures are named together."""
     if not facts.signal.dead_groups:
         return None
     alike: dict[tuple[str, int, int], list[str]] = {}
@@ -194,14 +195,19 @@ def _phantoms(facts: Facts) -> "Table | None":
         key = ("not computed", 0, 0) if one.skipped else (number(one.max_abs_adv), one.groups, one.rows)
         name = f"{one.rule} (here)" if one is facts.phantoms[0] else one.rule.partition(":")[0]
         alike.setdefault(key, []).append(name)
-    without = ("0", 0, 0)
-    if without in alike:
-        alike[without] = ["all others" if len(alike) > 1 else "every framework, and here"]
-    rows = []
+    told: dict[tuple[int, int], list[str]] = {}
     for (largest, groups, many), rules in alike.items():
-        first, *more = wrap(", ".join(rules), _NAMES, break_on_hyphens=False)
-        rows += [(largest, count(groups), count(many), first), *(("", "", "", text) for text in more)]
-    return _table(("phantoms: max |A|", "groups", "rows", "under the arithmetic of"), rows, left={0, 3})
+        if (groups, many) == (0, 0) and largest == "0":
+            text = "all others" if len(alike) > 1 else "every framework, and here"
+        else:
+            text = f"{', '.join(rules)}{_TOGETHER}{largest}"
+        told.setdefault((groups, many), []).append(text)
+    rows = []
+    for (groups, many), texts in told.items():
+        first, *more = wrap("; ".join(texts), _NAMES, break_on_hyphens=False)
+        lines = ((count(groups), count(many), first), *(("", "", text) for text in more))
+        rows += [(*cells, text.replace(_TOGETHER, " ")) for *cells, text in lines]
+    return _table(("phantoms: groups", "rows", "rule and its max |A| there"), rows, left={0, 2})
 
 
 def _parts(parts: Parts | None) -> "Table | None":

@@ -8,7 +8,7 @@ import pytest
 from records_inspect import FACTS, FILES, PARTS, SIGNAL
 from rich.console import Console
 
-from advcli.records import DeadChance, Detail, Inspection, Lengths, StepFigures
+from advcli.records import DeadChance, Detail, Inspection, Lengths, Phantoms, StepFigures
 from advcli.render.inspection import show
 
 NAN = math.nan
@@ -64,12 +64,33 @@ def test_head_and_sections():
         "%*",
     ]
     (head,) = [line for line in lines if line.startswith("variance")]
-    assert head.split() == ["variance", "within", "between", "total", "dead", "at", "G", "=", "2", "4"]
+    assert head.split() == ["variance", "within", "between", "total", "dead:", "G=2", "4"]
     assert any(line.startswith("* expected; some groups have fewer than G rows") for line in lines)
-    assert "0.5000                  3    15  verl, trl" in lines
-    assert "0                       0     0  grpo (here)" in lines or any(
-        "all others" in line for line in lines
+    assert "3                   15  verl, trl 0.5000" in lines
+    assert "0                    0  all others" in lines
+
+
+def test_phantoms_of_the_same_groups_share_a_line():
+    rules = (
+        Phantoms("grpo", 3, 15, 0.5),
+        Phantoms("verl:grpo", 3, 15, 0.25),
+        Phantoms("trl:grpo", 3, 15, 0.25),
+        Phantoms("slime:grpo", 3, 14, 10.0),
+        Phantoms("easyr1:grpo", 0, 0, 0.0, skipped="refuses groups of one"),
+        Phantoms("oat:grpo", 0, 0, 0.0),
     )
+    lines = shown(phantoms=rules)
+    place = next(place for place, line in enumerate(lines) if line.startswith("phantoms"))
+    assert [line.split(maxsplit=2) for line in lines[place + 1 : place + 4]] == [
+        ["3", "14", "slime 10.0000"],
+        ["3", "15", "grpo (here) 0.5000; verl, trl 0.2500"],
+        ["0", "0", "easyr1 not computed; all others"],
+    ]
+
+
+def test_phantoms_of_no_rule():
+    lines = shown(phantoms=(Phantoms("grpo", 0, 0, 0.0), Phantoms("verl:grpo", 0, 0, 0.0)))
+    assert "0                    0  every framework, and here" in lines
 
 
 @pytest.mark.parametrize("width", [70, 80])
