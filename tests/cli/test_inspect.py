@@ -322,9 +322,10 @@ def test_screen_fits_80_columns(args):
     assert not re.search(r"\d{12}", shown)
 
 
-def test_screen_of_one_reward_is_short():
-    shown = run(SAMPLE, "--format", "generic", "--reward", "accuracy_reward").stdout
-    assert len(shown.splitlines()) <= 46
+@pytest.mark.parametrize("args", [("--format", "generic", "--reward", "accuracy_reward"), ()])
+def test_screen_is_short(args):
+    # With one reward column and with three.
+    assert len(run(SAMPLE, *args).stdout.splitlines()) <= 40
 
 
 def test_no_verdict_on_the_screen(small):
