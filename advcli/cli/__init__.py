@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import typer
 
-from advcli.cli import compare, compute, estimators, filters, formats, frameworks, match, sweep
+from advcli.cli import compare, compute, estimators, filters, formats, frameworks, inspect, match, sweep
 from advcli.cli._show import say
 from advcli.errors import AdvcliError, DataError, Interrupted, UsageError
 
@@ -25,6 +25,7 @@ app = typer.Typer(
 for _name, _command in {
     "compute": compute.command,
     "compare": compare.command,
+    "inspect": inspect.command,
     "sweep": sweep.command,
     "match": match.command,
     "estimators": estimators.command,

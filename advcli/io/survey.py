@@ -234,6 +234,8 @@ def _asked(options: ColumnOptions) -> list[str]:
     return [
         *options.group_by,
         *options.extra,
+        *options.outcomes,
+        *([options.by] if options.by else []),
         *options.tokens.values(),
         *(name for name, _ in options.rewards),
         *(name for name in single if name),

@@ -46,6 +46,8 @@ class Choice:
         derived: columns that are computed from others.
         rules: which rows are no rollouts, and what must hold in a group.
         dedup: whether exact repeats are taken out.
+        by: the column that splits the figures, or None.
+        outcomes: further reward columns, which are described but not summed.
     """
 
     format: str
@@ -68,6 +70,8 @@ class Choice:
     others: tuple[str, ...] = ()
     row: str | None = None
     named: bool = False
+    by: str | None = None
+    outcomes: tuple[str, ...] = ()
 
     @property
     def kl_column(self) -> str | None:
@@ -84,7 +88,9 @@ class Choice:
             self.logged,
             self.mask,
             self.row,
+            self.by,
             *self.extra,
+            *self.outcomes,
             *(name for _, name in self.tokens),
         )
         wanted = [*self.prompt, *(name for name, _ in self.rewards), *(name for name in single if name)]
@@ -117,6 +123,9 @@ class ColumnOptions:
         named: tell the prompts by name, so that those of two data sets can be put side by side.
         parts: use the columns that look like reward parts: "without total", where there is no total, or
             "always"; None for an error where there is no total and several parts.
+        by: the column that splits the figures (`--by`).
+        outcomes: further reward columns to describe (`--outcome`).
+        find_outcomes: describe also what looks like another reward.
     """
 
     format: str | None = None
@@ -138,6 +147,9 @@ class ColumnOptions:
     row: str | None = None
     named: bool = False
     parts: str | None = None
+    by: str | None = None
+    outcomes: tuple[str, ...] = ()
+    find_outcomes: bool = False
 
 
 @dataclass(frozen=True)
@@ -204,6 +216,10 @@ class RewardTable:
         prompts: the prompt of each code; empty unless they were asked for.
         uneven: [N] bool, whether the logged advantage differs between the tokens of a row; None where no row's
             does.
+        causes: reward part or further reward → [N] int8, as `cause`.
+        outcomes: further reward → [N] float64, NaN where missing.
+        by: [N] int64 code of the value that splits the figures, or None.
+        by_names: the value of each code.
     """
 
     rewards: "NDArray[np.float64]"
@@ -228,6 +244,10 @@ class RewardTable:
     uneven: "NDArray[np.bool_] | None" = None
     row: "NDArray[np.int64] | None" = None
     prompts: "tuple[Prompt, ...]" = ()
+    causes: "Mapping[str, NDArray[np.int8]]" = field(default_factory=dict)
+    outcomes: "Mapping[str, NDArray[np.float64]]" = field(default_factory=dict)
+    by: "NDArray[np.int64] | None" = None
+    by_names: tuple[str, ...] = ()
 
     def place(self, row: int) -> str:
         """Where a row stands, as it is shown to the user: file:line."""

@@ -23,6 +23,18 @@ def number(value: float | None) -> str:
     return f"{value:.2e}" if size < 5e-4 or size >= 1e5 else f"{value:.4f}"
 
 
+def short(value: float | None) -> str:
+    """A figure with three digits, where there is little space.
+
+    Example:
+        >>> short(0.80236), short(14085.09), short(1e-17), short(float("nan"))
+        ('0.802', '1.41e+04', '0', '–')
+    """
+    if value is None or math.isnan(value):
+        return UNDEFINED
+    return "0" if abs(value) < 1e-12 else f"{value:.3g}"
+
+
 def count(value: float | None) -> str:
     """A whole number with thousands separated.
 
