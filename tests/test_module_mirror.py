@@ -76,6 +76,7 @@ EXCEPTIONS = {
             "compare": "compare",
             "compute": "compute",
             "describe": "compare",
+            "inspect": "inspect",
             "match": "match",
             "request": "compute",
             "sweep": "sweep",
