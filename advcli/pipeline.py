@@ -9,15 +9,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from advcli import __version__, dataset, remarks
+from advcli import __version__, dataset, remarks, reporting
 from advcli.advantages import Plan, run
 from advcli.dataset import DataSet
-from advcli.errors import DataError, UsageError
+from advcli.errors import AdvcliError, DataError, UsageError
 from advcli.grouping import sizes_of
 from advcli.inspection.details import Wanted
 from advcli.inspection.inspect import inspection
 from advcli.io import metrics as metrics_file
 from advcli.io.catalog import LOGGED
+from advcli.io.fingerprint import fingerprints
 from advcli.io.parquet import to_metadata
 from advcli.io.read import read
 from advcli.io.sources import opened
@@ -30,6 +31,7 @@ from advcli.records import (
     Health,
     Inspection,
     Match,
+    Page,
     Point,
     Report,
     RewardTable,
@@ -285,6 +287,58 @@ def _coordinates(plan: Plan) -> dict[str, Any]:
         "keep_neg": plan.settings.keep_neg,
         "compute_new_adv": plan.settings.compute_new_adv,
     }
+
+
+def report(
+    request: Request,
+    *,
+    texts: int = 20,
+    search: bool = True,
+    check: Callable[[Sequence[Source]], None] | None = None,
+    tell: Tell = lambda text: None,
+) -> Page:
+    """Everything on the page of `advcli report`.
+
+    Args:
+        request: what to do.
+        texts: how many extreme groups are shown with their texts.
+        search: look for the rule that made the logged advantage, if there is one.
+        check: called with the inputs before they are read, to refuse what must not be written.
+        tell: takes a line each time rules have been ruled out.
+    """
+    plan = request.plan()
+    wanted = replace(request.columns, find_outcomes=True)
+    with opened(request.inputs) as sources:
+        if check:
+            check(sources)
+        data = replace(request, columns=wanted).load(sources)
+        plan = plan.at(data.columns())
+        result = run(plan, data.columns())
+        shown = {"original": _unprocessed(result), "processed": result}
+        figures = _report(request, data, plan, shown)
+        bare = replace(plan.settings, keep_pos=1.0, keep_neg=1.0, compute_new_adv=False, filters=())
+        found = inspection(
+            data,
+            sources,
+            replace(plan, settings=bare),
+            Wanted(),
+            near_dead=0.01,
+            weights=request.columns.weights,
+        )
+        page = reporting.page(data, sources, plan, result, figures, found, texts=texts, version=__version__)
+        page = replace(page, inputs=fingerprints(sources, data.table))
+        if search and data.table.logged is not None:
+            files = tuple(str(source.path) for source in sources)
+            page = _with_match(page, replace(request, inputs=files, settings=Settings()), tell)
+    return page
+
+
+def _with_match(page: Page, request: Request, tell: Tell) -> Page:
+    """The page with what `match` says; a log that cannot be searched is no reason to have no page."""
+    try:
+        return replace(page, match=match(request, tell))
+    except AdvcliError as error:
+        return replace(page, remarks=(*page.remarks, f"match: {error.message}"))
 
 
 def match(request: Request, tell: Tell = lambda text: None) -> Match:
