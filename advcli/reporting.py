@@ -18,14 +18,18 @@ from advcli.records import (
     KeepGrid,
     Page,
     Report,
+    RewardSignal,
+    Rows,
     Source,
 )
 from advcli.segments import Segments
 from advcli.stats.histogram import histogram
-from advcli.stats.points import group_points, length_points, solve_rates
+from advcli.stats.points import group_means, group_points, length_points, solve_rates
 from advcli.words import counted
 
 _RATIOS = (0.2, 0.4, 0.6, 0.8, 1.0)
+# The largest reward is a goal that is reached if this share of the rows has it, else it is the luck of one row.
+_SHARED = 0.01
 # A page that nobody can load helps nobody: longer texts are cut, and so are larger groups.
 _TEXT = 4000
 _ROWS = 32
@@ -62,13 +66,6 @@ def page(  # noqa: PLR0913  everything that is on it
     groups = group_points(rows)
     lengths = length_points(rows, result.original)
     keep, said = _keep_grid(plan, data)
-    found = {
-        "reward": histogram({"reward": rows.rewards[valid]}),
-        "advantage": histogram(
-            {"original": result.original, "processed": result.processed[result.kept].double()}
-        ),
-        "solve_rate": histogram({"groups": solve_rates(rows)}),
-    }
     remarks = [*said]
     if groups.shown < groups.total:
         remarks.append(
@@ -86,13 +83,24 @@ def page(  # noqa: PLR0913  everything that is on it
         inputs=(),
         report=report,
         inspection=inspection,
-        **found,
+        reward=histogram({"reward": rows.rewards[valid]}),
+        advantage=histogram(
+            {"original": result.original, "processed": result.processed[result.kept].double()}
+        ),
+        solve_rate=histogram(_rates(rows, inspection.facts.signal)),
         groups=groups,
         lengths=lengths,
         keep=keep,
         extremes=extremes,
         remarks=tuple(remarks),
     )
+
+
+def _rates(rows: Rows, signal: RewardSignal) -> dict[str, Tensor]:
+    """How often groups reach the largest reward; where hardly any row has it, the mean reward of the groups."""
+    if signal.at_max >= _SHARED:
+        return {"solve rate": solve_rates(rows)}
+    return {"mean reward": group_means(rows)}
 
 
 def _keep_grid(plan: Plan, data: DataSet) -> tuple[KeepGrid | None, list[str]]:

@@ -154,7 +154,8 @@ class Page:
         inspection: what `inspect` shows.
         reward: rewards of the valid rows, under "reward".
         advantage: advantages, under "original" and "processed".
-        solve_rate: share of the rows of a group at the largest reward of the data set, under "groups".
+        solve_rate: under "solve rate", share of the rows of a group at the largest reward of the data set; where hardly
+            any row has that, the mean reward of the groups under "mean reward".
         groups: mean and spread of the groups.
         lengths: None without a length column.
         keep: None where keep ratios are not defined.

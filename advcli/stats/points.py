@@ -22,8 +22,9 @@ def group_points(rows: Rows, limit: int = LIMIT) -> GroupPoints:
 
     Example:
         >>> rows = Rows(torch.tensor([0.0, 1.0, 1.0, 1.0]), torch.tensor([0, 0, 1, 1]), 2, torch.zeros(4))
-        >>> group_points(rows).mean, group_points(rows).dead
-        ((0.5, 1.0), (False, True))
+        >>> found = group_points(rows)
+        >>> sorted(zip(found.mean, found.dead))
+        [(0.5, False), (1.0, True)]
     """
     valid = torch.isfinite(rows.rewards) & (rows.group >= 0)
     values = rows.rewards[valid].double()
@@ -36,7 +37,9 @@ def group_points(rows: Rows, limit: int = LIMIT) -> GroupPoints:
     columns = torch.stack([segments.mean(values), std], dim=1)[able].float().double()
     keyed = torch.cat([columns, dead[able].double().unsqueeze(1)], dim=1)
     points, many = torch.unique(keyed, dim=0, return_counts=True)
-    chosen = _sample(len(points), limit)
+    # Of too many points those where most groups are; the order among equals is drawn.
+    drawn = _sample(len(points), len(points))
+    chosen = drawn[torch.argsort(many[drawn], descending=True, stable=True)][:limit]
     points, many = points[chosen], many[chosen]
     return GroupPoints(
         mean=tuple(points[:, 0].tolist()),
@@ -61,6 +64,18 @@ def solve_rates(rows: Rows) -> Tensor:
     segments = Segments.of(rows.group[valid], rows.count)
     best = (values == values.max()).double() if values.numel() else values.double()
     return torch.where(segments.size() > 0, segments.sum(best) / segments.size(), torch.nan)
+
+
+def group_means(rows: Rows) -> Tensor:
+    """Mean reward of each group, [G]; NaN without a valid row.
+
+    Example:
+        >>> rows = Rows(torch.tensor([0.0, 1.0, 1.0, 1.0]), torch.tensor([0, 0, 1, 1]), 2, torch.zeros(4))
+        >>> group_means(rows).tolist()
+        [0.5, 1.0]
+    """
+    valid = torch.isfinite(rows.rewards) & (rows.group >= 0)
+    return Segments.of(rows.group[valid], rows.count).mean(rows.rewards[valid])
 
 
 def length_points(rows: Rows, advantages: Tensor, limit: int = LIMIT) -> LengthPoints | None:
@@ -88,8 +103,5 @@ def length_points(rows: Rows, advantages: Tensor, limit: int = LIMIT) -> LengthP
 
 
 def _sample(count: int, limit: int) -> Tensor:
-    """Positions, in ascending order; all of them up to the limit."""
-    if count <= limit:
-        return torch.arange(count)
-    drawn = torch.randperm(count, generator=torch.Generator().manual_seed(_SEED))[:limit]
-    return drawn.sort().values
+    """Positions in an order that is drawn, the same in every run."""
+    return torch.randperm(count, generator=torch.Generator().manual_seed(_SEED))[:limit]

@@ -34,6 +34,7 @@ def html(page: Page) -> str:
     drawn = plots(page)
     return environment.get_template("report.html.j2").render(
         page=page,
+        title=sections.title(page),
         facts=page.inspection.facts,
         plots=drawn,
         cards=sections.cards(page),
@@ -63,11 +64,11 @@ def check_installed() -> None:
 
 
 def embedded(value: Any) -> str:  # noqa: ANN401  anything that JSON can say
-    """JSON that may stand inside a script element, whatever the texts in it say.
+    r"""JSON that may stand inside a script element, whatever the texts in it say.
 
     Example:
         >>> embedded({"a": "</script>"})
-        '{"a":"\\\\u003c/script\\\\u003e"}'
+        '{"a":"\\u003c/script\\u003e"}'
     """
     text = json.dumps(value, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

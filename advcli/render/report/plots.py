@@ -6,6 +6,7 @@ Colours are names that stand for a role ("@original"); the page and the pictures
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from advcli.records import Histogram, Page
@@ -159,7 +160,7 @@ def _groups(page: Page) -> Sequence[Plot]:
             {
                 "type": "scatter",
                 "mode": "markers",
-                "name": f"{label} ({sum(many):,})",
+                "name": f"{label} ({sum(many):,})" if points.shown == points.total else label,
                 "x": _rounded([points.mean[place] for place in chosen]),
                 "y": _rounded([points.std[place] for place in chosen]),
                 "customdata": many,
@@ -167,6 +168,7 @@ def _groups(page: Page) -> Sequence[Plot]:
                     "color": colour,
                     "symbol": symbol,
                     "opacity": 0.75,
+                    "line": {"width": 0},
                     "size": [
                         round(7 + 17 * math.sqrt(one / largest), 1) if largest > 1 else 8 for one in many
                     ],
@@ -180,8 +182,13 @@ def _groups(page: Page) -> Sequence[Plot]:
 
 
 def _solve_rate(page: Page) -> Sequence[Plot]:
-    top = page.inspection.facts.signal.max
-    note = f"Groups per share of their rows at the largest reward of the dump, {number(top)}."
+    top = number(page.inspection.facts.signal.max)
+    if "solve rate" not in page.solve_rate.counts:
+        note = f"Groups per mean reward, as hardly any row has the largest reward, {top}."
+        note += _outside(page.solve_rate, "mean reward")
+        figure = _bars(page.solve_rate, "mean reward of the group", "groups", ["@original"])
+        return [Plot("solve-rate", "Mean reward of groups", note, figure)]
+    note = f"Groups per share of their rows at the largest reward of the dump, {top}."
     figure = _bars(page.solve_rate, "share of rows at the largest reward", "groups", ["@original"])
     figure["layout"]["xaxis"] |= {"tickformat": ".0%", "range": [-0.06, 1.06]}
     return [Plot("solve-rate", "Solve rate", note, figure)]
@@ -257,7 +264,7 @@ def _length(page: Page) -> Sequence[Plot]:
                 "name": "rows",
                 "x": _rounded(points.length),
                 "y": _rounded(points.advantage),
-                "marker": {"color": "@original", "size": 5, "opacity": 0.45},
+                "marker": {"color": "@original", "size": 5, "opacity": 0.45, "line": {"width": 0}},
                 "hovertemplate": "%{x:,} tokens<br>A %{y:.4~g}<extra></extra>",
             },
             {
@@ -314,7 +321,7 @@ def _bars(found: Histogram, x: str, y: str, colours: Sequence[str]) -> dict[str,
     if not found.edges and len(places) > 1:
         # A bar per value: as wide as the closest two values allow, but never a hair.
         span = places[-1] - places[0]
-        gap = max(min(b - a for a, b in zip(places[:-1], places[1:], strict=True)), span / 60)
+        gap = max(min(b - a for a, b in pairwise(places)), span / 60)
         for bar in data:
             bar["width"] = 0.8 * gap / len(data)
     if found.values and len(places) == 1:
@@ -344,8 +351,8 @@ def _figure(data: list[dict[str, Any]], x: str, y: str, *, legend: bool = False)
                 "family": "system-ui, -apple-system, 'Segoe UI', sans-serif",
             },
             "margin": {"l": 56, "r": 16, "t": 12 if not legend else 36, "b": 48},
-            "xaxis": {**axis, "title": {"text": x, "font": {"color": "@muted"}, "standoff": 8}},
-            "yaxis": {**axis, "title": {"text": y, "font": {"color": "@muted"}, "standoff": 8}},
+            "xaxis": {**axis, "title": {"text": x, "font": {"color": "@muted", "size": 13}, "standoff": 8}},
+            "yaxis": {**axis, "title": {"text": y, "font": {"color": "@muted", "size": 13}, "standoff": 8}},
             "showlegend": legend,
             "legend": {
                 "orientation": "h",

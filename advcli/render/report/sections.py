@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from advcli.records import Column, Page
+from advcli.records import Column, DeadChance, Page
 from advcli.render.numbers import count, number, share
 from advcli.words import counted
 
@@ -39,6 +39,14 @@ class Table:
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     note: str = ""
+
+
+def title(page: Page) -> str:
+    """The file's name; of several files how many, and the folder or file that the first lies in."""
+    folder, _, name = page.inputs[0].name.rpartition("/")
+    if len(page.inputs) == 1:
+        return name
+    return f"{counted(len(page.inputs), 'file')} of {folder.rpartition('/')[2] or name}"
 
 
 def cards(page: Page) -> tuple[Card, ...]:
@@ -162,16 +170,32 @@ def _chances(page: Page) -> Table | None:
     sizes = [chance.g for chance in rewards[0].p_dead]
     if not sizes:
         return None
-    rows = tuple((one.name, *(share(chance.p) for chance in one.p_dead)) for one in rewards)
-    title = "Chance of a dead group at other group sizes"
-    return Table(title, ("reward", *(f"n = {size}" for size in sizes)), rows)
+    told = any(chance.plug_in for one in rewards for chance in one.p_dead)
+    rows = tuple((one.name, *map(_chance, one.p_dead)) for one in rewards)
+    note = "* some groups have fewer rows than that: shares as observed, biased up" if told else ""
+    return Table(
+        "Chance of a dead group at other group sizes",
+        ("reward", *(f"n = {size}" for size in sizes)),
+        rows,
+        note,
+    )
+
+
+def _chance(one: DeadChance) -> str:
+    return share(one.p) + ("*" if one.plug_in else "")
 
 
 def _phantoms(page: Page) -> Table | None:
-    told = [one for one in page.inspection.facts.phantoms if one.groups]
-    if not told:
+    alike: dict[tuple[int, int, str], list[str]] = {}
+    for one in page.inspection.facts.phantoms:
+        if one.groups:
+            alike.setdefault((one.groups, one.rows, number(one.max_abs_adv)), []).append(one.rule)
+    if not alike:
         return None
-    rows = tuple((one.rule, count(one.groups), count(one.rows), number(one.max_abs_adv)) for one in told)
+    rows = tuple(
+        (", ".join(rules), count(groups), count(rows), largest)
+        for (groups, rows, largest), rules in alike.items()
+    )
     return Table("Phantom advantages in dead groups", ("rule", "groups", "rows", "max |A|"), rows)
 
 
