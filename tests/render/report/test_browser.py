@@ -3,9 +3,9 @@
 import os
 
 import pytest
+from render.report.pages import EVIL, dump, page
 
 from advcli.render.report.html import html
-from render.report.pages import EVIL, dump, page
 
 BROWSER = os.environ.get("ADVCLI_CHROMIUM")
 if not BROWSER:

@@ -4,10 +4,10 @@ import sys
 from html.parser import HTMLParser
 
 import pytest
+from render.report.pages import EVIL, dump, page
 
 from advcli.errors import MissingPackage
 from advcli.render.report.html import check_installed, embedded, html
-from render.report.pages import EVIL, dump, page
 
 pytest.importorskip("jinja2", reason="Jinja2 is not installed (extra 'report')")
 pytest.importorskip("plotly", reason="Plotly is not installed (extra 'report')")

@@ -1,9 +1,9 @@
 """Every plot: drawn from what it names, and a figure that Plotly accepts."""
 
 import pytest
+from render.report.pages import dump, page
 
 from advcli.render.report.plots import PALETTES, coloured, plots
-from render.report.pages import dump, page
 
 NAMES = {
     "reward",
