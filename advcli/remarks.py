@@ -10,7 +10,7 @@ from torch import Tensor
 from advcli.dataset import DataSet
 from advcli.frameworks.rule import KL, Rule
 from advcli.segments import Segments
-from advcli.words import counted, verb
+from advcli.words import counted, summed, verb
 
 
 def notes(data: DataSet, original: Tensor, rule: Rule | None = None) -> Iterator[str]:
@@ -120,9 +120,7 @@ def reused_keys(data: DataSet) -> int:
 def _chosen(data: DataSet) -> str:
     """What was read as what, in one line."""
     choice = data.table.choice
-    rewards = " + ".join(
-        f"'{name}'" if weight == 1 else f"{weight:g} × '{name}'" for name, weight in choice.rewards
-    )
+    rewards = summed(dict(choice.rewards))
     parts = [f"format {choice.format}", f"groups: {data.grouping.rule}", f"reward: {rewards}"]
     if choice.layout.name != "rows":
         of = f" of '{choice.layout.path}'" if choice.layout.path else ""

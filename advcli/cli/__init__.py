@@ -125,7 +125,7 @@ def _fail(message: str, exit_code: int) -> NoReturn:
 def _interrupted(signum: int, frame: FrameType | None) -> None:
     del signum, frame
     pipeline = sys.modules.get("advcli.pipeline")
-    if not hasattr(pipeline, "compare"):
+    if not hasattr(pipeline, "__all__"):  # set after its last import
         # Packages that are being imported turn an exception into their own; nothing is open yet.
         os.write(2, b"advcli: interrupted\n")
         os._exit(Interrupted.exit_code)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from advcli.records import Checked, Match, Report, Sweep
+from advcli.records import Between, Checked, Match, Report, Sweep
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,7 +29,7 @@ def say(text: str, **style: Any) -> None:  # noqa: ANN401  typer's styles
         typer.secho(text, err=True, **style)
 
 
-def notes(report: Report | Sweep | Match, *, quiet: bool) -> None:
+def notes(report: Report | Sweep | Match | Between, *, quiet: bool) -> None:
     """What was chosen and what looks wrong, on standard error."""
     if quiet:
         return

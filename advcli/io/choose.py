@@ -58,6 +58,7 @@ def choose(
         *options.outcomes,
         *options.tokens.values(),
         options.logged,
+        options.row,
         *options.group_by,
         *(c for c, _ in options.rewards),
     ):
@@ -98,6 +99,8 @@ def choose(
         derived=form.derived,
         rules=_rules(form, kinds, prompt),
         dedup=options.dedup,
+        row=options.row,
+        named=options.named,
         others=_unused(kinds, {*taken, step, length, logged, *prompt}),
         by=options.by,
         outcomes=_outcomes(kinds, options, taken | {name for name in (length, step) if name}),

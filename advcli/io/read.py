@@ -14,8 +14,8 @@ from advcli.io.batch import BadRows, Batch
 from advcli.io.choose import choose
 from advcli.io.rules import RuleBook
 from advcli.io.survey import Survey, survey
-from advcli.io.values import Cells, Coder, lists, numbers, token_means
-from advcli.records import CAUSES, Choice, ColumnOptions, RewardTable, Source
+from advcli.io.values import Cells, Coder, digests, lists, numbers, token_means
+from advcli.records import CAUSES, Choice, ColumnOptions, Prompt, RewardTable, Source
 from advcli.words import counted, one_line
 
 # Columns of numbers beside the reward, by the part that they play.
@@ -160,6 +160,8 @@ class _Collector:
         self._beside(batch, bad)
         self._tokens(batch, bad)
         self._append("lines", batch.lines)
+        if self.choice.row:
+            self._append("row", digests(batch.columns[self.choice.row]))
         self._rules.add(batch)
         if self.choice.dedup:
             self._append("digest", self._rows.codes(batch.columns[dedup.ROW]))
@@ -199,7 +201,7 @@ class _Collector:
         apart = tuple(self._by.names)
         if by is not None and (by < 0).any():
             by, apart = np.where(by < 0, len(apart), by), (*apart, "null")
-        return RewardTable(
+        table = RewardTable(
             rewards=np.where(out, np.nan, columns["rewards"]),
             cause=np.where(out, 0, columns["cause"]).astype(np.int8),
             key=key,
@@ -213,6 +215,7 @@ class _Collector:
             tokens={role: columns[f"tokens {role}"] for role, _ in self.choice.tokens},
             token_counts=columns.get("token counts"),
             logged=columns.get("logged"),
+            row=columns.get("row"),
             uneven=columns.get("uneven") if self.choice.logged and columns["uneven"].any() else None,
             rows=rows,
             choice=self.choice,
@@ -228,6 +231,29 @@ class _Collector:
             outcomes={name: columns[f"outcome {name}"] for name in self.choice.outcomes},
             by=by,
             by_names=apart,
+        )
+        return replace(table, prompts=self._prompts(table, columns)) if self.choice.named else table
+
+    def _prompts(self, table: RewardTable, columns: Mapping[str, NDArray[Any]]) -> tuple[Prompt, ...]:
+        """The prompt of each code that a row has; nothing without a key."""
+        if not self.choice.prompt:
+            return ()
+        first = np.full(int(table.key.max(initial=-1)) + 1, -1)
+        rows = np.flatnonzero(table.key >= 0)[::-1]
+        first[table.key[rows]] = rows
+        parts = []
+        for name in self.choice.prompt:
+            coder, codes = self._coders[name], columns[f"prompt {name}"][first].tolist()
+            identities = coder.identities()
+            parts.append([(coder.names[code], identities[code]) for code in codes])
+        sources = np.searchsorted(np.cumsum(table.rows), first, side="right").clip(max=len(table.names) - 1)
+        places = [
+            f"{table.names[at]}:{line}"
+            for at, line in zip(sources.tolist(), table.lines[first].tolist(), strict=True)
+        ]
+        return tuple(
+            Prompt(" · ".join(name for name, _ in part), tuple(one for _, one in part), place)
+            for *part, place in zip(*parts, places, strict=True)
         )
 
     def _key(self, columns: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:

@@ -222,7 +222,15 @@ def _named(form: Format) -> list[str]:
 
 def _asked(options: ColumnOptions) -> list[str]:
     """The columns that the user names."""
-    single = (options.prompt, options.step, options.length, options.baseline, options.kl, options.logged)
+    single = (
+        options.prompt,
+        options.step,
+        options.length,
+        options.baseline,
+        options.kl,
+        options.logged,
+        options.row,
+    )
     return [
         *options.group_by,
         *options.extra,

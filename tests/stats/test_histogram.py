@@ -1,5 +1,7 @@
 """Counts over bins."""
 
+from itertools import pairwise
+
 import torch
 
 from advcli.stats.histogram import histogram
@@ -23,7 +25,7 @@ def test_many_values_are_counted_as_a_plain_loop_counts_them():
     last = len(edges) - 2
     plain = [
         sum(low <= value < high or (place == last and value == high) for value in values)
-        for place, (low, high) in enumerate(zip(edges[:-1], edges[1:], strict=True))
+        for place, (low, high) in enumerate(pairwise(edges))
     ]
     assert list(found.counts["a"]) == plain
     assert sum(plain) == 500
