@@ -88,7 +88,9 @@ EXCEPTIONS = {
             "compare": "compare",
             "compute": "compute",
             "describe": "compare",
+            "inspect": "inspect",
             "match": "match",
+            "report": "report",
             "request": "compute",
             "sweep": "sweep",
         }.items()
