@@ -67,11 +67,11 @@ def conditions(checked: Sequence[Checked]) -> None:
 
 
 def patiently(*, quiet: bool) -> Callable[[str], None]:
-    """What says how far a search is, once it takes longer than a moment."""
+    """What says at a terminal how far a search is, once it takes longer than a moment."""
     start = time.monotonic()
 
     def tell(text: str) -> None:
-        if not quiet and time.monotonic() - start > _PATIENCE:
+        if not quiet and sys.stderr.isatty() and time.monotonic() - start > _PATIENCE:
             say(f"advcli: {text}", dim=True)
 
     return tell
