@@ -74,6 +74,9 @@ def _check(out: Path, png: Path | None, sources: Sequence[Source], *, force: boo
     sink.check(out, sources, force=force)
     if png is not None and png.exists() and not png.is_dir():
         raise UsageError(f"--png {png} is a file, expected a folder", hint="--png plots/")
+    there = sorted(png.glob("*.png")) if png is not None and not force else []
+    if there:
+        raise UsageError(f"{there[0]} exists already", hint="--force to overwrite it, or another --png")
 
 
 def _pictures(page: Page, folder: Path, *, force: bool) -> list[Path]:

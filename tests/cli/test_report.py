@@ -111,3 +111,4 @@ def test_pictures(tmp_path):
     again = advcli(SAMPLE, "--png", "plots", "--out", "other.html", cwd=tmp_path)
     assert again.returncode == 2
     assert "exists already" in again.stderr
+    assert not (tmp_path / "other.html").exists()
