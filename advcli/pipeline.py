@@ -24,6 +24,7 @@ from advcli.matching import match as matching
 from advcli.matching.search import Tell
 from advcli.records import (
     AdvantageTable,
+    Column,
     ColumnOptions,
     Health,
     Match,
@@ -348,6 +349,25 @@ def _health(data: DataSet) -> Health:
     return health(data.rows, torch.from_numpy(data.table.cause), sizes)
 
 
+def _compared(data: DataSet, shown: Mapping[str, AdvantageTable]) -> tuple[Column, ...]:
+    """Each column beside the first; without keep ratios the first two are the same, and described once."""
+    (label, first), *others = shown.items()
+    columns = [comparison.compare(label, data.rows, first.original, first)]
+    for label, result in others:
+        same = torch.equal(result.kept, first.kept) and _equal(result.processed, first.processed)
+        columns.append(
+            replace(columns[0], label=label)
+            if same
+            else comparison.compare(label, data.rows, first.original, result)
+        )
+    return tuple(columns)
+
+
+def _equal(first: Tensor, second: Tensor) -> bool:
+    """Whether two columns are the same, NaN beside NaN too."""
+    return first is second or bool(((first == second) | (first.isnan() & second.isnan())).all())
+
+
 def _report(request: Request, data: DataSet, plan: Plan, shown: Mapping[str, AdvantageTable]) -> Report:
     original = shown["original"].original
     computed = dict.fromkeys(text for result in shown.values() for text in result.warnings)
@@ -355,9 +375,7 @@ def _report(request: Request, data: DataSet, plan: Plan, shown: Mapping[str, Adv
         health=_health(data),
         settings=_settings(plan, request, data),
         left_out=next((result.left_out for result in shown.values() if result.left_out), ()),
-        columns=tuple(
-            comparison.compare(label, data.rows, original, result) for label, result in shown.items()
-        ),
+        columns=_compared(data, shown),
         notes=tuple(remarks.notes(data, original, plan.rule)),
         warnings=(
             *request.warnings,

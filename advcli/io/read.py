@@ -5,17 +5,18 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from advcli.errors import DataError, UsageError
 from advcli.io import dedup, derive, jsonl, parquet, traps
 from advcli.io.batch import BadRows, Batch
 from advcli.io.choose import choose
+from advcli.io.keys import Coder
 from advcli.io.rules import RuleBook
 from advcli.io.survey import Survey, survey
-from advcli.io.values import Cells, Coder, lists, numbers, token_means
+from advcli.io.values import Cells, lists, numbers, token_means
 from advcli.records import CAUSES, Choice, ColumnOptions, RewardTable, Source
+from advcli.runs import paired
 from advcli.words import counted, one_line
 
 # Columns of numbers beside the reward, by the part that they play.
@@ -149,19 +150,17 @@ class _Collector:
         bad = np.zeros(rows, dtype=bool)
         rewards, cause, parts = self._rewards(batch, bad)
         for name in self.choice.prompt:
-            codes = self._coders[name].codes(batch.columns[name])
-            for row in np.flatnonzero(codes < 0).tolist():
+            nulls = self._coders[name].add(batch.columns[name])
+            for row in np.flatnonzero(nulls).tolist():
                 self._bad(bad, row, f"{batch.place(row)}: '{name}' is null, expected a prompt id")
-            self._append(f"prompt {name}", codes)
         if self.choice.step:
-            # A row without a step is a step of its own kind, code -1 + 1.
-            self._append("step", self._steps.codes(batch.columns[self.choice.step]))
+            self._steps.add(batch.columns[self.choice.step])
         self._beside(batch)
         self._tokens(batch, bad)
         self._append("lines", batch.lines)
         self._rules.add(batch)
         if self.choice.dedup:
-            self._append("digest", self._rows.codes(batch.columns[dedup.ROW]))
+            self._rows.add(batch.columns[dedup.ROW])
         if self._refuse_missing and cause.any():
             self._stop_at_missing(batch, cause)
         self._append("rewards", np.where(bad, np.nan, rewards))
@@ -181,16 +180,17 @@ class _Collector:
     ) -> RewardTable:
         """Everything that was taken in; `numbered` if rows carry a number of their own."""
         columns = {name: np.concatenate(parts) for name, parts in self._parts.items()}
-        step, names = None, tuple(self._steps.names)
+        step, names = None, tuple(self._steps.names())
         if self.choice.step:
-            step = columns["step"]
+            # A row without a step is of a step of its own.
+            step = self._steps.codes()
             if (step < 0).any():
                 step, names = np.where(step < 0, len(names), step), (*names, "null")
         out, said = self._rules.left_out(len(columns["bad"]))
-        key = np.where(columns["bad"] | out, -1, self._key(columns))
+        key = np.where(columns["bad"] | out, -1, self._key(len(columns["bad"])))
         if self.choice.dedup:
             source = np.repeat(np.arange(len(rows)), rows)
-            again = dedup.repeats(columns["digest"], key, step, source, numbered=numbered)
+            again = dedup.repeats(self._rows.codes(), key, step, source, numbered=numbered)
             key, out = np.where(again, -1, key), out | again
             said = (*said, *([dedup.remark(again)] if again.any() else []))
         said = (*said, *self._rules.differing(key, step if self.choice.step_in_key else None))
@@ -217,12 +217,12 @@ class _Collector:
             warnings=(*self.bad_rows.warnings(), *said),
         )
 
-    def _key(self, columns: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:
+    def _key(self, rows: int) -> NDArray[np.int64]:
         """One code per combination of the prompt columns."""
-        key = np.zeros(len(columns["rewards"]), dtype=np.int64)
-        for name in self.choice.prompt:
-            part = columns[f"prompt {name}"]
-            key = pd.factorize(key * (part.max() + 2) + part + 1)[0].astype(np.int64)
+        key = np.zeros(rows, dtype=np.int64)
+        for place, name in enumerate(self.choice.prompt):
+            part = self._coders[name].codes()
+            key = paired(key + 1, part + 1) if place else part
         return key
 
     def _rewards(
