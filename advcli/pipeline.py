@@ -15,11 +15,12 @@ from advcli.dataset import DataSet
 from advcli.errors import DataError, UsageError
 from advcli.grouping import sizes_of
 from advcli.io import metrics as metrics_file
+from advcli.io.ahead import HeadStart
 from advcli.io.catalog import LOGGED
 from advcli.io.parquet import to_metadata
 from advcli.io.read import read
 from advcli.io.sources import opened
-from advcli.io.write import COLUMNS, SOURCE, TOKENS, Additions, added_columns, targets, write
+from advcli.io.write import SOURCE, Additions, added_columns, refused_names, targets, write
 from advcli.matching import match as matching
 from advcli.matching.search import Tell
 from advcli.records import (
@@ -53,6 +54,7 @@ class Request:
         skip_bad_rows: count bad rows instead of stopping at the first.
         warnings: what came up while the request was made.
         origin: setting → where it was read from, "" for the command line.
+        head_start: the inputs that are being read already, or None.
     """
 
     inputs: tuple[str, ...]
@@ -61,6 +63,7 @@ class Request:
     skip_bad_rows: bool = False
     warnings: tuple[str, ...] = ()
     origin: Mapping[str, str] = field(default_factory=dict)
+    head_start: HeadStart | None = None
 
     def plan(self) -> Plan:
         """Check the settings; an error says where the wrong one comes from."""
@@ -74,8 +77,14 @@ class Request:
 
     def load(self, sources: Sequence[Source], refused: Sequence[str] = ()) -> DataSet:
         """Read and group the inputs."""
+        table = self.head_start.table(sources, self.columns, refused) if self.head_start else None
         return dataset.load(
-            sources, self.columns, self.settings, refused=refused, skip_bad_rows=self.skip_bad_rows
+            sources,
+            self.columns,
+            self.settings,
+            refused=refused,
+            skip_bad_rows=self.skip_bad_rows,
+            table=table,
         )
 
 
@@ -130,7 +139,7 @@ def compute(request: Request, output: Output) -> Report:
         goals = targets(sources, output.out, force=output.force)
         if output.metrics:
             metrics_file.check(output.metrics, sources, goals, force=output.force)
-        data = request.load(sources, refused=[output.prefix + name for name in (*COLUMNS, TOKENS, SOURCE)])
+        data = request.load(sources, refused=refused_names(output.prefix))
         columns = data.columns()
         plan = plan.at(columns)
         result = run(plan, columns)

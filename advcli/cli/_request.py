@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from advcli.cli._options import Shared, choice, reward_weight
 from advcli.errors import UsageError
-from advcli.records import ColumnOptions, FilterSpec
+from advcli.records import ColumnOptions, FilterSpec, Settings
 from advcli.selection.catalog import filter_spec
 from advcli.shaping.catalog import SHAPINGS, parse
 
 if TYPE_CHECKING:
+    from advcli.io.ahead import HeadStart
     from advcli.pipeline import Request
 
 _SETTINGS = (
@@ -36,14 +37,17 @@ _TOKENS = {
 }
 
 
-def build(inputs: Sequence[str], shared: Shared) -> "Request":
+def build(
+    inputs: Sequence[str], shared: Shared, *, prefix: str | None = None, ahead: bool = True
+) -> "Request":
     """Put preset, configuration and flags together.
 
     Args:
         inputs: where the rows are.
         shared: the flags.
+        prefix: of the columns that will be written; None if nothing is.
+        ahead: start to read at once, while the rest of the program is imported.
     """
-    from advcli.pipeline import Request
     from advcli.settings.resolve import resolve
 
     skip = choice("--on-bad-row", shared.on_bad_row, ("error", "skip")) == "skip"
@@ -55,7 +59,20 @@ def build(inputs: Sequence[str], shared: Shared) -> "Request":
         config_file=shared.config,
         pairs=shared.set_ or (),
     )
-    return Request(tuple(inputs), settings, columns, skip, warnings, origin)
+    head_start = _head_start(inputs, columns, settings, prefix, skip=skip) if ahead else None
+    from advcli.pipeline import Request
+
+    return Request(tuple(inputs), settings, columns, skip, warnings, origin, head_start)
+
+
+def _head_start(
+    inputs: Sequence[str], columns: ColumnOptions, settings: Settings, prefix: str | None, *, skip: bool
+) -> "HeadStart":
+    from advcli.io.ahead import HeadStart
+
+    return HeadStart(
+        inputs, columns, prefix=prefix, skip_bad_rows=skip, refuse_missing=settings.missing == "error"
+    )
 
 
 def inputs(shared: Shared) -> list[str]:

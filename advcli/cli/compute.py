@@ -21,16 +21,17 @@ def command(
 
     Adds the columns adv_original, adv_processed, adv_kept and adv_group to a copy of each INPUT.
     """
-    from advcli.pipeline import Output, compute
-    from advcli.render import jsonout
-
     inputs = _request.required_inputs(shared)
     if metrics is not None and str(metrics) == "-":
         raise UsageError("--metrics writes a file, not standard output", hint="--metrics metrics.jsonl")
     to_stdout = out in STANDARD_OUTPUT or (out is None and inputs == ["-"])
     if to_stdout and shared.json_:
         raise UsageError("--json and the annotated rows both want standard output", hint="--out FILE")
-    report = compute(_request.build(inputs, shared), Output(out, prefix, metrics, force, same_layout))
+    request = _request.build(inputs, shared, prefix=prefix)
+    from advcli.pipeline import Output, compute
+    from advcli.render import jsonout
+
+    report = compute(request, Output(out, prefix, metrics, force, same_layout))
     _show.notes(report, quiet=shared.quiet)
     if shared.json_:
         typer.echo(jsonout.compute(report))

@@ -104,7 +104,9 @@ def _shortened(keys: pa.Array) -> pa.Array:
         key[:_DIGEST_FROM] + blake2b(key, digest_size=_DIGEST).digest()
         for key in keys.filter(long).to_pylist()
     ]
-    return pc.replace_with_mask(keys, long.fill_null(pa.scalar(value=False)), pa.array(digests, pa.large_binary()))
+    return pc.replace_with_mask(
+        keys, long.fill_null(pa.scalar(value=False)), pa.array(digests, pa.large_binary())
+    )
 
 
 def _beginning(key: bytes) -> bytes:

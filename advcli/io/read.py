@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,9 @@ _ROLES = ("length", "baseline", "kl")
 _NO_NUMBER = "--reward COL with another column, or --on-bad-row skip"
 _NO_LIST = "another column with a list per row, or --on-bad-row skip"
 _NO_KEY = "--prompt-col or --group-by with another column, or --on-bad-row skip"
+Advance: TypeAlias = Callable[[int], None]
+"""Hears how many rows more are done."""
+
 _SCAN: Mapping[str, Callable[..., Any]] = {
     "jsonl": jsonl.scan,
     "json": jsonl.scan,
@@ -38,6 +41,7 @@ def read(
     refused: Collection[str] = (),
     skip_bad_rows: bool = False,
     refuse_missing: bool = False,
+    advance: Advance = lambda rows: None,
 ) -> RewardTable:
     """Read the narrow columns of all sources as one data set.
 
@@ -47,6 +51,7 @@ def read(
         refused: column names that the inputs may not have, because they would be written.
         skip_bad_rows: count bad rows instead of stopping at the first.
         refuse_missing: stop at the first missing reward.
+        advance: called after each batch with the number of its rows.
 
     Returns:
         The rewards, prompt codes, steps and lengths of every row.
@@ -68,7 +73,7 @@ def read(
         refuse_missing=refuse_missing,
         asked_for=(options.length, options.baseline, options.kl, *options.extra),
     )
-    rows, dropped = _scan_all(sources, collector, refused)
+    rows, dropped = _scan_all(sources, collector, refused, advance)
     if not sum(rows):
         raise _no_rows(sources, collector.bad_rows)
     table = collector.table(sources, rows, dropped, numbered=dedup.has_numbers(seen.kinds))
@@ -91,7 +96,10 @@ def _chosen(sources: Sequence[Source], options: ColumnOptions, seen: Survey) -> 
 
 
 def _scan_all(
-    sources: Sequence[Source], collector: "_Collector", refused: Collection[str]
+    sources: Sequence[Source],
+    collector: "_Collector",
+    refused: Collection[str],
+    advance: Advance = lambda rows: None,
 ) -> tuple[tuple[int, ...], tuple[frozenset[int], ...]]:
     rows, dropped = [], []
     for source in sources:
@@ -105,7 +113,11 @@ def _scan_all(
             layout=collector.choice.layout,
         )
         try:
-            rows.append(sum(collector.add(derive.completed(batch, collector.choice)) for batch in batches))
+            rows.append(0)
+            for batch in batches:
+                taken = collector.add(derive.completed(batch, collector.choice))
+                rows[-1] += taken
+                advance(taken)
         except (UnicodeDecodeError, OverflowError) as error:
             raise DataError(
                 f"{source.name}: a value cannot be read ({error})", hint="other columns"

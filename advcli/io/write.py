@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from advcli.errors import AdvcliError, DataError, UsageError
-from advcli.io import convert, explode, jsonl, parquet, rewrite, sink
+from advcli.io import convert, explode, jsonl, parquet, rewrite, sink, splice
 from advcli.io.remote import is_remote
 from advcli.io.sources import CODECS, SUFFIXES, stamp
 from advcli.records import STANDARD_OUTPUT, AdvantageTable, Grouping, Layout, RewardTable, Source
@@ -28,6 +28,11 @@ TOKENS = "tokens"
 
 SOURCE = "source"
 """The column, without its prefix, that tells of a row of its own from which line it comes."""
+
+
+def refused_names(prefix: str) -> tuple[str, ...]:
+    """The names that no input may have, because they would be written."""
+    return tuple(prefix + name for name in (*COLUMNS, TOKENS, SOURCE))
 
 
 @dataclass(frozen=True)
@@ -178,7 +183,7 @@ def _copy(job: _Job, layout: str, out: BinaryIO, *, more: bool) -> None:
         if job.dropped:
             batches = parquet.objects(source, job.dropped)
             parquet.write_batches(source, out, _joined(batches, _Slices(job.added)), job.about)
-        else:
+        elif not splice.annotate(source, out, _Slices(job.added), job.about):
             parquet.annotate(source, out, _Slices(job.added), job.about)
     elif layout == "jsonl":
         convert.parquet_to_jsonl(parquet.objects(source, job.dropped), _suffixes(job.added), out)
