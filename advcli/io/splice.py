@@ -6,6 +6,9 @@ decompressed nor decoded, and what a file holds (encodings, pages, statistics, i
 
 It steps aside, before anything is written, where a file is not as simple as that: encrypted, with chunks in other
 files, with an empty row group, or with a footer that does not come out of `thrift` byte by byte as it went in.
+
+What a torn copy leaves is a hole of zero bytes. Where there seems to be one, the whole file is decoded once, to see whether
+it is damage. Other damage in a column that is not read is copied with the rest.
 """
 
 import base64
@@ -13,10 +16,11 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import Any, BinaryIO
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from advcli.io import thrift
+from advcli.io import jsonl, parquet, thrift
 from advcli.io.thrift import Struct
 from advcli.records import Source
 
@@ -25,6 +29,8 @@ _TAIL = struct.Struct("<I4s")
 # A longer footer takes longer to go through in Python than the columns do in C++.
 _LONGEST = 4 << 20
 _PIECE = 4 << 20
+# A hole is a number of empty blocks; so many bytes of a block are looked at.
+_BLOCK, _LOOK = 4096, 64
 _ARROW_SCHEMA = b"ARROW:schema"
 
 # Numbers of fields in parquet.thrift.
@@ -49,6 +55,9 @@ def annotate(
 
     Returns:
         False if this file has to be copied in another way; nothing was written then.
+
+    Raises:
+        DataError: the file is damaged.
     """
     with source.path.open("rb") as file:
         found = _footer(file)
@@ -56,10 +65,15 @@ def annotate(
             return False
         footer, size = found
         file.seek(0)
-        left = size
-        while left and (piece := file.read(min(left, _PIECE))):
+        sound = False
+        while left := size - file.tell():
+            piece = file.read(min(left, _PIECE))
+            if not piece:
+                raise jsonl.changed(source)
+            if not sound and _has_hole(piece):
+                parquet.decode(source)
+                sound = True
             sink.write(piece)
-            left -= len(piece)
     none = slices(0)
     _add_schema(footer, none.schema, about)
     for group in _items(footer, _ROW_GROUPS):
@@ -103,6 +117,12 @@ def _is_simple(footer: Struct) -> bool:
     return all(group[_GROUP_ROWS][1] > 0 and _items(group, _COLUMNS) for group in groups) and not any(
         _ELSEWHERE in chunk or _CRYPTO in chunk or _CODEC not in chunk[_CHUNK][1] for chunk in chunks
     )
+
+
+def _has_hole(piece: bytes) -> bool:
+    """Whether a block of a file system is empty, going by its beginning."""
+    blocks = np.frombuffer(piece, np.uint8, len(piece) // _BLOCK * _BLOCK).reshape(-1, _BLOCK)
+    return bool((~blocks[:, :_LOOK].any(axis=1)).any())
 
 
 def _add_schema(footer: Struct, added: pa.Schema, about: Mapping[str, str]) -> None:

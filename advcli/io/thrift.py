@@ -29,14 +29,27 @@ def decode(data: bytes) -> Struct:
         >>> decode(b"\x15\x04\x18\x01a\x00")
         {1: (5, 2), 2: (8, b'a')}
     """
-    reader = _Reader(data)
-    try:
-        found = reader.struct()
-    except (IndexError, KeyError) as error:
-        raise Unknown(f"no compact thrift ({error})") from error
-    if reader.at != len(data):
+    found, length = decode_first(data)
+    if length != len(data):
         raise Unknown("bytes after the struct")
     return found
+
+
+def decode_first(data: bytes) -> tuple[Struct, int]:
+    r"""The struct that some bytes begin with, and its length.
+
+    Raises:
+        Unknown: as `decode` does, but more bytes may follow.
+
+    Example:
+        >>> decode_first(b"\x15\x04\x00more")
+        ({1: (5, 2)}, 3)
+    """
+    reader = _Reader(data)
+    try:
+        return reader.struct(), reader.at
+    except (IndexError, KeyError) as error:
+        raise Unknown(f"no compact thrift ({error})") from error
 
 
 def encode(struct: Mapping[int, tuple[int, Any]]) -> bytes:
