@@ -15,6 +15,7 @@ from advcli.errors import AdvcliError, DataError, UsageError
 from advcli.io import convert, explode, jsonl, parquet, rewrite, sink, splice
 from advcli.io.remote import is_remote
 from advcli.io.sources import CODECS, SUFFIXES, stamp
+from advcli.io.suffixes import Suffixes
 from advcli.records import STANDARD_OUTPUT, AdvantageTable, Grouping, Layout, RewardTable, Source
 
 if TYPE_CHECKING:
@@ -178,7 +179,7 @@ def _copy(job: _Job, layout: str, out: BinaryIO, *, more: bool) -> None:
     """Write each record, which is a row, with the new columns at its end."""
     source = job.source
     if source.layout == layout == "jsonl":
-        jsonl.annotate(source, job.dropped, _suffixes(job.added), out.write, end_line=more)
+        jsonl.annotate(source, job.dropped, Suffixes(job.added), out.write, end_line=more)
     elif source.layout == layout == "parquet":
         if job.dropped:
             batches = parquet.objects(source, job.dropped)
@@ -186,7 +187,7 @@ def _copy(job: _Job, layout: str, out: BinaryIO, *, more: bool) -> None:
         elif not splice.annotate(source, out, _Slices(job.added), job.about):
             parquet.annotate(source, out, _Slices(job.added), job.about)
     elif layout == "jsonl":
-        convert.parquet_to_jsonl(parquet.objects(source, job.dropped), _suffixes(job.added), out)
+        convert.parquet_to_jsonl(parquet.objects(source, job.dropped), Suffixes(job.added), out)
     else:
         convert.jsonl_to_parquet(
             lambda: jsonl.objects(source, job.dropped), job.added, out, job.about, source.name
@@ -201,13 +202,13 @@ def _unfold(job: _Job, layout: str, out: BinaryIO) -> None:
         if layout == "parquet":
             parquet.write_batches(source, out, _joined(rows, _Slices(added)), job.about)
         else:
-            convert.parquet_to_jsonl(rows, _suffixes(added), out)
+            convert.parquet_to_jsonl(rows, Suffixes(added), out)
     elif layout == "parquet":
         convert.jsonl_to_parquet(
             lambda: jsonl.objects(source, job.dropped, job.layout), added, out, job.about, source.name
         )
     else:
-        suffixes = _suffixes(added)
+        suffixes = Suffixes(added)
         for text, record in jsonl.texts(source, job.dropped):
             for row in rewrite.row_texts(text, record, job.layout):
                 comma = b"" if row == "{" else b", "
@@ -272,13 +273,6 @@ def _unchanged(source: Source) -> None:
     """Make sure that the second pass saw what the first one did."""
     if stamp(source.path) != source.stamp:
         raise jsonl.changed(source)
-
-
-def _suffixes(added: pa.Table) -> Iterator[bytes]:
-    """`"adv_original": 0.5, ...` for each row; null where undefined, never NaN."""
-    names = [json.dumps(name) for name in added.column_names]
-    for values in _json_values(added):
-        yield ", ".join(f"{name}: {value}" for name, value in zip(names, values, strict=True)).encode()
 
 
 def _json_values(added: pa.Table) -> Iterator[list[str]]:
