@@ -35,7 +35,7 @@ _ARROW_SCHEMA = b"ARROW:schema"
 
 # Numbers of fields in parquet.thrift.
 _SCHEMA, _ROWS, _ROW_GROUPS, _METADATA, _ORDERS, _ENCRYPTION = 2, 3, 4, 5, 7, 8
-_CHILDREN = 5
+_NAME, _CHILDREN = 4, 5
 _COLUMNS, _BYTES, _GROUP_ROWS, _COMPRESSED = 1, 2, 3, 6
 _ELSEWHERE, _CHUNK_OFFSET, _CHUNK, _OFFSET_INDEX, _COLUMN_INDEX, _CRYPTO = 1, 2, 3, 4, 6, 8
 _CODEC, _PAGES, _INDEX, _DICTIONARY, _BLOOM = 4, 9, 10, 11, 14
@@ -74,12 +74,12 @@ def annotate(
                 parquet.decode(source)
                 sound = True
             sink.write(piece)
-    none = slices(0)
-    _add_schema(footer, none.schema, about)
+    compliant = not any(element[_NAME][1] == b"item" for element in _items(footer, _SCHEMA))
+    _add_schema(footer, slices(0).schema, about, compliant=compliant)
     for group in _items(footer, _ROW_GROUPS):
         columns = _items(group, _COLUMNS)
         codec = _CODECS.get(columns[0][_CHUNK][1][_CODEC][1], "snappy")
-        body, new = _chunks(slices(group[_GROUP_ROWS][1]), codec)
+        body, new = _chunks(slices(group[_GROUP_ROWS][1]), codec, compliant=compliant)
         sink.write(body)
         for column in _items(new, _COLUMNS):
             _move(column, size - len(_MAGIC))
@@ -125,9 +125,9 @@ def _has_hole(piece: bytes) -> bool:
     return bool((~blocks[:, :_LOOK].any(axis=1)).any())
 
 
-def _add_schema(footer: Struct, added: pa.Schema, about: Mapping[str, str]) -> None:
+def _add_schema(footer: Struct, added: pa.Schema, about: Mapping[str, str], *, compliant: bool) -> None:
     """Name the new columns and the metadata in a footer."""
-    new = _written(pa.table([pa.array([], field.type) for field in added], schema=added), "none")[1]
+    new = _written(added.empty_table(), "none", compliant=compliant)[1]
     schema = _items(footer, _SCHEMA)
     schema[0][_CHILDREN] = (thrift.I32, schema[0][_CHILDREN][1] + len(added))
     schema += _items(new, _SCHEMA)[1:]
@@ -153,17 +153,23 @@ def _with_columns(stored: bytes | None, added: pa.Schema, told: Mapping[bytes, b
     return base64.b64encode(schema.serialize().to_pybytes())
 
 
-def _chunks(batch: pa.RecordBatch, codec: str) -> tuple[bytes, Struct]:
+def _chunks(batch: pa.RecordBatch, codec: str, *, compliant: bool) -> tuple[bytes, Struct]:
     """The column chunks of one row group, and what a footer says about them as if they began at 4."""
-    body, footer = _written(pa.Table.from_batches([batch]), codec)
+    body, footer = _written(pa.Table.from_batches([batch]), codec, compliant=compliant)
     return body, _items(footer, _ROW_GROUPS)[0]
 
 
-def _written(table: pa.Table, codec: str) -> tuple[bytes, Struct]:
-    """A table as parquet: its body without the magic, and its footer."""
+def _written(table: pa.Table, codec: str, *, compliant: bool) -> tuple[bytes, Struct]:
+    """A table as parquet: its body without the magic, and its footer; `compliant` if lists hold an "element"."""
     sink = pa.BufferOutputStream()
     pq.write_table(
-        table, sink, version="2.6", compression=codec, store_schema=False, row_group_size=max(1, len(table))
+        table,
+        sink,
+        version="2.6",
+        compression=codec,
+        store_schema=False,
+        row_group_size=max(1, len(table)),
+        use_compliant_nested_type=compliant,
     )
     data = sink.getvalue()
     length, _ = _TAIL.unpack(data[-_TAIL.size :].to_pybytes())

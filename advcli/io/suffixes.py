@@ -7,8 +7,8 @@ import pyarrow.compute as pc
 
 # Rows that are made into text at once where they are asked for one by one.
 _ROWS = 4096
-# Python writes a number with an exponent below the one and from the other on.
-_SMALL, _LARGE = 1e-4, 1e15
+# Between these, arrow and Python both write a number without an exponent.
+_SMALL, _LARGE = 1e-4, 1e9
 
 
 class Suffixes:
