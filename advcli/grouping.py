@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from advcli.errors import DataError, UsageError
 from advcli.records import Grouping, RewardTable
-from advcli.runs import met_with_several, numbered, paired
+from advcli.runs import met_with_several, numbered, paired, places
 from advcli.words import counted, verb
 
 
@@ -39,7 +38,7 @@ def group(table: RewardTable, n: int | None = None, *, singletons_expected: bool
     if table.step is not None and table.choice.step in _columns(table):
         key = paired(key, table.step[rows])
     if n is not None:
-        key = paired(key, pd.Series(key).groupby(key).cumcount().to_numpy().astype(np.int64) // n)
+        key = paired(key, places(key) // n)
     groups = np.full(len(table.key), -1, dtype=np.int64)
     groups[rows] = key
     count = int(groups.max(initial=-1)) + 1

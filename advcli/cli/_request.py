@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 from advcli.cli._options import Shared, choice, reward_weight
 from advcli.errors import UsageError
 from advcli.records import ColumnOptions, FilterSpec, Settings
-from advcli.selection.catalog import filter_spec
-from advcli.shaping.catalog import SHAPINGS, parse
 
 if TYPE_CHECKING:
     from advcli.io.ahead import HeadStart
@@ -125,6 +123,8 @@ def _names(flag: str, text: str | None) -> tuple[str, ...]:
 
 def _shaping(shared: Shared) -> dict[str, dict[str, float]]:
     """The shaping flags that were given, in the order of the catalog."""
+    from advcli.shaping.catalog import SHAPINGS, parse
+
     given = {"overlong": shared.overlong, "affine": shared.affine, "clip": shared.clip_reward}
     found = {name: parse(SHAPINGS[name], text) for name, text in given.items() if text is not None}
     if shared.kl_coef is not None:
@@ -136,6 +136,8 @@ def _shaping(shared: Shared) -> dict[str, dict[str, float]]:
 
 def _filters(shared: Shared) -> tuple[FilterSpec, ...]:
     """The filters that were given, those before the statistics first."""
+    from advcli.selection.catalog import filter_spec
+
     given = [("before", text) for text in shared.before or ()] + [
         ("after", text) for text in shared.after or ()
     ]

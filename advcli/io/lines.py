@@ -52,7 +52,7 @@ def blocks(source: Source) -> Iterator[Block]:
     with stream(source) as file:
         while True:
             try:
-                pieces = _read(file, size, rest)
+                pieces = _read(file, size, rest, most=_PIECE if source.codec else size)
                 error = None
             except _BrokenOffError as found:
                 pieces, error = found.pieces, found.reason
@@ -76,13 +76,13 @@ def blocks(source: Source) -> Iterator[Block]:
         yield Block(number, rest)
 
 
-def _read(file: BinaryIO, size: int, rest: bytes) -> list[bytes]:
+def _read(file: BinaryIO, size: int, rest: bytes, *, most: int) -> list[bytes]:
     """What is left of the last line and about `size` bytes more; a line end is in the last piece unless it is the end."""
     pieces, held = [rest], 0
     while held < size or b"\n" not in pieces[-1]:
         try:
-            # One read of the system or of the decompressor, so that nothing is lost with an error.
-            piece = file.read1(max(_PIECE, size - held))  # type: ignore[attr-defined]
+            # One read of the decompressor, and a short one, so that little is lost with an error.
+            piece = file.read1(most)  # type: ignore[attr-defined]
         except OSError as error:
             raise _BrokenOffError(_ending(pieces), error) from error
         if not piece:

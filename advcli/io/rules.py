@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from advcli.io.batch import Batch
@@ -58,6 +57,10 @@ class RuleBook:
             key: [N] code of the prompt, -1 for rows that are left out.
             step: [N] code of the step where it is part of the group, or None.
         """
+        if not self._rules.same:
+            return ()
+        import pandas as pd
+
         said = []
         for name in self._rules.same:
             frame = pd.DataFrame({"key": key, "step": 0 if step is None else step})
@@ -75,6 +78,8 @@ class RuleBook:
         """Rows that are not the last of their unit."""
         if not self._rules.last_of:
             return np.zeros(rows, dtype=bool)
+        import pandas as pd
+
         unit, place = (columns[name] for name in self._rules.last_of)
         last = pd.Series(place).groupby(unit).transform("max").to_numpy()
         return np.asarray((place < last) & (unit >= 0))

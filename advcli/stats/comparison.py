@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from advcli.records import AdvantageTable, Column, Rows
-from advcli.segments import Segments, chosen, signs
+from advcli.segments import Segments, chosen, finite, signs
 from advcli.stats.figures import figures
 from advcli.stats.health import dead_groups
 
@@ -24,13 +24,14 @@ def compare(label: str, rows: Rows, original: Tensor, result: AdvantageTable) ->
         The figures over the kept rows. Comparisons are over kept rows where both are defined.
     """
     kept, processed = result.kept, result.processed
-    finite = torch.isfinite(rows.rewards)
-    scored, both = kept & finite, kept & ~original.isnan()
+    rewarded = finite(rows.rewards)
+    scored, both = kept & rewarded, kept & ~original.isnan()
     segments = Segments.of(chosen(rows.group, scored), rows.count)
     rewards = chosen(rows.rewards, scored)
-    had_rows = Segments.of(chosen(rows.group, finite & (rows.group >= 0)), rows.count).size() > 1
+    had_rows = Segments.of(chosen(rows.group, rewarded & (rows.group >= 0)), rows.count).size() > 1
     group = rows.group.clamp(min=0)
     sign = signs(processed, group)
+    first_sign = sign if processed is original else signs(original, group)
     before, after = chosen(original, both), chosen(processed, both)
     weights = None if rows.lengths is None else chosen(rows.lengths, kept)
     dead = dead_groups(rewards, segments)[0]
@@ -41,7 +42,7 @@ def compare(label: str, rows: Rows, original: Tensor, result: AdvantageTable) ->
         kept_groups=int((Segments.of(chosen(rows.group, kept), rows.count).size() > 0).sum()),
         below_two=int(((segments.size() < 2) & had_rows).sum()),
         dead_groups=int(dead.sum()),
-        sign_changes=_mean(chosen(signs(original, group), both) != chosen(sign, both)),
+        sign_changes=_mean(chosen(first_sign, both) != chosen(sign, both)),
         mean_abs_ratio=_ratio(_mean(after.abs()), _mean(before.abs())),
         phantoms=int((segments.rows(dead) & (chosen(processed, scored) != 0)).sum()),
         rank_agreement=rank_agreement(before, after, chosen(rows.group, both), rows.count),

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from advcli.records import CAUSES, Health, Rows
-from advcli.segments import Segments, chosen
+from advcli.segments import Segments, chosen, finite
 
 
 def health(rows: Rows, cause: Tensor, sizes: Mapping[int, int]) -> Health:
@@ -22,7 +22,7 @@ def health(rows: Rows, cause: Tensor, sizes: Mapping[int, int]) -> Health:
         `dead_min` are those at the largest and the smallest reward of the data set.
     """
     rewards, group, count = rows.rewards, rows.group, rows.count
-    valid = torch.isfinite(rewards) & (group >= 0)
+    valid = finite(rewards) & (group >= 0)
     segments = Segments.of(chosen(group, valid), count)
     found = chosen(rewards, valid)
     dead, level = dead_groups(found, segments)
