@@ -29,11 +29,11 @@ class Segments:
     width: int | None
 
     @classmethod
-    def of(cls, index: Tensor, count: int | None = None) -> "Segments":
+    def of(cls, index: "Tensor | Segments", count: int | None = None) -> "Segments":
         """Look at an index once.
 
         Args:
-            index: [N] int64 with values in [0, S).
+            index: [N] int64 with values in [0, S); segments that are known already are given back.
             count: S, if the caller knows it; else max + 1.
 
         Example:
@@ -42,6 +42,8 @@ class Segments:
             >>> Segments.of(torch.tensor([0, 1, 0, 1])).width is None
             True
         """
+        if isinstance(index, Segments):
+            return index
         rows = index.numel()
         if count is None:
             count = int(index.max()) + 1 if rows else 0
@@ -49,6 +51,16 @@ class Segments:
         if width and bool((index.view(count, width) == _arange(count, index).unsqueeze(1)).all()):
             return cls(index, count, width)
         return cls(index, count, None)
+
+    @classmethod
+    def blocks(cls, count: int, width: int, device: torch.device) -> "Segments":
+        """S segments of n rows each, one after the other, without an index per row in memory.
+
+        Example:
+            >>> Segments.blocks(2, 3, torch.device("cpu")).sum(torch.arange(6.0)).tolist()
+            [3.0, 12.0]
+        """
+        return cls(torch.arange(count, device=device).unsqueeze(1).expand(-1, width), count, width)
 
     @classmethod
     def dense(cls, index: Tensor) -> "Segments":
@@ -219,9 +231,20 @@ class Spread:
         """Measure `rewards` ([N] float, finite)."""
         low = segments.min(rewards)
         extent = segments.max(rewards) - low
+        if torch.compiler.is_compiling():
+            # A branch on data would cut the graph in two; in one graph the halving costs no pass over the rows.
+            half = torch.where(extent == torch.inf, 0.5, 1.0).to(rewards.dtype)
+            measured = cls._of(
+                rewards * segments.rows(half), segments, low * half, segments.max(rewards) * half - low * half
+            )
+            return cls(segments, measured.range / half, measured.unit)
         if (extent == torch.inf).any():
-            half = cls.of(rewards / 2, segments)
-            return cls(segments, half.range * 2, half.unit)
+            halved = cls.of(rewards / 2, segments)
+            return cls(segments, halved.range * 2, halved.unit)
+        return cls._of(rewards, segments, low, extent)
+
+    @classmethod
+    def _of(cls, rewards: Tensor, segments: Segments, low: Tensor, extent: Tensor) -> "Spread":
         scaled = divide(rewards - segments.rows(low), segments.rows(extent))
         return cls(segments, extent, scaled - segments.rows(segments.mean(scaled)))
 

@@ -36,7 +36,7 @@ _TOKENS = {
 
 
 def build(
-    inputs: Sequence[str], shared: Shared, *, prefix: str | None = None, ahead: bool = True
+    inputs: Sequence[str], shared: Shared, *, prefix: str | None = None, ahead: bool = False
 ) -> "Request":
     """Put preset, configuration and flags together.
 

@@ -27,7 +27,7 @@ def command(
     to_stdout = out in STANDARD_OUTPUT or (out is None and inputs == ["-"])
     if to_stdout and shared.json_:
         raise UsageError("--json and the annotated rows both want standard output", hint="--out FILE")
-    request = _request.build(inputs, shared, prefix=prefix)
+    request = _request.build(inputs, shared, prefix=prefix, ahead=True)
     from advcli.pipeline import Output, compute
     from advcli.render import jsonout
 

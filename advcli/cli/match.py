@@ -46,7 +46,7 @@ def command(shared: opt.Shared, logged_col: opt.LoggedCol = None) -> None:
     from advcli.render import match as text
 
     inputs = _request.required_inputs(shared)
-    request = _request.build(inputs, shared, ahead=False)
+    request = _request.build(inputs, shared)
     request = replace(request, columns=replace(request.columns, logged=logged_col))
     outcome = match(request, _progress(quiet=shared.quiet))
     _show.notes(outcome, quiet=shared.quiet)

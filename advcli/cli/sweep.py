@@ -62,7 +62,7 @@ def _command(
         keep_neg=grid.shares("--keep-neg", keep_neg),
         again=again[compute_new_adv],
     )
-    request = _request.build(_request.inputs(shared), shared, ahead=False)
+    request = _request.build(_request.inputs(shared), shared)
     check = partial(points.check, out, force=force) if out is not None else None
     with _show.progress("points") as advance:
         result = sweep(request, axes, check=check, advance=advance)

@@ -63,8 +63,10 @@ def standardised(  # noqa: PLR0913  one knob per rule that differs between train
         dtype: "float32", "float64" or "float16", what the trainer computes in.
         stats: what the mean and the standard deviation are computed in before they are rounded to `dtype`;
             "" for `dtype`.
-        variance: "two-pass"; "one-pass" (mean of squares minus square of the mean); "about-0" (of values that
-            are centred already).
+        variance: "two-pass", as torch has it for the rows of a matrix; "whole", as torch has it for a tensor of one
+            group (squares in float64 about a mean in `dtype`); "nanmean", a mean of squares times n / (n − ddof);
+            "running", with running sums; "one-pass" (mean of squares minus square of the mean); "about-0" (of
+            values that are centred already).
         floor: smallest variance.
         dead: a group gets 0 where s is at most this.
         ragged: what the trainer takes for a group where the groups of a step are not all of one size, see
@@ -93,27 +95,34 @@ def standardised(  # noqa: PLR0913  one knob per rule that differs between train
             centred[rows] = of_batch[rows]
         elif alone:
             centred[rows], spread[rows] = _alone(values, single, eps, divide)
-            counted[rows] = (
-                missing != "skip"
-            )  # a trainer that skips missing rows gives a lone one NaN, then 0
+            # A trainer that skips missing rows gives the only one of a group NaN, skips it too, and makes it 0 last.
+            counted[rows] = missing != "skip"
             continue
         else:
             centred[rows] = _centred(values, centre, eps, stats)
         if divide in ("group", "group-centred"):
             spread[rows] = _std(values if divide == "group" else centred[rows], ddof, variance, floor, stats)
+    if divide == "batch-whitened":
+        among, centred = counted, _less_batch_mean(centred, step, counted, stats)
+    else:
+        among = present
     if divide.startswith("batch"):
         of = r if divide == "batch" else centred
-        among = counted if divide == "batch-whitened" else present
         for rows in matrices(step, among):
             spread[rows] = _std(of[rows], ddof, variance, floor, stats)
-        centred = _less_batch_mean(centred, step, among, stats) if divide == "batch-whitened" else centred
     divided = centred if divide == "none" else centred / (spread + eps)
     divided = torch.where(spread <= dead, 0, divided)
     return torch.where(present, divided.clamp(-clip, clip) if clip else divided, 0)
 
 
 def best_only(
-    rewards: Tensor, group: Tensor, *, divide: str = "group", eps: float = 1e-6, dtype: str = "float32"
+    rewards: Tensor,
+    group: Tensor,
+    *,
+    divide: str = "group",
+    eps: float = 1e-6,
+    variance: str = "whole",
+    dtype: str = "float32",
 ) -> Tensor:
     """Pass@k of verl and EasyR1: the best row gets its lead over the second best, the others 0.
 
@@ -122,6 +131,7 @@ def best_only(
         group: [N] int64, group index.
         divide: "group" or "none".
         eps: added to the standard deviation.
+        variance: as in `standardised`.
         dtype: what the trainer computes in.
 
     Returns:
@@ -139,7 +149,7 @@ def best_only(
         top = values.topk(2, dim=1)
         lead = top.values[:, :1] - top.values[:, 1:]
         if divide == "group":
-            lead = lead / (values.std(dim=1, keepdim=True) + eps)
+            lead = lead / (_std(values, 1, variance, 0.0) + eps)
         out[rows.gather(1, top.indices[:, :1])] = lead
     return out
 
@@ -357,6 +367,13 @@ _VARIANCES: dict[str, Callable[[Tensor, int], Tensor]] = {
     "two-pass": lambda values, many: ((values - _mean(values)) ** 2).sum(dim=1, keepdim=True) / many,
     "one-pass": lambda values, many: (
         ((values**2).sum(dim=1, keepdim=True) - values.sum(dim=1, keepdim=True) ** 2 / values.shape[1]) / many
+    ),
+    "whole": lambda values, many: (
+        ((values.double() - _mean(values).double()) ** 2).sum(dim=1, keepdim=True) / many
+    ),
+    "nanmean": lambda values, many: _mean((values - _mean(values)) ** 2) * (values.shape[1] / many),
+    "running": lambda values, many: (
+        _running_sum((values - _running_sum(values) / values.shape[1]) ** 2) / many
     ),
     "about-0": lambda values, many: (values**2).sum(dim=1, keepdim=True) / many,
 }

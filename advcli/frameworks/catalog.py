@@ -12,6 +12,7 @@ from packaging.version import InvalidVersion, Version
 
 from advcli.errors import UsageError
 from advcli.frameworks import rules_areal, rules_nemo, rules_openrlhf, rules_others, rules_trl, rules_verl
+from advcli.frameworks.absent import ABSENT
 from advcli.frameworks.rule import Rule
 from advcli.registry import Registry
 
@@ -71,8 +72,7 @@ def find(like: str, estimator: str | None = None) -> Rule:
     rows = rules_of(framework)
     named = [rule for rule in rows if estimator is None or rule.estimator == estimator.lower()]
     if not named:
-        has = ", ".join(dict.fromkeys(rule.estimator for rule in rows))
-        raise UsageError(f"{framework} has no estimator '{estimator}'", hint=has)
+        raise _unknown(rows, str(estimator))
     if not at:
         return named[0]
     fitting = [rule for rule in named if _covers(rule, version)]
@@ -80,6 +80,18 @@ def find(like: str, estimator: str | None = None) -> Rule:
         known = ", ".join(rule.versions or "every version" for rule in named)
         raise UsageError(f"no rule for {named[0].estimator} of {framework} {version}; known: {known}")
     return fitting[0]
+
+
+def _unknown(rows: tuple[Rule, ...], estimator: str) -> UsageError:
+    """The error for an estimator without a row; the hint lists those of the framework."""
+    framework = rows[0].framework
+    has = ", ".join(dict.fromkeys(rule.estimator for rule in rows))
+    needs = ABSENT.get((framework, estimator.lower()))
+    if needs:
+        return UsageError(
+            f"{estimator} of {framework} cannot be replayed from a dump: it needs {needs}", hint=has
+        )
+    return UsageError(f"{framework} has no estimator '{estimator}'", hint=has)
 
 
 def _covers(rule: Rule, version: str) -> bool:

@@ -62,7 +62,8 @@ def decoupled_by_tokens(
     """
     total = torch.zeros(len(group), dtype=getattr(torch, dtype), device=group.device)
     for part, weight in zip(parts.unbind(dim=1), weights.tolist(), strict=True):
-        total = total + weight * standardised(part, group, step, eps=1e-6, single="raw-eps", dtype=dtype)
+        alone = standardised(part, group, step, eps=1e-6, single="raw-eps", variance="whole", dtype=dtype)
+        total = total + weight * alone
     return whitened(total, group, step, lengths, dtype=dtype)
 
 

@@ -47,7 +47,7 @@ def one_pass(  # noqa: PLR0913  one knob per rule that differs
         )
         mean = _products(counting, values) / count
         square = _products(counting, values**2) / count
-        std = ((square - mean**2) * _bessel(count)).sqrt().nan_to_num(0.0)
+        std = ((square - mean**2) * count / max(count - 1, 1)).sqrt().nan_to_num(0.0)
         if exact:
             std = torch.where(_equal(values, others=others), 0.0, std)
         divided = (values - mean) / (std + eps)
@@ -97,12 +97,8 @@ def one_pass_parts(  # noqa: PLR0913  one knob per rule that differs
 
 def _products(counting: Tensor, values: Tensor) -> Tensor:
     """[n, n] times each row of [G, n]: a product per group, as the trainer has it; one for all rounds differently."""
-    return torch.stack([counting @ row for row in values])
-
-
-def _bessel(count: int) -> float:
-    """The factor k / (k − 1) as the trainer has it: infinite for one row, whose 0 · ∞ is then NaN, and 0 at last."""
-    return count / (count - 1) if count > 1 else torch.inf
+    distinct, which = torch.unique(values, dim=0, return_inverse=True)
+    return torch.stack([counting @ row for row in distinct])[which]
 
 
 def _equal(values: Tensor, *, others: bool) -> Tensor:

@@ -62,10 +62,14 @@ class Rule:
     @property
     def alone(self) -> str:
         """What the only row of a group gets, in words."""
-        if self.target == f"{HERE}:whitened" and self._told("centre", "none") == "none":
+        word, divide = (
+            self._told("single", _OF_ITS_OWN.get(self.target, "zero")),
+            self._told("divide", "group"),
+        )
+        centre = self._told("centre", "none" if self.target == f"{HERE}:whitened" else "mean")
+        if centre in ("none", "raw", "batch") and not (word == "dead" and divide != "none"):
             return _ALONE["none"]
-        word = str(self._told("single", _OF_ITS_OWN.get(self.target, "zero")))
-        return _ALONE["raw" if word == "raw-eps" and self._told("divide", "") == "none" else word]
+        return _ALONE["raw" if word == "raw-eps" and divide == "none" else str(word)]
 
     @property
     def without_reward(self) -> str:

@@ -70,7 +70,7 @@ _AREAL_ROWS = [
 
 _RLVR_LOST = (KL, "reward_clip, advantage_clip", "whiten_rewards, whiten_advantages", "gamma below 1")
 _HALF = {"dtype": "float16", "eps": 1e-6}
-_DEAD = {"dead": 1e-6, "single": "dead", "eps": 1e-6}
+_DEAD = {"dead": 1e-6, "variance": "whole", "single": "dead", "eps": 1e-6}
 _TWICE = {"batch": {"centre": "batch", "divide": "batch"}}
 
 

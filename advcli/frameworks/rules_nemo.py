@@ -108,7 +108,7 @@ _SKYRL_ROWS = [
     grpo(
         "skyrl",
         eps=1e-6,
-        knobs={"single": "raw-eps"},
+        knobs={"single": "raw-eps", "variance": "whole"},
         scales=GROUP | NONE,
         lost=_SKYRL_LOST,
         source=_SKYRL,

@@ -26,7 +26,7 @@ _PRIME_ROWS = [
         "A_i = r_i − b, then b ← 0.95 b + 0.05 r_i, from b = 0, row after row",
         f"{HERE}:running_baseline",
         ("rewards",),
-        {},
+        {"dtype": "float64"},
         lost=("the agent of a row: one baseline for all", "the order of arrival: that of the file"),
         source=f"{_PRIME}/rae.py",
         proof="code",

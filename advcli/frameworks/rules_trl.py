@@ -13,7 +13,7 @@ _TRL_ROWS = [
         "trl",
         eps=1e-4,
         versions=">=1.6",
-        knobs={"missing": "skip"},
+        knobs={"missing": "skip", "variance": "nanmean"},
         scales=GROUP | BATCH | NONE,
         positional=True,
         source=_TRL,
@@ -78,7 +78,7 @@ _TRL_ROWS = [
     centred(
         "trl",
         "rloo",
-        knobs={"centre": "others-sum", "missing": "skip"},
+        knobs={"centre": "others-sum", "missing": "skip", "variance": "nanmean"},
         formula=RLOO + "; scale batch whitens it over the batch with std + 1e-4",
         scales=_NORMALISED,
         versions=">=1.6",
@@ -127,6 +127,7 @@ _SWIFT_ROWS = [
         **GROUPED,  # type: ignore[arg-type]
         knobs={"centre": "others", "eps": 1e-4, "missing": "zero"},
         scales=NONE | GROUP | BATCH,
+        versions=">=3.10",
         positional=True,
         lost=(KL,),
         source=_SWIFT,
@@ -139,6 +140,7 @@ _SWIFT_ROWS = [
         **GROUPED,  # type: ignore[arg-type]
         knobs={"eps": 1e-4, "missing": "zero"},
         scales={"batch": {"divide": "batch-centred"}, "group": {"divide": "group-centred"}, **NONE},
+        versions=">=3.10",
         positional=True,
         lost=(KL,),
         source=_SWIFT,
@@ -151,6 +153,7 @@ _SWIFT_ROWS = [
         "advcli.frameworks.decoupled:decoupled",
         ("parts", "weights", "group", "step"),
         {"eps": 1e-8, "batch_eps": 1e-8},
+        versions=">=4.0",
         positional=True,
         source=_SWIFT,
         proof="package",

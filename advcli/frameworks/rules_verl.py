@@ -42,19 +42,26 @@ _VERL_ROWS = [
         "verl",
         eps=1e-6,
         versions=">=0.4",
-        knobs={"single": "raw-eps"},
+        knobs={"single": "raw-eps", "variance": "whole"},
         scales=GROUP | NONE,
         lost=(KL,),
         source=_VERL,
         proof="package",
     ),
-    grpo("verl", eps=1e-6, versions="<0.4", knobs={"single": "raw-eps"}, lost=(KL,), source=_VERL),
+    grpo(
+        "verl",
+        eps=1e-6,
+        versions="<0.4",
+        knobs={"single": "raw-eps", "variance": "whole"},
+        lost=(KL,),
+        source=_VERL,
+    ),
     grpo(
         "verl",
         eps=1e-6,
         estimator="grpo_vectorized",
         versions=">=0.8.0",
-        knobs={"single": "raw-eps"},
+        knobs={"single": "raw-eps", "centre": "mean-running", "variance": "running"},
         lost=(KL,),
         source=_VERL,
         proof="package",
@@ -215,7 +222,14 @@ _VERL_ROWS = [
 ]
 
 _EASYR1_ROWS = [
-    grpo("easyr1", eps=1e-6, knobs={"single": "error"}, lost=(KL,), source=_EASYR1, proof="code"),
+    grpo(
+        "easyr1",
+        eps=1e-6,
+        knobs={"single": "error", "variance": "whole"},
+        lost=(KL,),
+        source=_EASYR1,
+        proof="code",
+    ),
     Rule(
         "easyr1",
         "grpo_passk",

@@ -50,7 +50,7 @@ def head(
     found: dict[str, str] = {}
     kept: list[Mapping[str, Any]] = []
     size = 0
-    for _, row, length in _rows(source, _lines(source), BadRows(skip=True), set()):
+    for _, row, length in _rows(source, lines(source), BadRows(skip=True), set()):
         full = len(kept) >= limit or (kept and size > _HEAD_BYTES)
         if full and not whole:
             return found, kept, False
@@ -90,7 +90,7 @@ def scan(
         or layout.name != "rows"
         or any(name == ROW or "." in name for name in columns)
     ):
-        yield from _scanned(source, _lines(source), columns, frozenset(refused), bad_rows, dropped, layout)
+        yield from _scanned(source, lines(source), columns, frozenset(refused), bad_rows, dropped, layout)
         return
     reader = narrow.Reader(source.name, columns, refused)
     for block in blocks(source):
@@ -115,7 +115,7 @@ def _scanned(  # noqa: PLR0913  what a scan needs, and the lines
     """The same for some lines, one by one: what Python reads, and the errors."""
     cells: dict[str, list[Any]] = {name: [] for name in columns}
     plain = [name for name in cells if name != ROW]
-    lines: list[int] = []
+    places: list[int] = []
     size = 0
     for number, row, length in _rows(source, numbered, bad_rows, dropped):
         twice = _already_there(row, layout, names)
@@ -130,13 +130,13 @@ def _scanned(  # noqa: PLR0913  what a scan needs, and the lines
             dropped.add(number)
             continue
         bad_rows.empty += not count
-        lines += [number] * count
+        places += [number] * count
         size += length
         if size > _BATCH_BYTES:
-            yield Batch(source.name, cells, np.array(lines))
-            cells, lines, size = {name: [] for name in columns}, [], 0
-    if lines:
-        yield Batch(source.name, cells, np.array(lines))
+            yield Batch(source.name, cells, np.array(places))
+            cells, places, size = {name: [] for name in columns}, [], 0
+    if places:
+        yield Batch(source.name, cells, np.array(places))
 
 
 def annotate(
@@ -179,15 +179,15 @@ def annotate(
 
 def objects(source: Source, dropped: Collection[int], layout: Layout = PLAIN) -> Iterator[dict[str, Any]]:
     """Every row as a parsed object, for writing another format."""
-    for number, record, _ in _rows(source, _lines(source), BadRows(skip=bool(dropped)), set()):
+    for number, record, _ in _rows(source, lines(source), BadRows(skip=bool(dropped)), set()):
         if number not in dropped:
             yield from explode.rows(record, layout)
 
 
 def texts(source: Source, dropped: Collection[int]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Every record as it was written, without the blanks around, and parsed."""
-    for number, raw in _lines(source):
-        record = None if number in dropped else _parsed(raw)
+    for number, raw in lines(source):
+        record = None if number in dropped else parsed(raw)
         if record is not None:
             yield raw.removeprefix(_BOM).decode("utf-8", "surrogatepass").strip(" \t\r\n"), record
 
@@ -220,7 +220,7 @@ def _rows(
     """Number, object and length in bytes of every line that holds a record."""
     for number, raw in numbered:
         try:
-            row = _parsed(raw)
+            row = parsed(raw)
         except (ValueError, RecursionError) as error:
             hint = "writing one object per line: jq -c '.[]'" if raw.lstrip().startswith(b"[") else None
             bad_rows.add(f"{source.name}:{number}: {_why(error, raw)}", hint=hint)
@@ -230,7 +230,7 @@ def _rows(
             yield number, row, len(raw)
 
 
-def _lines(source: Source) -> Iterator[tuple[int, bytes]]:
+def lines(source: Source) -> Iterator[tuple[int, bytes]]:
     """Lines, or the elements of a JSON document, with their numbers."""
     if source.layout == "jsonl":
         for block in blocks(source):
@@ -276,7 +276,7 @@ def _already_there(record: dict[str, Any], layout: Layout, refused: frozenset[st
     return sorted(refused & explode.keys(record, layout))
 
 
-def _parsed(raw: bytes) -> dict[str, Any] | None:
+def parsed(raw: bytes) -> dict[str, Any] | None:
     """A line as an object; None for a blank line."""
     text = raw.removeprefix(_BOM).decode("utf-8", "surrogatepass").strip(" \t\r\n")
     if not text:

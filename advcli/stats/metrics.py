@@ -30,9 +30,9 @@ def per_step(rows: Rows, result: AdvantageTable, names: Sequence[str] | None) ->
     if names is None:
         return [_record(*columns)]
     records = []
-    for code in sorted(range(len(names)), key=lambda code: _step_order(names[code])):
+    for code in sorted(range(len(names)), key=lambda code: step_order(names[code])):
         here = torch.nonzero(rows.step == code).squeeze(1)
-        records.append({"step": _step_value(names[code]), **_record(*(column[here] for column in columns))})
+        records.append({"step": step_value(names[code]), **_record(*(column[here] for column in columns))})
     return records
 
 
@@ -60,7 +60,7 @@ _FIGURES: Mapping[str, Any] = {
 }
 
 
-def _step_value(name: str) -> int | float | str:
+def step_value(name: str) -> int | float | str:
     """A step as a number if it is one."""
     for read in (int, float):
         try:
@@ -72,6 +72,7 @@ def _step_value(name: str) -> int | float | str:
     return name
 
 
-def _step_order(name: str) -> tuple[int, float, str]:
-    value = _step_value(name)
+def step_order(name: str) -> tuple[int, float, str]:
+    """Where a step stands among the others: numbers in ascending order, then words."""
+    value = step_value(name)
     return (1, 0.0, value) if isinstance(value, str) else (0, value, "")

@@ -1,13 +1,16 @@
 """Every row of the catalog of frameworks fits its function, and the right row is found."""
 
 import inspect
+import math
 
 import pytest
+import torch
 from packaging.specifiers import SpecifierSet
 
-from advcli import UsageError, compute_advantages
+from advcli import DataError, UsageError, compute_advantages
 from advcli.advantages import Plan
 from advcli.estimators.catalog import COLUMNS, SCALES
+from advcli.frameworks.absent import ABSENT
 from advcli.frameworks.catalog import RULES, find, frameworks, rules_of
 from advcli.records import Settings
 from advcli.registry import load
@@ -30,7 +33,7 @@ def test_row_fits_its_function(rule):
 
 
 def test_versions_of_a_rule_do_not_overlap():
-    tried = [f"{major}.{minor}.{patch}" for major in range(3) for minor in range(30) for patch in range(3)]
+    tried = [f"{major}.{minor}.{patch}" for major in range(5) for minor in range(30) for patch in range(3)]
     for framework in frameworks():
         for estimator in {rule.estimator for rule in rules_of(framework)}:
             rows = [rule for rule in rules_of(framework) if rule.estimator == estimator]
@@ -71,6 +74,22 @@ def test_find(like, estimator, versions):
     [
         ("verll", None, "unknown framework 'verll'; try verl"),
         ("verl", "vtrace", "verl has no estimator 'vtrace'; try grpo, "),
+        (
+            "roll",
+            "gigpo",
+            "gigpo of roll cannot be replayed from a dump: it needs the state and the reward of each",
+        ),
+        (
+            "SkyRL@0.3",
+            "GAE",
+            "GAE of skyrl cannot be replayed from a dump: it needs the values of a critic",
+        ),
+        (
+            "prime-rl",
+            "opd",
+            "it needs the log-probabilities of a teacher, one per token; try grpo, echo, max_rl",
+        ),
+        ("verl@0.3", "gpg", "no rule for gpg of verl 0.3; known: >=0.5"),
         ("trl@0.15", "grpo", "no rule for grpo of trl 0.15; known: >=1.6"),
         ("trl@new", None, "'new' is not a version"),
     ],
@@ -108,4 +127,42 @@ def test_a_scale_of_a_rule_whose_form_per_token_has_none():
     # The KL of each token needs no scale; the advantage per row has one to name.
     plan = Plan.of(Settings(like="openrlhf", estimator="group_norm", scale="group"))
     assert plan.entry.default_scale == "group"
-    assert plan.at(["token_kl"]).entry.level == "token"
+    columns = {"token_kl": torch.zeros(1), "group": torch.zeros(1, dtype=torch.int64)}
+    assert plan.at(columns).entry.level == "token"
+
+
+def test_what_is_absent_is_of_a_known_framework_and_has_no_row():
+    rows = {(rule.framework, rule.estimator) for rule in RULES}
+    assert not rows & set(ABSENT)
+    assert {framework for framework, _ in ABSENT} <= set(frameworks())
+
+
+@pytest.mark.parametrize("rule", [r for r in RULES if r.level == "row"], ids=lambda rule: rule.name)
+def test_what_a_row_says_of_groups_of_one_is_what_it_does(rule):
+    """Two groups of one, and one of two; at the default scale, with rewards that no mean is equal to."""
+    given = {"lengths": [3, 1, 2, 2], "baselines": [0.1] * 4, "weights": [1.0]}
+    like = f"{rule.framework}@{version_of(rule)}"
+    if rule.alone == "refused":
+        with pytest.raises(DataError):
+            compute_advantages([0.7, 0.2, 1, 0], [0, 1, 2, 2], like=like, estimator=rule.estimator, **given)
+        return
+    # Groups of one only where the uneven ones are cut by position.
+    rewards, groups = ([0.7, 0.2], [0, 1]) if rule.ragged != "key" else ([0.7, 0.2, 1, 0], [0, 1, 2, 2])
+    given = {name: values[: len(rewards)] for name, values in given.items()}
+    found = (
+        compute_advantages(rewards, groups, like=like, estimator=rule.estimator, **given).original[0].item()
+    )
+    whitened = rule.target.endswith(("whitened", "by_tokens", "one_pass_parts", ":decoupled"))
+    if rule.alone == "NaN":
+        assert math.isnan(found)
+    elif whitened or rule.alone == "like any row":
+        assert math.isfinite(found)
+    else:
+        alpha = 4 / 3 if rule.estimator == "gpg" else 1
+        scale = {"0": 0, "r": alpha, "r / (1 + eps)": 1}[rule.alone]
+        assert found == pytest.approx(scale * 0.7, abs=1e-6 if scale else 0)
+
+
+def version_of(rule):
+    tried = (f"{a}.{b}.{c}" for a in range(5) for b in range(30) for c in range(6))
+    return next(version for version in tried if SpecifierSet(rule.versions).contains(version))

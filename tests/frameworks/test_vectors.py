@@ -13,6 +13,7 @@ from frameworks.vectors import (
     GROUPS,
     LENGTHS,
     NO_MISSING,
+    NOTED,
     ONE_SUCCESS,
     PARTS,
     PHANTOMS,
@@ -176,4 +177,26 @@ def test_every_row_without_a_package_has_literals():
 
 def test_the_code_that_was_run_is_named():
     named = {rule.framework for rule in RULES if rule.proof == "code"}
-    assert named <= set(RAN)
+    assert named == set(RAN)
+    assert {rule.framework for rule in RULES if rule.proof == "notes"} == set(NOTED)
+
+
+# Rewards whose standard deviation torch rounds differently for one tensor and for the rows of a matrix.
+ROUNDED = [[1e6, 1e6 + 0.5, 1e6 + 0.25, 1e6], [0.9] * 8, [0.1] * 8, [5000.1, 5000.3, 5000.2, 5000.9]] * 2
+
+
+@pytest.mark.parametrize("like", ["verl", "skyrl"])
+def test_a_trainer_that_loops_over_groups_takes_the_std_of_a_tensor(like):
+    rewards = [reward for group in ROUNDED for reward in group]
+    groups = [index for index, group in enumerate(ROUNDED) for _ in group]
+    tensors = [torch.tensor(group) for group in ROUNDED]
+    expected = torch.cat([(tensor - tensor.mean()) / (tensor.std() + 1e-6) for tensor in tensors])
+    assert torch.equal(compute_advantages(rewards, groups, like=like).original, expected)
+
+
+def test_a_trainer_that_reshapes_takes_the_std_of_the_rows_of_a_matrix():
+    four = [group for group in ROUNDED if len(group) == 4]
+    matrix = torch.tensor(four)
+    expected = (matrix - matrix.mean(dim=1, keepdim=True)) / (matrix.std(dim=1, keepdim=True) + 1e-6)
+    rewards, groups = matrix.flatten().double(), torch.arange(matrix.numel()) // 4
+    assert torch.equal(compute_advantages(rewards, groups, like="slime").original, expected.flatten())

@@ -233,7 +233,13 @@ RAN = {
     "oat": "c1a074c3",
     "easyr1": "b44b311b; remax v0.3.2",
     "openrlhf": "v0.8.4",
-    "open-instruct": "e6c3044a, its three lines typed again",
+}
+# Where the numbers of rules are from that no code was run for.
+NOTED = {
+    "verl": "release notes: the same code without a switch",
+    "nemo-rl": "what v0.7.0 and 7ea279ab gave; where they spike, the undivided difference",
+    "areal": "what 1.0.4 gave on even groups; by hand on uneven ones",
+    "open-instruct": "its lines at e6c3044a, typed again",
 }
 
 EVEN = {
@@ -374,6 +380,18 @@ CODE = [
         "gdpo",
         None,
         TWO,
+        [
+            0.55925757,
+            *[0.01178595] * 3,
+            *[1.6433705, -2.5154762, 1.0183358, -0.78801155],
+            *[0.011791461] * 4,
+        ],
+    ),
+    (
+        "nemo-rl@0.7.0",
+        "gdpo",
+        None,
+        TWO | {"weights": [1.0, 0.5]},  # which that version does not look at
         [
             0.55925757,
             *[0.01178595] * 3,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advcli.io.keys import Coder, key_text
+from advcli.io.keys import Coder, digests, key_text
 
 
 def coded(*batches):
@@ -204,3 +204,17 @@ def test_a_full_dictionary_leaves_room_for_null():
 )
 def test_key_text(value, text):
     assert key_text(value) == text
+
+
+def test_digests_are_the_same_whatever_wrote_the_value():
+    chat = [{"role": "user", "content": "Hi"}]
+    parquet = pa.array([chat, None, chat])
+    lists = digests(parquet).tolist()
+    assert lists == digests([[{"content": "Hi", "role": "user"}], None, chat]).tolist()
+    assert lists[0] == lists[2] > 0
+    assert lists[1] == -1
+    assert digests(pa.array([5, 7])).tolist() == digests(["5", 7.0]).tolist()
+    long = "q" * 100
+    one, two, text = digests([long + "1", long + "2", long[:64]]).tolist()
+    assert len({one, two, text}) == 3
+    assert (digests([str(k) for k in range(1000)]) >= 0).all()

@@ -1,0 +1,227 @@
+"""Laws that every row of the catalog of frameworks keeps, or breaks for a reason: shift, scale, order, names, steps, sums."""
+
+import random
+from itertools import product
+
+import pytest
+import torch
+from packaging.specifiers import SpecifierSet
+
+from advcli.advantages import Plan, run
+from advcli.frameworks.catalog import RULES, find
+from advcli.records import Settings
+
+VERSIONS = [
+    f"{a}.{b}.{c}" for a, b, c in product(range(5), range(25), range(6))
+]  # some one fits every range of the catalog
+CASES = [(rule, scale) for rule in RULES if rule.level == "row" for scale in (rule.scales or [None])]
+every_case = pytest.mark.parametrize(
+    ("rule", "scale"), CASES, ids=[f"{rule.name}-{scale}" for rule, scale in CASES]
+)
+SEEDS = range(3)
+
+# The reward itself is in the advantage, so that a shift shows.
+SHIFTED = {
+    "nemo-rl:raw_reward>=0.7.0-none": "the reward itself",
+    "prime-rl:max_rl-None": "divided by the mean",
+    "prime-rl:rae-None": "a running baseline that starts at 0",
+    "rllm:reinforce-None": "the reward itself",
+    "roll:agentic_reinforce-none": "the reward itself",
+    "roll:reinforce-none": "the reward itself",
+    "skyrl:maxrl-None": "divided by the mean",
+    "verl:gpg>=0.5-None": "counts rewards other than 0",
+    "verl:remax-None": "the greedy reward stays",
+    "easyr1:remax<=0.3.2-None": "the greedy reward stays",
+}
+# The order of the rows is part of the rule; these also carry what they know from step to step.
+ORDERED = {"prime-rl:rae"}
+
+
+def key(rule, scale):
+    return f"{rule.name}-{scale}"
+
+
+def told(rule, scale):
+    return {**rule.knobs, **(rule.scales[scale] if scale else {})}
+
+
+def dump(seed=0, sizes=(4,) * 8, least=-3.0):
+    """Groups of one size, in two steps, with rewards that are exact in float16; no group is dead."""
+    draw = random.Random(seed)
+    rows = []
+    for group, size in enumerate(sizes):
+        parts = [[draw.randrange(48) / 8 + least, draw.randrange(16) / 8] for _ in range(size)]
+        parts[0], parts[-1] = [least, 0.0], [least + 6, 2.0]
+        greedy = draw.randrange(8) / 8
+        rows += [(part, group, group % 2, draw.randint(1, 60), greedy) for part in parts]
+    parts, group, step, lengths, baselines = zip(*rows, strict=True)
+    columns = {
+        "parts": torch.tensor(parts, dtype=torch.float64),
+        "weights": torch.tensor([1.0, 0.5], dtype=torch.float64),
+        "group": torch.tensor(group),
+        "step": torch.tensor(step),
+        "lengths": torch.tensor(lengths, dtype=torch.float64),
+        "baselines": torch.tensor(baselines, dtype=torch.float64),
+    }
+    return columns | {"rewards": columns["parts"] @ columns["weights"]}
+
+
+def like_of(rule):
+    fitting = (version for version in VERSIONS if SpecifierSet(rule.versions).contains(version))
+    like = f"{rule.framework}@{next(fitting)}" if rule.versions else rule.framework
+    assert find(like, rule.estimator) is rule
+    return like
+
+
+def compute(rule, scale, columns):
+    plan = Plan.of(Settings(rule.estimator, scale, like=like_of(rule)))
+    return run(plan, columns).original.double()
+
+
+def taken(columns, index):
+    return {name: column if name == "weights" else column[index] for name, column in columns.items()}
+
+
+def close(rule, found, expected, share=1e-5):
+    share = 4e-3 if rule.knobs.get("dtype") == "float16" else share
+    peak = float(expected.abs().max())
+    torch.testing.assert_close(found, expected, rtol=0, atol=share * max(peak, 1e-3), equal_nan=True)
+
+
+def moved(columns, by):
+    parts = columns["parts"] + torch.tensor([by, 0.0])
+    return columns | {"parts": parts, "rewards": parts @ columns["weights"]}
+
+
+@every_case
+def test_shift_law(rule, scale):
+    for seed in SEEDS:
+        columns = dump(seed)
+        if key(rule, scale) not in SHIFTED:
+            close(rule, compute(rule, scale, moved(columns, 3.0)), compute(rule, scale, columns), 3e-5)
+
+
+def test_nobody_is_let_off_the_shift_law_for_nothing():
+    columns = dump()
+    broken = {
+        key(rule, scale)
+        for rule, scale in CASES
+        if (compute(rule, scale, moved(columns, 3.0)) - compute(rule, scale, columns)).abs().max() > 0.01
+    }
+    assert broken == set(SHIFTED)
+
+
+def divides(rule, scale):
+    """Whether the size of the rewards cancels."""
+    knobs, function = told(rule, scale), rule.target.rpartition(":")[2]
+    if function in ("length_baseline", "nonzero_ratio", "greedy_baseline", "running_baseline"):
+        return False
+    return knobs.get("divide", True) not in ("none", False) or str(knobs.get("centre")).startswith(
+        "mean-ratio"
+    )
+
+
+@every_case
+def test_positive_scale_law(rule, scale):
+    """The eps, at most 1e-4 beside a spread above 1, is all that is left of the size."""
+    for seed, factor in zip(SEEDS, (0.5, 0.25, 0.75), strict=True):
+        columns = dump(seed, least=1.0 if "ratio" in str(rule.knobs.get("centre")) else -3.0)
+        scaled = {name: columns[name] * factor for name in ("parts", "rewards", "baselines")}
+        before = compute(rule, scale, columns)
+        expected = before if divides(rule, scale) else factor * before
+        close(rule, compute(rule, scale, columns | scaled), expected, 1e-3)
+
+
+@every_case
+def test_the_order_of_the_rows_does_not_matter(rule, scale):
+    for seed in SEEDS:
+        columns = dump(seed)
+        order = torch.randperm(len(columns["group"]), generator=torch.Generator().manual_seed(seed))
+        found, before = compute(rule, scale, taken(columns, order)), compute(rule, scale, columns)[order]
+        if rule.name not in ORDERED:
+            close(rule, found, before)
+        else:
+            assert not torch.allclose(found, before)
+
+
+@every_case
+@pytest.mark.parametrize("sizes", [(4,) * 8, (4, 4, 3, 4, 2, 4)])
+def test_the_names_of_groups_and_steps_do_not_matter(rule, scale, sizes):
+    columns = dump(1, sizes)
+    renamed = columns | {"group": 90 - 7 * columns["group"], "step": 2 - 2 * columns["step"]}
+    close(rule, compute(rule, scale, renamed), compute(rule, scale, columns), 1e-6)
+
+
+@every_case
+@pytest.mark.parametrize("sizes", [(4,) * 8, (4, 4, 3, 4, 2, 4)])
+def test_splitting_a_file_between_steps_changes_nothing(rule, scale, sizes):
+    columns = dump(2, sizes)
+    together = compute(rule, scale, columns)
+    apart = torch.full_like(together, torch.nan)
+    for step in (0, 1):
+        rows = columns["step"] == step
+        apart[rows] = compute(rule, scale, taken(columns, rows))
+    if rule.name not in ORDERED:
+        close(rule, apart, together, 1e-6)
+    else:
+        assert not torch.allclose(apart, together)
+
+
+def sums(rule, scale):
+    """Over what A sums to 0, and with which weights: the group or the batch, 1 or the tokens; None for nothing."""
+    knobs, function = told(rule, scale), rule.target.rpartition(":")[2]
+    centre, divide = knobs.get("centre", "mean"), knobs.get("divide", "group")
+    if function == "whitened":
+        return ("step", "lengths") if knobs.get("shift", True) else None
+    if function == "standardised":
+        where = {"raw": None, "batch": "step"}.get(centre, "group")
+        halfway = centre == "batch" and divide.startswith("group")
+        return (where, None) if where and not halfway else None
+    if function == "one_pass":
+        return ("group", None) if knobs.get("divide") is False or knobs.get("others") is False else None
+    return {
+        "decoupled": ("step", None),
+        "one_pass_parts": ("step", None),
+        "decoupled_by_tokens": ("step", "lengths"),
+        "length_baseline": ("group", "lengths"),
+        "nonzero_ratio": ("group", None),
+        "best_only": None,
+        "greedy_baseline": None,
+        "running_baseline": None,
+    }[function]
+
+
+@every_case
+def test_advantages_sum_to_zero_where_the_rule_says_so(rule, scale):
+    for seed in SEEDS:
+        columns = dump(seed)
+        found = compute(rule, scale, columns)
+        where = sums(rule, scale)
+        if where is None:
+            assert all(total(found, columns[name]).max() > 0.01 for name in ("group", "step"))
+            continue
+        index, weights = where
+        weight = columns[weights] if weights else torch.ones_like(found)
+        size = total(weight * found.abs(), columns[index]).clamp(min=1)
+        slack = 2e-2 if rule.knobs.get("dtype") == "float16" else 1e-5
+        assert (total(weight * found, columns[index]) <= slack * size).all()
+
+
+def total(values, index):
+    return torch.zeros(8, dtype=values.dtype).index_add(0, index, values).abs()
+
+
+@every_case
+def test_inputs_are_not_written_to(rule, scale):
+    columns = dump(2, (4, 4, 3, 4, 2, 4))
+    columns["parts"][::5] = torch.nan
+    columns["rewards"][::5] = torch.nan
+    before = {name: column.clone() for name, column in columns.items()}
+    compute(rule, scale, columns)
+    for name, column in columns.items():
+        torch.testing.assert_close(column, before[name], rtol=0, atol=0, equal_nan=True)
+
+
+@every_case
+def test_no_rows(rule, scale):
+    assert len(compute(rule, scale, taken(dump(), slice(0, 0)))) == 0
