@@ -3,7 +3,7 @@
 import os
 import stat
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from advcli.cli._options import Shared, choice, reward_weight
@@ -36,7 +36,12 @@ _TOKENS = {
 
 
 def build(
-    inputs: Sequence[str], shared: Shared, *, prefix: str | None = None, ahead: bool = False
+    inputs: Sequence[str],
+    shared: Shared,
+    *,
+    prefix: str | None = None,
+    ahead: bool = False,
+    advance: Callable[[int], None] = lambda rows: None,
 ) -> "Request":
     """Put preset, configuration and flags together.
 
@@ -45,6 +50,7 @@ def build(
         shared: the flags.
         prefix: of the columns that will be written; None if nothing is.
         ahead: start to read at once, while the rest of the program is imported.
+        advance: called with the number of rows that have been read so far.
     """
     from advcli.settings.resolve import resolve
 
@@ -57,19 +63,30 @@ def build(
         config_file=shared.config,
         pairs=shared.set_ or (),
     )
-    head_start = _head_start(inputs, columns, settings, prefix, skip=skip) if ahead else None
+    head_start = _head_start(inputs, columns, settings, prefix, skip=skip, advance=advance) if ahead else None
     from advcli.pipeline import Request
 
     return Request(tuple(inputs), settings, columns, skip, warnings, origin, head_start)
 
 
 def _head_start(
-    inputs: Sequence[str], columns: ColumnOptions, settings: Settings, prefix: str | None, *, skip: bool
+    inputs: Sequence[str],
+    columns: ColumnOptions,
+    settings: Settings,
+    prefix: str | None,
+    *,
+    skip: bool,
+    advance: Callable[[int], None],
 ) -> "HeadStart":
     from advcli.io.ahead import HeadStart
 
     return HeadStart(
-        inputs, columns, prefix=prefix, skip_bad_rows=skip, refuse_missing=settings.missing == "error"
+        inputs,
+        columns,
+        prefix=prefix,
+        skip_bad_rows=skip,
+        refuse_missing=settings.missing == "error",
+        advance=advance,
     )
 
 

@@ -6,7 +6,7 @@ there was a head start changes no result: where the inputs are not those that we
 """
 
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from advcli.records import ColumnOptions, RewardTable, Source
@@ -37,6 +37,7 @@ class HeadStart:
         prefix: of the columns that will be written, which the inputs may not have; None if nothing is.
         skip_bad_rows: count bad rows instead of stopping at the first.
         refuse_missing: stop at the first missing reward.
+        advance: called with the number of rows that are read so far.
     """
 
     def __init__(
@@ -47,7 +48,9 @@ class HeadStart:
         prefix: str | None = None,
         skip_bad_rows: bool = False,
         refuse_missing: bool = False,
+        advance: Callable[[int], None] = lambda rows: None,
     ) -> None:
+        self._advance, self._rows = advance, 0
         self._inputs = inputs
         self._options = options
         self._prefix = prefix
@@ -105,7 +108,8 @@ class HeadStart:
             )
 
     def _go_on(self, rows: int) -> None:
-        del rows
+        self._rows += rows
+        self._advance(self._rows)
         if self._stop.is_set():
             raise _Stopped
 

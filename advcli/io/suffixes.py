@@ -1,6 +1,7 @@
 """The new columns as JSON text: what is put before the closing brace of each line."""
 
 import json
+from collections.abc import Callable
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,6 +17,7 @@ class Suffixes:
 
     Args:
         added: the new columns.
+        advance: called with the number of rows that are done, now and then.
 
     Example:
         >>> suffixes = Suffixes(pa.table({"a": [0.5, None], "b": [True, False]}))
@@ -23,7 +25,8 @@ class Suffixes:
         (b'"a": 0.5, "b": true', [b'"a": null, "b": false'])
     """
 
-    def __init__(self, added: pa.Table) -> None:
+    def __init__(self, added: pa.Table, advance: Callable[[int], None] = lambda rows: None) -> None:
+        self._advance = advance
         self._added = added.combine_chunks()
         self._done = 0
         self._first = 0
@@ -37,6 +40,7 @@ class Suffixes:
         if not 0 <= place < len(self._texts):
             self._first, place = self._done, 0
             self._texts = _texts(self._added.slice(self._done, _ROWS)).to_pylist()
+            self._advance(self._done)
             if not self._texts:
                 raise StopIteration
         self._done += 1
@@ -46,6 +50,7 @@ class Suffixes:
         """The next rows at once, as an array of bytes; fewer where there are no more."""
         found = _texts(self._added.slice(self._done, rows))
         self._done += len(found)
+        self._advance(self._done)
         return found
 
 
