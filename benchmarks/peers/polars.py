@@ -12,11 +12,15 @@ def main(source: str, target: str, keys: list[str], reward: str) -> None:
     r = pl.col(reward)
     std = r.std().over(keys)
     advantage = pl.when(std == 0).then(0.0).otherwise((r - r.mean().over(keys)) / std)
-    frame = frame.with_columns(
-        advantage.alias("adv_original"),
-        advantage.alias("adv_processed"),
-        pl.lit(value=True).alias("adv_kept"),
-        pl.int_range(pl.len()).first().over(keys).alias("adv_group"),
+    frame = (
+        frame.with_row_index("row")
+        .with_columns(
+            advantage.alias("adv_original"),
+            advantage.alias("adv_processed"),
+            pl.lit(value=True).alias("adv_kept"),
+            pl.col("row").first().over(keys).alias("adv_group"),
+        )
+        .drop("row")
     )
     if lines:
         frame.sink_ndjson(target)

@@ -16,7 +16,7 @@ def main(source: str, target: str, keys: list[str], reward: str) -> None:
         .agg(
             pl.col(reward).mean().alias("mean"),
             pl.col(reward).std().alias("std"),
-            pl.col("row").first().alias("adv_group"),
+            pl.col("row").first().alias("group"),
         )
     )
     joined = frame.join(groups, on=keys, how="left", maintain_order="left")
@@ -27,7 +27,8 @@ def main(source: str, target: str, keys: list[str], reward: str) -> None:
         advantage.alias("adv_original"),
         advantage.alias("adv_processed"),
         pl.lit(value=True).alias("adv_kept"),
-    ).drop("mean", "std")
+        pl.col("group").alias("adv_group"),
+    ).drop("mean", "std", "group")
     if lines:
         joined.sink_ndjson(target)
     else:
