@@ -1,14 +1,13 @@
 """Which rows belong together, and what looks wrong with it."""
 
-from collections import Counter
 from collections.abc import Mapping
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from advcli.errors import DataError, UsageError
 from advcli.records import Grouping, RewardTable
+from advcli.runs import met_with_several, numbered, paired, places
 from advcli.words import counted, verb
 
 
@@ -33,32 +32,30 @@ def group(table: RewardTable, n: int | None = None, *, singletons_expected: bool
     if n is not None and n < 1:
         raise UsageError(f"n is {n}, expected rows per prompt, 1 or more", hint="--n 8")
     usable = table.key >= 0
-    key = table.key[usable]
+    # Mostly every row is: then nothing has to be taken out and put back.
+    rows = slice(None) if usable.all() else usable
+    key = numbered(table.key[rows])
     if table.step is not None and table.choice.step in _columns(table):
-        key = _paired(key, table.step[usable])
+        key = paired(key, table.step[rows])
     if n is not None:
-        key = _paired(key, pd.Series(key).groupby(key).cumcount().to_numpy().astype(np.int64) // n)
-    numbered = np.full(len(table.key), -1, dtype=np.int64)
-    numbered[usable] = pd.factorize(key)[0]
-    count = int(numbered.max(initial=-1)) + 1
-    sizes = sizes_of(numbered, count)
+        key = paired(key, places(key) // n)
+    groups = np.full(len(table.key), -1, dtype=np.int64)
+    groups[rows] = key
+    count = int(groups.max(initial=-1)) + 1
+    sizes = sizes_of(groups, count)
     if count > 1 and set(sizes) == {1} and not singletons_expected and n != 1:
         raise _all_singletons(_columns(table), count, n)
     columns = _columns(table)
-    return Grouping(numbered, count, columns, _rule(columns, n), _lint(table, sizes, count, n, numbered))
+    return Grouping(groups, count, columns, _rule(columns, n), _lint(table, sizes, count, n, groups))
 
 
 def sizes_of(group: NDArray[np.int64], count: int) -> dict[int, int]:
     """Group size → number of groups, the most frequent size first."""
     sizes = np.bincount(group[group >= 0], minlength=count)
-    return dict(Counter(sizes.tolist()).most_common())
-
-
-def _paired(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
-    """One code per pair of codes (≥ 0), in order of first appearance."""
-    if not len(first):
-        return first
-    return pd.factorize(first * (int(second.max()) + 1) + second)[0].astype(np.int64)
+    found, first, many = np.unique(sizes, return_index=True, return_counts=True)
+    # Of two that are as frequent the one that is met first.
+    order = np.lexsort((first, -many))
+    return dict(zip(found[order].tolist(), many[order].tolist(), strict=True))
 
 
 def _columns(table: RewardTable) -> tuple[str, ...]:
@@ -122,8 +119,7 @@ def _across_steps(table: RewardTable, group: NDArray[np.int64]) -> str | None:
     """Groups that mix rows of several steps; only possible when the step is not part of the key."""
     if table.step is None or (table.choice.step_in_key or not table.choice.prompt):
         return None
-    steps = pd.Series(table.step).groupby(group).nunique()
-    many = int((steps[steps.index >= 0] > 1).sum())
+    many = met_with_several(group[group >= 0], table.step[group >= 0])
     if not many:
         return None
     named = ",".join((*table.choice.prompt, str(table.choice.step)))

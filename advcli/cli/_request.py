@@ -3,16 +3,15 @@
 import os
 import stat
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from advcli.cli._options import Shared, choice, reward_weight
 from advcli.errors import UsageError
-from advcli.records import ColumnOptions, FilterSpec
-from advcli.selection.catalog import filter_spec
-from advcli.shaping.catalog import SHAPINGS, parse
+from advcli.records import ColumnOptions, FilterSpec, Settings
 
 if TYPE_CHECKING:
+    from advcli.io.ahead import HeadStart
     from advcli.pipeline import Request
 
 _SETTINGS = (
@@ -36,14 +35,23 @@ _TOKENS = {
 }
 
 
-def build(inputs: Sequence[str], shared: Shared) -> "Request":
+def build(
+    inputs: Sequence[str],
+    shared: Shared,
+    *,
+    prefix: str | None = None,
+    ahead: bool = False,
+    advance: Callable[[int], None] = lambda rows: None,
+) -> "Request":
     """Put preset, configuration and flags together.
 
     Args:
         inputs: where the rows are.
         shared: the flags.
+        prefix: of the columns that will be written; None if nothing is.
+        ahead: start to read at once, while the rest of the program is imported.
+        advance: called with the number of rows that have been read so far.
     """
-    from advcli.pipeline import Request
     from advcli.settings.resolve import resolve
 
     skip = choice("--on-bad-row", shared.on_bad_row, ("error", "skip")) == "skip"
@@ -55,7 +63,31 @@ def build(inputs: Sequence[str], shared: Shared) -> "Request":
         config_file=shared.config,
         pairs=shared.set_ or (),
     )
-    return Request(tuple(inputs), settings, columns, skip, warnings, origin)
+    head_start = _head_start(inputs, columns, settings, prefix, skip=skip, advance=advance) if ahead else None
+    from advcli.pipeline import Request
+
+    return Request(tuple(inputs), settings, columns, skip, warnings, origin, head_start)
+
+
+def _head_start(
+    inputs: Sequence[str],
+    columns: ColumnOptions,
+    settings: Settings,
+    prefix: str | None,
+    *,
+    skip: bool,
+    advance: Callable[[int], None],
+) -> "HeadStart":
+    from advcli.io.ahead import HeadStart
+
+    return HeadStart(
+        inputs,
+        columns,
+        prefix=prefix,
+        skip_bad_rows=skip,
+        refuse_missing=settings.missing == "error",
+        advance=advance,
+    )
 
 
 def inputs(shared: Shared) -> list[str]:
@@ -108,6 +140,8 @@ def _names(flag: str, text: str | None) -> tuple[str, ...]:
 
 def _shaping(shared: Shared) -> dict[str, dict[str, float]]:
     """The shaping flags that were given, in the order of the catalog."""
+    from advcli.shaping.catalog import SHAPINGS, parse
+
     given = {"overlong": shared.overlong, "affine": shared.affine, "clip": shared.clip_reward}
     found = {name: parse(SHAPINGS[name], text) for name, text in given.items() if text is not None}
     if shared.kl_coef is not None:
@@ -119,6 +153,8 @@ def _shaping(shared: Shared) -> dict[str, dict[str, float]]:
 
 def _filters(shared: Shared) -> tuple[FilterSpec, ...]:
     """The filters that were given, those before the statistics first."""
+    from advcli.selection.catalog import filter_spec
+
     given = [("before", text) for text in shared.before or ()] + [
         ("after", text) for text in shared.after or ()
     ]

@@ -1,5 +1,7 @@
 """`advcli compute`: annotate files, and print the original beside the processed advantage."""
 
+from functools import partial
+
 import typer
 
 from advcli.cli import _options as opt
@@ -21,16 +23,21 @@ def command(
 
     Adds the columns adv_original, adv_processed, adv_kept and adv_group to a copy of each INPUT.
     """
-    from advcli.pipeline import Output, compute
-    from advcli.render import jsonout
-
     inputs = _request.required_inputs(shared)
     if metrics is not None and str(metrics) == "-":
         raise UsageError("--metrics writes a file, not standard output", hint="--metrics metrics.jsonl")
     to_stdout = out in STANDARD_OUTPUT or (out is None and inputs == ["-"])
     if to_stdout and shared.json_:
         raise UsageError("--json and the annotated rows both want standard output", hint="--out FILE")
-    report = compute(_request.build(inputs, shared), Output(out, prefix, metrics, force, same_layout))
+    with _show.progress("reading", "rows") as advance:
+        request = _request.build(
+            inputs, shared, prefix=prefix, ahead=True, advance=lambda rows: advance and advance(rows, None)
+        )
+        from advcli.pipeline import Output, compute
+        from advcli.render import jsonout
+
+        written = partial(advance, doing="writing") if advance else None
+        report = compute(request, Output(out, prefix, metrics, force, same_layout), advance=written)
     _show.notes(report, quiet=shared.quiet)
     if shared.json_:
         typer.echo(jsonout.compute(report))

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from advcli.records import AdvantageTable, Column, Rows
-from advcli.segments import Segments, signs
+from advcli.segments import Segments, chosen, finite, signs
 from advcli.stats.figures import figures
 from advcli.stats.health import dead_groups
 
@@ -24,33 +24,29 @@ def compare(label: str, rows: Rows, original: Tensor, result: AdvantageTable) ->
         The figures over the kept rows. Comparisons are over kept rows where both are defined.
     """
     kept, processed = result.kept, result.processed
-    finite = torch.isfinite(rows.rewards)
-    scored = kept & finite
-    segments = Segments.of(rows.group[scored], rows.count)
-    survivors = segments.size()
-    had_rows = Segments.of(rows.group[finite & (rows.group >= 0)], rows.count).size() > 1
-    both = kept & ~original.isnan()
+    rewarded = finite(rows.rewards)
+    scored, both = kept & rewarded, kept & ~original.isnan()
+    segments = Segments.of(chosen(rows.group, scored), rows.count)
+    rewards = chosen(rows.rewards, scored)
+    had_rows = Segments.of(chosen(rows.group, rewarded & (rows.group >= 0)), rows.count).size() > 1
     group = rows.group.clamp(min=0)
-    sign, first_sign = signs(processed, group), signs(original, group)
-    weights = None if rows.lengths is None else rows.lengths[kept]
+    sign = signs(processed, group)
+    first_sign = sign if processed is original else signs(original, group)
+    before, after = chosen(original, both), chosen(processed, both)
+    weights = None if rows.lengths is None else chosen(rows.lengths, kept)
+    dead = dead_groups(rewards, segments)[0]
     return Column(
         label=label,
-        figures=figures(processed[kept], sign[kept], weights),
+        figures=figures(chosen(processed, kept), chosen(sign, kept), weights),
         kept_rows=int(kept.sum()),
-        kept_groups=int((Segments.of(rows.group[kept], rows.count).size() > 0).sum()),
-        below_two=int(((survivors < 2) & had_rows).sum()),
-        dead_groups=int(dead_groups(rows.rewards[scored], segments)[0].sum()),
-        sign_changes=_mean(first_sign[both] != sign[both]),
-        mean_abs_ratio=_ratio(_mean(processed[both].abs()), _mean(original[both].abs())),
-        phantoms=_phantoms(processed[scored], rows.rewards[scored], segments),
-        rank_agreement=rank_agreement(original[both], processed[both], rows.group[both], rows.count),
+        kept_groups=int((Segments.of(chosen(rows.group, kept), rows.count).size() > 0).sum()),
+        below_two=int(((segments.size() < 2) & had_rows).sum()),
+        dead_groups=int(dead.sum()),
+        sign_changes=_mean(chosen(first_sign, both) != chosen(sign, both)),
+        mean_abs_ratio=_ratio(_mean(after.abs()), _mean(before.abs())),
+        phantoms=int((segments.rows(dead) & (chosen(processed, scored) != 0)).sum()),
+        rank_agreement=rank_agreement(before, after, chosen(rows.group, both), rows.count),
     )
-
-
-def _phantoms(processed: Tensor, rewards: Tensor, segments: Segments) -> int:
-    """Rows of dead groups whose advantage is not 0."""
-    dead = dead_groups(rewards, segments)[0]
-    return int((segments.rows(dead) & (processed != 0)).sum())
 
 
 def rank_agreement(first: Tensor, second: Tensor, group: Tensor, count: int) -> float:
@@ -73,6 +69,9 @@ def rank_agreement(first: Tensor, second: Tensor, group: Tensor, count: int) -> 
         0.0
     """
     segments = Segments.of(group, count)
+    if torch.equal(first, second):
+        # Nothing has to be ranked: ρ is 1 wherever it is defined.
+        return 1.0 if bool((segments.max(first) > segments.min(first)).any()) else math.nan
     x, y = (_centred_ranks(values, segments) for values in (first, second))
     spread = (segments.sum(x * x) * segments.sum(y * y)).sqrt()
     rho = segments.sum(x * y)[spread > 0] / spread[spread > 0]

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from advcli.records import CAUSES, Health, Rows
-from advcli.segments import Segments
+from advcli.segments import Segments, chosen, finite
 
 
 def health(rows: Rows, cause: Tensor, sizes: Mapping[int, int]) -> Health:
@@ -22,10 +22,11 @@ def health(rows: Rows, cause: Tensor, sizes: Mapping[int, int]) -> Health:
         `dead_min` are those at the largest and the smallest reward of the data set.
     """
     rewards, group, count = rows.rewards, rows.group, rows.count
-    valid = torch.isfinite(rewards) & (group >= 0)
-    segments = Segments.of(group[valid], count)
-    dead, level = dead_groups(rewards[valid], segments)
-    low, high = (rewards[valid].min(), rewards[valid].max()) if valid.any() else (torch.nan, torch.nan)
+    valid = finite(rewards) & (group >= 0)
+    segments = Segments.of(chosen(group, valid), count)
+    found = chosen(rewards, valid)
+    dead, level = dead_groups(found, segments)
+    low, high = found.aminmax() if len(found) else (torch.nan, torch.nan)
     by_cause = {name: int((cause == code).sum()) for code, name in enumerate(CAUSES, start=1)}
     return Health(
         rows=rewards.numel(),
