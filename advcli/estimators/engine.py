@@ -26,10 +26,10 @@ _MADE_FROM: Mapping[str, tuple[str, ...]] = {
     "token_kl": ("token_kl", "rewards"),
 }
 
-# Seconds on an H200 and on 2 and 16 cores of its host: to start CUDA, to move and compute a row there; on the CPU
+# Seconds on an H100 and an H200, and on 2 and 16 cores of their hosts: to start CUDA, to move and compute a row there; on the CPU
 # for a row where groups are contiguous and where not, on one thread, and how much n threads help: n^power.
-_CUDA_START, _CUDA_ROW, _CUDA_BYTES = 0.55, 1.5e-8, 150
-_CPU_ROW: Mapping[bool, tuple[float, float]] = {True: (1.7e-7, 0.72), False: (3e-7, 0.41)}
+_CUDA_START, _CUDA_ROW, _CUDA_BYTES = 0.45, 1.2e-8, 150
+_CPU_ROW: Mapping[bool, tuple[float, float]] = {True: (2e-7, 0.72), False: (3e-7, 0.41)}
 
 _AVAILABLE: Mapping[str, Callable[[], bool]] = {
     "cpu": lambda: True,
