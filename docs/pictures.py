@@ -1,13 +1,16 @@
 """Draw the pictures of the documentation: `python docs/pictures.py [FOLDER]`.
 
 The screens are Rich's own SVG; the picture of the page is taken in Chromium, if Playwright and the browser are there.
+They are drawn in a folder with a copy of the sample, so that they name the file as the title does, wherever that folder lies.
 """
 
+import contextlib
+import importlib.util
 import io
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -27,6 +30,12 @@ SIZE = {"width": 1240, "height": 1000}
 
 def main(folder: Path = HERE) -> None:
     """Write compare.svg and inspect.svg."""
+    folder = folder.resolve()
+    with _beside_the_sample():
+        _screens(folder)
+
+
+def _screens(folder: Path) -> None:
     settings = Settings(keep_pos=0.7, keep_neg=0.5)
     shown = compare(_request(settings), {"rloo": Settings("rloo")})
     title = "advcli compare --keep-pos 0.7 --keep-neg 0.5 --vs rloo"
@@ -39,7 +48,9 @@ def page(folder: Path = HERE) -> None:
     """Write report.png: what a browser shows first."""
     from playwright.sync_api import sync_playwright
 
-    text = html(report(_request(Settings(keep_pos=0.7, keep_neg=0.5))))
+    folder = folder.resolve()
+    with _beside_the_sample():
+        text = html(report(_request(Settings(keep_pos=0.7, keep_neg=0.5))))
     with tempfile.TemporaryDirectory() as scratch, sync_playwright() as playwright:
         path = Path(scratch) / "report.html"
         path.write_text(text, encoding="utf-8")
@@ -53,8 +64,16 @@ def page(folder: Path = HERE) -> None:
         browser.close()
 
 
+@contextlib.contextmanager
+def _beside_the_sample() -> Iterator[None]:
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copy(sample.path(), folder)
+        with contextlib.chdir(folder):
+            yield
+
+
 def _request(settings: Settings, *, find_outcomes: bool = False) -> Request:
-    return Request((str(sample.path()),), settings, ColumnOptions(find_outcomes=find_outcomes))
+    return Request((sample.path().name,), settings, ColumnOptions(find_outcomes=find_outcomes))
 
 
 def _screen(show: Callable[[Console], None], path: Path, title: str, width: int) -> None:
@@ -66,4 +85,5 @@ def _screen(show: Callable[[Console], None], path: Path, title: str, width: int)
 if __name__ == "__main__":
     folders = list(map(Path, sys.argv[1:]))
     main(*folders)
-    page(*folders)
+    if importlib.util.find_spec("playwright"):
+        page(*folders)

@@ -137,3 +137,11 @@ def test_fidelity_is_up_to_date():
         kept.count("\n| ")
         == len(fidelity.measured()) + sum(rule.proof != "package" for rule in fidelity.RULES) + 6
     )
+
+
+def test_no_page_or_picture_names_a_place_on_a_machine():
+    places = re.compile(rb"/(?:tmp|home|root|work|Users)/[\w.-]+/")
+    for path in (ROOT / "docs").iterdir():
+        if path.suffix in (".md", ".svg") and path.is_file():
+            found = places.search(path.read_bytes())
+            assert found is None, f"{path.name}: {found[0].decode()}"
