@@ -4,6 +4,9 @@ A segment index is an int64 tensor [N] with values in [0, S). Where the rows are
 segments have the same size, the reductions run on a [S, n] view instead of scattering.
 """
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 import torch
@@ -12,6 +15,19 @@ from torch import Tensor
 # A row whose |A| is this share of its group's largest |A|, or less, is neutral: neither positive nor
 # negative. A row that sits on the mean of its group is not exactly 0 in floating point.
 NEUTRAL = 1e-6
+
+
+_ELSEWHERE: ContextVar["Callable[[Tensor], Segments] | None"] = ContextVar("elsewhere", default=None)
+
+
+@contextmanager
+def elsewhere(wrap: "Callable[[Tensor], Segments]") -> Iterator[None]:
+    """Let `wrap` make the segments of steps, as they have rows elsewhere too."""
+    token = _ELSEWHERE.set(wrap)
+    try:
+        yield
+    finally:
+        _ELSEWHERE.reset(token)
 
 
 @dataclass(frozen=True)
@@ -49,6 +65,19 @@ class Segments:
         if width and bool((index.view(count, width) == _arange(count, index).unsqueeze(1)).all()):
             return cls(index, count, width)
         return cls(index, count, None)
+
+    @classmethod
+    def batch(cls, index: Tensor) -> "Segments":
+        """Segments that are steps: the only ones whose rows may lie elsewhere too, on another machine.
+
+        Without `elsewhere` it is `of`. An estimator that takes its steps from here, and nothing but sizes, sums and
+        extremes of them, can run on a part of a step.
+
+        Args:
+            index: [N] int64, the step of each row (or group, or token).
+        """
+        wrap = _ELSEWHERE.get()
+        return cls.of(index) if wrap is None else wrap(index)
 
     @classmethod
     def dense(cls, index: Tensor) -> "Segments":

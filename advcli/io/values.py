@@ -151,6 +151,11 @@ class Coder:
         places = np.asarray(encoded.indices.cast(pa.int64()).fill_null(len(distinct) - 1))
         return np.asarray(distinct[places])
 
+    def digests(self) -> list[bytes]:
+        """A digest of the text of each code, 16 bytes."""
+        raw = (key if isinstance(key, bytes) else key.encode() for key in self._codes)
+        return [blake2b(text, digest_size=16).digest() for text in raw]
+
     def _code(self, value: object) -> int:
         if value is None or value != value:
             return -1

@@ -9,13 +9,16 @@ from advcli.records import CAUSES, Health, Rows
 from advcli.segments import Segments
 
 
-def health(rows: Rows, cause: Tensor, sizes: Mapping[int, int]) -> Health:
+def health(
+    rows: Rows, cause: Tensor, sizes: Mapping[int, int], extremes: tuple[float, float] | None = None
+) -> Health:
     """Count what carries no signal, and why.
 
     Args:
         rows: the rows of the data set.
         cause: [N] int8, 0 or 1 + position in `records.CAUSES`.
         sizes: group size → number of groups.
+        extremes: the smallest and the largest reward of the data set, where these rows are not all of it.
 
     Returns:
         The counts. A dead group has two or more valid rows, all of the same reward; `dead_max` and
@@ -25,7 +28,8 @@ def health(rows: Rows, cause: Tensor, sizes: Mapping[int, int]) -> Health:
     valid = torch.isfinite(rewards) & (group >= 0)
     segments = Segments.of(group[valid], count)
     dead, level = dead_groups(rewards[valid], segments)
-    low, high = (rewards[valid].min(), rewards[valid].max()) if valid.any() else (torch.nan, torch.nan)
+    own = (rewards[valid].min(), rewards[valid].max()) if valid.any() else (torch.nan, torch.nan)
+    low, high = own if extremes is None else extremes
     by_cause = {name: int((cause == code).sum()) for code, name in enumerate(CAUSES, start=1)}
     return Health(
         rows=rewards.numel(),
