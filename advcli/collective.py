@@ -117,7 +117,7 @@ class _Shared(Segments):
         """No place knows it."""
         raise Ordered
 
-    rank = order  # type: ignore[assignment]
+    rank = order
 
     def place(self) -> NoReturn:
         """No place knows it."""

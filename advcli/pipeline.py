@@ -52,6 +52,7 @@ class Request:
         skip_bad_rows: count bad rows instead of stopping at the first.
         warnings: what came up while the request was made.
         origin: setting → where it was read from, "" for the command line.
+        ray_address: where Ray runs, for the commands on Ray; None to start it.
     """
 
     inputs: tuple[str, ...]
@@ -60,6 +61,7 @@ class Request:
     skip_bad_rows: bool = False
     warnings: tuple[str, ...] = ()
     origin: Mapping[str, str] = field(default_factory=dict)
+    ray_address: str | None = None
 
     def plan(self) -> Plan:
         """Check the settings; an error says where the wrong one comes from."""
@@ -88,6 +90,7 @@ class Output:
         metrics: a file for the trainer-style metrics, or None.
         force: overwrite existing files.
         same_layout: keep lists as lists where a record holds several rows.
+        resume: on Ray, pass over files that this run has written already.
     """
 
     out: str | None = None
@@ -95,6 +98,7 @@ class Output:
     metrics: Path | None = None
     force: bool = False
     same_layout: bool = False
+    resume: bool = False
 
 
 @dataclass(frozen=True)
@@ -134,7 +138,7 @@ def compute(request: Request, output: Output) -> Report:
         plan = plan.at(columns)
         result = run(plan, columns)
         added = added_columns(output.prefix, result, data.grouping)
-        about = to_metadata(output.prefix, _settings(plan, request, data))
+        about = to_metadata(output.prefix, used_settings(plan, request, data))
         record = None if output.same_layout else output.prefix + SOURCE
         write(sources, goals, data.table, Additions(added, about, record), force=output.force)
     written = [str(goal.path) for goal in goals if goal.path]
@@ -154,22 +158,32 @@ def compare(request: Request, versus: Mapping[str, Settings] | None = None) -> R
         request: what to do; whether its `compute_new_adv` is set or not, both ways are shown.
         versus: heading → settings of each further column.
     """
+    plans, bare = compared_plans(request, versus or {})
+    with opened(request.inputs) as sources:
+        data = request.load(sources)
+    columns = data.columns()
+    plans = {label: plan.at(columns) for label, plan in plans.items()}
+    results = {label: run(plan, columns) for label, plan in plans.items()}
+    original = run(bare.at(columns), columns) if bare.settings != plans["kept"].settings else results["kept"]
+    shown = {"original": _unprocessed(original), **results}
+    return with_hints(_report(request, data, plans["kept"], shown), request, versus or {})
+
+
+def compared_plans(request: Request, versus: Mapping[str, Settings]) -> tuple[dict[str, Plan], Plan]:
+    """The checked settings of each column of a comparison, and those of the original, which knows no filter."""
     recomputed = request.plan().entry.recompute
     base = replace(request.settings, compute_new_adv=False)
     variants = {"kept": base}
     if recomputed:
         variants["kept + recomputed"] = replace(base, compute_new_adv=True)
     plans = {label: Plan.of(settings) for label, settings in variants.items()}
-    plans |= {label: _versus(label, settings) for label, settings in (versus or {}).items()}
-    with opened(request.inputs) as sources:
-        data = request.load(sources)
-    columns = data.columns()
-    plans = {label: plan.at(columns) for label, plan in plans.items()}
-    results = {label: run(plan, columns) for label, plan in plans.items()}
-    bare = replace(plans["kept"], settings=replace(plans["kept"].settings, filters=()))
-    original = run(bare, columns) if base.filters else results["kept"]
-    shown = {"original": _unprocessed(original), **results}
-    report = _report(request, data, plans["kept"], shown)
+    plans |= {label: _versus(label, settings) for label, settings in versus.items()}
+    return plans, replace(plans["kept"], settings=replace(base, filters=()))
+
+
+def with_hints(report: Report, request: Request, versus: Mapping[str, Settings]) -> Report:
+    """The report of a comparison, without what is no news, and with a hint where all columns agree."""
+    base, recomputed = request.settings, request.plan().entry.recompute
     # That recomputing has no effect is no news where every column shows it.
     report = replace(report, warnings=tuple(text for text in report.warnings if "no effect" not in text))
     if versus or base.keep_pos < 1 or base.keep_neg < 1 or base.filters:
@@ -198,20 +212,20 @@ def sweep(
         A point for each combination. An estimator without a choice of scale has one scale; the distance is
         that from the first point.
     """
-    plans = list(_points(request.settings, grid))
+    plans = list(points(request.settings, grid))
     with opened(request.inputs) as sources:
         if check:
             check(sources)
         data = request.load(sources)
     columns = data.columns()
-    points: list[Point] = []
+    found: list[Point] = []
     first: Tensor | None = None
     for done, plan in enumerate(plan.at(columns) for plan in plans):
         result = run(plan, columns)
         first = result.processed if first is None else first
-        points.append(
+        found.append(
             Point(
-                settings=_coordinates(plan),
+                settings=coordinates(plan),
                 column=comparison.compare("", data.rows, first, result),
                 live_groups=concentration.live_groups(data.rows, result),
                 effective_rows=concentration.effective_rows(result.processed[result.kept]),
@@ -222,13 +236,13 @@ def sweep(
             advance(done + 1, len(plans))
     return Sweep(
         health=_health(data),
-        points=tuple(points),
+        points=tuple(found),
         notes=tuple(remarks.notes(data, first if first is not None else data.rows.rewards)),
         warnings=(*request.warnings, *data.table.warnings, *data.grouping.warnings),
     )
 
 
-def _points(base: Settings, grid: Grid) -> Iterator[Plan]:
+def points(base: Settings, grid: Grid) -> Iterator[Plan]:
     """The checked settings of each point, the first axis slowest."""
     named = list(product(grid.likes or (None,), grid.estimators or (None,)))
     starts = []
@@ -253,7 +267,7 @@ def _scales(settings: Settings, wanted: Sequence[str]) -> Sequence[str | None]:
     return [scale for scale in wanted if scale in has] or [None]
 
 
-def _coordinates(plan: Plan) -> dict[str, Any]:
+def coordinates(plan: Plan) -> dict[str, Any]:
     """Where a point lies in the grid."""
     return {
         "estimator": plan.rule.estimator if plan.rule else plan.entry.name,
@@ -310,7 +324,7 @@ def _unprocessed(result: AdvantageTable) -> AdvantageTable:
     return replace(result, processed=result.original, kept=~result.original.isnan(), warnings=(), left_out=())
 
 
-def _settings(plan: Plan, request: Request, data: DataSet) -> dict[str, Any]:
+def used_settings(plan: Plan, request: Request, data: DataSet) -> dict[str, Any]:
     """The settings as they were used, defaults filled in."""
     choice = data.table.choice
     return {
@@ -353,7 +367,7 @@ def _report(request: Request, data: DataSet, plan: Plan, shown: Mapping[str, Adv
     computed = dict.fromkeys(text for result in shown.values() for text in result.warnings)
     return Report(
         health=_health(data),
-        settings=_settings(plan, request, data),
+        settings=used_settings(plan, request, data),
         left_out=next((result.left_out for result in shown.values() if result.left_out), ()),
         columns=tuple(
             comparison.compare(label, data.rows, original, result) for label, result in shown.items()

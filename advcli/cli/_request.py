@@ -3,12 +3,13 @@
 import os
 import stat
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from advcli.cli._options import Shared, choice, reward_weight
 from advcli.errors import UsageError
 from advcli.records import ColumnOptions, FilterSpec
+from advcli.registry import load
 from advcli.selection.catalog import filter_spec
 from advcli.shaping.catalog import SHAPINGS, parse
 
@@ -55,7 +56,28 @@ def build(inputs: Sequence[str], shared: Shared) -> "Request":
         config_file=shared.config,
         pairs=shared.set_ or (),
     )
-    return Request(tuple(inputs), settings, columns, skip, warnings, origin)
+    return Request(tuple(inputs), settings, columns, skip, warnings, origin, shared.ray_address)
+
+
+_ENGINES = {"local": "advcli.pipeline", "ray": "advcli.distributed.commands"}
+_ON_RAY = ("compute", "compare", "sweep")
+
+
+def command(name: str, shared: Shared) -> Callable[..., Any]:
+    """The function that runs a command where it was asked to run.
+
+    Raises:
+        UsageError: no such engine, or the command does not run there.
+    """
+    engine = choice("--engine", shared.engine, tuple(_ENGINES))
+    if engine == "ray" and name not in _ON_RAY:
+        raise UsageError(
+            f"{name} does not run on Ray; {', '.join(_ON_RAY)} do",
+            hint="--engine local on a part of the files",
+        )
+    if engine == "local" and shared.ray_address is not None:
+        raise UsageError("--ray-address is for --engine ray", hint="--engine ray")
+    return load(f"{_ENGINES[engine]}:{name}")
 
 
 def inputs(shared: Shared) -> list[str]:

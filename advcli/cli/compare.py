@@ -12,12 +12,13 @@ def command(shared: opt.Shared, vs: opt.Vs = None) -> None:
 
     Without INPUT it reads standard input if something is piped in, else the bundled sample.
     """
-    from advcli.pipeline import compare
     from advcli.render import jsonout
     from advcli.settings.resolve import versus
 
     request = _request.build(_request.inputs(shared), shared)
-    report = compare(request, {spec: versus(request.settings, spec) for spec in vs or ()})
+    report = _request.command("compare", shared)(
+        request, {spec: versus(request.settings, spec) for spec in vs or ()}
+    )
     _show.notes(report, quiet=shared.quiet)
     if shared.json_:
         typer.echo(jsonout.compare(report))

@@ -16,12 +16,13 @@ def command(
     prefix: opt.Prefix = "adv_",
     metrics: opt.Metrics = None,
     same_layout: opt.SameLayout = False,
+    resume: opt.Resume = False,
 ) -> None:
     """Annotate dumps with advantages, and compare original and processed.
 
     Adds the columns adv_original, adv_processed, adv_kept and adv_group to a copy of each INPUT.
     """
-    from advcli.pipeline import Output, compute
+    from advcli.pipeline import Output
     from advcli.render import jsonout
 
     inputs = _request.required_inputs(shared)
@@ -30,7 +31,10 @@ def command(
     to_stdout = out in STANDARD_OUTPUT or (out is None and inputs == ["-"])
     if to_stdout and shared.json_:
         raise UsageError("--json and the annotated rows both want standard output", hint="--out FILE")
-    report = compute(_request.build(inputs, shared), Output(out, prefix, metrics, force, same_layout))
+    if resume and shared.engine != "ray":
+        raise UsageError("--resume is for --engine ray", hint="--force to write all files again")
+    output = Output(out, prefix, metrics, force, same_layout, resume)
+    report = _request.command("compute", shared)(_request.build(inputs, shared), output)
     _show.notes(report, quiet=shared.quiet)
     if shared.json_:
         typer.echo(jsonout.compute(report))
