@@ -15,8 +15,8 @@ _ENVIRONMENT = {
     "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
     "RAY_SCHEDULER_EVENTS": "0",
-    # Of a local Ray: its workers come and go with the command, so their lives are no news.
-    "RAY_BACKEND_LOG_LEVEL": "fatal",
+    # A worker that is idle for a second would be ended, and another one started for the next pass.
+    "RAY_idle_worker_killing_time_threshold_ms": "600000",
 }
 _OBJECT_STORE = "ADVCLI_RAY_OBJECT_STORE"
 _SPILLED = 30

@@ -248,17 +248,18 @@ def _report(
     blocks = not account.scattered and len(seen.sizes) == 1
     weights, undefined = request.columns.weights, not account.defined
     counts = account.columns
+    sketched = [sketch.percentiles(count.sketches) for count in counts]
     return Report(
         health=account.health,
         settings=pipeline.used_settings(plan, request, data),
         left_out=next((count.left_out for count in counts if count.left_out), ()),
         columns=tuple(
-            comparison.column(column.label, count.measured, sketch.percentiles(count.sketches))
-            for column, count in zip(work.shown, counts, strict=True)
+            comparison.column(column.label, count.measured, quantiles)
+            for column, count, (quantiles, _) in zip(work.shown, counts, sketched, strict=True)
         ),
         notes=(
             *remarks.notes_of(data, account.reused, account.logged, account.distance, plan.rule),
-            f"percentiles: sketched, their rank is within {100 * sketch.bound():.2g} % of the rows (99 % confidence)",
+            *([] if all(exact for _, exact in sketched) else [_PERCENTILES.format(100 * sketch.bound())]),
         ),
         warnings=(
             *request.warnings,
@@ -269,6 +270,9 @@ def _report(
     )
 
 
+_PERCENTILES = (
+    "percentiles are those of a sketch (KLL): off by at most {:.2g} % of the rows (99 % confidence)"
+)
 _WHAT = {
     "key": "the rows of a prompt",
     "position": "the rows",
