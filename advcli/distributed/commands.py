@@ -17,6 +17,7 @@ from advcli.distributed.rounds import Work
 from advcli.errors import UsageError
 from advcli.grouping import Sizes, group, lint, refuse_singletons
 from advcli.io import metrics as metrics_file
+from advcli.io import traps
 from advcli.io.parquet import to_metadata
 from advcli.io.read import look
 from advcli.io.sources import STDIN, opened
@@ -62,7 +63,7 @@ def compute(request: Request, output: Output) -> Report:
         raise UsageError("--engine ray writes a file per input, not standard output", hint="--out DIR/")
     with _looked_at(request, [output.prefix + name for name in (*COLUMNS, TOKENS, SOURCE)]) as job:
         plan = plan.at(_columns(job.choice))
-        goals = targets(job.sources, output.out, force=output.force or output.resume)
+        goals = targets(job.sources, output.out, force=True)
         settings = pipeline.used_settings(plan, request, _nothing(job, request, ()))
         run = done.fingerprint(settings, job.sources, [output.prefix, output.same_layout, goals])
         # What must not be written is refused before anything is computed.
@@ -169,10 +170,11 @@ def _looked_at(request: Request, refused: Sequence[str] = ()) -> Iterator[Job]:
             "--dedup compares the rows of all files, which --engine ray does not", hint="--engine local"
         )
     with opened(request.inputs) as sources:
-        _, choice = look(sources, request.columns, skip_bad_rows=request.skip_bad_rows)
+        seen, choice = look(sources, request.columns, skip_bad_rows=request.skip_bad_rows)
         yield Job(
             sources=tuple(sources),
             choice=choice,
+            kinds=seen.kinds,
             options=request.columns,
             refused=tuple(refused),
             skip_bad_rows=request.skip_bad_rows,
@@ -240,8 +242,10 @@ def _report(
     said_of_columns: bool = True,
 ) -> Report:
     seen = Sizes(account.health.rows, account.health.groups, account.health.sizes, account.mixed)
-    said = [text for source in loaded.job.sources for text in source.remarks]
-    data = _nothing(loaded.job, request, [*said, *narrow.warnings(loaded.summaries)])
+    job = loaded.job
+    said = [text for source in job.sources for text in source.remarks]
+    traps_ = traps.found(replace(narrow.blank(job.choice), names=job.names), job.kinds, rows=False)
+    data = _nothing(job, request, [*said, *narrow.warnings(loaded.summaries), *traps_])
     n, expected = request.columns.n, request.settings.singleton in ("zero", "raw")
     refuse_singletons(data.table, seen, n, expected=expected)
     data = replace(data, grouping=replace(data.grouping, warnings=lint(data.table, seen, n)))

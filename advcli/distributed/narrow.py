@@ -2,7 +2,7 @@
 
 import math
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,6 +29,7 @@ class Job:
     Attributes:
         sources: the files.
         choice: the columns that are read.
+        kinds: the columns that there are, and what they hold.
         options: what the user asked for.
         refused: names that no file may have.
         skip_bad_rows: count bad rows instead of stopping at the first.
@@ -38,11 +39,17 @@ class Job:
 
     sources: tuple[Source, ...]
     choice: Choice
+    kinds: Mapping[str, str]
     options: ColumnOptions
     refused: tuple[str, ...] = ()
     skip_bad_rows: bool = False
     refuse_missing: bool = False
     refuse_singletons: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The name of each file."""
+        return tuple(source.name for source in self.sources)
 
 
 @dataclass(frozen=True)

@@ -203,7 +203,7 @@ def table(columns: Mapping[str, pa.Array], view: View) -> RewardTable:
         choice=job.choice,
         dropped=(),
         lines=values["line"],
-        names=tuple(source.name for source in job.sources),
+        names=job.names,
     )
 
 

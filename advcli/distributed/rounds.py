@@ -89,7 +89,7 @@ def _wiser(work: Work, answers: Sequence[dict[int, tuple[Asked, ...]]]) -> Work:
 
 def step(batch: pa.Table, work: Work) -> pa.Table:
     """One round in one place: what the open plans want to know, or at last what is counted."""
-    faults.strike("step", batch["rows"][0].as_py())
+    faults.strike("step", batch["place"][0].as_py())
     columns = unpack(batch)
     data = data_of(columns, work.view)
     if not work.open:

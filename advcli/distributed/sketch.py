@@ -36,7 +36,7 @@ def percentiles(sketches: Sequence[bytes]) -> tuple[list[float], bool]:
         return UNDEFINED, True
     if not kll.is_estimation_mode():
         # So few that all of them are there.
-        ranks = (np.arange(kll.n) + 1) / kll.n
+        ranks = (np.arange(kll.n) + 0.5) / kll.n
         return np.percentile(kll.get_quantiles(ranks, True), list(PERCENTILES.values())).tolist(), True  # noqa: FBT003
     return [float(kll.get_quantile(percent / 100)) for percent in PERCENTILES.values()], False
 

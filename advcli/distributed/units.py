@@ -54,7 +54,8 @@ def _needs(plan: Plan) -> str:
         if plan.entry.whole_steps:
             return "step"
         return "merged" if crosses(plan) else "key"
-    if plan.entry.target in _IN_ORDER:
+    if plan.entry.target in _IN_ORDER or plan.knobs.get("ragged") == "cut":
+        # Cut by the largest group that there is in any step.
         return "all"
     # A framework's rule goes over the matrix of a step as the framework does.
     return "step" if "step" in plan.entry.needs and not _within_groups(plan) else "key"
@@ -62,6 +63,4 @@ def _needs(plan: Plan) -> str:
 
 def _within_groups(plan: Plan) -> bool:
     words = {str(value) for value in plan.knobs.values()}
-    return plan.entry.target == GROUPED["target"] and not any(
-        "batch" in word or word == "cut" for word in words
-    )
+    return plan.entry.target == GROUPED["target"] and not any("batch" in word for word in words)

@@ -3,20 +3,25 @@
 import json
 import math
 import random
-from dataclasses import asdict
+import re
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from packaging.specifiers import SpecifierSet
 
 from advcli import pipeline
+from advcli.errors import DataError
 from advcli.estimators.catalog import ESTIMATORS
+from advcli.frameworks.catalog import RULES
 from advcli.pipeline import Grid, Output, Request
-from advcli.records import ColumnOptions, FilterSpec, Settings
+from advcli.records import ColumnOptions, Settings
+from advcli.selection.catalog import filter_spec
 
-pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("on_ray")]
+pytestmark = pytest.mark.ray
 
 FORMATS = Path(__file__).parents[1] / "io" / "data"
 TOKENS = {"values": "values", "log_probs": "log_probs", "sum_pi_squared": "sum_pi_squared", "mask": "mask"}
@@ -61,9 +66,26 @@ def written(folder: Path, found: list[dict], suffix: str) -> list[str]:
         if suffix == ".parquet":
             pd.DataFrame(part).to_parquet(path, row_group_size=50)
         else:
-            path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in part), encoding="utf-8")
+            path.write_text(
+                "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in part), encoding="utf-8"
+            )
         names.append(str(path))
     return names
+
+
+@pytest.fixture
+def inline_ray(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The commands on Ray, without Ray, in this process: three workers."""
+    from distributed import inline
+
+    from advcli.distributed import cluster
+
+    for name, value in {
+        "running": inline.running,
+        "workers": lambda: 3,
+        "memory_per_worker": lambda: 2 << 30,
+    }.items():
+        monkeypatch.setattr(cluster, name, value)
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +104,9 @@ def on_both(inputs: list[str], tmp_path: Path, settings: Settings, columns: Colu
 
     found = []
     for name, compute in (("local", pipeline.compute), ("ray", commands.compute)):
-        report = compute(Request(tuple(inputs), settings, columns), Output(out=f"{tmp_path / name}/", **output))
+        report = compute(
+            Request(tuple(inputs), settings, columns), Output(out=f"{tmp_path / name}/", **output)
+        )
         found.append((report, tmp_path / name))
     return tuple(found)
 
@@ -108,10 +132,14 @@ def same_column(one: list, two: list, tolerance: float, where: str) -> None:
     flat_one, flat_two = flat(one), flat(two)
     assert len(flat_one) == len(flat_two), where
     numeric = [isinstance(value, float) for value in flat_one]
-    largest = max((abs(v) for v, n in zip(flat_one, numeric, strict=True) if n and math.isfinite(v)), default=1.0)
+    largest = max(
+        (abs(v) for v, n in zip(flat_one, numeric, strict=True) if n and math.isfinite(v)), default=1.0
+    )
     for a, b, number in zip(flat_one, flat_two, numeric, strict=True):
         if number and isinstance(b, float):
-            assert (math.isnan(a) and math.isnan(b)) or a == b or abs(a - b) <= tolerance * max(largest, 1), where
+            assert (math.isnan(a) and math.isnan(b)) or a == b or abs(a - b) <= tolerance * max(largest, 1), (
+                where
+            )
         else:
             assert a == b, where
 
@@ -161,6 +189,7 @@ OPTIONS = ColumnOptions(
 PLAIN = ColumnOptions(length="length", baseline="baseline")
 
 
+@pytest.mark.usefixtures("inline_ray")
 @pytest.mark.parametrize("name", [row.name for row in ESTIMATORS])
 @pytest.mark.parametrize("dump", ["no step", "parquet"])
 def test_every_estimator(name: str, dump: str, dumps, tmp_path: Path):
@@ -169,3 +198,164 @@ def test_every_estimator(name: str, dump: str, dumps, tmp_path: Path):
     (one, local), (two, ray) = on_both(dumps[dump], tmp_path, Settings(estimator=name, knobs=knobs), columns)
     same_files(local, ray)
     same_reports(one, two)
+
+
+RULED = [(rule, dump) for rule in RULES for dump in ("no step", "parquet")]
+
+
+@pytest.mark.usefixtures("inline_ray")
+@pytest.mark.parametrize(
+    ("rule", "dump"), RULED, ids=[f"{r.framework}{r.versions}-{r.estimator}-{d}" for r, d in RULED]
+)
+def test_every_rule_of_a_framework(rule, dump: str, dumps, tmp_path: Path):
+    """In float32 a sum depends on what else is summed, in the last digit."""
+    version = "" if not rule.versions else f"@{_of(rule.versions)}"
+    columns = OPTIONS if rule.level == "token" or "parts" in rule.needs else PLAIN
+    settings = Settings(like=rule.framework + version, estimator=rule.estimator)
+    (one, local), (two, ray) = on_both(dumps[dump], tmp_path, settings, columns)
+    same_files(local, ray, tolerance=2e-6)
+    assert one.warnings == two.warnings
+
+
+def _of(versions: str) -> str:
+    """A version that a specifier allows."""
+    tried = [
+        "99",
+        "0.22.0",
+        "0.17",
+        "0.9",
+        "0.8",
+        "0.7",
+        "0.6",
+        "0.5",
+        "0.4",
+        "0.3",
+        "0.2",
+        "0.1",
+        "1.0",
+        "1.5",
+        "2.0",
+        "3.0",
+    ]
+    return next(version for version in tried if SpecifierSet(versions).contains(version))
+
+
+@pytest.mark.usefixtures("inline_ray")
+@pytest.mark.parametrize("name", sorted(path.name for path in FORMATS.iterdir()))
+def test_every_format(name: str, tmp_path: Path):
+    settings, columns = Settings(singleton="zero"), ColumnOptions()
+    try:
+        (one, local), (two, ray) = on_both([str(FORMATS / name)], tmp_path, settings, columns)
+    except DataError as error:
+        # Samples that are no rollouts are refused in the same words.
+        with pytest.raises(DataError, match=re.escape(str(error))):
+            pipeline.compute(Request((str(FORMATS / name),), settings, columns), Output(out=f"{tmp_path}/x/"))
+        return
+    same_files(local, ray)
+    # What only all rows together tell is not told: a batch that was written at two steps, groups of two sizes.
+    told = tuple(
+        text for text in one.warnings if "evaluation rows" not in text and "of an earlier step" not in text
+    )
+    same_reports(replace(one, warnings=told), two)
+
+
+@pytest.mark.usefixtures("inline_ray")
+@pytest.mark.parametrize(
+    ("settings", "columns"),
+    [
+        pytest.param(Settings(keep_pos=0.5, keep_neg=0.3, compute_new_adv=True), PLAIN, id="recomputed"),
+        pytest.param(
+            Settings(scale="batch", keep_pos=0.5, compute_new_adv=True), PLAIN, id="recomputed, batch"
+        ),
+        pytest.param(Settings(missing="zero", singleton="raw"), PLAIN, id="rules"),
+        pytest.param(Settings(), ColumnOptions(n=4), id="cut by n"),
+        pytest.param(Settings(), ColumnOptions(group_by=("prompt_id",)), id="grouped across steps"),
+        pytest.param(
+            Settings(scale="batch"), ColumnOptions(group_by=("prompt_id",)), id="grouped across steps, batch"
+        ),
+        pytest.param(
+            Settings(estimator="shrinkage"), ColumnOptions(group_by=("prompt_id",)), id="across steps, whole"
+        ),
+        pytest.param(
+            Settings(shaping={"overlong": {"max": 4, "buffer": 2, "factor": 1.0, "cap": 0.0}}),
+            PLAIN,
+            id="shaped",
+        ),
+        pytest.param(Settings(shaping={"kl": {"coef": 0.1}}), replace(PLAIN, kl="kl"), id="kl"),
+        *(
+            pytest.param(Settings(filters=(filter_spec(when, text),)), PLAIN, id=text)
+            for when, text in [
+                ("before", "dynamic_sampling"),
+                ("before", "truncated:max=4"),
+                ("before", "gfpo:k=3"),
+                ("before", "pods:m=3"),
+                ("before", "ragen:p=0.7"),
+                ("after", "cppo:keep=0.5"),
+                ("after", "cppo:keep=0.5,over=group"),
+            ]
+        ),
+    ],
+)
+@pytest.mark.parametrize("dump", ["no step", "jsonl"])
+def test_every_kind_of_setting(settings: Settings, columns: ColumnOptions, dump: str, dumps, tmp_path: Path):
+    (one, local), (two, ray) = on_both(dumps[dump], tmp_path, settings, columns)
+    same_files(local, ray)
+    same_reports(one, two)
+
+
+@pytest.mark.usefixtures("inline_ray")
+@pytest.mark.parametrize("step", [True, False])
+@pytest.mark.parametrize("scale", ["group", "batch"])
+def test_rows_that_are_cut_by_position(step: bool, scale: str, tmp_path: Path):
+    found = [{key: value for key, value in row.items() if key != "prompt_id"} for row in rows(step=step)]
+    names = written(tmp_path / "in", found, ".jsonl")
+    (one, local), (two, ray) = on_both(names, tmp_path, Settings(scale=scale), ColumnOptions(n=7))
+    same_files(local, ray)
+    same_reports(one, two)
+
+
+@pytest.mark.usefixtures("inline_ray")
+def test_metrics(dumps, tmp_path: Path):
+    for dump in ("jsonl", "no step"):
+        files = [tmp_path / f"{dump}-{engine}.jsonl" for engine in ("local", "ray")]
+        from advcli.distributed import commands
+
+        request = Request(tuple(dumps[dump]), Settings(keep_pos=0.5), PLAIN)
+        pipeline.compute(request, Output(out=f"{tmp_path}/{dump}-a/", metrics=files[0]))
+        commands.compute(request, Output(out=f"{tmp_path}/{dump}-b/", metrics=files[1]))
+        one, two = ([json.loads(line) for line in file.read_text().splitlines()] for file in files)
+        same_numbers(one, two)
+
+
+@pytest.mark.usefixtures("inline_ray")
+@pytest.mark.parametrize("dump", ["no step", "jsonl"])
+def test_compare(dump: str, dumps):
+    from advcli.distributed import commands
+
+    settings = Settings(keep_pos=0.5, keep_neg=0.4, filters=(filter_spec("before", "truncated:max=5"),))
+    request = Request(tuple(dumps[dump]), settings, PLAIN)
+    versus = {"rloo": Settings(estimator="rloo"), "whitened": Settings(estimator="batch_norm")}
+    one, two = (engine.compare(request, versus) for engine in (pipeline, commands))
+    assert [column.label for column in two.columns] == [
+        "original",
+        "kept",
+        "kept + recomputed",
+        "rloo",
+        "whitened",
+    ]
+    same_reports(one, two)
+
+
+@pytest.mark.usefixtures("inline_ray")
+@pytest.mark.parametrize("dump", ["no step", "jsonl"])
+def test_sweep(dump: str, dumps):
+    from advcli.distributed import commands
+
+    request = Request(tuple(dumps[dump]), Settings(), PLAIN)
+    grid = Grid(estimators=("grpo", "rloo", "gpg"), scales=("group", "batch"), keep_pos=(1.0, 0.5))
+    one, two = (engine.sweep(request, grid) for engine in (pipeline, commands))
+    assert [point.settings for point in one.points] == [point.settings for point in two.points]
+    for left, right in zip(one.points, two.points, strict=True):
+        same_numbers(left.figures(), right.figures())
+    assert one.warnings == two.warnings
+    assert one.notes[0] == two.notes[0]
