@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from advcli.distributed import done, faults
 from advcli.distributed.narrow import Job, blank
+from advcli.distributed.patience import patiently
 from advcli.distributed.places import numbers, pack, unpack
 from advcli.distributed.rounds import Work, advantages
 from advcli.errors import UsageError
@@ -200,7 +201,8 @@ def _written(number: int, added: dict[str, pa.Array], lines: NDArray[np.int64], 
     )
     additions = Additions(added, writing.about, writing.record)
     try:
-        write([source], [replace(goal, path=partial)], table, additions, force=True)
+        target = replace(goal, path=partial)
+        patiently(source, lambda source: write([source], [target], table, additions, force=True))
         faults.strike("write", number)
         done.note(partial, goal.path, writing.run)
         try:

@@ -169,7 +169,7 @@ def _looked_at(request: Request, refused: Sequence[str] = ()) -> Iterator[Job]:
         raise UsageError(
             "--dedup compares the rows of all files, which --engine ray does not", hint="--engine local"
         )
-    with opened(request.inputs) as sources:
+    with opened(request.inputs, copied=False) as sources:
         seen, choice = look(sources, request.columns, skip_bad_rows=request.skip_bad_rows)
         yield Job(
             sources=tuple(sources),

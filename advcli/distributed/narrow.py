@@ -11,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from advcli.distributed import faults
+from advcli.distributed.patience import patiently
 from advcli.errors import DataError
 from advcli.io.batch import BadRows
 from advcli.io.read import read_one
@@ -109,20 +110,24 @@ def scan(batch: pa.Table, job: Job) -> Iterator[pa.Table]:
     """Read the files of a batch; first comes a row that holds the summary."""
     for number in batch["item"].to_pylist():
         faults.strike("read", number)
-        found = read_one(
-            job.sources[number],
-            job.choice,
-            job.options,
-            refused=job.refused,
-            skip_bad_rows=job.skip_bad_rows,
-            refuse_missing=job.refuse_missing,
-        )
+        found = patiently(job.sources[number], lambda source: _read(source, job))
         if found is None:
             yield _with_about(_empty(job.choice), Summary(number, 0))
             continue
         table, digests, bad = found
         yield _with_about(_empty(job.choice), _summary(number, table, bad))
         yield _columns(number, table, digests).append_column(ABOUT, pa.nulls(len(table.key), pa.binary()))
+
+
+def _read(source: Source, job: Job) -> tuple[RewardTable, NDArray[np.int64], BadRows] | None:
+    return read_one(
+        source,
+        job.choice,
+        job.options,
+        refused=job.refused,
+        skip_bad_rows=job.skip_bad_rows,
+        refuse_missing=job.refuse_missing,
+    )
 
 
 def _columns(number: int, table: RewardTable, digests: NDArray[np.int64]) -> pa.Table:

@@ -87,7 +87,9 @@ def test_resume_passes_over_nothing_that_this_run_did_not_write(inputs: list[str
     # Longer than it was when it was written: somebody else has been there.
     with (out / "part-0.adv.jsonl").open("a") as file:
         file.write("\n")
-    with pytest.raises(UsageError, match=r"part-0\.adv\.jsonl exists already, and was not written by this run"):
+    with pytest.raises(
+        UsageError, match=r"part-0\.adv\.jsonl exists already, and was not written by this run"
+    ):
         on_ray_into(out, inputs, resume=True)
     report = on_ray_into(out, inputs, resume=True, force=True)
     assert "2 of 3 files done already" in report.notes
