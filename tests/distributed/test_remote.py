@@ -31,7 +31,7 @@ class Moody(http.server.BaseHTTPRequestHandler):
     """Hands requests on, and answers some of those for files with 503."""
 
     protocol_version = "HTTP/1.1"
-    every = 3
+    every = 5
     port = 0
     seen = 0
     refused = 0
