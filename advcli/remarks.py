@@ -1,6 +1,7 @@
 """What a user should be told about a data set and its advantages, one sentence each."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pandas as pd
 import torch
@@ -9,7 +10,7 @@ from torch import Tensor
 from advcli.dataset import DataSet
 from advcli.frameworks.rule import KL, Rule
 from advcli.segments import Segments
-from advcli.words import counted, verb
+from advcli.words import counted, summed, verb
 
 
 def notes(data: DataSet, original: Tensor, rule: Rule | None = None) -> Iterator[str]:
@@ -92,6 +93,49 @@ def _in_blocks(data: DataSet) -> bool:
     return Segments.of(data.rows.group.clamp(min=0), data.rows.count).width is not None
 
 
+def columns(data: DataSet) -> dict[str, Any]:
+    """Part → the column or columns that play it; None where there is none."""
+    choice = data.table.choice
+    return {
+        "group": list(data.grouping.columns),
+        "reward": dict(choice.rewards),
+        "outcomes": list(choice.outcomes),
+        "step": choice.step,
+        "length": choice.length,
+        "baseline": choice.baseline,
+        "kl": choice.kl,
+        "logged": choice.logged,
+    }
+
+
+def inspected(data: DataSet) -> Iterator[str]:
+    """What is worth knowing of the groups, beyond the warnings."""
+    sizes = Segments.of(data.rows.group[data.rows.group >= 0], data.rows.count).size()
+    alone = int((sizes == 1).sum())
+    if alone:
+        yield f"{counted(alone, 'group')} of one row"
+    reused = reused_keys(data)
+    if reused:
+        met = f"{counted(reused, 'prompt')} {verb(reused, 'is', 'are')} met at several steps"
+        yield f"{met}: each step is a group of its own"
+    mixed = _mixed(data)
+    if mixed:
+        yield (
+            f"{counted(mixed, 'group')} {verb(mixed, 'has', 'have')} rows of several values of "
+            f"'{data.table.choice.by}', and {verb(mixed, 'is', 'are')} split"
+        )
+
+
+def _mixed(data: DataSet) -> int:
+    """Groups whose rows differ in the `--by` column."""
+    if data.table.by is None:
+        return 0
+    there = data.rows.group >= 0
+    segments = Segments.of(data.rows.group[there], data.rows.count)
+    by = torch.from_numpy(data.table.by)[there].double()
+    return int((segments.max(by) > segments.min(by)).sum())
+
+
 def reused_keys(data: DataSet) -> int:
     """How many prompts are met at more than one step; each step is a group of its own."""
     table = data.table
@@ -104,9 +148,7 @@ def reused_keys(data: DataSet) -> int:
 def _chosen(data: DataSet) -> str:
     """What was read as what, in one line."""
     choice = data.table.choice
-    rewards = " + ".join(
-        f"'{name}'" if weight == 1 else f"{weight:g} × '{name}'" for name, weight in choice.rewards
-    )
+    rewards = summed(dict(choice.rewards))
     parts = [f"format {choice.format}", f"groups: {data.grouping.rule}", f"reward: {rewards}"]
     if choice.layout.name != "rows":
         of = f" of '{choice.layout.path}'" if choice.layout.path else ""

@@ -1,6 +1,6 @@
 """Small pieces of text that every layer may need."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 
 def counted(number: int, noun: str) -> str:
@@ -73,6 +73,18 @@ def one_line(value: object, limit: int = 60) -> str:
     """
     shown = repr(value)
     return shown if len(shown) <= limit else f"{shown[: limit - 1]}…"
+
+
+def summed(weights: Mapping[str, float]) -> str:
+    """Columns with their weights.
+
+    Example:
+        >>> summed({"accuracy": 1.0, "format": 0.5})
+        "'accuracy' + 0.5 × 'format'"
+    """
+    return " + ".join(
+        f"'{name}'" if weight == 1 else f"{weight:g} × '{name}'" for name, weight in weights.items()
+    )
 
 
 def either(names: Sequence[str]) -> str:

@@ -13,6 +13,7 @@ EXCEPTIONS = {
     "__init__.py": ("test_public_names.py", "the facade: its names are what there is to test"),
     "__main__.py": ("cli/test_main.py", "one call of main(), run by every test in a process of its own"),
     "cli/__init__.py": ("cli/test_main.py", "named after the function that it holds"),
+    "cli/_between.py": ("cli/test_between.py", "flags to two requests, seen through the command"),
     "cli/_options.py": ("cli/test_compute.py", "options, seen through the commands that have them"),
     "cli/_request.py": ("cli/test_compute.py", "flags to a request, seen through the commands"),
     "cli/_show.py": ("cli/test_compare.py", "what goes to which stream, seen through the commands"),
@@ -79,9 +80,29 @@ EXCEPTIONS = {
     ),
     "records/match.py": ("cli/test_match.py", "frozen records, seen through the JSON that they become"),
     "render/match.py": ("cli/test_match.py", "the text of the answer, seen through the command"),
-    "pipeline.py": ("cli/test_compute.py", "the order of the steps, seen through the commands"),
+    "pipeline/__init__.py": ("test_public_names.py", "a facade over the modules of the folder"),
+    **{
+        f"pipeline/{name}.py": (f"cli/test_{command}.py", "the order of the steps, seen through the command")
+        for name, command in {
+            "between": "between",
+            "compare": "compare",
+            "compute": "compute",
+            "describe": "compare",
+            "match": "match",
+            "request": "compute",
+            "sweep": "sweep",
+        }.items()
+    },
     "remarks.py": ("cli/test_compute.py", "what is said about a data set, seen through the commands"),
+    "inspection/inspect.py": ("cli/test_inspect.py", "what is put together, seen through the command"),
+    "inspection/facts.py": ("cli/test_inspect.py", "every figure together, seen through the command"),
+    "inspection/details.py": ("cli/test_inspect.py", "single groups and rows, seen through the command"),
+    "records/inspection.py": ("render/test_inspection.py", "frozen records; what the renderers are given"),
     "records/__init__.py": ("test_public_names.py", "a facade over the records of the folder"),
+    "records/between.py": (
+        "render/test_between.py",
+        "frozen records; made by hand in the tests of the renderer",
+    ),
     "records/layout.py": ("io/test_explode.py", "frozen records; made by hand in the tests of the layouts"),
     "records/report.py": (
         "render/test_tables.py",
@@ -123,4 +144,8 @@ def test_exceptions_are_needed_and_have_a_reason(name):
 
 @pytest.mark.parametrize("name", [name for name in modules() if name.endswith("/__init__.py")])
 def test_inner_packages_hold_a_docstring_only(name):
-    assert is_docstring_only(name) or name in ("cli/__init__.py", "records/__init__.py")
+    assert is_docstring_only(name) or name in (
+        "cli/__init__.py",
+        "pipeline/__init__.py",
+        "records/__init__.py",
+    )

@@ -39,6 +39,7 @@ def modules_after(code, *args):
         ("--help", "compare"),
         ("compute --help", "--keep-pos"),
         ("compare --help", "--vs"),
+        ("inspect --help", "max_abs_adv"),
         ("--version", "advcli "),
         ("estimators", "rloo"),
         ("formats", "verl"),

@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import typer
 
-from advcli.cli import compare, compute, estimators, filters, formats, frameworks, match, sweep
+from advcli.cli import compare, compute, estimators, filters, formats, frameworks, inspect, match, sweep
 from advcli.cli._show import say
 from advcli.errors import AdvcliError, DataError, Interrupted, UsageError
 
@@ -25,6 +25,7 @@ app = typer.Typer(
 for _name, _command in {
     "compute": compute.command,
     "compare": compare.command,
+    "inspect": inspect.command,
     "sweep": sweep.command,
     "match": match.command,
     "estimators": estimators.command,
@@ -112,7 +113,7 @@ def _fail(message: str, exit_code: int) -> NoReturn:
 def _interrupted(signum: int, frame: FrameType | None) -> None:
     del signum, frame
     pipeline = sys.modules.get("advcli.pipeline")
-    if not hasattr(pipeline, "compare"):
+    if not hasattr(pipeline, "__all__"):  # set after its last import
         # Packages that are being imported turn an exception into their own; nothing is open yet.
         os.write(2, b"advcli: interrupted\n")
         os._exit(Interrupted.exit_code)

@@ -70,14 +70,24 @@ def command(name: str, shared: Shared) -> Callable[..., Any]:
         UsageError: no such engine, or the command does not run there.
     """
     engine = choice("--engine", shared.engine, tuple(_ENGINES))
-    if engine == "ray" and name not in _ON_RAY:
+    if name not in _ON_RAY:
+        only_here(name, shared)
+    if engine == "local" and shared.ray_address is not None:
+        raise UsageError("--ray-address is for --engine ray", hint="--engine ray")
+    return load(f"{_ENGINES[engine]}:{name}")
+
+
+def only_here(name: str, shared: Shared) -> None:
+    """Refuse to run on Ray what does not.
+
+    Raises:
+        UsageError: it was asked for.
+    """
+    if shared.engine != "local":
         raise UsageError(
             f"{name} does not run on Ray; {', '.join(_ON_RAY)} do",
             hint="--engine local on a part of the files",
         )
-    if engine == "local" and shared.ray_address is not None:
-        raise UsageError("--ray-address is for --engine ray", hint="--engine ray")
-    return load(f"{_ENGINES[engine]}:{name}")
 
 
 def inputs(shared: Shared) -> list[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from advcli.records import Match, Report, Sweep
+from advcli.records import Between, Checked, Match, Report, Sweep
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,7 +27,7 @@ def say(text: str, **style: Any) -> None:  # noqa: ANN401  typer's styles
         typer.secho(text, err=True, **style)
 
 
-def notes(report: Report | Sweep | Match, *, quiet: bool) -> None:
+def notes(report: Report | Sweep | Match | Between, *, quiet: bool) -> None:
     """What was chosen and what looks wrong, on standard error."""
     if quiet:
         return
@@ -49,7 +49,19 @@ def drawn(draw: "Callable[[Console], None]", *, to_stderr: bool = False) -> None
     console = _console(to_stderr=to_stderr)
     with console.capture() as captured:
         draw(console)
-    _print(captured.get(), to_stderr=to_stderr)
+    # Rich fills the last column with spaces.
+    text = "\n".join(line.rstrip(" ") for line in captured.get().split("\n"))
+    _print(text, to_stderr=to_stderr)
+
+
+def conditions(checked: Sequence[Checked]) -> None:
+    """Which conditions of --fail-if held, and which cannot be told."""
+    for one in checked:
+        name = one.condition.split()[0]
+        if one.held:
+            say(f"advcli: --fail-if '{one.condition}' held: {name} is {one.value:.6g}", fg="red")
+        elif one.value != one.value:
+            say(f"advcli: warning: --fail-if '{one.condition}': these data do not define {name}", fg="yellow")
 
 
 @contextmanager

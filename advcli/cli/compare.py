@@ -1,20 +1,72 @@
-"""`advcli compare`: original, kept, kept + recomputed and other estimators side by side."""
+"""`advcli compare`: original, kept, kept + recomputed and other estimators side by side, or two data sets."""
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
+from advcli.cli import _between, _request, _show
 from advcli.cli import _options as opt
-from advcli.cli import _request, _show
+from advcli.errors import UsageError
+
+_two = partial(opt.option, "Two data sets")
 
 
 @opt.with_shared
-def command(shared: opt.Shared, vs: opt.Vs = None) -> None:
+def command(
+    shared: opt.Shared,
+    vs: opt.Vs = None,
+    between: Annotated[
+        bool,
+        _two("Compare two INPUTs, A and B: two runs, or two rewards of the same rows.", "--between"),
+    ] = False,
+    b: Annotated[
+        list[str] | None,
+        _two(
+            "An option that B has another value of: reward=COL, prompt-col=COL, estimator=rloo ...",
+            "--b",
+            metavar="OPTION=VALUE",
+        ),
+    ] = None,
+    join: Annotated[
+        str | None,
+        _two(
+            "Column that tells the same row in both, at the same prompt and step: an id, the answer's text.",
+            metavar="COL",
+        ),
+    ] = None,
+    seed: Annotated[int | None, _two("Seed of the bootstrap. Default: 0.", metavar="N")] = None,
+    resamples: Annotated[
+        int | None, _two("How often the bootstrap draws prompts. Default: 2000.", metavar="N")
+    ] = None,
+    top: Annotated[
+        int | None, _two("How many of the prompts that changed most to show. Default: 10.", metavar="N")
+    ] = None,
+    out: Annotated[
+        Path | None, _two("Write every prompt of both: .parquet, .csv or .jsonl.", metavar="FILE")
+    ] = None,
+    force: opt.Force = False,
+) -> None:
     """Compare advantages side by side: original, kept, kept + recomputed, and other estimators.
 
     Without INPUT it reads standard input if something is piped in, else the bundled sample.
+
+    With --between it puts two data sets side by side instead: two runs, or two rewards of the same rows.
     """
     from advcli.render import jsonout
     from advcli.settings.resolve import versus
 
+    asked = _between.Asked(join=join, b=b, seed=seed, resamples=resamples, top=top, out=out, force=force)
+    if between and vs:
+        raise UsageError(
+            "--vs adds columns to one data set, and --between compares two", hint="--b estimator=rloo"
+        )
+    if between:
+        _request.only_here("compare --between", shared)
+        _between.show(shared, asked)
+        return
+    asked.refuse()
     request = _request.build(_request.inputs(shared), shared)
     report = _request.command("compare", shared)(
         request, {spec: versus(request.settings, spec) for spec in vs or ()}

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from advcli import pipeline, remarks
+from advcli import remarks
 from advcli.advantages import Plan
 from advcli.dataset import DataSet, grouped
 from advcli.distributed import annotate, cluster, done, narrow, places, rounds, sketch, units
@@ -23,6 +23,9 @@ from advcli.io.read import look
 from advcli.io.sources import STDIN, opened
 from advcli.io.write import COLUMNS, SOURCE, TOKENS, Target, can_stay, targets
 from advcli.pipeline import Grid, Output, Request
+from advcli.pipeline.compare import plans_of, with_hints, without_filters
+from advcli.pipeline.describe import settings_of
+from advcli.pipeline.sweep import coordinates, points
 from advcli.records import STANDARD_OUTPUT, Choice, Column, Point, Report, Settings, Source, Sweep
 from advcli.stats import comparison, concentration, metrics
 from advcli.words import counted
@@ -64,7 +67,7 @@ def compute(request: Request, output: Output) -> Report:
     with _looked_at(request, [output.prefix + name for name in (*COLUMNS, TOKENS, SOURCE)]) as job:
         plan = plan.at(_columns(job.choice))
         goals = targets(job.sources, output.out, force=True)
-        settings = pipeline.used_settings(plan, request, _nothing(job, request, ()))
+        settings = settings_of(plan, request, _nothing(job, request, ()))
         run = done.fingerprint(settings, job.sources, [output.prefix, output.same_layout, goals])
         # What must not be written is refused before anything is computed.
         open_ = _open(job, goals, output, run)
@@ -100,7 +103,8 @@ def _open(job: Job, goals: Sequence[Target], output: Output, run: str) -> list[i
 
 def compare(request: Request, versus: Mapping[str, Settings] | None = None) -> Report:
     """Describe columns side by side; the arguments and the result are those of `pipeline.compare`."""
-    plans, bare = pipeline.compared_plans(request, versus or {})
+    plans = plans_of(request, versus)
+    bare = without_filters(plans["kept"])
     with _looked_at(request) as job:
         runs = [plan.at(_columns(job.choice)) for plan in (*plans.values(), bare)]
         shown = [Shown("original", len(plans), bare=True)]
@@ -108,7 +112,7 @@ def compare(request: Request, versus: Mapping[str, Settings] | None = None) -> R
         with cluster.running(request.ray_address) as data:
             loaded = _load(data, job)
             _, work, account = _counted(loaded, tuple(runs), tuple(shown))
-    return pipeline.with_hints(_report(request, loaded, runs[0], account, work), request, versus or {})
+    return with_hints(_report(request, loaded, runs[0], account, work), request, versus)
 
 
 def sweep(
@@ -119,7 +123,7 @@ def sweep(
     advance: Callable[[int, int], None] | None = None,
 ) -> Sweep:
     """Compute every point of a grid; the arguments and the result are those of `pipeline.sweep`."""
-    plans = list(pipeline.points(request.settings, grid))
+    plans = list(points(request.settings, grid))
     with _looked_at(request) as job:
         if check:
             check(job.sources)
@@ -255,7 +259,7 @@ def _report(
     sketched = [sketch.percentiles(count.sketches) for count in counts]
     return Report(
         health=account.health,
-        settings=pipeline.used_settings(plan, request, data),
+        settings=settings_of(plan, request, data),
         left_out=next((count.left_out for count in counts if count.left_out), ()),
         columns=tuple(
             comparison.column(column.label, count.measured, quantiles)
@@ -301,7 +305,7 @@ def _point(plan: Plan, count: ColumnCount, column: Column) -> Point:
         None if count.tokens is None else count.kept_tokens / count.tokens if count.tokens else float("nan")
     )
     return Point(
-        settings=pipeline.coordinates(plan),
+        settings=coordinates(plan),
         column=column,
         live_groups=count.live_groups,
         effective_rows=concentration.effective(count.measured.tally.sum_abs, squares),

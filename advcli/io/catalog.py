@@ -24,6 +24,8 @@ LENGTHS = (
 REWARD_LISTS = ("rewards", "scores")
 # Where the prompt is a text, rows of one text can still differ in these.
 IMAGES = ("images", "image", "image_path", "image_paths", "videos", "multi_modal_data")
+# Raw outcomes that are often written beside the reward.
+OUTCOMES = ("acc", "accuracy", "correct", "is_correct", "passed", "outcome")
 LOGGED = ("advantage", "advantages")
 # Which tokens of a list of advantages count.
 MASKS = ("response_mask", "mask", "loss_mask", "completion_mask", "action_mask")

@@ -11,6 +11,7 @@ from advcli.io.catalog import (
     LENGTHS,
     LOGGED,
     MASKS,
+    OUTCOMES,
     OWN,
     PART_PREFIXES,
     PART_SUFFIXES,
@@ -52,9 +53,12 @@ def choose(
         options.length,
         options.baseline,
         options.kl,
+        options.by,
         *options.extra,
+        *options.outcomes,
         *options.tokens.values(),
         options.logged,
+        options.row,
         *options.group_by,
         *(c for c, _ in options.rewards),
     ):
@@ -95,7 +99,11 @@ def choose(
         derived=form.derived,
         rules=_rules(form, kinds, prompt),
         dedup=options.dedup,
+        row=options.row,
+        named=options.named,
         others=_unused(kinds, {*taken, step, length, logged, *prompt}),
+        by=options.by,
+        outcomes=_outcomes(kinds, options, taken | {name for name in (length, step) if name}),
     )
 
 
@@ -183,6 +191,17 @@ def _rewards(form: Format, kinds: Kinds, options: ColumnOptions) -> tuple[tuple[
         f"no reward among the columns {_listed(kinds)}; expected one of {', '.join(REWARD_TOTALS)}",
         hint="--reward COL",
     )
+
+
+def _outcomes(kinds: Kinds, options: ColumnOptions, taken: set[str]) -> tuple[str, ...]:
+    """The further reward columns that were asked for, and those that look like one if they are wanted."""
+    usual = {name for rank in (REWARD_TOTALS, OUTCOMES) for name in rank}
+    found = [
+        name
+        for name, kind in kinds.items()
+        if options.find_outcomes and kind == "number" and (name in usual or _looks_like_part(name))
+    ]
+    return tuple(name for name in dict.fromkeys((*options.outcomes, *found)) if name not in taken)
 
 
 def _tokens(kinds: Kinds, options: ColumnOptions) -> tuple[tuple[str, str], ...]:

@@ -85,7 +85,7 @@ def scan(
     cells: dict[str, list[Any]] = {name: [] for name in columns}
     plain = [name for name in cells if name != ROW]
     names = frozenset(refused)
-    lines: list[int] = []
+    places: list[int] = []
     size = 0
     for number, row, length in _rows(source, bad_rows, dropped):
         twice = _already_there(row, layout, names)
@@ -100,13 +100,13 @@ def scan(
             dropped.add(number)
             continue
         bad_rows.empty += not count
-        lines += [number] * count
+        places += [number] * count
         size += length
         if size > _BATCH_BYTES:
-            yield Batch(source.name, cells, np.array(lines))
-            cells, lines, size = {name: [] for name in columns}, [], 0
-    if lines:
-        yield Batch(source.name, cells, np.array(lines))
+            yield Batch(source.name, cells, np.array(places))
+            cells, places, size = {name: [] for name in columns}, [], 0
+    if places:
+        yield Batch(source.name, cells, np.array(places))
 
 
 def annotate(
@@ -130,7 +130,7 @@ def annotate(
         DataError: the source has more or fewer rows than when it was read.
     """
     ended = True
-    for number, raw in _lines(source):
+    for number, raw in lines(source):
         if number in dropped:
             continue
         body = raw.rstrip()
@@ -157,8 +157,8 @@ def objects(source: Source, dropped: Collection[int], layout: Layout = PLAIN) ->
 
 def texts(source: Source, dropped: Collection[int]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Every record as it was written, without the blanks around, and parsed."""
-    for number, raw in _lines(source):
-        record = None if number in dropped else _parsed(raw)
+    for number, raw in lines(source):
+        record = None if number in dropped else parsed(raw)
         if record is not None:
             yield raw.removeprefix(_BOM).decode("utf-8", "surrogatepass").strip(" \t\r\n"), record
 
@@ -181,9 +181,9 @@ def _inserted(raw: bytes, body: bytes, suffix: bytes) -> bytes:
 
 def _rows(source: Source, bad_rows: BadRows, dropped: set[int]) -> Iterator[tuple[int, dict[str, Any], int]]:
     """Number, object and length in bytes of every line that holds a record."""
-    for number, raw in _lines(source):
+    for number, raw in lines(source):
         try:
-            row = _parsed(raw)
+            row = parsed(raw)
         except (ValueError, RecursionError) as error:
             hint = "writing one object per line: jq -c '.[]'" if raw.lstrip().startswith(b"[") else None
             bad_rows.add(f"{source.name}:{number}: {_why(error, raw)}", hint=hint)
@@ -193,13 +193,13 @@ def _rows(source: Source, bad_rows: BadRows, dropped: set[int]) -> Iterator[tupl
             yield number, row, len(raw)
 
 
-def _lines(source: Source) -> Iterator[tuple[int, bytes]]:
+def lines(source: Source) -> Iterator[tuple[int, bytes]]:
     r"""Lines with their numbers, split at \\n only: U+2028 and the like are legal in a JSON string."""
     number = 0
     with stream(source) as file:
         try:
-            lines = (text.encode("utf-8", "surrogatepass") for text in document.texts(file))
-            for number, raw in enumerate(lines if source.layout == "json" else file, start=1):
+            texts = (text.encode("utf-8", "surrogatepass") for text in document.texts(file))
+            for number, raw in enumerate(texts if source.layout == "json" else file, start=1):
                 yield number, raw
         except OSError as error:
             raise DataError(
@@ -242,7 +242,7 @@ def _already_there(record: dict[str, Any], layout: Layout, refused: frozenset[st
     return sorted(refused & explode.keys(record, layout))
 
 
-def _parsed(raw: bytes) -> dict[str, Any] | None:
+def parsed(raw: bytes) -> dict[str, Any] | None:
     """A line as an object; None for a blank line."""
     text = raw.removeprefix(_BOM).decode("utf-8", "surrogatepass").strip(" \t\r\n")
     if not text:

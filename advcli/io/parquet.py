@@ -243,6 +243,31 @@ def _no_rows(schema: pa.Schema) -> pa.RecordBatch:
     return pa.record_batch([pa.array([], field.type) for field in schema], schema=schema)
 
 
+def rows_at(source: Source, wanted: Collection[int]) -> Iterator[tuple[int, dict[str, object]]]:
+    """Some rows with all their columns; row groups without such a row are not read.
+
+    Args:
+        source: a parquet source.
+        wanted: numbers of the rows, counted from 1.
+
+    Yields:
+        Number and columns of each, in file order.
+    """
+    file = _opened(source)
+    done = 0
+    places = np.array(sorted(wanted), dtype=np.int64) - 1
+    for group in range(file.num_row_groups):
+        end = done + file.metadata.row_group(group).num_rows
+        if not ((places >= done) & (places < end)).any():
+            done = end
+            continue
+        for batch in _batches(file, source, None, row_groups=[group]):
+            here = places[(places >= done) & (places < done + batch.num_rows)]
+            for place, row in zip(here.tolist(), batch.take(pa.array(here - done)).to_pylist(), strict=True):
+                yield place + 1, row
+            done += batch.num_rows
+
+
 def to_metadata(prefix: str, settings: Mapping[str, object]) -> dict[str, str]:
     """The settings as key-value metadata of a parquet file, one key per prefix."""
     return {f"advcli/{prefix}": json.dumps(settings, allow_nan=False)}

@@ -1,4 +1,4 @@
-"""Write the points of a sweep: one row each."""
+"""Write a table of results (the points of a sweep, the prompts of two runs): one row each."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -17,7 +17,7 @@ _WRITERS: Mapping[str, Callable[[pd.DataFrame, BinaryIO], object]] = {
 }
 
 
-def check(path: Path, sources: Sequence[Source], *, force: bool) -> None:
+def check(path: Path, sources: Sequence[Source], *, force: bool, hint: str = "sweep.parquet") -> None:
     """Refuse a path before any work is done.
 
     Raises:
@@ -25,11 +25,13 @@ def check(path: Path, sources: Sequence[Source], *, force: bool) -> None:
         DataError: there is no folder to write into.
     """
     if path.suffix not in _WRITERS:
-        raise UsageError(f"--out {path}: expected {', '.join(_WRITERS)}", hint="--out sweep.parquet")
+        raise UsageError(f"--out {path}: expected {', '.join(_WRITERS)}", hint=f"--out {hint}")
     sink.check(path, sources, force=force)
 
 
-def write(path: Path, points: Sequence[Mapping[str, Any]], *, force: bool) -> None:
-    """Write the points in the form that the suffix names, whole or not at all."""
+def write(
+    path: Path, points: Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]], *, force: bool
+) -> None:
+    """Write rows, or columns by name, in the form that the suffix names, whole or not at all."""
     with sink.replacing(path, force=force) as file:
-        _WRITERS[path.suffix](pd.DataFrame(list(points)), file)
+        _WRITERS[path.suffix](pd.DataFrame(points if isinstance(points, Mapping) else list(points)), file)

@@ -15,8 +15,8 @@ from advcli.io.batch import BadRows, Batch
 from advcli.io.choose import choose
 from advcli.io.rules import RuleBook
 from advcli.io.survey import Survey, survey
-from advcli.io.values import Cells, Coder, lists, numbers, token_means
-from advcli.records import CAUSES, Choice, ColumnOptions, RewardTable, Source
+from advcli.io.values import Cells, Coder, digests, lists, numbers, token_means
+from advcli.records import CAUSES, Choice, ColumnOptions, Prompt, RewardTable, Source
 from advcli.words import counted, one_line
 
 # Columns of numbers beside the reward, by the part that they play.
@@ -24,7 +24,7 @@ _ROLES = ("length", "baseline", "kl")
 _NO_NUMBER = "--reward COL with another column, or --on-bad-row skip"
 _NO_LIST = "another column with a list per row, or --on-bad-row skip"
 _NO_KEY = "--prompt-col or --group-by with another column, or --on-bad-row skip"
-_SCAN: Mapping[str, Callable[..., Any]] = {
+SCAN: Mapping[str, Callable[..., Any]] = {
     "jsonl": jsonl.scan,
     "json": jsonl.scan,
     "parquet": parquet.scan,
@@ -147,7 +147,7 @@ def _scan_all(
     rows, dropped = [], []
     for source in sources:
         gone: set[int] = set()
-        batches = _SCAN[source.layout](
+        batches = SCAN[source.layout](
             source,
             derive.inputs(collector.choice),
             refused=refused,
@@ -193,6 +193,7 @@ class _Collector:
         self._steps = Coder()
         self._rules = RuleBook(choice)
         self._rows = Coder()
+        self._by = Coder()
         self._parts: dict[str, list[NDArray[Any]]] = {}
 
     def add(self, batch: Batch) -> int:
@@ -208,9 +209,11 @@ class _Collector:
         if self.choice.step:
             # A row without a step is a step of its own kind, code -1 + 1.
             self._append("step", self._steps.codes(batch.columns[self.choice.step]))
-        self._beside(batch)
+        self._beside(batch, bad)
         self._tokens(batch, bad)
         self._append("lines", batch.lines)
+        if self.choice.row:
+            self._append("row", digests(batch.columns[self.choice.row]))
         self._rules.add(batch)
         if self.choice.dedup:
             self._append("digest", self._rows.codes(batch.columns[dedup.ROW]))
@@ -246,7 +249,11 @@ class _Collector:
             key, out = np.where(again, -1, key), out | again
             said = (*said, *([dedup.remark(again)] if again.any() else []))
         said = (*said, *self._rules.differing(key, step if self.choice.step_in_key else None))
-        return RewardTable(
+        by = columns.get("by")
+        apart = tuple(self._by.names)
+        if by is not None and (by < 0).any():
+            by, apart = np.where(by < 0, len(apart), by), (*apart, "null")
+        table = RewardTable(
             rewards=np.where(out, np.nan, columns["rewards"]),
             cause=np.where(out, 0, columns["cause"]).astype(np.int8),
             key=key,
@@ -260,6 +267,7 @@ class _Collector:
             tokens={role: columns[f"tokens {role}"] for role, _ in self.choice.tokens},
             token_counts=columns.get("token counts"),
             logged=columns.get("logged"),
+            row=columns.get("row"),
             uneven=columns.get("uneven") if self.choice.logged and columns["uneven"].any() else None,
             rows=rows,
             choice=self.choice,
@@ -267,6 +275,37 @@ class _Collector:
             lines=columns["lines"],
             names=tuple(source.name for source in sources),
             warnings=(*self.bad_rows.warnings(), *said),
+            causes={
+                name.removeprefix("cause "): codes
+                for name, codes in columns.items()
+                if name.startswith("cause ")
+            },
+            outcomes={name: columns[f"outcome {name}"] for name in self.choice.outcomes},
+            by=by,
+            by_names=apart,
+        )
+        return replace(table, prompts=self._prompts(table, columns)) if self.choice.named else table
+
+    def _prompts(self, table: RewardTable, columns: Mapping[str, NDArray[Any]]) -> tuple[Prompt, ...]:
+        """The prompt of each code that a row has; nothing without a key."""
+        if not self.choice.prompt:
+            return ()
+        first = np.full(int(table.key.max(initial=-1)) + 1, -1)
+        rows = np.flatnonzero(table.key >= 0)[::-1]
+        first[table.key[rows]] = rows
+        parts = []
+        for name in self.choice.prompt:
+            coder, codes = self._coders[name], columns[f"prompt {name}"][first].tolist()
+            identities = coder.identities()
+            parts.append([(coder.names[code], identities[code]) for code in codes])
+        sources = np.searchsorted(np.cumsum(table.rows), first, side="right").clip(max=len(table.names) - 1)
+        places = [
+            f"{table.names[at]}:{line}"
+            for at, line in zip(sources.tolist(), table.lines[first].tolist(), strict=True)
+        ]
+        return tuple(
+            Prompt(" · ".join(name for name, _ in part), tuple(one for _, one in part), place)
+            for *part, place in zip(*parts, places, strict=True)
         )
 
     def _key(self, columns: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:
@@ -305,10 +344,28 @@ class _Collector:
             causes.append(cause)
         if not parts:
             return np.zeros(len(bad)), np.zeros(len(bad), dtype=np.int8), np.zeros((len(bad), 0))
+        for (name, _), cause in zip(self.choice.rewards if len(parts) > 1 else (), causes, strict=False):
+            self._append(f"cause {name}", np.where(bad, 0, cause).astype(np.int8))
         stacked = np.stack(parts, axis=1)
         weights = np.array([weight for _, weight in self.choice.rewards])
         total = _total((stacked * weights).T, np.stack(causes), skip_missing=self.choice.skip_missing_parts)
         return (*total, stacked)
+
+    def _beside(self, batch: Batch, bad: NDArray[np.bool_]) -> None:
+        """The columns beside prompt, step and reward."""
+        for role in _ROLES:
+            name = getattr(self.choice, role)
+            if name:
+                self._append(role, self._numbers(batch, name))
+        if self.choice.by:
+            self._append("by", self._by.codes(batch.columns[self.choice.by]))
+        for name in self.choice.extra:
+            self._append(f"extra {name}", self._numbers(batch, name))
+        if self.choice.logged:
+            self._logged(batch, self.choice.logged)
+        for name in self.choice.outcomes:
+            self._append(f"outcome {name}", self._numbers(batch, name))
+            self._append(f"cause {name}", np.where(bad, 0, numbers(batch.columns[name])[1]).astype(np.int8))
 
     def _numbers(self, batch: Batch, name: str) -> NDArray[np.float64]:
         """A column beside the reward; a cell that is no number is as good as none, unless it was asked for."""
@@ -320,17 +377,6 @@ class _Collector:
                 hint="another column, or --on-bad-row skip",
             )
         return values
-
-    def _beside(self, batch: Batch) -> None:
-        """The columns of numbers beside the reward."""
-        for role in _ROLES:
-            name = getattr(self.choice, role)
-            if name:
-                self._append(role, self._numbers(batch, name))
-        for name in self.choice.extra:
-            self._append(f"extra {name}", self._numbers(batch, name))
-        if self.choice.logged:
-            self._logged(batch, self.choice.logged)
 
     def _tokens(self, batch: Batch, bad: NDArray[np.bool_]) -> None:
         """The columns with a list per row: as many numbers in each as in the first; a null is no number at all."""

@@ -222,10 +222,20 @@ def _named(form: Format) -> list[str]:
 
 def _asked(options: ColumnOptions) -> list[str]:
     """The columns that the user names."""
-    single = (options.prompt, options.step, options.length, options.baseline, options.kl, options.logged)
+    single = (
+        options.prompt,
+        options.step,
+        options.length,
+        options.baseline,
+        options.kl,
+        options.logged,
+        options.row,
+    )
     return [
         *options.group_by,
         *options.extra,
+        *options.outcomes,
+        *([options.by] if options.by else []),
         *options.tokens.values(),
         *(name for name, _ in options.rewards),
         *(name for name in single if name),

@@ -101,6 +101,7 @@ class Report:
         health: the groups.
         settings: name → value, as they were used; what the output files carry.
         columns: the advantage columns, the original first.
+        unshown: labels of columns that are as the original, as nothing was filtered; tables leave them out.
         left_out: what each filter left out.
         notes: what was chosen, one line each.
         warnings: what looks wrong, one line each.
@@ -112,3 +113,4 @@ class Report:
     left_out: tuple[LeftOut, ...] = ()
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    unshown: tuple[str, ...] = ()

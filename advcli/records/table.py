@@ -1,6 +1,6 @@
 """What was asked for, what was read, and which rows belong together."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -39,11 +39,15 @@ class Choice:
         logged: the advantage that the trainer logged, or None.
         mask: which tokens of the logged advantage count, if it is a list, or None.
         others: columns of numbers or lists that play no part.
+        row: the column that tells rows apart, or None.
+        named: whether the prompts are told by name.
         step_in_key: whether a prompt met at another step is another group.
         layout: how rows lie in the records.
         derived: columns that are computed from others.
         rules: which rows are no rollouts, and what must hold in a group.
         dedup: whether exact repeats are taken out.
+        by: the column that splits the figures, or None.
+        outcomes: further reward columns, which are described but not summed.
     """
 
     format: str
@@ -64,6 +68,10 @@ class Choice:
     dedup: bool = False
     mask: str | None = None
     others: tuple[str, ...] = ()
+    row: str | None = None
+    named: bool = False
+    by: str | None = None
+    outcomes: tuple[str, ...] = ()
 
     @property
     def kl_column(self) -> str | None:
@@ -79,7 +87,10 @@ class Choice:
             self.kl,
             self.logged,
             self.mask,
+            self.row,
+            self.by,
             *self.extra,
+            *self.outcomes,
             *(name for _, name in self.tokens),
         )
         wanted = [*self.prompt, *(name for name, _ in self.rewards), *(name for name in single if name)]
@@ -108,8 +119,13 @@ class ColumnOptions:
         explode: the list of objects, or the lists, with one entry per row (`--explode`).
         dedup: take out exact repeats (`--dedup`).
         logged: the advantage that the trainer logged (`--logged-col`).
+        row: the column that tells rows apart (`--join`).
+        named: tell the prompts by name, so that those of two data sets can be put side by side.
         parts: use the columns that look like reward parts: "without total", where there is no total, or
             "always"; None for an error where there is no total and several parts.
+        by: the column that splits the figures (`--by`).
+        outcomes: further reward columns to describe (`--outcome`).
+        find_outcomes: describe also what looks like another reward.
     """
 
     format: str | None = None
@@ -128,7 +144,12 @@ class ColumnOptions:
     explode: tuple[str, ...] = ()
     dedup: bool = False
     logged: str | None = None
+    row: str | None = None
+    named: bool = False
     parts: str | None = None
+    by: str | None = None
+    outcomes: tuple[str, ...] = ()
+    find_outcomes: bool = False
 
 
 @dataclass(frozen=True)
@@ -150,6 +171,21 @@ class Source:
     codec: str | None = None
     stamp: tuple[int, int] = (0, 0)
     remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A prompt, told by the columns of the key.
+
+    Attributes:
+        name: its text or id, cut where it is long.
+        identity: the same for the same prompt of any data set, and different for another one.
+        place: its first row, as file:line.
+    """
+
+    name: str
+    identity: Hashable
+    place: str
 
 
 @dataclass(frozen=True)
@@ -176,8 +212,14 @@ class RewardTable:
         lines: [N] int64 line (JSON Lines), element (JSON) or row (parquet) of each row in its source.
         names: the name of each source.
         warnings: what was skipped, in words.
+        row: [N] int64 digest of what tells rows apart, -1 where there is nothing; None without such a column.
+        prompts: the prompt of each code; empty unless they were asked for.
         uneven: [N] bool, whether the logged advantage differs between the tokens of a row; None where no row's
             does.
+        causes: reward part or further reward → [N] int8, as `cause`.
+        outcomes: further reward → [N] float64, NaN where missing.
+        by: [N] int64 code of the value that splits the figures, or None.
+        by_names: the value of each code.
     """
 
     rewards: "NDArray[np.float64]"
@@ -200,6 +242,12 @@ class RewardTable:
     tokens: "Mapping[str, NDArray[np.float64]]" = field(default_factory=dict)
     token_counts: "NDArray[np.int64] | None" = None
     uneven: "NDArray[np.bool_] | None" = None
+    row: "NDArray[np.int64] | None" = None
+    prompts: "tuple[Prompt, ...]" = ()
+    causes: "Mapping[str, NDArray[np.int8]]" = field(default_factory=dict)
+    outcomes: "Mapping[str, NDArray[np.float64]]" = field(default_factory=dict)
+    by: "NDArray[np.int64] | None" = None
+    by_names: tuple[str, ...] = ()
 
     def place(self, row: int) -> str:
         """Where a row stands, as it is shown to the user: file:line."""

@@ -5,7 +5,7 @@ import math
 from dataclasses import asdict
 from typing import Any
 
-from advcli.records import Column, Match, Report
+from advcli.records import Column, Figures, Match, Report
 
 _FIT = (
     "framework",
@@ -23,14 +23,14 @@ _FIT = (
 def compute(report: Report) -> str:
     """The JSON of `advcli compute`: counts, settings, and the figures of both columns."""
     original, processed = report.columns
-    body = {**_head(report, processed), "original": _figures(original), "processed": _figures(processed)}
+    body = {**head(report, processed), "original": figures(original), "processed": figures(processed)}
     return dumped(body)
 
 
 def compare(report: Report) -> str:
     """The JSON of `advcli compare`: counts, settings, and per column its figures and its distance."""
-    columns = {column.label: {**_figures(column), **_distance(column)} for column in report.columns}
-    return dumped({**_head(report, report.columns[1]), "columns": columns})
+    columns = {column.label: {**figures(column), **_distance(column)} for column in report.columns}
+    return dumped({**head(report, report.columns[1]), "columns": columns})
 
 
 def match(outcome: Match) -> str:
@@ -44,7 +44,8 @@ def match(outcome: Match) -> str:
     return dumped(body)
 
 
-def _head(report: Report, processed: Column) -> dict[str, Any]:
+def head(report: Report, processed: Column) -> dict[str, Any]:
+    """Counts and settings of a data set."""
     health = report.health
     return {
         "rows": health.rows,
@@ -65,8 +66,14 @@ def _head(report: Report, processed: Column) -> dict[str, Any]:
     }
 
 
-def _figures(column: Column) -> dict[str, Any]:
-    return {name: value for name, value in asdict(column.figures).items() if value is not None}
+def figures(column: Column) -> dict[str, Any]:
+    """The statistics of a column; those over tokens only with lengths."""
+    return known(column.figures)
+
+
+def known(figures: Figures) -> dict[str, Any]:
+    """Statistics by name, without those that were not asked for."""
+    return {name: value for name, value in asdict(figures).items() if value is not None}
 
 
 def _distance(column: Column) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """The one place where a number becomes text."""
 
 import math
+from collections.abc import Callable
 
 UNDEFINED = "–"
 
@@ -22,6 +23,18 @@ def number(value: float | None) -> str:
     return f"{value:.2e}" if size < 5e-4 or size >= 1e5 else f"{value:.4f}"
 
 
+def short(value: float | None) -> str:
+    """A figure with three digits, where there is little space.
+
+    Example:
+        >>> short(0.80236), short(14085.09), short(1e-17), short(float("nan"))
+        ('0.802', '1.41e+04', '0', '–')
+    """
+    if value is None or math.isnan(value):
+        return UNDEFINED
+    return "0" if abs(value) < 1e-12 else f"{value:.3g}"
+
+
 def count(value: float | None) -> str:
     """A whole number with thousands separated.
 
@@ -30,6 +43,28 @@ def count(value: float | None) -> str:
         ('12,345', '–')
     """
     return UNDEFINED if value is None or math.isnan(value) else f"{value:,.0f}"
+
+
+def signed(value: float | None, text: Callable[[float | None], str] = number) -> str:
+    """A difference, written as `text` does, with its sign.
+
+    Example:
+        >>> signed(0.25), signed(-3.0, count), signed(0.0), signed(float("nan"))
+        ('+0.2500', '-3', '0', '–')
+    """
+    shown = text(value)
+    rounded_away = not any(digit in shown for digit in "123456789")
+    return shown if value is None or not value > 0 or rounded_away else f"+{shown}"
+
+
+def points(value: float | None) -> str:
+    """A difference of shares, in percentage points.
+
+    Example:
+        >>> points(0.125), points(-1e-9), points(float("nan"))
+        ('12.5 pp', '0.0 pp', '–')
+    """
+    return UNDEFINED if value is None or math.isnan(value) else f"{round(100 * value, 1) + 0.0:.1f} pp"
 
 
 def share(value: float | None) -> str:

@@ -60,7 +60,9 @@ def show(report: Report, console: "Console") -> None:
     console.print(rule_line(report), style="dim", highlight=False, soft_wrap=True)
     for part in report.left_out:
         console.print(left_out_line(part), style="dim", highlight=False, soft_wrap=True)
-    original, *others = report.columns
+    original, *others = (column for column in report.columns if column.label not in report.unshown)
+    if not others:
+        print_whole(_table([original]), console)
     for table in spread(others, lambda shown: _table([original, *shown]), console):
         print_whole(table, console)
 
@@ -146,6 +148,6 @@ def _table(columns: Sequence[Column]) -> "Table":
         for label, value, text in rows:
             table.add_row(label, *(text(value(column)) for column in columns))
         table.add_section()
-    for label, value, text in _DISTANCE:
+    for label, value, text in _DISTANCE if len(columns) > 1 else ():
         table.add_row(f"{label} vs original", "", *(text(value(column)) for column in columns[1:]))
     return table

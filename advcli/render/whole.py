@@ -14,7 +14,7 @@ Item = TypeVar("Item")
 def print_whole(table: "Table", console: "Console") -> None:
     """Print a table in its full width; one that is wider than the console is left to the terminal, which wraps."""
     width = console.width
-    console.width = max(width, _needed(table, console))
+    console.width = max(width, needed(table, console))
     console.print(table, crop=False)
     console.width = width
 
@@ -32,12 +32,12 @@ def spread(
     rest = list(items)
     while rest:
         shown = len(rest)
-        while shown > 1 and _needed(table_of(rest[:shown]), console) > console.width:
+        while shown > 1 and needed(table_of(rest[:shown]), console) > console.width:
             shown -= 1
         yield table_of(rest[:shown])
         rest = rest[shown:]
 
 
-def _needed(table: "Table", console: "Console") -> int:
+def needed(table: "Table", console: "Console") -> int:
     """Width of a table that is not squeezed."""
     return console.measure(table, options=console.options.update(width=_UNBOUNDED)).maximum

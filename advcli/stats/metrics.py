@@ -69,8 +69,8 @@ def records(found: Mapping[int, StepCount], names: Sequence[str] | None) -> list
     if names is None:
         none = Moments.of(torch.zeros(0))
         return [_record(count) for count in found.values()] or [_record(StepCount(none, none, none))]
-    order = sorted(found, key=lambda code: _step_order(names[code]))
-    return [{"step": _step_value(names[code]), **_record(found[code])} for code in order]
+    order = sorted(found, key=lambda code: step_order(names[code]))
+    return [{"step": step_value(names[code]), **_record(found[code])} for code in order]
 
 
 def _record(count: StepCount) -> dict[str, float | None]:
@@ -86,7 +86,7 @@ def _named(name: str, moments: Moments, figures: Sequence[str]) -> dict[str, flo
     return {f"{name}/{figure}": None if math.isnan(values[figure]) else values[figure] for figure in figures}
 
 
-def _step_value(name: str) -> int | float | str:
+def step_value(name: str) -> int | float | str:
     """A step as a number if it is one."""
     for read in (int, float):
         try:
@@ -98,6 +98,7 @@ def _step_value(name: str) -> int | float | str:
     return name
 
 
-def _step_order(name: str) -> tuple[int, float, str]:
-    value = _step_value(name)
+def step_order(name: str) -> tuple[int, float, str]:
+    """Where a step stands among the others: numbers in ascending order, then words."""
+    value = step_value(name)
     return (1, 0.0, value) if isinstance(value, str) else (0, value, "")

@@ -241,14 +241,43 @@ def test_the_same_estimator_twice_is_one_column(tmp_path):
     assert run(rows, "--vs", "rloo", "--vs", "rloo").stdout.count("rloo") == 1
 
 
-def test_without_ratios_the_note_says_why_the_columns_agree(tmp_path):
-    rows = dump(tmp_path, [0, 1, 2])
-    assert (
-        "both keep ratios are 1, so the columns agree; try --keep-pos 0.7 --keep-neg 0.5" in run(rows).stderr
-    )
-    assert "agree" not in run(rows, "--vs", "rloo").stderr
-    assert "agree" not in run(rows, *FLAGS).stderr
-    assert "or --vs grpo" in run(rows, "--estimator", "rloo").stderr
+def headings(text):
+    (heading,) = re.findall(r"^ advantage .*$", text, re.MULTILINE)
+    return re.split(r" {2,}", heading.strip())[1:]
+
+
+@pytest.mark.parametrize(
+    ("flags", "shown", "said"),
+    [
+        (
+            (),
+            ["original"],
+            "so kept and kept + recomputed would be as original: not shown; try --keep-pos 0.7",
+        ),
+        (
+            ("--vs", "rloo"),
+            ["original", "rloo"],
+            "would be as original: not shown; try --keep-pos 0.7 --keep-neg 0.5\n",
+        ),
+        (
+            ("--estimator", "rloo"),
+            ["original"],
+            "so kept would be as original: not shown; try --keep-pos 0.7 --keep-neg 0.5, or --vs grpo",
+        ),
+        (("--keep-pos", "0.5"), [*BASE], None),
+        (("--before", "dynamic_sampling"), [*BASE], None),
+    ],
+)
+def test_columns_that_would_be_as_the_original_are_not_shown(tmp_path, flags, shown, said):
+    done = run(dump(tmp_path, [0, 1, 2]), *flags)
+    assert headings(done.stdout) == shown
+    assert ("nothing is filtered" in done.stderr) == (said is not None)
+    assert said is None or said in done.stderr
+    assert "vs original" in done.stdout or len(shown) == 1
+
+
+def test_json_has_them_all_the_same(tmp_path):
+    assert tuple(compared(dump(tmp_path, [0, 1, 2]))["columns"]) == BASE
 
 
 @pytest.mark.parametrize(

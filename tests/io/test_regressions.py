@@ -2,6 +2,7 @@
 
 import contextlib
 import gzip
+import importlib
 import json
 import os
 import random
@@ -16,7 +17,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from advcli import pipeline
 from advcli.errors import AdvcliError, DataError
 from advcli.io import parquet
 from advcli.io.choose import choose
@@ -230,13 +230,14 @@ def test_dates_that_python_cannot_say(array):
 def test_parquet_that_grew_between_the_passes(monkeypatch):
     """pa.record_batch raises a plain ValueError, not an ArrowException."""
     pq.write_table(pa.table(BASE), "a.parquet")
-    original = pipeline.run
+    steps = importlib.import_module("advcli.pipeline.compute")
+    original = steps.run
 
     def changed(*args):
         pq.write_table(pa.concat_tables([pa.table(BASE)] * 2), "a.parquet")
         return original(*args)
 
-    monkeypatch.setattr(pipeline, "run", changed)
+    monkeypatch.setattr(steps, "run", changed)
     with pytest.raises(DataError, match="the file changed while it was read"):
         run("a.parquet", out="out.parquet")
 

@@ -11,7 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advcli.io.values import INF, NAN, NULL, Coder, key_text, kind_of_type, kinds_of_objects, lists, numbers
+from advcli.io.values import (
+    INF,
+    NAN,
+    NULL,
+    Coder,
+    digests,
+    key_text,
+    kind_of_type,
+    kinds_of_objects,
+    lists,
+    numbers,
+)
 from advcli.records import CAUSES
 
 NOT = math.nan
@@ -332,3 +343,17 @@ def test_what_is_no_list_of_numbers(cells):
     assert bad == ([1, 2, 3] if isinstance(cells, list) else [0, 1])
     assert values.tolist() == ([1.0, 4.0] if isinstance(cells, list) else [])
     assert counts.sum() == len(values)
+
+
+def test_digests_are_the_same_whatever_wrote_the_value():
+    chat = [{"role": "user", "content": "Hi"}]
+    parquet = pa.array([chat, None, chat])
+    lists = digests(parquet).tolist()
+    assert lists == digests([[{"content": "Hi", "role": "user"}], None, chat]).tolist()
+    assert lists[0] == lists[2] > 0
+    assert lists[1] == -1
+    assert digests(pa.array([5, 7])).tolist() == digests(["5", 7.0]).tolist()
+    long = "q" * 100
+    one, two, text = digests([long + "1", long + "2", long[:64]]).tolist()
+    assert len({one, two, text}) == 3
+    assert (digests([str(k) for k in range(1000)]) >= 0).all()

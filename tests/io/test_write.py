@@ -1,5 +1,6 @@
 """The second pass: where each input goes, what may not be overwritten, and whose rows get which numbers."""
 
+import importlib
 import json
 import math
 import os
@@ -13,7 +14,6 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from advcli import pipeline
 from advcli.errors import DataError, UsageError
 from advcli.io.write import COLUMNS, Target, added_columns, targets
 from advcli.pipeline import Output, Request, compute
@@ -305,14 +305,15 @@ def meanwhile(monkeypatch):
     """Do something after the first pass."""
 
     def do(action):
-        original = pipeline.run
+        steps = importlib.import_module("advcli.pipeline.compute")
+        original = steps.run
 
         def changed(*args):
             result = original(*args)
             action()
             return result
 
-        monkeypatch.setattr(pipeline, "run", changed)
+        monkeypatch.setattr(steps, "run", changed)
 
     return do
 

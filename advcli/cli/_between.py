@@ -1,0 +1,136 @@
+"""`advcli compare --between`: from the flags to two requests, and what comes out to where it goes."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from advcli.cli import _request, _show
+from advcli.cli._options import Shared
+from advcli.errors import UsageError
+from advcli.words import either
+
+if TYPE_CHECKING:
+    from advcli.pipeline import Request
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The options of `compare` that only `--between` has; None where they were not given."""
+
+    join: str | None
+    b: list[str] | None
+    seed: int | None
+    resamples: int | None
+    top: int | None
+    out: Path | None
+    force: bool
+
+    def refuse(self) -> None:
+        """An error if one was given although `--between` was not."""
+        given = [f"--{name}" for name, value in vars(self).items() if value not in (None, False)]
+        if given:
+            raise UsageError(f"{given[0]} without --between does nothing", hint="--between, with two INPUTs")
+
+
+def show(shared: Shared, asked: Asked) -> None:
+    """Compare two inputs and print or write what comes out."""
+    from advcli.io import points
+    from advcli.pipeline import Bootstrap, between
+    from advcli.render import between as text
+    from advcli.render.jsonout import dumped
+
+    a, b = _requests(shared, asked)
+    check = partial(points.check, asked.out, force=asked.force, hint="prompts.csv") if asked.out else None
+    bootstrap = Bootstrap(
+        seed=_number("--seed", asked.seed, 0, 0), resamples=_number("--resamples", asked.resamples, 2000, 100)
+    )
+    result = between(a, b, bootstrap, top=_number("--top", asked.top, 10, 0), check=check)
+    _show.notes(result, quiet=shared.quiet)
+    if asked.out:
+        points.write(asked.out, result.prompts, force=asked.force)
+    if shared.json_:
+        typer.echo(dumped(text.as_json(result)))
+    else:
+        _show.drawn(lambda console: text.show(result, console))
+
+
+def _number(flag: str, given: int | None, default: int, least: int) -> int:
+    if given is not None and given < least:
+        raise UsageError(f"{flag} is {given}, expected {least} or more")
+    return default if given is None else given
+
+
+def _requests(shared: Shared, asked: Asked) -> "tuple[Request, Request]":
+    """What is asked of A and of B: the same, but for `--b`."""
+    inputs = shared.inputs or []
+    if len(inputs) != 2:
+        raise UsageError(
+            f"--between compares two INPUTs, A and B, and {len(inputs)} {'was' if len(inputs) == 1 else 'were'} given",
+            hint="a folder or a quoted glob for each; the same file twice with --b reward=COL for two rewards of it",
+        )
+    if inputs == ["-", "-"]:
+        raise UsageError("standard input ('-') cannot be both A and B", hint="a file for one of them")
+    own = _overrides(asked.b or ())
+    join = own.pop("join", asked.join)
+    if (asked.join is None) != (join is None):
+        raise UsageError("--b join=COL without --join does nothing", hint="--join COL for A")
+    return (
+        _request_of(inputs[0], shared, asked.join),
+        _request_of(inputs[1], replace(shared, **own), join),
+    )
+
+
+def _request_of(name: str, shared: Shared, join: str | None) -> "Request":
+    request = _request.build([name], shared)
+    return replace(request, columns=replace(request.columns, row=join, named=True))
+
+
+def _overrides(pairs: Sequence[str]) -> dict[str, Any]:
+    """The options of B alone, as values of `Shared`."""
+    found: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        name = name.strip().lstrip("-")
+        if not (equals and value) or name not in _OF_B:
+            raise UsageError(
+                f"--b {pair}: expected OPTION=VALUE", hint=either([f"{known}=" for known in _OF_B])
+            )
+        field, read = _OF_B[name]
+        found[field] = read(found.get(field), value)
+    return found
+
+
+def _text(_: object, value: str) -> str:
+    return value
+
+
+def _several(before: list[str] | None, value: str) -> list[str]:
+    return [*(before or ()), value]
+
+
+def _whole(_: object, value: str) -> int:
+    if not value.isdecimal():
+        raise UsageError(f"--b n={value}: expected a whole number", hint="--b n=8")
+    return int(value)
+
+
+_OF_B: Mapping[str, tuple[str, Callable[[Any, str], Any]]] = MappingProxyType(
+    {
+        "reward": ("reward", _several),
+        "prompt-col": ("prompt_col", _text),
+        "step-col": ("step_col", _text),
+        "length-col": ("length_col", _text),
+        "group-by": ("group_by", _text),
+        "join": ("join", _text),
+        "format": ("format_", _text),
+        "n": ("n", _whole),
+        "estimator": ("estimator", _text),
+        "scale": ("scale", _text),
+        "like": ("like", _text),
+    }
+)

@@ -1,0 +1,96 @@
+"""`advcli inspect`: what is in a dump."""
+
+from dataclasses import replace
+from functools import partial
+from typing import Annotated
+
+import typer
+
+from advcli.cli import _options as opt
+from advcli.cli import _request, _show
+from advcli.stats.bounds import FIGURES, bound
+
+_SHOW = "What to show"
+# The advantage is the one before any of these.
+_UNPROCESSED = ("keep_pos", "keep_neg", "compute_new_adv", "before", "after", "preset")
+
+_option = partial(opt.option, _SHOW)
+
+By = Annotated[
+    str | None, _option("Split every figure by the values of a column (data source, domain).", metavar="COL")
+]
+Outcome = Annotated[
+    list[str] | None,
+    _option(
+        "Describe another reward column too, such as the raw outcome. Default: what looks like one.",
+        metavar="COL",
+    ),
+]
+Step = Annotated[str | None, _option("Show the groups of one step.", metavar="STEP")]
+Group = Annotated[
+    str | None,
+    _option(
+        "Show the rows of one group: the text of its prompt column, or #NUMBER as --step shows it.",
+        metavar="KEY",
+    ),
+]
+Top = Annotated[
+    int,
+    typer.Option(metavar="N", min=0, help="Show the N rows with the largest |A|.", rich_help_panel=_SHOW),
+]
+Bottom = Annotated[
+    int,
+    typer.Option(metavar="N", min=0, help="Show the N rows with the smallest |A|.", rich_help_panel=_SHOW),
+]
+NearDead = Annotated[
+    float,
+    typer.Option(
+        metavar="SHARE",
+        help="A live group whose rewards spread over no more than this share of the range of all is near dead.",
+        rich_help_panel=_SHOW,
+    ),
+]
+FailIf = Annotated[
+    list[str] | None,
+    _option(
+        "Exit with 1 if it holds: 'dead > 0.5', 'missing > 0' ... Repeatable. Names: "
+        + "; ".join(f"{name}, {told}" for name, (_, told) in FIGURES.items())
+        + ". A figure that the data do not define holds nothing.",
+        metavar="CONDITION",
+    ),
+]
+
+
+@partial(opt.with_shared, but=_UNPROCESSED)
+def command(
+    shared: opt.Shared,
+    by: By = None,
+    outcome: Outcome = None,
+    step: Step = None,
+    group: Group = None,
+    top: Top = 0,
+    bottom: Bottom = 0,
+    near_dead: NearDead = 0.01,
+    fail_if: FailIf = None,
+) -> None:
+    """Say what is in a dump: format, columns, grouping, signal, phantoms, length, steps.
+
+    Figures only, no verdict. The advantage is the one before any keep ratio or filter.
+    """
+    from advcli.inspection.details import Wanted
+    from advcli.render import inspectjson
+    from advcli.render.inspection import show
+
+    bounds = [bound(text) for text in fail_if or ()]
+    request = _request.build(_request.required_inputs(shared), shared)
+    columns = replace(request.columns, by=by, outcomes=tuple(outcome or ()), find_outcomes=True)
+    inspect = _request.command("inspect", shared)
+    found = inspect(replace(request, columns=columns), Wanted(step, group, top, bottom), near_dead=near_dead)
+    checked = [one.check(found) for one in bounds]
+    if shared.json_:
+        typer.echo(inspectjson.inspect(found, checked))
+    elif not shared.quiet:
+        _show.drawn(partial(show, found))
+    _show.conditions(checked)
+    if any(one.held for one in checked):
+        raise typer.Exit(1)

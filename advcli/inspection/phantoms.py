@@ -1,0 +1,156 @@
+"""Dead groups to which a framework's arithmetic gives an advantage."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from advcli.advantages import Plan, run
+from advcli.errors import AdvcliError
+from advcli.frameworks.catalog import frameworks
+from advcli.records import Phantoms, Settings
+from advcli.segments import Segments
+from advcli.stats.health import dead_groups
+
+# Functions that look at nothing but the group of a row, unless a knob sends them to the batch.
+_PER_GROUP = ("standardised", "leave_one_out")
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """What one rule gives to the rows of dead groups.
+
+    Attributes:
+        rule: framework and estimator.
+        advantages: [N] float, NaN outside dead groups and where undefined; None if it was not computed.
+        skipped: why not.
+    """
+
+    rule: str
+    advantages: Tensor | None
+    skipped: str = ""
+
+
+def dead_rows(rewards: Tensor, group: Tensor, count: int) -> Tensor:
+    """[N] bool: the rows of dead groups, those without a reward included."""
+    valid = torch.isfinite(rewards) & (group >= 0)
+    dead = dead_groups(rewards[valid], Segments.of(group[valid], count))[0]
+    return (group >= 0) & dead[group.clamp(min=0)] if count else torch.zeros_like(valid)
+
+
+def arithmetics(columns: Mapping[str, Tensor], dead: Tensor) -> tuple[Arithmetic, ...]:
+    """What the first rule of every framework gives to dead groups.
+
+    A rule that looks at groups only is run on some of the dead groups: what it gives to n equal rewards does not
+    depend on which group they are of. One that looks at the batch is run on all rows.
+
+    Args:
+        columns: what an estimator may need, as `DataSet.columns` gives it.
+        dead: [N] bool, the rows of dead groups.
+    """
+    rewards, group = columns["rewards"], columns["group"]
+    standing, stands_for = _representatives(rewards, group, dead)
+    here = torch.nonzero(dead & torch.isfinite(rewards)).squeeze(1)
+    told_by = stands_for[group[here]]
+    known: dict[tuple[object, ...], Arithmetic] = {}
+    found = []
+    for framework in frameworks():
+        plan = Plan.of(Settings(like=framework))
+        key = (plan.entry.target, *sorted((knob, str(value)) for knob, value in plan.knobs.items()))
+        if key not in known:
+            per_group = _per_group(plan)
+            got, skipped = _computed(plan, columns, standing if per_group else torch.ones_like(dead))
+            if per_group and got is not None:
+                # Equal rewards of one group get equal advantages, so any row tells them.
+                of_group = torch.full(stands_for.shape, torch.nan, dtype=torch.float64)
+                seen = here[standing[here] & (told_by == group[here])]
+                of_group[group[seen]] = got[seen]
+                got[here] = of_group[told_by]
+            known[key] = Arithmetic("", None if got is None else got.masked_fill(~dead, torch.nan), skipped)
+        found.append(replace(known[key], rule=plan.entry.name))
+    return tuple(found)
+
+
+def _per_group(plan: Plan) -> bool:
+    of_group = plan.entry.target.rpartition(":")[2] in _PER_GROUP
+    return of_group and not any(str(value).startswith("batch") for value in plan.knobs.values())
+
+
+def _representatives(rewards: Tensor, group: Tensor, dead: Tensor) -> tuple[Tensor, Tensor]:
+    """One dead group for each reward and size; a group with a missing reward stands for itself.
+
+    Returns:
+        [N] bool, the rows to compute: of the groups that stand for others, and of some beside them; [G] int64, which
+        group each group is told by.
+    """
+    count = int(group.max()) + 1 if len(group) else 0
+    there, valid = group >= 0, torch.isfinite(rewards) & (group >= 0)
+    rows, scored = (Segments.of(group[mask], count).size() for mask in (there, valid))
+    stands_for = torch.arange(count)
+    level = Segments.of(group[dead & valid], count).max(rewards[dead & valid])
+    whole = torch.nonzero((level > -torch.inf) & (rows == scored)).squeeze(1)
+    code = torch.unique(level[whole], return_inverse=True)[1] * (int(rows.max()) + 1 if count else 1)
+    kind = torch.unique(code + rows[whole], return_inverse=True)[1]
+    first = Segments.of(kind).within(whole)
+    stands_for[whole] = first[kind]
+    wanted = _two_of_each_size(rows, scored)
+    wanted[torch.unique(stands_for[group[dead]])] = True
+    return there & wanted[group.clamp(min=0)] if count else there, stands_for
+
+
+def _two_of_each_size(rows: Tensor, valid: Tensor) -> Tensor:
+    """[G] bool: groups that let every size appear twice, if it does at all.
+
+    torch sums a matrix with one row in another order than a matrix with several, and so do the trainers, so a
+    group gets the same number only beside another group of its size, with or without its missing rows.
+    """
+    chosen = torch.zeros_like(rows, dtype=torch.bool)
+    for size in (rows, valid):
+        able = torch.nonzero((rows > 1) & (size > 1)).squeeze(1)
+        order = able[torch.argsort(size[able], stable=True)]
+        ascending = size[order]
+        third = torch.zeros_like(ascending, dtype=torch.bool)
+        third[2:] = ascending[2:] == ascending[:-2]
+        chosen[order[~third]] = True
+    return chosen
+
+
+def _computed(plan: Plan, columns: Mapping[str, Tensor], rows: Tensor) -> tuple[Tensor | None, str]:
+    """[N] float64 what the plan gives to some of the rows, NaN on the others; or None and why not."""
+    # Without columns of tokens, so that every rule gives one advantage per row.
+    wanted = {"rewards", "group", "step", *plan.entry.needs}
+    absent = sorted(wanted - set(columns))
+    if absent:
+        return None, f"needs {', '.join(absent)}"
+    out = torch.full(rows.shape, torch.nan, dtype=torch.float64)
+    if not rows.any():
+        return out, ""
+    given = {
+        name: columns[name][rows] if len(columns[name]) == len(rows) else columns[name] for name in wanted
+    }
+    try:
+        out[rows] = run(plan, given).original.double()
+    except AdvcliError as error:
+        return None, error.message
+    return out, ""
+
+
+def counted(arithmetic: Arithmetic, rows: Tensor, group: Tensor) -> Phantoms:
+    """Count the phantom advantages of some rows.
+
+    Args:
+        arithmetic: what a rule gives to the rows of dead groups.
+        rows: [N] bool, the rows to look at.
+        group: [N] int64, the group of each row.
+    """
+    if arithmetic.advantages is None:
+        return Phantoms(arithmetic.rule, 0, 0, 0.0, arithmetic.skipped)
+    size = torch.where(rows, arithmetic.advantages.abs(), torch.nan).nan_to_num(nan=0.0, posinf=torch.inf)
+    hit = size > 0
+    return Phantoms(
+        arithmetic.rule,
+        groups=torch.unique(group[hit]).numel(),
+        rows=int(hit.sum()),
+        max_abs_adv=float(size.max()) if size.numel() else 0.0,
+    )

@@ -1,0 +1,192 @@
+"""Going back to the files for a few rows, and once over everything for rows that are there twice."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from advcli.io import derive, explode, jsonl, parquet
+from advcli.io.batch import BadRows, Batch
+from advcli.io.read import SCAN
+from advcli.io.values import Cells, key_text
+from advcli.records import Choice, Layout, RewardTable, Source
+
+# Digests in one batch of a file with a line per record.
+_BATCH_ROWS = 1 << 16
+_MIX = np.uint64(1099511628211)
+
+Row = Mapping[str, Any]
+
+
+def duplicates(sources: Sequence[Source], table: RewardTable) -> int:
+    """Count the rows that are identical to an earlier one, texts included; rows that are left out do not count.
+
+    Two lines of JSON are identical byte for byte (space around them apart); two rows of parquet, and two rows that
+    lie in records with others, in every column. Rows are compared by a digest of 64 bits, so that no text is held.
+
+    Args:
+        sources: the inputs.
+        table: what was read from them.
+    """
+    layout = table.choice.layout
+    digests = [
+        part
+        for source, dropped in zip(sources, table.dropped, strict=True)
+        for part in _DIGESTS[source.layout](source, dropped, layout)
+    ]
+    found = np.concatenate(digests)[table.key >= 0]
+    # Sorting is several times faster than numpy's unique.
+    found.sort()
+    return int((found[1:] == found[:-1]).sum())
+
+
+def read_back(sources: Sequence[Source], table: RewardTable, rows: Collection[int]) -> dict[int, Row]:
+    """Some rows with everything that the files hold of them.
+
+    Args:
+        sources: the inputs.
+        table: what was read from them.
+        rows: positions in the data set.
+
+    Returns:
+        Position → the columns of the row, those that identify its prompt among them under the names of the choice.
+    """
+    found: dict[int, Row] = {}
+    before = 0
+    for source, count in zip(sources, table.rows, strict=True):
+        lines = table.lines[before : before + count]
+        wanted: dict[int, list[tuple[int, int]]] = {}
+        for row in sorted(rows):
+            if before <= row < before + count:
+                line = int(lines[row - before])
+                # The rows of one record follow each other.
+                place = row - before - int(np.searchsorted(lines, line))
+                wanted.setdefault(line, []).append((row, place))
+        for line, record in _RECORDS_AT[source.layout](source, wanted) if wanted else ():
+            of_record = _rows(source.name, line, record, table.choice)
+            found |= {row: of_record[place] for row, place in wanted[line]}
+        before += count
+    return found
+
+
+def rows_with_key(sources: Sequence[Source], table: RewardTable, key: str) -> list[int]:
+    """Positions of the rows of which a prompt column holds this text.
+
+    Args:
+        sources: the inputs.
+        table: what was read from them.
+        key: the text, as the dump has it.
+    """
+    found: list[int] = []
+    done = 0
+    choice = _keys_only(table.choice)
+    for source in sources:
+        batches = SCAN[source.layout](
+            source,
+            derive.inputs(choice),
+            refused=(),
+            bad_rows=BadRows(skip=True),
+            dropped=set(),
+            layout=choice.layout,
+        )
+        for batch in batches:
+            columns = derive.completed(batch, choice).columns
+            for name in choice.prompt:
+                values = _values(columns[name])
+                found += [done + place for place, value in enumerate(values) if key_text(value) == key]
+            done += len(batch.lines)
+    return sorted(set(found))
+
+
+def _rows(name: str, line: int, record: Row, choice: Choice) -> list[Row]:
+    """The rows of a record; a prompt that is a path or derived is there under its name."""
+    choice = _keys_only(choice)
+    count, cells = explode.cells(record, choice.layout, derive.inputs(choice))
+    keys = derive.completed(Batch(name, cells, np.full(count, line)), choice).columns
+    rows = explode.rows(record, choice.layout)
+    return [{**row, **{name: keys[name][place] for name in choice.prompt}} for place, row in enumerate(rows)]
+
+
+def _keys_only(choice: Choice) -> Choice:
+    """The same choice without any column but those of the prompt."""
+    return Choice(choice.format, choice.prompt, None, (), layout=choice.layout, derived=choice.derived)
+
+
+def _values(cells: Cells) -> list[Any]:
+    return cells if isinstance(cells, list) else list(cells.to_pylist())
+
+
+def _line_digests(source: Source, dropped: Collection[int], layout: Layout) -> Iterator[NDArray[np.uint64]]:
+    found: list[int] = []
+    for number, raw in jsonl.lines(source):
+        body = raw.strip()
+        if not body or number in dropped:
+            continue
+        found += _record_digests(jsonl.parsed(raw), layout) if layout.exploded else [_digest(body)]
+        if len(found) >= _BATCH_ROWS:
+            yield np.array(found, dtype=np.uint64)
+            found = []
+    yield np.array(found, dtype=np.uint64)
+
+
+def _batch_digests(source: Source, dropped: Collection[int], layout: Layout) -> Iterator[NDArray[np.uint64]]:
+    for batch in parquet.objects(source, dropped):
+        if layout.exploded:
+            found = [one for record in batch.to_pylist() for one in _record_digests(record, layout)]
+            yield np.array(found, dtype=np.uint64)
+            continue
+        digest = np.zeros(batch.num_rows, dtype=np.uint64)
+        for name in sorted(batch.schema.names):
+            digest = digest * _MIX + _cell_digests(batch.column(name)) + np.uint64(len(name))
+        yield digest
+
+
+def _record_digests(record: Row | None, layout: Layout) -> list[int]:
+    """A digest of each row that lies in a record."""
+    return [_digest(repr(sorted(row.items()))) for row in explode.rows(record or {}, layout)]
+
+
+def _digest(row: bytes | str) -> int:
+    return hash(row) & 0xFFFFFFFFFFFFFFFF
+
+
+def _cell_digests(cells: Any) -> NDArray[np.uint64]:  # noqa: ANN401  an arrow array
+    if isinstance(cells, pa.ExtensionArray):
+        cells = cells.storage
+    if pa.types.is_dictionary(cells.type):
+        cells = cells.dictionary_decode()
+    if pa.types.is_integer(cells.type) or pa.types.is_floating(cells.type):
+        present = np.asarray(cells.is_valid()).astype(np.uint64)
+        values = cells.fill_null(0).to_numpy(zero_copy_only=False)
+        return pd.util.hash_array(values) * _MIX + present
+    values = cells.to_pylist()
+    if not pa.types.is_string(cells.type) and not pa.types.is_large_string(cells.type):
+        values = [None if value is None else repr(value) for value in values]
+    return pd.util.hash_array(np.array([*values, None], dtype=object), categorize=False)[:-1]
+
+
+def _lines_at(source: Source, wanted: Collection[int]) -> Iterator[tuple[int, Row]]:
+    last = max(wanted)
+    for number, raw in jsonl.lines(source):
+        if number in wanted:
+            record = jsonl.parsed(raw)
+            if record is None:
+                raise jsonl.changed(source)
+            yield number, record
+        if number == last:
+            return
+
+
+_DIGESTS: Mapping[str, Callable[..., Iterator[NDArray[np.uint64]]]] = {
+    "jsonl": _line_digests,
+    "json": _line_digests,
+    "parquet": _batch_digests,
+}
+_RECORDS_AT: Mapping[str, Callable[..., Iterator[tuple[int, Row]]]] = {
+    "jsonl": _lines_at,
+    "json": _lines_at,
+    "parquet": parquet.rows_at,
+}

@@ -1,0 +1,74 @@
+"""`compare`: one data set, several ways side by side."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from advcli.advantages import Plan, run
+from advcli.errors import UsageError
+from advcli.io.sources import opened
+from advcli.pipeline.describe import report_of, unprocessed
+from advcli.pipeline.request import Request
+from advcli.records import Report, Settings
+
+
+def compare(request: Request, versus: Mapping[str, Settings] | None = None) -> Report:
+    """Describe original, kept, and kept + recomputed side by side, and other estimators after them.
+
+    Args:
+        request: what to do; whether its `compute_new_adv` is set or not, both ways are shown.
+        versus: heading → settings of each further column.
+    """
+    plans = plans_of(request, versus)
+    with opened(request.inputs) as sources:
+        data = request.load(sources)
+    columns = data.columns()
+    plans = {label: plan.at(columns) for label, plan in plans.items()}
+    results = {label: run(plan, columns) for label, plan in plans.items()}
+    filters = request.settings.filters
+    original = run(without_filters(plans["kept"]), columns) if filters else results["kept"]
+    shown = {"original": unprocessed(original), **results}
+    return with_hints(report_of(request, data, plans["kept"], shown), request, versus)
+
+
+def plans_of(request: Request, versus: Mapping[str, Settings] | None) -> dict[str, Plan]:
+    """Heading → checked settings of each column but the original; the arguments are those of `compare`."""
+    variants = {label: Plan.of(settings) for label, settings in _variants(request).items()}
+    return variants | {label: _versus(label, settings) for label, settings in (versus or {}).items()}
+
+
+def without_filters(plan: Plan) -> Plan:
+    """The same advantages before any filter."""
+    return replace(plan, settings=replace(plan.settings, filters=()))
+
+
+def with_hints(report: Report, request: Request, versus: Mapping[str, Settings] | None) -> Report:
+    """The report without what is no news, and with a hint where the kept columns would be as the original."""
+    base, variants = request.settings, _variants(request)
+    # That recomputing has no effect is no news where every column shows it.
+    report = replace(report, warnings=tuple(text for text in report.warnings if "no effect" not in text))
+    if base.keep_pos < 1 or base.keep_neg < 1 or base.filters:
+        return report
+    return replace(
+        report, unshown=tuple(variants), notes=(*report.notes, _nothing_filtered(tuple(variants), versus))
+    )
+
+
+def _variants(request: Request) -> dict[str, Settings]:
+    base = replace(request.settings, compute_new_adv=False)
+    recomputed = {"kept + recomputed": replace(base, compute_new_adv=True)}
+    return {"kept": base, **(recomputed if request.plan().entry.recompute else {})}
+
+
+def _nothing_filtered(variants: Sequence[str], versus: Mapping[str, Settings] | None) -> str:
+    """Why the columns of the kept rows are not shown, and what would make them worth a look."""
+    told = f"nothing is filtered, so {' and '.join(variants)} would be as original: not shown"
+    other = "rloo" if len(variants) > 1 else "grpo"
+    return f"{told}; try --keep-pos 0.7 --keep-neg 0.5" + ("" if versus else f", or --vs {other}")
+
+
+def _versus(label: str, settings: Settings) -> Plan:
+    """Check the settings of a further column; an error says of which."""
+    try:
+        return Plan.of(settings)
+    except UsageError as error:
+        raise UsageError(f"--vs {label}: {error.message}", hint=error.hint) from error

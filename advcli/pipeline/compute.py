@@ -1,0 +1,64 @@
+"""`compute`: read, group, compute, write, describe."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from advcli.advantages import run
+from advcli.io import metrics as metrics_file
+from advcli.io.parquet import to_metadata
+from advcli.io.sources import opened
+from advcli.io.write import COLUMNS, SOURCE, TOKENS, Additions, added_columns, targets, write
+from advcli.pipeline.describe import report_of, settings_of, unprocessed
+from advcli.pipeline.request import Request
+from advcli.records import Report
+from advcli.stats import metrics
+
+
+@dataclass(frozen=True)
+class Output:
+    """Where `compute` writes.
+
+    Attributes:
+        out: a file, a folder, "-", or None for the default name beside the input.
+        prefix: put before the names of the added columns.
+        metrics: a file for the trainer-style metrics, or None.
+        force: overwrite existing files.
+        same_layout: keep lists as lists where a record holds several rows.
+        resume: on Ray, pass over files that this run has written already.
+    """
+
+    out: str | None = None
+    prefix: str = "adv_"
+    metrics: Path | None = None
+    force: bool = False
+    same_layout: bool = False
+    resume: bool = False
+
+
+def compute(request: Request, output: Output) -> Report:
+    """Annotate files.
+
+    Returns:
+        The report, with the columns "original" and "processed".
+    """
+    plan = request.plan()
+    with opened(request.inputs) as sources:
+        goals = targets(sources, output.out, force=output.force)
+        if output.metrics:
+            metrics_file.check(output.metrics, sources, goals, force=output.force)
+        data = request.load(sources, refused=[output.prefix + name for name in (*COLUMNS, TOKENS, SOURCE)])
+        columns = data.columns()
+        plan = plan.at(columns)
+        result = run(plan, columns)
+        added = added_columns(output.prefix, result, data.grouping)
+        about = to_metadata(output.prefix, settings_of(plan, request, data))
+        record = None if output.same_layout else output.prefix + SOURCE
+        write(sources, goals, data.table, Additions(added, about, record), force=output.force)
+    written = [str(goal.path) for goal in goals if goal.path]
+    if output.metrics:
+        steps = data.table.step_names if data.table.step is not None else None
+        metrics_file.write(output.metrics, metrics.per_step(data.rows, result, steps), force=output.force)
+        written.append(str(output.metrics))
+    shown = {"original": unprocessed(result), "processed": result}
+    report = report_of(request, data, plan, shown)
+    return replace(report, notes=(*report.notes, *(f"wrote {path}" for path in written)))

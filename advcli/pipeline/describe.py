@@ -1,0 +1,88 @@
+"""What the commands tell about a data set and its advantages."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from advcli import __version__, remarks
+from advcli.advantages import Plan
+from advcli.dataset import DataSet
+from advcli.grouping import sizes_of
+from advcli.pipeline.request import Request
+from advcli.records import AdvantageTable, Health, Report
+from advcli.shaping.catalog import described
+from advcli.stats import comparison
+from advcli.stats.health import health
+
+
+def report_of(request: Request, data: DataSet, plan: Plan, shown: Mapping[str, AdvantageTable]) -> Report:
+    """Everything that a command shows of one data set.
+
+    Args:
+        request: what was asked for.
+        data: the data set.
+        plan: the settings of the processed advantage.
+        shown: heading → advantages of each column; "original" is one of them.
+    """
+    original = shown["original"].original
+    computed = dict.fromkeys(text for result in shown.values() for text in result.warnings)
+    return Report(
+        health=health_of(data),
+        settings=settings_of(plan, request, data),
+        left_out=next((result.left_out for result in shown.values() if result.left_out), ()),
+        columns=tuple(
+            comparison.compare(label, data.rows, original, result) for label, result in shown.items()
+        ),
+        notes=tuple(remarks.notes(data, original, plan.rule)),
+        warnings=(
+            *request.warnings,
+            *remarks.warnings(data, original, plan.rule, weights=request.columns.weights),
+            *computed,
+        ),
+    )
+
+
+def settings_of(plan: Plan, request: Request, data: DataSet) -> dict[str, Any]:
+    """The settings as they were used, defaults filled in."""
+    choice = data.table.choice
+    return {
+        "version": __version__,
+        "estimator": plan.entry.name,
+        "like": plan.rule and f"{plan.rule.framework} {plan.rule.versions}".strip(),
+        "formula": plan.entry.formula,
+        "scale": plan.entry.default_scale if plan.rule else plan.knobs.get("scale"),
+        "knobs": dict(plan.knobs),
+        "keep_pos": plan.settings.keep_pos,
+        "keep_neg": plan.settings.keep_neg,
+        "compute_new_adv": plan.settings.compute_new_adv,
+        "filters": [{"when": spec.when, "filter": str(spec)} for spec in plan.settings.filters],
+        "shaping": described(plan.settings.shaping),
+        "missing": plan.settings.missing,
+        "singleton": plan.settings.singleton,
+        "format": choice.format,
+        "layout": choice.layout.name,
+        "dedup": choice.dedup,
+        "group_by": list(data.grouping.columns),
+        "n": request.columns.n,
+        "reward": dict(choice.rewards),
+        "step": choice.step,
+        "length": choice.length,
+        "baseline": choice.baseline,
+        "kl": choice.kl_column,
+        "tokens": {role: column for role, column in choice.tokens if role != "token_kl"},
+        "device": plan.device.type,
+        "dtype": str(plan.dtype).removeprefix("torch."),
+    }
+
+
+def health_of(data: DataSet) -> Health:
+    """What the groups look like before any estimator."""
+    sizes = sizes_of(data.grouping.group, data.grouping.count)
+    return health(data.rows, torch.from_numpy(data.table.cause), sizes)
+
+
+def unprocessed(result: AdvantageTable) -> AdvantageTable:
+    """The same advantages before any keep ratio."""
+    return replace(result, processed=result.original, kept=~result.original.isnan(), warnings=(), left_out=())

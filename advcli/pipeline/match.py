@@ -1,0 +1,45 @@
+"""`match`: which rule made the logged advantages."""
+
+from dataclasses import replace
+
+from advcli.errors import DataError
+from advcli.io.catalog import LOGGED
+from advcli.io.read import read
+from advcli.io.sources import opened
+from advcli.matching import match as matching
+from advcli.matching.search import Tell
+from advcli.pipeline.request import Request
+from advcli.records import Match, RewardTable
+from advcli.words import either
+
+
+def match(request: Request, tell: Tell = lambda text: None) -> Match:
+    """Find the rule that made the logged advantages.
+
+    Args:
+        request: what to do; its settings narrow the rules that are tried (`like`, `estimator`, `scale`).
+        tell: takes a line each time rules have been ruled out.
+    """
+    columns = request.columns
+    # A dump without a prompt id is grouped by position here, so that is no error yet.
+    wanted = replace(columns, n=columns.n or 1, parts="without total")
+    with opened(request.inputs) as sources:
+        table = _logged(read(sources, wanted, skip_bad_rows=request.skip_bad_rows))
+        outcome = matching.match(table, n=columns.n, only=request.settings, tell=tell)
+        if not outcome.found and len(table.choice.rewards) == 1 and not columns.rewards:
+            parts = read(sources, replace(wanted, parts="always"), skip_bad_rows=request.skip_bad_rows)
+            if parts.choice.rewards != table.choice.rewards:
+                again = matching.match(parts, n=columns.n, only=request.settings, tell=tell)
+                outcome = again if again.found else outcome
+    return replace(outcome, warnings=(*request.warnings, *outcome.warnings))
+
+
+def _logged(table: RewardTable) -> RewardTable:
+    """The same table; an error if it has no logged advantage."""
+    if table.logged is None:
+        raise DataError(
+            f"no logged advantage: no column {either(LOGGED)}; there are numbers or lists in "
+            f"{', '.join(table.choice.others) or 'no other column'}",
+            hint="--logged-col COL",
+        )
+    return table

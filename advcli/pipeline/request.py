@@ -1,0 +1,49 @@
+"""What a command was asked to do."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from advcli import dataset
+from advcli.advantages import Plan
+from advcli.dataset import DataSet
+from advcli.errors import UsageError
+from advcli.records import ColumnOptions, Settings, Source
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a command was asked to do.
+
+    Attributes:
+        inputs: files, globs, folders, or "-".
+        settings: how advantages are computed.
+        columns: which columns the user asked for.
+        skip_bad_rows: count bad rows instead of stopping at the first.
+        warnings: what came up while the request was made.
+        origin: setting → where it was read from, "" for the command line.
+        ray_address: where Ray runs, for the commands on Ray; None to start it.
+    """
+
+    inputs: tuple[str, ...]
+    settings: Settings
+    columns: ColumnOptions
+    skip_bad_rows: bool = False
+    warnings: tuple[str, ...] = ()
+    origin: Mapping[str, str] = field(default_factory=dict)
+    ray_address: str | None = None
+
+    def plan(self) -> Plan:
+        """Check the settings; an error says where the wrong one comes from."""
+        try:
+            return Plan.of(self.settings)
+        except UsageError as error:
+            place = self.origin.get(error.about or "")
+            if not place:
+                raise
+            raise UsageError(f"{place}: {error.message}", hint=error.hint) from error
+
+    def load(self, sources: Sequence[Source], refused: Sequence[str] = ()) -> DataSet:
+        """Read and group the inputs."""
+        return dataset.load(
+            sources, self.columns, self.settings, refused=refused, skip_bad_rows=self.skip_bad_rows
+        )

@@ -1,0 +1,124 @@
+"""`sweep`: a grid of settings on data that are read once."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+from torch import Tensor
+
+from advcli import remarks
+from advcli.advantages import Plan, run
+from advcli.io.sources import opened
+from advcli.pipeline.describe import health_of
+from advcli.pipeline.request import Request
+from advcli.records import Point, Settings, Source, Sweep
+from advcli.settings.resolve import parse_spec
+from advcli.stats import comparison, concentration
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The axes of a sweep; () is what the request says.
+
+    Attributes:
+        estimators: `NAME[:KEY=VALUE,...]`.
+        likes: `FRAMEWORK[@VERSION]`.
+        scales: "group", "batch", "none".
+        keep_pos: shares of the positive rows.
+        keep_neg: shares of the negative rows.
+        again: whether the advantage is computed again on the kept rows.
+    """
+
+    estimators: tuple[str, ...] = ()
+    likes: tuple[str, ...] = ()
+    scales: tuple[str, ...] = ()
+    keep_pos: tuple[float, ...] = (1.0,)
+    keep_neg: tuple[float, ...] = (1.0,)
+    again: tuple[bool, ...] = (False,)
+
+
+def sweep(
+    request: Request,
+    grid: Grid,
+    *,
+    check: Callable[[Sequence[Source]], None] | None = None,
+    advance: Callable[[int, int], None] | None = None,
+) -> Sweep:
+    """Compute every point of a grid on data that are read once.
+
+    Args:
+        request: what to do; its settings hold what is the same at every point.
+        grid: the values of each axis.
+        check: called with the inputs before they are read, to refuse what must not be written.
+        advance: called with the number of points that are done, and of all.
+
+    Returns:
+        A point for each combination. An estimator without a choice of scale has one scale; the distance is
+        that from the first point.
+    """
+    plans = list(points(request.settings, grid))
+    with opened(request.inputs) as sources:
+        if check:
+            check(sources)
+        data = request.load(sources)
+    columns = data.columns()
+    found: list[Point] = []
+    first: Tensor | None = None
+    for done, plan in enumerate(plan.at(columns) for plan in plans):
+        result = run(plan, columns)
+        first = result.processed if first is None else first
+        found.append(
+            Point(
+                settings=coordinates(plan),
+                column=comparison.compare("", data.rows, first, result),
+                live_groups=concentration.live_groups(data.rows, result),
+                effective_rows=concentration.effective_rows(result.processed[result.kept]),
+                token_share=concentration.token_share(data.rows, result.kept),
+            )
+        )
+        if advance:
+            advance(done + 1, len(plans))
+    return Sweep(
+        health=health_of(data),
+        points=tuple(found),
+        notes=tuple(remarks.notes(data, first if first is not None else data.rows.rewards)),
+        warnings=(*request.warnings, *data.table.warnings, *data.grouping.warnings),
+    )
+
+
+def points(base: Settings, grid: Grid) -> Iterator[Plan]:
+    """The checked settings of each point, the first axis slowest."""
+    named = list(product(grid.likes or (None,), grid.estimators or (None,)))
+    starts = []
+    for like, name in named:
+        found, knobs = parse_spec(name or "")
+        starts.append(replace(base, like=like or base.like, **{**found, "knobs": knobs or base.knobs}))
+    able = [Plan.of(replace(start, scale=None)).entry.recompute for start in starts]
+    for start, recomputes in zip(starts, able, strict=True):
+        # Where no estimator can be computed again, asking for it is an error; where some can, the others stay.
+        again = grid.again if recomputes or not any(able) else (False,)
+        for scale in _scales(start, grid.scales):
+            for new, pos, neg in product(again, grid.keep_pos, grid.keep_neg):
+                yield Plan.of(replace(start, scale=scale, compute_new_adv=new, keep_pos=pos, keep_neg=neg))
+
+
+def _scales(settings: Settings, wanted: Sequence[str]) -> Sequence[str | None]:
+    """The scales of an estimator among those that are wanted; its own where it has no choice."""
+    plan = Plan.of(replace(settings, scale=None, compute_new_adv=False))
+    if not wanted or plan.entry.default_scale is None:
+        return [settings.scale if not wanted else None]
+    has = plan.rule.scales if plan.rule else wanted
+    return [scale for scale in wanted if scale in has] or [None]
+
+
+def coordinates(plan: Plan) -> dict[str, Any]:
+    """Where a point lies in the grid."""
+    return {
+        "estimator": plan.rule.estimator if plan.rule else plan.entry.name,
+        "like": plan.rule and f"{plan.rule.framework} {plan.rule.versions}".strip(),
+        "scale": plan.entry.default_scale if plan.rule else plan.knobs.get("scale"),
+        "keep_pos": plan.settings.keep_pos,
+        "keep_neg": plan.settings.keep_neg,
+        "compute_new_adv": plan.settings.compute_new_adv,
+    }

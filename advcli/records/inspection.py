@@ -1,0 +1,298 @@
+"""What `advcli inspect` finds: what is in a dump, and what its groups carry."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Spreads:
+    """The variance of a reward column, taken apart; ddof 0, so that total = within + between.
+
+    Attributes:
+        within: mean squared distance of a row from the mean of its group.
+        between: mean squared distance of a row's group mean from the mean of all rows.
+        total: mean squared distance of a row from the mean of all rows.
+    """
+
+    within: float
+    between: float
+    total: float
+
+
+@dataclass(frozen=True)
+class DeadChance:
+    """How probable it is that a group is dead at another group size.
+
+    Attributes:
+        g: the group size.
+        p: mean over the groups of the probability that g draws are all equal; NaN without groups.
+        plug_in: share of the groups that are smaller than g: their observed shares were taken as the true ones.
+    """
+
+    g: int
+    p: float
+    plug_in: float
+
+
+@dataclass(frozen=True)
+class RewardSignal:
+    """One reward column: its values, and what its groups carry.
+
+    Attributes:
+        name: the column; the sum of several parts is called "reward".
+        valid: rows with a usable value.
+        missing: rows without.
+        missing_by_cause: the same, apart.
+        min: smallest value; NaN without valid rows, as `mean` and `max`.
+        mean: mean of the valid rows.
+        max: largest value.
+        distinct: how many different values there are.
+        at_max: share of the valid rows at the largest value (saturation).
+        live_groups: groups with two or more valid rows that are not all equal.
+        dead_groups: groups with two or more valid rows, all equal.
+        dead_groups_all_max: dead groups at the largest value of the column.
+        dead_groups_all_min: dead groups at the smallest value of the column, where it is not the largest.
+        near_dead_groups: live groups whose spread is at most `near_dead` × the range of the column.
+        singletons: groups with one valid row.
+        effective_rows: valid rows of live groups.
+        variance: within and between the groups, and in total.
+        p_dead: how many groups would be dead at other sizes.
+    """
+
+    name: str
+    valid: int
+    missing: int
+    missing_by_cause: Mapping[str, int]
+    min: float
+    mean: float
+    max: float
+    distinct: int
+    at_max: float
+    live_groups: int
+    dead_groups: int
+    dead_groups_all_max: int
+    dead_groups_all_min: int
+    near_dead_groups: int
+    singletons: int
+    effective_rows: int
+    variance: Spreads
+    p_dead: tuple[DeadChance, ...]
+
+
+@dataclass(frozen=True)
+class Phantoms:
+    """Dead groups to which an arithmetic gives an advantage.
+
+    Attributes:
+        rule: framework and estimator; or the settings of the command.
+        groups: dead groups with a row whose advantage is not 0.
+        rows: such rows.
+        max_abs_adv: the largest |A| among them; 0 with none.
+        skipped: why it was not computed; "" if it was.
+    """
+
+    rule: str
+    groups: int
+    rows: int
+    max_abs_adv: float
+    skipped: str = ""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One of several rewards that are summed.
+
+    Attributes:
+        name: the column.
+        weight: its weight in the sum.
+        share: covariance with the sum inside the groups over the variance of the sum there; the shares add up to 1.
+        variance: mean squared distance from the group mean, weight included, ddof 0.
+        saturated: share of the rows at the largest value of the column.
+        constant_in_live: groups where this part is constant although the sum is not: alive through the others.
+    """
+
+    name: str
+    weight: float
+    share: float
+    variance: float
+    saturated: float
+    constant_in_live: int
+
+
+@dataclass(frozen=True)
+class Parts:
+    """How several rewards play together.
+
+    Attributes:
+        parts: each of them.
+        conflicts: share of the rows of live groups that one part lifts above its group and another pushes below.
+        collapsed_rows: rows whose advantage is shared, in their group, by a row with other rewards.
+        collapsed_groups: groups with such rows.
+    """
+
+    parts: tuple[Part, ...]
+    conflicts: float
+    collapsed_rows: int
+    collapsed_groups: int
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """How the length of a response goes with its reward.
+
+    Attributes:
+        mean: tokens per row.
+        max: the longest.
+        with_reward: correlation of length and reward inside groups (both less their group means, pooled).
+        with_advantage: the same of length and advantage.
+        dead_tokens: share of the tokens that lie in dead groups.
+    """
+
+    mean: float
+    max: float
+    with_reward: float
+    with_advantage: float
+    dead_tokens: float
+
+
+@dataclass(frozen=True)
+class StepFigures:
+    """One training step.
+
+    Attributes:
+        step: as the dump calls it.
+        rows: its rows.
+        groups: its groups.
+        reward_mean: over valid rows.
+        live: share of the groups with two or more valid rows that are not dead.
+        mean_abs_adv: over rows with an advantage.
+        max_abs_adv: the largest |A|.
+        length_mean: over rows with a length; NaN without a length column.
+        robust_z: of `max_abs_adv` among all steps; NaN with fewer than five.
+        outlier: whether `robust_z` is above the bound.
+    """
+
+    step: str
+    rows: int
+    groups: int
+    reward_mean: float
+    live: float
+    mean_abs_adv: float
+    max_abs_adv: float
+    length_mean: float
+    robust_z: float
+    outlier: bool
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Every figure of some rows: of all of them, or of those with one value of the `--by` column.
+
+    Attributes:
+        rows: rows, missing ones included.
+        groups: groups.
+        steps: steps; 0 without a step column.
+        sizes: group size → how many groups.
+        rewards: the reward that the estimator takes, then its parts, then other reward columns.
+        mean_abs_adv: mean |A|.
+        max_abs_adv: largest |A|.
+        phantoms: of the chosen settings, then of each framework.
+        constant_outcome: further reward column → live groups in which it is constant: alive through shaping, if that
+            column is the raw outcome.
+        parts: None with one reward column.
+        length: None without a length column.
+        per_step: in ascending order; empty without a step column.
+    """
+
+    rows: int
+    groups: int
+    steps: int
+    sizes: Mapping[int, int]
+    rewards: tuple[RewardSignal, ...]
+    mean_abs_adv: float
+    max_abs_adv: float
+    phantoms: tuple[Phantoms, ...]
+    constant_outcome: Mapping[str, int]
+    parts: Parts | None
+    length: Lengths | None
+    per_step: tuple[StepFigures, ...]
+
+    @property
+    def signal(self) -> RewardSignal:
+        """The reward that the estimator takes."""
+        return self.rewards[0]
+
+
+@dataclass(frozen=True)
+class Files:
+    """What was read.
+
+    Attributes:
+        names: the inputs.
+        format: name of the format.
+        columns: part → the column or columns that play it.
+        group_rule: how the rows were grouped, in words.
+        duplicates: rows identical to an earlier one in every column, texts included.
+        lint: what looks wrong, one line each.
+    """
+
+    names: tuple[str, ...]
+    format: str
+    columns: Mapping[str, Any]
+    group_rule: str
+    duplicates: int
+    lint: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Detail:
+    """Some groups or rows, one by one.
+
+    Attributes:
+        title: what they are.
+        kind: "groups" or "rows".
+        lines: the figures of each.
+        left: how many more there are.
+    """
+
+    title: str
+    kind: str
+    lines: tuple[Mapping[str, Any], ...]
+    left: int = 0
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """Everything that `advcli inspect` shows.
+
+    Attributes:
+        files: what was read.
+        facts: every figure of all rows.
+        settings: the estimator whose advantages are meant.
+        by: the column that splits the figures, or None.
+        split: value of that column → every figure of its rows.
+        details: the groups and rows that were asked for.
+    """
+
+    files: Files
+    facts: Facts
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    by: str | None = None
+    split: Mapping[str, Facts] = field(default_factory=dict)
+    details: tuple[Detail, ...] = ()
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A condition of `--fail-if`, and whether it held.
+
+    Attributes:
+        condition: as the user may type it.
+        value: the figure; NaN if the data do not define it.
+        held: whether the condition holds.
+    """
+
+    condition: str
+    value: float
+    held: bool

@@ -1,0 +1,64 @@
+"""Bars in a column of text, and many steps as a few stretches."""
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+from advcli.records import StepFigures
+
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+_WIDTH = 4
+
+
+def bar(value: float, values: Sequence[float]) -> str:
+    """A horizontal bar as long as the value among the values of its column.
+
+    It starts at 0, or at the smallest value if that is negative, and is full at the largest.
+
+    Example:
+        >>> bar(0.5, [0.25, 0.5, 1.0]), bar(float("nan"), [1.0])
+        ('██', '')
+    """
+    known = [one for one in values if math.isfinite(one)]
+    if not known or math.isnan(value):
+        return ""
+    low, high = min(0.0, *known), max(0.0, *known)
+    part = 1.0 if value > high else (value - low) / (high - low) if high > low else 0.0
+    eighths = round(part * _WIDTH * 8)
+    return ("█" * (eighths // 8) + _EIGHTHS[eighths % 8]).strip()
+
+
+def binned(steps: Sequence[StepFigures], most: int) -> Sequence[StepFigures]:
+    """The steps themselves, or stretches of consecutive ones if there are more than `most`.
+
+    Means are weighted by rows, live shares by groups; the largest |A| is the largest of the stretch.
+    """
+    if len(steps) <= most:
+        return steps
+    edges = [round(place * len(steps) / most) for place in range(most + 1)]
+    return [_merged(steps[start:end]) for start, end in pairwise(edges)]
+
+
+def _merged(steps: Sequence[StepFigures]) -> StepFigures:
+    rows, groups = [one.rows for one in steps], [one.groups for one in steps]
+    first, last = steps[0].step, steps[-1].step
+    return StepFigures(
+        step=first if first == last else f"{first} to {last}",
+        rows=sum(rows),
+        groups=sum(groups),
+        reward_mean=_mean([one.reward_mean for one in steps], rows),
+        live=_mean([one.live for one in steps], groups),
+        mean_abs_adv=_mean([one.mean_abs_adv for one in steps], rows),
+        max_abs_adv=max(
+            (one.max_abs_adv for one in steps if not math.isnan(one.max_abs_adv)), default=math.nan
+        ),
+        length_mean=_mean([one.length_mean for one in steps], rows),
+        robust_z=max((one.robust_z for one in steps if not math.isnan(one.robust_z)), default=math.nan),
+        outlier=any(one.outlier for one in steps),
+    )
+
+
+def _mean(values: Sequence[float], weights: Sequence[int]) -> float:
+    known = [(value, weight) for value, weight in zip(values, weights, strict=True) if not math.isnan(value)]
+    total = sum(weight for _, weight in known)
+    return sum(value * weight for value, weight in known) / total if total else math.nan

@@ -1,0 +1,392 @@
+"""An inspection as one screen of text."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
+
+from advcli.records import Detail, Facts, Inspection, Parts, RewardSignal, StepFigures
+from advcli.render.bars import bar, binned
+from advcli.render.numbers import UNDEFINED, count, number, share, short
+from advcli.render.tables import describe_sizes
+from advcli.render.whole import needed, print_whole
+from advcli.words import counted, verb
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+# More steps than this are shown in stretches of consecutive steps.
+_STEPS = 10
+_OUTLIERS = 3
+# Values of the `--by` column of which every section is shown.
+_SPLIT = 6
+# Width of a list of names, and a space at which it is not wrapped.
+_NAMES = 52
+_TOGETHER = "\xa0"
+# Columns where no terminal says how many there are.
+_COLUMNS = 80
+_LEAST_TEXT = 8
+_ENOUGH_TEXT = 24
+_LEAST_NAME = 12
+_GAP = "  "
+# A place is told by the end of a long path.
+_PLACE = 22
+
+_Row = Sequence[str]
+
+
+def _short_place(place: str) -> str:
+    return place if len(place) <= _PLACE else f"…{place[1 - _PLACE :]}"
+
+
+def _tokens(value: float) -> str:
+    return UNDEFINED if math.isnan(value) else count(value)
+
+
+_FORMS: Mapping[str, Callable[[Any], str]] = {
+    "place": _short_place,
+    "group": lambda value: f"#{value}",
+    "length": _tokens,
+}
+
+
+def show(found: Inspection, console: "Console") -> None:
+    """Print an inspection: the details that were asked for, else every section that has something to say."""
+    _header(found, console)
+    if found.details:
+        for detail in found.details:
+            _detail(detail, console)
+        return
+    _sections(found.facts, console)
+    if found.by is None:
+        return
+    _print(_split(found.by, found.split), console)
+    for value, facts in list(found.split.items())[:_SPLIT]:
+        console.print()
+        _line(f"── '{found.by}' is {value} ──", console, "bold")
+        _line(_counts(facts), console)
+        _sections(facts, console)
+    if len(found.split) > _SPLIT:
+        rest = len(found.split) - _SPLIT
+        _line(f"{counted(rest, 'more value')} of '{found.by}' in the table above and in --json", console)
+
+
+def _header(found: Inspection, console: "Console") -> None:
+    files = found.files
+    read = files.names[0] if len(files.names) == 1 else f"{len(files.names):,} files"
+    layout = found.settings.get("layout", "rows")
+    laid_out = f" · layout {layout}" if layout not in ("rows", files.format) else ""
+    _line(f"{read} · format {files.format}{laid_out}", console)
+    _line(_counts(found.facts), console, "bold")
+    used = files.columns
+    rewards = " + ".join(
+        f"'{name}'" if weight == 1 else f"{weight:g} × '{name}'" for name, weight in used["reward"].items()
+    )
+    parts = [f"groups: {files.group_rule}", f"reward: {rewards}"]
+    parts += [f"{part}: '{used[part]}'" for part in ("step", "length", "baseline", "logged") if used[part]]
+    _line(" · ".join(parts), console)
+    if files.duplicates:
+        same = verb(files.duplicates, "is", "are")
+        _line(
+            f"duplicates: {counted(files.duplicates, 'row')} {same} identical to an earlier one, text included",
+            console,
+        )
+    for text in files.lint:
+        _line(f"lint: {text}", console, "yellow")
+
+
+def _counts(facts: Facts) -> str:
+    parts = [counted(facts.rows, "row"), describe_sizes(facts.sizes)]
+    return " · ".join([*parts, *([counted(facts.steps, "step")] if facts.steps else [])])
+
+
+def _sections(facts: Facts, console: "Console") -> None:
+    for table, remarks in (
+        (_rewards(facts.rewards), ()),
+        (_signal(facts.rewards), _outcomes(facts)),
+        (_spread(facts.rewards), _plug_in(facts.rewards)),
+        (_phantoms(facts), ()),
+        (_parts(facts.parts), _interplay(facts.parts)),
+        (_length(facts), ()),
+        (_steps(facts), _said_of_steps(facts.per_step)),
+    ):
+        if table is not None:
+            _print(table, console)
+            for text in remarks:
+                _line(text, console)
+
+
+def _rewards(rewards: Sequence[RewardSignal]) -> "Table":
+    header = ("reward", "valid", "missing", "min", "mean", "max", "distinct", "at max")
+    return _table(
+        header,
+        [
+            (
+                one.name,
+                count(one.valid),
+                _missing(one),
+                number(one.min),
+                number(one.mean),
+                number(one.max),
+                count(one.distinct),
+                share(one.at_max),
+            )
+            for one in rewards
+        ],
+    )
+
+
+def _missing(one: RewardSignal) -> str:
+    causes = [f"{many:,} {cause}" for cause, many in one.missing_by_cause.items() if many]
+    return ", ".join(causes) or "0"
+
+
+def _signal(rewards: Sequence[RewardSignal]) -> "Table":
+    header = ("groups", "live", "near-dead", "dead", "all-max", "all-min", "between", "single", "live rows")
+    return _table(
+        header,
+        [
+            (
+                one.name,
+                count(one.live_groups),
+                count(one.near_dead_groups),
+                count(one.dead_groups),
+                count(one.dead_groups_all_max),
+                count(one.dead_groups_all_min),
+                count(one.dead_groups - one.dead_groups_all_max - one.dead_groups_all_min),
+                count(one.singletons),
+                count(one.effective_rows),
+            )
+            for one in rewards
+        ],
+    )
+
+
+def _outcomes(facts: Facts) -> Iterator[str]:
+    for name, many in facts.constant_outcome.items():
+        if many:
+            yield f"live groups in which '{name}' is constant: {many:,} of {facts.signal.live_groups:,}"
+
+
+def _spread(rewards: Sequence[RewardSignal]) -> "Table":
+    """The variance taken apart, and how many groups would be dead at other sizes."""
+    first, *more = (str(chance.g) for chance in rewards[0].p_dead)
+    header = ("variance", "within", "between", "total", f"dead: G={first}", *more)
+    rows = []
+    for one in rewards:
+        of = one.variance
+        chances = (share(chance.p) + ("*" if chance.plug_in > 0 else " ") for chance in one.p_dead)
+        rows.append((one.name, number(of.within), number(of.between), number(of.total), *chances))
+    return _table(header, rows)
+
+
+def _plug_in(rewards: Sequence[RewardSignal]) -> Iterator[str]:
+    if any(chance.plug_in > 0 for one in rewards for chance in one.p_dead):
+        yield "* expected; some groups have fewer than G rows: shares as observed, biased up"
+
+
+def _phantoms(facts: Facts) -> "Table | None":
+    """The rules that give dead groups an advantage; those with the same figures are named together."""
+    if not facts.signal.dead_groups:
+        return None
+    alike: dict[tuple[str, int, int], list[str]] = {}
+    for one in sorted(facts.phantoms, key=lambda one: -one.max_abs_adv):
+        key = ("not computed", 0, 0) if one.skipped else (number(one.max_abs_adv), one.groups, one.rows)
+        name = f"{one.rule} (here)" if one is facts.phantoms[0] else one.rule.partition(":")[0]
+        alike.setdefault(key, []).append(name)
+    told: dict[tuple[int, int], list[str]] = {}
+    for (largest, groups, many), rules in alike.items():
+        if (groups, many) == (0, 0) and largest == "0":
+            text = "all others" if len(alike) > 1 else "every framework, and here"
+        else:
+            text = f"{', '.join(rules)}{_TOGETHER}{largest}"
+        told.setdefault((groups, many), []).append(text)
+    rows = []
+    for (groups, many), texts in told.items():
+        first, *more = wrap("; ".join(texts), _NAMES, break_on_hyphens=False)
+        lines = ((count(groups), count(many), first), *(("", "", text) for text in more))
+        rows += [(*cells, text.replace(_TOGETHER, " ")) for *cells, text in lines]
+    return _table(("phantoms: groups", "rows", "rule and its max |A| there"), rows, left={0, 2})
+
+
+def _parts(parts: Parts | None) -> "Table | None":
+    if parts is None:
+        return None
+    header = ("part", "weight", "share of within", "variance within", "constant in live groups")
+    rows = [
+        (one.name, number(one.weight), share(one.share), number(one.variance), count(one.constant_in_live))
+        for one in parts.parts
+    ]
+    return _table(header, rows)
+
+
+def _interplay(parts: Parts | None) -> Iterator[str]:
+    if parts is not None:
+        yield f"rewards of conflicting sign: {share(parts.conflicts)} of the rows of live groups"
+        groups = counted(parts.collapsed_groups, "group")
+        yield f"other rewards, same advantage: {counted(parts.collapsed_rows, 'row')} in {groups}"
+
+
+def _length(facts: Facts) -> "Table | None":
+    if facts.length is None:
+        return None
+    one = facts.length
+    header = ("length: mean", "max", "correlation with reward", "with advantage", "in dead groups")
+    cells = (count(one.mean), count(one.max), number(one.with_reward), number(one.with_advantage))
+    return _table(header, [(*cells, share(one.dead_tokens))])
+
+
+def _steps(facts: Facts) -> "Table | None":
+    if not facts.per_step:
+        return None
+    shown = binned(facts.per_step, _STEPS)
+    columns = {
+        "reward": [one.reward_mean for one in shown],
+        "live": [one.live for one in shown],
+        "mean |A|": [one.mean_abs_adv for one in shown],
+        "max |A|": [one.max_abs_adv for one in shown],
+    }
+    if facts.length:
+        columns["length"] = [one.length_mean for one in shown]
+    forms = {"live": share, "length": _tokens}
+    rows = []
+    for place, one in enumerate(shown):
+        cells = [one.step, count(one.rows)]
+        for name, values in columns.items():
+            value = values[place]
+            cells.append(forms.get(name, short)(value))
+            cells.append(bar(value, values))
+        rows.append((*cells, "!" if one.outlier else ""))
+    header = ["step", "rows"]
+    for name in columns:
+        header += [name, ""]
+    return _table((*header, ""), rows, left=set(range(3, len(header), 2)))
+
+
+def _said_of_steps(steps: Sequence[StepFigures]) -> Iterator[str]:
+    if len(steps) > _STEPS:
+        yield f"{len(steps):,} steps in {_STEPS} stretches; --json has each"
+    outliers = sorted((one for one in steps if one.outlier), key=lambda one: -one.robust_z)
+    for one in outliers[:_OUTLIERS]:
+        yield f"! step {one.step}: max |A| {number(one.max_abs_adv)}, robust z {short(one.robust_z)}"
+    if len(outliers) > _OUTLIERS:
+        yield f"! {counted(len(outliers) - _OUTLIERS, 'more step')} with a robust z above 3.5"
+
+
+def _split(column: str, split: Mapping[str, Facts]) -> "Table":
+    header = (column, "rows", "groups", "live", "dead", "all-max", "all-min", "missing", "mean", "mean |A|")
+    return _table(
+        header,
+        [
+            (
+                value,
+                count(facts.rows),
+                count(facts.groups),
+                count(facts.signal.live_groups),
+                count(facts.signal.dead_groups),
+                count(facts.signal.dead_groups_all_max),
+                count(facts.signal.dead_groups_all_min),
+                count(facts.signal.missing),
+                number(facts.signal.mean),
+                number(facts.mean_abs_adv),
+            )
+            for value, facts in split.items()
+        ],
+    )
+
+
+def _detail(detail: Detail, console: "Console") -> None:
+    console.print()
+    console.print(detail.title, style="bold", highlight=False, soft_wrap=True, markup=False)
+    if detail.lines:
+        keys = list(detail.lines[0])
+        header = [name for key in keys for name in _names(key, detail.lines[0][key])]
+        rows = [[cell for key in keys for cell in _cells(key, line[key])] for line in detail.lines]
+        _print_with_text(header, rows, console)
+    if detail.left:
+        _line(f"{counted(detail.left, 'more line')} not shown", console)
+
+
+def _names(key: str, value: object) -> Sequence[str]:
+    """Headings of a figure; those of the parts of a reward are their columns."""
+    return list(value) if isinstance(value, Mapping) else [key.replace("_abs_adv", " |A|").replace("_", " ")]
+
+
+def _cells(key: str, value: Any) -> Sequence[str]:  # noqa: ANN401  any JSON value
+    if isinstance(value, Mapping):
+        return [number(part) for part in value.values()]
+    return [_FORMS.get(key, _plain)(value)]
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, bool):
+        return "dead" if value else ""
+    if isinstance(value, float):
+        return number(value)
+    return count(value) if isinstance(value, int) else " ".join(str(value).split())
+
+
+def _print_with_text(header: _Row, rows: Sequence[_Row], console: "Console") -> None:
+    """A table whose last column, a text, is cut to what the others leave of the width."""
+    from rich.text import Text
+
+    taken = needed(_table([*header[:-1], ""], [[*row[:-1], ""] for row in rows]), console)
+    if _width(console) - taken < _ENOUGH_TEXT:
+        # The table will be printed with less space between its columns.
+        taken -= len(header) - 1
+    width = max(_LEAST_TEXT, _width(console) - taken)
+    cut = []
+    for *cells, last in rows:
+        text = Text(last)
+        text.truncate(width, overflow="ellipsis")
+        cut.append([*cells, text.plain])
+    table = _table(header, cut, left={0, len(header) - 1})
+    _print(table, console, space=False)
+
+
+def _table(header: _Row, rows: Sequence[_Row], *, left: set[int] | None = None) -> "Table":
+    """Columns of text, the first on the left, the others on the right unless they are named."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, padding=(0, len(_GAP), 0, 0), header_style="bold")
+    for place, name in enumerate(header):
+        on_left = place == 0 or place in (left or ())
+        table.add_column(Text(name), justify="left" if on_left else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    return table
+
+
+def _print(table: "Table", console: "Console", *, space: bool = True) -> None:
+    """Print a table that is never wrapped or cut; a wide one with less space between its columns."""
+    if space:
+        console.print()
+    if needed(table, console) > _width(console):
+        table.padding = (0, 1, 0, 0)
+    if space and console.is_terminal:
+        _shorten_names(table, needed(table, console) - console.width)
+    print_whole(table, console)
+
+
+def _shorten_names(table: "Table", excess: int) -> None:
+    """Cut the names in the first column of a table that is too wide to their ends; the head has them whole."""
+    names = list(table.columns[0].cells)
+    room = max(_LEAST_NAME, max((len(name.plain) for name in names), default=0) - max(0, excess))  # type: ignore[union-attr]
+    for name in names:
+        if len(name.plain) > room:  # type: ignore[union-attr]
+            name.plain = f"…{name.plain[1 - room :]}"  # type: ignore[union-attr]
+
+
+def _width(console: "Console") -> int:
+    """Columns that there are; where no terminal says so, the usual 80."""
+    return console.width if console.is_terminal else _COLUMNS
+
+
+def _line(text: str, console: "Console", style: str = "") -> None:
+    """A line of text, folded at spaces."""
+    for line in wrap(
+        text, _width(console), subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    ):
+        console.print(line, style=style, highlight=False, soft_wrap=True, markup=False)

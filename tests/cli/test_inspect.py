@@ -1,0 +1,391 @@
+"""`advcli inspect` as a user runs it: what is on the screen, in the JSON, and in the exit code."""
+
+import json
+import math
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import references_inspect as plain
+from typer.testing import CliRunner
+
+from advcli.cli import app
+from advcli.errors import DataError, UsageError
+
+SAMPLE = Path(__file__).parents[2] / "sample_data" / "rewards.jsonl"
+
+
+def run(*args, stdin=None):
+    """Run in this process; an error of ours is raised as it is."""
+    return CliRunner().invoke(app, ["inspect", *map(str, args)], input=stdin, catch_exceptions=False)
+
+
+def inspected(*args, stdin=None):
+    done = run(*args, "--json", stdin=stdin)
+    return json.loads(done.stdout, parse_constant=lambda word: pytest.fail(f"{word} in strict JSON"))
+
+
+def dump(tmp_path, rows, name="f.jsonl"):
+    path = tmp_path / name
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def as_file(tmp_path, rows):
+    """The rows of a messy data set as a dump."""
+    return dump(
+        tmp_path,
+        [
+            {
+                "uid": f"g{row['group']}",
+                "step": row["step"],
+                "reward": None if math.isnan(row["reward"]) else row["reward"],
+                "length": None if math.isnan(row["length"]) else row["length"],
+                "acc": None if math.isnan(row["parts"][0]) else row["parts"][0],
+                "source": "odd" if row["group"] % 2 else "even",
+                "response": f"answer {place}",
+            }
+            for place, row in enumerate(rows)
+        ],
+    )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_counts_of_a_messy_dump(seed, tmp_path):
+    rows = [row for row in plain.messy(seed) if row["group"] >= 0]
+    found = inspected(as_file(tmp_path, rows))
+    groups = plain.by_group(rows)
+    dead = [values for values in groups.values() if plain.is_dead(values)]
+    values = [value for members in groups.values() for value in members]
+    assert found["rows"] == len(rows)
+    assert found["groups"] == 40
+    assert found["steps"] == 5
+    assert found["dead_groups"] == len(dead)
+    assert found["dead_groups_all_max"] == sum(members[0] == max(values) for members in dead)
+    assert found["dead_groups_all_min"] == sum(members[0] == min(values) for members in dead)
+    assert found["singletons"] == sum(len(members) == 1 for members in groups.values())
+    assert found["missing"] == found["missing_by_cause"]["null"] == len(rows) - len(values)
+    assert found["duplicates"] == 0
+    assert found["format"] == "generic"
+    assert found["columns"]["outcomes"] == ["acc"]
+    assert [one["name"] for one in found["rewards"]] == ["reward", "acc"]
+    sizes = pd.Series([row["group"] for row in rows]).value_counts().value_counts()
+    assert found["group_sizes"] == {str(size): int(many) for size, many in sizes.items()}
+
+
+def test_constant_outcome_counts_groups_alive_through_shaping(tmp_path):
+    rows = [row for row in plain.messy(0) if row["group"] >= 0]
+    found = inspected(as_file(tmp_path, rows))
+    expected = 0
+    for group, values in plain.by_group(rows).items():
+        first = {row["parts"][0] for row in rows if row["group"] == group and not math.isnan(row["reward"])}
+        expected += plain.is_live(values) and len(first) == 1
+    assert expected > 0
+    assert found["constant_outcome"] == {"acc": expected}
+
+
+def test_outcome_by_its_name_and_with_gaps(tmp_path):
+    rows = [
+        {"uid": g, "reward": r, "raw": raw}
+        for g, r, raw in [
+            ("a", 1, 0),
+            ("a", 2, 0),
+            ("b", 1, None),
+            ("b", 2, 1),
+            ("c", 1, None),
+            ("c", 2, None),
+        ]
+    ]
+    path = dump(tmp_path, rows)
+    assert inspected(path)["constant_outcome"] == {}
+    # Where an outcome is missing, the group is not known to be constant.
+    found = inspected(path, "--outcome", "raw")
+    assert found["constant_outcome"] == {"raw": 1}
+    assert found["rewards"][1]["missing_by_cause"]["null"] == 3
+
+
+def test_by_splits_every_figure(tmp_path):
+    rows = [row for row in plain.messy(1) if row["group"] >= 0]
+    whole = inspected(as_file(tmp_path, rows), "--by", "source")
+    assert whole["by"]["column"] == "source"
+    for value, odd in (("odd", 1), ("even", 0)):
+        alone = tmp_path / value
+        alone.mkdir()
+        expected = inspected(as_file(alone, [row for row in rows if row["group"] % 2 == odd]))
+        found = whole["by"]["values"][value]
+        assert {*found} == {*expected} - {
+            *("format", "files", "columns", "group_rule", "lint", "duplicates", "settings"),
+            *("by", "details", "fail_if"),
+        }
+        for name in found.keys() - {"phantoms"}:
+            assert found[name] == expected[name], name
+    # What a group gets is that of the whole data set, as --like gives it.
+    odd, even = (part["phantoms"] for part in whole["by"]["values"].values())
+    for rule, first, second in zip(whole["phantoms"], odd, even, strict=True):
+        assert rule["rows"] == first["rows"] + second["rows"]
+        assert rule["groups"] == first["groups"] + second["groups"]
+        assert rule["max_abs_adv"] == max(first["max_abs_adv"], second["max_abs_adv"])
+
+
+def test_by_with_mixed_groups_and_null(tmp_path):
+    rows = [
+        {"uid": "a", "reward": 0, "source": "x"},
+        {"uid": "a", "reward": 1, "source": None},
+        {"uid": "a", "reward": 1, "source": "x"},
+    ]
+    found = inspected(dump(tmp_path, rows), "--n", 3, "--by", "source")
+    assert {value: part["rows"] for value, part in found["by"]["values"].items()} == {"x": 2, "null": 1}
+    assert "1 group has rows of several values of 'source', and is split" in found["lint"]
+
+
+def test_parts_in_json_add_up():
+    found = inspected(SAMPLE, "--reward", "accuracy_reward", "--reward", "format_reward=0.5")
+    assert [(part["name"], part["weight"]) for part in found["parts"]["parts"]] == [
+        ("accuracy_reward", 1.0),
+        ("format_reward", 0.5),
+    ]
+    assert sum(part["share"] for part in found["parts"]["parts"]) == pytest.approx(1)
+    assert [one["name"] for one in found["rewards"]][:3] == ["sum", "accuracy_reward", "format_reward"]
+    rows = pd.read_json(SAMPLE, lines=True)
+    for one in found["rewards"][1:3]:
+        assert one["missing"] == int(rows[one["name"]].isna().sum())
+
+
+def test_advantage_is_that_of_the_settings():
+    frame = pd.read_json(SAMPLE, lines=True)
+    by = frame.groupby(["prompt_id", "step"])["reward"]
+    rloo = (frame["reward"] - by.transform("mean")) * by.transform("count") / (by.transform("count") - 1)
+    found = inspected(SAMPLE, "--estimator", "rloo")
+    assert found["max_abs_adv"] == pytest.approx(rloo.abs()[by.transform("count") > 1].max())
+    assert found["settings"]["estimator"] == "rloo"
+
+
+def test_keep_ratios_of_a_configuration_do_not_matter():
+    plainly = inspected(SAMPLE)
+    config = SAMPLE.parent / "easyr1.yaml"
+    assert inspected(SAMPLE, "--config", config)["max_abs_adv"] == plainly["max_abs_adv"]
+    # Recomputing is for grpo only, and would be refused beside rloo.
+    assert (
+        inspected(SAMPLE, "--config", config, "--estimator", "rloo")["settings"]["compute_new_adv"] is False
+    )
+    refused = run(SAMPLE, "--keep-pos", "0.5")
+    assert refused.exit_code == 2
+    assert "No such option: --keep-pos" in refused.stderr
+
+
+# Single groups and rows.
+
+
+@pytest.fixture
+def small(tmp_path):
+    rows = [
+        ("a", 1, 0.0, "first\nline"),
+        ("a", 1, 1.0, "x" * 300),
+        ("a", 1, 1.0, "short"),
+        ("b", 1, 2.0, "b1"),
+        ("b", 1, 2.0, "b2"),
+        ("a", 2, 0.0, "again"),
+        ("a", 2, 5.0, "日本語" * 60),
+        ("c", 2, None, "none"),
+        ("c", 2, 3.0, "alone"),
+    ]
+    names = ("uid", "step", "reward", "response")
+    return dump(tmp_path, [dict(zip(names, row, strict=True)) for row in rows])
+
+
+def lines(*args):
+    (detail,) = inspected(*args)["details"]
+    return detail["lines"]
+
+
+def test_step_shows_its_groups(small):
+    found = lines(small, "--step", 1)
+    assert [(line["prompt"], line["rows"], line["valid"], line["dead"]) for line in found] == [
+        ("a", 3, 3, False),
+        ("b", 2, 2, True),
+    ]
+    assert found[0]["reward_mean"] == pytest.approx(2 / 3)
+    assert found[0]["max_abs_adv"] == pytest.approx((2 / 3) / math.sqrt(1 / 3))
+    assert found[1]["max_abs_adv"] == 0
+
+
+def test_a_group_without_an_advantage_is_undefined(small):
+    found = lines(small, "--step", 2)
+    assert [line["max_abs_adv"] is None for line in found] == [False, True]
+    assert found[1]["prompt"] == "c"
+
+
+def test_group_by_its_key_and_by_its_number(small):
+    found = lines(small, "--group", "a")
+    assert [(line["step"], line["reward"]) for line in found] == [
+        ("1", 0),
+        ("1", 1),
+        ("1", 1),
+        ("2", 0),
+        ("2", 5),
+    ]
+    assert found[0]["text"] == "first\nline"
+    assert found[0]["place"].endswith("f.jsonl:1")
+    assert [line["text"] for line in lines(small, "--group", "a", "--step", 2)] == ["again", "日本語" * 60]
+    assert [line["text"] for line in lines(small, "--group", "#1")] == ["b1", "b2"]
+
+
+def test_top_and_bottom(small):
+    top, bottom = inspected(small, "--top", 2, "--bottom", 2)["details"]
+    assert [line["text"] for line in top["lines"]] == ["first\nline", "again"]
+    assert [line["text"] for line in bottom["lines"]] == ["b1", "b2"]
+    assert [line["reward"] for line in lines(small, "--top", 1, "--step", 2)] == [0.0]
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("--step", "7"), "no step '7'; try 1 or 2"),
+        (("--group", "zzz"), "no group 'zzz'; try the whole text of uid.*'#0' to '#3'"),
+        (("--group", "#9"), "no group '#9'"),
+        (("--group", "b", "--step", "2"), "no group 'b'"),
+        (("--by", "nope"), "no column 'nope'"),
+        (("--outcome", "nope"), "no column 'nope'"),
+        (("--fail-if", "alive > 1"), "no figure 'alive'"),
+    ],
+)
+def test_what_is_not_there(small, args, message):
+    with pytest.raises(UsageError, match=message):
+        run(small, *args)
+
+
+def test_step_without_a_step_column(tmp_path):
+    path = dump(tmp_path, [{"uid": "a", "reward": 1}, {"uid": "a", "reward": 0}])
+    with pytest.raises(UsageError, match="no step column; try --step-col"):
+        run(path, "--step", 1)
+    assert inspected(path)["per_step"] == []
+    assert inspected(path)["steps"] == 0
+
+
+def test_no_input_and_every_row_alone(tmp_path):
+    with pytest.raises(UsageError, match="no input"):
+        run()
+    with pytest.raises(DataError, match="every group has one row"):
+        run(dump(tmp_path, [{"uid": n, "reward": 1} for n in range(4)]))
+
+
+# Pipelines.
+
+
+@pytest.mark.parametrize(
+    ("conditions", "code", "held"),
+    [
+        (["missing > 0"], 1, ["missing is 4"]),
+        (["missing > 4"], 0, []),
+        (["missing > 9", "dead > 0.1", "singletons >= 1"], 1, ["dead is 0.125", "singletons is 1"]),
+    ],
+)
+def test_fail_if(conditions, code, held, advcli):
+    flags = [text for condition in conditions for text in ("--fail-if", condition)]
+    done = advcli("inspect", SAMPLE, *flags)
+    assert done.returncode == code
+    talk = done.stderr.decode()
+    assert [line.split("held: ")[1] for line in talk.splitlines() if "held: " in line] == held
+    # The answer is there all the same.
+    assert "502 rows" in done.stdout.decode()
+    quiet = advcli("inspect", SAMPLE, "-q", *flags)
+    assert (quiet.returncode, quiet.stdout) == (code, b"")
+    assert quiet.stderr.decode() == talk
+
+
+def test_fail_if_in_json(advcli):
+    done = advcli("inspect", SAMPLE, "--json", "--fail-if", "missing > 0", "--fail-if", "conflicts > 0")
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["fail_if"] == [
+        {"condition": "missing > 0", "value": 4.0, "held": True},
+        {"condition": "conflicts > 0", "value": None, "held": False},
+    ]
+    assert "these data do not define conflicts" in done.stderr.decode()
+
+
+def test_standard_input(advcli):
+    done = advcli("inspect", "-", "--json", stdin=SAMPLE.read_bytes())
+    assert json.loads(done.stdout)["rows"] == 502
+
+
+# The screen.
+
+
+@pytest.mark.parametrize(
+    "args", [(), ("--top", 3), ("--step", 2), ("--group", "#0"), ("--estimator", "rloo")]
+)
+def test_screen_fits_80_columns(args):
+    shown = run(SAMPLE, *args).stdout
+    assert max(map(len, shown.splitlines())) <= 80
+    assert shown.splitlines()[1] == "502 rows · 64 groups (62 of 8 rows, 1 of 5, 1 of 1) · 4 steps"
+    assert not re.search(r"\d{12}", shown)
+
+
+@pytest.mark.parametrize("args", [("--format", "generic", "--reward", "accuracy_reward"), ()])
+def test_screen_is_short(args):
+    # With one reward column and with three.
+    assert len(run(SAMPLE, *args).stdout.splitlines()) <= 40
+
+
+def test_no_verdict_on_the_screen(small):
+    for args in ((SAMPLE,), (small,), (small, "--step", 1)):
+        words = run(*args).stdout.lower()
+        assert not any(word in words for word in ("hack", "healthy", "bad", "good", "suspicious"))
+
+
+def test_text_is_cut_to_the_width(small):
+    shown = run(small, "--group", "a").stdout.splitlines()
+    (long,) = [line for line in shown if "xxx" in line]
+    assert long.endswith("…")
+    assert len(long) <= 80
+    assert any("first line" in line for line in shown)
+
+
+# The documentation.
+
+
+def documented():
+    text = (SAMPLE.parents[1] / "docs" / "inspect.md").read_text()
+    found, section = {}, ""
+    for line in text.splitlines():
+        if line.startswith("### `"):
+            section = line.removeprefix("### `").rstrip("`")
+        elif match := re.match(r"\| `(\w+)` \|", line):
+            found.setdefault(section, set()).add(match[1])
+    return found
+
+
+def test_documented_keys_are_those_printed(small):
+    whole = inspected(
+        SAMPLE,
+        "--reward",
+        "accuracy_reward",
+        "--reward",
+        "format_reward",
+        "--by",
+        "step",
+        "--top",
+        1,
+        "--fail-if",
+        "missing > 0",
+    )
+    groups = inspected(small, "--step", 1)["details"][0]["lines"][0]
+    printed = {
+        "inspect": whole,
+        "columns": whole["columns"],
+        "rewards[]": whole["rewards"][0],
+        "variance": whole["rewards"][0]["variance"],
+        "p_dead[]": whole["rewards"][0]["p_dead"][0],
+        "phantoms[]": whole["phantoms"][0],
+        "parts": whole["parts"],
+        "parts.parts[]": whole["parts"]["parts"][0],
+        "length": whole["length"],
+        "per_step[]": whole["per_step"][0],
+        "by": whole["by"],
+        "details[]": whole["details"][0],
+        "details[].lines[], rows": whole["details"][0]["lines"][0],
+        "details[].lines[], groups": groups,
+        "fail_if[]": whole["fail_if"][0],
+    }
+    assert documented() == {section: {*keys} for section, keys in printed.items()}
