@@ -2,6 +2,7 @@
 
 import logging
 import os
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from typing import Any
@@ -19,8 +20,8 @@ _ENVIRONMENT = {
     "RAY_idle_worker_killing_time_threshold_ms": "600000",
 }
 _OBJECT_STORE = "ADVCLI_RAY_OBJECT_STORE"
-_SPILLED = 30
-"""Share of the memory, in percent, that Ray gives to its object store by default."""
+_PATIENCE = 10
+"""Seconds until a cluster that does not answer is said to be none."""
 
 
 @contextmanager
@@ -92,6 +93,7 @@ def _start(ray: Any, address: str | None) -> None:  # noqa: ANN401  a module
     try:
         with redirect_stdout(None):
             if address is not None:
+                _answers(address)
                 ray.init(address=address, **quiet)
                 return
             store = os.environ.get(_OBJECT_STORE)
@@ -101,12 +103,23 @@ def _start(ray: Any, address: str | None) -> None:  # noqa: ANN401  a module
                 object_store_memory=int(store) if store else None,
                 **quiet,
             )
-    except (ConnectionError, ValueError, RuntimeError, TimeoutError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+    except (OSError, ValueError, RuntimeError) as error:
+        reason = getattr(error, "strerror", None) or (str(error).splitlines() or [type(error).__name__])[0]
         where = "a local Ray" if address is None else f"--ray-address {address}"
         raise UsageError(
             f"{where}: cannot be reached ({reason})", hint="the address that 'ray start' printed"
         ) from error
+
+
+def _answers(address: str) -> None:
+    """Ask for a connection first: Ray itself would try for minutes, and talk meanwhile.
+
+    Raises:
+        OSError: nobody is there.
+    """
+    host, _, port = address.rpartition("://")[2].rpartition(":")
+    if port.isdecimal():
+        socket.create_connection((host, int(port)), timeout=_PATIENCE).close()
 
 
 def _quiet(ray: Any) -> None:  # noqa: ANN401  a module

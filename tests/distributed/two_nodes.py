@@ -4,8 +4,6 @@ import logging
 import sys
 import threading
 
-from ray.cluster_utils import Cluster
-
 from advcli.distributed import annotate, cluster, commands
 from advcli.errors import AdvcliError
 from advcli.pipeline import Output, Request
@@ -14,6 +12,8 @@ from advcli.records import ColumnOptions, Settings
 
 def main() -> None:
     """Arguments: the folder to write into, and the inputs."""
+    from ray.cluster_utils import Cluster
+
     out, *inputs = sys.argv[1:]
     cluster.require()
     logging.disable()
