@@ -271,7 +271,7 @@ RayAddress = Annotated[
     str | None,
     option(
         _RUN,
-        "A running Ray cluster, as 'auto' or ray://HOST:10001. Default: start one here.",
+        "A running Ray cluster, as 'auto' or HOST:6379. Default: start one here.",
         metavar="ADDRESS",
     ),
 ]

@@ -29,7 +29,7 @@ def running(address: str | None) -> Iterator[Any]:
     """Connect to Ray, or start one, for the time of a command.
 
     Args:
-        address: of a running cluster ("auto", "ray://host:10001", "host:6379"); None to start a local one. A Ray that
+        address: of a running cluster ("auto", "host:6379"); None to start a local one. A Ray that
             this process is connected to already is used, and left as it is.
 
     Yields:
@@ -76,9 +76,10 @@ def require() -> Any:  # noqa: ANN401  a module
     for name, value in _ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     try:
-        import datasketches  # noqa: F401
         import ray
         import ray.data
+
+        import datasketches  # noqa: F401, I001  the larger one is named first
     except ImportError as error:
         package = (error.name or "ray").partition(".")[0]
         raise MissingPackage(
@@ -104,7 +105,10 @@ def _start(ray: Any, address: str | None) -> None:  # noqa: ANN401  a module
                 **quiet,
             )
     except (OSError, ValueError, RuntimeError) as error:
-        reason = getattr(error, "strerror", None) or (str(error).splitlines() or [type(error).__name__])[0]
+        reason = (
+            getattr(error, "strerror", None)
+            or (str(error).splitlines() or [type(error).__name__])[0].partition(". ")[0]
+        )
         where = "a local Ray" if address is None else f"--ray-address {address}"
         raise UsageError(
             f"{where}: cannot be reached ({reason})", hint="the address that 'ray start' printed"
