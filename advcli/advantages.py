@@ -1,6 +1,6 @@
 """From rewards and groups to advantages: estimate, keep, compute again."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -49,19 +49,24 @@ class Plan:
     dtype: torch.dtype
     rule: Rule | None = None
 
-    def at(self, columns: Collection[str]) -> "Plan":
-        """The plan for a data set with these columns: where the KL is known for each token, so is the advantage.
+    def at(self, columns: Mapping[str, Tensor]) -> "Plan":
+        """The plan for a data set: the device that is done first, unless one was chosen, and the form of the estimator.
+
+        Where the KL is known for each token, so is the advantage. A framework's rule stays on the CPU: its rounding is that
+        of the CPU.
 
         Raises:
             UsageError: a keep ratio with an advantage per token.
         """
         form = self.entry.per_token
+        free = self.settings.device == "auto" and self.rule is None
+        plan = replace(self, device=engine.quicker(columns)) if free else self
         if form is None or not any(name in columns for name in self.entry.token_columns):
-            return self
+            return plan
         knobs = self.knobs
         if self.rule is not None and self.rule.per_token is not None:
             knobs = _per_token(self.rule, self.settings)[1]
-        return replace(self, entry=form, knobs=knobs).checked()
+        return replace(plan, entry=form, knobs=knobs).checked()
 
     def checked(self) -> "Plan":
         """The plan itself.

@@ -6,8 +6,8 @@ segments have the same size, the reductions run on a [S, n] view instead of scat
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -17,17 +17,19 @@ from torch import Tensor
 NEUTRAL = 1e-6
 
 
-_ELSEWHERE: ContextVar["Callable[[Tensor], Segments] | None"] = ContextVar("elsewhere", default=None)
+# Not a ContextVar, which torch.compile cannot look into.
+_elsewhere: "Callable[[Any], Segments] | None" = None
 
 
 @contextmanager
-def elsewhere(wrap: "Callable[[Tensor], Segments]") -> Iterator[None]:
-    """Let `wrap` make the segments of steps, as they have rows elsewhere too."""
-    token = _ELSEWHERE.set(wrap)
+def elsewhere(wrap: "Callable[[Any], Segments]") -> Iterator[None]:
+    """Let `wrap` make the segments of steps, as they have rows elsewhere too; in this process, one at a time."""
+    global _elsewhere  # noqa: PLW0603
+    before, _elsewhere = _elsewhere, wrap
     try:
         yield
     finally:
-        _ELSEWHERE.reset(token)
+        _elsewhere = before
 
 
 @dataclass(frozen=True)
@@ -45,11 +47,11 @@ class Segments:
     width: int | None
 
     @classmethod
-    def of(cls, index: Tensor, count: int | None = None) -> "Segments":
+    def of(cls, index: "Tensor | Segments", count: int | None = None) -> "Segments":
         """Look at an index once.
 
         Args:
-            index: [N] int64 with values in [0, S).
+            index: [N] int64 with values in [0, S); segments that are known already are given back.
             count: S, if the caller knows it; else max + 1.
 
         Example:
@@ -58,6 +60,8 @@ class Segments:
             >>> Segments.of(torch.tensor([0, 1, 0, 1])).width is None
             True
         """
+        if isinstance(index, Segments):
+            return index
         rows = index.numel()
         if count is None:
             count = int(index.max()) + 1 if rows else 0
@@ -67,7 +71,7 @@ class Segments:
         return cls(index, count, None)
 
     @classmethod
-    def batch(cls, index: Tensor) -> "Segments":
+    def batch(cls, index: "Tensor | Segments") -> "Segments":
         """Segments that are steps: the only ones whose rows may lie elsewhere too, on another machine.
 
         Without `elsewhere` it is `of`. An estimator that takes its steps from here, and nothing but sizes, sums and
@@ -76,8 +80,17 @@ class Segments:
         Args:
             index: [N] int64, the step of each row (or group, or token).
         """
-        wrap = _ELSEWHERE.get()
-        return cls.of(index) if wrap is None else wrap(index)
+        return cls.of(index) if _elsewhere is None else _elsewhere(index)
+
+    @classmethod
+    def blocks(cls, count: int, width: int, device: torch.device) -> "Segments":
+        """S segments of n rows each, one after the other, without an index per row in memory.
+
+        Example:
+            >>> Segments.blocks(2, 3, torch.device("cpu")).sum(torch.arange(6.0)).tolist()
+            [3.0, 12.0]
+        """
+        return cls(torch.arange(count, device=device).unsqueeze(1).expand(-1, width), count, width)
 
     @classmethod
     def dense(cls, index: Tensor) -> "Segments":
@@ -248,9 +261,20 @@ class Spread:
         """Measure `rewards` ([N] float, finite)."""
         low = segments.min(rewards)
         extent = segments.max(rewards) - low
+        if torch.compiler.is_compiling():
+            # A branch on data would cut the graph in two; in one graph the halving costs no pass over the rows.
+            half = torch.where(extent == torch.inf, 0.5, 1.0).to(rewards.dtype)
+            measured = cls._of(
+                rewards * segments.rows(half), segments, low * half, segments.max(rewards) * half - low * half
+            )
+            return cls(segments, measured.range / half, measured.unit)
         if (extent == torch.inf).any():
-            half = cls.of(rewards / 2, segments)
-            return cls(segments, half.range * 2, half.unit)
+            halved = cls.of(rewards / 2, segments)
+            return cls(segments, halved.range * 2, halved.unit)
+        return cls._of(rewards, segments, low, extent)
+
+    @classmethod
+    def _of(cls, rewards: Tensor, segments: Segments, low: Tensor, extent: Tensor) -> "Spread":
         scaled = divide(rewards - segments.rows(low), segments.rows(extent))
         return cls(segments, extent, scaled - segments.rows(segments.mean(scaled)))
 

@@ -134,7 +134,8 @@ Singleton = Annotated[
     ),
 ]
 Device = Annotated[
-    str | None, option(_SETTINGS, "auto, cpu, cuda or mps. Default: auto, which is the CPU.", metavar="NAME")
+    str | None,
+    option(_SETTINGS, "auto, cpu, cuda or mps. Default: auto, the one done first.", metavar="NAME"),
 ]
 N = Annotated[
     int | None,

@@ -79,7 +79,7 @@ def require() -> Any:  # noqa: ANN401  a module
         import ray
         import ray.data
 
-        import datasketches  # noqa: F401, I001  the larger one is named first
+        _has_sketches()
     except ImportError as error:
         package = (error.name or "ray").partition(".")[0]
         raise MissingPackage(
@@ -87,6 +87,10 @@ def require() -> Any:  # noqa: ANN401  a module
             hint="pip install 'advcli[ray]'",
         ) from error
     return ray
+
+
+def _has_sketches() -> None:
+    import datasketches  # noqa: F401
 
 
 def _start(ray: Any, address: str | None) -> None:  # noqa: ANN401  a module

@@ -5,6 +5,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+import torch
+from torch import Tensor
+
 from advcli import remarks
 from advcli.advantages import Plan
 from advcli.dataset import DataSet, grouped
@@ -193,8 +196,8 @@ def _load(data: Any, job: Job) -> Loaded:  # noqa: ANN401  a module
     return Loaded(data, rows, summaries, job, memory)
 
 
-def _columns(choice: Choice) -> tuple[str, ...]:
-    """The names that an estimator has for what is read."""
+def _columns(choice: Choice) -> dict[str, Tensor]:
+    """The columns that an estimator has of what is read, without rows."""
     roles = [role for role, _ in choice.tokens]
     there = {
         "lengths": choice.length or roles,
@@ -202,15 +205,8 @@ def _columns(choice: Choice) -> tuple[str, ...]:
         "kl": choice.kl,
         "tokens": roles,
     }
-    return (
-        "rewards",
-        "group",
-        "step",
-        "parts",
-        "weights",
-        *roles,
-        *(name for name, has in there.items() if has),
-    )
+    names = ("rewards", "group", "step", "parts", "weights", *roles, *(name for name in there if there[name]))
+    return dict.fromkeys(names, torch.zeros(0))
 
 
 def _counted(

@@ -4,9 +4,11 @@ import pytest
 import torch
 
 from advcli import compute_advantages
+from advcli.advantages import Plan
 from advcli.errors import UsageError
 from advcli.estimators import engine
 from advcli.estimators.catalog import ESTIMATORS
+from advcli.records import Settings
 
 GRPO, RLOO = ESTIMATORS["grpo"], ESTIMATORS["rloo"]
 
@@ -134,3 +136,76 @@ def test_cuda_tensors_are_taken_and_dead_groups_are_exactly_zero():
     result = compute_advantages(rewards, groups, device="cuda")
     assert result.original[:16].tolist() == [0.0] * 16
     assert result.original[16:].tolist() == pytest.approx([-(0.5**0.5), 0.5**0.5], rel=1e-12)
+
+
+def rows_of(many, *, shuffled=False):
+    group = torch.arange(many) // 8
+    return {"group": group.flip(0) if shuffled else group, "rewards": torch.zeros(many)}
+
+
+@pytest.mark.parametrize(
+    ("rows", "shuffled", "threads", "free", "chosen"),
+    [
+        (1_000_000, True, 2, 80e9, "cpu"),  # 0.23 s there, and CUDA has not started by then
+        (8_000_000, False, 2, 80e9, "cuda"),  # 0.83 s or 0.67 s
+        (8_000_000, False, 16, 80e9, "cpu"),  # 0.18 s
+        (8_000_000, True, 16, 80e9, "cuda"),  # 0.77 s
+        (8_000_000, True, 16, 1e9, "cpu"),  # needs 1.2 GB
+    ],
+)
+def test_auto_takes_what_is_done_first(monkeypatch, rows, shuffled, threads, free, chosen):
+    monkeypatch.setitem(engine._AVAILABLE, "cuda", lambda: True)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (free, free))
+    assert engine.quicker(rows_of(rows, shuffled=shuffled)).type == chosen
+
+
+def test_auto_without_cuda_is_the_cpu(monkeypatch):
+    monkeypatch.setitem(engine._AVAILABLE, "cuda", lambda: False)
+    assert engine.quicker(rows_of(8_000_000)).type == "cpu"
+
+
+def test_a_framework_stays_on_the_cpu(monkeypatch):
+    monkeypatch.setattr(engine, "quicker", lambda columns: torch.device("meta"))
+    columns = rows_of(8)
+    assert Plan.of(Settings()).at(columns).device.type == "meta"
+    assert Plan.of(Settings(device="cpu")).at(columns).device.type == "cpu"
+    assert Plan.of(Settings(like="verl", estimator="grpo")).at(columns).device.type == "cpu"
+
+
+BLOCKS = torch.tensor([1.0, 0.0, 0.0, 0.0, 2.0, 2.0, 2.0, 2.0, 0.0, 1.0, 1.0, 0.0])
+# By hand: (r − 1/4) / (1/2), a dead group, (r − 1/2) / √(1/3); r minus the mean of the three others.
+IN_BLOCKS = {
+    "grpo": [1.5, -0.5, -0.5, -0.5, 0, 0, 0, 0, -0.8660254, 0.8660254, 0.8660254, -0.8660254],
+    "rloo": [1, -1 / 3, -1 / 3, -1 / 3, 0, 0, 0, 0, -2 / 3, 2 / 3, 2 / 3, -2 / 3],
+}
+
+
+@pytest.mark.parametrize("graph", [False, True])
+@pytest.mark.parametrize("name", IN_BLOCKS)
+def test_blocks_need_no_index(monkeypatch, name, graph):
+    # What runs in a compiled graph, without the compiler.
+    monkeypatch.setattr(torch.compiler, "is_compiling", lambda: graph)
+    found = engine.in_blocks(ESTIMATORS[name], 4)(BLOCKS)
+    assert found.dtype == torch.float32
+    assert found.tolist() == pytest.approx(IN_BLOCKS[name], abs=1e-6)
+
+
+@pytest.mark.parametrize("graph", [False, True])
+def test_blocks_whose_range_overflows(monkeypatch, graph):
+    monkeypatch.setattr(torch.compiler, "is_compiling", lambda: graph)
+    huge = torch.tensor([1.5e308, -1.5e308, 0.0, 1.0, 0.0, 0.5], dtype=torch.float64)
+    found = engine.in_blocks(ESTIMATORS["grpo"], 3)(huge)
+    assert found.tolist() == pytest.approx([1, -1, 0, 1, -1, 0])
+
+
+def test_blocks_have_no_other_columns():
+    with pytest.raises(UsageError, match=r"opo needs .* which blocks do not have"):
+        engine.in_blocks(ESTIMATORS["opo"], 4)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", IN_BLOCKS)
+def test_compiled_on_a_gpu(name):
+    estimate = engine.in_blocks(ESTIMATORS[name], 4, compiled=True)
+    assert estimate(BLOCKS.cuda()).tolist() == pytest.approx(IN_BLOCKS[name], abs=1e-6)

@@ -4,6 +4,7 @@ import inspect
 import math
 
 import pytest
+import torch
 from packaging.specifiers import SpecifierSet
 
 from advcli import DataError, UsageError, compute_advantages
@@ -126,7 +127,8 @@ def test_a_scale_of_a_rule_whose_form_per_token_has_none():
     # The KL of each token needs no scale; the advantage per row has one to name.
     plan = Plan.of(Settings(like="openrlhf", estimator="group_norm", scale="group"))
     assert plan.entry.default_scale == "group"
-    assert plan.at(["token_kl"]).entry.level == "token"
+    columns = {"token_kl": torch.zeros(1), "group": torch.zeros(1, dtype=torch.int64)}
+    assert plan.at(columns).entry.level == "token"
 
 
 def test_what_is_absent_is_of_a_known_framework_and_has_no_row():
