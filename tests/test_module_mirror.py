@@ -88,6 +88,7 @@ EXCEPTIONS = {
             "compare": "compare",
             "compute": "compute",
             "describe": "compare",
+            "inspect": "inspect",
             "match": "match",
             "request": "compute",
             "sweep": "sweep",

@@ -361,3 +361,30 @@ def test_sweep(dump: str, dumps):
         same_numbers(left.figures(), right.figures())
     assert one.warnings == two.warnings
     assert one.notes[0] == two.notes[0]
+
+
+@pytest.mark.usefixtures("inline_ray")
+def test_a_prompt_with_a_third_of_the_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """It lies in one place, however large; the worker that holds it is said to hold more than its share."""
+    from advcli.distributed import cluster
+
+    found = rows(step=False)
+    for row in found[:80]:
+        row["prompt_id"] = "everybody's"
+    names = written(tmp_path / "in", found, ".jsonl")
+    request = Request(tuple(names), Settings(scale="batch"), ColumnOptions())
+    (one, local), (two, ray) = on_both(names, tmp_path, request.settings, request.columns)
+    same_files(local, ray)
+    assert two.warnings == one.warnings
+    # Room for 66 rows: places of 16, but for this prompt.
+    monkeypatch.setattr(cluster, "memory_per_worker", lambda: 40_000)
+    from advcli.distributed import commands
+
+    small = commands.compute(request, Output(out=f"{tmp_path}/small/"))
+    same_files(local, tmp_path / "small")
+    held = [text for text in small.warnings if text not in one.warnings]
+    assert len(held) == 1
+    assert re.fullmatch(
+        r"a worker held \d+ rows, as the rows of a prompt cannot be torn apart: about 0.0 GB where its share is 0.0 GB",
+        held[0],
+    )
