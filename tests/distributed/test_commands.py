@@ -388,3 +388,29 @@ def test_a_prompt_with_a_third_of_the_rows(tmp_path: Path, monkeypatch: pytest.M
         r"a worker held \d+ rows, as the rows of a prompt cannot be torn apart: about 0.0 GB where its share is 0.0 GB",
         held[0],
     )
+
+
+@pytest.mark.usefixtures("inline_ray")
+def test_what_is_skipped_in_several_files_is_said_once(tmp_path: Path):
+    from advcli.distributed import commands
+
+    padded = [
+        [("g_0_0", 1.0), ("g_1_0", 0.0), (f"pad{'0' * 32}_0_0", 0.0)],
+        [("h_0_0", 1.0), ("h_1_0", 0.5), (f"pad{'1' * 32}_0_0", 0.0), (f"pad{'2' * 32}_0_0", 0.0)],
+    ]
+    for number, part in enumerate(padded):
+        lines = [
+            json.dumps({"uid": uid, "input": "q", "output": "a", "score": score, "step": 1})
+            for uid, score in part
+        ]
+        (tmp_path / f"{number}.jsonl").write_text("\n".join([*lines, '{"broken', ""]))
+    request = Request(
+        (str(tmp_path / "0.jsonl"), str(tmp_path / "1.jsonl")),
+        Settings(),
+        ColumnOptions(format="verl-v1"),
+        skip_bad_rows=True,
+    )
+    one, two = (engine.compare(request) for engine in (pipeline, commands))
+    assert any("3 rows are no rollout" in text for text in two.warnings)
+    assert any(text.startswith("2 bad rows skipped (first: ") for text in two.warnings)
+    assert one.warnings == two.warnings
