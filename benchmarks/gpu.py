@@ -28,6 +28,7 @@ def main() -> None:
     """Print both tables, or one measurement for the second."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=1_000_000_000)
+    parser.add_argument("--table", choices=["card", "devices"], help="one of the two tables")
     parser.add_argument("--one", nargs=3, metavar=("DEVICE", "ROWS", "ORDER"), help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.one:
@@ -35,8 +36,10 @@ def main() -> None:
         print(json.dumps(_one(device, int(rows), shuffled=order == "shuffled")))
         return
     print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, {torch.get_num_threads()} threads\n")
-    _resident(args.rows)
-    _devices()
+    if args.table != "devices":
+        _resident(args.rows)
+    if args.table != "card":
+        _devices()
 
 
 def _resident(rows: int) -> None:

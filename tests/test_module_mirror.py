@@ -46,15 +46,7 @@ EXCEPTIONS = {
         "cli/test_match.py",
         "a step of the search, seen through the command that makes it",
     ),
-    "matching/causes.py": (
-        "cli/test_match.py",
-        "a step of the search, seen through the command that makes it",
-    ),
     "matching/fitted.py": (
-        "cli/test_match.py",
-        "a step of the search, seen through the command that makes it",
-    ),
-    "matching/logged.py": (
         "cli/test_match.py",
         "a step of the search, seen through the command that makes it",
     ),
@@ -67,10 +59,6 @@ EXCEPTIONS = {
         "a step of the search, seen through the command that makes it",
     ),
     "matching/search.py": (
-        "cli/test_match.py",
-        "a step of the search, seen through the command that makes it",
-    ),
-    "matching/weights.py": (
         "cli/test_match.py",
         "a step of the search, seen through the command that makes it",
     ),

@@ -1,5 +1,6 @@
 """`advcli match`: which rule made the logged advantages."""
 
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -58,11 +59,11 @@ def command(shared: opt.Shared, logged_col: opt.LoggedCol = None) -> None:
 
 
 def _progress(*, quiet: bool) -> Callable[[str], None]:
-    """Says what has been ruled out once the search takes longer than a moment."""
+    """Says at a terminal what has been ruled out once the search takes longer than a moment."""
     start = time.monotonic()
 
     def tell(text: str) -> None:
-        if not quiet and time.monotonic() - start > _PATIENCE:
+        if not quiet and sys.stderr.isatty() and time.monotonic() - start > _PATIENCE:
             _show.say(f"advcli: {text}", dim=True)
 
     return tell

@@ -12,7 +12,7 @@ from torch import Tensor
 from advcli.advantages import Plan
 from advcli.matching.candidates import Candidate, candidates
 from advcli.matching.partitions import Partition
-from advcli.matching.sample import Slice, sample
+from advcli.matching.sample import Slice
 from advcli.matching.search import Problem, Trial, judge, predict
 from advcli.segments import Segments, signs
 
@@ -54,7 +54,7 @@ def after(problem: Problem, trials: list[Trial]) -> After | None:
     found: list[After] = []
     for trial in trials:
         if trial.core and trial.predicted is not None:
-            part = Slice.of(problem.grouped(trial.partition), problem.logged, None, whole=True)
+            part = problem.whole(trial.partition)
             explained = _explained(trial, trial.predicted, part)
             if explained:
                 found.append(explained)
@@ -78,7 +78,7 @@ def recomputed(problem: Problem) -> After | None:
         if candidate.framework is None and candidate.plan.entry.recompute and candidate.ddof in (1, None)
     ]
     for partition in problem.partitions:
-        part = sample(problem.grouped(partition), problem.logged)
+        part = problem.part(partition)
         if not _zeros(part):
             continue
         found = [item for candidate in able for item in _again(problem, partition, candidate, part)]
@@ -97,7 +97,7 @@ def _again(problem: Problem, partition: Partition, candidate: Candidate, part: S
         tried = _with(candidate, keep, compute_new_adv=True)
         if not _fits(tried, partition, part):
             continue
-        full = Slice.of(problem.grouped(partition), problem.logged, None, whole=True)
+        full = problem.whole(partition)
         trial = _judged(tried, partition, full)
         if trial is not None and trial.explained:
             yield After((trial,), None, _zeros(full), keep, range_, recomputed=True)

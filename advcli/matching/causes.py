@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from advcli.matching.candidates import Candidate
 from advcli.matching.sample import Slice
 from advcli.matching.search import Problem, Trial, predict
 from advcli.records import Break, Breaks, RewardTable
@@ -13,9 +14,13 @@ from advcli.words import counted, shortened, verb
 
 _WORST = 5
 _TOLD_STEPS = 5
-# Rules whose advantages are looked for in another order.
-_SHUFFLED = 16
+# Rows up to which the advantages of every rule are looked for in another order; of more rows, of so many rules.
+_SHUFFLED_ROWS, _SHUFFLED = 32_768, 4
+# How much a spread may be off on a sample, and on all rows.
+_SAMPLED, _EXACT = 0.05, 1e-4
 _NEARLY = 0.02
+# Share of rows that do not fit up to which the rule is right and the rows are not.
+_FEW = 0.1
 
 
 def breaks(table: RewardTable, problem: Problem, trial: Trial) -> Breaks | None:
@@ -28,10 +33,10 @@ def breaks(table: RewardTable, problem: Problem, trial: Trial) -> Breaks | None:
     """
     if trial.predicted is None:
         return None
-    part = Slice.of(problem.grouped(trial.partition), problem.logged, None, whole=True)
+    part = problem.whole(trial.partition)
     compared = part.compared()
     difference = (trial.predicted - problem.logged.values).abs().nan_to_num(nan=torch.inf)
-    off = compared & (difference > problem.logged.tolerance)
+    off = compared & (difference > problem.logged.room())
     group, step = part.columns["group"], part.columns["step"]
     worst = difference.where(off, torch.tensor(-1.0, dtype=difference.dtype)).argsort(
         descending=True, stable=True
@@ -59,87 +64,115 @@ def breaks(table: RewardTable, problem: Problem, trial: Trial) -> Breaks | None:
     )
 
 
-def causes(problem: Problem, trials: list[Trial], where: Breaks | None) -> list[str]:
+def causes(problem: Problem, where: Breaks | None) -> list[str]:
     """What explains the rest, in sentences, the most telling first.
 
     Args:
         problem: what was searched for.
-        trials: rules on all rows, the best first.
         where: where the best one does not fit.
     """
-    return [*_misaligned(problem, trials), *_partly(where), *_parallel(problem), *_not_centred(problem)]
+    if where is not None and where.rows <= _FEW * where.compared:
+        return list(_partly(where))
+    return [*_misaligned(problem), *_partly(where), *_parallel(problem), *_not_centred(problem)]
 
 
-def _misaligned(problem: Problem, trials: list[Trial]) -> Iterator[str]:
+def _misaligned(problem: Problem) -> Iterator[str]:
     """The same advantages in another order within the groups, the steps, or all rows."""
     partition = problem.partitions[0]
-    part = Slice.of(problem.grouped(partition), problem.logged, None, whole=True)
-    compared = part.compared()
-    everything = torch.zeros_like(part.columns["step"])
-    scopes = {"group": part.columns["group"].clamp(min=0), "step": part.columns["step"], "file": everything}
-    if int(part.columns["step"].max()) == 0:
+    whole = problem.whole(partition)
+    scopes = {"group": problem.part(partition), "step": _step(whole), "file": whole}
+    if int(whole.columns["step"].max()) == 0:
         scopes.pop("step")
-    predictions = list(_predictions(problem, trials, part))
-    for scope, index in scopes.items():
-        for name, predicted in predictions:
-            if _same_set(predicted[compared], problem.logged.values[compared], index[compared], problem):
+    rules = _rules(problem)
+    for scope, part in scopes.items():
+        for candidate in rules if len(part.extent) <= _SHUFFLED_ROWS else rules[:_SHUFFLED]:
+            if _reordered(candidate, part, scope) and (part is whole or _reordered(candidate, whole, scope)):
                 within = "over all rows" if scope == "file" else f"within each {scope}"
                 yield (
                     f"rows and advantages are misaligned: {within}, the logged advantages are those of "
-                    f"{name} in another order"
+                    f"{candidate.fit('', 0.0, 0.0).name} in another order"
                 )
                 return
 
 
-def _predictions(problem: Problem, trials: list[Trial], part: Slice) -> Iterator[tuple[str, Tensor]]:
-    """The likeliest rules on all rows, each computation once."""
-    known: set[object] = set()
-    likely = [trial.candidate for trial in trials]
+def _step(whole: Slice) -> Slice:
+    """The first step; all rows where they are few."""
+    if len(whole.extent) <= _SHUFFLED_ROWS:
+        return whole
+    rows = torch.nonzero(whole.columns["step"] == 0).squeeze(1)
+    return Slice.of(whole.columns, whole.logged, rows, whole=True)
+
+
+def _rules(problem: Problem) -> list[Candidate]:
+    """The rules whose advantages spread as the logged ones do, one of those with the same numbers, likeliest first."""
+    part = problem.part(problem.partitions[0])
+    compared = part.compared()
+    wanted = _spread(part.logged.values[compared])
+    # A sample tells the spread to a few percent, all rows tell it well.
+    room = (_SAMPLED if part.rows is not None else _EXACT) * wanted[0]
+    found: dict[tuple[int, ...], Candidate] = {}
+    works: set[object] = set()
     ranked = sorted(
         problem.candidates,
         key=lambda c: (c.framework != problem.framework, c.framework is None, c.order),
     )
-    for candidate in [*ranked, *likely]:
-        if candidate.work in known or len(known) >= _SHUFFLED * (4 if len(part.extent) < 100_000 else 1):
+    for candidate in ranked:
+        lacks = any(name not in part.columns for name in candidate.plan.entry.needs)
+        if lacks or candidate.work in works:
             continue
-        known.add(candidate.work)
-        if all(name in part.columns for name in candidate.plan.entry.needs):
-            predicted = predict(candidate, part)
-            if predicted is not None:
-                yield candidate.fit("", 0.0, 0.0).name, predicted
+        works.add(candidate.work)
+        predicted = predict(candidate, part)
+        if predicted is not None:
+            spread = _spread(predicted[compared])
+            if abs(spread[0] - wanted[0]) <= room:
+                same = tuple(round(figure / part.logged.tolerance) for figure in spread)
+                found.setdefault(same, candidate)
+    return list(found.values())
 
 
-def _same_set(predicted: Tensor, values: Tensor, index: Tensor, problem: Problem) -> bool:
-    """Whether the two have the same values in every segment, in whatever order."""
-    if not bool(predicted.isfinite().all()):
+def _spread(values: Tensor) -> tuple[float, float]:
+    """Root mean square and mean size."""
+    known = values.nan_to_num(nan=0.0)
+    return float(known.square().mean().sqrt()), float(known.abs().mean())
+
+
+def _reordered(candidate: Candidate, part: Slice, scope: str) -> bool:
+    """Whether a rule has the logged advantages in every segment, in whatever order."""
+    predicted = predict(candidate, part)
+    compared = part.compared()
+    if predicted is None or not bool(predicted[compared].isfinite().all()):
         return False
-    segments = Segments.of(index)
+    index = {**part.columns, "file": torch.zeros_like(part.columns["step"])}[scope][compared]
+    one, other = predicted[compared], part.logged.values[compared]
+    segments = Segments.dense(index)
     # Cheap and nearly always enough: the sums of squares have to agree before anything is sorted.
-    first, second = segments.sum(predicted**2), segments.sum(values**2)
-    room = 2 * problem.logged.tolerance * problem.logged.peak * segments.size()
-    if bool(((first - second).abs() > room).any()):
+    room = 2 * part.logged.tolerance * part.logged.peak * segments.size()
+    if bool(((segments.sum(one**2) - segments.sum(other**2)).abs() > room).any()):
         return False
-    one, other = predicted[segments.order(predicted)], values[segments.order(values)]
-    return bool(((one - other).abs() <= problem.logged.tolerance).all())
+    one, other = one[segments.order(one)], other[segments.order(other)]
+    return bool(((one - other).abs() <= part.logged.tolerance).all())
 
 
 def _partly(where: Breaks | None) -> Iterator[str]:
     """The rule fits but for some steps or groups."""
     if where is None or not where.rows or where.rows > where.compared / 2:
         return
-    if where.steps and len(where.steps) < where.all_steps:
-        yield (
-            f"the rule fits everywhere but in {counted(where.groups, 'group')} of "
-            f"{verb(len(where.steps), 'step', 'steps')} {shortened(where.steps, _TOLD_STEPS)}"
+    at = f" of {verb(len(where.steps), 'step', 'steps')} {shortened(where.steps, _TOLD_STEPS)}"
+    few = where.steps and len(where.steps) < where.all_steps
+    inside = f"in {counted(where.groups, 'group')} of {where.all_groups:,}{at if few else ''}"
+    if where.rows <= _WORST:
+        places = ", ".join(
+            f"{bad.place} (logged {bad.logged:.4g}, computed {bad.computed:.4g})" for bad in where.worst
         )
+        yield f"the rule fits everywhere but in {counted(where.rows, 'row')}, {inside}: {places}"
     else:
-        yield f"the rule fits everywhere but in {counted(where.groups, 'group')} of {where.all_groups:,}"
+        yield f"the rule fits everywhere but {inside} ({counted(where.rows, 'row')})"
 
 
 def _parallel(problem: Problem) -> Iterator[str]:
     """Centred rewards times a factor of each group: the centring is right and the divisor is not."""
     for partition in problem.partitions:
-        part = Slice.of(problem.grouped(partition), problem.logged, None, whole=True)
+        part = problem.whole(partition)
         use = part.compared() & part.columns["rewards"].isfinite()
         segments = Segments.dense(part.columns["group"][use])
         rewards, values = part.columns["rewards"][use], problem.logged.values[use]
@@ -152,12 +185,8 @@ def _parallel(problem: Problem) -> Iterator[str]:
         if int(live.sum()) < 2:
             continue
         divisor = (length / along.clamp(min=1e-300))[live]
-        yield f"{_of_group(partition.label)}, A = (r − mean) / s with {_divisor(divisor, part.std[use], segments, live)}"
+        yield f"grouped by {partition.label}, A = (r − mean) / s with {_divisor(divisor, part.std[use], segments, live)}"
         return
-
-
-def _of_group(label: str) -> str:
-    return f"grouped by {label}"
 
 
 def _divisor(divisor: Tensor, std: Tensor, segments: Segments, live: Tensor) -> str:
@@ -178,7 +207,7 @@ def _divisor(divisor: Tensor, std: Tensor, segments: Segments, live: Tensor) -> 
 
 def _not_centred(problem: Problem) -> Iterator[str]:
     """Advantages that do not sum to 0 in the groups."""
-    part = Slice.of(problem.grouped(problem.partitions[0]), problem.logged, None, whole=True)
+    part = problem.whole(problem.partitions[0])
     use = part.compared()
     segments = Segments.of(part.columns["group"][use])
     sums = segments.mean(problem.logged.values[use]).nan_to_num(nan=0.0).abs()

@@ -1,16 +1,20 @@
 """A rule with an eps that no framework has, read off the divisors of the groups."""
 
+from collections.abc import Iterator
 from dataclasses import replace
+
+from torch import Tensor
 
 from advcli.advantages import Plan
 from advcli.matching.candidates import Candidate
-from advcli.matching.sample import sample
 from advcli.matching.search import Found, Problem, search
-from advcli.matching.weights import levels
+from advcli.matching.weights import level
 from advcli.records import Settings
-from advcli.segments import Segments
+from advcli.segments import Segments, Spread
 
 _DIGITS = 4
+# How many times its own uncertainty an eps must be.
+_CLEAR = 20.0
 
 
 def fitted(problem: Problem) -> Found | None:
@@ -20,14 +24,14 @@ def fitted(problem: Problem) -> Found | None:
         problem: what is searched for.
     """
     for partition in problem.partitions:
-        part = sample(problem.grouped(partition), problem.logged)
+        part = problem.part(partition)
         use = part.compared() & part.columns["rewards"].isfinite()
         group = Segments.dense(part.columns["group"][use])
         rewards, values = part.columns["rewards"][use], part.logged.values[use]
         centred = rewards - group.rows(group.mean(rewards))
         tried = [
-            _with(candidate, ddof, float(f"{level:.{digits}g}"))
-            for ddof, level in levels(centred, values, group)
+            _with(candidate, ddof, float(f"{eps:.{digits}g}"))
+            for ddof, eps in _levels(rewards, centred, values, group)
             for digits in (1, 2, 3, _DIGITS, 8)
             for candidate in _plain(problem)
         ]
@@ -35,6 +39,15 @@ def fitted(problem: Problem) -> Found | None:
         if found is not None and found.explained:
             return found
     return None
+
+
+def _levels(rewards: Tensor, centred: Tensor, values: Tensor, group: Segments) -> Iterator[tuple[int, float]]:
+    """(ddof, eps) that the divisors of the groups agree on."""
+    for ddof in (1, 0):
+        spread = group.rows(Spread.of(rewards, group).std(ddof)).nan_to_num(nan=0.0)
+        eps, doubt = level(centred, spread, values)
+        if eps > _CLEAR * doubt:
+            yield ddof, eps
 
 
 def _plain(problem: Problem) -> list[Candidate]:

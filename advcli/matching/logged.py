@@ -1,6 +1,7 @@
 """The advantages of the dump, and when a computed one is the same."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -12,6 +13,11 @@ _FINE = 6
 _FLOAT32 = 2.0**-24
 # How many units in the last place a trainer's sum may be off, because it added in another order.
 _ULPS = 8
+# A reward, the mean and the std that are each off by as much.
+_BLURRED = 3.0
+# Different numbers that are no coincidence.
+_TELLING = 6
+_HALVES: Mapping[torch.dtype, float] = {torch.bfloat16: 2.0**-8, torch.float16: 2.0**-10}
 
 
 @dataclass(frozen=True)
@@ -25,6 +31,8 @@ class Logged:
         resolution: differences below it say nothing: the rounding of the dump.
         decimals: digits after the point to which the dump is rounded, or None.
         single: whether every number fits into float32.
+        half_precision: the rounding unit of the 16-bit type that every number fits into; 0 for none.
+        relative: what a row may be off, as a share of it, in addition.
     """
 
     values: Tensor
@@ -33,6 +41,8 @@ class Logged:
     resolution: float
     decimals: int | None
     single: bool
+    half_precision: float = 0.0
+    relative: float = 0.0
 
     @classmethod
     def of(cls, values: Tensor) -> "Logged":
@@ -50,30 +60,33 @@ class Logged:
         peak = float(finite.abs().max()) if finite.numel() else 0.0
         single = bool((finite.float().double() == finite).all())
         decimals = _decimals(finite, single=single)
+        half = _half_precision(finite) if decimals is None and single else 0.0
         resolution = (8 * _FLOAT32 if single else 1e-12) * peak
         if decimals is not None:
             resolution = max(resolution, 0.51 * 10.0**-decimals)
-        return cls(values, peak, RELATIVE * peak + ABSOLUTE, resolution, decimals, single)
+        resolution = max(resolution, half * peak)
+        return cls(values, peak, RELATIVE * peak + ABSOLUTE, resolution, decimals, single, half)
 
+    @property
     def coarse(self) -> bool:
         """Whether the dump is rounded to so few digits that the tolerance is too strict."""
-        return self.decimals is not None and self.decimals < _FINE
+        return self.half_precision > 0 or (self.decimals is not None and self.decimals < _FINE)
 
     def loosened(self) -> "Logged":
         """The same with a tolerance that allows for the rounding of the dump."""
-        half = 0.51 * 10.0 ** -(self.decimals or _FINE)
-        return Logged(
-            self.values, self.peak, self.tolerance + half, self.resolution, self.decimals, self.single
-        )
+        half = 0.51 * 10.0**-self.decimals if self.decimals is not None else 0.0
+        return replace(self, tolerance=self.tolerance + half, relative=self.half_precision)
 
     def take(self, rows: Tensor) -> "Logged":
         """The same for some of the rows ([n] int64)."""
-        return Logged(
-            self.values[rows], self.peak, self.tolerance, self.resolution, self.decimals, self.single
-        )
+        return replace(self, values=self.values[rows])
+
+    def room(self) -> Tensor:
+        """[N] how far each row may be off and still count as the same."""
+        return self.tolerance + self.relative * self.values.abs()
 
 
-def rounding(rewards: Tensor, extent: Tensor, std: Tensor, eps: float | None) -> Tensor:
+def rounding(rewards: Tensor, extent: Tensor, std: Tensor, eps: float | None, blur: float = 0.0) -> Tensor:
     """How far float32 may be off in a row, because a trainer's sum may run in another order.
 
     A group of eight rewards of 0.1 has a float32 mean that is off by one unit in the last place, and an eps of
@@ -84,19 +97,44 @@ def rounding(rewards: Tensor, extent: Tensor, std: Tensor, eps: float | None) ->
         extent: [N] largest |reward| of the row's group.
         std: [N] standard deviation of the row's group.
         eps: added to it; None where nothing is divided.
+        blur: how far a logged reward may be from the one that was used.
 
     Returns:
         [N] float64, 0 where the divisor is 0.
     """
     divisor = torch.ones_like(rewards) if eps is None else std + eps
-    allowed = torch.where(divisor > 0, _ULPS * _FLOAT32 * extent / divisor, 0.0)
-    return allowed.nan_to_num(nan=0.0)
+    off = _ULPS * _FLOAT32 * extent + _BLURRED * blur
+    return torch.where(divisor > 0, off / divisor, 0.0).nan_to_num(nan=0.0)
+
+
+def half_step(values: Tensor) -> float:
+    """Half of the last decimal that all values have; 0 where they are not rounded to few decimals.
+
+    Args:
+        values: [N] float64, NaN where missing.
+
+    Example:
+        >>> half_step(torch.tensor([0.25, 0.5, 0.75, 0.01, 0.02, 0.03], dtype=torch.float64))
+        0.005
+    """
+    finite = values[values.isfinite()]
+    single = bool((finite.float().double() == finite).all())
+    digits = _decimals(finite, single=single)
+    return 0.0 if digits is None else 0.5 * 10.0**-digits
+
+
+def _half_precision(values: Tensor) -> float:
+    """The rounding unit of the 16-bit type that holds all values; 0 where none does, or too few tell."""
+    if values.abs().unique().numel() < _TELLING:
+        return 0.0
+    fitting = [unit for dtype, unit in _HALVES.items() if bool((values.to(dtype).double() == values).all())]
+    return max(fitting, default=0.0)
 
 
 def _decimals(values: Tensor, *, single: bool) -> int | None:
     """Digits after the point that all values have; None if they are not rounded, or too few to tell."""
     distinct = values.abs().unique()
-    if distinct.numel() < 6:
+    if distinct.numel() < _TELLING:
         return None
     for digits in range(1, _FINE + 1):
         scaled = distinct * 10.0**digits

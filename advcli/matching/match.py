@@ -1,6 +1,7 @@
 """The order in which explanations are tried: the plain rules first, then one assumption more at a time."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +16,7 @@ from advcli.matching.after import After, after, recomputed
 from advcli.matching.candidates import Candidate, candidates
 from advcli.matching.causes import breaks, causes
 from advcli.matching.fitted import fitted
-from advcli.matching.logged import Logged
+from advcli.matching.logged import Logged, half_step
 from advcli.matching.partitions import partitions
 from advcli.matching.search import Found, Problem, Tell, Trial, indistinguishable, search
 from advcli.matching.weights import Weighed, named, weighed
@@ -25,6 +26,7 @@ from advcli.words import counted, shortened, verb
 
 _OTHERS = 5
 _NAMED = 3
+_WHY_FREE = "constant within the groups, or only moving together with another part"
 
 
 @dataclass(frozen=True)
@@ -61,17 +63,37 @@ def match(
         DataError: no row has both a logged advantage and a reward.
         UsageError: there is no rule such as the user asked for.
     """
-    problem = _problem(table, n, only or Settings())
+    with _one_thread():
+        return _match(table, n, only or Settings(), tell)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Thousands of small computations: threads that wait for each other cost more than they save."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _match(table: RewardTable, n: int | None, only: Settings, tell: Tell) -> Match:
+    problem = _problem(table, n, only)
     if not bool(problem.logged.values.isfinite().any()):
         raise DataError(
             f"'{table.choice.logged}' is empty in every row, expected the advantage that was logged",
             hint="--logged-col COL",
         )
-    first = search(problem, tell)
+    if problem.logged.peak == 0:
+        return _silent(table, problem)
+    first = search(problem, tell, nearest=True)
     explanation = _explain(problem, first, table, tell)
-    if explanation is None and problem.logged.coarse():
+    if explanation is None and problem.logged.coarse:
         loose = replace(problem, logged=problem.logged.loosened())
         explanation = _explain(loose, search(loose, tell), table, tell)
+    if explanation is None:
+        explanation = _blurred(problem, tell)
     notes = _notes(table, problem, first)
     if explanation is None:
         return _broken(table, problem, first, notes)
@@ -160,15 +182,41 @@ def _as_fitted(problem: Problem, first: Found, table: RewardTable, tell: Tell) -
 
 
 def _as_weighed(problem: Problem, first: Found, table: RewardTable, tell: Tell) -> Explanation | None:
-    """Reward parts with weights."""
+    """Reward parts with weights, and what was clipped or set to 0 then."""
     del first
     choice = table.choice
-    best = weighed(problem, tell, skip_missing_parts=choice.skip_missing_parts)
-    if best is None:
-        return None
     names = [name for name, _ in choice.rewards]
-    weights = named(best.solution, names)
-    return Explanation(best.problem, best.found.trials, [_weights_told(best, weights)], weights)
+    for best in weighed(problem, tell, skip_missing_parts=choice.skip_missing_parts):
+        weights = named(best.solution, names)
+        told = _weights_told(best, weights)
+        if best.found.explained:
+            return Explanation(best.problem, best.found.trials, [told], weights)
+        changed = _of_after(best.problem, after(best.problem, list(best.found.trials)))
+        if changed is not None:
+            return replace(changed, words=[told, *changed.words], weights=weights)
+    return None
+
+
+def _blurred(problem: Problem, tell: Tell) -> Explanation | None:
+    """Rewards that were rounded when they were logged."""
+    half = half_step(problem.columns["rewards"])
+    if not half:
+        return None
+    blurred = replace(problem, blur=half)
+    found = search(blurred, tell)
+    if not found.explained or not _told_apart(blurred, found):
+        return None
+    return Explanation(blurred, found.trials, [f"as far as rewards rounded to {2 * half:g} tell"])
+
+
+def _silent(table: RewardTable, problem: Problem) -> Match:
+    """A log of zeros is that of every rule without signal, and of a trainer that logged nothing."""
+    return Match(
+        found=False,
+        sentence=f"every logged advantage in '{table.choice.logged}' is 0: that tells no rule",
+        best=None,
+        **_common(table, problem, Found((), 0), ()),
+    )
 
 
 def _weights_told(best: Weighed, weights: Mapping[str, float | None]) -> str:
@@ -178,13 +226,8 @@ def _weights_told(best: Weighed, weights: Mapping[str, float | None]) -> str:
     if not best.solution.factor_known:
         text += " (up to a common factor, which the scale divides out)"
     if free:
-        text += f"; not determined: {', '.join(free)} ({_why_free(best)})"
+        text += f"; not determined: {', '.join(free)} ({_WHY_FREE})"
     return f"{text}; residual {best.solution.residual:.1g}"
-
-
-def _why_free(best: Weighed) -> str:
-    del best
-    return "constant within the groups, or only moving together with another part"
 
 
 def _as_filtered_before(problem: Problem, first: Found, table: RewardTable, tell: Tell) -> Explanation | None:
@@ -196,9 +239,11 @@ def _as_filtered_before(problem: Problem, first: Found, table: RewardTable, tell
     blank = (problem.logged.values == 0) | ~problem.logged.values.isfinite()
     alive = torch.zeros_like(blank)
     alive[used] = segments.rows(segments.max((~blank[used]).double())) > 0
+    live = problem.whole(problem.partitions[0]).std > 0
     ways = {"rows": blank & alive, "groups": blank & ~alive, "rows and groups": blank}
     for what, excluded in ways.items():
-        if not bool(excluded[used].any()) or bool(excluded[used].all()):
+        # The zeros of dead groups are no filter's.
+        if not bool((excluded & used & live).any()) or bool(excluded[used].all()):
             continue
         values = torch.where(excluded, torch.nan, problem.logged.values)
         kept = replace(problem, excluded=excluded, logged=replace(problem.logged, values=values))
@@ -248,7 +293,7 @@ def _matched(explanation: Explanation, first: Found, table: RewardTable, notes: 
 def _broken(table: RewardTable, problem: Problem, first: Found, notes: Sequence[str]) -> Match:
     best = first.trials[0] if first.trials else None
     where = breaks(table, problem, best) if best else None
-    told = causes(problem, list(first.trials), where)
+    told = causes(problem, where)
     fit = _fit(best) if best else None
     return Match(
         found=False,

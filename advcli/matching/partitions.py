@@ -13,6 +13,8 @@ from advcli.records import Grouping, RewardTable
 
 _SEEN = 20_000
 _LARGEST = 256
+# Groups of more rows on average are no groups; the rules of the batch stand for them.
+_MOST = 65_536
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +68,9 @@ def _ways(table: RewardTable, n: int | None) -> Iterator[Partition]:
             loose = group(replace(table, choice=replace(choice, step_in_key=False)), n)
             yield Partition(f"{loose.rule}, over all steps", loose)
     yield from _positional(table, size)
-    yield _whole(table)
+    whole = _whole(table)
+    if len(table.key) <= _MOST * whole.grouping.count:
+        yield whole
 
 
 def _positional(table: RewardTable, size: int | None) -> Iterator[Partition]:

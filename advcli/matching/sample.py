@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from advcli.matching.logged import Logged
-from advcli.segments import Segments
+from advcli.segments import Segments, Spread
 
 SIZE = 4096
 _ODD = 24
@@ -26,6 +26,7 @@ class Slice:
         whole: whether the steps are whole too.
         extent: [n] largest |reward| of the row's group.
         std: [n] standard deviation (ddof 1) of the rewards of the row's group.
+        blur: how far a logged reward may be from the one that was used.
     """
 
     rows: Tensor | None
@@ -34,10 +35,17 @@ class Slice:
     whole: bool
     extent: Tensor
     std: Tensor
+    blur: float = 0.0
 
     @classmethod
     def of(
-        cls, columns: Mapping[str, Tensor], logged: Logged, rows: Tensor | None, *, whole: bool
+        cls,
+        columns: Mapping[str, Tensor],
+        logged: Logged,
+        rows: Tensor | None,
+        *,
+        whole: bool,
+        blur: float = 0.0,
     ) -> "Slice":
         """Cut the rows out.
 
@@ -46,6 +54,7 @@ class Slice:
             logged: of all rows.
             rows: [n] int64 row numbers in file order, or None for all.
             whole: whether they make whole steps.
+            blur: how far a logged reward may be from the one that was used.
         """
         if rows is not None:
             columns = {
@@ -58,14 +67,14 @@ class Slice:
             }
             logged = logged.take(rows)
         extent, std = _spread(columns["rewards"], columns["group"])
-        return cls(rows, columns, logged, whole, extent, std)
+        return cls(rows, columns, logged, whole, extent, std, blur)
 
     def compared(self) -> Tensor:
         """[n] bool, the rows with a group and a logged advantage."""
         return self.logged.values.isfinite() & (self.columns["group"] >= 0)
 
 
-def sample(columns: Mapping[str, Tensor], logged: Logged, size: int = SIZE) -> Slice:
+def sample(columns: Mapping[str, Tensor], logged: Logged, size: int, everything: Slice) -> Slice:
     """Rows that tell most rules apart: some whole steps, or where steps are large, some whole groups.
 
     Groups that rules treat in their own way come first: dead ones, of one row, with missing rewards, of odd sizes,
@@ -75,18 +84,19 @@ def sample(columns: Mapping[str, Tensor], logged: Logged, size: int = SIZE) -> S
         columns: of all rows, the group included.
         logged: of all rows.
         size: about how many rows to take.
+        everything: all rows, returned where they are few.
     """
     group, step = columns["group"], columns["step"]
     if len(group) <= 2 * size:
-        return Slice.of(columns, logged, None, whole=True)
+        return everything
     steps = int(step.max()) + 1
     if len(step) / steps <= size / 2 and _inside(group, step):
         many = max(1, int(size * steps / len(step)))
         picked = torch.linspace(0, steps - 1, many).long().unique()
         rows = torch.nonzero(torch.isin(step, picked)).squeeze(1)
-        return Slice.of(columns, logged, rows, whole=True)
-    rows = torch.nonzero(torch.isin(group, _telling(columns, logged, size))).squeeze(1)
-    return Slice.of(columns, logged, rows, whole=False)
+        return Slice.of(columns, logged, rows, whole=True, blur=everything.blur)
+    rows = torch.nonzero(torch.isin(group, _telling(everything, size))).squeeze(1)
+    return Slice.of(columns, logged, rows, whole=False, blur=everything.blur)
 
 
 def _inside(group: Tensor, step: Tensor) -> bool:
@@ -97,16 +107,19 @@ def _inside(group: Tensor, step: Tensor) -> bool:
     return bool((of_group == step[used]).all())
 
 
-def _telling(columns: Mapping[str, Tensor], logged: Logged, size: int) -> Tensor:
+def _telling(everything: Slice, size: int) -> Tensor:
     """Numbers of the groups to look at."""
-    used = columns["group"] >= 0
-    segments = Segments.of(columns["group"][used])
-    rewards, given = columns["rewards"][used], logged.values[used]
-    _, std = _spread(rewards, segments.index)
+    used = everything.columns["group"] >= 0
+    segments = Segments.of(everything.columns["group"][used])
+    rewards, given = everything.columns["rewards"][used], everything.logged.values[used]
+    std = everything.std[used]
     valid = rewards.isfinite().double()
     sizes = segments.size()
     some = segments.max(given.abs().nan_to_num(nan=0.0)) > 0
     live = segments.max(std) > 0
+    many = max(1, int(size * segments.count / len(rewards)))
+    # Groups of thousands of rows are few in a sample, whatever is odd about them.
+    few = min(_ODD, max(1, many // 8))
     odd = (
         ~live & some,
         ~live,
@@ -115,14 +128,13 @@ def _telling(columns: Mapping[str, Tensor], logged: Logged, size: int) -> Tensor
         sizes != sizes.mode().values,
         live & (segments.sum(((given == 0) & (std > 0)).double()) > 0),
     )
-    picked = [torch.nonzero(mask).squeeze(1)[:_ODD] for mask in odd]
-    spread = torch.where(live, segments.max(std), torch.nan)
-    order = spread.argsort()
-    picked += [order[:_ODD], order[int(live.sum()) - _ODD : int(live.sum())].clamp(min=0)]
-    many = max(1, int(size * segments.count / len(rewards)))
+    picked = [torch.nonzero(mask).squeeze(1)[:few] for mask in odd]
+    order = torch.where(live, segments.max(std), torch.nan).argsort()
+    alive = int(live.sum())
+    picked += [order[:few], order[max(alive - few, 0) : alive]]
     picked.append(torch.linspace(0, segments.count - 1, many).long())
-    rows: Tensor = torch.cat(picked).unique()
-    return rows
+    found: Tensor = torch.cat(picked).unique()
+    return found if many > len(odd) else found[:: -(-len(found) // (2 * many))]
 
 
 def _renumbered(index: Tensor) -> Tensor:
@@ -135,15 +147,10 @@ def _renumbered(index: Tensor) -> Tensor:
 
 def _spread(rewards: Tensor, group: Tensor) -> tuple[Tensor, Tensor]:
     """[n] largest |reward| and standard deviation of each row's group; 0 where there is none."""
-    extent, std = torch.zeros_like(rewards), torch.zeros_like(rewards)
     valid = rewards.isfinite() & (group >= 0)
     if not valid.any():
-        return extent, std
+        return torch.zeros_like(rewards), torch.zeros_like(rewards)
     segments = Segments.of(group[valid], int(group.max()) + 1)
-    values = rewards[valid]
-    centred = values - segments.rows(segments.mean(values))
-    variance = segments.sum(centred**2) / (segments.size() - 1).clamp(min=1)
-    alive = segments.max(values) > segments.min(values)
     index = group.clamp(min=0)
-    extent = segments.max(values.abs()).clamp(min=0)[index]
-    return extent, torch.where(alive, variance.sqrt(), 0.0)[index]
+    extent = segments.max(rewards[valid].abs()).clamp(min=0)[index]
+    return extent, Spread.of(rewards[valid], segments).std(1).nan_to_num(nan=0.0)[index]

@@ -1,6 +1,6 @@
 """Try every rule on a part of the rows, and those that are left on all of them."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,14 +12,18 @@ from advcli.errors import AdvcliError
 from advcli.matching.candidates import Candidate
 from advcli.matching.logged import Logged, rounding
 from advcli.matching.partitions import Partition
-from advcli.matching.sample import Slice, sample
+from advcli.matching.sample import SIZE, Slice, sample
 from advcli.segments import Segments
 from advcli.words import counted
 
 Tell = Callable[[str], None]
-# Different computations that are run on all rows.
-_CONFIRMED = 24
+# Different computations that are run on all rows, and how many more where none of them fits.
+_CONFIRMED = 8
 _MORE = 3
+# Rows on which the rules that are left are compared once more before one of them is run on all rows.
+_MANY = 65_536
+# By how much the spread of a part of a step may differ from that of the whole step.
+_STRETCH = 1.5
 # Rows that have to fit before the others may be called clipped or filtered.
 _FEWEST, _SHARE = 3, 0.05
 
@@ -35,6 +39,7 @@ class Problem:
         candidates: the rules to try.
         framework: the framework that writes such dumps, which is believed first; or None.
         excluded: [N] bool, rows that the statistics leave out; None for none.
+        blur: how far a logged reward may be from the one that was used, because it was rounded.
     """
 
     columns: Mapping[str, Tensor]
@@ -43,6 +48,19 @@ class Problem:
     candidates: Sequence[Candidate]
     framework: str | None = None
     excluded: Tensor | None = None
+    blur: float = 0.0
+    _whole: dict[str, Slice] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def whole(self, partition: Partition) -> Slice:
+        """All rows with the groups of a partition; looked at once."""
+        if partition.label not in self._whole:
+            columns = self.grouped(partition)
+            self._whole[partition.label] = Slice.of(columns, self.logged, None, whole=True, blur=self.blur)
+        return self._whole[partition.label]
+
+    def part(self, partition: Partition, size: int = SIZE) -> Slice:
+        """Enough rows to rule most candidates out, with the groups of a partition."""
+        return sample(self.grouped(partition), self.logged, size, self.whole(partition))
 
     def grouped(self, partition: Partition) -> dict[str, Tensor]:
         """The columns with the groups of a partition; excluded rows are in none."""
@@ -77,7 +95,7 @@ class Trial:
         max_abs: largest difference, over rows that rounding cannot blur if there are any.
         nulls: share of the rows without a logged advantage that have none by the rule either.
         complete: whether all rows were looked at.
-        predicted: [N] the rule's advantages, if all rows were looked at.
+        predicted: [n] the rule's advantages in the rows that were looked at.
     """
 
     candidate: Candidate
@@ -99,13 +117,11 @@ class Found:
     Attributes:
         trials: rules on all rows, the best first.
         tried: rules × groupings that were tried.
-        sampled: the trials on the sample, the best first.
         lacking: estimators that could not be tried, and why.
     """
 
     trials: Sequence[Trial]
     tried: int
-    sampled: Sequence[Trial] = ()
     lacking: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -114,25 +130,36 @@ class Found:
         return bool(self.trials) and self.trials[0].explained
 
 
-def search(problem: Problem, tell: Tell = lambda text: None) -> Found:
+def search(problem: Problem, tell: Tell = lambda text: None, *, nearest: bool = False) -> Found:
     """Try all rules with all groupings.
 
     Args:
         problem: what to search for.
         tell: takes a line each time rules have been ruled out.
+        nearest: whether to run the nearest rules on all rows too, where none fits on a part of them.
     """
     lacking: dict[str, str] = {}
     sampled: list[Trial] = []
     for partition in problem.partitions:
-        part = sample(problem.grouped(partition), problem.logged)
-        sampled += _tried(partition, problem.candidates, part, lacking)
+        part = problem.part(partition)
+        sampled += tried(partition, _affordable(problem, part), part, lacking)
         left = sum(trial.explained for trial in sampled)
         tell(f"{partition.label}: {counted(len(sampled), 'rule')} tried on a part of the rows, {left} left")
+        if left and part.rows is not None:
+            # Whether another grouping gives the same numbers is asked of small data only.
+            break
     sampled.sort(key=lambda trial: (not trial.explained, -trial.share, problem.preference(trial)))
     done = [trial for trial in sampled if trial.complete]
     if len(done) < len(sampled):
-        done = _confirmed(problem, sampled, tell)
-    return Found(_ordered(problem, done), len(sampled), sampled, lacking)
+        done = _confirmed(problem, sampled, tell, nearest=nearest)
+    return Found(_ordered(problem, done), len(sampled), lacking)
+
+
+def _affordable(problem: Problem, part: Slice) -> Sequence[Candidate]:
+    """The candidates; of groups of thousands of rows, which no sample makes small, the plain ones only."""
+    if part.rows is None or len(part.extent) <= 2 * SIZE:
+        return problem.candidates
+    return [c for c in problem.candidates if c.framework is None and c.plan.entry.recompute]
 
 
 def indistinguishable(problem: Problem, trials: Sequence[Trial]) -> list[Trial]:
@@ -161,12 +188,12 @@ def judge(candidate: Candidate, partition: Partition, part: Slice, predicted: Te
     """Compare a rule's advantages with the logged ones."""
     logged, compared = part.logged, part.compared()
     difference = (predicted - logged.values).abs()[compared]
-    allowed = rounding(part.columns["rewards"], part.extent, part.std, candidate.eps)[compared]
-    values = logged.values[compared]
+    allowed = rounding(part.columns["rewards"], part.extent, part.std, candidate.eps, part.blur)[compared]
+    values, room = logged.values[compared], logged.room()[compared]
     # A rule that gives none where there is one does not fit.
     difference = difference.nan_to_num(nan=torch.inf)
-    strict = difference <= logged.tolerance
-    fits = difference <= logged.tolerance + allowed
+    fits = difference <= room + allowed
+    strict = fits if part.blur else difference <= room
     clear = difference[(allowed <= logged.tolerance) & difference.isfinite()]
     largest = clear if clear.numel() else difference[difference.isfinite()]
     empty = ~part.logged.values.isfinite() & (part.columns["group"] >= 0)
@@ -181,7 +208,7 @@ def judge(candidate: Candidate, partition: Partition, part: Slice, predicted: Te
         max_abs=float(largest.max()) if largest.numel() else torch.inf,
         nulls=float(predicted[empty].isnan().double().mean()) if empty.any() else 1.0,
         complete=part.rows is None,
-        predicted=predicted if part.rows is None else None,
+        predicted=predicted,
     )
 
 
@@ -196,7 +223,7 @@ def _core(values: Tensor, fits: Tensor) -> bool:
     return any(bool(fits[part].all()) and int((part & ~zero).sum()) >= enough for part in parts)
 
 
-def _tried(
+def tried(
     partition: Partition, candidates: Sequence[Candidate], part: Slice, lacking: dict[str, str]
 ) -> Iterator[Trial]:
     """Each rule on some rows; the same computation runs once."""
@@ -224,48 +251,79 @@ def _affine(predicted: Tensor, part: Slice) -> Tensor:
     dp, da = p - steps.rows(steps.mean(p)), a - steps.rows(steps.mean(a))
     slope = steps.sum(dp * da) / steps.sum(dp * dp).clamp(min=1e-300)
     fitted = predicted.clone()
+    if bool(((slope > _STRETCH) | (slope < 1 / _STRETCH)).any()):
+        return predicted
     fitted[use] = steps.rows(slope) * dp + steps.rows(steps.mean(a))
     return fitted
 
 
-def _confirmed(problem: Problem, sampled: Sequence[Trial], tell: Tell) -> list[Trial]:
+def _confirmed(problem: Problem, sampled: Sequence[Trial], tell: Tell, *, nearest: bool) -> list[Trial]:
     """The best of the sample on all rows."""
-    chosen = _chosen(problem, sampled)
+    left = _narrowed(problem, sampled, tell)
     done: list[Trial] = []
-    known: dict[Any, Tensor | None] = {}
-    slices: dict[str, Slice] = {}
-    for trial in chosen:
-        label = trial.partition.label
-        if label not in slices:
-            columns = problem.grouped(trial.partition)
-            slices[label] = Slice.of(columns, problem.logged, None, whole=True)
-        key = (label, trial.candidate.work)
+    known: dict[Any, Trial] = {}
+    for trial in left:
+        key = (trial.partition.label, trial.candidate.work)
         if key not in known:
-            known[key] = predict(trial.candidate, slices[label])
-            fit = trial.candidate.fit(label, trial.max_abs, trial.share)
-            tell(f"{fit.name}: checked on all {len(slices[label].extent):,} rows")
-        predicted = known[key]
-        if predicted is not None:
-            judged = judge(trial.candidate, trial.partition, slices[label], predicted)
-            done.append(judged if judged.explained or judged.core else replace(judged, predicted=predicted))
-    return done
+            same = next(
+                (seen for seen in known.values() if seen.explained and _same(problem, trial, seen)), None
+            )
+            if same is not None:
+                done.append(replace(same, candidate=trial.candidate))
+                continue
+            if len(known) >= _CONFIRMED:
+                continue
+            known[key] = _on_all(problem, trial, tell)
+        done.append(replace(known[key], candidate=trial.candidate))
+    if nearest and not any(trial.explained for trial in done):
+        done += [_on_all(problem, trial, tell) for trial in _nearest(sampled, known)]
+    return [trial for trial in done if trial.complete]
 
 
-def _chosen(problem: Problem, sampled: Sequence[Trial]) -> list[Trial]:
-    """Which trials to repeat on all rows: those that cannot be told apart, and some of the next best."""
+def _narrowed(problem: Problem, sampled: Sequence[Trial], tell: Tell) -> list[Trial]:
+    """What is left on a sample: rules that cannot be told apart; else those that fit but for zeros and bounds.
+
+    Rules that the small sample cannot tell apart are compared on a larger one.
+    """
     alike = indistinguishable(problem, sampled)
-    pool = alike or [trial for trial in sampled if trial.core] or list(sampled[:_MORE])
-    rest = [trial for trial in sampled if trial not in pool]
-    chosen: list[Trial] = []
-    works: set[Any] = set()
-    for more, trials in ((_CONFIRMED, pool), (_MORE, rest)):
-        limit = len(works) + more
-        for trial in trials:
-            key = (trial.partition.label, trial.candidate.work)
-            if key in works or len(works) < limit:
-                works.add(key)
-                chosen.append(trial)
-    return chosen
+    if not alike:
+        return [trial for trial in sampled if trial.core]
+    found: list[Trial] = []
+    for partition in problem.partitions:
+        mine = [trial.candidate for trial in alike if trial.partition is partition]
+        if mine:
+            found += tried(partition, mine, problem.part(partition, _MANY), {})
+    left = indistinguishable(problem, found)
+    tell(f"{counted(len(left), 'rule')} of {len(alike):,} left on a larger part of the rows")
+    return left or alike
+
+
+def _same(problem: Problem, trial: Trial, seen: Trial) -> bool:
+    """Whether a rule gives the numbers of one that was run on all rows, where both were run on the same sample."""
+    if trial.candidate.of_batch or seen.candidate.of_batch or trial.partition is not seen.partition:
+        return False
+    return trial.max_abs <= max(problem.logged.resolution, 4 * seen.max_abs)
+
+
+def _on_all(problem: Problem, trial: Trial, tell: Tell) -> Trial:
+    """A rule on all rows; the trial as it is where it cannot be run on them."""
+    part = problem.whole(trial.partition)
+    predicted = predict(trial.candidate, part)
+    if predicted is None:
+        return trial
+    judged = judge(trial.candidate, trial.partition, part, predicted)
+    name = trial.candidate.fit(trial.partition.label, judged.max_abs, judged.share).name
+    tell(f"{name}: {100 * judged.share:.1f} % of all {len(part.extent):,} rows fit")
+    return judged
+
+
+def _nearest(sampled: Sequence[Trial], known: Collection[Any]) -> list[Trial]:
+    """The best few of the sample, one of those with the same figures."""
+    found: dict[tuple[str, float, float], Trial] = {}
+    for trial in sampled:
+        if (trial.partition.label, trial.candidate.work) not in known:
+            found.setdefault((trial.partition.label, trial.share, trial.max_abs), trial)
+    return list(found.values())[:_MORE]
 
 
 def _ordered(problem: Problem, trials: Sequence[Trial]) -> list[Trial]:

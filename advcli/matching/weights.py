@@ -14,17 +14,19 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from advcli.matching.candidates import EPS
-from advcli.matching.partitions import Partition
-from advcli.matching.sample import Slice, sample
-from advcli.matching.search import Found, Problem, Tell, search
-from advcli.segments import Segments
+from advcli.matching.candidates import EPS, Candidate
+from advcli.matching.sample import Slice
+from advcli.matching.search import Found, Problem, Tell, search, tried
+from advcli.segments import Segments, Spread
 
 _ROWS = 16_384
 # Share of |A| that may be left over, and share of the largest singular value that counts as none.
 _RESIDUAL, _RANK = 1e-3, 1e-6
-# How many times its own uncertainty the part of the eps must be to tell the common factor.
-_CLEAR = 20.0
+# How many times its own uncertainty the part of the eps must be to be tried, and the uncertainty at which it tells
+# the common factor.
+_CLEAR, _SURE = 5.0, 3e-4
+# A weight next to the largest that is none, digits of a round one, rows that tell anything, an eps.
+_NOTHING, _ROUND, _FEWEST, _USUAL = 0.01, 1e-5, 3, 1e-6
 # Factors between which weights are believed.
 _SMALLEST, _LARGEST = 0.05, 20.0
 
@@ -37,7 +39,7 @@ class Solution:
         weights: [K] float64; 0 for a part that no weight is determined for.
         determined: [K] bool.
         residual: share of the length of A that they leave over.
-        scale: "none", "group" or "batch": the equations that they solve.
+        scale: "none", "group", "batch" or "parts" (each part normalised on its own): the equations that they solve.
         factor_known: whether their common factor is determined.
     """
 
@@ -63,57 +65,83 @@ class Weighed:
     found: Found
 
 
-def weighed(problem: Problem, tell: Tell, *, skip_missing_parts: bool) -> Weighed | None:
-    """Infer the weights of the reward parts; None if no weights explain the log.
+def weighed(problem: Problem, tell: Tell, *, skip_missing_parts: bool) -> Iterator[Weighed]:
+    """Infer the weights of the reward parts; each search with weights that explain what is not clipped or 0.
+
+    The first that explains every row comes first.
 
     Args:
         problem: what is searched for; its columns have "parts" [N, K].
         tell: takes a line each time something has been tried.
         skip_missing_parts: a missing part counts 0 as long as one part of the row is there.
     """
-    best: Weighed | None = None
     for partition in problem.partitions:
-        part = sample(problem.grouped(partition), problem.logged, _ROWS)
-        for solution in _solutions(part):
-            tell(
-                f"{partition.label}: weights {', '.join(f'{w:.4g}' for w in solution.weights.tolist())} tried"
-            )
-            tried = _reweighed(problem, partition, solution, skip_missing_parts=skip_missing_parts)
-            found = search(tried)
-            if found.explained:
-                weighed_ = Weighed(solution, tried, found)
-                best = weighed_ if best is None or _better(weighed_, best) else best
-        if best is not None:
-            return best
-    return best
+        part = problem.part(partition, _ROWS)
+        weighed_: list[Weighed] = []
+        for solution in _solutions(part, problem.candidates):
+            told = ", ".join(f"{w:.4g}" for w in solution.weights.tolist())
+            tell(f"{partition.label}: weights {told} tried")
+            fitting = [candidate for candidate in problem.candidates if _solves(candidate, solution)]
+            some = _reweighed(part.columns, solution, skip_missing_parts=skip_missing_parts)
+            small = Slice.of(some, part.logged, None, whole=part.whole)
+            if not any(trial.explained or trial.core for trial in tried(partition, fitting, small, {})):
+                continue
+            columns = _reweighed(problem.columns, solution, skip_missing_parts=skip_missing_parts)
+            again = replace(problem, columns=columns, partitions=[partition], candidates=fitting)
+            found = search(again)
+            if found.trials:
+                weighed_.append(Weighed(solution, again, found))
+        if weighed_:
+            yield from sorted(weighed_, key=lambda one: _belief(problem, one))
+            return
 
 
-def _better(one: Weighed, other: Weighed) -> bool:
+def _belief(problem: Problem, one: Weighed) -> tuple[bool, bool, bool, bool, float, int]:
+    """The lower, the sooner weights are believed: the dump's own framework, round weights, those near to 1."""
+    best = one.found.trials[0]
+    own = any(t.candidate.framework == problem.framework for t in one.found.trials if t.explained)
+    live = one.solution.weights[one.solution.weights != 0].abs()
+    known = one.solution.scale == "none" or not len(live)
+    odd = 0.0 if known else abs(float(live.log10().mean()))
+    uneven = bool(((live - live.round(decimals=2)).abs() > _ROUND * live).any())
+    plain = one.solution.scale == best.candidate.scale
     return (
-        one.problem.preference(one.found.trials[0])[1:] < other.problem.preference(other.found.trials[0])[1:]
+        not best.explained,
+        problem.framework is not None and not own,
+        uneven,
+        not plain,
+        round(odd, 1),
+        problem.preference(best)[1],
     )
 
 
 def _reweighed(
-    problem: Problem, partition: Partition, solution: Solution, *, skip_missing_parts: bool
-) -> Problem:
-    """The same search with other weights, and only the rules that the equations stand for."""
-    parts = problem.columns["parts"]
+    columns: Mapping[str, Tensor], solution: Solution, *, skip_missing_parts: bool
+) -> dict[str, Tensor]:
+    """The same columns with other weights."""
+    parts = columns["parts"]
     absent = ~parts.isfinite()
     total = (torch.where(absent, 0.0, parts) * solution.weights).sum(dim=1)
     gone = absent.all(dim=1) if skip_missing_parts else absent.any(dim=1)
-    columns = {
-        **problem.columns,
+    return {
+        **columns,
         "rewards": torch.where(gone, torch.nan, total),
         "weights": solution.weights,
     }
-    fitting = [candidate for candidate in problem.candidates if solution.scale in (candidate.scale, "any")]
-    return replace(problem, columns=columns, partitions=[partition], candidates=fitting)
 
 
-def _solutions(part: Slice) -> Iterator[Solution]:
+def _solves(candidate: Candidate, solution: Solution) -> bool:
+    """Whether a rule is one of those that the equations stand for."""
+    if "parts" in candidate.plan.entry.needs:
+        return solution.scale == "parts"
+    return solution.scale == candidate.scale or (solution.scale == "none" and candidate.scale is None)
+
+
+def _solutions(part: Slice, candidates: Sequence[Candidate]) -> Iterator[Solution]:
     """Weights that solve the equations of one of the scales, the most telling first."""
     use = part.compared() & part.columns["parts"].isfinite().any(dim=1)
+    if not bool(use.any()):
+        return
     parts = part.columns["parts"][use].nan_to_num(nan=0.0, posinf=0.0, neginf=0.0)
     values = part.logged.values[use]
     group = Segments.dense(part.columns["group"][use])
@@ -121,12 +149,76 @@ def _solutions(part: Slice) -> Iterator[Solution]:
     centred = _centred(parts, group)
     size = group.rows(group.size()).to(values.dtype)
     others = torch.where(size > 1, size / (size - 1).clamp(min=1), 1.0)
-    for matrix in (centred, centred * others[:, None]):
-        yield from _linear(matrix, values)
-    # One reward is parallel to itself: its factor would be an eps in disguise.
-    scales = (("group", group), ("batch", step)) if parts.shape[1] > 1 else ()
-    for scale, segments in scales:
-        yield from _parallel(centred, values, segments, scale)
+    # What was clipped or set to 0 says nothing of the weights.
+    for told in _told(values):
+        found = False
+        for matrix in (centred, centred * others[:, None]):
+            for solution in _linear(matrix[told], values[told]):
+                found = True
+                yield solution
+        # One reward is parallel to itself: its factor would be an eps in disguise.
+        equations = _equations(part, use, centred, group, step, candidates) if parts.shape[1] > 1 else ()
+        for equation in equations:
+            for solution in _parallel(equation, parts, values, told):
+                found = True
+                yield solution
+        if found:
+            return
+
+
+def _told(values: Tensor) -> Iterator[Tensor]:
+    """Which rows are believed: all; else those that are neither 0 nor at a bound that several rows share."""
+    yield torch.ones_like(values, dtype=torch.bool)
+    bound = torch.zeros_like(values, dtype=torch.bool)
+    for edge in (values.max(), values.min()):
+        at = values == edge
+        bound |= at & (at.sum() > 1)
+    inner = ~bound & (values != 0)
+    if bool((~inner).any()) and int(inner.sum()) >= _FEWEST:
+        yield inner
+
+
+@dataclass(frozen=True)
+class _Equation:
+    """A of each segment is parallel to M w.
+
+    Attributes:
+        scale: "group", "batch" or "parts".
+        matrix: [N, K] M.
+        segments: what has one factor.
+        raw: [N, K] of what the standard deviation is taken.
+        over: the segments that it is taken over.
+        shift: whether A is centred over the segment before it is compared.
+    """
+
+    scale: str
+    matrix: Tensor
+    segments: Segments
+    raw: Tensor
+    over: Segments
+    shift: bool = False
+
+
+def _equations(
+    part: Slice,
+    use: Tensor,
+    centred: Tensor,
+    group: Segments,
+    step: Segments,
+    candidates: Sequence[Candidate],
+) -> Iterator[_Equation]:
+    yield _Equation("group", centred, group, centred, group)
+    if not part.whole:
+        return
+    raw = part.columns["parts"][use].nan_to_num(nan=0.0, posinf=0.0, neginf=0.0)
+    yield _Equation("batch", centred, step, raw, step)
+    several = [c.eps for c in candidates if "parts" in c.plan.entry.needs]
+    for eps in dict.fromkeys(eps if eps is not None else _USUAL for eps in several):
+        spread = torch.stack(
+            [group.rows(Spread.of(column, group).std(1)) for column in raw.unbind(dim=1)], dim=1
+        ).nan_to_num(nan=0.0)
+        scores = torch.where(spread > 0, centred / (spread + eps), 0.0)
+        yield _Equation("parts", _centred(scores, step), step, scores, step, shift=True)
 
 
 def _linear(matrix: Tensor, values: Tensor) -> Iterator[Solution]:
@@ -141,22 +233,32 @@ def _linear(matrix: Tensor, values: Tensor) -> Iterator[Solution]:
         yield Solution(weights, _determined(matrix), residual, "none", factor_known=True)
 
 
-def _parallel(matrix: Tensor, values: Tensor, segments: Segments, scale: str) -> Iterator[Solution]:
-    """Scale group or batch: A of each segment is parallel to C w."""
+def _parallel(equation: _Equation, parts: Tensor, values: Tensor, told: Tensor) -> Iterator[Solution]:
+    """Scale group or batch: A of each segment is parallel to M w."""
+    segments = Segments.dense(equation.segments.index[told])
+    matrix, a = equation.matrix[told], values[told]
+    if equation.shift:
+        a = a - segments.rows(segments.mean(a))
+        matrix = _centred(matrix, segments)
     used = _independent(matrix)
     if not bool(used.any()):
         return
-    weights, residual = _direction(matrix[:, used], values, segments)
+    weights, residual = _direction(matrix[:, used], a, segments)
     if residual > _RESIDUAL:
         return
     full = torch.zeros(matrix.shape[1], dtype=matrix.dtype)
     full[used] = weights / weights[weights.abs().argmax()].abs()
     first = full[used][0]
     # The first weight is 1, as in a trainer's default, unless it is nearly nothing.
-    if float(first) > 0.01:
+    if float(first) > _NOTHING:
         full = full / first
-    for factor, known in _factors(matrix @ full, values, segments):
-        yield Solution(full * factor, _determined(matrix), residual, scale, factor_known=known)
+    total = equation.raw @ full
+    spreads = [
+        equation.over.rows(Spread.of(total, equation.over).std(ddof)).nan_to_num(nan=0.0)[told]
+        for ddof in (1, 0)
+    ]
+    for factor, known in _factors(matrix @ full, spreads, a):
+        yield Solution(full * factor, _determined(matrix), residual, equation.scale, factor_known=known)
 
 
 def _direction(matrix: Tensor, values: Tensor, segments: Segments) -> tuple[Tensor, float]:
@@ -175,32 +277,42 @@ def _direction(matrix: Tensor, values: Tensor, segments: Segments) -> tuple[Tens
     return weights, float(sizes[-1] / whole)
 
 
-def levels(total: Tensor, values: Tensor, segments: Segments) -> Iterator[tuple[int, float]]:
-    """What was added to the standard deviation: (ddof, eps) that the divisors |C| / |A| of the segments agree on.
+def level(total: Tensor, spread: Tensor, values: Tensor) -> tuple[float, float]:
+    """What was added to the standard deviation, and how far that may be off.
+
+    From A (s + e) = c, row by row, as a least-squares slope: (c − s A) = e A, each row weighed by 1 / s².
 
     Args:
-        total: [N] float64, centred rewards.
-        values: [N] float64, logged advantages.
-        segments: the groups, or the steps.
+        total: [N] float64, c: centred rewards.
+        spread: [N] float64, s: the standard deviation of each row's group or step.
+        values: [N] float64, A.
+
+    Returns:
+        e and its standard error; (0, inf) where nothing tells it.
+
+    Example:
+        >>> c, s = torch.tensor([1.0, -1.0, 0.5]).double(), torch.tensor([1.0, 1.0, 0.5]).double()
+        >>> [round(v, 6) for v in level(c, s, c / (s + 0.25))]
+        [0.25, 0.0]
     """
-    live = segments.sum(values**2) > 0
-    length = segments.sum(total**2)[live].sqrt()
-    divisor = length / segments.sum(values**2)[live].sqrt()
-    size = segments.size()[live].to(total.dtype)
-    for ddof in (1, 0):
-        above = divisor - length / (size - ddof).clamp(min=1).sqrt()
-        level = float(above.median())
-        doubt = float((above - level).abs().median()) / max(len(above), 1) ** 0.5
-        if level > 0 and level > _CLEAR * doubt:
-            yield ddof, level
+    live = (spread > 0) & (values != 0)
+    if int(live.sum()) < _FEWEST - 1:
+        return 0.0, torch.inf
+    gap, a = (total / spread - values)[live], (values / spread)[live]
+    below = float((a**2).sum())
+    slope = float((gap * a).sum()) / below
+    rest = float(((gap - slope * a) ** 2).sum())
+    return slope, (rest / (len(a) - 1) / below) ** 0.5
 
 
-def _factors(total: Tensor, values: Tensor, segments: Segments) -> Iterator[tuple[float, bool]]:
-    """Common factors of the weights: 1, and for each eps the one that the divisors tell."""
-    for _, level in levels(total, values, segments):
-        for eps in EPS[:0:-1]:
-            if _SMALLEST <= eps / level <= _LARGEST:
-                yield eps / level, True
+def _factors(total: Tensor, spreads: Sequence[Tensor], values: Tensor) -> Iterator[tuple[float, bool]]:
+    """Common factors of the weights: for each eps the one that the divisors tell, and 1."""
+    for spread in spreads:
+        found, doubt = level(total, spread, values)
+        if found > _CLEAR * doubt:
+            for eps in EPS[:0:-1]:
+                if _SMALLEST <= eps / found <= _LARGEST:
+                    yield eps / found, doubt <= _SURE * found
     yield 1.0, False
 
 

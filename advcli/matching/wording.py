@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 
 from advcli.matching.after import After
-from advcli.matching.sample import Slice
 from advcli.matching.search import Problem, Trial
 from advcli.records import Fit
 from advcli.words import counted
@@ -15,15 +14,14 @@ from advcli.words import counted
 _NARROW = 0.1
 
 
-def found(fit: Fit, trial: Trial, problem: Problem, *, weights: str = "", done: Sequence[str] = ()) -> str:
+def found(fit: Fit, trial: Trial, problem: Problem, *, done: Sequence[str] = ()) -> str:
     """The sentence that says what made the log."""
     compared = int(problem.logged.values.isfinite().sum())
     rule = f"{fit.name} made this log: {trial.candidate.formula}"
-    extra = [text for text in (weights, *done) if text]
     decimals = problem.logged.decimals
     exact = f" to {counted(decimals, 'decimal')}, as the log is rounded" if decimals is not None else ""
     agree = f"all {compared:,} logged rows agree{exact} (max |Δ| {fit.max_abs_diff:.2g})"
-    return "; ".join([rule, f"grouped by {fit.grouping}", *extra, agree])
+    return "; ".join([rule, f"grouped by {fit.grouping}", *done, agree])
 
 
 def not_found(fit: Fit | None, causes: Sequence[str]) -> str:
@@ -144,5 +142,5 @@ _WHY: Mapping[str, Callable[[Problem, Trial, Trial], str]] = {
 
 def _live_stds(problem: Problem, best: Trial) -> Tensor:
     """The standard deviations of the groups that are not dead."""
-    part = Slice.of(problem.grouped(best.partition), problem.logged, None, whole=True)
+    part = problem.whole(best.partition)
     return part.std[part.std > 0]

@@ -650,7 +650,7 @@ def test_tables_go_to_stderr_when_the_rows_go_to_stdout():
 def test_table_and_talk_are_apart(dump):
     done = run(dump(rewards([0, 1], [3, 3])), "--n", "2")
     assert "2 groups of 2 rows" in done.stdout
-    assert re.search(r"^ advantage +original +processed $", done.stdout, re.MULTILINE)
+    assert re.search(r"^ advantage +original +processed$", done.stdout, re.MULTILINE)
     assert all(line.startswith("advcli: ") for line in done.stderr.splitlines())
     assert "advcli" not in done.stdout
 

@@ -126,7 +126,11 @@ def test_cuda_equals_the_cpu(estimator, scale, layout):
         cpu, cuda = (getattr(result, name) for result in both)
         assert cuda.device.type == "cpu"
         torch.testing.assert_close(cuda, cpu, rtol=1e-12, atol=1e-12, equal_nan=True)
-    assert torch.equal(both[0].original == 0, both[1].original == 0)
+    # Sums over scattered rows come in another order each time, so a row on the mean may be 0 or nearly; a dead group is 0.
+    dead = torch.tensor(
+        [rewards[groups == g].nan_to_num(nan=9.9).unique().numel() == 1 for g in groups.tolist()]
+    )
+    assert all((found.original[dead].nan_to_num() == 0).all() for found in both)
 
 
 @pytest.mark.gpu
@@ -205,6 +209,7 @@ def test_blocks_have_no_other_columns():
 
 
 @pytest.mark.gpu
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of the compiler itself
 @pytest.mark.parametrize("name", IN_BLOCKS)
 def test_compiled_on_a_gpu(name):
     estimate = engine.in_blocks(ESTIMATORS[name], 4, compiled=True)
