@@ -1,29 +1,69 @@
-"""Draw the pictures of the documentation: `python docs/pictures.py [FOLDER]`."""
+"""Draw the pictures of the documentation: `python docs/pictures.py [FOLDER]`.
+
+The screens are Rich's own SVG; the picture of the page is taken in Chromium, if Playwright and the browser are there.
+"""
 
 import io
+import shutil
 import sys
+import tempfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 from rich.terminal_theme import MONOKAI
 
+from advcli.inspection.details import Wanted
 from advcli.io import sample
-from advcli.pipeline import Request, compare
+from advcli.pipeline import Request, compare, inspect, report
 from advcli.records import ColumnOptions, Settings
-from advcli.render.tables import show
+from advcli.render import inspection, tables
+from advcli.render.report.html import html
 
 HERE = Path(__file__).parent
+SIZE = {"width": 1240, "height": 1000}
 
 
 def main(folder: Path = HERE) -> None:
-    """Write compare.svg."""
+    """Write compare.svg and inspect.svg."""
     settings = Settings(keep_pos=0.7, keep_neg=0.5)
-    report = compare(Request((str(sample.path()),), settings, ColumnOptions()), {"rloo": Settings("rloo")})
-    console = Console(record=True, width=128, file=io.StringIO(), force_terminal=True)
-    show(report, console)
+    shown = compare(_request(settings), {"rloo": Settings("rloo")})
     title = "advcli compare --keep-pos 0.7 --keep-neg 0.5 --vs rloo"
-    console.save_svg(str(folder / "compare.svg"), title=title, theme=MONOKAI, unique_id="compare")
+    _screen(partial(tables.show, shown), folder / "compare.svg", title, 128)
+    found = inspect(_request(Settings(), find_outcomes=True), Wanted())
+    _screen(partial(inspection.show, found), folder / "inspect.svg", "advcli inspect rewards.parquet", 100)
+
+
+def page(folder: Path = HERE) -> None:
+    """Write report.png: what a browser shows first."""
+    from playwright.sync_api import sync_playwright
+
+    text = html(report(_request(Settings(keep_pos=0.7, keep_neg=0.5))))
+    with tempfile.TemporaryDirectory() as scratch, sync_playwright() as playwright:
+        path = Path(scratch) / "report.html"
+        path.write_text(text, encoding="utf-8")
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
+        )
+        tab = browser.new_page(viewport=SIZE)
+        tab.goto(path.as_uri())
+        tab.wait_for_selector("body[data-drawn]")
+        tab.screenshot(path=folder / "report.png")
+        browser.close()
+
+
+def _request(settings: Settings, *, find_outcomes: bool = False) -> Request:
+    return Request((str(sample.path()),), settings, ColumnOptions(find_outcomes=find_outcomes))
+
+
+def _screen(show: Callable[[Console], None], path: Path, title: str, width: int) -> None:
+    console = Console(record=True, width=width, file=io.StringIO(), force_terminal=True)
+    show(console)
+    console.save_svg(str(path), title=title, theme=MONOKAI, unique_id=path.stem)
 
 
 if __name__ == "__main__":
-    main(*map(Path, sys.argv[1:]))
+    folders = list(map(Path, sys.argv[1:]))
+    main(*folders)
+    page(*folders)

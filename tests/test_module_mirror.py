@@ -78,6 +78,7 @@ EXCEPTIONS = {
             "describe": "compare",
             "inspect": "inspect",
             "match": "match",
+            "report": "report",
             "request": "compute",
             "sweep": "sweep",
         }.items()
@@ -96,6 +97,13 @@ EXCEPTIONS = {
     "inspection/facts.py": ("cli/test_inspect.py", "every figure together, seen through the command"),
     "inspection/details.py": ("cli/test_inspect.py", "single groups and rows, seen through the command"),
     "records/inspection.py": ("render/test_inspection.py", "frozen records; what the renderers are given"),
+    "records/page.py": (
+        "render/report/test_plots.py",
+        "frozen records, seen through what is drawn from them",
+    ),
+    "reporting.py": ("cli/test_report.py", "what is put together, seen through the command"),
+    "render/report/pictures.py": ("cli/test_report.py", "the plots as pictures, seen through --png"),
+    "render/report/sections.py": ("render/report/test_html.py", "the tables, seen on the page"),
     "records/__init__.py": ("test_public_names.py", "a facade over the records of the folder"),
     "records/between.py": (
         "render/test_between.py",

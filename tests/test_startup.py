@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-HEAVY = {"numpy", "pandas", "pyarrow", "torch"}
+HEAVY = {"jinja2", "kaleido", "numpy", "pandas", "plotly", "pyarrow", "torch"}
 RUN = """
 import json, sys
 sys.argv = ["advcli", *json.loads(sys.argv[1])]
@@ -40,6 +40,7 @@ def modules_after(code, *args):
         ("compute --help", "--keep-pos"),
         ("compare --help", "--vs"),
         ("inspect --help", "max_abs_adv"),
+        ("report --help", "--texts"),
         ("--version", "advcli "),
         ("estimators", "rloo"),
         ("formats", "verl"),

@@ -9,7 +9,18 @@ from typing import NoReturn
 
 import typer
 
-from advcli.cli import compare, compute, estimators, filters, formats, frameworks, inspect, match, sweep
+from advcli.cli import (
+    compare,
+    compute,
+    estimators,
+    filters,
+    formats,
+    frameworks,
+    inspect,
+    match,
+    report,
+    sweep,
+)
 from advcli.cli._show import say
 from advcli.errors import AdvcliError, DataError, Interrupted, UsageError
 
@@ -28,6 +39,7 @@ for _name, _command in {
     "inspect": inspect.command,
     "sweep": sweep.command,
     "match": match.command,
+    "report": report.command,
     "estimators": estimators.command,
     "filters": filters.command,
     "formats": formats.command,

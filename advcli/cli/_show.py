@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _UNBOUNDED = 10_000
+# Seconds after which it is said how far a search is.
+_PATIENCE = 1.0
 _FREE: Mapping[str, int | None] = MappingProxyType({})
 
 
@@ -62,6 +64,17 @@ def conditions(checked: Sequence[Checked]) -> None:
             say(f"advcli: --fail-if '{one.condition}' held: {name} is {one.value:.6g}", fg="red")
         elif one.value != one.value:
             say(f"advcli: warning: --fail-if '{one.condition}': these data do not define {name}", fg="yellow")
+
+
+def patiently(*, quiet: bool) -> Callable[[str], None]:
+    """What says at a terminal how far a search is, once it takes longer than a moment."""
+    start = time.monotonic()
+
+    def tell(text: str) -> None:
+        if not quiet and sys.stderr.isatty() and time.monotonic() - start > _PATIENCE:
+            say(f"advcli: {text}", dim=True)
+
+    return tell
 
 
 @contextmanager

@@ -1,8 +1,5 @@
 """`advcli match`: which rule made the logged advantages."""
 
-import sys
-import time
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -32,8 +29,6 @@ _SEARCHED = (
     "sum_pi_squared_col",
     "mask_col",
 )
-# Seconds after which it is said how far the search is.
-_PATIENCE = 1.0
 
 
 @partial(opt.with_shared, but=_SEARCHED)
@@ -48,7 +43,7 @@ def command(shared: opt.Shared, logged_col: opt.LoggedCol = None) -> None:
     inputs = _request.required_inputs(shared)
     request = _request.build(inputs, shared)
     request = replace(request, columns=replace(request.columns, logged=logged_col))
-    outcome = _request.command("match", shared)(request, _progress(quiet=shared.quiet))
+    outcome = _request.command("match", shared)(request, _show.patiently(quiet=shared.quiet))
     _show.notes(outcome, quiet=shared.quiet)
     if shared.json_:
         typer.echo(jsonout.match(outcome))
@@ -56,14 +51,3 @@ def command(shared: opt.Shared, logged_col: opt.LoggedCol = None) -> None:
         _show.drawn(partial(text.show, outcome))
     if not outcome.found:
         raise typer.Exit(1)
-
-
-def _progress(*, quiet: bool) -> Callable[[str], None]:
-    """Says at a terminal what has been ruled out once the search takes longer than a moment."""
-    start = time.monotonic()
-
-    def tell(text: str) -> None:
-        if not quiet and sys.stderr.isatty() and time.monotonic() - start > _PATIENCE:
-            _show.say(f"advcli: {text}", dim=True)
-
-    return tell

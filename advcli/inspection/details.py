@@ -188,7 +188,7 @@ class _View:
             **line,
             "max_abs_adv": torch.nan if undefined else line["max_abs_adv"],
             "dead": line["valid"] > 1 and line["reward_min"] == line["reward_max"],
-            "prompt": " + ".join(_text(columns.get(name)) for name in self.data.table.choice.prompt),
+            "prompt": prompt(columns, self.data.table.choice.prompt),
         }
 
 
@@ -204,6 +204,16 @@ def response(columns: Mapping[str, Any], prompt: Collection[str]) -> str:
     said = next(filter(None, (_said(columns.get(name)) for name in RESPONSES if name not in prompt)), "")
     texts = [value for name, value in columns.items() if isinstance(value, str) and name not in prompt]
     return said or max(texts, key=len, default="")
+
+
+def prompt(columns: Mapping[str, Any], names: Sequence[str]) -> str:
+    """The text of the columns that identify a prompt.
+
+    Example:
+        >>> prompt({"uid": 7, "prompt": [{"role": "user", "content": "6 × 7?"}]}, ["uid", "prompt"])
+        '7 + 6 × 7?'
+    """
+    return " + ".join(_text(columns.get(name)) for name in names)
 
 
 def _said(value: object) -> str:

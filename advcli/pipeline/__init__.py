@@ -5,6 +5,7 @@ from advcli.pipeline.compare import compare
 from advcli.pipeline.compute import Output, compute
 from advcli.pipeline.inspect import inspect
 from advcli.pipeline.match import match
+from advcli.pipeline.report import report
 from advcli.pipeline.request import Request
 from advcli.pipeline.sweep import Grid, sweep
 
@@ -18,5 +19,6 @@ __all__ = [
     "compute",
     "inspect",
     "match",
+    "report",
     "sweep",
 ]

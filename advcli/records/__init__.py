@@ -18,6 +18,16 @@ from advcli.records.inspection import (
 )
 from advcli.records.layout import NO_RULES, PLAIN, Derived, Layout, Rules
 from advcli.records.match import Break, Breaks, Fit, Match
+from advcli.records.page import (
+    ExtremeGroup,
+    ExtremeRow,
+    GroupPoints,
+    Histogram,
+    InputFile,
+    KeepGrid,
+    LengthPoints,
+    Page,
+)
 from advcli.records.report import Column, Figures, Health, Report
 from advcli.records.settings import DEFAULT_ESTIMATOR, AdvantageTable, FilterSpec, LeftOut, Settings
 from advcli.records.sweep import Point, Sweep
@@ -51,18 +61,26 @@ __all__ = [
     "DeadChance",
     "Derived",
     "Detail",
+    "ExtremeGroup",
+    "ExtremeRow",
     "Facts",
     "Figures",
     "Files",
     "FilterSpec",
     "Fit",
+    "GroupPoints",
     "Grouping",
     "Health",
+    "Histogram",
+    "InputFile",
     "Inspection",
+    "KeepGrid",
     "Layout",
     "LeftOut",
+    "LengthPoints",
     "Lengths",
     "Match",
+    "Page",
     "Paired",
     "Part",
     "Parts",

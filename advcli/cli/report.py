@@ -1,0 +1,95 @@
+"""`advcli report`: one self-contained page with plots."""
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from advcli.cli import _options as opt
+from advcli.cli import _request, _show
+from advcli.errors import UsageError
+from advcli.records import Page, Source
+
+_PAGE = "Page"
+_option = partial(opt.option, _PAGE)
+Out = Annotated[
+    Path,
+    typer.Option("--out", "-o", metavar="FILE", help="The page to write.", rich_help_panel=_PAGE),
+]
+Texts = Annotated[
+    int,
+    typer.Option(
+        metavar="N", min=0, help="How many extreme groups are shown with their texts.", rich_help_panel=_PAGE
+    ),
+]
+Png = Annotated[
+    Path | None,
+    _option("Write each plot as a picture into this folder too (needs Chrome or Chromium).", metavar="DIR"),
+]
+NoMatch = Annotated[bool, _option("Do not look for the rule that made a logged advantage.", "--no-match")]
+
+
+@partial(opt.with_shared, but=("json_",))
+def command(
+    shared: opt.Shared,
+    out: Out = Path("report.html"),
+    texts: Texts = 20,
+    png: Png = None,
+    no_match: NoMatch = False,
+    force: opt.Force = False,
+) -> None:
+    """Write one self-contained page with plots, figures and the most extreme groups.
+
+    It shows what inspect says of the dump, and the original beside the processed advantage of the chosen rule.
+    """
+    from advcli.io import sink
+    from advcli.pipeline import report
+    from advcli.render.report import html, pictures
+
+    html.check_installed()
+    if png is not None:
+        pictures.check_installed()
+    _request.only_here("report", shared)
+    request = _request.build(_request.required_inputs(shared), shared)
+    check = partial(_check, out, png, force=force)
+    page = report(
+        request, texts=texts, search=not no_match, check=check, tell=_show.patiently(quiet=shared.quiet)
+    )
+    _show.notes(page.report, quiet=shared.quiet)
+    with sink.replacing(out, force=force) as file:
+        file.write(html.html(page).encode("utf-8", errors="backslashreplace"))
+    wrote = [str(out)]
+    if png is not None:
+        wrote += [str(path) for path in _pictures(page, png, force=force)]
+    if not shared.quiet:
+        for path in wrote:
+            _show.say(f"advcli: wrote {path}", dim=True)
+
+
+def _check(out: Path, png: Path | None, sources: Sequence[Source], *, force: bool) -> None:
+    """Refuse what must not be written, before anything is computed."""
+    from advcli.io import sink
+
+    sink.check(out, sources, force=force)
+    if png is not None and png.exists() and not png.is_dir():
+        raise UsageError(f"--png {png} is a file, expected a folder", hint="--png plots/")
+    there = sorted(png.glob("*.png")) if png is not None and not force else []
+    if there:
+        raise UsageError(f"{there[0]} exists already", hint="--force to overwrite it, or another --png")
+
+
+def _pictures(page: Page, folder: Path, *, force: bool) -> list[Path]:
+    """Write the pictures, each whole or not at all."""
+    from advcli.io import sink
+    from advcli.render.report import pictures
+
+    written = []
+    for name, picture in pictures.pictures(page).items():
+        path = folder / f"{name}.png"
+        sink.check(path, (), force=force, parent=False, flag="--png")
+        with sink.replacing(path, force=force, flag="--png") as file:
+            file.write(picture)
+        written.append(path)
+    return written

@@ -1,0 +1,21 @@
+"""Which bytes an input was."""
+
+import hashlib
+from collections.abc import Sequence
+
+from advcli.records import InputFile, RewardTable, Source
+
+
+def fingerprints(sources: Sequence[Source], table: RewardTable) -> tuple[InputFile, ...]:
+    """Name, size, SHA-256 and rows of each input.
+
+    Args:
+        sources: the inputs.
+        table: what was read from them.
+    """
+    found = []
+    for source, rows in zip(sources, table.rows, strict=True):
+        with source.path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        found.append(InputFile(source.name, source.path.stat().st_size, digest, rows))
+    return tuple(found)

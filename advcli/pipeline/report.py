@@ -1,0 +1,71 @@
+"""`report`: everything that is on the page."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from advcli import __version__, reporting
+from advcli.advantages import run
+from advcli.errors import AdvcliError
+from advcli.inspection.details import Wanted
+from advcli.inspection.inspect import inspection
+from advcli.io.fingerprint import fingerprints
+from advcli.io.sources import opened
+from advcli.matching.search import Tell
+from advcli.pipeline.describe import report_of, unprocessed
+from advcli.pipeline.match import match
+from advcli.pipeline.request import Request
+from advcli.records import Page, Settings, Source
+
+_NEAR_DEAD = 0.01
+
+
+def report(
+    request: Request,
+    *,
+    texts: int = 20,
+    search: bool = True,
+    check: Callable[[Sequence[Source]], None] | None = None,
+    tell: Tell = lambda text: None,
+) -> Page:
+    """Everything on the page of `advcli report`.
+
+    Args:
+        request: what to do.
+        texts: how many extreme groups are shown with their texts.
+        search: look for the rule that made the logged advantage, if there is one.
+        check: called with the inputs before they are read, to refuse what must not be written.
+        tell: takes a line each time rules have been ruled out.
+    """
+    plan = request.plan()
+    wanted = replace(request.columns, find_outcomes=True)
+    with opened(request.inputs) as sources:
+        if check:
+            check(sources)
+        data = replace(request, columns=wanted).load(sources)
+        plan = plan.at(data.columns())
+        result = run(plan, data.columns())
+        figures = report_of(request, data, plan, {"original": unprocessed(result), "processed": result})
+        bare = replace(plan.settings, keep_pos=1.0, keep_neg=1.0, compute_new_adv=False, filters=())
+        found = inspection(
+            data,
+            sources,
+            replace(plan, settings=bare),
+            Wanted(),
+            near_dead=_NEAR_DEAD,
+            weights=request.columns.weights,
+        )
+        page = reporting.page(data, sources, plan, result, figures, found, texts=texts, version=__version__)
+        page = replace(page, inputs=fingerprints(sources, data.table))
+        if search and data.table.logged is not None:
+            # Standard input and what lay behind a URL cannot be read twice; their copies can.
+            copies = tuple(str(source.path) for source in sources)
+            page = _with_match(page, replace(request, inputs=copies, settings=Settings()), tell)
+    return page
+
+
+def _with_match(page: Page, request: Request, tell: Tell) -> Page:
+    """The page with what `match` says; a log that cannot be searched is no reason to have no page."""
+    try:
+        return replace(page, match=match(request, tell))
+    except AdvcliError as error:
+        return replace(page, remarks=(*page.remarks, f"match: {error.message}"))

@@ -1,0 +1,179 @@
+"""What `advcli report` shows: the figures of the other commands, and what its plots are drawn from."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from advcli.records.inspection import Inspection
+from advcli.records.match import Match
+from advcli.records.report import Report
+
+
+@dataclass(frozen=True)
+class InputFile:
+    """One input, so that it can be told later which file a page was made from.
+
+    Attributes:
+        name: as the user knows it.
+        size: bytes.
+        sha256: of the bytes as they lie on the disk, in hexadecimal.
+        rows: its rows.
+    """
+
+    name: str
+    size: int
+    sha256: str
+    rows: int
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """Counts of one or several columns over the same bins.
+
+    Attributes:
+        edges: [B + 1] where the bins begin and end; () where there is a bar per value.
+        values: [B] the value of each bar; () where there are bins.
+        counts: column → [B] how many.
+        outside: column → how many lie below or above all bins.
+    """
+
+    edges: tuple[float, ...]
+    values: tuple[float, ...]
+    counts: Mapping[str, tuple[int, ...]]
+    outside: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class GroupPoints:
+    """Mean and standard deviation of the rewards of each group; equal groups are one point.
+
+    Attributes:
+        mean: [P] mean reward.
+        std: [P] standard deviation, ddof 1.
+        groups: [P] how many groups are at this point.
+        dead: [P] whether all rewards of these groups are equal.
+        shown: groups at these points.
+        total: groups with two or more valid rows.
+    """
+
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+    groups: tuple[int, ...]
+    dead: tuple[bool, ...]
+    shown: int
+    total: int
+
+
+@dataclass(frozen=True)
+class LengthPoints:
+    """Length and original advantage of some rows, and their mean over rows of similar length.
+
+    Attributes:
+        length: [P] tokens.
+        advantage: [P].
+        total: rows with both.
+        bin_length: [B] mean length of each tenth of all rows, the shortest first.
+        bin_advantage: [B] mean advantage of the same rows.
+    """
+
+    length: tuple[float, ...]
+    advantage: tuple[float, ...]
+    total: int
+    bin_length: tuple[float, ...]
+    bin_advantage: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class KeepGrid:
+    """What a grid of keep ratios would leave, all other settings as they are.
+
+    Attributes:
+        keep_pos: [X] shares of the positive rows.
+        keep_neg: [Y] shares of the negative rows.
+        mean_abs: [Y][X] mean |A| over the kept rows; NaN without.
+        kept: [Y][X] kept rows as a share of the rows with an advantage.
+    """
+
+    keep_pos: tuple[float, ...]
+    keep_neg: tuple[float, ...]
+    mean_abs: tuple[tuple[float, ...], ...]
+    kept: tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True)
+class ExtremeRow:
+    """A row of an extreme group.
+
+    Attributes:
+        place: file:line.
+        reward: NaN where missing.
+        original: NaN where undefined.
+        processed: NaN where undefined.
+        kept: whether it takes part in training.
+        length: tokens; None without lengths.
+        text: what the policy wrote, cut where it is very long.
+    """
+
+    place: str
+    reward: float
+    original: float
+    processed: float
+    kept: bool
+    length: float | None
+    text: str
+
+
+@dataclass(frozen=True)
+class ExtremeGroup:
+    """A group with one of the largest |A|.
+
+    Attributes:
+        group: its number.
+        step: its step; "" without steps.
+        prompt: the text of the columns that identify it.
+        max_abs: the largest |A| of its rows.
+        rows: its rows, largest advantage first, as many as are shown.
+        left: rows that are not shown.
+    """
+
+    group: int
+    step: str
+    prompt: str
+    max_abs: float
+    rows: tuple[ExtremeRow, ...]
+    left: int = 0
+
+
+@dataclass(frozen=True)
+class Page:
+    """Everything on the page.
+
+    Attributes:
+        version: of advcli.
+        inputs: the files.
+        report: what `compute` shows: settings, and the columns "original" and "processed".
+        inspection: what `inspect` shows.
+        reward: rewards of the valid rows, under "reward".
+        advantage: advantages, under "original" and "processed".
+        solve_rate: under "solve rate", share of the rows of a group at the largest reward of the data set; where hardly
+            any row has that, the mean reward of the groups under "mean reward".
+        groups: mean and spread of the groups.
+        lengths: None without a length column.
+        keep: None where keep ratios are not defined.
+        extremes: the groups with the largest |A|, the largest first.
+        match: None without a logged advantage.
+        remarks: what was sampled, cut or left out.
+    """
+
+    version: str
+    inputs: tuple[InputFile, ...]
+    report: Report
+    inspection: Inspection
+    reward: Histogram
+    advantage: Histogram
+    solve_rate: Histogram
+    groups: GroupPoints
+    lengths: LengthPoints | None
+    keep: KeepGrid | None
+    extremes: tuple[ExtremeGroup, ...]
+    match: Match | None = None
+    remarks: tuple[str, ...] = ()

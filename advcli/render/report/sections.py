@@ -1,0 +1,271 @@
+"""The tables and the key figures of the page, every cell as text."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from advcli.records import Column, DeadChance, Page
+from advcli.render.numbers import count, number, share
+from advcli.words import counted
+
+
+@dataclass(frozen=True)
+class Card:
+    """A key figure.
+
+    Attributes:
+        label: what it is.
+        value: the figure.
+        detail: what else is to be said of it.
+    """
+
+    label: str
+    value: str
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of text; the first column is on the left.
+
+    Attributes:
+        title: heading.
+        header: headings of the columns.
+        rows: a cell per column.
+        note: below it.
+    """
+
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str = ""
+
+
+def title(page: Page) -> str:
+    """The file's name; of several files how many, and the folder or file that the first lies in."""
+    folder, _, name = page.inputs[0].name.rpartition("/")
+    if len(page.inputs) == 1:
+        return name
+    return f"{counted(len(page.inputs), 'file')} of {folder.rpartition('/')[2] or name}"
+
+
+def cards(page: Page) -> tuple[Card, ...]:
+    """The figures that answer: is there any signal, and what is left of it."""
+    facts = page.inspection.facts
+    signal = facts.signal
+    original, processed = page.report.columns
+    able = signal.live_groups + signal.dead_groups
+    alone = f"; {counted(signal.singletons, 'group')} of one row" if signal.singletons else ""
+    missing = ", ".join(f"{many:,} {cause}" for cause, many in signal.missing_by_cause.items() if many)
+    return (
+        Card(
+            "live groups",
+            share(signal.live_groups / able if able else None),
+            f"{signal.live_groups:,} of {able:,}{alone}",
+        ),
+        Card(
+            "dead groups",
+            count(signal.dead_groups),
+            f"{signal.dead_groups_all_max:,} all-max, {signal.dead_groups_all_min:,} all-min",
+        ),
+        Card("effective rows", count(signal.effective_rows), f"in live groups, of {facts.rows:,}"),
+        Card("missing rewards", count(signal.missing), missing or "every row has one"),
+        Card("rows trained on", count(processed.kept_rows), f"of {original.kept_rows:,} with an advantage"),
+        Card(
+            "mean |A|",
+            number(processed.figures.mean_abs),
+            f"processed; original {number(original.figures.mean_abs)}",
+        ),
+    )
+
+
+def tables(page: Page) -> tuple[Table, ...]:
+    """Every table that has something to say: the advantages, then what `inspect` says."""
+    made = (
+        _advantages(page),
+        _rewards(page),
+        _chances(page),
+        _phantoms(page),
+        _parts(page),
+        _length(page),
+        _outliers(page),
+    )
+    return tuple(table for table in made if table is not None)
+
+
+_FIGURES = (
+    ("rows", "count", count),
+    ("mean", "mean", number),
+    ("std", "std", number),
+    ("min", "min", number),
+    ("median", "median", number),
+    ("max", "max", number),
+    ("mean |A|", "mean_abs", number),
+    ("positive", "share_positive", share),
+    ("zero", "share_zero", share),
+    ("negative", "share_negative", share),
+)
+
+
+def _advantages(page: Page) -> Table:
+    columns = page.report.columns
+    rows = [(label, *(form(getattr(one.figures, name)) for one in columns)) for label, name, form in _FIGURES]
+    rows += [
+        (label, *("–" if place == 0 else value(one) for place, one in enumerate(columns)))
+        for label, value in _DISTANCES
+    ]
+    return Table("Original and processed", ("", *(one.label for one in columns)), tuple(rows))
+
+
+def _sign_changes(one: Column) -> str:
+    return share(one.sign_changes)
+
+
+def _rank(one: Column) -> str:
+    return number(one.rank_agreement)
+
+
+_DISTANCES = (("sign changes", _sign_changes), ("rank agreement (ρ)", _rank))
+
+
+def _rewards(page: Page) -> Table:
+    header = (
+        "reward",
+        "valid",
+        "missing",
+        "min",
+        "mean",
+        "max",
+        "distinct",
+        "live",
+        "dead",
+        "within",
+        "between",
+    )
+    return Table(
+        "Reward columns",
+        header,
+        tuple(
+            (
+                one.name,
+                count(one.valid),
+                count(one.missing),
+                number(one.min),
+                number(one.mean),
+                number(one.max),
+                count(one.distinct),
+                count(one.live_groups),
+                count(one.dead_groups),
+                number(one.variance.within),
+                number(one.variance.between),
+            )
+            for one in page.inspection.facts.rewards
+        ),
+        "live and dead count groups; within and between are the variance inside groups and of their means",
+    )
+
+
+def _chances(page: Page) -> Table | None:
+    rewards = page.inspection.facts.rewards
+    sizes = [chance.g for chance in rewards[0].p_dead]
+    if not sizes:
+        return None
+    told = any(chance.plug_in for one in rewards for chance in one.p_dead)
+    rows = tuple((one.name, *map(_chance, one.p_dead)) for one in rewards)
+    note = "* some groups have fewer rows than that: shares as observed, biased up" if told else ""
+    return Table(
+        "Chance of a dead group at other group sizes",
+        ("reward", *(f"n = {size}" for size in sizes)),
+        rows,
+        note,
+    )
+
+
+def _chance(one: DeadChance) -> str:
+    return share(one.p) + ("*" if one.plug_in else "")
+
+
+def _phantoms(page: Page) -> Table | None:
+    alike: dict[tuple[int, int, str], list[str]] = {}
+    for one in page.inspection.facts.phantoms:
+        if one.groups:
+            alike.setdefault((one.groups, one.rows, number(one.max_abs_adv)), []).append(one.rule)
+    if not alike:
+        return None
+    rows = tuple(
+        (", ".join(rules), count(groups), count(rows), largest)
+        for (groups, rows, largest), rules in alike.items()
+    )
+    return Table("Phantom advantages in dead groups", ("rule", "groups", "rows", "max |A|"), rows)
+
+
+def _parts(page: Page) -> Table | None:
+    parts = page.inspection.facts.parts
+    if parts is None:
+        return None
+    rows = tuple(
+        (one.name, number(one.weight), share(one.share), share(one.saturated), count(one.constant_in_live))
+        for one in parts.parts
+    )
+    note = (
+        f"rewards of conflicting sign: {share(parts.conflicts)} of the rows of live groups; other rewards, same "
+        f"advantage: {counted(parts.collapsed_rows, 'row')} in {counted(parts.collapsed_groups, 'group')}"
+    )
+    return Table(
+        "Reward parts",
+        ("part", "weight", "share of variance", "at max", "constant in live groups"),
+        rows,
+        note,
+    )
+
+
+def _length(page: Page) -> Table | None:
+    one = page.inspection.facts.length
+    if one is None:
+        return None
+    cells = (number(one.with_reward), number(one.with_advantage), share(one.dead_tokens))
+    header = ("mean", "max", "correlation with reward", "with advantage", "tokens in dead groups")
+    return Table("Length", header, ((count(one.mean), count(one.max), *cells),))
+
+
+def _outliers(page: Page) -> Table | None:
+    steps = sorted(
+        (one for one in page.inspection.facts.per_step if one.outlier), key=lambda one: -one.robust_z
+    )
+    if not steps:
+        return None
+    rows = tuple((one.step, number(one.max_abs_adv), number(one.robust_z)) for one in steps[:10])
+    note = f"the first 10 of {counted(len(steps), 'step')}" if len(steps) > len(rows) else ""
+    return Table("Steps whose max |A| stands out", ("step", "max |A|", "robust z"), rows, note)
+
+
+def settings(page: Page) -> Sequence[tuple[str, str]]:
+    """Every setting as it was used."""
+    return [(name, _said(value)) for name, value in page.report.settings.items()]
+
+
+def _said(value: Any) -> str:  # noqa: ANN401  any JSON value
+    if value is None or value in ({}, [], ()):
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:g}"
+    if isinstance(value, dict):
+        return ", ".join(f"{name} = {_said(part)}" for name, part in value.items())
+    return ", ".join(map(_said, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def size_of(many: int) -> str:
+    """Bytes as a person reads them.
+
+    Example:
+        >>> size_of(4568), size_of(12), size_of(3_400_000)
+        ('4.6 kB', '12 B', '3.4 MB')
+    """
+    size = float(many)
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} TB"
