@@ -14,7 +14,7 @@ from advcli.frameworks.catalog import find
 from advcli.frameworks.rule import Rule
 from advcli.records import DEFAULT_ESTIMATOR, AdvantageTable, FilterSpec, LeftOut, Settings
 from advcli.registry import load
-from advcli.segments import Segments
+from advcli.segments import Segments, chosen, finite
 from advcli.selection.catalog import FILTERS
 from advcli.selection.keep_ratio import keep_ratio
 from advcli.shaping.catalog import SHAPINGS
@@ -278,14 +278,17 @@ def _lacking(
     plan: Plan, raw: Mapping[str, Tensor], shaped: Mapping[str, Tensor], usable: Tensor
 ) -> tuple[str, ...]:
     """A warning about rows that have a reward, and nothing else that is needed: no statistic shows why."""
-    rewarded = torch.isfinite(raw["rewards"]) & (raw["group"] >= 0)
+    needs = [name for row in SHAPINGS if row.name in plan.settings.shaping for name in row.needs]
+    names = [name for name in (*plan.entry.needs, *needs) if name not in _ALWAYS]
+    if not names and "parts" not in plan.entry.needs and raw["rewards"] is shaped["rewards"]:
+        # Nothing else is needed.
+        return ()
+    rewarded = finite(raw["rewards"]) & (raw["group"] >= 0)
     if "parts" in plan.entry.needs:
         rewarded &= torch.isfinite(raw["parts"]).all(dim=1)
     many = int((rewarded & (~usable | ~torch.isfinite(shaped["rewards"]))).sum())
     if not many:
         return ()
-    needs = [name for row in SHAPINGS if row.name in plan.settings.shaping for name in row.needs]
-    names = [name for name in (*plan.entry.needs, *needs) if name not in _ALWAYS]
     what = either([COLUMNS[name].what for name in dict.fromkeys(names)]) or "what is needed"
     said = f"a reward and no usable value of {what}: no advantage"
     return (Remark(many, "row", f"{{}} has {said}", f"{{}} have {said}"),)
@@ -343,7 +346,7 @@ def _apply_singleton_rule(
     original: Tensor, columns: Mapping[str, Tensor], valid: Tensor, rule: str
 ) -> Tensor:
     """Give the only valid row of a group what the rule says."""
-    segments = Segments.of(columns["group"][valid])
+    segments = Segments.of(chosen(columns["group"], valid))
     if not (segments.size() == 1).any():
         return original
     alone = torch.zeros_like(valid)

@@ -62,6 +62,7 @@ def load(
     *,
     refused: Sequence[str] = (),
     skip_bad_rows: bool = False,
+    table: RewardTable | None = None,
 ) -> DataSet:
     """Read and group.
 
@@ -71,12 +72,13 @@ def load(
         settings: how advantages are computed; its rules "error" are applied here, where a row has a place.
         refused: column names that the inputs may not have, because they would be written.
         skip_bad_rows: count bad rows instead of stopping at the first.
+        table: what `read` gives for all of these, if that is known already.
 
     Raises:
         DataError: the inputs cannot be used.
         UsageError: a column that the user named is not there.
     """
-    table = read(
+    table = table or read(
         sources,
         options,
         refused=refused,

@@ -1,15 +1,14 @@
 """Which rows belong together, and what looks wrong with it."""
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from advcli.errors import DataError, UsageError
 from advcli.records import Grouping, RewardTable
+from advcli.runs import met_with_several, numbered, paired, places
 from advcli.words import counted, verb
 
 
@@ -37,20 +36,22 @@ def group(
     if n is not None and n < 1:
         raise UsageError(f"n is {n}, expected rows per prompt, 1 or more", hint="--n 8")
     usable = table.key >= 0
-    key = table.key[usable]
+    # Mostly every row is: then nothing has to be taken out and put back.
+    rows = slice(None) if usable.all() else usable
+    key = numbered(table.key[rows])
     if table.step is not None and table.choice.step in _columns(table):
-        key = _paired(key, table.step[usable])
+        key = paired(key, table.step[rows])
     if n is not None:
-        key = _paired(key, pd.Series(key).groupby(key).cumcount().to_numpy().astype(np.int64) // n)
-    numbered = np.full(len(table.key), -1, dtype=np.int64)
-    numbered[usable] = pd.factorize(key)[0]
-    count = int(numbered.max(initial=-1)) + 1
+        key = paired(key, places(key) // n)
+    groups = np.full(len(table.key), -1, dtype=np.int64)
+    groups[rows] = key
+    count = int(groups.max(initial=-1)) + 1
     columns = _columns(table)
     if part:
-        return Grouping(numbered, count, columns, _rule(columns, n))
-    seen = Sizes(len(table.key), count, sizes_of(numbered, count), mixed_steps(table, numbered))
+        return Grouping(groups, count, columns, _rule(columns, n))
+    seen = Sizes(len(table.key), count, sizes_of(groups, count), mixed_steps(table, groups))
     refuse_singletons(table, seen, n, expected=singletons_expected)
-    return Grouping(numbered, count, columns, _rule(columns, n), lint(table, seen, n))
+    return Grouping(groups, count, columns, _rule(columns, n), lint(table, seen, n))
 
 
 @dataclass(frozen=True)
@@ -83,14 +84,10 @@ def refuse_singletons(table: RewardTable, seen: Sizes, n: int | None, *, expecte
 def sizes_of(group: NDArray[np.int64], count: int) -> dict[int, int]:
     """Group size → number of groups, the most frequent size first."""
     sizes = np.bincount(group[group >= 0], minlength=count)
-    return dict(Counter(sizes.tolist()).most_common())
-
-
-def _paired(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
-    """One code per pair of codes (≥ 0), in order of first appearance."""
-    if not len(first):
-        return first
-    return pd.factorize(first * (int(second.max()) + 1) + second)[0].astype(np.int64)
+    found, first, many = np.unique(sizes, return_index=True, return_counts=True)
+    # Of two that are as frequent the one that is met first.
+    order = np.lexsort((first, -many))
+    return dict(zip(found[order].tolist(), many[order].tolist(), strict=True))
 
 
 def _columns(table: RewardTable) -> tuple[str, ...]:
@@ -158,8 +155,7 @@ def mixed_steps(table: RewardTable, group: NDArray[np.int64]) -> int:
     """Groups that mix rows of several steps; only possible when the step is not part of the key."""
     if table.step is None or (table.choice.step_in_key or not table.choice.prompt):
         return 0
-    steps = pd.Series(table.step).groupby(group).nunique()
-    return int((steps[steps.index >= 0] > 1).sum())
+    return met_with_several(group[group >= 0], table.step[group >= 0])
 
 
 def _across_steps(table: RewardTable, many: int) -> str | None:

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import pandas as pd
 import torch
 from torch import Tensor
 
 from advcli.dataset import DataSet
 from advcli.frameworks.rule import KL, Rule
+from advcli.runs import first_rows, met_with_several
 from advcli.segments import Segments
 from advcli.words import counted, summed, verb
 
@@ -141,8 +141,9 @@ def reused_keys(data: DataSet) -> int:
     table = data.table
     if table.step is None or not table.choice.step_in_key or not table.choice.prompt:
         return 0
-    steps = pd.Series(table.step).groupby(table.key).nunique()
-    return int((steps[steps.index >= 0] > 1).sum())
+    # A group is of one step, so its first row tells it.
+    first = first_rows(data.grouping.group)
+    return met_with_several(table.key[first], table.step[first])
 
 
 def _chosen(data: DataSet) -> str:

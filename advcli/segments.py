@@ -347,6 +347,30 @@ def filled(rows: Tensor, values: Tensor) -> Tensor:
     return values.new_full(rows.shape, torch.nan).masked_scatter(rows, values)
 
 
+def chosen(values: Tensor, rows: Tensor) -> Tensor:
+    """The values of some rows; no copy is made where it is all of them.
+
+    Args:
+        values: [N, ...].
+        rows: [N] bool.
+
+    Example:
+        >>> chosen(torch.tensor([1.0, 2.0]), torch.tensor([False, True])).tolist()
+        [2.0]
+    """
+    return values if bool(rows.all()) else values[rows]
+
+
+def finite(values: Tensor) -> Tensor:
+    """[N] bool, where a float is neither NaN nor ±inf: what `torch.isfinite` says, in half of its passes.
+
+    Example:
+        >>> finite(torch.tensor([1.0, torch.nan, -torch.inf])).tolist()
+        [True, False, False]
+    """
+    return (values - values) == 0
+
+
 def divide(numerator: Tensor, denominator: Tensor) -> Tensor:
     """Quotient, and 0 where the denominator is 0 (a dead group has advantage 0, not NaN)."""
     return torch.where(denominator == 0, 0.0, numerator / denominator)

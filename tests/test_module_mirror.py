@@ -23,6 +23,7 @@ EXCEPTIONS = {
     "io/formats_others.py": ("io/test_catalog.py", "rows of the catalog, which tests each of them"),
     "io/formats_trl.py": ("io/test_catalog.py", "rows of the catalog, which tests each of them"),
     "io/formats_verl.py": ("io/test_catalog.py", "rows of the catalog, which tests each of them"),
+    "io/slices.py": ("io/test_splice.py", "a table handed out in pieces, seen through the copies"),
     "io/metrics.py": ("cli/test_compute.py", "one small file, seen through --metrics"),
     "dataset.py": ("cli/test_compute.py", "reading and grouping in one step, seen through the commands"),
     "api.py": ("test_advantages.py", "the public function, through which the advantages are tested"),

@@ -97,6 +97,9 @@ def main() -> None:
         if text is None:
             raise
         _fail(" ".join(text().split()).rstrip("."), UsageError.exit_code)
+    finally:
+        if ahead := sys.modules.get("advcli.io.ahead"):
+            ahead.stop()
 
 
 def _open_streams() -> None:

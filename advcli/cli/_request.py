@@ -4,16 +4,15 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from advcli.cli._options import Shared, choice, reward_weight
 from advcli.errors import UsageError
-from advcli.records import ColumnOptions, FilterSpec
-from advcli.registry import load
-from advcli.selection.catalog import filter_spec
-from advcli.shaping.catalog import SHAPINGS, parse
+from advcli.records import ColumnOptions, FilterSpec, Settings
 
 if TYPE_CHECKING:
+    from advcli.io.ahead import HeadStart
     from advcli.pipeline import Request
 
 _SETTINGS = (
@@ -37,14 +36,23 @@ _TOKENS = {
 }
 
 
-def build(inputs: Sequence[str], shared: Shared) -> "Request":
+def build(
+    inputs: Sequence[str],
+    shared: Shared,
+    *,
+    prefix: str | None = None,
+    ahead: bool = False,
+    advance: Callable[[int], None] = lambda rows: None,
+) -> "Request":
     """Put preset, configuration and flags together.
 
     Args:
         inputs: where the rows are.
         shared: the flags.
+        prefix: of the columns that will be written; None if nothing is.
+        ahead: start to read at once, while the rest of the program is imported; only where it runs on this machine.
+        advance: called with the number of rows that have been read so far.
     """
-    from advcli.pipeline import Request
     from advcli.settings.resolve import resolve
 
     skip = choice("--on-bad-row", shared.on_bad_row, ("error", "skip")) == "skip"
@@ -56,7 +64,33 @@ def build(inputs: Sequence[str], shared: Shared) -> "Request":
         config_file=shared.config,
         pairs=shared.set_ or (),
     )
-    return Request(tuple(inputs), settings, columns, skip, warnings, origin, shared.ray_address)
+    head_start = None
+    if ahead and shared.engine == "local":
+        head_start = _head_start(inputs, columns, settings, prefix, skip=skip, advance=advance)
+    from advcli.pipeline import Request
+
+    return Request(tuple(inputs), settings, columns, skip, warnings, origin, head_start, shared.ray_address)
+
+
+def _head_start(
+    inputs: Sequence[str],
+    columns: ColumnOptions,
+    settings: Settings,
+    prefix: str | None,
+    *,
+    skip: bool,
+    advance: Callable[[int], None],
+) -> "HeadStart":
+    from advcli.io.ahead import HeadStart
+
+    return HeadStart(
+        inputs,
+        columns,
+        prefix=prefix,
+        skip_bad_rows=skip,
+        refuse_missing=settings.missing == "error",
+        advance=advance,
+    )
 
 
 _ENGINES = {"local": "advcli.pipeline", "ray": "advcli.distributed.commands"}
@@ -64,7 +98,7 @@ _ON_RAY = ("compute", "compare", "sweep")
 
 
 def command(name: str, shared: Shared) -> Callable[..., Any]:
-    """The function that runs a command where it was asked to run.
+    """What runs a command where it was asked to run.
 
     Raises:
         UsageError: no such engine, or the command does not run there.
@@ -74,7 +108,14 @@ def command(name: str, shared: Shared) -> Callable[..., Any]:
         only_here(name, shared)
     if engine == "local" and shared.ray_address is not None:
         raise UsageError("--ray-address is for --engine ray", hint="--engine ray")
-    return load(f"{_ENGINES[engine]}:{name}")
+    return partial(_run, f"{_ENGINES[engine]}:{name}")
+
+
+def _run(target: str, *args: object, **options: object) -> Any:  # noqa: ANN401  what the command gives
+    """Import the command only now: a head start makes use of the time that this takes."""
+    from advcli.registry import load
+
+    return load(target)(*args, **options)
 
 
 def only_here(name: str, shared: Shared) -> None:
@@ -140,6 +181,8 @@ def _names(flag: str, text: str | None) -> tuple[str, ...]:
 
 def _shaping(shared: Shared) -> dict[str, dict[str, float]]:
     """The shaping flags that were given, in the order of the catalog."""
+    from advcli.shaping.catalog import SHAPINGS, parse
+
     given = {"overlong": shared.overlong, "affine": shared.affine, "clip": shared.clip_reward}
     found = {name: parse(SHAPINGS[name], text) for name, text in given.items() if text is not None}
     if shared.kl_coef is not None:
@@ -151,6 +194,8 @@ def _shaping(shared: Shared) -> dict[str, dict[str, float]]:
 
 def _filters(shared: Shared) -> tuple[FilterSpec, ...]:
     """The filters that were given, those before the statistics first."""
+    from advcli.selection.catalog import filter_spec
+
     given = [("before", text) for text in shared.before or ()] + [
         ("after", text) for text in shared.after or ()
     ]

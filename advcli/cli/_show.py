@@ -78,23 +78,38 @@ def patiently(*, quiet: bool) -> Callable[[str], None]:
 
 
 @contextmanager
-def progress(what: str) -> "Iterator[Callable[[int, int], None] | None]":
+def progress(what: str, unit: str = "") -> "Iterator[Callable[..., None] | None]":
     """A progress bar on standard error while it is a terminal, shown once the work takes longer than a second.
 
+    Args:
+        what: what is being done.
+        unit: what is counted: how many a second are said; "" to leave that out.
+
     Yields:
-        What to call with the number of things that are done, and of all.
+        What to call with the number of things that are done, of all (None if nobody knows), and what is being done if
+        that is something else now.
     """
     if not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console
-    from rich.progress import Progress
+    from rich.progress import Progress, ProgressColumn, Task
+    from rich.text import Text
 
-    with Progress(console=Console(stderr=True), transient=True) as bar:
+    class Rate(ProgressColumn):
+        """How many a second."""
+
+        def render(self, task: Task) -> Text:
+            return Text(f"{task.speed or 0:,.0f} {unit}/s" if unit else "")
+
+    columns = [*Progress.get_default_columns(), Rate()]
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=None, visible=False)
         started = time.monotonic()
 
-        def advance(done: int, total: int) -> None:
+        def advance(done: int, total: int | None, doing: str = what) -> None:
+            if bar.tasks[0].description != doing:
+                bar.reset(task, description=doing)
             bar.update(task, completed=done, total=total, visible=time.monotonic() - started > 1)
 
         yield advance

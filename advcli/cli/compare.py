@@ -54,9 +54,6 @@ def command(
 
     With --between it puts two data sets side by side instead: two runs, or two rewards of the same rows.
     """
-    from advcli.render import jsonout
-    from advcli.settings.resolve import versus
-
     asked = _between.Asked(join=join, b=b, seed=seed, resamples=resamples, top=top, out=out, force=force)
     if between and vs:
         raise UsageError(
@@ -67,10 +64,12 @@ def command(
         _between.show(shared, asked)
         return
     asked.refuse()
-    request = _request.build(_request.inputs(shared), shared)
-    report = _request.command("compare", shared)(
-        request, {spec: versus(request.settings, spec) for spec in vs or ()}
-    )
+    run = _request.command("compare", shared)
+    request = _request.build(_request.inputs(shared), shared, ahead=True)
+    from advcli.render import jsonout
+    from advcli.settings.resolve import versus
+
+    report = run(request, {spec: versus(request.settings, spec) for spec in vs or ()})
     _show.notes(report, quiet=shared.quiet)
     if shared.json_:
         typer.echo(jsonout.compare(report))

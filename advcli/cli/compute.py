@@ -1,5 +1,7 @@
 """`advcli compute`: annotate files, and print the original beside the processed advantage."""
 
+from functools import partial
+
 import typer
 
 from advcli.cli import _options as opt
@@ -22,9 +24,6 @@ def command(
 
     Adds the columns adv_original, adv_processed, adv_kept and adv_group to a copy of each INPUT.
     """
-    from advcli.pipeline import Output
-    from advcli.render import jsonout
-
     inputs = _request.required_inputs(shared)
     if metrics is not None and str(metrics) == "-":
         raise UsageError("--metrics writes a file, not standard output", hint="--metrics metrics.jsonl")
@@ -33,8 +32,16 @@ def command(
         raise UsageError("--json and the annotated rows both want standard output", hint="--out FILE")
     if resume and shared.engine != "ray":
         raise UsageError("--resume is for --engine ray", hint="--force to write all files again")
-    output = Output(out, prefix, metrics, force, same_layout, resume)
-    report = _request.command("compute", shared)(_request.build(inputs, shared), output)
+    run = _request.command("compute", shared)
+    with _show.progress("reading", "rows") as advance:
+        request = _request.build(
+            inputs, shared, prefix=prefix, ahead=True, advance=lambda rows: advance and advance(rows, None)
+        )
+        from advcli.pipeline import Output
+        from advcli.render import jsonout
+
+        written = partial(advance, doing="writing") if advance else None
+        report = run(request, Output(out, prefix, metrics, force, same_layout, resume), advance=written)
     _show.notes(report, quiet=shared.quiet)
     if shared.json_:
         typer.echo(jsonout.compute(report))

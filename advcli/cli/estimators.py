@@ -1,19 +1,22 @@
 """`advcli estimators`: what there is to estimate with."""
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from advcli.cli import _show
-from advcli.estimators.catalog import COLUMNS, ESTIMATORS, Estimator, Numbers
-from advcli.registry import knobs
+
+if TYPE_CHECKING:
+    from advcli.estimators.catalog import Estimator, Numbers
 
 
 def command(
     name: Annotated[str | None, typer.Argument(help="One estimator.", show_default=False)] = None,
 ) -> None:
     """List the estimators, or describe one: formula, inputs, defaults, source, and a worked number."""
+    from advcli.estimators.catalog import ESTIMATORS
+
     if name:
         _show.pairs(dict(_described(ESTIMATORS[name])))
         return
@@ -21,7 +24,10 @@ def command(
     _show.listing(("name", "advantage per", "formula", "default scale"), rows)
 
 
-def _described(row: Estimator) -> Iterator[tuple[str, str]]:
+def _described(row: "Estimator") -> Iterator[tuple[str, str]]:
+    from advcli.estimators.catalog import COLUMNS
+    from advcli.registry import knobs
+
     yield "estimator", f"{row.name}: {row.summary}"
     yield "formula", row.formula
     yield "advantage per", row.level
@@ -40,7 +46,7 @@ def _described(row: Estimator) -> Iterator[tuple[str, str]]:
     yield "source", row.source
 
 
-def _numbers(values: Numbers) -> str:
+def _numbers(values: "Numbers") -> str:
     """Numbers, or a list per row.
 
     Example:

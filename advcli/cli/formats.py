@@ -1,25 +1,28 @@
 """`advcli formats`: the dumps that are recognised."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from advcli.cli import _show
-from advcli.io.catalog import FORMATS
-from advcli.io.format import Format
+
+if TYPE_CHECKING:
+    from advcli.io.format import Format
 
 
 def command(
     name: Annotated[str | None, typer.Argument(help="One format.", show_default=False)] = None,
 ) -> None:
     """List the formats, or describe one: its columns, its files, its writer, its traps."""
+    from advcli.io.catalog import FORMATS
+
     if name is None:
         _show.listing(("name", "where it comes from"), [(row.name, row.summary) for row in FORMATS])
         return
     _show.pairs(described(FORMATS[name]))
 
 
-def described(row: Format) -> dict[str, str]:
+def described(row: "Format") -> dict[str, str]:
     """A format as label → text, a trap per line."""
     shown = {
         "format": f"{row.name}: {row.summary}",

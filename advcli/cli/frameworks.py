@@ -1,12 +1,13 @@
 """`advcli frameworks`: whose numbers can be reproduced."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from advcli.cli import _show
-from advcli.frameworks.catalog import RULES, frameworks, rules_of
-from advcli.frameworks.rule import Rule
+
+if TYPE_CHECKING:
+    from advcli.frameworks.rule import Rule
 
 _HEADER = ("estimator", "versions", "scales", "formula", "details")
 _WIDTHS = {"estimator": None, "versions": 9, "scales": 6}
@@ -16,6 +17,8 @@ def command(
     name: Annotated[str | None, typer.Argument(help="One framework.", show_default=False)] = None,
 ) -> None:
     """List the frameworks whose numbers --like reproduces, or the estimators of one, with formula and source."""
+    from advcli.frameworks.catalog import RULES, frameworks, rules_of
+
     if name is None:
         estimators = {
             framework: ", ".join(
@@ -30,7 +33,7 @@ def command(
     _show.below(_footnotes(rules))
 
 
-def _cells(rule: Rule) -> tuple[str, ...]:
+def _cells(rule: "Rule") -> tuple[str, ...]:
     details = (
         f"n = 1: {rule.alone}",
         f"missing: {rule.without_reward}",
@@ -42,7 +45,7 @@ def _cells(rule: Rule) -> tuple[str, ...]:
     return rule.estimator, versions, ", ".join(rule.scales) or "–", rule.formula, "; ".join(details)
 
 
-def _footnotes(rules: tuple[Rule, ...]) -> list[str]:
+def _footnotes(rules: "tuple[Rule, ...]") -> list[str]:
     """What a dump does not tell, with the estimators that it concerns, and the files of the framework."""
     names = list(dict.fromkeys(rule.estimator for rule in rules))
     lines = []

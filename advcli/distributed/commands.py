@@ -24,7 +24,7 @@ from advcli.io import traps
 from advcli.io.parquet import to_metadata
 from advcli.io.read import look
 from advcli.io.sources import STDIN, opened
-from advcli.io.write import COLUMNS, SOURCE, TOKENS, Target, can_stay, targets
+from advcli.io.write import SOURCE, Target, can_stay, refused_names, targets
 from advcli.pipeline import Grid, Output, Request
 from advcli.pipeline.compare import plans_of, with_hints, without_filters
 from advcli.pipeline.describe import settings_of
@@ -62,12 +62,12 @@ class Loaded:
         return max(1, min(_ROWS_PER_PLACE, self.memory // _BYTES_PER_ROW // 4))
 
 
-def compute(request: Request, output: Output) -> Report:
+def compute(request: Request, output: Output, *, advance: Callable[[int, int], None] | None = None) -> Report:
     """Annotate files; the arguments and the result are those of `pipeline.compute`."""
     plan = request.plan()
     if output.out in STANDARD_OUTPUT:
         raise UsageError("--engine ray writes a file per input, not standard output", hint="--out DIR/")
-    with _looked_at(request, [output.prefix + name for name in (*COLUMNS, TOKENS, SOURCE)]) as job:
+    with _looked_at(request, refused_names(output.prefix)) as job:
         plan = plan.at(_columns(job.choice))
         goals = targets(job.sources, output.out, force=True)
         settings = settings_of(plan, request, _nothing(job, request, ()))
@@ -83,6 +83,9 @@ def compute(request: Request, output: Output) -> Report:
                 annotate.write_all(
                     loaded.data, _writing(loaded, work, goals, output, run, about), spread, open_
                 )
+    if advance:
+        rows = sum(summary.rows for summary in loaded.summaries)
+        advance(rows, rows)
     written = [str(goals[number].path) for number in open_]
     if output.metrics:
         names = work.view.steps if work.view.has_steps else None

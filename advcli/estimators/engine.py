@@ -11,7 +11,7 @@ from torch import Tensor
 from advcli.errors import DataError, UsageError
 from advcli.estimators.catalog import COLUMNS, ESTIMATORS, SCALES, TOKEN_COLUMNS, Estimator
 from advcli.registry import load
-from advcli.segments import Segments, filled
+from advcli.segments import Segments, filled, finite
 from advcli.words import either, one_line
 
 NON_NEGATIVE = ("eps", "batch_eps", "ddof", "k")
@@ -247,7 +247,7 @@ def usable(entry: Estimator, columns: Mapping[str, Tensor]) -> Tensor:
     if "parts" in entry.needs:
         valid &= torch.isfinite(columns["parts"]).any(dim=1)
     else:
-        valid &= torch.isfinite(columns["rewards"])
+        valid &= finite(columns["rewards"])
     for name in ("lengths", "baselines"):
         if name in entry.needs:
             valid &= torch.isfinite(columns[name])

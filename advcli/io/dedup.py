@@ -10,7 +10,6 @@ from hashlib import blake2b
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from advcli.io import explode
@@ -78,6 +77,8 @@ def repeats(
         >>> repeats(*again, numbered=False).tolist()
         [False, False, True, True]
     """
+    import pandas as pd
+
     frame = pd.DataFrame(
         {"digest": digest, "key": key, "source": source, "step": 0 if step is None else step}
     )

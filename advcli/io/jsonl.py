@@ -1,17 +1,20 @@
 """JSON Lines: parse what is needed, and put keys into a line without touching its bytes."""
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from advcli.errors import DataError
-from advcli.io import document, explode, shapes
+from advcli.io import document, explode, narrow, shapes
 from advcli.io.batch import BadRows, Batch
 from advcli.io.dedup import ROW, digests
+from advcli.io.insert import inserted
+from advcli.io.lines import blocks
 from advcli.io.paths import get
 from advcli.io.sources import stream
+from advcli.io.suffixes import Suffixes
 from advcli.records import PLAIN, Layout, Source
 from advcli.words import one_line, verb
 
@@ -47,7 +50,7 @@ def head(
     found: dict[str, str] = {}
     kept: list[Mapping[str, Any]] = []
     size = 0
-    for _, row, length in _rows(source, BadRows(skip=True), set()):
+    for _, row, length in _rows(source, lines(source), BadRows(skip=True), set()):
         full = len(kept) >= limit or (kept and size > _HEAD_BYTES)
         if full and not whole:
             return found, kept, False
@@ -82,12 +85,39 @@ def scan(
     Raises:
         DataError: a line is broken or has a refused name.
     """
+    if (
+        source.layout != "jsonl"
+        or layout.name != "rows"
+        or any(name == ROW or "." in name for name in columns)
+    ):
+        yield from _scanned(source, lines(source), columns, frozenset(refused), bad_rows, dropped, layout)
+        return
+    reader = narrow.Reader(source.name, columns, refused)
+    for block in blocks(source):
+        batch = reader.batch(block)
+        if batch is not None:
+            yield batch
+            continue
+        for batch in _scanned(source, block.lines(), columns, frozenset(refused), bad_rows, dropped, layout):
+            reader.learn(batch.columns)
+            yield batch
+
+
+def _scanned(  # noqa: PLR0913  what a scan needs, and the lines
+    source: Source,
+    numbered: Iterable[tuple[int, bytes]],
+    columns: Collection[str],
+    names: frozenset[str],
+    bad_rows: BadRows,
+    dropped: set[int],
+    layout: Layout,
+) -> Iterator[Batch]:
+    """The same for some lines, one by one: what Python reads, and the errors."""
     cells: dict[str, list[Any]] = {name: [] for name in columns}
     plain = [name for name in cells if name != ROW]
-    names = frozenset(refused)
     places: list[int] = []
     size = 0
-    for number, row, length in _rows(source, bad_rows, dropped):
+    for number, row, length in _rows(source, numbered, bad_rows, dropped):
         twice = _already_there(row, layout, names)
         if twice:
             raise already_there(f"{source.name}:{number}", twice)
@@ -112,8 +142,8 @@ def scan(
 def annotate(
     source: Source,
     dropped: Collection[int],
-    suffixes: Iterator[bytes],
-    write: Callable[[bytes], Any],
+    suffixes: Suffixes,
+    write: Callable[[bytes | memoryview], Any],
     *,
     end_line: bool = False,
 ) -> None:
@@ -122,7 +152,7 @@ def annotate(
     Args:
         source: a JSON Lines source.
         dropped: numbers of the lines to leave out.
-        suffixes: for each row, the new keys as `"key": value, ...`.
+        suffixes: the new keys of each row.
         write: takes the bytes.
         end_line: end the last line if it has no end, because more rows follow.
 
@@ -130,18 +160,17 @@ def annotate(
         DataError: the source has more or fewer rows than when it was read.
     """
     ended = True
-    for number, raw in lines(source):
-        if number in dropped:
+    for block in blocks(source):
+        done = inserted(block, dropped, suffixes)
+        if done is not None:
+            for piece in done:
+                write(piece)
+            ended = True
             continue
-        body = raw.rstrip()
-        ended = raw.endswith(b"\n")
-        if not body.removeprefix(_BOM).strip():
-            write(raw)
-        else:
-            suffix = next(suffixes, None)
-            if suffix is None:
-                raise changed(source)
-            write(_inserted(raw, body, suffix))
+        for number, raw in block.lines():
+            if number not in dropped:
+                write(_with_suffix(source, raw, suffixes))
+                ended = raw.endswith(b"\n")
     if next(suffixes, None) is not None:
         raise changed(source)
     if end_line and not ended:
@@ -150,7 +179,7 @@ def annotate(
 
 def objects(source: Source, dropped: Collection[int], layout: Layout = PLAIN) -> Iterator[dict[str, Any]]:
     """Every row as a parsed object, for writing another format."""
-    for number, record, _ in _rows(source, BadRows(skip=bool(dropped)), set()):
+    for number, record, _ in _rows(source, lines(source), BadRows(skip=bool(dropped)), set()):
         if number not in dropped:
             yield from explode.rows(record, layout)
 
@@ -172,16 +201,24 @@ def already_there(place: str, names: Collection[str]) -> DataError:
     )
 
 
-def _inserted(raw: bytes, body: bytes, suffix: bytes) -> bytes:
-    """Put `suffix` before the closing brace of a line."""
+def _with_suffix(source: Source, raw: bytes, suffixes: Suffixes) -> bytes:
+    """A line with the next suffix before its closing brace; a blank line as it is."""
+    body = raw.rstrip()
+    if not body.removeprefix(_BOM).strip():
+        return raw
+    suffix = next(suffixes, None)
+    if suffix is None:
+        raise changed(source)
     open_part = body[:-1].rstrip()
     separator = b"" if open_part.endswith(b"{") else b", "
     return open_part + separator + suffix + body[len(open_part) : -1] + b"}" + raw[len(body) :]
 
 
-def _rows(source: Source, bad_rows: BadRows, dropped: set[int]) -> Iterator[tuple[int, dict[str, Any], int]]:
+def _rows(
+    source: Source, numbered: Iterable[tuple[int, bytes]], bad_rows: BadRows, dropped: set[int]
+) -> Iterator[tuple[int, dict[str, Any], int]]:
     """Number, object and length in bytes of every line that holds a record."""
-    for number, raw in lines(source):
+    for number, raw in numbered:
         try:
             row = parsed(raw)
         except (ValueError, RecursionError) as error:
@@ -194,17 +231,14 @@ def _rows(source: Source, bad_rows: BadRows, dropped: set[int]) -> Iterator[tupl
 
 
 def lines(source: Source) -> Iterator[tuple[int, bytes]]:
-    r"""Lines with their numbers, split at \\n only: U+2028 and the like are legal in a JSON string."""
-    number = 0
+    """Lines, or the elements of a JSON document, with their numbers."""
+    if source.layout == "jsonl":
+        for block in blocks(source):
+            yield from block.lines()
+        return
     with stream(source) as file:
-        try:
-            texts = (text.encode("utf-8", "surrogatepass") for text in document.texts(file))
-            for number, raw in enumerate(texts if source.layout == "json" else file, start=1):
-                yield number, raw
-        except OSError as error:
-            raise DataError(
-                f"{source.name}:{number + 1}: {error}", hint="writing or copying the file again"
-            ) from error
+        texts = (text.encode("utf-8", "surrogatepass") for text in document.texts(file))
+        yield from enumerate(texts, start=1)
 
 
 def _take(record: dict[str, Any], layout: Layout, cells: dict[str, list[Any]], plain: Sequence[str]) -> int:

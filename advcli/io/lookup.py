@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from advcli.io import derive, explode, jsonl, parquet
 from advcli.io.batch import BadRows, Batch
+from advcli.io.keys import key_text
 from advcli.io.read import SCAN
-from advcli.io.values import Cells, key_text
+from advcli.io.values import Cells
 from advcli.records import Choice, Layout, RewardTable, Source
 
 # Digests in one batch of a file with a line per record.

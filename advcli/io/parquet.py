@@ -239,6 +239,16 @@ def objects(source: Source, dropped: Collection[int] = ()) -> Iterator[pa.Record
         yield from file.schema_arrow.empty_table().to_batches() or [_no_rows(file.schema_arrow)]
 
 
+def decode(source: Source) -> None:
+    """Go through all columns.
+
+    Raises:
+        DataError: the file is broken.
+    """
+    for _ in _batches(_opened(source), source, None):
+        pass
+
+
 def _no_rows(schema: pa.Schema) -> pa.RecordBatch:
     return pa.record_batch([pa.array([], field.type) for field in schema], schema=schema)
 

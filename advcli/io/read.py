@@ -3,20 +3,21 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from advcli.errors import DataError, UsageError
 from advcli.io import dedup, derive, jsonl, parquet, traps
 from advcli.io.batch import BadRows, Batch
 from advcli.io.choose import choose
+from advcli.io.keys import Coder, digests
 from advcli.io.rules import RuleBook
 from advcli.io.survey import Survey, survey
-from advcli.io.values import Cells, Coder, digests, lists, numbers, token_means
+from advcli.io.values import Cells, lists, numbers, token_means
 from advcli.records import CAUSES, Choice, ColumnOptions, Prompt, RewardTable, Source
+from advcli.runs import paired
 from advcli.words import counted, one_line
 
 # Columns of numbers beside the reward, by the part that they play.
@@ -24,6 +25,9 @@ _ROLES = ("length", "baseline", "kl")
 _NO_NUMBER = "--reward COL with another column, or --on-bad-row skip"
 _NO_LIST = "another column with a list per row, or --on-bad-row skip"
 _NO_KEY = "--prompt-col or --group-by with another column, or --on-bad-row skip"
+Advance: TypeAlias = Callable[[int], None]
+"""Hears how many rows more are done."""
+
 SCAN: Mapping[str, Callable[..., Any]] = {
     "jsonl": jsonl.scan,
     "json": jsonl.scan,
@@ -38,6 +42,7 @@ def read(
     refused: Collection[str] = (),
     skip_bad_rows: bool = False,
     refuse_missing: bool = False,
+    advance: Advance = lambda rows: None,
 ) -> RewardTable:
     """Read the narrow columns of all sources as one data set.
 
@@ -47,6 +52,7 @@ def read(
         refused: column names that the inputs may not have, because they would be written.
         skip_bad_rows: count bad rows instead of stopping at the first.
         refuse_missing: stop at the first missing reward.
+        advance: called after each batch with the number of its rows.
 
     Returns:
         The rewards, prompt codes, steps and lengths of every row.
@@ -62,7 +68,7 @@ def read(
         refuse_missing=refuse_missing,
         asked_for=(options.length, options.baseline, options.kl, *options.extra),
     )
-    rows, dropped = _scan_all(sources, collector, refused)
+    rows, dropped = _scan_all(sources, collector, refused, advance)
     if not sum(rows):
         raise _no_rows(sources, collector.bad_rows)
     table = collector.table(sources, rows, dropped, numbered=dedup.has_numbers(seen.kinds))
@@ -142,7 +148,10 @@ def _chosen(sources: Sequence[Source], options: ColumnOptions, seen: Survey) -> 
 
 
 def _scan_all(
-    sources: Sequence[Source], collector: "_Collector", refused: Collection[str]
+    sources: Sequence[Source],
+    collector: "_Collector",
+    refused: Collection[str],
+    advance: Advance = lambda rows: None,
 ) -> tuple[tuple[int, ...], tuple[frozenset[int], ...]]:
     rows, dropped = [], []
     for source in sources:
@@ -156,7 +165,11 @@ def _scan_all(
             layout=collector.choice.layout,
         )
         try:
-            rows.append(sum(collector.add(derive.completed(batch, collector.choice)) for batch in batches))
+            rows.append(0)
+            for batch in batches:
+                taken = collector.add(derive.completed(batch, collector.choice))
+                rows[-1] += taken
+                advance(taken)
         except (UnicodeDecodeError, OverflowError) as error:
             raise DataError(
                 f"{source.name}: a value cannot be read ({error})", hint="other columns"
@@ -202,13 +215,11 @@ class _Collector:
         bad = np.zeros(rows, dtype=bool)
         rewards, cause, parts = self._rewards(batch, bad)
         for name in self.choice.prompt:
-            codes = self._coders[name].codes(batch.columns[name])
-            for row in np.flatnonzero(codes < 0).tolist():
+            nulls = self._coders[name].add(batch.columns[name])
+            for row in np.flatnonzero(nulls).tolist():
                 self._bad(bad, row, f"{batch.place(row)}: '{name}' is null, expected a prompt id")
-            self._append(f"prompt {name}", codes)
         if self.choice.step:
-            # A row without a step is a step of its own kind, code -1 + 1.
-            self._append("step", self._steps.codes(batch.columns[self.choice.step]))
+            self._steps.add(batch.columns[self.choice.step])
         self._beside(batch, bad)
         self._tokens(batch, bad)
         self._append("lines", batch.lines)
@@ -216,7 +227,7 @@ class _Collector:
             self._append("row", digests(batch.columns[self.choice.row]))
         self._rules.add(batch)
         if self.choice.dedup:
-            self._append("digest", self._rows.codes(batch.columns[dedup.ROW]))
+            self._rows.add(batch.columns[dedup.ROW])
         if self._refuse_missing and cause.any():
             self._stop_at_missing(batch, cause)
         self._append("rewards", np.where(bad, np.nan, rewards))
@@ -236,21 +247,22 @@ class _Collector:
     ) -> RewardTable:
         """Everything that was taken in; `numbered` if rows carry a number of their own."""
         columns = {name: np.concatenate(parts) for name, parts in self._parts.items()}
-        step, names = None, tuple(self._steps.names)
+        step, names = None, tuple(self._steps.names())
         if self.choice.step:
-            step = columns["step"]
+            # A row without a step is of a step of its own.
+            step = self._steps.codes()
             if (step < 0).any():
                 step, names = np.where(step < 0, len(names), step), (*names, "null")
         out, said = self._rules.left_out(len(columns["bad"]))
-        key = np.where(columns["bad"] | out, -1, self._key(columns))
+        key = np.where(columns["bad"] | out, -1, self._key(len(columns["bad"])))
         if self.choice.dedup:
             source = np.repeat(np.arange(len(rows)), rows)
-            again = dedup.repeats(columns["digest"], key, step, source, numbered=numbered)
+            again = dedup.repeats(self._rows.codes(), key, step, source, numbered=numbered)
             key, out = np.where(again, -1, key), out | again
             said = (*said, *([dedup.remark(again)] if again.any() else []))
         said = (*said, *self._rules.differing(key, step if self.choice.step_in_key else None))
-        by = columns.get("by")
-        apart = tuple(self._by.names)
+        by = self._by.codes() if self.choice.by else None
+        apart = tuple(self._by.names())
         if by is not None and (by < 0).any():
             by, apart = np.where(by < 0, len(apart), by), (*apart, "null")
         table = RewardTable(
@@ -284,9 +296,9 @@ class _Collector:
             by=by,
             by_names=apart,
         )
-        return replace(table, prompts=self._prompts(table, columns)) if self.choice.named else table
+        return replace(table, prompts=self._prompts(table)) if self.choice.named else table
 
-    def _prompts(self, table: RewardTable, columns: Mapping[str, NDArray[Any]]) -> tuple[Prompt, ...]:
+    def _prompts(self, table: RewardTable) -> tuple[Prompt, ...]:
         """The prompt of each code that a row has; nothing without a key."""
         if not self.choice.prompt:
             return ()
@@ -295,9 +307,9 @@ class _Collector:
         first[table.key[rows]] = rows
         parts = []
         for name in self.choice.prompt:
-            coder, codes = self._coders[name], columns[f"prompt {name}"][first].tolist()
-            identities = coder.identities()
-            parts.append([(coder.names[code], identities[code]) for code in codes])
+            coder = self._coders[name]
+            known = list(zip(coder.names(), coder.identities(), strict=True))
+            parts.append([known[code] for code in coder.codes()[first].tolist()])
         sources = np.searchsorted(np.cumsum(table.rows), first, side="right").clip(max=len(table.names) - 1)
         places = [
             f"{table.names[at]}:{line}"
@@ -308,24 +320,24 @@ class _Collector:
             for *part, place in zip(*parts, places, strict=True)
         )
 
-    def _key(self, columns: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:
+    def _key(self, rows: int) -> NDArray[np.int64]:
         """One code per combination of the prompt columns."""
-        key = np.zeros(len(columns["rewards"]), dtype=np.int64)
-        for name in self.choice.prompt:
-            part = columns[f"prompt {name}"]
-            key = pd.factorize(key * (part.max() + 2) + part + 1)[0].astype(np.int64)
+        key = np.zeros(rows, dtype=np.int64)
+        for place, name in enumerate(self.choice.prompt):
+            part = self._coders[name].codes()
+            key = paired(key + 1, part + 1) if place else part
         return key
 
     def digests(self, key: NDArray[np.int64]) -> NDArray[np.int64]:
         """[K, 2] what stands for each prompt everywhere: a digest of its values, not the code that they have here."""
-        columns = [np.concatenate(self._parts[f"prompt {name}"]) for name in self.choice.prompt]
-        digests = [self._coders[name].digests() for name in self.choice.prompt]
         distinct, first = np.unique(key, return_index=True)
+        first = first[distinct >= 0]
+        columns = [self._coders[name].codes()[first].tolist() for name in self.choice.prompt]
+        known = [self._coders[name].digests() for name in self.choice.prompt]
         found = np.zeros((int(key.max(initial=-1)) + 1, 2), dtype=np.int64)
-        for code, row in zip(distinct.tolist(), first.tolist(), strict=True):
-            if code >= 0:
-                values = b"".join(known[column[row]] for known, column in zip(digests, columns, strict=True))
-                found[code] = np.frombuffer(blake2b(values, digest_size=16).digest(), dtype=np.int64)
+        for place, code in enumerate(key[first].tolist()):
+            values = b"".join(part[column[place]] for part, column in zip(known, columns, strict=True))
+            found[code] = np.frombuffer(blake2b(values, digest_size=16).digest(), dtype=np.int64)
         return found
 
     def _rewards(
@@ -358,7 +370,7 @@ class _Collector:
             if name:
                 self._append(role, self._numbers(batch, name))
         if self.choice.by:
-            self._append("by", self._by.codes(batch.columns[self.choice.by]))
+            self._by.add(batch.columns[self.choice.by])
         for name in self.choice.extra:
             self._append(f"extra {name}", self._numbers(batch, name))
         if self.choice.logged:

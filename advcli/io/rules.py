@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from advcli.io.batch import Batch
-from advcli.io.values import Coder, numbers
+from advcli.io.keys import Coder
+from advcli.io.values import numbers
 from advcli.records import Choice
 from advcli.words import Remark
 
@@ -25,7 +25,7 @@ class RuleBook:
     def add(self, batch: Batch) -> None:
         """Take in a batch."""
         for name, coder in self._coders.items():
-            self._append(name, coder.codes(batch.columns[name]))
+            coder.add(batch.columns[name])
         for name in (*self._rules.last_of[1:], *([self._rules.filler] if self._rules.filler else [])):
             self._append(name, numbers(batch.columns[name])[0])
 
@@ -39,6 +39,7 @@ class RuleBook:
             [N] bool, and what to say about them.
         """
         columns = {name: np.concatenate(parts) for name, parts in self._parts.items()}
+        columns |= {name: self._coders[name].codes() for name in self._rules.last_of[:1]}
         filler = columns[self._rules.filler] == 1 if self._rules.filler else np.zeros(rows, dtype=bool)
         earlier = self._earlier(columns, rows) & ~filler
         said: list[str] = []
@@ -56,10 +57,14 @@ class RuleBook:
             key: [N] code of the prompt, -1 for rows that are left out.
             step: [N] code of the step where it is part of the group, or None.
         """
+        if not self._rules.same:
+            return ()
+        import pandas as pd
+
         said: list[str] = []
         for name in self._rules.same:
             frame = pd.DataFrame({"key": key, "step": 0 if step is None else step})
-            frame["value"] = np.concatenate(self._parts[name])
+            frame["value"] = self._coders[name].codes()
             kinds = frame[frame["key"] >= 0].groupby(["key", "step"])["value"].nunique()
             many = int((kinds > 1).sum())
             if many:
@@ -75,6 +80,8 @@ class RuleBook:
         """Rows that are not the last of their unit."""
         if not self._rules.last_of:
             return np.zeros(rows, dtype=bool)
+        import pandas as pd
+
         unit, place = (columns[name] for name in self._rules.last_of)
         last = pd.Series(place).groupby(unit).transform("max").to_numpy()
         return np.asarray((place < last) & (unit >= 0))

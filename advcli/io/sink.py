@@ -72,7 +72,9 @@ def replacing(target: Path, *, force: bool, flag: str = "--out") -> Iterator[Bin
         with _explained(target, flag), partial.open("xb") as file:
             yield file
             file.flush()
-            os.fsync(file.fileno())
+            if target.exists():
+                # The old file goes with the rename: the new one must be on the disk by then.
+                os.fsync(file.fileno())
         with _explained(target, flag):
             publish(partial, target, force=force)
     finally:

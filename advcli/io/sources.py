@@ -6,11 +6,12 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeAlias
 
 import pyarrow as pa
 
@@ -27,6 +28,9 @@ CODECS = {".gz": "gzip", ".zst": "zstd"}
 _CHUNK = 1 << 16
 _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _PARQUET_MAGIC = b"PAR1"
+Scratch: TypeAlias = Callable[[], Path]
+"""Gives the folder for temporary copies."""
+
 _OWN_OUTPUT = re.compile(r"\.adv\.[a-z.]+$")
 
 
@@ -47,13 +51,19 @@ def opened(inputs: Sequence[str], *, copied: bool = True) -> Iterator[list[Sourc
     """
     if STDIN in inputs and len(inputs) > 1:
         raise UsageError("standard input ('-') cannot be combined with other inputs", hint="a file for each")
-    with tempfile.TemporaryDirectory(prefix="advcli-") as scratch:
-        found = list(_find(inputs, Path(scratch), copied=copied))
+    with ExitStack() as stack:
+
+        @cache
+        def scratch() -> Path:
+            """A folder for copies, made when one is needed."""
+            return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="advcli-")))
+
+        found = list(_find(inputs, scratch, copied=copied))
         left = sidefiles.rivals([name for name, _, searched in found if searched])
         left |= {name: "empty" for name, path, searched in found if searched and not path.stat().st_size}
         if len(left) == len(found):
             left = {}
-        sources = [_source(name, path, Path(scratch)) for name, path, _ in found if name not in left]
+        sources = [_source(name, path, scratch) for name, path, _ in found if name not in left]
         yield _dumps_among(sources, left)
 
 
@@ -66,7 +76,7 @@ def stream(source: Source) -> BinaryIO:
     return _decompressed(source.path, source.codec, source.name)
 
 
-def _find(inputs: Sequence[str], scratch: Path, *, copied: bool) -> Iterator[tuple[str, Path, bool]]:
+def _find(inputs: Sequence[str], scratch: Scratch, *, copied: bool) -> Iterator[tuple[str, Path, bool]]:
     """Name and path of every file, and whether it was looked for in a folder."""
     seen: set[Path] = set()
     for text in inputs:
@@ -77,8 +87,8 @@ def _find(inputs: Sequence[str], scratch: Path, *, copied: bool) -> Iterator[tup
                 yield name, path, searched
 
 
-def _behind_url(url: str, scratch: Path, *, copied: bool) -> Iterator[tuple[str, Path, bool]]:
-    return remote.fetched(url, scratch, _patterns()) if copied else remote.listed(url, _patterns())
+def _behind_url(url: str, scratch: Scratch, *, copied: bool) -> Iterator[tuple[str, Path, bool]]:
+    return remote.fetched(url, scratch(), _patterns()) if copied else remote.listed(url, _patterns())
 
 
 def _dumps_among(sources: list[Source], left: dict[str, str]) -> list[Source]:
@@ -146,7 +156,7 @@ def _natural(name: str) -> list[tuple[int, int, str]]:
     return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in re.split(r"(\d+)", name)]
 
 
-def _source(name: str, path: Path, scratch: Path) -> Source:
+def _source(name: str, path: Path, scratch: Scratch) -> Source:
     """Look at the first bytes and make sure that the input can be read twice."""
     path = _readable_twice(name, path, scratch)
     codec, head = _beginning(name, path)
@@ -180,7 +190,7 @@ def _json_layout(name: str, path: Path, codec: str | None) -> str:
             ) from error
 
 
-def _readable_twice(name: str, path: Path, scratch: Path) -> Path:
+def _readable_twice(name: str, path: Path, scratch: Scratch) -> Path:
     """The file itself, or a copy of what comes out of standard input or a pipe."""
     if name == "<stdin>":
         if sys.stdin is None:
@@ -220,9 +230,9 @@ def _refuse_parquet_name(name: str) -> None:
         )
 
 
-def _spooled(file: BinaryIO, scratch: Path, name: str) -> Path:
+def _spooled(file: BinaryIO, scratch: Scratch, name: str) -> Path:
     """Copy a stream to disk, because two passes are made over it."""
-    target = scratch / f"spool-{len(list(scratch.iterdir()))}"
+    target = scratch() / f"spool-{len(list(scratch().iterdir()))}"
     try:
         with target.open("wb") as out:
             shutil.copyfileobj(file, out, 1 << 20)

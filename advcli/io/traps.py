@@ -6,7 +6,6 @@ The catalog names the checks of a format; each looks at the narrow columns only.
 from collections.abc import Callable, Mapping
 
 import numpy as np
-import pandas as pd
 
 from advcli.records import RewardTable
 from advcli.words import counted, verb
@@ -158,12 +157,14 @@ def _steps(table: RewardTable) -> list[tuple[int, "np.ndarray"]]:
     usable = np.flatnonzero(table.key >= 0)
     if table.step is None:
         return [(-1, usable)]
+    import pandas as pd
+
     grouped = pd.Series(usable).groupby(table.step[usable], sort=False)
     return [(int(str(code)), rows.to_numpy()) for code, rows in grouped]
 
 
 def _sizes(table: RewardTable, rows: "np.ndarray") -> list[int]:
-    return [int(size) for size in pd.Series(table.key[rows]).value_counts(sort=False)]
+    return [int(size) for size in np.unique(table.key[rows], return_counts=True)[1]]
 
 
 def _name(table: RewardTable, code: int) -> str:

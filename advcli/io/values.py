@@ -1,9 +1,7 @@
 """From the values of a dump to numbers and codes: what a cell means, whatever wrote it."""
 
-import json
 import math
 from collections.abc import Iterable, Mapping
-from hashlib import blake2b
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,9 +14,6 @@ Cells: TypeAlias = list[Any] | Any
 
 NULL, NAN, INF = 1, 2, 3
 """Codes of a missing number, in the order of `records.CAUSES`."""
-
-# Longer keys are kept as a digest, so that a prompt's text is never held.
-_DIGEST_FROM = 64
 
 
 def numbers(cells: Cells) -> tuple[NDArray[np.float64], NDArray[np.int8], list[int]]:
@@ -123,91 +118,6 @@ def _tokens(row: object, mask: object) -> NDArray[np.float64]:
         return counted
     live = np.flatnonzero(values)
     return values[live[0] : live[-1] + 1] if live.size else values[:1]
-
-
-class Coder:
-    """Gives each distinct value of a column a code, in order of first appearance.
-
-    A value is compared as text, so that the string "5" and the number 5 are one key while
-    "0005" and "005" are two.
-    """
-
-    def __init__(self) -> None:
-        self._codes: dict[str | bytes, int] = {}
-        self.names: list[str] = []
-
-    def identities(self) -> list[str | bytes]:
-        """What is the same for the same value of any column, for each code: its bytes, or their digest."""
-        return list(self._codes)
-
-    def codes(self, cells: Cells) -> NDArray[np.int64]:
-        """[n] int64 codes; -1 for null and NaN."""
-        if not isinstance(cells, pa.Array):
-            return np.array([self._code(cell) for cell in cells], dtype=np.int64)
-        if isinstance(cells, pa.ExtensionArray):
-            cells = cells.storage
-        if pa.types.is_nested(cells.type) or pa.types.is_null(cells.type):
-            return self.codes(cells.to_pylist())
-        encoded = cells if pa.types.is_dictionary(cells.type) else cells.dictionary_encode()
-        distinct = np.array(
-            [self._code(value) for value in encoded.dictionary.to_pylist()] + [-1], dtype=np.int64
-        )
-        places = np.asarray(encoded.indices.cast(pa.int64()).fill_null(len(distinct) - 1))
-        return np.asarray(distinct[places])
-
-    def digests(self) -> list[bytes]:
-        """A digest of the text of each code, 16 bytes."""
-        raw = (key if isinstance(key, bytes) else key.encode() for key in self._codes)
-        return [blake2b(text, digest_size=16).digest() for text in raw]
-
-    def _code(self, value: object) -> int:
-        if value is None or value != value:
-            return -1
-        text = key_text(value)
-        raw = text.encode("utf-8", "surrogatepass")
-        key = raw if len(raw) <= _DIGEST_FROM else blake2b(raw, digest_size=32).hexdigest()
-        code = self._codes.setdefault(key, len(self._codes))
-        if code == len(self.names):
-            self.names.append(text[:_DIGEST_FROM])
-        return code
-
-
-def digests(cells: Cells) -> NDArray[np.int64]:
-    """[n] int64 digests: 0 or more, the same for the same value of any column; -1 for null and NaN.
-
-    Two of a million different values are the same with a chance of 5e-8.
-
-    Example:
-        >>> one, two, none, again = digests(["a", "b", None, "a"]).tolist()
-        >>> one == two, one == again, none
-        (False, True, -1)
-    """
-    coder = Coder()
-    codes = coder.codes(cells)
-    of_code = [_digest(identity) for identity in coder.identities()]
-    return np.array([*of_code, -1], dtype=np.int64)[codes]
-
-
-def _digest(identity: str | bytes) -> int:
-    raw = identity.encode() if isinstance(identity, str) else identity
-    return int.from_bytes(blake2b(raw, digest_size=8).digest(), "big") >> 1
-
-
-def key_text(value: object) -> str:
-    """The text under which a key is compared.
-
-    Example:
-        >>> key_text("0012"), key_text(12), key_text(12.0), key_text([{"role": "user", "content": "Hi"}])
-        ('0012', '12', '12', '[{"content": "Hi", "role": "user"}]')
-    """
-    if isinstance(value, str):
-        return value
-    if isinstance(value, float) and value.is_integer():
-        # A column of integers with a gap was stored as floats.
-        return str(int(value))
-    if isinstance(value, list | dict):
-        return json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
-    return str(value)
 
 
 def kind_of_type(type_: pa.DataType) -> str:

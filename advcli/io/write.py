@@ -12,9 +12,11 @@ import numpy as np
 import pyarrow as pa
 
 from advcli.errors import AdvcliError, DataError, UsageError
-from advcli.io import convert, explode, jsonl, parquet, rewrite, sink
+from advcli.io import convert, explode, jsonl, parquet, rewrite, sink, splice
 from advcli.io.remote import is_remote
+from advcli.io.slices import Slices
 from advcli.io.sources import CODECS, SUFFIXES, stamp
+from advcli.io.suffixes import Suffixes
 from advcli.records import STANDARD_OUTPUT, AdvantageTable, Grouping, Layout, RewardTable, Source
 
 if TYPE_CHECKING:
@@ -28,6 +30,11 @@ TOKENS = "tokens"
 
 SOURCE = "source"
 """The column, without its prefix, that tells of a row of its own from which line it comes."""
+
+
+def refused_names(prefix: str) -> tuple[str, ...]:
+    """The names that no input may have, because they would be written."""
+    return tuple(prefix + name for name in (*COLUMNS, TOKENS, SOURCE))
 
 
 @dataclass(frozen=True)
@@ -116,6 +123,15 @@ class _Job:
     about: Mapping[str, str]
     dropped: frozenset[int]
     layout: Layout
+    advance: Callable[[int], None]
+
+    def slices(self) -> Slices:
+        """The new columns, some rows at a time."""
+        return Slices(self.added, self.advance)
+
+    def suffixes(self) -> Suffixes:
+        """The same as JSON text."""
+        return Suffixes(self.added, self.advance)
 
 
 def write(
@@ -125,6 +141,7 @@ def write(
     additions: Additions,
     *,
     force: bool,
+    advance: Callable[[int], None] = lambda rows: None,
 ) -> None:
     """Write every source to its target with the new columns appended.
 
@@ -137,6 +154,7 @@ def write(
         table: what the first pass saw: rows and dropped lines per source.
         additions: what is added.
         force: overwrite existing files.
+        advance: called with the number of rows that are written so far.
 
     Raises:
         DataError: a file cannot be written, or a source changed meanwhile.
@@ -151,7 +169,14 @@ def write(
         if additions.record and _has_records(source, layout):
             columns[additions.record] = pa.array(table.lines[start : start + rows])
         start += rows
-        job = _Job(source, pa.table(columns), additions.about, dropped, layout)
+        job = _Job(
+            source,
+            pa.table(columns),
+            additions.about,
+            dropped,
+            layout,
+            _after(start - rows, advance),
+        )
         opened = sink.standard_output() if goal.path is None else sink.replacing(goal.path, force=force)
         with opened as raw, sink.compressed(raw, goal.codec) as out, _explained(source):
             more = goal.path is None and source is not sources[-1]
@@ -164,6 +189,11 @@ def write(
             _unchanged(source)
 
 
+def _after(rows: int, advance: Callable[[int], None]) -> Callable[[int], None]:
+    """Tell how many rows are done, with those of the sources before."""
+    return lambda done: advance(rows + done)
+
+
 def _has_records(source: Source, layout: Layout) -> bool:
     """Whether a row of a source is not a line or a parquet row of its own."""
     return layout.exploded or source.layout == "json"
@@ -173,15 +203,15 @@ def _copy(job: _Job, layout: str, out: BinaryIO, *, more: bool) -> None:
     """Write each record, which is a row, with the new columns at its end."""
     source = job.source
     if source.layout == layout == "jsonl":
-        jsonl.annotate(source, job.dropped, _suffixes(job.added), out.write, end_line=more)
+        jsonl.annotate(source, job.dropped, job.suffixes(), out.write, end_line=more)
     elif source.layout == layout == "parquet":
         if job.dropped:
             batches = parquet.objects(source, job.dropped)
-            parquet.write_batches(source, out, _joined(batches, _Slices(job.added)), job.about)
-        else:
-            parquet.annotate(source, out, _Slices(job.added), job.about)
+            parquet.write_batches(source, out, _joined(batches, job.slices()), job.about)
+        elif not splice.annotate(source, out, job.slices(), job.about):
+            parquet.annotate(source, out, job.slices(), job.about)
     elif layout == "jsonl":
-        convert.parquet_to_jsonl(parquet.objects(source, job.dropped), _suffixes(job.added), out)
+        convert.parquet_to_jsonl(parquet.objects(source, job.dropped), job.suffixes(), out)
     else:
         convert.jsonl_to_parquet(
             lambda: jsonl.objects(source, job.dropped), job.added, out, job.about, source.name
@@ -194,15 +224,15 @@ def _unfold(job: _Job, layout: str, out: BinaryIO) -> None:
     if source.layout == "parquet":
         rows = parquet.rows(source, job.layout, job.dropped)
         if layout == "parquet":
-            parquet.write_batches(source, out, _joined(rows, _Slices(added)), job.about)
+            parquet.write_batches(source, out, _joined(rows, job.slices()), job.about)
         else:
-            convert.parquet_to_jsonl(rows, _suffixes(added), out)
+            convert.parquet_to_jsonl(rows, job.suffixes(), out)
     elif layout == "parquet":
         convert.jsonl_to_parquet(
             lambda: jsonl.objects(source, job.dropped, job.layout), added, out, job.about, source.name
         )
     else:
-        suffixes = _suffixes(added)
+        suffixes = job.suffixes()
         for text, record in jsonl.texts(source, job.dropped):
             for row in rewrite.row_texts(text, record, job.layout):
                 comma = b"" if row == "{" else b", "
@@ -213,7 +243,7 @@ def _fold(job: _Job, out: BinaryIO) -> None:
     """Write each record with the new values where its rows lie."""
     source, added = job.source, job.added
     if source.layout == "parquet":
-        records = parquet.with_lists(source, job.layout, job.dropped, _Slices(added))
+        records = parquet.with_lists(source, job.layout, job.dropped, job.slices())
         parquet.write_batches(source, out, records, job.about)
         return
     values = _json_values(added)
@@ -269,35 +299,11 @@ def _unchanged(source: Source) -> None:
         raise jsonl.changed(source)
 
 
-def _suffixes(added: pa.Table) -> Iterator[bytes]:
-    """`"adv_original": 0.5, ...` for each row; null where undefined, never NaN."""
-    names = [json.dumps(name) for name in added.column_names]
-    for values in _json_values(added):
-        yield ", ".join(f"{name}: {value}" for name, value in zip(names, values, strict=True)).encode()
-
-
 def _json_values(added: pa.Table) -> Iterator[list[str]]:
     """The new values of each row as JSON."""
     for batch in added.to_batches(max_chunksize=4096):
         for values in zip(*(column.to_pylist() for column in batch.columns), strict=True):
             yield [json.dumps(value) for value in values]
-
-
-class _Slices:
-    """Hands out the rows of a table in order."""
-
-    def __init__(self, table: pa.Table) -> None:
-        self._table = table.combine_chunks()
-        self._done = 0
-
-    def __call__(self, rows: int) -> pa.RecordBatch:
-        """The next `rows` rows as one batch."""
-        part = self._table.slice(self._done, rows).combine_chunks()
-        self._done += rows
-        arrays = [
-            column.chunk(0) if column.num_chunks else pa.array([], column.type) for column in part.columns
-        ]
-        return pa.record_batch(arrays, schema=part.schema)
 
 
 def added_columns(prefix: str, result: AdvantageTable, grouping: Grouping) -> dict[str, pa.Array]:

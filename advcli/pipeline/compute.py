@@ -1,5 +1,6 @@
 """`compute`: read, group, compute, write, describe."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -7,7 +8,7 @@ from advcli.advantages import run
 from advcli.io import metrics as metrics_file
 from advcli.io.parquet import to_metadata
 from advcli.io.sources import opened
-from advcli.io.write import COLUMNS, SOURCE, TOKENS, Additions, added_columns, targets, write
+from advcli.io.write import SOURCE, Additions, added_columns, refused_names, targets, write
 from advcli.pipeline.describe import report_of, settings_of, unprocessed
 from advcli.pipeline.request import Request
 from advcli.records import Report
@@ -35,8 +36,13 @@ class Output:
     resume: bool = False
 
 
-def compute(request: Request, output: Output) -> Report:
+def compute(request: Request, output: Output, *, advance: Callable[[int, int], None] | None = None) -> Report:
     """Annotate files.
+
+    Args:
+        request: what to compute.
+        output: where to write.
+        advance: called with the number of rows that are written, and of all.
 
     Returns:
         The report, with the columns "original" and "processed".
@@ -46,14 +52,22 @@ def compute(request: Request, output: Output) -> Report:
         goals = targets(sources, output.out, force=output.force)
         if output.metrics:
             metrics_file.check(output.metrics, sources, goals, force=output.force)
-        data = request.load(sources, refused=[output.prefix + name for name in (*COLUMNS, TOKENS, SOURCE)])
+        data = request.load(sources, refused=refused_names(output.prefix))
         columns = data.columns()
         plan = plan.at(columns)
         result = run(plan, columns)
         added = added_columns(output.prefix, result, data.grouping)
         about = to_metadata(output.prefix, settings_of(plan, request, data))
         record = None if output.same_layout else output.prefix + SOURCE
-        write(sources, goals, data.table, Additions(added, about, record), force=output.force)
+        rows = len(data.table.rewards)
+        write(
+            sources,
+            goals,
+            data.table,
+            Additions(added, about, record),
+            force=output.force,
+            advance=(lambda done: advance(done, rows)) if advance else lambda done: None,
+        )
     written = [str(goal.path) for goal in goals if goal.path]
     if output.metrics:
         steps = data.table.step_names if data.table.step is not None else None

@@ -5,13 +5,14 @@ from dataclasses import replace
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from advcli import __version__, remarks
 from advcli.advantages import Plan
 from advcli.dataset import DataSet
 from advcli.grouping import sizes_of
 from advcli.pipeline.request import Request
-from advcli.records import AdvantageTable, Health, Report
+from advcli.records import AdvantageTable, Column, Health, Report
 from advcli.shaping.catalog import described
 from advcli.stats import comparison
 from advcli.stats.health import health
@@ -32,9 +33,7 @@ def report_of(request: Request, data: DataSet, plan: Plan, shown: Mapping[str, A
         health=health_of(data),
         settings=settings_of(plan, request, data),
         left_out=next((result.left_out for result in shown.values() if result.left_out), ()),
-        columns=tuple(
-            comparison.compare(label, data.rows, original, result) for label, result in shown.items()
-        ),
+        columns=_compared(data, shown),
         notes=tuple(remarks.notes(data, original, plan.rule)),
         warnings=(
             *request.warnings,
@@ -42,6 +41,25 @@ def report_of(request: Request, data: DataSet, plan: Plan, shown: Mapping[str, A
             *computed,
         ),
     )
+
+
+def _compared(data: DataSet, shown: Mapping[str, AdvantageTable]) -> tuple[Column, ...]:
+    """Each column beside the first; without keep ratios the first two are the same, and described once."""
+    (label, first), *others = shown.items()
+    columns = [comparison.compare(label, data.rows, first.original, first)]
+    for label, result in others:
+        same = torch.equal(result.kept, first.kept) and _equal(result.processed, first.processed)
+        columns.append(
+            replace(columns[0], label=label)
+            if same
+            else comparison.compare(label, data.rows, first.original, result)
+        )
+    return tuple(columns)
+
+
+def _equal(first: Tensor, second: Tensor) -> bool:
+    """Whether two columns are the same, NaN beside NaN too."""
+    return first is second or bool(((first == second) | (first.isnan() & second.isnan())).all())
 
 
 def settings_of(plan: Plan, request: Request, data: DataSet) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from advcli import dataset
 from advcli.advantages import Plan
 from advcli.dataset import DataSet
 from advcli.errors import UsageError
+from advcli.io.ahead import HeadStart
 from advcli.records import ColumnOptions, Settings, Source
 
 
@@ -21,6 +22,7 @@ class Request:
         skip_bad_rows: count bad rows instead of stopping at the first.
         warnings: what came up while the request was made.
         origin: setting → where it was read from, "" for the command line.
+        head_start: the inputs that are being read already, or None.
         ray_address: where Ray runs, for the commands on Ray; None to start it.
     """
 
@@ -30,6 +32,7 @@ class Request:
     skip_bad_rows: bool = False
     warnings: tuple[str, ...] = ()
     origin: Mapping[str, str] = field(default_factory=dict)
+    head_start: HeadStart | None = None
     ray_address: str | None = None
 
     def plan(self) -> Plan:
@@ -44,6 +47,12 @@ class Request:
 
     def load(self, sources: Sequence[Source], refused: Sequence[str] = ()) -> DataSet:
         """Read and group the inputs."""
+        table = self.head_start.table(sources, self.columns, refused) if self.head_start else None
         return dataset.load(
-            sources, self.columns, self.settings, refused=refused, skip_bad_rows=self.skip_bad_rows
+            sources,
+            self.columns,
+            self.settings,
+            refused=refused,
+            skip_bad_rows=self.skip_bad_rows,
+            table=table,
         )

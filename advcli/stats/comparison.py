@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from advcli.records import AdvantageTable, Column, Rows
-from advcli.segments import Segments, signs
+from advcli.segments import Segments, chosen, finite, signs
 from advcli.stats.figures import PERCENTILES, UNDEFINED, Tally, described
 from advcli.stats.health import dead_groups
 
@@ -26,7 +26,7 @@ def compare(label: str, rows: Rows, original: Tensor, result: AdvantageTable) ->
     Returns:
         The figures over the kept rows. Comparisons are over kept rows where both are defined.
     """
-    processed = result.processed[result.kept].double().numpy()
+    processed = chosen(result.processed, result.kept).double().numpy()
     percentiles = (
         np.percentile(processed, list(PERCENTILES.values())).tolist() if len(processed) else UNDEFINED
     )
@@ -67,24 +67,27 @@ class Measured:
     def of(cls, rows: Rows, original: Tensor, result: AdvantageTable) -> "Measured":
         """Count; the arguments are those of `compare`."""
         kept, processed = result.kept, result.processed
-        finite = torch.isfinite(rows.rewards)
-        scored = kept & finite
-        segments = Segments.of(rows.group[scored], rows.count)
-        had_rows = Segments.of(rows.group[finite & (rows.group >= 0)], rows.count).size() > 1
-        both = kept & ~original.isnan()
+        rewarded = finite(rows.rewards)
+        scored, both = kept & rewarded, kept & ~original.isnan()
+        segments = Segments.of(chosen(rows.group, scored), rows.count)
+        had_rows = Segments.of(chosen(rows.group, rewarded & (rows.group >= 0)), rows.count).size() > 1
         group = rows.group.clamp(min=0)
-        sign, first_sign = signs(processed, group), signs(original, group)
-        agreement = _agreements(original[both], processed[both], rows.group[both], rows.count)
+        sign = signs(processed, group)
+        first_sign = sign if processed is original else signs(original, group)
+        before, after = chosen(original, both), chosen(processed, both)
+        weights = None if rows.lengths is None else chosen(rows.lengths, kept)
+        dead = dead_groups(chosen(rows.rewards, scored), segments)[0]
+        agreement = _agreements(before, after, chosen(rows.group, both), rows.count)
         return cls(
-            tally=Tally.of(processed[kept], sign[kept], None if rows.lengths is None else rows.lengths[kept]),
-            kept_groups=int((Segments.of(rows.group[kept], rows.count).size() > 0).sum()),
+            tally=Tally.of(chosen(processed, kept), chosen(sign, kept), weights),
+            kept_groups=int((Segments.of(chosen(rows.group, kept), rows.count).size() > 0).sum()),
             below_two=int(((segments.size() < 2) & had_rows).sum()),
-            dead_groups=int(dead_groups(rows.rewards[scored], segments)[0].sum()),
-            phantoms=_phantoms(processed[scored], rows.rewards[scored], segments),
+            dead_groups=int(dead.sum()),
+            phantoms=int((segments.rows(dead) & (chosen(processed, scored) != 0)).sum()),
             both=int(both.sum()),
-            changed=int((first_sign[both] != sign[both]).sum()),
-            sum_abs=float(processed[both].double().abs().sum()),
-            sum_abs_original=float(original[both].double().abs().sum()),
+            changed=int((chosen(first_sign, both) != chosen(sign, both)).sum()),
+            sum_abs=float(after.double().abs().sum()),
+            sum_abs_original=float(before.double().abs().sum()),
             ranked=agreement.numel(),
             agreement=float(agreement.double().sum()),
         )
@@ -116,12 +119,6 @@ def column(label: str, measured: Measured, percentiles: Sequence[float]) -> Colu
     )
 
 
-def _phantoms(processed: Tensor, rewards: Tensor, segments: Segments) -> int:
-    """Rows of dead groups whose advantage is not 0."""
-    dead = dead_groups(rewards, segments)[0]
-    return int((segments.rows(dead) & (processed != 0)).sum())
-
-
 def rank_agreement(first: Tensor, second: Tensor, group: Tensor, count: int) -> float:
     """Spearman's ρ within groups, averaged over the groups where it is defined.
 
@@ -147,6 +144,9 @@ def rank_agreement(first: Tensor, second: Tensor, group: Tensor, count: int) -> 
 def _agreements(first: Tensor, second: Tensor, group: Tensor, count: int) -> Tensor:
     """Spearman's ρ of each group where it is defined."""
     segments = Segments.of(group, count)
+    if torch.equal(first, second):
+        # Nothing has to be ranked: ρ is 1 wherever it is defined.
+        return torch.ones(int((segments.max(first) > segments.min(first)).sum()), dtype=torch.double)
     x, y = (_centred_ranks(values, segments) for values in (first, second))
     spread = (segments.sum(x * x) * segments.sum(y * y)).sqrt()
     return segments.sum(x * y)[spread > 0] / spread[spread > 0]

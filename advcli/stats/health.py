@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from advcli.records import CAUSES, Health, Rows
-from advcli.segments import Segments
+from advcli.segments import Segments, chosen, finite
 
 
 def health(
@@ -25,10 +25,11 @@ def health(
         `dead_min` are those at the largest and the smallest reward of the data set.
     """
     rewards, group, count = rows.rewards, rows.group, rows.count
-    valid = torch.isfinite(rewards) & (group >= 0)
-    segments = Segments.of(group[valid], count)
-    dead, level = dead_groups(rewards[valid], segments)
-    own = (rewards[valid].min(), rewards[valid].max()) if valid.any() else (torch.nan, torch.nan)
+    valid = finite(rewards) & (group >= 0)
+    segments = Segments.of(chosen(group, valid), count)
+    found = chosen(rewards, valid)
+    dead, level = dead_groups(found, segments)
+    own = found.aminmax() if len(found) else (torch.nan, torch.nan)
     low, high = own if extremes is None else extremes
     by_cause = {name: int((cause == code).sum()) for code, name in enumerate(CAUSES, start=1)}
     return Health(

@@ -320,3 +320,12 @@ def test_compressed(folder, codec):
 def test_not_compressed(folder):
     with (folder / "x").open("wb") as raw, sink.compressed(raw, None) as out:
         assert out is raw
+
+
+def test_only_a_file_that_replaces_another_is_forced_to_the_disk(tmp_path, monkeypatch):
+    forced = []
+    monkeypatch.setattr(os, "fsync", forced.append)
+    for expected in (0, 1):
+        with sink.replacing(tmp_path / "a", force=True) as file:
+            file.write(b"x")
+        assert len(forced) == expected

@@ -1,6 +1,5 @@
 """Cells to numbers and codes: what a value means, whichever file it came from."""
 
-import datetime
 import decimal
 import math
 import struct
@@ -11,18 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advcli.io.values import (
-    INF,
-    NAN,
-    NULL,
-    Coder,
-    digests,
-    key_text,
-    kind_of_type,
-    kinds_of_objects,
-    lists,
-    numbers,
-)
+from advcli.io.values import INF, NAN, NULL, kind_of_type, kinds_of_objects, lists, numbers
 from advcli.records import CAUSES
 
 NOT = math.nan
@@ -138,134 +126,6 @@ def test_a_slice_of_an_array_is_read_from_its_start():
     assert causes.tolist() == [NULL, 0]
 
 
-LONG = "x" * 70
-KEYS = {
-    # id: (cells, codes)
-    "long ids": ([f"{1:035}", f"{11:035}", f"{1:035}"], [0, 1, 0]),
-    "zeros": (["0005", "005", "5"], [0, 1, 2]),
-    "null": (["a", None, "a", ""], [0, -1, 0, 1]),
-    "case and blanks": (["a", "A", "a ", " a"], [0, 1, 2, 3]),
-    "composed and decomposed": (["é", "e\u0301"], [0, 1]),
-    "long texts": ([LONG + "a", LONG + "b", LONG + "a", LONG], [0, 1, 0, 2]),
-    "order of appearance": (["c", "a", "b", "a"], [0, 1, 2, 1]),
-}
-TYPES = {
-    "list": lambda cells: cells,
-    "arrow": pa.array,
-    "dictionary": lambda cells: pa.array(cells).dictionary_encode(),
-    "large": lambda cells: pa.array(cells, pa.large_string()),
-    "view": lambda cells: pa.array(cells, pa.string_view()),
-}
-
-
-@pytest.mark.parametrize("make", TYPES)
-@pytest.mark.parametrize("case", KEYS)
-def test_equal_values_have_one_code(case, make):
-    cells, codes = KEYS[case]
-    found = Coder().codes(TYPES[make](cells))
-    assert (found.dtype, found.tolist()) == (np.int64, codes)
-
-
-@pytest.mark.parametrize("make", [list, pa.array])
-def test_chat_messages_are_keys(make):
-    chats = [[{"role": "user", "content": text}] for text in ("Hi", "Ho", "Hi")]
-    assert Coder().codes(make(chats)).tolist() == [0, 1, 0]
-
-
-MIXED = [
-    # cells of one key
-    [5, "5", 5.0, np.int64(5)],
-    [None, math.nan],
-    [-0.0, 0, "0"],
-    [True, "True"],
-    [10**30, str(10**30)],
-    [[1, {"b": 2, "a": 1}], [1, {"a": 1, "b": 2}]],
-    ["9" * 5000, "9" * 5000],
-]
-
-
-@pytest.mark.parametrize("cells", MIXED, ids=str)
-def test_a_value_is_compared_as_text(cells):
-    assert len(set(Coder().codes(cells).tolist())) == 1
-
-
-@pytest.mark.parametrize(
-    "cells",
-    [
-        [5, "05"],
-        [5, 5.5],
-        [1, True],
-        ["a", ["a"]],
-        [2**53, 2**53 + 1],
-        [{"a": 1}, {"a": 2}],
-        [[], {}],
-        ["", " "],
-    ],
-    ids=str,
-)
-def test_other_values_are_other_keys(cells):
-    assert Coder().codes(cells).tolist() == [0, 1]
-
-
-def test_codes_go_on_over_batches_and_types():
-    coder = Coder()
-    assert coder.codes(["b", "a"]).tolist() == [0, 1]
-    assert coder.codes(pa.array(["a", None, "c"])).tolist() == [1, -1, 2]
-    assert coder.codes(pa.array([7, 7])).tolist() == [3, 3]
-    assert coder.codes(pa.array(["7", "c"]).dictionary_encode()).tolist() == [3, 2]
-    assert coder.codes(pa.nulls(1)).tolist() == [-1]
-    assert coder.names == ["b", "a", "c", "7"]
-
-
-@pytest.mark.parametrize(
-    "array",
-    [
-        pa.array([1, 2, 1, None], pa.int8()),
-        pa.array([2**64 - 1, 2**64 - 2, 2**64 - 1, None], pa.uint64()),
-        pa.array([0.5, 1.5, 0.5, None], pa.float32()),
-        pa.array([b"a", b"b", b"a", None]),
-        pa.array([b"a", b"b", b"a", None], pa.binary(1)),
-        pa.array([True, False, True, None]),
-        pa.array([0, 1, 0, None], pa.timestamp("ns", "UTC")),
-        pa.array([0, 1, 0, None], pa.date32()),
-        pa.array([decimal.Decimal(1), decimal.Decimal(2), decimal.Decimal(1), None], pa.decimal128(38, 0)),
-        pa.array([{"a": 1}, {"a": None}, {"a": 1}, None]),
-        pa.array([[("k", 1)], [("k", 2)], [("k", 1)], None], pa.map_(pa.string(), pa.int8())),
-        pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, None], pa.int8()), ["a", "b", "a"]),
-        pa.DictionaryArray.from_arrays(pa.array([0, 1, 0, None], pa.uint64()), ["a", "b"]),
-        pa.array(["z", "a", "b", "a", None])[1:],
-    ],
-    ids=lambda array: str(array.type),
-)
-def test_keys_of_every_arrow_type(array):
-    assert Coder().codes(array).tolist() == [0, 1, 0, -1]
-
-
-def test_a_full_dictionary_leaves_room_for_null():
-    """128 values are all that an int8 index counts; the code of null must not wrap around."""
-    array = pa.DictionaryArray.from_arrays(
-        pa.array([*range(128), None], pa.int8()), [f"{i}" for i in range(128)]
-    )
-    assert Coder().codes(array).tolist() == [*range(128), -1]
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        ("00", "00"),
-        (12, "12"),
-        (12.0, "12"),
-        (1e22, "10000000000000000000000"),
-        (0.1, "0.1"),
-        (False, "False"),
-        (datetime.date(2026, 1, 2), "2026-01-02"),
-        ([{"b": "ü", "a": None}], '[{"a": null, "b": "ü"}]'),
-    ],
-)
-def test_key_text(value, text):
-    assert key_text(value) == text
-
-
 @pytest.mark.parametrize(
     ("type_", "kind"),
     [
@@ -343,17 +203,3 @@ def test_what_is_no_list_of_numbers(cells):
     assert bad == ([1, 2, 3] if isinstance(cells, list) else [0, 1])
     assert values.tolist() == ([1.0, 4.0] if isinstance(cells, list) else [])
     assert counts.sum() == len(values)
-
-
-def test_digests_are_the_same_whatever_wrote_the_value():
-    chat = [{"role": "user", "content": "Hi"}]
-    parquet = pa.array([chat, None, chat])
-    lists = digests(parquet).tolist()
-    assert lists == digests([[{"content": "Hi", "role": "user"}], None, chat]).tolist()
-    assert lists[0] == lists[2] > 0
-    assert lists[1] == -1
-    assert digests(pa.array([5, 7])).tolist() == digests(["5", 7.0]).tolist()
-    long = "q" * 100
-    one, two, text = digests([long + "1", long + "2", long[:64]]).tolist()
-    assert len({one, two, text}) == 3
-    assert (digests([str(k) for k in range(1000)]) >= 0).all()

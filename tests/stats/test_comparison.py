@@ -135,3 +135,15 @@ def test_rank_agreement_equals_a_plain_loop_and_pandas(rows):
         if part["x"].nunique() > 1 and part["y"].nunique() > 1:
             rho.append(part["x"].rank().corr(part["y"].rank()))
     assert found == pytest.approx(sum(rho) / len(rho) if rho else NAN, nan_ok=True)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_column_agrees_with_itself_as_with_one_that_ranks_the_same(seed):
+    """Nothing is ranked where both are equal; doubled, the values are, and have the same ranks."""
+    generator = torch.Generator().manual_seed(seed)
+    values = torch.randint(0, 3, (60,), generator=generator).double()
+    group = torch.randint(0, 12, (60,), generator=generator)
+    assert rank_agreement(values, values.clone(), group, 12) == pytest.approx(
+        rank_agreement(values, 2 * values + 1, group, 12)
+    )
+    assert math.isnan(rank_agreement(torch.ones(4), torch.ones(4), torch.zeros(4, dtype=torch.int64), 1))

@@ -1,0 +1,130 @@
+"""The first pass in a thread of its own, while the rest of the program is imported.
+
+Importing torch takes longer than reading a million rows, and arrow reads without Python's lock: so both are done at once.
+Only plain files are read ahead, because nothing has to be put away for them if the program ends meanwhile. Whether
+there was a head start changes no result: where the inputs are not those that were read, they are read again.
+"""
+
+import threading
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+
+from advcli.records import ColumnOptions, RewardTable, Source
+
+# The first bytes of what is read where it lies.
+_PLAIN = (b"PAR1", b"{")
+
+
+_RUNNING: list["HeadStart"] = []
+
+
+def stop() -> None:
+    """End all threads, because the program ends."""
+    for start in _RUNNING:
+        start.stop()
+
+
+class _Stopped(Exception):  # noqa: N818  never leaves the thread
+    """The program ends: nobody waits for the table."""
+
+
+class HeadStart:
+    """Reads some inputs in a thread.
+
+    Args:
+        inputs: what the user typed.
+        options: which columns the user asked for.
+        prefix: of the columns that will be written, which the inputs may not have; None if nothing is.
+        skip_bad_rows: count bad rows instead of stopping at the first.
+        refuse_missing: stop at the first missing reward.
+        advance: called with the number of rows that are read so far.
+    """
+
+    def __init__(
+        self,
+        inputs: Sequence[str],
+        options: ColumnOptions,
+        *,
+        prefix: str | None = None,
+        skip_bad_rows: bool = False,
+        refuse_missing: bool = False,
+        advance: Callable[[int], None] = lambda rows: None,
+    ) -> None:
+        self._advance, self._rows = advance, 0
+        self._inputs = inputs
+        self._options = options
+        self._prefix = prefix
+        self._refused: tuple[str, ...] = ()
+        self._rules = {"skip_bad_rows": skip_bad_rows, "refuse_missing": refuse_missing}
+        self._sources: list[Source] = []
+        self._table: RewardTable | None = None
+        self._error: BaseException | None = None
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="head start")
+        self._thread.start()
+        _RUNNING.append(self)
+
+    def table(
+        self, sources: Sequence[Source], options: ColumnOptions, refused: Collection[str]
+    ) -> RewardTable | None:
+        """The table of these inputs, once it is read; None if other inputs or columns were read.
+
+        Raises:
+            AdvcliError: as `read` does.
+        """
+        self._thread.join()
+        same = [_same(source) for source in sources] == [_same(source) for source in self._sources]
+        if not (same and self._options == options and self._refused == tuple(refused)):
+            return None
+        if self._error is not None:
+            raise self._error
+        return self._table
+
+    def stop(self) -> None:
+        """Leave off after the batch that is being read."""
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            self._read()
+        except BaseException as error:
+            # Raised again where the table is asked for.
+            self._error = error
+
+    def _read(self) -> None:
+        if not all(map(_is_plain, self._inputs)):
+            return
+        # Imported here, in the thread: they take their time too.
+        from advcli.io.read import read
+        from advcli.io.sources import opened
+        from advcli.io.write import refused_names
+
+        self._refused = () if self._prefix is None else refused_names(self._prefix)
+        with opened(self._inputs) as sources:
+            self._sources = sources
+            self._table = read(
+                sources, self._options, refused=self._refused, advance=self._go_on, **self._rules
+            )
+
+    def _go_on(self, rows: int) -> None:
+        self._rows += rows
+        self._advance(self._rows)
+        if self._stop.is_set():
+            raise _Stopped
+
+
+def _is_plain(name: str) -> bool:
+    """Whether an input is a file that is read where it lies."""
+    try:
+        path = Path(name)
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            return file.read(4).startswith(_PLAIN)
+    except (OSError, ValueError):
+        return False
+
+
+def _same(source: Source) -> tuple[object, ...]:
+    return source.name, source.path, source.layout, source.codec, source.stamp

@@ -1,0 +1,161 @@
+"""Codes for the values of a column that names something: a prompt, a step, a session.
+
+What is held of a column are its runs: consecutive rows mostly have one key, so a run is hashed once. Texts and integers
+never become Python objects on the way; whatever else an id may be goes through `key_text`, value by value.
+"""
+
+import json
+from functools import cached_property
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from advcli.io.values import Cells
+
+# Longer keys are kept as their beginning and a digest, so that a prompt's text is never held.
+_DIGEST_FROM = 64
+_DIGEST = 32
+
+
+class Coder:
+    """Gives each distinct value of a column a code, in order of first appearance.
+
+    A value is compared as text, so that the string "5" and the number 5 are one key while
+    "0005" and "005" are two.
+
+    Example:
+        >>> coder = Coder()
+        >>> coder.add(["b", "a", None]), coder.add(pa.array(["a", "c"]))
+        (array([False, False,  True]), array([False, False]))
+        >>> coder.codes(), coder.names()
+        (array([ 0,  1, -1,  1,  2]), ['b', 'a', 'c'])
+    """
+
+    def __init__(self) -> None:
+        self._keys: list[pa.Array] = []
+        self._lengths: list[NDArray[np.int64]] = []
+
+    def add(self, cells: Cells) -> NDArray[np.bool_]:
+        """Take in a batch; [n] bool, where it is null or NaN."""
+        keys, lengths = _runs(_texts(cells))
+        self._keys.append(_shortened(keys))
+        self._lengths.append(lengths)
+        return np.repeat(np.asarray(keys.is_null()), lengths)
+
+    def codes(self) -> NDArray[np.int64]:
+        """[N] int64 codes of all rows; -1 for null and NaN."""
+        none = np.empty(0, dtype=np.int64)
+        runs = [np.asarray(part.indices.fill_null(-1), dtype=np.int64) for part in self._encoded]
+        return np.repeat(np.concatenate([none, *runs]), np.concatenate([none, *self._lengths]))
+
+    def names(self) -> list[str]:
+        """The value of each code as text; of a long one the beginning."""
+        return [_beginning(key).decode("utf-8", "surrogatepass") for key in self.identities()]
+
+    def identities(self) -> list[bytes]:
+        """What is the same for the same value of any column, for each code."""
+        parts = self._encoded
+        found: list[bytes] = parts[-1].dictionary.to_pylist() if parts else []
+        return found
+
+    def digests(self) -> list[bytes]:
+        """A digest of 16 bytes for each code, the same for the same value of any column."""
+        return [blake2b(identity, digest_size=16).digest() for identity in self.identities()]
+
+    @cached_property
+    def _encoded(self) -> list[pa.DictionaryArray]:
+        """The runs as codes into one dictionary; asked for when all batches are there."""
+        keys = pa.chunked_array(self._keys, pa.large_binary())
+        parts: list[pa.DictionaryArray] = keys.dictionary_encode().chunks
+        return parts
+
+
+def _texts(cells: Cells) -> pa.Array:
+    """The keys of a batch as bytes of text."""
+    if not isinstance(cells, pa.Array):
+        return _one_by_one(cells)
+    if isinstance(cells, pa.ExtensionArray):
+        cells = cells.storage
+    if pa.types.is_nested(cells.type) or pa.types.is_null(cells.type):
+        return _one_by_one(cells.to_pylist())
+    if pa.types.is_string(cells.type) or pa.types.is_large_string(cells.type):
+        return cells.cast(pa.large_binary())
+    if pa.types.is_integer(cells.type):
+        return cells.cast(pa.large_string()).cast(pa.large_binary())
+    encoded = cells if pa.types.is_dictionary(cells.type) else cells.dictionary_encode()
+    return _one_by_one(encoded.dictionary.to_pylist()).take(encoded.indices.cast(pa.int64()))
+
+
+def _one_by_one(values: list[Any]) -> pa.Array:
+    texts = (None if value is None or value != value else key_text(value) for value in values)
+    return pa.array(
+        [None if text is None else text.encode("utf-8", "surrogatepass") for text in texts], pa.large_binary()
+    )
+
+
+def _runs(keys: pa.Array) -> tuple[pa.Array, NDArray[np.int64]]:
+    """The key of each run of equal ones, and how many rows it has."""
+    encoded = pc.run_end_encode(keys, run_end_type=pa.int64())
+    return encoded.values, np.diff(np.asarray(encoded.run_ends), prepend=0)
+
+
+def _shortened(keys: pa.Array) -> pa.Array:
+    """The same keys; of a long one the beginning and a digest."""
+    long = pc.greater(pc.binary_length(keys), _DIGEST_FROM)
+    if not pc.any(long).as_py():
+        return keys
+    digests = [
+        key[:_DIGEST_FROM] + blake2b(key, digest_size=_DIGEST).digest()
+        for key in keys.filter(long).to_pylist()
+    ]
+    return pc.replace_with_mask(
+        keys, long.fill_null(pa.scalar(value=False)), pa.array(digests, pa.large_binary())
+    )
+
+
+def _beginning(key: bytes) -> bytes:
+    """A key as it was shown; a character that was cut is left out."""
+    if len(key) <= _DIGEST_FROM:
+        return key
+    return key[:_DIGEST_FROM].decode("utf-8", "ignore").encode()
+
+
+def digests(cells: Cells) -> NDArray[np.int64]:
+    """[n] int64 digests: 0 or more, the same for the same value of any column; -1 for null and NaN.
+
+    Two of a million different values are the same with a chance of 5e-8.
+
+    Example:
+        >>> one, two, none, again = digests(["a", "b", None, "a"]).tolist()
+        >>> one == two, one == again, none
+        (False, True, -1)
+    """
+    coder = Coder()
+    coder.add(cells)
+    of_code = [_digest(identity) for identity in coder.identities()]
+    return np.array([*of_code, -1], dtype=np.int64)[coder.codes()]
+
+
+def _digest(identity: bytes) -> int:
+    return int.from_bytes(blake2b(identity, digest_size=8).digest(), "big") >> 1
+
+
+def key_text(value: object) -> str:
+    """The text under which a key is compared.
+
+    Example:
+        >>> key_text("0012"), key_text(12), key_text(12.0), key_text([{"role": "user", "content": "Hi"}])
+        ('0012', '12', '12', '[{"content": "Hi", "role": "user"}]')
+    """
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float) and value.is_integer():
+        # A column of integers with a gap was stored as floats.
+        return str(int(value))
+    if isinstance(value, list | dict):
+        return json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
+    return str(value)

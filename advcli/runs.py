@@ -1,0 +1,70 @@
+"""Numbering equal values, where equal ones mostly stand together: each run of them is looked at once."""
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+
+def numbered(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """[N] int64 → [N] int64, equal values numbered in order of first appearance.
+
+    Example:
+        >>> numbered(np.array([7, 7, 2, 7])).tolist()
+        [0, 0, 1, 0]
+    """
+    starts = np.flatnonzero(np.diff(values, prepend=values[:1] - 1))
+    if 2 * len(starts) > len(values):
+        return _hashed(values)
+    codes = _hashed(values[starts])
+    return np.repeat(codes, np.diff(starts, append=len(values)))
+
+
+def _hashed(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.asarray(pa.array(values).dictionary_encode().indices, dtype=np.int64)
+
+
+def places(codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many rows of its code stand before each row.
+
+    Example:
+        >>> places(np.array([5, 3, 5, 5])).tolist()
+        [0, 0, 1, 2]
+    """
+    order = np.argsort(codes, kind="stable")
+    starts = np.flatnonzero(np.concatenate([[True], np.diff(codes[order]) != 0])[: len(codes)])
+    found = np.empty(len(codes), dtype=np.int64)
+    found[order] = np.arange(len(codes)) - np.repeat(starts, np.diff(starts, append=len(codes)))
+    return found
+
+
+def paired(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
+    """One code per pair of codes (≥ 0), numbered in order of first appearance.
+
+    Example:
+        >>> paired(np.array([0, 0, 1]), np.array([5, 6, 5])).tolist()
+        [0, 1, 2]
+    """
+    if not len(first):
+        return first
+    return numbered(first * (int(second.max()) + 1) + second)
+
+
+def first_rows(codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The row at which each code is met first; codes (≥ 0) are numbered in order of first appearance.
+
+    Example:
+        >>> first_rows(np.array([0, 0, 1, 0, 2])).tolist()
+        [0, 2, 4]
+    """
+    return np.flatnonzero(np.diff(np.maximum.accumulate(codes), prepend=-1))
+
+
+def met_with_several(first: NDArray[np.int64], second: NDArray[np.int64]) -> int:
+    """How many of the first codes (≥ 0) stand beside more than one of the second.
+
+    Example:
+        >>> met_with_several(np.array([0, 1, 0]), np.array([5, 5, 6]))
+        1
+    """
+    pairs = first_rows(paired(first, second))
+    return int((np.bincount(first[pairs]) > 1).sum())

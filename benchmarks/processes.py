@@ -1,0 +1,183 @@
+"""Whole processes side by side: wall time and peak memory as the operating system accounts them."""
+
+import argparse
+import os
+import platform
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+PACKAGES = ("torch", "pyarrow", "pandas", "polars", "duckdb")
+Command = Callable[[Path], list[str]]
+"""The command line that writes to a path."""
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What one process took.
+
+    Attributes:
+        wall: seconds from its start to its end.
+        cpu: seconds of all its threads.
+        peak: MB of its largest resident set.
+    """
+
+    wall: float
+    cpu: float
+    peak: float
+
+
+def run(command: Sequence[str]) -> Usage:
+    """Run a command to its end.
+
+    Raises:
+        RuntimeError: it failed.
+    """
+    quiet = [
+        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+    ]
+    start = time.perf_counter()
+    process = os.posix_spawn(command[0], command, os.environ, file_actions=quiet)
+    _, status, used = os.wait4(process, 0)
+    wall = time.perf_counter() - start
+    if status:
+        raise RuntimeError(f"{' '.join(command)} ended with {os.waitstatus_to_exitcode(status)}")
+    return Usage(wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
+
+
+def in_turn(commands: Mapping[str, Command], runs: int, folder: Path, suffix: str) -> dict[str, list[Usage]]:
+    """Run all commands one after the other, `runs` times, after a round that is not counted."""
+    found: dict[str, list[Usage]] = {name: [] for name in commands}
+    for number in range(runs + 1):
+        for name, command in commands.items():
+            target = folder / f"out{suffix}"
+            usage = run(command(target))
+            _remove(target)
+            if number:
+                found[name].append(usage)
+    return found
+
+
+def advcli(source: Path, *options: str) -> Command:
+    """`advcli compute`."""
+    return lambda target: [
+        *_python("advcli"),
+        "compute",
+        str(source),
+        "--out",
+        _folder(source, target),
+        "--force",
+        "--quiet",
+        *options,
+    ]
+
+
+def peer(name: str, source: Path, keys: str, reward: str) -> Command:
+    """One of `benchmarks.peers`."""
+    return lambda target: [*_python(f"benchmarks.peers.{name}"), str(source), str(target), keys, reward]
+
+
+def made(kind: str, file: Path, *options: str) -> Path:
+    """A file of `benchmarks.data`, made by a process of its own so that this one stays small."""
+    if not file.exists():
+        run([*_python("benchmarks.data"), kind, str(file), *options])
+    return file
+
+
+def table(found: Mapping[str, Sequence[Usage]], *, ours: str = "advcli") -> list[str]:
+    """A Markdown table: each command, and how much longer ours takes than it, pair by pair."""
+    lines = ["| | wall s | CPU s | peak MB | advcli / this, median (min–max) |", "|---|---:|---:|---:|---|"]
+    for name, usages in found.items():
+        figures = (
+            statistics.median(getattr(usage, key) for usage in usages) for key in ("wall", "cpu", "peak")
+        )
+        wall, cpu, peak = figures
+        against = "" if name == ours else spread(ratios(found[ours], usages))
+        lines.append(f"| {name} | {wall:.2f} | {cpu:.2f} | {peak:,.0f} | {against} |")
+    return lines
+
+
+def ratios(ours: Sequence[Usage], theirs: Sequence[Usage]) -> list[float]:
+    """Wall time of each of our runs over that of the run beside it."""
+    return [one.wall / other.wall for one, other in zip(ours, theirs, strict=True)]
+
+
+def spread(values: Sequence[float]) -> str:
+    """Median, and the extremes."""
+    return f"{statistics.median(values):.2f} ({min(values):.2f}–{max(values):.2f})"
+
+
+def fastest(found: Mapping[str, Sequence[Usage]], names: Sequence[str]) -> str:
+    """The peer with the lowest median."""
+    return min(names, key=lambda name: statistics.median(usage.wall for usage in found[name]))
+
+
+def leanest(found: Mapping[str, Sequence[Usage]], names: Sequence[str]) -> str:
+    """The peer with the lowest peak."""
+    return min(names, key=lambda name: statistics.median(usage.peak for usage in found[name]))
+
+
+def machine() -> str:
+    """What this ran on, in a line."""
+    versions = []
+    for package in PACKAGES:
+        try:
+            versions.append(f"{package} {version(package)}")
+        except PackageNotFoundError:
+            versions.append(f"{package} missing")
+    cpu = next(
+        (line.split(":")[1].strip() for line in _cpuinfo() if line.startswith("model name")),
+        platform.machine(),
+    )
+    return f"{os.cpu_count()} × {cpu}, Python {platform.python_version()}, {', '.join(versions)}"
+
+
+def parser(what: str, **defaults: int) -> argparse.ArgumentParser:
+    """The options that all tables have."""
+    found = argparse.ArgumentParser(description=what)
+    found.add_argument(
+        "--runs", type=int, default=defaults.pop("runs", 3), help="counted runs of each command"
+    )
+    found.add_argument("--folder", type=Path, help="where the data lie and stay; else a temporary folder")
+    for name, value in defaults.items():
+        found.add_argument(f"--{name}", type=int, default=value)
+    return found
+
+
+@contextmanager
+def workplace(folder: Path | None) -> Iterator[Path]:
+    """The folder of the data."""
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        yield folder
+        return
+    with tempfile.TemporaryDirectory(prefix="advcli-bench-") as name:
+        yield Path(name)
+
+
+def _python(module: str) -> list[str]:
+    return [sys.executable, "-m", module]
+
+
+def _folder(source: Path, target: Path) -> str:
+    return f"{target}/" if source.is_dir() else str(target)
+
+
+def _remove(target: Path) -> None:
+    if target.is_dir():
+        shutil.rmtree(target)
+    else:
+        target.unlink(missing_ok=True)
+
+
+def _cpuinfo() -> list[str]:
+    path = Path("/proc/cpuinfo")
+    return path.read_text().splitlines() if path.exists() else []

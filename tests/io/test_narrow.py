@@ -1,0 +1,176 @@
+"""Fields read by arrow, beside the same lines read by Python: whatever the lines are, the outcome is the same."""
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from advcli.errors import DataError
+from advcli.io import jsonl, lines, narrow
+from advcli.io.batch import BadRows
+from advcli.io.keys import Coder
+from advcli.io.lines import Block
+from advcli.io.values import numbers
+from advcli.records import Source
+
+COLUMNS = ("id", "step", "reward")
+USUAL = (
+    b'{"id": "p%d", "step": %d, "reward": %.2f, "text": "say \\"}\\" [%d]\\n", "more": {"reward": [1, {}]}}\n'
+)
+ODD = [
+    b"\n",
+    b" \n",
+    b"\r\n",
+    b'{"id": "a", "step": 1, "reward": 0.5}\r\n',
+    b'{"id": "a", "step": 1, "reward": 0.5 }\n',
+    b' {"id": "a", "step": 1, "reward": 0.5}\n',
+    b'{"id": "a", "step": 1, "reward": 0.5} {"id": "b"}\n',
+    b'{"id": "a"}{"id": "b"}\n',
+    b'{"id": "a", "step": 1,\n"reward": 0.5}\n',
+    b'\xef\xbb\xbf{"id": "a", "step": 1, "reward": 0.5}\n',
+    b"{}\n",
+    b"[]\n",
+    b"null\n",
+    b"x\n",
+    b'{"id": "a", "step": 1, "reward": 0.5\n',
+    b'{"id": null, "step": null, "reward": null}\n',
+    b'{"id": 5, "step": 1, "reward": 0.5}\n',
+    b'{"id": 5.0, "step": 1.0, "reward": "0.5"}\n',
+    b'{"id": "a", "step": "1", "reward": true}\n',
+    b'{"id": "a", "step": 123456789012345678901234567890, "reward": 123456789012345678901234567890}\n',
+    b'{"id": "a", "step": 1, "reward": 1' + b"0" * 400 + b"}\n",
+    b'{"id": "a", "step": 1, "reward": 9007199254740993}\n',
+    b'{"id": "a", "step": 1, "reward": NaN}\n',
+    b'{"id": "a", "step": 1, "reward": -Infinity}\n',
+    b'{"id": "a", "step": 1, "reward": Inf}\n',
+    b'{"id": "a", "step": 1, "reward": 1, "x": -NaN}\n',
+    b'{"id": "a", "step": 1, "reward": 1, "x": [1, Inf]}\n',
+    b'{"id": "a", "step": 1, "reward": 1, "x": "so, Infer: Inf -NaN"}\n',
+    b'{"id": "a", "step": 1, "reward": 1e400}\n',
+    b'{"id": "a", "step": 1, "reward": 1E+0, "x": 01}\n',
+    b'{"id": "a", "step": 1, "reward": 1e-7}\n',
+    b'{"id": "a", "step": 1, "reward": 1, "reward": 2}\n',
+    b'{"id": "a", "step": 1, "reward": 1, "x": 1, "x": 2}\n',
+    b'{"id": "a", "step": 1, "reward": [1]}\n',
+    b'{"id": ["a"], "step": {"n": 1}, "reward": {"x": 1}}\n',
+    rb'{"\u0069d": "\u00e9\/\ud83d\ude00", "step": 1, "reward": 1}' + b"\n",
+    rb'{"id": "\ud800", "step": 1, "reward": 1}' + b"\n",
+    b'{"id": "\xed\xa0\x80", "step": 1, "reward": 1}\n',
+    b'{"id": "a", "step": 1, "reward": 1, "x": "\xff"}\n',
+    b'{"id": "a", "step": 1, "reward": 1, "x": "\x01"}\n',
+    b'{"id": "a\x00b", "step": 1, "reward": 1}\n',
+    '{"id": "a\u2028b\x85c", "step": 1, "reward": 1}\n'.encode(),
+    b'{"id": "a", "step": 1, "reward": 1, "adv_kept": null}\n',
+    rb'{"id": "a", "step": 1, "reward": 1, "\u0061dv_kept": true}' + b"\n",
+    b'{"id": "a", "step": 1, "reward": 1, "x": "adv_kept"}\n',
+    b'{"id": "' + b"x" * 300 + b'", "step": 1, "reward": 1}\n',
+]
+
+
+def usual(place):
+    return USUAL % (place // 4, place // 8, place * 0.37 % 1, place)
+
+
+def outcome(path, *, skip):
+    """What a scan tells about each row: its line, key, step and number; or the words of its error."""
+    source = Source("a.jsonl", path, "jsonl")
+    bad, dropped = BadRows(skip=skip), set()
+    coders, found, places = [Coder(), Coder()], [], []
+    try:
+        for batch in jsonl.scan(source, COLUMNS, refused=("adv_kept",), bad_rows=bad, dropped=dropped):
+            for name, coder in zip(COLUMNS, coders, strict=False):
+                coder.add(batch.columns[name])
+            found += zip(*map(np.ndarray.tolist, numbers(batch.columns["reward"])[:2]), strict=True)
+            places += batch.lines.tolist()
+    except DataError as error:
+        return str(error)
+    codes = [(coder.codes().tolist(), coder.names()) for coder in coders]
+    return repr((codes, found, places)), dropped, bad.warnings()
+
+
+@pytest.fixture
+def scanned(tmp_path, monkeypatch):
+    """The outcome of a scan of some bytes in tiny blocks, and without arrow; and how many blocks arrow read."""
+
+    def run(data, *, skip=True):
+        path = tmp_path / "a.jsonl"
+        path.write_bytes(data)
+        read, plain = [], narrow.Reader.batch
+
+        def counted(self, block):
+            read.append(plain(self, block))
+            return read[-1]
+
+        with monkeypatch.context() as patch:
+            patch.setattr(lines, "_FIRST", 200)
+            patch.setattr(lines, "_SIZE", 300)
+            patch.setattr(lines, "_PIECE", 50)
+            patch.setattr(narrow.Reader, "batch", counted)
+            fast = outcome(path, skip=skip)
+            patch.setattr(narrow.Reader, "batch", lambda self, block: None)
+            return fast, outcome(path, skip=skip), sum(batch is not None for batch in read)
+
+    return run
+
+
+def test_usual_lines_are_read_by_arrow(scanned):
+    fast, plain, blocks = scanned(b"".join(map(usual, range(100))))
+    assert fast == plain
+    assert blocks > 20
+
+
+@pytest.mark.parametrize("skip", [True, False])
+@pytest.mark.parametrize("odd", ODD, ids=[repr(line[:60]) for line in ODD])
+def test_an_odd_line_among_usual_ones(scanned, odd, skip):
+    rows = [usual(place) for place in range(40)]
+    fast, plain, blocks = scanned(b"".join([*rows[:20], odd, *rows[20:]]), skip=skip)
+    assert fast == plain
+    assert blocks > 0
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_any_mixture_gives_the_same(scanned, seed):
+    chance = random.Random(seed)
+    share = chance.choice([0.02, 0.1, 0.5])
+    rows = [chance.choice(ODD) if chance.random() < share else usual(place) for place in range(60)]
+    data = b"".join(rows)
+    if chance.random() < 0.3:
+        data = data.removesuffix(b"\n")
+    for skip in (True, False):
+        fast, plain, _ = scanned(data, skip=skip)
+        assert fast == plain
+
+
+@given(st.binary(max_size=40).filter(lambda data: b"\n" not in data))
+def test_any_bytes_on_a_line_read_as_python_reads_them(data):
+    """Where arrow takes a line, Python takes it too and sees the same."""
+    reader = narrow.Reader("a", ("a",), ())
+    reader.learn({"a": [1.5]})
+    line = b'{"a": ' + data + b"}\n"
+    batch = reader.batch(Block(1, line))
+    if batch is not None:
+        (_, row, _), *rest = jsonl._rows(Source("a", None, "jsonl"), [(1, line)], BadRows(), set())
+        expected, found = numbers([row.get("a")])[0], numbers(batch.columns["a"])[0]
+        np.testing.assert_array_equal(found, expected)
+        assert not rest
+
+
+@pytest.mark.parametrize(
+    ("cells", "read"),
+    [
+        (["x", None], True),
+        ([1, 2], True),
+        ([1, 2.5], True),
+        ([None], True),
+        ([True], False),
+        (["x", 1], False),
+        ([[1]], False),
+    ],
+    ids=str,
+)
+def test_only_fields_of_one_plain_type_are_read(cells, read):
+    reader = narrow.Reader("a", ("a",), ())
+    reader.learn({"a": cells})
+    assert (reader.batch(Block(1, b'{"a": null}\n')) is not None) is read
