@@ -18,7 +18,7 @@ from advcli.segments import Segments, chosen, finite
 from advcli.selection.catalog import FILTERS
 from advcli.selection.keep_ratio import keep_ratio
 from advcli.shaping.catalog import SHAPINGS
-from advcli.words import counted, either, verb
+from advcli.words import Remark, counted, either, verb
 
 if TYPE_CHECKING:
     pass
@@ -290,9 +290,8 @@ def _lacking(
     if not many:
         return ()
     what = either([COLUMNS[name].what for name in dict.fromkeys(names)]) or "what is needed"
-    return (
-        f"{counted(many, 'row')} {verb(many, 'has', 'have')} a reward and no usable value of {what}: no advantage",
-    )
+    said = f"a reward and no usable value of {what}: no advantage"
+    return (Remark(many, "row", f"{{}} has {said}", f"{{}} have {said}"),)
 
 
 def _run_tokens(plan: Plan, columns: Mapping[str, Tensor], raw: Mapping[str, Tensor]) -> AdvantageTable:
@@ -395,5 +394,6 @@ def _recompute(
     survivors = Segments.of(group[kept & valid], int(group.max()) + 1 if len(group) else 0).size()
     had_rows = Segments.of(group[valid], len(survivors)).size() > 1
     few = int(((survivors < 2) & had_rows).sum())
-    warnings = (f"Not enough samples to compute std: {counted(few, 'group')}",) if few else ()
+    said = "Not enough samples to compute std: {}"
+    warnings = (Remark(few, "group", said, said),) if few else ()
     return torch.where(again.isnan(), processed, again), warnings

@@ -88,7 +88,7 @@ def load(
     groups = grouping.group(table, options.n, singletons_expected=settings.singleton in ("zero", "raw"))
     data = grouped(table, groups)
     if settings.singleton == "error":
-        _refuse_singletons(data)
+        refuse_singletons(data)
     return data
 
 
@@ -106,7 +106,7 @@ def grouped(table: RewardTable, groups: Grouping) -> DataSet:
     return DataSet(table, groups, rows)
 
 
-def _refuse_singletons(data: DataSet) -> None:
+def refuse_singletons(data: DataSet) -> None:
     """Name the first group with one valid row, by its place in a file."""
     valid = torch.isfinite(data.rows.rewards) & (data.rows.group >= 0)
     sizes = Segments.of(data.rows.group[valid], data.rows.count).size()

@@ -1,6 +1,7 @@
 """Which rows belong together, and what looks wrong with it."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,9 @@ from advcli.runs import met_with_several, numbered, paired, places
 from advcli.words import counted, verb
 
 
-def group(table: RewardTable, n: int | None = None, *, singletons_expected: bool = False) -> Grouping:
+def group(
+    table: RewardTable, n: int | None = None, *, singletons_expected: bool = False, part: bool = False
+) -> Grouping:
     """Number the groups of a data set.
 
     The rows of one key (prompt, and step when the rule has one) are a group. With `n` they are cut, in file
@@ -21,6 +24,7 @@ def group(table: RewardTable, n: int | None = None, *, singletons_expected: bool
         table: the narrow columns.
         n: rows per group, or None.
         singletons_expected: whether groups of one are what the user wants.
+        part: whether these are some whole groups of a data set, of which nothing is to be said alone.
 
     Returns:
         The group of each row, numbered in order of first appearance.
@@ -42,11 +46,39 @@ def group(table: RewardTable, n: int | None = None, *, singletons_expected: bool
     groups = np.full(len(table.key), -1, dtype=np.int64)
     groups[rows] = key
     count = int(groups.max(initial=-1)) + 1
-    sizes = sizes_of(groups, count)
-    if count > 1 and set(sizes) == {1} and not singletons_expected and n != 1:
-        raise _all_singletons(_columns(table), count, n)
     columns = _columns(table)
-    return Grouping(groups, count, columns, _rule(columns, n), _lint(table, sizes, count, n, groups))
+    if part:
+        return Grouping(groups, count, columns, _rule(columns, n))
+    seen = Sizes(len(table.key), count, sizes_of(groups, count), mixed_steps(table, groups))
+    refuse_singletons(table, seen, n, expected=singletons_expected)
+    return Grouping(groups, count, columns, _rule(columns, n), lint(table, seen, n))
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How large the groups of a data set are.
+
+    Attributes:
+        rows: all rows.
+        count: groups.
+        sizes: group size → number of groups, the most frequent size first.
+        mixed: groups that mix rows of several steps.
+    """
+
+    rows: int
+    count: int
+    sizes: Mapping[int, int]
+    mixed: int = 0
+
+
+def refuse_singletons(table: RewardTable, seen: Sizes, n: int | None, *, expected: bool) -> None:
+    """Refuse a data set in which every group has one row.
+
+    Raises:
+        DataError: it is so, and not what the user wants.
+    """
+    if seen.count > 1 and set(seen.sizes) == {1} and not expected and n != 1:
+        raise _all_singletons(_columns(table), seen.count, n)
 
 
 def sizes_of(group: NDArray[np.int64], count: int) -> dict[int, int]:
@@ -69,24 +101,28 @@ def _rule(columns: tuple[str, ...], n: int | None) -> str:
     return named if n is None else f"{named}, cut by {n}"
 
 
-def _lint(
-    table: RewardTable, sizes: Mapping[int, int], count: int, n: int | None, group: NDArray[np.int64]
-) -> tuple[str, ...]:
-    """One line for each thing that looks wrong."""
+def lint(table: RewardTable, seen: Sizes, n: int | None) -> tuple[str, ...]:
+    """One line for each thing that looks wrong with the groups.
+
+    Args:
+        table: the narrow columns, or a part of them: what was chosen and whether there are steps is all that counts.
+        seen: the groups.
+        n: rows per group, or None.
+    """
     checks = (
-        _one_group(table, count, n),
-        _leftovers(sizes, n),
-        _multiples(table, sizes, n),
-        _across_steps(table, group),
+        _one_group(table, seen, n),
+        _leftovers(seen.sizes, n),
+        _multiples(table, seen.sizes, n),
+        _across_steps(table, seen.mixed),
     )
     return tuple(filter(None, checks))
 
 
-def _one_group(table: RewardTable, count: int, n: int | None) -> str | None:
-    if count != 1 or n is not None or len(table.key) == 1:
+def _one_group(table: RewardTable, seen: Sizes, n: int | None) -> str | None:
+    if seen.count != 1 or n is not None or seen.rows == 1:
         return None
     where = " + ".join(table.choice.prompt)
-    return f"all {len(table.key):,} rows are one group: '{where}' is the same in every row"
+    return f"all {seen.rows:,} rows are one group: '{where}' is the same in every row"
 
 
 def _leftovers(sizes: Mapping[int, int], n: int | None) -> str | None:
@@ -115,11 +151,14 @@ def _multiples(table: RewardTable, sizes: Mapping[int, int], n: int | None) -> s
     )
 
 
-def _across_steps(table: RewardTable, group: NDArray[np.int64]) -> str | None:
+def mixed_steps(table: RewardTable, group: NDArray[np.int64]) -> int:
     """Groups that mix rows of several steps; only possible when the step is not part of the key."""
     if table.step is None or (table.choice.step_in_key or not table.choice.prompt):
-        return None
-    many = met_with_several(group[group >= 0], table.step[group >= 0])
+        return 0
+    return met_with_several(group[group >= 0], table.step[group >= 0])
+
+
+def _across_steps(table: RewardTable, many: int) -> str | None:
     if not many:
         return None
     named = ",".join((*table.choice.prompt, str(table.choice.step)))

@@ -21,14 +21,26 @@ def notes(data: DataSet, original: Tensor, rule: Rule | None = None) -> Iterator
         original: [N] the original advantage.
         rule: the framework's row, if its numbers were reproduced.
     """
+    yield from notes_of(data, reused_keys(data), *logged(data, original), rule)
+
+
+def notes_of(data: DataSet, reused: int, rows: int, distance: float, rule: Rule | None) -> Iterator[str]:
+    """The same, once everything is counted.
+
+    Args:
+        data: the data set, or one without rows that was read in the same way.
+        reused: prompts that are met at several steps.
+        rows: rows with a logged and an original advantage.
+        distance: the largest distance of the two.
+        rule: the framework's row, if its numbers were reproduced.
+    """
     yield _chosen(data)
-    reused = reused_keys(data)
     if reused:
         met = f"{counted(reused, 'prompt')} {verb(reused, 'is', 'are')} met at several steps"
         yield f"{met}: each step is a group of its own"
-    logged = _logged(data, original)
-    if logged:
-        yield logged
+    if rows:
+        name = data.table.choice.logged
+        yield f"logged '{name}' differs from original by at most {distance:.2g} in {counted(rows, 'row')}"
     told = data.table.choice.kl_column
     lost = [what for what in rule.lost if not (what == KL and told)] if rule is not None else []
     if rule is not None and lost:
@@ -46,15 +58,31 @@ def warnings(
         rule: the framework's row, if its numbers were reproduced.
         weights: the reward weights that a configuration gave.
     """
+    blocks = rule is None or not rule.positional or _in_blocks(data)
+    yield from warnings_of(data, rule, weights=weights, undefined=bool(original.isnan().all()), blocks=blocks)
+
+
+def warnings_of(
+    data: DataSet, rule: Rule | None, *, weights: Sequence[float], undefined: bool, blocks: bool
+) -> Iterator[str]:
+    """The same, once everything is counted.
+
+    Args:
+        data: the data set, or one without rows that was read in the same way and has its warnings.
+        rule: the framework's row, if its numbers were reproduced.
+        weights: the reward weights that a configuration gave.
+        undefined: whether no row has an advantage.
+        blocks: whether all groups are contiguous blocks of one size.
+    """
     yield from data.table.warnings
     if weights and not data.table.choice.skip_missing_parts:
         names = " + ".join(f"'{name}'" for name, _ in data.table.choice.rewards)
         yield f"the configuration's reward weights are not used: the reward is {names}; weigh it with --reward COL=WEIGHT"
     yield from data.grouping.warnings
-    if bool(original.isnan().all()):
+    if undefined:
         yield "no row has an advantage: too few rows of a group have a reward"
 
-    if rule is not None and rule.positional and not _in_blocks(data):
+    if rule is not None and rule.positional and not blocks:
         yield (
             f"{rule.framework} groups rows by position, and the groups of this dump are not contiguous blocks of one "
             f"size: {rule.as_in_the_run or 'it may have trained on other groups'}"
@@ -132,14 +160,10 @@ def _chosen(data: DataSet) -> str:
     return ", ".join(parts)
 
 
-def _logged(data: DataSet, original: Tensor) -> str | None:
-    """How far the advantage that the trainer logged is from the original."""
+def logged(data: DataSet, original: Tensor) -> tuple[int, float]:
+    """The rows with a logged and an original advantage, and how far the two are apart at most."""
     if data.table.logged is None:
-        return None
+        return 0, 0.0
     distance = (torch.from_numpy(data.table.logged) - original).abs()
     distance = distance[distance.isfinite()]
-    if not distance.numel():
-        return None
-    largest = f"{float(distance.max()):.2g}"
-    name = data.table.choice.logged
-    return f"logged '{name}' differs from original by at most {largest} in {counted(distance.numel(), 'row')}"
+    return distance.numel(), float(distance.max()) if distance.numel() else 0.0

@@ -4,7 +4,10 @@ A segment index is an int64 tensor [N] with values in [0, S). Where the rows are
 segments have the same size, the reductions run on a [S, n] view instead of scattering.
 """
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -12,6 +15,21 @@ from torch import Tensor
 # A row whose |A| is this share of its group's largest |A|, or less, is neutral: neither positive nor
 # negative. A row that sits on the mean of its group is not exactly 0 in floating point.
 NEUTRAL = 1e-6
+
+
+# Not a ContextVar, which torch.compile cannot look into.
+_elsewhere: "Callable[[Any], Segments] | None" = None
+
+
+@contextmanager
+def elsewhere(wrap: "Callable[[Any], Segments]") -> Iterator[None]:
+    """Let `wrap` make the segments of steps, as they have rows elsewhere too; in this process, one at a time."""
+    global _elsewhere  # noqa: PLW0603
+    before, _elsewhere = _elsewhere, wrap
+    try:
+        yield
+    finally:
+        _elsewhere = before
 
 
 @dataclass(frozen=True)
@@ -51,6 +69,18 @@ class Segments:
         if width and bool((index.view(count, width) == _arange(count, index).unsqueeze(1)).all()):
             return cls(index, count, width)
         return cls(index, count, None)
+
+    @classmethod
+    def batch(cls, index: "Tensor | Segments") -> "Segments":
+        """Segments that are steps: the only ones whose rows may lie elsewhere too, on another machine.
+
+        Without `elsewhere` it is `of`. An estimator that takes its steps from here, and nothing but sizes, sums and
+        extremes of them, can run on a part of a step.
+
+        Args:
+            index: [N] int64, the step of each row (or group, or token).
+        """
+        return cls.of(index) if _elsewhere is None else _elsewhere(index)
 
     @classmethod
     def blocks(cls, count: int, width: int, device: torch.device) -> "Segments":

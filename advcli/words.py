@@ -1,6 +1,6 @@
 """Small pieces of text that every layer may need."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 
 def counted(number: int, noun: str) -> str:
@@ -21,6 +21,47 @@ def verb(number: int, one: str, many: str) -> str:
         ('has', 'have')
     """
     return one if number == 1 else many
+
+
+class Remark(str):
+    """A sentence with a number in it: two that say the same of two parts make one of the whole.
+
+    Args:
+        many: the number.
+        noun: what is counted.
+        one: the sentence where it is 1, with {} for the number and its noun.
+        more: the sentence otherwise.
+
+    Example:
+        >>> print(Remark(1, "row", "{} is odd", "{} are odd") + Remark(2, "row", "{} is odd", "{} are odd"))
+        3 rows are odd
+    """
+
+    many: int
+    parts: tuple[str, str, str]
+
+    def __new__(cls, many: int, noun: str, one: str, more: str) -> "Remark":
+        """Put the sentence together."""
+        made = super().__new__(cls, verb(many, one, more).format(counted(many, noun)))
+        made.many, made.parts = many, (noun, one, more)
+        return made
+
+    def __getnewargs__(self) -> tuple[int, str, str, str]:  # type: ignore[override]
+        return (self.many, *self.parts)
+
+    def __add__(self, other: str) -> str:
+        if isinstance(other, Remark) and other.parts == self.parts:
+            return Remark(self.many + other.many, *self.parts)
+        return str(self) + other
+
+
+def together(said: Iterable[str]) -> tuple[str, ...]:
+    """Sentences that were said of several parts: each once, those with a number as one of the whole."""
+    found: dict[object, str] = {}
+    for text in said:
+        about = text.parts if isinstance(text, Remark) else text
+        found[about] = found[about] + text if isinstance(text, Remark) and about in found else text
+    return tuple(found.values())
 
 
 def one_line(value: object, limit: int = 60) -> str:

@@ -84,6 +84,15 @@ EXCEPTIONS = {
             "sweep": "sweep",
         }.items()
     },
+    **{
+        f"distributed/{name}.py": ("distributed/test_commands.py", "a pass, seen through the commands on Ray")
+        for name in ("account", "annotate", "narrow", "rounds", "sketch", "units")
+    },
+    **{
+        f"distributed/{name}.py": ("distributed/test_faults.py", "seen through what dies")
+        for name in ("cluster", "done")
+    },
+    "distributed/patience.py": ("distributed/test_remote.py", "seen through a store that says 503"),
     "remarks.py": ("cli/test_compute.py", "what is said about a data set, seen through the commands"),
     "inspection/inspect.py": ("cli/test_inspect.py", "what is put together, seen through the command"),
     "inspection/facts.py": ("cli/test_inspect.py", "every figure together, seen through the command"),

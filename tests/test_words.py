@@ -1,8 +1,10 @@
 """Small pieces of text."""
 
+import pickle
+
 import pytest
 
-from advcli.words import counted, one_line, verb
+from advcli.words import Remark, counted, one_line, together, verb
 
 
 @pytest.mark.parametrize(
@@ -34,3 +36,22 @@ def test_one_line(value, shown):
 
 def test_one_line_has_a_limit():
     assert one_line("abcdef", limit=5) == "'abc…"
+
+
+def odd(many: int) -> Remark:
+    return Remark(many, "row", "{} is odd", "{} are odd")
+
+
+def test_remarks_of_parts_are_one_of_the_whole():
+    assert together([odd(1), "x", odd(1), "x", Remark(1, "row", "{} is even", "{} are even")]) == (
+        "2 rows are odd",
+        "x",
+        "1 row is even",
+    )
+    assert together([]) == ()
+
+
+def test_a_remark_travels():
+    found = pickle.loads(pickle.dumps(odd(2)))
+    assert found == "2 rows are odd"
+    assert found + odd(1) == "3 rows are odd"

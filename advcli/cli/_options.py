@@ -17,6 +17,7 @@ _SETTINGS = "Advantages"
 _KEEP = "Keep ratios and filters"
 _SHAPING = "Reward shaping, in this order, before the estimator"
 _OUTPUT = "Output"
+_RUN = "Where it runs"
 
 
 def option(panel: str, text: str, *flags: str, metavar: str | None = None) -> Any:  # noqa: ANN401  typer's class
@@ -259,6 +260,26 @@ OnBadRow = Annotated[
         rich_help_panel=_COLUMNS,
     ),
 ]
+Engine = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="local, or ray: many files on Ray Data (pip install 'advcli[ray]').",
+        rich_help_panel=_RUN,
+    ),
+]
+RayAddress = Annotated[
+    str | None,
+    option(
+        _RUN,
+        "A running Ray cluster, as 'auto' or HOST:6379. Default: start one here.",
+        metavar="ADDRESS",
+    ),
+]
+Resume = Annotated[
+    bool,
+    option(_RUN, "With --engine ray: pass over the files that the same run has written already.", "--resume"),
+]
 Json = Annotated[bool, option(_OUTPUT, "Print one JSON object instead of tables.", "--json")]
 Quiet = Annotated[bool, option(_OUTPUT, "Say nothing but errors.", "--quiet", "-q")]
 Force = Annotated[bool, option(_OUTPUT, "Overwrite existing files.", "--force")]
@@ -373,6 +394,8 @@ class Shared:
     explode: Explode = None
     dedup: Dedup = False
     on_bad_row: OnBadRow = "error"
+    engine: Engine = "local"
+    ray_address: RayAddress = None
     json_: Json = False
     quiet: Quiet = False
 

@@ -4,7 +4,8 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from advcli.cli._options import Shared, choice, reward_weight
 from advcli.errors import UsageError
@@ -49,7 +50,7 @@ def build(
         inputs: where the rows are.
         shared: the flags.
         prefix: of the columns that will be written; None if nothing is.
-        ahead: start to read at once, while the rest of the program is imported.
+        ahead: start to read at once, while the rest of the program is imported; only where it runs on this machine.
         advance: called with the number of rows that have been read so far.
     """
     from advcli.settings.resolve import resolve
@@ -63,10 +64,12 @@ def build(
         config_file=shared.config,
         pairs=shared.set_ or (),
     )
-    head_start = _head_start(inputs, columns, settings, prefix, skip=skip, advance=advance) if ahead else None
+    head_start = None
+    if ahead and shared.engine == "local":
+        head_start = _head_start(inputs, columns, settings, prefix, skip=skip, advance=advance)
     from advcli.pipeline import Request
 
-    return Request(tuple(inputs), settings, columns, skip, warnings, origin, head_start)
+    return Request(tuple(inputs), settings, columns, skip, warnings, origin, head_start, shared.ray_address)
 
 
 def _head_start(
@@ -88,6 +91,44 @@ def _head_start(
         refuse_missing=settings.missing == "error",
         advance=advance,
     )
+
+
+_ENGINES = {"local": "advcli.pipeline", "ray": "advcli.distributed.commands"}
+_ON_RAY = ("compute", "compare", "sweep")
+
+
+def command(name: str, shared: Shared) -> Callable[..., Any]:
+    """What runs a command where it was asked to run.
+
+    Raises:
+        UsageError: no such engine, or the command does not run there.
+    """
+    engine = choice("--engine", shared.engine, tuple(_ENGINES))
+    if name not in _ON_RAY:
+        only_here(name, shared)
+    if engine == "local" and shared.ray_address is not None:
+        raise UsageError("--ray-address is for --engine ray", hint="--engine ray")
+    return partial(_run, f"{_ENGINES[engine]}:{name}")
+
+
+def _run(target: str, *args: object, **options: object) -> Any:  # noqa: ANN401  what the command gives
+    """Import the command only now: a head start makes use of the time that this takes."""
+    from advcli.registry import load
+
+    return load(target)(*args, **options)
+
+
+def only_here(name: str, shared: Shared) -> None:
+    """Refuse to run on Ray what does not.
+
+    Raises:
+        UsageError: it was asked for.
+    """
+    if shared.engine != "local":
+        raise UsageError(
+            f"{name} does not run on Ray; {', '.join(_ON_RAY)} do",
+            hint="--engine local on a part of the files",
+        )
 
 
 def inputs(shared: Shared) -> list[str]:

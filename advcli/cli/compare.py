@@ -60,15 +60,16 @@ def command(
             "--vs adds columns to one data set, and --between compares two", hint="--b estimator=rloo"
         )
     if between:
+        _request.only_here("compare --between", shared)
         _between.show(shared, asked)
         return
     asked.refuse()
+    run = _request.command("compare", shared)
     request = _request.build(_request.inputs(shared), shared, ahead=True)
-    from advcli.pipeline import compare
     from advcli.render import jsonout
     from advcli.settings.resolve import versus
 
-    report = compare(request, {spec: versus(request.settings, spec) for spec in vs or ()})
+    report = run(request, {spec: versus(request.settings, spec) for spec in vs or ()})
     _show.notes(report, quiet=shared.quiet)
     if shared.json_:
         typer.echo(jsonout.compare(report))

@@ -18,6 +18,7 @@ def command(
     prefix: opt.Prefix = "adv_",
     metrics: opt.Metrics = None,
     same_layout: opt.SameLayout = False,
+    resume: opt.Resume = False,
 ) -> None:
     """Annotate dumps with advantages, and compare original and processed.
 
@@ -29,15 +30,18 @@ def command(
     to_stdout = out in STANDARD_OUTPUT or (out is None and inputs == ["-"])
     if to_stdout and shared.json_:
         raise UsageError("--json and the annotated rows both want standard output", hint="--out FILE")
+    if resume and shared.engine != "ray":
+        raise UsageError("--resume is for --engine ray", hint="--force to write all files again")
+    run = _request.command("compute", shared)
     with _show.progress("reading", "rows") as advance:
         request = _request.build(
             inputs, shared, prefix=prefix, ahead=True, advance=lambda rows: advance and advance(rows, None)
         )
-        from advcli.pipeline import Output, compute
+        from advcli.pipeline import Output
         from advcli.render import jsonout
 
         written = partial(advance, doing="writing") if advance else None
-        report = compute(request, Output(out, prefix, metrics, force, same_layout), advance=written)
+        report = run(request, Output(out, prefix, metrics, force, same_layout, resume), advance=written)
     _show.notes(report, quiet=shared.quiet)
     if shared.json_:
         typer.echo(jsonout.compute(report))

@@ -78,13 +78,13 @@ def command(
     Figures only, no verdict. The advantage is the one before any keep ratio or filter.
     """
     from advcli.inspection.details import Wanted
-    from advcli.pipeline import inspect
     from advcli.render import inspectjson
     from advcli.render.inspection import show
 
     bounds = [bound(text) for text in fail_if or ()]
     request = _request.build(_request.required_inputs(shared), shared)
     columns = replace(request.columns, by=by, outcomes=tuple(outcome or ()), find_outcomes=True)
+    inspect = _request.command("inspect", shared)
     found = inspect(replace(request, columns=columns), Wanted(step, group, top, bottom), near_dead=near_dead)
     checked = [one.check(found) for one in bounds]
     if shared.json_:

@@ -37,14 +37,13 @@ def command(shared: opt.Shared, logged_col: opt.LoggedCol = None) -> None:
 
     --like, --estimator and --scale narrow the search. Exit code 0 if a rule reproduces every row, else 1.
     """
-    from advcli.pipeline import match
     from advcli.render import jsonout
     from advcli.render import match as text
 
     inputs = _request.required_inputs(shared)
     request = _request.build(inputs, shared)
     request = replace(request, columns=replace(request.columns, logged=logged_col))
-    outcome = match(request, _show.patiently(quiet=shared.quiet))
+    outcome = _request.command("match", shared)(request, _show.patiently(quiet=shared.quiet))
     _show.notes(outcome, quiet=shared.quiet)
     if shared.json_:
         typer.echo(jsonout.match(outcome))

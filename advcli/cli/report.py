@@ -51,6 +51,7 @@ def command(
     html.check_installed()
     if png is not None:
         pictures.check_installed()
+    _request.only_here("report", shared)
     request = _request.build(_request.required_inputs(shared), shared)
     check = partial(_check, out, png, force=force)
     page = report(

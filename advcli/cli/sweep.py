@@ -46,7 +46,7 @@ def _command(
     Without INPUT it reads standard input if something is piped in, else the bundled sample.
     """
     from advcli.io import points
-    from advcli.pipeline import Grid, sweep
+    from advcli.pipeline import Grid
     from advcli.render import sweep as text
     from advcli.render.jsonout import dumped
     from advcli.settings import grid
@@ -65,7 +65,7 @@ def _command(
     request = _request.build(_request.inputs(shared), shared)
     check = partial(points.check, out, force=force) if out is not None else None
     with _show.progress("points") as advance:
-        result = sweep(request, axes, check=check, advance=advance)
+        result = _request.command("sweep", shared)(request, axes, check=check, advance=advance)
     result = text.in_order(result, sort)
     _show.notes(result, quiet=shared.quiet)
     if out is not None:

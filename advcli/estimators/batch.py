@@ -61,7 +61,7 @@ def batch_norm(rewards: Tensor, step: Tensor, *, ddof: int = 1, eps: float = 0.0
         >>> [round(a, 3) for a in batch_norm(torch.tensor([1.0, 0.0, 2.0]), torch.zeros(3).long()).tolist()]
         [0.0, -1.0, 1.0]
     """
-    return Spread.of(rewards, Segments.of(step)).scores(ddof, eps)
+    return Spread.of(rewards, Segments.batch(step)).scores(ddof, eps)
 
 
 def reinforce_plus_plus(
@@ -97,7 +97,7 @@ def reinforce_plus_plus(
         [1.99, -0.5]
     """
     rows = lengths > 0
-    whitened = _white_tokens(rewards[rows], Segments.of(step[rows]), lengths[rows], ddof, eps)
+    whitened = _white_tokens(rewards[rows], Segments.batch(step[rows]), lengths[rows], ddof, eps)
     return filled(rows, whitened)
 
 
@@ -128,7 +128,7 @@ def reinforce_plus_plus_rows(rewards: Tensor, step: Tensor, *, ddof: int = 1, ep
         >>> [round(a, 3) for a in reinforce_plus_plus_rows(r, s).tolist()]
         [0.0, -1.0, 1.0]
     """
-    return white_rows(Spread.of(rewards, Segments.of(step)), ddof, eps)
+    return white_rows(Spread.of(rewards, Segments.batch(step)), ddof, eps)
 
 
 def reinforce_plus_plus_baseline(
@@ -166,7 +166,7 @@ def reinforce_plus_plus_baseline(
     """
     groups = Segments.of(group)
     rows = (groups.rows(groups.size()) > 1) & (lengths > 0)
-    batch = Segments.of(groups.rows(groups.within(step))[rows])
+    batch = Segments.batch(groups.rows(groups.within(step))[rows])
     centred = Spread.of(rewards, groups).centred()[rows]
     return filled(rows, _white_tokens(centred, batch, lengths[rows], ddof, eps))
 
@@ -204,7 +204,7 @@ def reinforce_plus_plus_baseline_rows(
     """
     groups = Segments.of(group)
     rows = groups.rows(groups.size()) > 1
-    batch = Segments.of(groups.rows(groups.within(step))[rows])
+    batch = Segments.batch(groups.rows(groups.within(step))[rows])
     centred = Spread.of(rewards, groups).centred()[rows]
     return filled(rows, white_rows(Spread.about_zero(centred, batch), ddof, eps))
 

@@ -37,6 +37,7 @@ class Estimator:
         per_token: the same estimator with one advantage per token, used when a discount or the KL of each
             token makes them differ; None where it has no such form.
         token_columns: columns of tokens with which `per_token` is used.
+        whole_steps: whether it needs the order of what is in a step, so that no step can lie in two places.
         worked: an example; None for a `per_token` form.
         summary: one sentence.
         source: paper or file.
@@ -54,6 +55,7 @@ class Estimator:
     level: str = "row"
     per_token: "Estimator | None" = None
     token_columns: tuple[str, ...] = ("token_kl",)
+    whole_steps: bool = False
     worked: Worked | None = None
 
 
@@ -246,6 +248,7 @@ ESTIMATORS: Registry[Estimator] = Registry(
             formula="A_i = r_i − (1 − λ_g) · mean_{j≠i} r_j − λ_g · mean_{h≠g} mean_h, λ_g = v_g / (v_g + s_g)",
             summary="reward minus the mean of the other rows, drawn towards the mean of the step's other groups",
             source="Shrinking the Variance (JSPO), arXiv:2511.03710",
+            whole_steps=True,
             worked=Worked(
                 {
                     "rewards": (1, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0),

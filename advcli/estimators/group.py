@@ -175,7 +175,7 @@ def gpg(rewards: Tensor, group: Tensor, step: Tensor) -> Tensor:
         >>> gpg(r, g, g).tolist()
         [3.0, -1.0, -1.0, -1.0]
     """
-    spread, batch = Spread.of(rewards, Segments.of(group)), Segments.of(step)
+    spread, batch = Spread.of(rewards, Segments.of(group)), Segments.batch(step)
     alpha = batch.size() / batch.sum((rewards != 0).to(rewards.dtype)).clamp(min=1)
     return spread.segments.compared(batch.rows(alpha) * spread.centred())
 
@@ -263,7 +263,7 @@ def _by_group(unit: Tensor, spread: Spread, rewards: Tensor, step: Tensor, ddof:
 
 
 def _by_batch(unit: Tensor, spread: Spread, rewards: Tensor, step: Tensor, ddof: int, eps: float) -> Tensor:
-    batch = Spread.of(rewards, Segments.of(step))
+    batch = Spread.of(rewards, Segments.batch(step))
     extent = spread.segments.rows(spread.range)
     return divide(unit * extent, batch.segments.rows(batch.std(ddof)) + eps)
 

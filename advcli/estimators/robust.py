@@ -138,7 +138,7 @@ def bnpo(
     spread = Spread.of((rewards - low) / (high - low), groups)
     mean = groups.mean((rewards - low) / (high - low))
     _refuse_outside(mean, rewards, low, high)
-    weight = _inverse_density(mean, Segments.of(groups.within(step))).clamp(max=cap)
+    weight = _inverse_density(mean, Segments.batch(groups.within(step))).clamp(max=cap)
     weighted = spread.centred() * groups.rows(weight)
     return groups.compared(torch.where(groups.rows(spread.range) == 0, 0.0, weighted))
 
@@ -179,10 +179,10 @@ def shrinkage(rewards: Tensor, group: Tensor, step: Tensor, *, eps: float = 0.0)
     rows = everyone.rows(everyone.size()) > 1
     groups = Segments.dense(group[rows])
     batch = groups.rows(groups.within(step[rows]))
-    spread = Spread.of(rewards[rows], Segments.of(batch))
+    spread = Spread.of(rewards[rows], Segments.batch(batch))
     own = Spread.of(spread.unit, groups)
     noise = own.std(ddof=1) ** 2 / groups.size()
-    batches = Segments.of(groups.within(batch), spread.segments.count)
+    batches = Segments.batch(groups.within(batch))
     floor = divide(torch.full_like(spread.range, eps).sqrt(), spread.range) ** 2
     weight, others = _shrink(groups.mean(spread.unit), noise, batches, batches.rows(floor))
     size = groups.rows(groups.size()).to(rewards.dtype)

@@ -58,5 +58,5 @@ def gdpo(  # noqa: PLR0913  four columns
     rows = normalised.isfinite().any(dim=1)
     total = (normalised.nan_to_num(nan=0.0) * weights).sum(dim=1)[rows]
     groups = Segments.of(group)
-    batch = Segments.of(groups.rows(groups.within(step))[rows])
+    batch = Segments.batch(groups.rows(groups.within(step))[rows])
     return filled(rows, Spread.about_zero(total, batch).scores(ddof, batch_eps))

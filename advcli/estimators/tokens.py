@@ -63,7 +63,7 @@ def gae(  # noqa: PLR0913  the knobs of the paper and of the whitening
     advantages = rows.discounted(rewards + gamma * following - values, gamma * lam)
     if scale != "batch":
         return advantages
-    return white_rows(Spread.of(advantages, Segments.of(step)), ddof, eps)
+    return white_rows(Spread.of(advantages, Segments.batch(step)), ddof, eps)
 
 
 def reinforce_plus_plus(
@@ -99,7 +99,7 @@ def reinforce_plus_plus(
         [-0.7071, 0.7071]
     """
     returns = Segments.of(row).discounted(rewards, gamma)
-    return white_rows(Spread.of(returns, Segments.of(step)), ddof, eps)
+    return white_rows(Spread.of(returns, Segments.batch(step)), ddof, eps)
 
 
 def remax(rewards: Tensor, baselines: Tensor, row: Tensor, *, gamma: float = 1.0) -> Tensor:

@@ -62,6 +62,10 @@ class Coder:
         found: list[bytes] = parts[-1].dictionary.to_pylist() if parts else []
         return found
 
+    def digests(self) -> list[bytes]:
+        """A digest of 16 bytes for each code, the same for the same value of any column."""
+        return [blake2b(identity, digest_size=16).digest() for identity in self.identities()]
+
     @cached_property
     def _encoded(self) -> list[pa.DictionaryArray]:
         """The runs as codes into one dictionary; asked for when all batches are there."""

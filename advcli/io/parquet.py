@@ -13,6 +13,7 @@ from advcli.io import explode, paths, shapes, unfold
 from advcli.io.batch import BadRows, Batch
 from advcli.io.dedup import ROW, digests
 from advcli.io.jsonl import already_there
+from advcli.io.remote import random_access
 from advcli.records import PLAIN, Layout, Source
 
 # Bytes of column data in one batch: what bounds the memory, however long the texts are.
@@ -285,7 +286,7 @@ def to_metadata(prefix: str, settings: Mapping[str, object]) -> dict[str, str]:
 def _opened(source: Source) -> pq.ParquetFile:
     try:
         # Without pre-buffering: it would hold every column chunk of the file at once.
-        return pq.ParquetFile(source.path, pre_buffer=False, buffer_size=1 << 20)
+        return pq.ParquetFile(random_access(source.path), pre_buffer=False, buffer_size=1 << 20)
     except _UNREADABLE as error:
         raise _broken(source, error) from error
 

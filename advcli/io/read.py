@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from hashlib import blake2b
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -60,13 +61,7 @@ def read(
         DataError: a file is broken, has no rows, or lacks what is needed.
         UsageError: a column that the user named is not there.
     """
-    seen = survey(sources, options)
-    if seen is None:
-        # Nothing but broken or empty lines: let the scan say which.
-        bad_rows = BadRows(skip=skip_bad_rows)
-        _scan_all(sources, _Collector(Choice("generic", (), None, ()), bad_rows), ())
-        raise _no_rows(sources, bad_rows)
-    seen, choice = _chosen(sources, options, seen)
+    seen, choice = look(sources, options, skip_bad_rows=skip_bad_rows)
     collector = _Collector(
         choice,
         BadRows(skip=skip_bad_rows),
@@ -82,6 +77,63 @@ def read(
         raise DataError(f"{_named(sources)}: every row is bad ({why})", hint="other columns")
     remarks = (text for source in sources for text in source.remarks)
     return replace(table, warnings=(*remarks, *table.warnings, *traps.found(table, seen.kinds)))
+
+
+def look(
+    sources: Sequence[Source], options: ColumnOptions, *, skip_bad_rows: bool = False
+) -> tuple[Survey, Choice]:
+    """Look at the first records of all sources, and decide which columns to read.
+
+    Raises:
+        DataError: there is no record, or nothing fits.
+        UsageError: a column that the user named is not there.
+    """
+    seen = survey(sources, options)
+    if seen is None:
+        # Nothing but broken or empty lines: let the scan say which.
+        bad_rows = BadRows(skip=skip_bad_rows)
+        _scan_all(sources, _Collector(Choice("generic", (), None, ()), bad_rows), ())
+        raise _no_rows(sources, bad_rows)
+    return _chosen(sources, options, seen)
+
+
+def read_one(
+    source: Source,
+    choice: Choice,
+    options: ColumnOptions,
+    *,
+    refused: Collection[str] = (),
+    skip_bad_rows: bool = False,
+    refuse_missing: bool = False,
+) -> tuple[RewardTable, NDArray[np.int64], BadRows] | None:
+    """Read the narrow columns of one source of a data set that is read in several places.
+
+    Args:
+        source: the input.
+        choice: the columns, from `look` at all sources.
+        options: what the user asked for.
+        refused: as in `read`.
+        skip_bad_rows: as in `read`.
+        refuse_missing: as in `read`.
+
+    Returns:
+        The rows; [K, 2] a digest for each of its codes of prompts, the same in every place; and the bad rows. None
+        if there is no row.
+
+    Raises:
+        DataError: the file is broken.
+    """
+    collector = _Collector(
+        choice,
+        BadRows(skip=skip_bad_rows),
+        refuse_missing=refuse_missing,
+        asked_for=(options.length, options.baseline, options.kl, *options.extra),
+    )
+    rows, dropped = _scan_all([source], collector, refused)
+    if not sum(rows):
+        return None
+    table = collector.table([source], rows, dropped)
+    return table, collector.digests(table.key), collector.bad_rows
 
 
 def _chosen(sources: Sequence[Source], options: ColumnOptions, seen: Survey) -> tuple[Survey, Choice]:
@@ -275,6 +327,18 @@ class _Collector:
             part = self._coders[name].codes()
             key = paired(key + 1, part + 1) if place else part
         return key
+
+    def digests(self, key: NDArray[np.int64]) -> NDArray[np.int64]:
+        """[K, 2] what stands for each prompt everywhere: a digest of its values, not the code that they have here."""
+        distinct, first = np.unique(key, return_index=True)
+        first = first[distinct >= 0]
+        columns = [self._coders[name].codes()[first].tolist() for name in self.choice.prompt]
+        known = [self._coders[name].digests() for name in self.choice.prompt]
+        found = np.zeros((int(key.max(initial=-1)) + 1, 2), dtype=np.int64)
+        for place, code in enumerate(key[first].tolist()):
+            values = b"".join(part[column[place]] for part, column in zip(known, columns, strict=True))
+            found[code] = np.frombuffer(blake2b(values, digest_size=16).digest(), dtype=np.int64)
+        return found
 
     def _rewards(
         self, batch: Batch, bad: NDArray[np.bool_]

@@ -1,14 +1,19 @@
 """Inputs behind a URL: s3:// and gs:// through pyarrow, hf://, https:// and others through fsspec.
 
-They are copied to disk first: two passes are made over an input, and an annotated copy reads every byte of it.
+One machine copies them to disk first: two passes are made over an input, and an annotated copy reads every byte of
+it. Where each file has a worker of its own, they are read where they lie.
 """
 
+import io
 import re
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
 from pyarrow import fs
@@ -46,19 +51,102 @@ def fetched(url: str, scratch: Path, patterns: set[str]) -> Iterator[tuple[str, 
         DataError: nothing there, or it cannot be read.
         MissingPackage: a package for that scheme is not installed.
     """
-    system, path, prefix = _system(url)
-    try:
-        found, searched = _files(system, path, patterns)
-        if not found:
-            raise DataError(
-                f"{url}: no such file, or no dump in this folder",
-                hint="the URL of a file, or a pattern with *",
-            )
-        for place, name in enumerate(found):
+    with _explained(url):
+        system, found = _named(url, patterns)
+        for place, (name, path, searched) in enumerate(found):
             copy = scratch / f"remote-{len(list(scratch.iterdir()))}-{place}"
-            with system.open_input_stream(name, compression=None) as source, copy.open("wb") as target:
+            with system.open_input_stream(path, compression=None) as source, copy.open("wb") as target:
                 shutil.copyfileobj(source, target, _CHUNK)
-            yield (url if name == path else prefix + name), copy, searched
+            yield name, copy, searched
+
+
+@dataclass(frozen=True)
+class RemoteFile:
+    """A file behind a URL that is read where it lies: what a source needs of a path, and no more.
+
+    Attributes:
+        url: an address in the same file system, with the options of that.
+        path: where it is there.
+    """
+
+    url: str
+    path: str
+
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return self.path.rpartition("/")[2]
+
+    def open(self, mode: str = "rb") -> BinaryIO:
+        """The bytes, from the first to the last."""
+        del mode
+        return cast("BinaryIO", io.BufferedReader(self.anywhere(), _CHUNK))
+
+    def anywhere(self) -> Any:  # noqa: ANN401  arrow's class
+        """The bytes, from anywhere: a parquet file is not read from end to end."""
+        return _system(self.url)[0].open_input_file(self.path)
+
+    def stat(self) -> SimpleNamespace:
+        """Size and time of the last change."""
+        info = _system(self.url)[0].get_file_info(self.path)
+        if info.type != fs.FileType.File:
+            raise FileNotFoundError(2, "no such file", self.url)
+        return SimpleNamespace(st_size=info.size, st_mtime_ns=info.mtime_ns or 0)
+
+    def is_file(self) -> bool:
+        """It is one."""
+        return True
+
+    def exists(self) -> bool:
+        """On this machine it does not."""
+        return False
+
+    def resolve(self) -> "RemoteFile":
+        """There is no other name for it."""
+        return self
+
+
+def listed(url: str, patterns: set[str]) -> Iterator[tuple[str, Path, bool]]:
+    """Find what a URL names, and leave it where it lies.
+
+    Args:
+        url: a file, a folder, or a pattern with `*`.
+        patterns: names of dumps, for a folder.
+
+    Yields:
+        The URL of each file, what stands for its path, and whether it was looked for in a folder.
+
+    Raises:
+        DataError: nothing there, or it cannot be read.
+        MissingPackage: a package for that scheme is not installed.
+    """
+    with _explained(url):
+        _, found = _named(url, patterns)
+        for name, path, searched in found:
+            yield name, cast("Path", RemoteFile(url, path)), searched
+
+
+def random_access(path: object) -> Any:  # noqa: ANN401  a path or arrow's class
+    """What arrow opens for reading in any order."""
+    return path.anywhere() if isinstance(path, RemoteFile) else path
+
+
+def _named(url: str, patterns: set[str]) -> tuple[fs.FileSystem, list[tuple[str, str, bool]]]:
+    """The file system; and of each file its URL, its path, and whether it was looked for in a folder."""
+    system, path, prefix = _system(url)
+    found, searched = _files(system, path, patterns)
+    if not found:
+        raise DataError(
+            f"{url}: no such file, or no dump in this folder", hint="the URL of a file, or a pattern with *"
+        )
+    return system, [(url if name == path else prefix + name, name, searched) for name in found]
+
+
+@contextmanager
+def _explained(url: str) -> Iterator[None]:
+    """Turn what a file system raises into ours."""
+    try:
+        yield
     except ImportError as error:
         raise _missing(url, error) from error
     except (OSError, pa.ArrowException, ValueError) as error:

@@ -10,7 +10,7 @@ from advcli.io.batch import Batch
 from advcli.io.keys import Coder
 from advcli.io.values import numbers
 from advcli.records import Choice
-from advcli.words import counted, verb
+from advcli.words import Remark
 
 
 class RuleBook:
@@ -42,12 +42,12 @@ class RuleBook:
         columns |= {name: self._coders[name].codes() for name in self._rules.last_of[:1]}
         filler = columns[self._rules.filler] == 1 if self._rules.filler else np.zeros(rows, dtype=bool)
         earlier = self._earlier(columns, rows) & ~filler
-        said = []
+        said: list[str] = []
         if filler.any():
-            said.append(f"{_rows(filler)} no rollout ('{self._rules.filler}'): left out")
+            said.append(_are(filler, f"no rollout ('{self._rules.filler}'): left out"))
         if earlier.any():
             unit = self._rules.last_of[0]
-            said.append(f"{_rows(earlier)} not the last of its '{unit}': left out")
+            said.append(_are(earlier, f"not the last of its '{unit}': left out"))
         return filler | earlier, tuple(said)
 
     def differing(self, key: NDArray[np.int64], step: NDArray[np.int64] | None) -> tuple[str, ...]:
@@ -61,17 +61,19 @@ class RuleBook:
             return ()
         import pandas as pd
 
-        said = []
+        said: list[str] = []
         for name in self._rules.same:
             frame = pd.DataFrame({"key": key, "step": 0 if step is None else step})
             frame["value"] = self._coders[name].codes()
             kinds = frame[frame["key"] >= 0].groupby(["key", "step"])["value"].nunique()
             many = int((kinds > 1).sum())
             if many:
-                said.append(
-                    f"{counted(many, 'group')} {verb(many, 'holds', 'hold')} rows that differ in '{name}', so "
-                    f"{verb(many, 'its', 'their')} rows are of several prompts; try --group-by with that column too, or --n"
+                rest = "rows are of several prompts; try --group-by with that column too, or --n"
+                one, more = (
+                    f"{{}} holds rows that differ in '{name}', so its",
+                    f"{{}} hold rows that differ in '{name}', so their",
                 )
+                said.append(Remark(many, "group", f"{one} {rest}", f"{more} {rest}"))
         return tuple(said)
 
     def _earlier(self, columns: Mapping[str, NDArray[Any]], rows: int) -> NDArray[np.bool_]:
@@ -88,6 +90,5 @@ class RuleBook:
         self._parts.setdefault(name, []).append(values)
 
 
-def _rows(mask: NDArray[np.bool_]) -> str:
-    many = int(mask.sum())
-    return f"{counted(many, 'row')} {verb(many, 'is', 'are')}"
+def _are(mask: NDArray[np.bool_], what: str) -> Remark:
+    return Remark(int(mask.sum()), "row", f"{{}} is {what}", f"{{}} are {what}")

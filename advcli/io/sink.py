@@ -76,7 +76,7 @@ def replacing(target: Path, *, force: bool, flag: str = "--out") -> Iterator[Bin
                 # The old file goes with the rename: the new one must be on the disk by then.
                 os.fsync(file.fileno())
         with _explained(target, flag):
-            _publish(partial, target, force=force, flag=flag)
+            publish(partial, target, force=force)
     finally:
         partial.unlink(missing_ok=True)
 
@@ -116,7 +116,12 @@ class _Unclosable:
         self._sink.flush()
 
 
-def _publish(partial: Path, target: Path, *, force: bool, flag: str) -> None:
+def publish(partial: Path, target: Path, *, force: bool) -> None:
+    """Give a complete file its name.
+
+    Raises:
+        UsageError: there is a file of that name, and `force` is off.
+    """
     if force:
         partial.replace(target)
         return

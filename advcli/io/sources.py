@@ -35,11 +35,12 @@ _OWN_OUTPUT = re.compile(r"\.adv\.[a-z.]+$")
 
 
 @contextmanager
-def opened(inputs: Sequence[str]) -> Iterator[list[Source]]:
+def opened(inputs: Sequence[str], *, copied: bool = True) -> Iterator[list[Source]]:
     """Find the inputs and hold the temporary copies that some need.
 
     Args:
         inputs: files, globs, folders, or "-" for standard input.
+        copied: whether inputs behind a URL are copied to this machine, or read where they lie.
 
     Yields:
         One source per file, folders in natural order of names.
@@ -57,7 +58,7 @@ def opened(inputs: Sequence[str]) -> Iterator[list[Source]]:
             """A folder for copies, made when one is needed."""
             return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="advcli-")))
 
-        found = list(_find(inputs, scratch))
+        found = list(_find(inputs, scratch, copied=copied))
         left = sidefiles.rivals([name for name, _, searched in found if searched])
         left |= {name: "empty" for name, path, searched in found if searched and not path.stat().st_size}
         if len(left) == len(found):
@@ -75,15 +76,19 @@ def stream(source: Source) -> BinaryIO:
     return _decompressed(source.path, source.codec, source.name)
 
 
-def _find(inputs: Sequence[str], scratch: Scratch) -> Iterator[tuple[str, Path, bool]]:
+def _find(inputs: Sequence[str], scratch: Scratch, *, copied: bool) -> Iterator[tuple[str, Path, bool]]:
     """Name and path of every file, and whether it was looked for in a folder."""
     seen: set[Path] = set()
     for text in inputs:
-        found = remote.fetched(text, scratch(), _patterns()) if remote.is_remote(text) else _matches(text)
+        found = _behind_url(text, scratch, copied=copied) if remote.is_remote(text) else _matches(text)
         for name, path, searched in found:
             if text == STDIN or path.resolve() not in seen:
                 seen.add(path.resolve())
                 yield name, path, searched
+
+
+def _behind_url(url: str, scratch: Scratch, *, copied: bool) -> Iterator[tuple[str, Path, bool]]:
+    return remote.fetched(url, scratch(), _patterns()) if copied else remote.listed(url, _patterns())
 
 
 def _dumps_among(sources: list[Source], left: dict[str, str]) -> list[Source]:

@@ -13,14 +13,16 @@ from advcli.words import counted, verb
 Check = Callable[[RewardTable, Mapping[str, str]], str | None]
 
 
-def found(table: RewardTable, kinds: Mapping[str, str]) -> tuple[str, ...]:
+def found(table: RewardTable, kinds: Mapping[str, str], *, rows: bool = True) -> tuple[str, ...]:
     """What the checks of the table's format have to say.
 
     Args:
         table: the narrow columns.
         kinds: the columns of the dump and what they hold.
+        rows: whether the rows are there; without them only the columns are looked at.
     """
-    said = (CHECKS[name](table, kinds) for name in table.choice.rules.checks)
+    checks = (name for name in table.choice.rules.checks if rows or name not in OF_ROWS)
+    said = (CHECKS[name](table, kinds) for name in checks)
     return tuple(text for text in said if text)
 
 
@@ -145,6 +147,9 @@ CHECKS: Mapping[str, Check] = {
     )
 }
 """The checks that a format can name."""
+
+OF_ROWS = ("same_rows_at_several_steps", "evaluation_rows", "no_advantage_yet")
+"""Those that look at the rows."""
 
 
 def _steps(table: RewardTable) -> list[tuple[int, "np.ndarray"]]:

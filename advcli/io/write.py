@@ -164,7 +164,7 @@ def write(
     layout = table.choice.layout
     for source, goal, rows, dropped in zip(sources, goals, table.rows, table.dropped, strict=True):
         if additions.record is None:
-            _can_stay(source, goal, layout)
+            can_stay(source, goal, layout)
         columns = {name: column.slice(start, rows) for name, column in additions.columns.items()}
         if additions.record and _has_records(source, layout):
             columns[additions.record] = pa.array(table.lines[start : start + rows])
@@ -266,7 +266,7 @@ def _joined(
         yield pa.record_batch([*batch.columns, *new.columns], schema=pa.schema([*batch.schema, *new.schema]))
 
 
-def _can_stay(source: Source, goal: Target, laid: Layout) -> None:
+def can_stay(source: Source, goal: Target, laid: Layout) -> None:
     """Refuse to keep a layout that the output cannot have."""
     if source.layout == "json":
         raise UsageError(
@@ -323,11 +323,11 @@ def added_columns(prefix: str, result: AdvantageTable, grouping: Grouping) -> di
     )
     columns = dict(zip(COLUMNS, arrays, strict=True))
     if result.tokens is not None:
-        columns[TOKENS] = _lists(result.tokens, result.token_counts)
+        columns[TOKENS] = lists(result.tokens, result.token_counts)
     return {prefix + name: array for name, array in columns.items()}
 
 
-def _lists(tokens: "Tensor", counts: "Tensor | None") -> pa.Array:
+def lists(tokens: "Tensor", counts: "Tensor | None") -> pa.Array:
     """[T] numbers → a list per row, null at undefined tokens; null in rows without tokens."""
     assert counts is not None
     values = tokens.double().numpy()

@@ -18,22 +18,32 @@ def compare(request: Request, versus: Mapping[str, Settings] | None = None) -> R
         request: what to do; whether its `compute_new_adv` is set or not, both ways are shown.
         versus: heading → settings of each further column.
     """
-    recomputed = request.plan().entry.recompute
-    base = replace(request.settings, compute_new_adv=False)
-    variants = {"kept": base}
-    if recomputed:
-        variants["kept + recomputed"] = replace(base, compute_new_adv=True)
-    plans = {label: Plan.of(settings) for label, settings in variants.items()}
-    plans |= {label: _versus(label, settings) for label, settings in (versus or {}).items()}
+    plans = plans_of(request, versus)
     with opened(request.inputs) as sources:
         data = request.load(sources)
     columns = data.columns()
     plans = {label: plan.at(columns) for label, plan in plans.items()}
     results = {label: run(plan, columns) for label, plan in plans.items()}
-    bare = replace(plans["kept"], settings=replace(plans["kept"].settings, filters=()))
-    original = run(bare, columns) if base.filters else results["kept"]
+    filters = request.settings.filters
+    original = run(without_filters(plans["kept"]), columns) if filters else results["kept"]
     shown = {"original": unprocessed(original), **results}
-    report = report_of(request, data, plans["kept"], shown)
+    return with_hints(report_of(request, data, plans["kept"], shown), request, versus)
+
+
+def plans_of(request: Request, versus: Mapping[str, Settings] | None) -> dict[str, Plan]:
+    """Heading → checked settings of each column but the original; the arguments are those of `compare`."""
+    variants = {label: Plan.of(settings) for label, settings in _variants(request).items()}
+    return variants | {label: _versus(label, settings) for label, settings in (versus or {}).items()}
+
+
+def without_filters(plan: Plan) -> Plan:
+    """The same advantages before any filter."""
+    return replace(plan, settings=replace(plan.settings, filters=()))
+
+
+def with_hints(report: Report, request: Request, versus: Mapping[str, Settings] | None) -> Report:
+    """The report without what is no news, and with a hint where the kept columns would be as the original."""
+    base, variants = request.settings, _variants(request)
     # That recomputing has no effect is no news where every column shows it.
     report = replace(report, warnings=tuple(text for text in report.warnings if "no effect" not in text))
     if base.keep_pos < 1 or base.keep_neg < 1 or base.filters:
@@ -41,6 +51,12 @@ def compare(request: Request, versus: Mapping[str, Settings] | None = None) -> R
     return replace(
         report, unshown=tuple(variants), notes=(*report.notes, _nothing_filtered(tuple(variants), versus))
     )
+
+
+def _variants(request: Request) -> dict[str, Settings]:
+    base = replace(request.settings, compute_new_adv=False)
+    recomputed = {"kept + recomputed": replace(base, compute_new_adv=True)}
+    return {"kept": base, **(recomputed if request.plan().entry.recompute else {})}
 
 
 def _nothing_filtered(variants: Sequence[str], versus: Mapping[str, Settings] | None) -> str:

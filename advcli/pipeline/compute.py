@@ -25,6 +25,7 @@ class Output:
         metrics: a file for the trainer-style metrics, or None.
         force: overwrite existing files.
         same_layout: keep lists as lists where a record holds several rows.
+        resume: on Ray, pass over files that this run has written already.
     """
 
     out: str | None = None
@@ -32,6 +33,7 @@ class Output:
     metrics: Path | None = None
     force: bool = False
     same_layout: bool = False
+    resume: bool = False
 
 
 def compute(request: Request, output: Output, *, advance: Callable[[int, int], None] | None = None) -> Report:

@@ -23,6 +23,7 @@ class Request:
         warnings: what came up while the request was made.
         origin: setting → where it was read from, "" for the command line.
         head_start: the inputs that are being read already, or None.
+        ray_address: where Ray runs, for the commands on Ray; None to start it.
     """
 
     inputs: tuple[str, ...]
@@ -32,6 +33,7 @@ class Request:
     warnings: tuple[str, ...] = ()
     origin: Mapping[str, str] = field(default_factory=dict)
     head_start: HeadStart | None = None
+    ray_address: str | None = None
 
     def plan(self) -> Plan:
         """Check the settings; an error says where the wrong one comes from."""

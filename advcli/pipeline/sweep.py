@@ -57,20 +57,20 @@ def sweep(
         A point for each combination. An estimator without a choice of scale has one scale; the distance is
         that from the first point.
     """
-    plans = list(_points(request.settings, grid))
+    plans = list(points(request.settings, grid))
     with opened(request.inputs) as sources:
         if check:
             check(sources)
         data = request.load(sources)
     columns = data.columns()
-    points: list[Point] = []
+    found: list[Point] = []
     first: Tensor | None = None
     for done, plan in enumerate(plan.at(columns) for plan in plans):
         result = run(plan, columns)
         first = result.processed if first is None else first
-        points.append(
+        found.append(
             Point(
-                settings=_coordinates(plan),
+                settings=coordinates(plan),
                 column=comparison.compare("", data.rows, first, result),
                 live_groups=concentration.live_groups(data.rows, result),
                 effective_rows=concentration.effective_rows(result.processed[result.kept]),
@@ -81,13 +81,13 @@ def sweep(
             advance(done + 1, len(plans))
     return Sweep(
         health=health_of(data),
-        points=tuple(points),
+        points=tuple(found),
         notes=tuple(remarks.notes(data, first if first is not None else data.rows.rewards)),
         warnings=(*request.warnings, *data.table.warnings, *data.grouping.warnings),
     )
 
 
-def _points(base: Settings, grid: Grid) -> Iterator[Plan]:
+def points(base: Settings, grid: Grid) -> Iterator[Plan]:
     """The checked settings of each point, the first axis slowest."""
     named = list(product(grid.likes or (None,), grid.estimators or (None,)))
     starts = []
@@ -112,7 +112,7 @@ def _scales(settings: Settings, wanted: Sequence[str]) -> Sequence[str | None]:
     return [scale for scale in wanted if scale in has] or [None]
 
 
-def _coordinates(plan: Plan) -> dict[str, Any]:
+def coordinates(plan: Plan) -> dict[str, Any]:
     """Where a point lies in the grid."""
     return {
         "estimator": plan.rule.estimator if plan.rule else plan.entry.name,

@@ -22,6 +22,7 @@ class Filter:
             out are in no mean, or "after" them.
         summary: one sentence.
         source: paper or file.
+        whole_steps: whether it needs the order of what is in a step, so that no step can lie in two places.
     """
 
     name: str
@@ -30,7 +31,7 @@ class Filter:
     when: tuple[str, ...]
     summary: str
     source: str
-    again: bool = False
+    whole_steps: bool = False
 
 
 FILTERS: Registry[Filter] = Registry(
@@ -75,6 +76,7 @@ FILTERS: Registry[Filter] = Registry(
             when=WHEN,
             summary="groups beyond those of largest std that make up the share p of all std of the step",
             source="RAGEN, arXiv:2504.20073",
+            whole_steps=True,
         ),
         Filter(
             name="cppo",
@@ -83,6 +85,7 @@ FILTERS: Registry[Filter] = Registry(
             when=("after",),
             summary="all but the share keep of rows with the largest |A|, of the batch or with over=group of each group",
             source="CPPO, arXiv:2503.22342",
+            whole_steps=True,
         ),
     ],
 )

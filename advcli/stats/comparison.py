@@ -1,13 +1,16 @@
 """How a processed advantage differs from the original."""
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from advcli.records import AdvantageTable, Column, Rows
 from advcli.segments import Segments, chosen, finite, signs
-from advcli.stats.figures import figures
+from advcli.stats.figures import PERCENTILES, UNDEFINED, Tally, described
 from advcli.stats.health import dead_groups
 
 
@@ -23,29 +26,96 @@ def compare(label: str, rows: Rows, original: Tensor, result: AdvantageTable) ->
     Returns:
         The figures over the kept rows. Comparisons are over kept rows where both are defined.
     """
-    kept, processed = result.kept, result.processed
-    rewarded = finite(rows.rewards)
-    scored, both = kept & rewarded, kept & ~original.isnan()
-    segments = Segments.of(chosen(rows.group, scored), rows.count)
-    rewards = chosen(rows.rewards, scored)
-    had_rows = Segments.of(chosen(rows.group, rewarded & (rows.group >= 0)), rows.count).size() > 1
-    group = rows.group.clamp(min=0)
-    sign = signs(processed, group)
-    first_sign = sign if processed is original else signs(original, group)
-    before, after = chosen(original, both), chosen(processed, both)
-    weights = None if rows.lengths is None else chosen(rows.lengths, kept)
-    dead = dead_groups(rewards, segments)[0]
+    processed = chosen(result.processed, result.kept).double().numpy()
+    percentiles = (
+        np.percentile(processed, list(PERCENTILES.values())).tolist() if len(processed) else UNDEFINED
+    )
+    return column(label, Measured.of(rows, original, result), percentiles)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What is counted of a column and of its distance from the original, such that two of them make one.
+
+    Attributes:
+        tally: the kept rows.
+        kept_groups: groups with a kept row.
+        below_two: groups of which fewer than two rows are kept.
+        dead_groups: groups whose kept rewards are all equal.
+        phantoms: kept rows of dead groups with an advantage other than 0.
+        both: kept rows where both are defined.
+        changed: those of them whose sign is another one.
+        sum_abs: Σ|A| over them.
+        sum_abs_original: Σ|A| of the original over them.
+        ranked: groups in which the rank agreement is defined.
+        agreement: its sum over them.
+    """
+
+    tally: Tally
+    kept_groups: int
+    below_two: int
+    dead_groups: int
+    phantoms: int
+    both: int
+    changed: int
+    sum_abs: float
+    sum_abs_original: float
+    ranked: int
+    agreement: float
+
+    @classmethod
+    def of(cls, rows: Rows, original: Tensor, result: AdvantageTable) -> "Measured":
+        """Count; the arguments are those of `compare`."""
+        kept, processed = result.kept, result.processed
+        rewarded = finite(rows.rewards)
+        scored, both = kept & rewarded, kept & ~original.isnan()
+        segments = Segments.of(chosen(rows.group, scored), rows.count)
+        had_rows = Segments.of(chosen(rows.group, rewarded & (rows.group >= 0)), rows.count).size() > 1
+        group = rows.group.clamp(min=0)
+        sign = signs(processed, group)
+        first_sign = sign if processed is original else signs(original, group)
+        before, after = chosen(original, both), chosen(processed, both)
+        weights = None if rows.lengths is None else chosen(rows.lengths, kept)
+        dead = dead_groups(chosen(rows.rewards, scored), segments)[0]
+        agreement = _agreements(before, after, chosen(rows.group, both), rows.count)
+        return cls(
+            tally=Tally.of(chosen(processed, kept), chosen(sign, kept), weights),
+            kept_groups=int((Segments.of(chosen(rows.group, kept), rows.count).size() > 0).sum()),
+            below_two=int(((segments.size() < 2) & had_rows).sum()),
+            dead_groups=int(dead.sum()),
+            phantoms=int((segments.rows(dead) & (chosen(processed, scored) != 0)).sum()),
+            both=int(both.sum()),
+            changed=int((chosen(first_sign, both) != chosen(sign, both)).sum()),
+            sum_abs=float(after.double().abs().sum()),
+            sum_abs_original=float(before.double().abs().sum()),
+            ranked=agreement.numel(),
+            agreement=float(agreement.double().sum()),
+        )
+
+    def __add__(self, other: "Measured") -> "Measured":
+        return Measured(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+
+def column(label: str, measured: Measured, percentiles: Sequence[float]) -> Column:
+    """Describe a column, once all of its rows are counted.
+
+    Args:
+        label: heading of the column.
+        measured: the counts.
+        percentiles: one for each of `figures.PERCENTILES`.
+    """
+    both = measured.both
     return Column(
         label=label,
-        figures=figures(chosen(processed, kept), chosen(sign, kept), weights),
-        kept_rows=int(kept.sum()),
-        kept_groups=int((Segments.of(chosen(rows.group, kept), rows.count).size() > 0).sum()),
-        below_two=int(((segments.size() < 2) & had_rows).sum()),
-        dead_groups=int(dead.sum()),
-        sign_changes=_mean(chosen(first_sign, both) != chosen(sign, both)),
-        mean_abs_ratio=_ratio(_mean(after.abs()), _mean(before.abs())),
-        phantoms=int((segments.rows(dead) & (chosen(processed, scored) != 0)).sum()),
-        rank_agreement=rank_agreement(before, after, chosen(rows.group, both), rows.count),
+        figures=described(measured.tally, percentiles),
+        kept_rows=measured.tally.moments.count,
+        kept_groups=measured.kept_groups,
+        below_two=measured.below_two,
+        dead_groups=measured.dead_groups,
+        sign_changes=measured.changed / both if both else math.nan,
+        mean_abs_ratio=_ratio(measured.sum_abs, measured.sum_abs_original) if both else math.nan,
+        phantoms=measured.phantoms,
+        rank_agreement=measured.agreement / measured.ranked if measured.ranked else math.nan,
     )
 
 
@@ -68,14 +138,18 @@ def rank_agreement(first: Tensor, second: Tensor, group: Tensor, count: int) -> 
         >>> rank_agreement(a, torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0]), torch.tensor([0, 0, 0, 1, 1]), 2)
         0.0
     """
+    return _mean(_agreements(first, second, group, count))
+
+
+def _agreements(first: Tensor, second: Tensor, group: Tensor, count: int) -> Tensor:
+    """Spearman's ρ of each group where it is defined."""
     segments = Segments.of(group, count)
     if torch.equal(first, second):
         # Nothing has to be ranked: ρ is 1 wherever it is defined.
-        return 1.0 if bool((segments.max(first) > segments.min(first)).any()) else math.nan
+        return torch.ones(int((segments.max(first) > segments.min(first)).sum()), dtype=torch.double)
     x, y = (_centred_ranks(values, segments) for values in (first, second))
     spread = (segments.sum(x * x) * segments.sum(y * y)).sqrt()
-    rho = segments.sum(x * y)[spread > 0] / spread[spread > 0]
-    return _mean(rho)
+    return segments.sum(x * y)[spread > 0] / spread[spread > 0]
 
 
 def _centred_ranks(values: Tensor, segments: Segments) -> Tensor:

@@ -29,7 +29,12 @@ def effective_rows(advantages: Tensor) -> float:
     if not largest:
         return math.nan
     weight = (advantages.double() / largest).abs()
-    return float(weight.sum() ** 2 / (weight**2).sum())
+    return effective(float(weight.sum()), float((weight**2).sum()))
+
+
+def effective(sum_abs: float, sum_squares: float) -> float:
+    """(Σ|A|)² / ΣA²; NaN where no advantage differs from 0."""
+    return sum_abs**2 / sum_squares if sum_squares else math.nan
 
 
 def live_groups(rows: Rows, result: AdvantageTable) -> int:

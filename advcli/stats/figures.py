@@ -1,13 +1,17 @@
 """Statistics of one advantage column."""
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from torch import Tensor
 
 from advcli.records import Figures
+from advcli.stats.moments import Moments
 
 PERCENTILES = {"p5": 5, "p25": 25, "median": 50, "p75": 75, "p95": 95}
+UNDEFINED = [math.nan] * len(PERCENTILES)
 
 
 def figures(advantages: Tensor, signs: Tensor, lengths: Tensor | None = None) -> Figures:
@@ -31,35 +35,75 @@ def figures(advantages: Tensor, signs: Tensor, lengths: Tensor | None = None) ->
         (0.5, -0.25, 0.5)
     """
     values = advantages.double().numpy()
-    if not len(values):
-        blank = dict.fromkeys(Figures.__dataclass_fields__, math.nan)
-        tokens = math.nan if lengths is not None else None
-        return Figures(**blank | {"count": 0, "token_mean": tokens, "token_std": tokens})  # type: ignore[arg-type]
-    percentiles = np.percentile(values, list(PERCENTILES.values()))
-    token_mean, token_std = (None, None) if lengths is None else _weighted(values, lengths.double().numpy())
+    percentiles = np.percentile(values, list(PERCENTILES.values())).tolist() if len(values) else UNDEFINED
+    return described(Tally.of(advantages, signs, lengths), percentiles)
+
+
+def described(tally: "Tally", percentiles: Sequence[float]) -> Figures:
+    """The statistics of a column, once all of its rows are counted.
+
+    Args:
+        tally: the counts.
+        percentiles: one for each of `PERCENTILES`.
+    """
+    moments, tokens = tally.moments, tally.tokens
+    count = moments.count
     return Figures(
-        count=len(values),
-        mean=float(values.mean()),
-        std=float(values.std(ddof=1)) if len(values) > 1 else math.nan,
-        min=float(values.min()),
-        max=float(values.max()),
-        mean_abs=float(np.abs(values).mean()),
-        share_positive=_share(signs > 0),
-        share_zero=_share(signs == 0),
-        share_negative=_share(signs < 0),
-        token_mean=token_mean,
-        token_std=token_std,
-        **dict(zip(PERCENTILES, map(float, percentiles), strict=True)),
+        count=count,
+        mean=moments.mean,
+        std=moments.std(ddof=1),
+        min=moments.low,
+        max=moments.high,
+        mean_abs=tally.sum_abs / count if count else math.nan,
+        share_positive=tally.positive / count if count else math.nan,
+        share_zero=tally.zero / count if count else math.nan,
+        share_negative=tally.negative / count if count else math.nan,
+        token_mean=None if tokens is None else tokens.mean,
+        token_std=None if tokens is None else tokens.std(ddof=0),
+        **dict(zip(PERCENTILES, percentiles, strict=True)),
     )
 
 
-def _share(mask: Tensor) -> float:
-    return float(mask.double().mean())
+@dataclass(frozen=True)
+class Tally:
+    """What is counted of an advantage column, such that two of them make one.
 
+    Attributes:
+        moments: of the rows.
+        sum_abs: Σ|A|.
+        positive: rows above zero, neutral ones apart.
+        zero: rows at zero, and neutral ones.
+        negative: rows below zero.
+        tokens: moments weighted by tokens; None without lengths.
+    """
 
-def _weighted(values: "np.ndarray[tuple[int], np.dtype[np.float64]]", lengths: object) -> tuple[float, float]:
-    weights = np.nan_to_num(np.asarray(lengths, dtype=np.float64), nan=0.0).clip(min=0)
-    if not weights.sum():
-        return math.nan, math.nan
-    mean = float(np.average(values, weights=weights))
-    return mean, float(np.sqrt(np.average((values - mean) ** 2, weights=weights)))
+    moments: Moments
+    sum_abs: float
+    positive: int
+    zero: int
+    negative: int
+    tokens: Moments | None
+
+    @classmethod
+    def of(cls, advantages: Tensor, signs: Tensor, lengths: Tensor | None = None) -> "Tally":
+        """Count; the arguments are those of `figures`."""
+        values = advantages.double()
+        return cls(
+            moments=Moments.of(values),
+            sum_abs=float(values.abs().sum()),
+            positive=int((signs > 0).sum()),
+            zero=int((signs == 0).sum()),
+            negative=int((signs < 0).sum()),
+            tokens=None if lengths is None else Moments.of(values, lengths.double()),
+        )
+
+    def __add__(self, other: "Tally") -> "Tally":
+        both = None if self.tokens is None or other.tokens is None else self.tokens + other.tokens
+        return Tally(
+            self.moments + other.moments,
+            self.sum_abs + other.sum_abs,
+            self.positive + other.positive,
+            self.zero + other.zero,
+            self.negative + other.negative,
+            both,
+        )

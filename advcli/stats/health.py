@@ -9,13 +9,16 @@ from advcli.records import CAUSES, Health, Rows
 from advcli.segments import Segments, chosen, finite
 
 
-def health(rows: Rows, cause: Tensor, sizes: Mapping[int, int]) -> Health:
+def health(
+    rows: Rows, cause: Tensor, sizes: Mapping[int, int], extremes: tuple[float, float] | None = None
+) -> Health:
     """Count what carries no signal, and why.
 
     Args:
         rows: the rows of the data set.
         cause: [N] int8, 0 or 1 + position in `records.CAUSES`.
         sizes: group size → number of groups.
+        extremes: the smallest and the largest reward of the data set, where these rows are not all of it.
 
     Returns:
         The counts. A dead group has two or more valid rows, all of the same reward; `dead_max` and
@@ -26,7 +29,8 @@ def health(rows: Rows, cause: Tensor, sizes: Mapping[int, int]) -> Health:
     segments = Segments.of(chosen(group, valid), count)
     found = chosen(rewards, valid)
     dead, level = dead_groups(found, segments)
-    low, high = found.aminmax() if len(found) else (torch.nan, torch.nan)
+    own = found.aminmax() if len(found) else (torch.nan, torch.nan)
+    low, high = own if extremes is None else extremes
     by_cause = {name: int((cause == code).sum()) for code, name in enumerate(CAUSES, start=1)}
     return Health(
         rows=rewards.numel(),

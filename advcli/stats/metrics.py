@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from advcli.records import AdvantageTable, Rows
+from advcli.stats.moments import Moments
 
 _ALL = ("mean", "max", "min", "std")
 _NO_STD = ("mean", "max", "min")
@@ -26,38 +27,63 @@ def per_step(rows: Rows, result: AdvantageTable, names: Sequence[str] | None) ->
         rows with an advantage, `critic/advantages_processed/{mean,max,min,std}` over kept rows; rows, not
         tokens, weigh; std has ddof 1. None where undefined.
     """
-    columns = (rows.rewards, result.original, result.processed, result.kept)
-    if names is None:
-        return [_record(*columns)]
-    records = []
-    for code in sorted(range(len(names)), key=lambda code: step_order(names[code])):
+    return records(counts(rows, result), names)
+
+
+@dataclass(frozen=True)
+class StepCount:
+    """What is counted of a step, such that two of them make one.
+
+    Attributes:
+        score: rows with a reward.
+        original: rows with an advantage.
+        processed: kept rows.
+    """
+
+    score: Moments
+    original: Moments
+    processed: Moments
+
+    def __add__(self, other: "StepCount") -> "StepCount":
+        return StepCount(
+            self.score + other.score, self.original + other.original, self.processed + other.processed
+        )
+
+
+def counts(rows: Rows, result: AdvantageTable) -> dict[int, StepCount]:
+    """Step → what is counted of it; the arguments are those of `per_step`."""
+    found = {}
+    for code in torch.unique(rows.step).tolist():
         here = torch.nonzero(rows.step == code).squeeze(1)
-        records.append({"step": step_value(names[code]), **_record(*(column[here] for column in columns))})
-    return records
+        rewards, original = rows.rewards[here], result.original[here]
+        found[code] = StepCount(
+            Moments.of(rewards[rewards.isfinite()]),
+            Moments.of(original[~original.isnan()]),
+            Moments.of(result.processed[here][result.kept[here]]),
+        )
+    return found
 
 
-def _record(rewards: Tensor, original: Tensor, processed: Tensor, kept: Tensor) -> dict[str, float | None]:
+def records(found: Mapping[int, StepCount], names: Sequence[str] | None) -> list[dict[str, Any]]:
+    """One record per step that was counted, in ascending order of steps; `names` as in `per_step`."""
+    if names is None:
+        none = Moments.of(torch.zeros(0))
+        return [_record(count) for count in found.values()] or [_record(StepCount(none, none, none))]
+    order = sorted(found, key=lambda code: step_order(names[code]))
+    return [{"step": step_value(names[code]), **_record(found[code])} for code in order]
+
+
+def _record(count: StepCount) -> dict[str, float | None]:
     return {
-        **_named("critic/score", rewards[rewards.isfinite()], _NO_STD),
-        **_named("critic/advantages", original[~original.isnan()], _ALL),
-        **_named("critic/advantages_processed", processed[kept], _ALL),
+        **_named("critic/score", count.score, _NO_STD),
+        **_named("critic/advantages", count.original, _ALL),
+        **_named("critic/advantages_processed", count.processed, _ALL),
     }
 
 
-def _named(name: str, values: Tensor, figures: Sequence[str]) -> dict[str, float | None]:
-    return {f"{name}/{figure}": _FIGURES[figure](values.double()) for figure in figures}
-
-
-def _std(values: Tensor) -> float | None:
-    return float(values.std()) if values.numel() > 1 else None
-
-
-_FIGURES: Mapping[str, Any] = {
-    "mean": lambda values: float(values.mean()) if values.numel() else None,
-    "max": lambda values: float(values.max()) if values.numel() else None,
-    "min": lambda values: float(values.min()) if values.numel() else None,
-    "std": _std,
-}
+def _named(name: str, moments: Moments, figures: Sequence[str]) -> dict[str, float | None]:
+    values = {"mean": moments.mean, "max": moments.high, "min": moments.low, "std": moments.std(ddof=1)}
+    return {f"{name}/{figure}": None if math.isnan(values[figure]) else values[figure] for figure in figures}
 
 
 def step_value(name: str) -> int | float | str:

@@ -1,0 +1,203 @@
+"""What is counted of a place, such that the counts of two places make those of both."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from advcli import remarks
+from advcli.dataset import DataSet
+from advcli.distributed import sketch
+from advcli.grouping import mixed_steps, sizes_of
+from advcli.records import AdvantageTable, Health, LeftOut
+from advcli.segments import Segments
+from advcli.stats import concentration, metrics
+from advcli.stats.comparison import Measured
+from advcli.stats.health import health
+from advcli.words import together
+
+if TYPE_CHECKING:
+    from advcli.distributed.rounds import Work
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A column that a command shows.
+
+    Attributes:
+        label: its heading.
+        run: which of the runs it is.
+        bare: whether it is the original advantage of that run, before any keep ratio.
+    """
+
+    label: str
+    run: int
+    bare: bool = False
+
+    def of(self, results: Sequence[AdvantageTable]) -> AdvantageTable:
+        """The advantages of the column."""
+        result = results[self.run]
+        if not self.bare:
+            return result
+        kept = ~result.original.isnan()
+        return replace(result, processed=result.original, kept=kept, warnings=(), left_out=())
+
+
+@dataclass(frozen=True)
+class ColumnCount:
+    """What is counted of a column.
+
+    Attributes:
+        measured: the figures and the distance from the first column.
+        sketches: of the kept rows, one per place.
+        live_groups: groups with a kept row whose advantage is not 0.
+        kept_tokens: tokens of the kept rows.
+        tokens: tokens of all rows; None without lengths.
+        warnings: sentences about it.
+        left_out: what its filters left out.
+    """
+
+    measured: Measured
+    sketches: tuple[bytes, ...]
+    live_groups: int
+    kept_tokens: float
+    tokens: float | None
+    warnings: tuple[str, ...]
+    left_out: tuple[LeftOut, ...]
+
+    def __add__(self, other: "ColumnCount") -> "ColumnCount":
+        return ColumnCount(
+            measured=self.measured + other.measured,
+            sketches=self.sketches + other.sketches,
+            live_groups=self.live_groups + other.live_groups,
+            kept_tokens=self.kept_tokens + other.kept_tokens,
+            tokens=None if self.tokens is None or other.tokens is None else self.tokens + other.tokens,
+            warnings=together((*self.warnings, *other.warnings)),
+            left_out=tuple(_both(*pair) for pair in zip(self.left_out, other.left_out, strict=True)),
+        )
+
+
+@dataclass(frozen=True)
+class Account:
+    """What is counted of a place, or of several.
+
+    Attributes:
+        health: the groups.
+        mixed: groups that mix rows of several steps.
+        reused: prompts that are met at several steps.
+        scattered: groups whose rows do not follow one another.
+        defined: rows with an original advantage.
+        logged: the rows with a logged and an original advantage.
+        distance: the largest distance of the two.
+        columns: one per column.
+        steps: the metrics of each step; empty where nobody asked.
+        largest: the rows of the largest place.
+    """
+
+    health: Health
+    mixed: int
+    reused: int
+    scattered: int
+    defined: int
+    logged: int
+    distance: float
+    columns: tuple[ColumnCount, ...]
+    steps: Mapping[int, metrics.StepCount] = field(default_factory=dict)
+    largest: int = 0
+
+    def __add__(self, other: "Account") -> "Account":
+        steps = dict(self.steps)
+        for step, count in other.steps.items():
+            steps[step] = steps[step] + count if step in steps else count
+        return Account(
+            health=_healths(self.health, other.health),
+            mixed=self.mixed + other.mixed,
+            reused=self.reused + other.reused,
+            scattered=self.scattered + other.scattered,
+            defined=self.defined + other.defined,
+            logged=self.logged + other.logged,
+            distance=max(self.distance, other.distance),
+            columns=tuple(one + two for one, two in zip(self.columns, other.columns, strict=True)),
+            steps=steps,
+            largest=max(self.largest, other.largest),
+        )
+
+
+def account(
+    data: DataSet,
+    positions: NDArray[np.int64],
+    work: "Work",
+    results: Sequence[AdvantageTable],
+) -> Account:
+    """Count a place.
+
+    Args:
+        data: its rows.
+        positions: [N] where each row stands among all rows.
+        work: what is done in every place.
+        results: the runs.
+    """
+    view = work.view
+    tables = [column.of(results) for column in work.shown]
+    first = tables[0].processed
+    sizes = sizes_of(data.grouping.group, data.grouping.count)
+    logged, distance = remarks.logged(data, tables[0].original)
+    return Account(
+        health=health(data.rows, torch.from_numpy(data.table.cause), sizes, (view.low, view.high)),
+        mixed=mixed_steps(data.table, data.grouping.group),
+        reused=remarks.reused_keys(data) if view.unit in ("key", "all") else 0,
+        scattered=_scattered(data, positions),
+        defined=int((~tables[0].original.isnan()).sum()),
+        logged=logged,
+        distance=distance,
+        columns=tuple(_counted(data, first, table) for table in tables),
+        steps=metrics.counts(data.rows, results[0]) if work.per_step else {},
+        largest=len(data.table.key),
+    )
+
+
+def _counted(data: DataSet, first: Tensor, result: AdvantageTable) -> ColumnCount:
+    kept, lengths = result.kept, data.rows.lengths
+    tokens = None if lengths is None else lengths.nan_to_num(nan=0.0).clamp(min=0)
+    return ColumnCount(
+        measured=Measured.of(data.rows, first, result),
+        sketches=(sketch.sketch(result.processed[kept].double().numpy()),),
+        live_groups=concentration.live_groups(data.rows, result),
+        kept_tokens=0.0 if tokens is None else float(torch.where(kept, tokens, 0.0).sum()),
+        tokens=None if tokens is None else float(tokens.sum()),
+        warnings=result.warnings,
+        left_out=result.left_out,
+    )
+
+
+def _scattered(data: DataSet, positions: NDArray[np.int64]) -> int:
+    """Groups whose rows do not follow one another in the files."""
+    group = torch.from_numpy(data.grouping.group)
+    usable = group >= 0
+    if not usable.any():
+        return 0
+    rows = torch.from_numpy(positions)[usable].double()
+    segments = Segments.of(group[usable], data.grouping.count)
+    extent = segments.max(rows) - segments.min(rows) + 1
+    return int((extent != segments.size()).sum())
+
+
+def _healths(one: Health, two: Health) -> Health:
+    counts = {
+        name: getattr(one, name) + getattr(two, name)
+        for name in (f.name for f in fields(Health))
+        if name not in ("sizes", "missing_by_cause")
+    }
+    sizes = Counter(one.sizes) + Counter(two.sizes)
+    causes = {name: many + two.missing_by_cause[name] for name, many in one.missing_by_cause.items()}
+    return Health(**counts, sizes=dict(sizes.most_common()), missing_by_cause=causes)
+
+
+def _both(one: LeftOut, two: LeftOut) -> LeftOut:
+    tokens = None if one.tokens is None or two.tokens is None else one.tokens + two.tokens
+    return LeftOut(one.spec, one.rows + two.rows, one.groups + two.groups, tokens)

@@ -1,0 +1,198 @@
+"""A Ray to run on: that of an address, or a local one that is started and stopped."""
+
+import logging
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
+from typing import Any
+
+from advcli.errors import AdvcliError, DataError, MissingPackage, UsageError
+
+# What Ray asks for before it is imported: no telemetry, no bars, no changed virtual environment.
+_ENVIRONMENT = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_DATA_DISABLE_PROGRESS_BARS": "1",
+    "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    "RAY_SCHEDULER_EVENTS": "0",
+    # A worker that is idle for a second would be ended, and another one started for the next pass.
+    "RAY_idle_worker_killing_time_threshold_ms": "600000",
+}
+_OBJECT_STORE = "ADVCLI_RAY_OBJECT_STORE"
+_PATIENCE = 10
+"""Seconds until a cluster that does not answer is said to be none."""
+
+
+@contextmanager
+def running(address: str | None) -> Iterator[Any]:
+    """Connect to Ray, or start one, for the time of a command.
+
+    Args:
+        address: of a running cluster ("auto", "host:6379"); None to start a local one. A Ray that
+            this process is connected to already is used, and left as it is.
+
+    Yields:
+        The module `ray.data`.
+
+    Raises:
+        MissingPackage: Ray is not installed.
+        UsageError: there is no cluster at the address.
+        DataError: a worker died more often than Ray tries again, or ran out of memory.
+    """
+    ray = require()
+    ours = not ray.is_initialized()
+    if ours:
+        _start(ray, address)
+    _quiet(ray)
+    try:
+        with _explained(ray):
+            yield ray.data
+    finally:
+        if ours:
+            ray.shutdown()
+
+
+def workers() -> int:
+    """How many tasks run at a time."""
+    import ray
+
+    return max(1, int(ray.cluster_resources().get("CPU", 1)))
+
+
+def memory_per_worker() -> int:
+    """Bytes of memory that a task can have, of those that Ray counts."""
+    import ray
+
+    return int(ray.cluster_resources().get("memory", 2 << 30) / workers())
+
+
+def require() -> Any:  # noqa: ANN401  a module
+    """Ray.
+
+    Raises:
+        MissingPackage: it is not installed.
+    """
+    for name, value in _ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
+    try:
+        import ray
+        import ray.data
+
+        _has_sketches()
+    except ImportError as error:
+        package = (error.name or "ray").partition(".")[0]
+        raise MissingPackage(
+            f"--engine ray needs the package '{package}', which is not installed",
+            hint="pip install 'advcli[ray]'",
+        ) from error
+    return ray
+
+
+def _has_sketches() -> None:
+    import datasketches  # noqa: F401
+
+
+def _start(ray: Any, address: str | None) -> None:  # noqa: ANN401  a module
+    quiet = {"logging_level": logging.CRITICAL, "log_to_driver": False}
+    try:
+        with redirect_stdout(None):
+            if address is not None:
+                _answers(address)
+                ray.init(address=address, **quiet)
+                return
+            store = os.environ.get(_OBJECT_STORE)
+            ray.init(
+                include_dashboard=False,
+                num_cpus=int(os.environ.get("ADVCLI_RAY_CPUS", os.cpu_count() or 1)),
+                object_store_memory=int(store) if store else None,
+                **quiet,
+            )
+    except (OSError, ValueError, RuntimeError) as error:
+        reason = (
+            getattr(error, "strerror", None)
+            or (str(error).splitlines() or [type(error).__name__])[0].partition(". ")[0]
+        )
+        where = "a local Ray" if address is None else f"--ray-address {address}"
+        raise UsageError(
+            f"{where}: cannot be reached ({reason})", hint="the address that 'ray start' printed"
+        ) from error
+
+
+def _answers(address: str) -> None:
+    """Ask for a connection first: Ray itself would try for minutes, and talk meanwhile.
+
+    Raises:
+        OSError: nobody is there.
+    """
+    host, _, port = address.rpartition("://")[2].rpartition(":")
+    if port.isdecimal():
+        socket.create_connection((host, int(port)), timeout=_PATIENCE).close()
+
+
+def _quiet(ray: Any) -> None:  # noqa: ANN401  a module
+    """Nothing of Ray on standard error: what matters is said in our words."""
+    context = ray.data.DataContext.get_current()
+    context.enable_progress_bars = False
+    context.print_on_execution_start = False
+    # A place is one row, however large: its batch must not be copied together with others.
+    context.preserve_order = False
+    for name in ("ray", "ray.data", "ray._private", "ray.train"):
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+
+
+@contextmanager
+def _explained(ray: Any) -> Iterator[None]:  # noqa: ANN401  a module
+    """Turn what Ray raises into one line; an error that a worker raised for the user comes out as it is."""
+    try:
+        yield
+    except AdvcliError as error:
+        raise _plain(error) from None
+    except ray.exceptions.RayError as error:
+        own = _own(error)
+        if own is not None:
+            raise own from None
+        raise _failed(ray, error) from error
+
+
+def _plain(error: AdvcliError) -> AdvcliError:
+    """The error itself; Ray hands it on as a class of its own."""
+    return _own(error) or error
+
+
+def _own(error: BaseException) -> AdvcliError | None:
+    """The error of ours that Ray wraps, if it is one."""
+    seen: set[int] = set()
+    waiting: list[BaseException | None] = [error]
+    while waiting:
+        one = waiting.pop(0)
+        if one is None or id(one) in seen:
+            continue
+        seen.add(id(one))
+        if isinstance(one, AdvcliError) and not hasattr(one, "cause"):
+            return one
+        waiting += [getattr(one, "cause", None), one.__cause__, one.__context__]
+    return None
+
+
+def _failed(ray: Any, error: BaseException) -> DataError:  # noqa: ANN401  a module
+    lost = ray.exceptions
+    kinds = {
+        lost.OutOfMemoryError: "a worker ran out of memory, and so did the tries after it",
+        lost.WorkerCrashedError: "a worker died, and so did those that tried again",
+        lost.NodeDiedError: "a node was lost",
+        lost.ObjectLostError: "a node was lost with what it held",
+        lost.OutOfDiskError: "the disk for what does not fit into memory is full",
+    }
+    what = next((text for kind, text in kinds.items() if _has(error, kind)), None)
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    what = what or f"Ray stopped ({lines[-1] if lines else type(error).__name__})"
+    return DataError(f"--engine ray: {what}", hint="the same command with --resume: files that are done stay")
+
+
+def _has(error: BaseException | None, kind: type[BaseException]) -> bool:
+    while error is not None:
+        if isinstance(error, kind) or isinstance(getattr(error, "cause", None), kind):
+            return True
+        error = error.__cause__
+    return False

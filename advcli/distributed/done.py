@@ -1,0 +1,74 @@
+"""Which files are done: a note beside each output, with the run that wrote it and its size.
+
+The note is written before the output gets its name. So an output that is there without a note of the same run is
+none of it, and a note without its output says nothing.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from advcli.errors import UsageError
+from advcli.io import sink
+from advcli.io.write import Target
+from advcli.records import Source
+
+FOLDER = ".advcli"
+
+
+def fingerprint(settings: Mapping[str, Any], sources: Sequence[Source], how: Sequence[object]) -> str:
+    """What makes a run another one: settings, version, the name, size and time of each input, and how it is written."""
+    inputs = [(source.name, *source.stamp) for source in sources]
+    text = json.dumps([settings, inputs, list(how)], sort_keys=True, default=str)
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def note(partial: Path, target: Path, run: str) -> None:
+    """Tell that a file, which is complete and about to get its name, is of a run."""
+    with sink.replacing(_note(target), force=True) as file:
+        file.write(json.dumps({"run": run, "size": partial.stat().st_size}).encode())
+
+
+def is_done(target: Path, run: str) -> bool:
+    """Whether a file was written by a run and is as long as it was then."""
+    try:
+        told = json.loads(_note(target).read_bytes())
+        return bool(told["run"] == run and told["size"] == target.stat().st_size)
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def left(goals: Sequence[Target], run: str, *, resume: bool, force: bool) -> list[int]:
+    """The numbers of the files that are still to be written.
+
+    Args:
+        goals: where each file goes.
+        run: the fingerprint.
+        resume: pass over those that this run has written.
+        force: overwrite the others.
+
+    Raises:
+        UsageError: a file is there that this run did not write.
+    """
+    open_ = []
+    for number, goal in enumerate(goals):
+        assert goal.path is not None
+        if resume and is_done(goal.path, run):
+            continue
+        if goal.path.exists() and not force:
+            hint = "--force to overwrite it" if resume else "--resume to go on, or --force to overwrite it"
+            what = "exists already" + (", and was not written by this run" if resume else "")
+            raise UsageError(f"{goal.path} {what}", hint=hint)
+        open_.append(number)
+    return open_
+
+
+def staging(target: Path, run: str) -> Path:
+    """The folder for what a run has not finished: on the file system of the target, as renaming takes no time there."""
+    return target.parent / FOLDER / run
+
+
+def _note(target: Path) -> Path:
+    return target.parent / FOLDER / f"{target.name}.done"

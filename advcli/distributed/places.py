@@ -1,0 +1,256 @@
+"""The rows, so spread over places that no unit is torn apart; a place is one row of Ray's, so that Ray cannot cut it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from advcli import dataset, grouping
+from advcli.dataset import DataSet
+from advcli.distributed import faults
+from advcli.distributed.narrow import ABOUT, Job, Summary
+from advcli.records import RewardTable
+
+_STEP = "step"
+
+
+@dataclass(frozen=True)
+class View:
+    """What every place has to know of the whole.
+
+    Attributes:
+        job: what was read.
+        unit: what lies in one place: "key", "position", "step" or "all".
+        places: how many places there are.
+        steps: the names of all steps, in the order in which they are met.
+        step_of: file → the number of each of its steps.
+        place_of_step: the place of each step.
+        before: usable rows before each file.
+        starts: rows before each file.
+        low: the smallest usable reward of all.
+        high: the largest.
+    """
+
+    job: Job
+    unit: str
+    places: int
+    steps: tuple[str, ...]
+    step_of: tuple[NDArray[np.int64], ...]
+    place_of_step: NDArray[np.int64]
+    before: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, job: Job, summaries: Sequence[Summary], unit: str, rows_per_place: int) -> "View":
+        """Plan the places.
+
+        Args:
+            job: what was read.
+            summaries: one per file, in order.
+            unit: what has to lie in one place.
+            rows_per_place: about how many rows a place shall have.
+        """
+        names: dict[str, int] = {}
+        for summary in summaries:
+            for name in summary.steps:
+                names.setdefault(name, len(names))
+        step_of = tuple(np.array([names[n] for n in s.steps] or [0], dtype=np.int64) for s in summaries)
+        rows = np.array([summary.rows for summary in summaries], dtype=np.int64)
+        usable = np.array([summary.usable for summary in summaries], dtype=np.int64)
+        places = 1 if unit == "all" else max(1, -(-int(rows.sum()) // rows_per_place))
+        sizes = np.zeros(max(1, len(names)), dtype=np.int64)
+        for summary, codes in zip(summaries, step_of, strict=True):
+            np.add.at(sizes, codes[: len(summary.step_rows)], summary.step_rows)
+        if unit == _STEP:
+            places = min(places, len(sizes))
+        return cls(
+            job=job,
+            unit=unit,
+            places=places,
+            steps=tuple(names),
+            step_of=step_of,
+            place_of_step=_evenly(sizes, places),
+            before=np.cumsum(usable) - usable,
+            starts=np.cumsum(rows) - rows,
+            low=float(np.nanmin([np.inf, *(summary.low for summary in summaries)])),
+            high=float(np.nanmax([-np.inf, *(summary.high for summary in summaries)])),
+        )
+
+    @property
+    def has_steps(self) -> bool:
+        """Whether the dump has steps."""
+        return self.job.choice.step is not None
+
+
+def largest_step(summaries: Sequence[Summary]) -> int:
+    """Rows of the largest step; 0 without steps."""
+    sizes: dict[str, int] = {}
+    for summary in summaries:
+        for name, rows in zip(summary.steps, summary.step_rows, strict=True):
+            sizes[name] = sizes.get(name, 0) + rows
+    return max(sizes.values(), default=0)
+
+
+def spread(rows: Any, view: View) -> Any:  # noqa: ANN401  Ray's class
+    """Move the rows to their places.
+
+    Args:
+        rows: what `narrow.read` gives.
+        view: where they go.
+
+    Returns:
+        A data set of one row per place, in Ray's memory.
+    """
+    assigned = rows.map_batches(assign, batch_size=None, batch_format="pyarrow", fn_kwargs={"view": view})
+    return (
+        assigned.groupby("place", num_partitions=view.places)
+        .map_groups(pack, batch_format="pyarrow", fn_kwargs={"by": "place"}, num_cpus=1)
+        .materialize()
+    )
+
+
+def assign(block: pa.Table, view: View) -> pa.Table:
+    """Rows with the number of their place, and with that of their step among all steps."""
+    block = block.filter(pa.compute.invert(block[ABOUT].is_valid())).drop_columns([ABOUT])
+    file, row = numbers(block, "file"), numbers(block, "row")
+    key, usable = numbers(block, "key"), numbers(block, "usable")
+    step = numbers(block, _STEP).copy()
+    for number in np.unique(file).tolist():
+        here = file == number
+        step[here] = view.step_of[number][step[here]]
+        if view.unit == "position" or not view.job.choice.prompt:
+            key = np.where(here, key + view.before[number], key)
+    place = _PLACES[view.unit](view, key, step) % view.places
+    block = block.set_column(block.column_names.index(_STEP), _STEP, pa.array(step))
+    return block.append_column("place", pa.array(np.where(usable, place, row % view.places)))
+
+
+_PLACES: Mapping[str, Any] = {
+    "all": lambda view, key, step: np.zeros_like(key),
+    "step": lambda view, key, step: view.place_of_step[step],
+    "key": lambda view, key, step: key,
+    "position": lambda view, key, step: key // (view.job.options.n or 1),
+}
+
+
+def pack(block: pa.Table, by: str) -> pa.Table:
+    """Rows of one place as one row, in the order of the files."""
+    order = np.lexsort((numbers(block, "row"), numbers(block, "file")))
+    faults.strike(f"pack-{by}", int(numbers(block, by)[0]))
+    block = block.take(pa.array(order)).combine_chunks()
+    ends = pa.array([0, block.num_rows], pa.int64())
+    columns = {
+        name: pa.LargeListArray.from_arrays(ends, _one(block[name]))
+        for name in block.column_names
+        if name != by
+    }
+    return pa.table(
+        {by: pa.array([int(numbers(block, by)[0])]), "rows": pa.array([block.num_rows]), **columns}
+    )
+
+
+def unpack(batch: pa.Table) -> dict[str, pa.Array]:
+    """The columns of one place."""
+    return {
+        name: _one(batch[name]).flatten()
+        for name in batch.column_names
+        if pa.types.is_large_list(batch.schema.field(name).type)
+    }
+
+
+def numbers(block: pa.Table, name: str) -> NDArray[Any]:
+    """A column as numbers."""
+    found: NDArray[Any] = _one(block[name]).to_numpy(zero_copy_only=False)
+    return found
+
+
+def table(columns: Mapping[str, pa.Array], view: View) -> RewardTable:
+    """The rows of a place as a table of their own, their prompts coded anew."""
+    values = {
+        name: column.to_numpy(zero_copy_only=False)
+        for name, column in columns.items()
+        if not name.startswith("tokens ")
+    }
+    job, file = view.job, values["file"]
+    parts = [values[name] for name in values if name.startswith("part ")]
+    tokens = {
+        name.removeprefix("tokens "): column for name, column in columns.items() if name.startswith("tokens ")
+    }
+    counts = next((column.value_lengths().to_numpy() for column in tokens.values()), None)
+    return RewardTable(
+        rewards=values["reward"].copy(),
+        cause=values["cause"].copy(),
+        key=_key(values, job),
+        step=values[_STEP].copy() if view.has_steps else None,
+        step_names=view.steps,
+        parts=np.stack(parts, axis=1) if parts else None,
+        length=_copied(values, "length"),
+        baseline=_copied(values, "baseline"),
+        kl=_copied(values, "kl"),
+        logged=_copied(values, "logged"),
+        extra={name: values[f"extra {name}"].copy() for name in job.choice.extra},
+        tokens={
+            role: column.flatten().to_numpy(zero_copy_only=False).copy() for role, column in tokens.items()
+        },
+        token_counts=None if counts is None else counts.astype(np.int64),
+        rows=tuple(np.bincount(file, minlength=len(job.sources)).tolist()),
+        choice=job.choice,
+        dropped=(),
+        lines=values["line"],
+        names=job.names,
+    )
+
+
+def data_of(columns: Mapping[str, pa.Array], view: View) -> DataSet:
+    """The rows of a place as a data set, grouped as on one machine."""
+    rows = table(columns, view)
+    groups = grouping.group(rows, view.job.options.n, part=True)
+    data = dataset.grouped(rows, groups)
+    if view.job.refuse_singletons:
+        dataset.refuse_singletons(data)
+    return data
+
+
+def first_rows(
+    columns: Mapping[str, pa.Array], group: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """File and row of the first row of each group: rows lie in order, so it is the first that is met."""
+    _, first = np.unique(group[group >= 0], return_index=True)
+    place = np.flatnonzero(group >= 0)[first]
+    file, row = (columns[name].to_numpy(zero_copy_only=False) for name in ("file", "row"))
+    return file[place], row[place]
+
+
+def _key(values: Mapping[str, NDArray[Any]], job: Job) -> NDArray[np.int64]:
+    if not job.choice.prompt:
+        return np.where(values["usable"], 0, -1)
+    first, second = (pd.factorize(values[name])[0].astype(np.int64) for name in ("key", "key2"))
+    codes = pd.factorize(first * (int(second.max(initial=0)) + 1) + second)[0]
+    return np.where(values["usable"], codes, -1)
+
+
+def _copied(values: Mapping[str, NDArray[Any]], name: str) -> NDArray[np.float64] | None:
+    return values[name].copy() if name in values else None
+
+
+def _one(column: pa.ChunkedArray) -> pa.Array:
+    combined = column.combine_chunks()
+    if isinstance(combined, pa.ChunkedArray):
+        return combined.chunk(0) if combined.num_chunks else pa.array([], combined.type)
+    return combined
+
+
+def _evenly(sizes: NDArray[np.int64], places: int) -> NDArray[np.int64]:
+    """A place for each step: the largest first, each to the place that has fewest rows."""
+    load = np.zeros(places, dtype=np.int64)
+    chosen = np.zeros(len(sizes), dtype=np.int64)
+    for step in np.argsort(-sizes, kind="stable").tolist():
+        chosen[step] = int(load.argmin())
+        load[chosen[step]] += sizes[step]
+    return chosen

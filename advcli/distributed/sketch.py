@@ -1,0 +1,48 @@
+"""Quantiles of numbers that lie in many places: a KLL sketch of Apache DataSketches, of which two make one."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from advcli.stats.figures import PERCENTILES, UNDEFINED
+
+SIZE = 4096
+"""The k of the sketches: about 3 k numbers are kept of however many."""
+
+
+def sketch(values: NDArray[np.float64]) -> bytes:
+    """The sketch of some numbers."""
+    import datasketches
+
+    kll = datasketches.kll_doubles_sketch(SIZE)
+    kll.update(np.ascontiguousarray(values))
+    found: bytes = kll.serialize()
+    return found
+
+
+def percentiles(sketches: Sequence[bytes]) -> tuple[list[float], bool]:
+    """One for each of `PERCENTILES`, NaN without numbers; and whether they are exact.
+
+    Args:
+        sketches: one per place.
+    """
+    import datasketches
+
+    kll = datasketches.kll_doubles_sketch(SIZE)
+    for one in sketches:
+        kll.merge(datasketches.kll_doubles_sketch.deserialize(one))
+    if kll.is_empty():
+        return UNDEFINED, True
+    if not kll.is_estimation_mode():
+        # So few that all of them are there.
+        ranks = (np.arange(kll.n) + 0.5) / kll.n
+        return np.percentile(kll.get_quantiles(ranks, True), list(PERCENTILES.values())).tolist(), True  # noqa: FBT003
+    return [float(kll.get_quantile(percent / 100)) for percent in PERCENTILES.values()], False
+
+
+def bound() -> float:
+    """How far the rank of a quantile may be off, as a share of the rows, with 99 % confidence."""
+    import datasketches
+
+    return float(datasketches.kll_doubles_sketch(SIZE).normalized_rank_error(False))  # noqa: FBT003  its C++ signature

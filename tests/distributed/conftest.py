@@ -1,0 +1,37 @@
+"""One small Ray for all of these tests; without Ray they are skipped."""
+
+import importlib.util
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+HAS_RAY = all(importlib.util.find_spec(name) for name in ("ray", "datasketches"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that need Ray say why they do not run."""
+    if HAS_RAY:
+        return
+    for item in items:
+        if item.get_closest_marker("ray"):
+            item.add_marker(pytest.mark.skip(reason="Ray is not installed: pip install 'advcli[ray]'"))
+
+
+@pytest.fixture(scope="session")
+def faults(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder: a file WHERE-NUMBER in it kills the worker that comes there, once."""
+    folder = tmp_path_factory.mktemp("faults")
+    os.environ["ADVCLI_TEST_FAULTS"] = str(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def on_ray(faults: Path) -> Iterator[None]:
+    """A Ray of two workers that all commands of this process find running."""
+    from advcli.distributed import cluster
+
+    os.environ |= {"ADVCLI_RAY_CPUS": "2", "ADVCLI_RAY_OBJECT_STORE": str(200 << 20)}
+    with cluster.running(None):
+        yield

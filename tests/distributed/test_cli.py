@@ -1,0 +1,93 @@
+"""`--engine ray` from the command line: what is printed, what is refused."""
+
+import json
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SMALL = {"ADVCLI_RAY_CPUS": "2", "ADVCLI_RAY_OBJECT_STORE": str(100 << 20)}
+
+
+@pytest.mark.ray
+def test_the_command_of_the_readme(advcli, tmp_path):
+    """A Ray of its own is started and stopped, and says nothing."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    command = re.search(r"^\$ advcli (.* --engine ray --out annotated/)$", readme, re.MULTILINE).group(1)
+    shutil.copy(ROOT / "sample_data" / "rewards.parquet", tmp_path)
+    done = advcli(*command.split(), env=SMALL)
+    assert done.returncode == 0, done.stderr.decode()
+    local = advcli(*command.replace("ray", "local").replace("annotated", "local").split())
+    assert done.stdout == local.stdout
+    lines = done.stderr.decode().splitlines()
+    assert all(line.startswith("advcli: ") for line in lines), lines
+    assert lines == [line.replace("local/", "annotated/") for line in local.stderr.decode().splitlines()]
+    assert (tmp_path / "annotated" / "rewards.adv.parquet").is_file()
+    again = advcli(*command.split(), "--resume", "--json", env=SMALL)
+    assert again.returncode == 0, again.stderr.decode()
+    assert json.loads(again.stdout)["rows"] > 0
+    assert b"advcli: 1 of 1 file done already" in again.stderr
+
+
+@pytest.mark.parametrize("package", ["ray", "datasketches"])
+def test_without_the_extra(advcli, tmp_path, package):
+    """Exit 4, one line, nothing written; the package is hidden by one that cannot be imported."""
+    hidden = tmp_path / "hidden"
+    hidden.mkdir()
+    (hidden / f"{package}.py").write_text(f"raise ModuleNotFoundError('no', name='{package}')\n")
+    other = {"ray": "datasketches", "datasketches": "ray"}[package]
+    (hidden / other).mkdir()
+    for module in ("__init__", "data"):
+        (hidden / other / f"{module}.py").touch()
+    shutil.copy(ROOT / "sample_data" / "rewards.parquet", tmp_path)
+    path = {"PYTHONPATH": f"{hidden}:{':'.join(sys.path)}"}
+    done = advcli("compute", "rewards.parquet", "--engine", "ray", "--out", "out/", env=path)
+    assert done.returncode == 4
+    assert done.stderr.decode() == (
+        f"advcli: --engine ray needs the package '{package}', which is not installed; try pip install 'advcli[ray]'\n"
+    )
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("match x.jsonl --engine ray", "match does not run on Ray; compute, compare, sweep do"),
+        ("inspect x.jsonl --engine ray", "inspect does not run on Ray; compute, compare, sweep do"),
+        ("compare x.jsonl x.jsonl --between --engine ray", "compare --between does not run on Ray"),
+        ("compute x.jsonl --engine spark", "unknown value 'spark' for --engine; try local or ray"),
+        ("compute x.jsonl --ray-address auto", "--ray-address is for --engine ray"),
+        ("compute x.jsonl --resume", "--resume is for --engine ray"),
+    ],
+)
+def test_what_is_refused(advcli, tmp_path, command, said):
+    (tmp_path / "x.jsonl").write_text('{"prompt_id": "a", "reward": 1}\n{"prompt_id": "a", "reward": 0}\n')
+    done = advcli(*command.split())
+    assert done.returncode == 2, done.stderr.decode()
+    assert done.stderr.decode().startswith(f"advcli: {said}")
+    assert len(done.stderr.decode().splitlines()) == 1
+
+
+@pytest.mark.ray
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        ("compute - --out out/", 2, "--engine ray reads files, not standard input"),
+        ("compute x.jsonl --out -", 2, "--engine ray writes a file per input, not standard output"),
+        ("compute x.jsonl --dedup --out out/", 2, "--dedup compares the rows of all files"),
+        (
+            "compute x.jsonl --out out/ --ray-address 127.0.0.1:1",
+            2,
+            "--ray-address 127.0.0.1:1: cannot be reached",
+        ),
+    ],
+)
+def test_what_is_refused_on_ray(advcli, tmp_path, arguments, code, said):
+    (tmp_path / "x.jsonl").write_text('{"prompt_id": "a", "reward": 1}\n{"prompt_id": "a", "reward": 0}\n')
+    done = advcli(*arguments.split(), "--engine", "ray")
+    assert done.returncode == code, done.stderr.decode()
+    assert done.stderr.decode().startswith(f"advcli: {said}"), done.stderr.decode()
+    assert len(done.stderr.decode().splitlines()) == 1

@@ -1,0 +1,146 @@
+"""Inputs in an object store that answers 503 now and then: a local S3 server behind a proxy that says so."""
+
+import http.client
+import http.server
+import os
+import socket
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from distributed import test_commands as engines
+from pyarrow import fs
+
+from advcli import pipeline
+from advcli.errors import DataError
+from advcli.pipeline import Output, Request
+from advcli.records import ColumnOptions, Settings
+
+pytestmark = [
+    pytest.mark.ray,
+    pytest.mark.skipif(
+        not os.environ.get("ADVCLI_MOTO"),
+        reason="needs a Python with moto[server] in ADVCLI_MOTO, as .ci/run has it",
+    ),
+]
+
+
+class Moody(http.server.BaseHTTPRequestHandler):
+    """Hands requests on, and answers some of those for files with 503."""
+
+    protocol_version = "HTTP/1.1"
+    every = 5
+    port = 0
+    seen = 0
+    refused = 0
+
+    def handle_any(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if self.command == "GET" and "rewards" in self.path and self.every:
+            type(self).seen += 1
+            if self.seen % self.every == 0:
+                type(self).refused += 1
+                return self.answer(503, {}, b"<Error><Code>SlowDown</Code></Error>")
+        away = http.client.HTTPConnection("127.0.0.1", self.port)
+        away.request(self.command, self.path, body, dict(self.headers))
+        reply = away.getresponse()
+        headers = {
+            k: v for k, v in reply.getheaders() if k.lower() not in ("connection", "transfer-encoding")
+        }
+        return self.answer(reply.status, headers, reply.read())
+
+    do_GET = do_HEAD = handle_any  # noqa: N815  what http.server calls
+
+    def answer(self, status: int, headers: dict, body: bytes) -> None:
+        self.send_response(status)
+        for name, value in headers.items():
+            if name.lower() != "content-length" or self.command == "HEAD":
+                self.send_header(name, value)
+        if self.command != "HEAD":
+            self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+# Before Ray is started: its workers get the environment of this process.
+@pytest.fixture(scope="module")
+def store():
+    """The port of the proxy."""
+    os.environ |= {"AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s", "AWS_REGION": "us-east-1"}
+    Moody.port = free_port()
+    moto = subprocess.Popen(
+        [os.environ["ADVCLI_MOTO"], "-m", "moto.server", "-p", str(Moody.port)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    proxy = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Moody)
+    threading.Thread(target=proxy.serve_forever, daemon=True).start()
+    try:
+        for _ in range(200):
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", Moody.port)) == 0:
+                    break
+            time.sleep(0.1)
+        yield proxy.server_address[1]
+    finally:
+        proxy.shutdown()
+        proxy.server_close()
+        moto.terminate()
+        moto.wait(10)
+
+
+@pytest.fixture(params=[".jsonl", ".parquet"])
+def dump(store: int, request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, list[str]]:
+    """The URL of a folder, and the same files on this machine."""
+    names = engines.written(tmp_path / "in", engines.rows(step=False), request.param)
+    system = fs.S3FileSystem(
+        endpoint_override=f"127.0.0.1:{Moody.port}",
+        scheme="http",
+        allow_bucket_creation=True,
+        region="us-east-1",
+    )
+    folder = f"bucket/rewards{request.param}"
+    system.create_dir("bucket")
+    for name in names:
+        with system.open_output_stream(f"{folder}/{Path(name).name}") as out:
+            out.write(Path(name).read_bytes())
+    return f"s3://{folder}?endpoint_override=127.0.0.1%3A{store}&scheme=http&region=us-east-1", names
+
+
+@pytest.mark.usefixtures("on_ray")
+def test_a_store_that_says_503_now_and_then(dump: tuple[str, list[str]], tmp_path: Path):
+    from advcli.distributed import commands
+
+    url, names = dump
+    settings, columns = Settings(scale="batch"), ColumnOptions()
+    pipeline.compute(Request(tuple(names), settings, columns), Output(out=f"{tmp_path}/local/"))
+    Moody.refused = 0
+    commands.compute(Request((url,), settings, columns), Output(out=f"{tmp_path}/ray/"))
+    assert Moody.refused, "the store was in a good mood"
+    engines.same_files(tmp_path / "local", tmp_path / "ray")
+
+
+@pytest.mark.usefixtures("on_ray")
+def test_a_store_that_never_answers(dump: tuple[str, list[str]], tmp_path: Path, monkeypatch):
+    from advcli.distributed import commands, patience
+
+    monkeypatch.setattr(patience, "_WAITS", ())
+    monkeypatch.setattr(Moody, "every", 1)
+    with pytest.raises(DataError) as error:
+        commands.compute(
+            Request((dump[0],), Settings(scale="batch"), ColumnOptions()), Output(out=f"{tmp_path}/ray/")
+        )
+    assert "\n" not in str(error.value)
+    assert not (tmp_path / "ray").exists()
