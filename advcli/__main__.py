@@ -1,5 +1,16 @@
-"""`python -m advcli`."""
+"""Where the program begins: `advcli` and `python -m advcli`."""
 
-from advcli.cli import main
+import sys
 
-main()
+
+def main() -> None:
+    """Import the program and run it. Ctrl-C ends it without a word from Python also while it is imported."""
+    try:
+        from advcli.cli import main as run
+    except KeyboardInterrupt:
+        sys.exit(130)
+    run()
+
+
+if __name__ == "__main__":
+    main()

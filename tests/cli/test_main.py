@@ -1,5 +1,6 @@
 """The one error boundary: exit codes, one line per error, no traceback for anything a user can cause."""
 
+import builtins
 import json
 import os
 import pty
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from advcli import __main__ as start
 from advcli import __version__, cli
 from advcli.errors import MissingPackage
 
@@ -199,3 +201,17 @@ def test_ctrl_c_is_130_and_leaves_nothing_behind(tmp_path):
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err) == (130, b"", b"advcli: interrupted\n")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_ctrl_c_while_the_program_is_imported(monkeypatch):
+    real = builtins.__import__
+
+    def stopped(name, *rest):
+        if name == "advcli.cli":
+            raise KeyboardInterrupt
+        return real(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", stopped)
+    with pytest.raises(SystemExit) as stop:
+        start.main()
+    assert stop.value.code == 130
