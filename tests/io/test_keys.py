@@ -218,3 +218,15 @@ def test_digests_are_the_same_whatever_wrote_the_value():
     one, two, text = digests([long + "1", long + "2", long[:64]]).tolist()
     assert len({one, two, text}) == 3
     assert (digests([str(k) for k in range(1000)]) >= 0).all()
+
+
+def test_each_code_has_a_digest_that_is_the_same_in_any_column():
+    long = "q" * 100
+    here, there = Coder(), Coder()
+    here.add(pa.array(["a", "5", None, long + "1"]))
+    there.add([long + "1", 5])
+    there.add(["a", long + "2"])
+    a, five, one = here.digests()
+    assert there.digests()[:3] == [one, five, a]
+    assert {len(text) for text in there.digests()} == {16}
+    assert len(set(there.digests())) == 4
