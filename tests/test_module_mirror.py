@@ -17,6 +17,7 @@ EXCEPTIONS = {
     "cli/_options.py": ("cli/test_compute.py", "options, seen through the commands that have them"),
     "cli/_request.py": ("cli/test_compute.py", "flags to a request, seen through the commands"),
     "cli/_show.py": ("cli/test_compare.py", "what goes to which stream, seen through the commands"),
+    "io/collect.py": ("io/test_read.py", "what is gathered of each batch, seen through the reader"),
     "io/batch.py": ("io/test_read.py", "what to do with a bad row, seen through the reader"),
     "io/format.py": ("io/test_catalog.py", "what a row is, seen through every row"),
     "io/formats_agents.py": ("io/test_catalog.py", "rows of the catalog, which tests each of them"),

@@ -256,7 +256,7 @@ def test_parquet_that_grew_between_the_passes(monkeypatch):
     ids=str,
 )
 def test_a_column_with_the_name_of_an_inner_one(columns):
-    """_Collector._parts mixes the user's names with its own ("rewards", "cause", "bad", "step", "lines")."""
+    """Collector._parts mixes the user's names with its own ("rewards", "cause", "bad", "step", "lines")."""
     rows = [
         {
             "prompt_id": "a",
