@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,10 +42,7 @@ class Shown:
     def of(self, results: Sequence[AdvantageTable]) -> AdvantageTable:
         """The advantages of the column."""
         result = results[self.run]
-        if not self.bare:
-            return result
-        kept = ~result.original.isnan()
-        return replace(result, processed=result.original, kept=kept, warnings=(), left_out=())
+        return result.unprocessed() if self.bare else result
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from advcli.dataset import DataSet
 from advcli.errors import DataError, UsageError
 from advcli.io.sources import opened
 from advcli.pairing import Joined, Pairing, joined
-from advcli.pipeline.describe import report_of, unprocessed
+from advcli.pipeline.describe import report_of
 from advcli.pipeline.request import Request
 from advcli.records import (
     AdvantageTable,
@@ -127,7 +127,7 @@ def _loaded(letter: str, request: Request, check: Callable[[Sequence[Source]], N
         hint = " or ".join(filter(None, hints)) if isinstance(error, UsageError) else error.hint
         raise type(error)(f"{where}: {error.message}", hint=hint, about=error.about) from error
     result = run(plan, columns)
-    shown = {"original": replace(unprocessed(result), warnings=result.warnings, left_out=result.left_out)}
+    shown = {"original": replace(result.unprocessed(), warnings=result.warnings, left_out=result.left_out)}
     # Where nothing is filtered, both are the same.
     shown |= {} if torch.equal(shown["original"].kept, result.kept) else {"processed": result}
     report = report_of(request, data, plan, shown)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from advcli.advantages import Plan, run
 from advcli.errors import UsageError
 from advcli.io.sources import opened
-from advcli.pipeline.describe import report_of, unprocessed
+from advcli.pipeline.describe import report_of
 from advcli.pipeline.request import Request
 from advcli.records import Report, Settings
 
@@ -26,7 +26,7 @@ def compare(request: Request, versus: Mapping[str, Settings] | None = None) -> R
     results = {label: run(plan, columns) for label, plan in plans.items()}
     filters = request.settings.filters
     original = run(without_filters(plans["kept"]), columns) if filters else results["kept"]
-    shown = {"original": unprocessed(original), **results}
+    shown = {"original": original.unprocessed(), **results}
     return with_hints(report_of(request, data, plans["kept"], shown), request, versus)
 
 

@@ -9,7 +9,7 @@ from advcli.io import metrics as metrics_file
 from advcli.io.parquet import to_metadata
 from advcli.io.sources import opened
 from advcli.io.write import SOURCE, Additions, added_columns, refused_names, targets, write
-from advcli.pipeline.describe import report_of, settings_of, unprocessed
+from advcli.pipeline.describe import report_of, settings_of
 from advcli.pipeline.request import Request
 from advcli.records import Report
 from advcli.stats import metrics
@@ -73,6 +73,6 @@ def compute(request: Request, output: Output, *, advance: Callable[[int, int], N
         steps = data.table.step_names if data.table.step is not None else None
         metrics_file.write(output.metrics, metrics.per_step(data.rows, result, steps), force=output.force)
         written.append(str(output.metrics))
-    shown = {"original": unprocessed(result), "processed": result}
+    shown = {"original": result.unprocessed(), "processed": result}
     report = report_of(request, data, plan, shown)
     return replace(report, notes=(*report.notes, *(f"wrote {path}" for path in written)))

@@ -99,8 +99,3 @@ def health_of(data: DataSet) -> Health:
     """What the groups look like before any estimator."""
     sizes = sizes_of(data.grouping.group, data.grouping.count)
     return health(data.rows, torch.from_numpy(data.table.cause), sizes)
-
-
-def unprocessed(result: AdvantageTable) -> AdvantageTable:
-    """The same advantages before any keep ratio."""
-    return replace(result, processed=result.original, kept=~result.original.isnan(), warnings=(), left_out=())

@@ -11,7 +11,7 @@ from advcli.inspection.inspect import inspection
 from advcli.io.fingerprint import fingerprints
 from advcli.io.sources import opened
 from advcli.matching.search import Tell
-from advcli.pipeline.describe import report_of, unprocessed
+from advcli.pipeline.describe import report_of
 from advcli.pipeline.match import match
 from advcli.pipeline.request import Request
 from advcli.records import Page, Settings, Source
@@ -44,7 +44,7 @@ def report(
         data = replace(request, columns=wanted).load(sources)
         plan = plan.at(data.columns())
         result = run(plan, data.columns())
-        figures = report_of(request, data, plan, {"original": unprocessed(result), "processed": result})
+        figures = report_of(request, data, plan, {"original": result.unprocessed(), "processed": result})
         bare = replace(plan.settings, keep_pos=1.0, keep_neg=1.0, compute_new_adv=False, filters=())
         found = inspection(
             data,

@@ -1,7 +1,7 @@
 """How advantages are computed, and what was computed."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -109,3 +109,8 @@ class AdvantageTable:
     left_out: tuple[LeftOut, ...] = ()
     tokens: "Tensor | None" = None
     token_counts: "Tensor | None" = None
+
+    def unprocessed(self) -> "AdvantageTable":
+        """The same advantages before any keep ratio."""
+        kept = ~self.original.isnan()
+        return replace(self, processed=self.original, kept=kept, warnings=(), left_out=())
