@@ -8,6 +8,7 @@ import typer
 
 from advcli.cli import _options as opt
 from advcli.cli import _request, _show
+from advcli.records import NEAR_DEAD
 from advcli.stats.bounds import FIGURES, bound
 
 _SHOW = "What to show"
@@ -70,7 +71,7 @@ def command(
     group: Group = None,
     top: Top = 0,
     bottom: Bottom = 0,
-    near_dead: NearDead = 0.01,
+    near_dead: NearDead = NEAR_DEAD,
     fail_if: FailIf = None,
 ) -> None:
     """Say what is in a dump: format, columns, grouping, signal, phantoms, length, steps.

@@ -7,10 +7,10 @@ from advcli.inspection.inspect import inspection
 from advcli.io.sources import opened
 from advcli.pipeline.describe import settings_of
 from advcli.pipeline.request import Request
-from advcli.records import Inspection
+from advcli.records import NEAR_DEAD, Inspection
 
 
-def inspect(request: Request, wanted: Wanted, *, near_dead: float = 0.01) -> Inspection:
+def inspect(request: Request, wanted: Wanted, *, near_dead: float = NEAR_DEAD) -> Inspection:
     """Say what is in a dump.
 
     Args:
@@ -18,8 +18,7 @@ def inspect(request: Request, wanted: Wanted, *, near_dead: float = 0.01) -> Ins
         wanted: single groups and rows to show.
         near_dead: a live group whose spread is at most this share of the range of the rewards is near dead.
     """
-    bare = replace(request.settings, keep_pos=1.0, keep_neg=1.0, compute_new_adv=False, filters=())
-    request = replace(request, settings=bare)
+    request = replace(request, settings=request.settings.unprocessed())
     plan = request.plan()
     with opened(request.inputs) as sources:
         data = request.load(sources)

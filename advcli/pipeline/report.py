@@ -14,9 +14,7 @@ from advcli.matching.search import Tell
 from advcli.pipeline.describe import report_of
 from advcli.pipeline.match import match
 from advcli.pipeline.request import Request
-from advcli.records import Page, Settings, Source
-
-_NEAR_DEAD = 0.01
+from advcli.records import NEAR_DEAD, Page, Settings, Source
 
 
 def report(
@@ -42,16 +40,17 @@ def report(
         if check:
             check(sources)
         data = replace(request, columns=wanted).load(sources)
-        plan = plan.at(data.columns())
-        result = run(plan, data.columns())
+        columns = data.columns()
+        plan = plan.at(columns)
+        result = run(plan, columns)
         figures = report_of(request, data, plan, {"original": result.unprocessed(), "processed": result})
-        bare = replace(plan.settings, keep_pos=1.0, keep_neg=1.0, compute_new_adv=False, filters=())
+        bare = plan.settings.unprocessed()
         found = inspection(
             data,
             sources,
             replace(plan, settings=bare),
             Wanted(),
-            near_dead=_NEAR_DEAD,
+            near_dead=NEAR_DEAD,
             weights=request.columns.weights,
         )
         page = reporting.page(data, sources, plan, result, figures, found, texts=texts, version=__version__)

@@ -2,6 +2,7 @@
 
 from advcli.records.between import Between, Coverage, Paired, PromptPair, RowPairs, Side, StepPair
 from advcli.records.inspection import (
+    NEAR_DEAD,
     Checked,
     DeadChance,
     Detail,
@@ -46,6 +47,7 @@ from advcli.records.table import (
 __all__ = [
     "CAUSES",
     "DEFAULT_ESTIMATOR",
+    "NEAR_DEAD",
     "NO_RULES",
     "PLAIN",
     "STANDARD_OUTPUT",

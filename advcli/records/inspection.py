@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+NEAR_DEAD = 0.01
+"""A live group whose spread is at most this share of the range of the rewards is near dead, unless the user says so."""
+
 
 @dataclass(frozen=True)
 class Spreads:

@@ -86,6 +86,10 @@ class Settings:
     shaping: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     filters: tuple[FilterSpec, ...] = ()
 
+    def unprocessed(self) -> "Settings":
+        """The same without keep ratios and filters: only the original advantage."""
+        return replace(self, keep_pos=1.0, keep_neg=1.0, compute_new_adv=False, filters=())
+
 
 @dataclass(frozen=True)
 class AdvantageTable:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
-from advcli.records import CAUSES, DeadChance, RewardSignal, Spreads
+from advcli.records import CAUSES, NEAR_DEAD, DeadChance, RewardSignal, Spreads
 from advcli.segments import Segments, Spread
 from advcli.stats.health import dead_groups
 
@@ -13,7 +13,7 @@ GROUP_SIZES = (2, 4, 8, 16, 32)
 
 
 def signal(
-    name: str, rewards: Tensor, cause: Tensor, group: Tensor, count: int, *, near_dead: float = 0.01
+    name: str, rewards: Tensor, cause: Tensor, group: Tensor, count: int, *, near_dead: float = NEAR_DEAD
 ) -> RewardSignal:
     """Describe one reward column.
 
