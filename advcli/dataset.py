@@ -11,7 +11,7 @@ from advcli.errors import DataError
 from advcli.estimators.engine import token_rows
 from advcli.io.read import read
 from advcli.records import ColumnOptions, Grouping, RewardTable, Rows, Settings, Source
-from advcli.segments import Segments
+from advcli.segments import Segments, rewarded
 from advcli.words import counted, verb
 
 
@@ -108,7 +108,7 @@ def grouped(table: RewardTable, groups: Grouping) -> DataSet:
 
 def refuse_singletons(data: DataSet) -> None:
     """Name the first group with one valid row, by its place in a file."""
-    valid = torch.isfinite(data.rows.rewards) & (data.rows.group >= 0)
+    valid = rewarded(data.rows.rewards, data.rows.group)
     sizes = Segments.of(data.rows.group[valid], data.rows.count).size()
     alone = torch.nonzero(valid & (sizes[data.rows.group.clamp(min=0)] == 1)).squeeze(1)
     if len(alone):

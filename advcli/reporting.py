@@ -22,7 +22,7 @@ from advcli.records import (
     Rows,
     Source,
 )
-from advcli.segments import Segments
+from advcli.segments import Segments, rewarded
 from advcli.stats.histogram import histogram
 from advcli.stats.points import group_means, group_points, length_points, solve_rates
 from advcli.words import counted
@@ -62,7 +62,7 @@ def page(  # noqa: PLR0913  everything that is on it
         version: of advcli.
     """
     rows = data.rows
-    valid = torch.isfinite(rows.rewards) & (rows.group >= 0)
+    valid = rewarded(rows.rewards, rows.group)
     groups = group_points(rows)
     lengths = length_points(rows, result.original)
     keep, said = _keep_grid(plan, data)

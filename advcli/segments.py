@@ -371,6 +371,16 @@ def finite(values: Tensor) -> Tensor:
     return (values - values) == 0
 
 
+def rewarded(rewards: Tensor, group: Tensor) -> Tensor:
+    """[N] bool, the rows that statistics of rewards are over: with a finite reward and a group.
+
+    Example:
+        >>> rewarded(torch.tensor([1.0, torch.nan, 1.0]), torch.tensor([0, 0, -1])).tolist()
+        [True, False, False]
+    """
+    return finite(rewards) & (group >= 0)
+
+
 def divide(numerator: Tensor, denominator: Tensor) -> Tensor:
     """Quotient, and 0 where the denominator is 0 (a dead group has advantage 0, not NaN)."""
     return torch.where(denominator == 0, 0.0, numerator / denominator)

@@ -11,7 +11,7 @@ from advcli.dataset import DataSet
 from advcli.inspection import phantoms
 from advcli.inspection.phantoms import Arithmetic
 from advcli.records import Facts, Parts, Rows
-from advcli.segments import Segments
+from advcli.segments import Segments, rewarded
 from advcli.stats.health import dead_groups
 from advcli.stats.length import lengths
 from advcli.stats.parts import parts
@@ -159,7 +159,7 @@ def _reward_columns(frame: Frame) -> Sequence[tuple[str, Tensor, Tensor]]:
 def _constant_outcome(frame: Frame) -> Mapping[str, int]:
     """Further reward → live groups in which it is there for every row with a reward, and constant."""
     rows = frame.rows
-    valid = torch.isfinite(rows.rewards) & (rows.group >= 0)
+    valid = rewarded(rows.rewards, rows.group)
     segments = Segments.of(rows.group[valid], rows.count)
     live = (segments.size() > 1) & ~dead_groups(rows.rewards[valid], segments)[0]
     found = {}

@@ -10,7 +10,7 @@ from advcli.advantages import Plan, run
 from advcli.errors import AdvcliError
 from advcli.frameworks.catalog import frameworks
 from advcli.records import Phantoms, Settings
-from advcli.segments import Segments
+from advcli.segments import Segments, rewarded
 from advcli.stats.health import dead_groups
 
 # Functions that look at nothing but the group of a row, unless a knob sends them to the batch.
@@ -34,7 +34,7 @@ class Arithmetic:
 
 def dead_rows(rewards: Tensor, group: Tensor, count: int) -> Tensor:
     """[N] bool: the rows of dead groups, those without a reward included."""
-    valid = torch.isfinite(rewards) & (group >= 0)
+    valid = rewarded(rewards, group)
     dead = dead_groups(rewards[valid], Segments.of(group[valid], count))[0]
     return (group >= 0) & dead[group.clamp(min=0)] if count else torch.zeros_like(valid)
 
@@ -85,7 +85,7 @@ def _representatives(rewards: Tensor, group: Tensor, dead: Tensor) -> tuple[Tens
         group each group is told by.
     """
     count = int(group.max()) + 1 if len(group) else 0
-    there, valid = group >= 0, torch.isfinite(rewards) & (group >= 0)
+    there, valid = group >= 0, rewarded(rewards, group)
     rows, scored = (Segments.of(group[mask], count).size() for mask in (there, valid))
     stands_for = torch.arange(count)
     level = Segments.of(group[dead & valid], count).max(rewards[dead & valid])

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from advcli.records import CAUSES, Health, Rows
-from advcli.segments import Segments, chosen, finite
+from advcli.segments import Segments, chosen, rewarded
 
 
 def health(
@@ -25,7 +25,7 @@ def health(
         `dead_min` are those at the largest and the smallest reward of the data set.
     """
     rewards, group, count = rows.rewards, rows.group, rows.count
-    valid = finite(rewards) & (group >= 0)
+    valid = rewarded(rewards, group)
     segments = Segments.of(chosen(group, valid), count)
     found = chosen(rewards, valid)
     dead, level = dead_groups(found, segments)

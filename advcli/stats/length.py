@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from advcli.records import Lengths, Rows
-from advcli.segments import Segments, Spread
+from advcli.segments import Segments, Spread, rewarded
 from advcli.stats.health import dead_groups
 
 
@@ -61,7 +61,7 @@ def correlation(first: Tensor, second: Tensor, group: Tensor, count: int) -> flo
 def _dead_tokens(rows: Rows, told: Tensor) -> float:
     """Share of the tokens in dead groups, missing rows included."""
     assert rows.lengths is not None
-    valid = torch.isfinite(rows.rewards) & (rows.group >= 0)
+    valid = rewarded(rows.rewards, rows.group)
     dead = dead_groups(rows.rewards[valid], Segments.of(rows.group[valid], rows.count))[0]
     tokens = rows.lengths[told]
     total = float(tokens.sum())

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from advcli.records import Part, Parts
-from advcli.segments import Segments, Spread, signs
+from advcli.segments import Segments, Spread, rewarded, signs
 from advcli.stats.health import dead_groups
 
 # Two advantages of a group that differ by less than this share of its largest |A| are one: sums of parts round.
@@ -35,7 +35,7 @@ def parts(
         The figures over the rows that have a sum; a part that is missing there counted 0 in the sum and does
         here.
     """
-    valid = torch.isfinite(rewards) & (group >= 0)
+    valid = rewarded(rewards, group)
     segments = Segments.of(group[valid], count)
     total = rewards[valid]
     weighed = values[valid].nan_to_num(nan=0.0) * torch.tensor([weight for _, weight in weights])

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from advcli.records import GroupPoints, LengthPoints, Rows
-from advcli.segments import Segments, Spread
+from advcli.segments import Segments, Spread, rewarded
 from advcli.stats.health import dead_groups
 
 LIMIT = 4000
@@ -26,7 +26,7 @@ def group_points(rows: Rows, limit: int = LIMIT) -> GroupPoints:
         >>> sorted(zip(found.mean, found.dead))
         [(0.5, False), (1.0, True)]
     """
-    valid = torch.isfinite(rows.rewards) & (rows.group >= 0)
+    valid = rewarded(rows.rewards, rows.group)
     values = rows.rewards[valid].double()
     segments = Segments.of(rows.group[valid], rows.count)
     able = segments.size() > 1
@@ -59,7 +59,7 @@ def solve_rates(rows: Rows) -> Tensor:
         >>> solve_rates(rows).tolist()
         [0.5, 1.0]
     """
-    valid = torch.isfinite(rows.rewards) & (rows.group >= 0)
+    valid = rewarded(rows.rewards, rows.group)
     values = rows.rewards[valid]
     segments = Segments.of(rows.group[valid], rows.count)
     best = (values == values.max()).double() if values.numel() else values.double()
@@ -74,7 +74,7 @@ def group_means(rows: Rows) -> Tensor:
         >>> group_means(rows).tolist()
         [0.5, 1.0]
     """
-    valid = torch.isfinite(rows.rewards) & (rows.group >= 0)
+    valid = rewarded(rows.rewards, rows.group)
     return Segments.of(rows.group[valid], rows.count).mean(rows.rewards[valid])
 
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from advcli.records import CAUSES, NEAR_DEAD, DeadChance, RewardSignal, Spreads
-from advcli.segments import Segments, Spread
+from advcli.segments import Segments, Spread, rewarded
 from advcli.stats.health import dead_groups
 
 GROUP_SIZES = (2, 4, 8, 16, 32)
@@ -34,7 +34,7 @@ def signal(
         >>> found.dead_groups_all_max, found.live_groups, found.effective_rows
         (1, 1, 2)
     """
-    valid = torch.isfinite(rewards) & (group >= 0)
+    valid = rewarded(rewards, group)
     values, segments = rewards[valid], Segments.of(group[valid], count)
     size = segments.size()
     dead, level = dead_groups(values, segments)
