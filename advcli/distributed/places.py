@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from advcli import dataset, grouping
+from advcli import dataset, grouping, runs
 from advcli.dataset import DataSet
 from advcli.distributed import faults
 from advcli.distributed.narrow import ABOUT, Job, Summary
+from advcli.io.values import one_array
 from advcli.records import RewardTable
 
 _STEP = "step"
@@ -146,7 +146,7 @@ def pack(block: pa.Table, by: str) -> pa.Table:
     block = block.take(pa.array(order)).combine_chunks()
     ends = pa.array([0, block.num_rows], pa.int64())
     columns = {
-        name: pa.LargeListArray.from_arrays(ends, _one(block[name]))
+        name: pa.LargeListArray.from_arrays(ends, one_array(block[name]))
         for name in block.column_names
         if name != by
     }
@@ -158,7 +158,7 @@ def pack(block: pa.Table, by: str) -> pa.Table:
 def unpack(batch: pa.Table) -> dict[str, pa.Array]:
     """The columns of one place."""
     return {
-        name: _one(batch[name]).flatten()
+        name: one_array(batch[name]).flatten()
         for name in batch.column_names
         if pa.types.is_large_list(batch.schema.field(name).type)
     }
@@ -166,7 +166,7 @@ def unpack(batch: pa.Table) -> dict[str, pa.Array]:
 
 def numbers(block: pa.Table, name: str) -> NDArray[Any]:
     """A column as numbers."""
-    found: NDArray[Any] = _one(block[name]).to_numpy(zero_copy_only=False)
+    found: NDArray[Any] = one_array(block[name]).to_numpy(zero_copy_only=False)
     return found
 
 
@@ -221,8 +221,7 @@ def first_rows(
     columns: Mapping[str, pa.Array], group: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """File and row of the first row of each group: rows lie in order, so it is the first that is met."""
-    _, first = np.unique(group[group >= 0], return_index=True)
-    place = np.flatnonzero(group >= 0)[first]
+    place = np.flatnonzero(group >= 0)[runs.first_rows(group[group >= 0])]
     file, row = (columns[name].to_numpy(zero_copy_only=False) for name in ("file", "row"))
     return file[place], row[place]
 
@@ -230,20 +229,12 @@ def first_rows(
 def _key(values: Mapping[str, NDArray[Any]], job: Job) -> NDArray[np.int64]:
     if not job.choice.prompt:
         return np.where(values["usable"], 0, -1)
-    first, second = (pd.factorize(values[name])[0].astype(np.int64) for name in ("key", "key2"))
-    codes = pd.factorize(first * (int(second.max(initial=0)) + 1) + second)[0]
+    codes = runs.paired(*(runs.numbered(values[name]) for name in ("key", "key2")))
     return np.where(values["usable"], codes, -1)
 
 
 def _copied(values: Mapping[str, NDArray[Any]], name: str) -> NDArray[np.float64] | None:
     return values[name].copy() if name in values else None
-
-
-def _one(column: pa.ChunkedArray) -> pa.Array:
-    combined = column.combine_chunks()
-    if isinstance(combined, pa.ChunkedArray):
-        return combined.chunk(0) if combined.num_chunks else pa.array([], combined.type)
-    return combined
 
 
 def _evenly(sizes: NDArray[np.int64], places: int) -> NDArray[np.int64]:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from advcli.io.batch import Batch
 from advcli.io.lines import Block
+from advcli.io.values import one_array
 
 _RETURN, _OPEN, _CLOSE = b"\r{}"
 # A line longer than that is left to Python.
@@ -59,7 +60,7 @@ class Reader:
         table = self._parsed(block.data)
         if table is None or len(table) != len(lines):
             return None
-        cells = {name: _one(table[name]) for name in self._columns}
+        cells = {name: one_array(table[name]) for name in self._columns}
         if any(table[name].null_count < len(table) for name in self._refused) or any(
             map(_inexact, cells.values())
         ):
@@ -131,8 +132,3 @@ def _inexact(cells: pa.Array) -> bool:
     if not pa.types.is_float64(cells.type):
         return False
     return bool(pc.any(pc.greater_equal(pc.abs(cells), _EXACT)).as_py())
-
-
-def _one(column: pa.ChunkedArray) -> pa.Array:
-    combined = column.combine_chunks()
-    return combined.chunk(0) if isinstance(combined, pa.ChunkedArray) else combined

@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
+from advcli.io.values import one_array
+
 
 class Slices:
     """Hands out the rows of a table in order."""
@@ -15,10 +17,7 @@ class Slices:
 
     def __call__(self, rows: int) -> pa.RecordBatch:
         """The next `rows` rows as one batch."""
-        part = self._table.slice(self._done, rows).combine_chunks()
+        part = self._table.slice(self._done, rows)
         self._done += rows
         self._advance(self._done)
-        arrays = [
-            column.chunk(0) if column.num_chunks else pa.array([], column.type) for column in part.columns
-        ]
-        return pa.record_batch(arrays, schema=part.schema)
+        return pa.record_batch([one_array(column) for column in part.columns], schema=part.schema)

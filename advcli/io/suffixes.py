@@ -6,6 +6,8 @@ from collections.abc import Callable
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from advcli.io.values import one_array
+
 # Rows that are made into text at once where they are asked for one by one.
 _ROWS = 4096
 # Between these, arrow and Python both write a number without an exponent.
@@ -57,7 +59,7 @@ class Suffixes:
 def _texts(added: pa.Table) -> pa.Array:
     parts: list[str | pa.Array] = []
     for name, column in zip(added.column_names, added.columns, strict=True):
-        values = column.chunk(0) if column.num_chunks else pa.array([], column.type)
+        values = one_array(column)
         parts += [f"{', ' if parts else ''}{json.dumps(name)}: ", _text(values)]
     joined = pc.binary_join_element_wise(*parts, "")
     return joined.cast(pa.binary())

@@ -102,6 +102,23 @@ def token_means(cells: Cells, masks: Cells | None) -> tuple[NDArray[np.float64],
     return means, uneven
 
 
+def one_array(column: pa.ChunkedArray) -> pa.Array:
+    """A column as one array.
+
+    Example:
+        >>> (
+        ...     one_array(pa.chunked_array([[1], [2, 3]])).to_pylist(),
+        ...     len(one_array(pa.chunked_array([], pa.int64()))),
+        ... )
+        ([1, 2, 3], 0)
+    """
+    combined = column.combine_chunks()
+    if isinstance(combined, pa.ChunkedArray):
+        assert combined.num_chunks <= 1, "more than one array can hold"
+        return combined.chunk(0) if combined.num_chunks else pa.array([], combined.type)
+    return combined
+
+
 def _lists(cells: Cells) -> list[Any]:
     return cells.to_pylist() if isinstance(cells, pa.Array) else list(cells)
 
