@@ -8,7 +8,7 @@ from advcli.records import Between, Column, Coverage, Paired, PromptPair, RowPai
 from advcli.render.jsonout import figures, head, known
 from advcli.render.numbers import count, number, points, share, signed
 from advcli.render.tables import health_line, left_out_line, rule_line
-from advcli.render.whole import print_whole
+from advcli.render.whole import print_whole, ruled
 from advcli.words import counted, one_line, summed
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def _line(text: str, console: "Console", style: str | None = None) -> None:
 
 
 def _figures(a: Side, b: Side) -> "Table":
-    table = _table("", "A", "B", "B − A")
+    table = ruled([""], ["A", "B", "B − A"])
     filtered = any(len(side.report.columns) > 1 for side in (a, b))
     sections = [
         [row for row in _GROUPS if row[1](a) is not None or row[1](b) is not None],
@@ -193,7 +193,7 @@ def _advantages(column: int) -> list[_Row]:
 
 
 def _steps(steps: Sequence[StepPair]) -> "Table":
-    table = _table("step", "rows A", "rows B", "mean A", "mean B", "B − A", "live A", "live B")
+    table = ruled(["step"], ["rows A", "rows B", "mean A", "mean B", "B − A", "live A", "live B"])
     for step in steps:
         table.add_row(
             step.step,
@@ -210,7 +210,7 @@ def _steps(steps: Sequence[StepPair]) -> "Table":
 
 def _changed(pairs: Sequence[PromptPair]) -> "Table":
     heading, labels = _labels(pairs)
-    table = _table(heading, "rows A", "rows B", "mean A", "mean B", "B − A")
+    table = ruled([heading], ["rows A", "rows B", "mean A", "mean B", "B − A"])
     for label, pair in zip(labels, pairs, strict=True):
         means = (number(pair.mean_a), number(pair.mean_b), signed(pair.difference))
         table.add_row(label, count(pair.rows_a), count(pair.rows_b), *means)
@@ -225,14 +225,3 @@ def _labels(pairs: Sequence[PromptPair]) -> tuple[str, list["Text"]]:
     if len({*names}) == len(names):
         return "changed most", [Text(name) for name in names]
     return "changed most, first row in A", [Text(pair.first_a) for pair in pairs]
-
-
-def _table(first: str, *headings: str) -> "Table":
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column(first, no_wrap=True)
-    for heading in headings:
-        table.add_column(heading, justify="right", no_wrap=True)
-    return table

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from advcli.records import Breaks, Fit, Match
 from advcli.render.numbers import UNDEFINED, number, share
-from advcli.render.whole import print_whole
+from advcli.render.whole import print_whole, ruled
 from advcli.words import counted, shortened
 
 if TYPE_CHECKING:
@@ -57,12 +57,7 @@ def where(breaks: Breaks) -> str:
 
 
 def _fits(fits: Sequence[Fit]) -> "Table":
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("rule", "eps", "ddof", "max |Δ|", "rows"):
-        table.add_column(heading, no_wrap=True, justify="left" if heading == "rule" else "right")
+    table = ruled(["rule"], ["eps", "ddof", "max |Δ|", "rows"])
     for fit in fits:
         eps = UNDEFINED if fit.eps is None else f"{fit.eps:g}"
         ddof = UNDEFINED if fit.ddof is None else str(fit.ddof)
@@ -76,12 +71,7 @@ def _distance(value: float) -> str:
 
 
 def _worst(breaks: Breaks) -> "Table":
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("row", "step", "group", "reward", "logged", "computed"):
-        table.add_column(heading, no_wrap=True, justify="left" if heading == "row" else "right")
+    table = ruled(["row"], ["step", "group", "reward", "logged", "computed"])
     for item in breaks.worst:
         numbers = (number(item.reward), number(item.logged), number(item.computed))
         table.add_row(item.place, item.step or UNDEFINED, str(item.group), *numbers)

@@ -9,7 +9,7 @@ from advcli.errors import UsageError
 from advcli.records import Point, Sweep
 from advcli.render.numbers import count, number, share
 from advcli.render.tables import health_line
-from advcli.render.whole import print_whole, spread
+from advcli.render.whole import print_whole, ruled, spread
 from advcli.words import either
 
 if TYPE_CHECKING:
@@ -181,12 +181,7 @@ def _tables(points: Sequence[Point], console: "Console") -> Iterator["Table"]:
 
 
 def _table(columns: Mapping[str, Sequence[str]], settings: Sequence[str], figures: Sequence[str]) -> "Table":
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in (*settings, *figures):
-        table.add_column(heading, justify="left" if heading in settings else "right", no_wrap=True)
+    table = ruled(settings, figures)
     for row in zip(*(columns[heading] for heading in (*settings, *figures)), strict=True):
         table.add_row(*row)
     return table

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from advcli.records import Column, Health, LeftOut, Report
 from advcli.render.numbers import count, number, share
-from advcli.render.whole import print_whole, spread
+from advcli.render.whole import print_whole, ruled, spread
 from advcli.words import counted
 
 if TYPE_CHECKING:
@@ -135,13 +135,7 @@ def _dead(health: Health) -> str:
 
 
 def _table(columns: Sequence[Column]) -> "Table":
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("advantage", no_wrap=True)
-    for column in columns:
-        table.add_column(column.label, justify="right", no_wrap=True)
+    table = ruled(["advantage"], [column.label for column in columns])
     has_tokens = columns[0].figures.token_mean is not None
     sections = [_STATISTICS, *([_TOKENS] if has_tokens else []), _KEPT]
     for rows in sections:

@@ -11,6 +11,18 @@ _UNBOUNDED = 10_000
 Item = TypeVar("Item")
 
 
+def ruled(left: Sequence[str], right: Sequence[str]) -> "Table":
+    """An empty table with a rule under its headings and nothing that wraps: texts on the left, numbers on the right."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for side, headings in (("left", left), ("right", right)):
+        for heading in headings:
+            table.add_column(heading, justify=side, no_wrap=True)  # type: ignore[arg-type]
+    return table
+
+
 def print_whole(table: "Table", console: "Console") -> None:
     """Print a table in its full width; one that is wider than the console is left to the terminal, which wraps."""
     width = console.width
