@@ -23,6 +23,7 @@ from advcli.records import (
     Source,
 )
 from advcli.segments import Segments, rewarded
+from advcli.stats.figures import mean
 from advcli.stats.histogram import histogram
 from advcli.stats.points import group_means, group_points, length_points, solve_rates
 from advcli.words import counted
@@ -114,8 +115,8 @@ def _keep_grid(plan: Plan, data: DataSet) -> tuple[KeepGrid | None, list[str]]:
             run(replace(plan, settings=replace(plan.settings, keep_pos=keep_pos, keep_neg=keep_neg)), columns)
             for keep_pos in _RATIOS
         ]
-        mean_abs.append(tuple(_mean(one.processed[one.kept].double().abs()) for one in results))
-        kept.append(tuple(_mean(one.kept[~one.original.isnan()].double()) for one in results))
+        mean_abs.append(tuple(mean(one.processed[one.kept].abs()) for one in results))
+        kept.append(tuple(mean(one.kept[~one.original.isnan()]) for one in results))
     return KeepGrid(_RATIOS, _RATIOS, tuple(mean_abs), tuple(kept)), said
 
 
@@ -188,7 +189,3 @@ def _row(data: DataSet, result: AdvantageTable, row: int, text: str) -> ExtremeR
 
 def _cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[:limit]}…"
-
-
-def _mean(values: Tensor) -> float:
-    return float(values.mean()) if values.numel() else torch.nan

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from advcli.records import AdvantageTable, Column, Rows
 from advcli.segments import Segments, chosen, finite, signs
-from advcli.stats.figures import PERCENTILES, UNDEFINED, Tally, described
+from advcli.stats.figures import PERCENTILES, UNDEFINED, Tally, described, mean
 from advcli.stats.health import dead_groups
 
 
@@ -138,7 +138,7 @@ def rank_agreement(first: Tensor, second: Tensor, group: Tensor, count: int) -> 
         >>> rank_agreement(a, torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0]), torch.tensor([0, 0, 0, 1, 1]), 2)
         0.0
     """
-    return _mean(_agreements(first, second, group, count))
+    return mean(_agreements(first, second, group, count))
 
 
 def _agreements(first: Tensor, second: Tensor, group: Tensor, count: int) -> Tensor:
@@ -171,10 +171,6 @@ def _tied(values: Tensor, segments: Segments) -> Segments:
     starts[1:] = (v[1:] != v[:-1]) | (g[1:] != g[:-1])
     index = torch.empty_like(g).scatter_(0, order, starts.cumsum(0) - 1)
     return Segments.of(index)
-
-
-def _mean(values: Tensor) -> float:
-    return float(values.double().mean()) if values.numel() else math.nan
 
 
 def _ratio(numerator: float, denominator: float) -> float:

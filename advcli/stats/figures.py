@@ -14,6 +14,17 @@ PERCENTILES = {"p5": 5, "p25": 25, "median": 50, "p75": 75, "p95": 95}
 UNDEFINED = [math.nan] * len(PERCENTILES)
 
 
+def mean(values: Tensor) -> float:
+    """Their mean, in float64; NaN without any.
+
+    Example:
+        >>> import torch
+        >>> mean(torch.tensor([True, False])), mean(torch.tensor([]))
+        (0.5, nan)
+    """
+    return float(values.double().mean()) if values.numel() else math.nan
+
+
 def figures(advantages: Tensor, signs: Tensor, lengths: Tensor | None = None) -> Figures:
     """Describe an advantage column.
 

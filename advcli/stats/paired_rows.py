@@ -1,6 +1,5 @@
 """The same rows in two data sets, one by one."""
 
-import math
 from collections.abc import Mapping
 
 import pandas as pd
@@ -10,6 +9,7 @@ from torch import Tensor
 from advcli.records import RowPairs
 from advcli.segments import signs
 from advcli.stats.comparison import rank_agreement
+from advcli.stats.figures import mean
 from advcli.stats.paired_prompts import moves
 
 
@@ -72,15 +72,11 @@ def row_pairs(
         changed=int((move != 0).sum()),
         up=int((move > 0).sum()),
         down=int((move < 0).sum()),
-        difference=_mean(reward_b[rewarded] - reward_a[rewarded]),
+        difference=mean(reward_b[rewarded] - reward_a[rewarded]),
         advantages=int(both.sum()),
-        sign_changes=_mean(sign_a[both] != sign_b[both]),
-        flips=_mean(sign_a[both] * sign_b[both] < 0),
+        sign_changes=mean(sign_a[both] != sign_b[both]),
+        flips=mean(sign_a[both] * sign_b[both] < 0),
         rank_agreement=rank_agreement(
             first[both], second[both], group[both], int(a[2].max()) + 1 if len(a[2]) else 0
         ),
     )
-
-
-def _mean(values: Tensor) -> float:
-    return float(values.double().mean()) if values.numel() else math.nan
