@@ -2,20 +2,8 @@
 
 from pathlib import Path
 
-from benchmarks.processes import (
-    advcli,
-    fastest,
-    in_turn,
-    made,
-    parser,
-    peer,
-    ratios,
-    spread,
-    table,
-    workplace,
-)
+from benchmarks.processes import against_fastest, beside_peers, made, parser, table, workplace
 
-PEERS = ("pandas", "polars", "polars_join", "duckdb")
 TARGET = 1.5
 
 
@@ -25,17 +13,9 @@ def report(folder: Path, rows: int, runs: int) -> list[str]:
     for order in ("contiguous", "shuffled"):
         more = ["--shuffled"] if order == "shuffled" else []
         source = made("narrow", folder / f"narrow-{order}-{rows}.parquet", "--rows", str(rows), *more)
-        commands = {
-            "advcli": advcli(source),
-            **{name: peer(name, source, "prompt_id,step", "reward") for name in PEERS},
-        }
-        found = in_turn(commands, runs, folder, ".parquet")
-        best = fastest(found, PEERS)
+        found = beside_peers(source, "prompt_id,step", "reward", (), runs, folder)
         lines += [f"### Narrow parquet, {rows:,} rows, {order}", "", *table(found), ""]
-        lines += [
-            f"Fastest peer: {best}. advcli / {best}: {spread(ratios(found['advcli'], found[best]))}; target ≤ {TARGET}.",
-            "",
-        ]
+        lines += [against_fastest(found, TARGET), ""]
     return lines
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+PEERS = ("pandas", "polars", "polars_join", "duckdb")
 PACKAGES = ("torch", "pyarrow", "pandas", "polars", "duckdb")
 Command = Callable[[Path], list[str]]
 """The command line that writes to a path."""
@@ -123,6 +124,39 @@ def fastest(found: Mapping[str, Sequence[Usage]], names: Sequence[str]) -> str:
 def leanest(found: Mapping[str, Sequence[Usage]], names: Sequence[str]) -> str:
     """The peer with the lowest peak."""
     return min(names, key=lambda name: statistics.median(usage.peak for usage in found[name]))
+
+
+def beside_peers(
+    source: Path, key: str, reward: str, more: Sequence[str], runs: int, folder: Path
+) -> dict[str, list[Usage]]:
+    """Run advcli and every peer on a file in turn.
+
+    Args:
+        source: the file.
+        key: the columns that make a group, with commas.
+        reward: the column with the reward.
+        more: what runs too, although it does less.
+        runs: counted runs of each.
+        folder: where they write.
+    """
+    commands = {
+        "advcli": advcli(source),
+        **{name: peer(name, source, key, reward) for name in (*PEERS, *more)},
+    }
+    return in_turn(commands, runs, folder, source.suffix)
+
+
+def against_fastest(found: Mapping[str, Sequence[Usage]], target: float) -> str:
+    """The ratio of time to the fastest peer, in a sentence."""
+    best = fastest(found, PEERS)
+    return f"Fastest peer: {best}. advcli / {best}: {spread(ratios(found['advcli'], found[best]))}; target ≤ {target}."
+
+
+def against_leanest(found: Mapping[str, Sequence[Usage]], target: float = 0.5) -> str:
+    """The ratio of memory to the leanest peer, in a sentence."""
+    least = leanest(found, PEERS)
+    memory = [one.peak / other.peak for one, other in zip(found["advcli"], found[least], strict=True)]
+    return f"Leanest peer: {least}. Peak memory, advcli / {least}: {spread(memory)}; target ≤ {target}."
 
 
 def machine() -> str:

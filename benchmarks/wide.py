@@ -3,41 +3,30 @@
 from pathlib import Path
 
 from benchmarks.processes import (
-    advcli,
-    fastest,
-    in_turn,
-    leanest,
+    against_fastest,
+    against_leanest,
+    beside_peers,
     made,
     parser,
-    peer,
     ratios,
     spread,
     table,
     workplace,
 )
 
-PEERS = ("pandas", "polars", "polars_join", "duckdb")
-
 
 def report(folder: Path, rows: int, text: int, runs: int) -> list[str]:
     """The table as Markdown; `rewrite` computes nothing, it reads the file with pyarrow and writes it again."""
     source = made("wide", folder / f"wide-{rows}-{text}.parquet", "--rows", str(rows), "--text", str(text))
-    names = (*PEERS, "rewrite")
-    commands = {
-        "advcli": advcli(source),
-        **{name: peer(name, source, "prompt_id,step", "reward") for name in names},
-    }
-    found = in_turn(commands, runs, folder, ".parquet")
-    best, least = fastest(found, PEERS), leanest(found, PEERS)
-    memory = [one.peak / other.peak for one, other in zip(found["advcli"], found[least], strict=True)]
+    found = beside_peers(source, "prompt_id,step", "reward", ("rewrite",), runs, folder)
     return [
         f"### Wide parquet, {rows:,} rows, {text:,} bytes of text a row",
         "",
         *table(found),
         "",
-        f"Fastest peer: {best}. advcli / {best}: {spread(ratios(found['advcli'], found[best]))}; target ≤ 1.0.",
+        against_fastest(found, 1.0),
         f"advcli / rewrite: {spread(ratios(found['advcli'], found['rewrite']))}; target ≤ 1.3.",
-        f"Leanest peer: {least}. Peak memory, advcli / {least}: {spread(memory)}; target ≤ 0.5.",
+        against_leanest(found),
         "",
     ]
 
