@@ -6,6 +6,7 @@ import random
 
 import pytest
 import torch
+from columns import columns as columns_of
 
 from advcli import compute_advantages
 from advcli.advantages import Plan, run
@@ -52,15 +53,7 @@ def dump(seed=0, sizes=(8, 5, 2, 1, 8, 3, 8, 2, 1, 6, 8, 4), dead=(4, 6), steps=
             parts = (math.nan, parts[1]) if draw.random() < missing else parts
             rows.append((parts, group, group % steps, draw.randint(1, 500), greedy))
     draw.shuffle(rows)
-    parts, group, step, lengths, baselines = zip(*rows, strict=True)
-    columns = {
-        "parts": torch.tensor(parts, dtype=torch.float64),
-        "weights": torch.tensor([1.0, 0.5], dtype=torch.float64),
-        "group": torch.tensor(group),
-        "step": torch.tensor(step),
-        "lengths": torch.tensor(lengths, dtype=torch.float64),
-        "baselines": torch.tensor(baselines, dtype=torch.float64),
-    }
+    columns = columns_of(rows)
     tokens = [draw.randint(1, 5) for _ in rows]
     columns |= {
         "tokens": torch.tensor(tokens),
@@ -70,7 +63,7 @@ def dump(seed=0, sizes=(8, 5, 2, 1, 8, 3, 8, 2, 1, 6, 8, 4), dead=(4, 6), steps=
         "sum_pi_squared": torch.tensor([draw.random() for _ in range(sum(tokens))], dtype=torch.float64),
     }
     assert set(columns) | {"rewards", "row", "place", "token_kl"} == set(COLUMNS.names()) | {"tokens"}
-    return columns | {"rewards": columns["parts"] @ columns["weights"]}
+    return columns
 
 
 def compute(entry, columns, dtype=torch.float64, **settings):

@@ -5,6 +5,7 @@ from itertools import product
 
 import pytest
 import torch
+from columns import columns as columns_of
 from packaging.specifiers import SpecifierSet
 
 from advcli.advantages import Plan, run
@@ -54,16 +55,7 @@ def dump(seed=0, sizes=(4,) * 8, least=-3.0):
         parts[0], parts[-1] = [least, 0.0], [least + 6, 2.0]
         greedy = draw.randrange(8) / 8
         rows += [(part, group, group % 2, draw.randint(1, 60), greedy) for part in parts]
-    parts, group, step, lengths, baselines = zip(*rows, strict=True)
-    columns = {
-        "parts": torch.tensor(parts, dtype=torch.float64),
-        "weights": torch.tensor([1.0, 0.5], dtype=torch.float64),
-        "group": torch.tensor(group),
-        "step": torch.tensor(step),
-        "lengths": torch.tensor(lengths, dtype=torch.float64),
-        "baselines": torch.tensor(baselines, dtype=torch.float64),
-    }
-    return columns | {"rewards": columns["parts"] @ columns["weights"]}
+    return columns_of(rows)
 
 
 def like_of(rule):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tests_of_logs import table
+from logged_tables import table
 
 from advcli.matching.match import match
 

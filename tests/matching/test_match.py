@@ -4,11 +4,12 @@ import random
 
 import numpy as np
 import pytest
+from logged_tables import table
 
 from advcli import compute_advantages
 from advcli.frameworks.catalog import RULES
 from advcli.matching.match import match
-from advcli.records import Choice, RewardTable, Settings
+from advcli.records import Settings
 
 GROUPS, SIZE = 10, 4
 BY_ROW = [rule for rule in RULES if rule.level == "row" and rule.target]
@@ -20,35 +21,6 @@ def data(seed):
     parts = np.array([[round(draw.random(), 3) for _ in range(2)] for _ in range(GROUPS * SIZE)])
     group = np.repeat(np.arange(GROUPS), SIZE)
     return parts, group, group % 2, np.array([float(draw.randint(5, 80)) for _ in group])
-
-
-def table(parts, group, step, lengths, advantages):
-    several = advantages.ndim and parts.shape[1] > 1
-    choice = Choice(
-        format="generic",
-        prompt=("p",),
-        step="s",
-        rewards=tuple((f"r{k}", 1.0) for k in range(parts.shape[1])),
-        length="l",
-        baseline="b",
-        logged="a",
-    )
-    return RewardTable(
-        rewards=parts.sum(axis=1),
-        cause=np.zeros(len(parts), dtype=np.int8),
-        key=group,
-        step=step,
-        step_names=("0", "1"),
-        length=lengths,
-        baseline=np.full(len(parts), 0.25),
-        logged=advantages,
-        rows=(len(parts),),
-        choice=choice,
-        dropped=(frozenset(),),
-        lines=np.arange(1, len(parts) + 1),
-        names=("f",),
-        parts=parts if several else None,
-    )
 
 
 @pytest.mark.parametrize("rule", BY_ROW, ids=lambda rule: rule.name)
@@ -69,7 +41,7 @@ def test_a_rule_is_found_again(rule):
         baselines=np.full(len(parts), 0.25),
     )
     outcome = match(
-        table(parts, group, step, lengths, made.original.double().numpy()),
+        table(parts, group, step, made.original.double().numpy(), lengths, np.full(len(parts), 0.25)),
         n=None,
         only=Settings(),
         tell=lambda text: None,

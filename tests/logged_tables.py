@@ -5,13 +5,15 @@ import numpy as np
 from advcli.records import Choice, RewardTable
 
 
-def table(parts, group, step, logged):
+def table(parts, group, step, logged, lengths=None, baselines=None):
     """Rows of one file; `parts` is [N, K], the others are [N]."""
     choice = Choice(
         format="generic",
         prompt=("p",),
         step="s",
         rewards=tuple((f"r{k}", 1.0) for k in range(parts.shape[1])),
+        length=None if lengths is None else "l",
+        baseline=None if baselines is None else "b",
         logged="a",
     )
     return RewardTable(
@@ -20,8 +22,8 @@ def table(parts, group, step, logged):
         key=group,
         step=step,
         step_names=tuple(str(s) for s in range(int(step.max()) + 1)),
-        length=None,
-        baseline=None,
+        length=lengths,
+        baseline=baselines,
         logged=logged,
         rows=(len(parts),),
         choice=choice,
