@@ -16,6 +16,7 @@ EXCEPTIONS = {
     "cli/_between.py": ("cli/test_between.py", "flags to two requests, seen through the command"),
     "cli/_options.py": ("cli/test_compute.py", "options, seen through the commands that have them"),
     "cli/_request.py": ("cli/test_compute.py", "flags to a request, seen through the commands"),
+    "cli/_shared.py": ("cli/test_compute.py", "options of several commands, seen through the commands"),
     "cli/_show.py": ("cli/test_compare.py", "what goes to which stream, seen through the commands"),
     "io/collect.py": ("io/test_read.py", "what is gathered of each batch, seen through the reader"),
     "io/batch.py": ("io/test_read.py", "what to do with a bad row, seen through the reader"),

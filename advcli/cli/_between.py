@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from advcli.cli import _request, _show
-from advcli.cli._options import Shared
+from advcli.cli._shared import Shared
 from advcli.errors import UsageError
 from advcli.words import either
 

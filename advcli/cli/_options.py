@@ -1,9 +1,6 @@
 """Options that several commands share: one spelling, one help text."""
 
-import inspect
 import math
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -352,77 +349,3 @@ def choice(name: str, value: str, allowed: tuple[str, ...]) -> str:
     if value not in allowed:
         raise UsageError(f"unknown value '{value}' for {name}", hint=either(allowed))
     return value
-
-
-@dataclass(frozen=True)
-class Shared:
-    """The options of every command that reads dumps and computes advantages."""
-
-    inputs: Inputs = None
-    estimator: Estimator = None
-    like: Like = None
-    scale: Scale = None
-    keep_pos: KeepPos = None
-    keep_neg: KeepNeg = None
-    compute_new_adv: ComputeNewAdv = None
-    before: Before = None
-    after: After = None
-    preset: Preset = None
-    config: Config = None
-    set_: Set = None
-    missing: Missing = None
-    singleton: Singleton = None
-    device: Device = None
-    n: N = None
-    format_: Format = None
-    prompt_col: PromptCol = None
-    reward: Reward = None
-    step_col: StepCol = None
-    length_col: LengthCol = None
-    baseline_col: BaselineCol = None
-    kl_col: KlCol = None
-    values_col: ValuesCol = None
-    log_probs_col: LogProbsCol = None
-    sum_pi_squared_col: SumPiSquaredCol = None
-    mask_col: MaskCol = None
-    overlong: Overlong = None
-    affine: Affine = None
-    clip_reward: ClipReward = None
-    kl_coef: KlCoef = None
-    group_by: GroupBy = None
-    layout: LayoutOption = None
-    explode: Explode = None
-    dedup: Dedup = False
-    on_bad_row: OnBadRow = "error"
-    engine: Engine = "local"
-    ray_address: RayAddress = None
-    json_: Json = False
-    quiet: Quiet = False
-
-
-def with_shared(command: Callable[..., None], but: Collection[str] = ()) -> Callable[..., None]:
-    """Give a command, which takes a `Shared` first, the shared options as its own.
-
-    Typer reads the options of a command off its signature, so the signature is put together here.
-
-    Args:
-        command: the command.
-        but: shared options that it does not have, or has in another form.
-    """
-    given = [field for field in fields(Shared) if field.name not in but]
-    shared = [
-        inspect.Parameter(
-            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type
-        )
-        for field in given
-    ]
-    own = list(inspect.signature(command).parameters.values())[1:]
-
-    def run(**values: Any) -> None:  # noqa: ANN401  Typer has checked them
-        command(Shared(**{field.name: values.pop(field.name) for field in given}), **values)
-
-    parameters = [*shared, *(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own)]
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    run.__doc__ = command.__doc__
-    return run

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from advcli.cli._options import Shared, choice, reward_weight
+from advcli.cli._options import choice, reward_weight
+from advcli.cli._shared import Shared
 from advcli.errors import UsageError
 from advcli.records import ColumnOptions, FilterSpec, Settings
 

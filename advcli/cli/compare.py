@@ -8,14 +8,15 @@ import typer
 
 from advcli.cli import _between, _request, _show
 from advcli.cli import _options as opt
+from advcli.cli._shared import Shared, with_shared
 from advcli.errors import UsageError
 
 _two = partial(opt.option, "Two data sets")
 
 
-@opt.with_shared
+@with_shared
 def command(
-    shared: opt.Shared,
+    shared: Shared,
     vs: opt.Vs = None,
     between: Annotated[
         bool,

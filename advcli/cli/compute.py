@@ -6,13 +6,14 @@ import typer
 
 from advcli.cli import _options as opt
 from advcli.cli import _request, _show
+from advcli.cli._shared import Shared, with_shared
 from advcli.errors import UsageError
 from advcli.records import STANDARD_OUTPUT
 
 
-@opt.with_shared
+@with_shared
 def command(
-    shared: opt.Shared,
+    shared: Shared,
     out: opt.Out = None,
     force: opt.Force = False,
     prefix: opt.Prefix = "adv_",

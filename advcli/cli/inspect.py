@@ -8,6 +8,7 @@ import typer
 
 from advcli.cli import _options as opt
 from advcli.cli import _request, _show
+from advcli.cli._shared import Shared, with_shared
 from advcli.records import NEAR_DEAD
 from advcli.stats.bounds import FIGURES, bound
 
@@ -62,9 +63,9 @@ FailIf = Annotated[
 ]
 
 
-@partial(opt.with_shared, but=_UNPROCESSED)
+@partial(with_shared, but=_UNPROCESSED)
 def command(
-    shared: opt.Shared,
+    shared: Shared,
     by: By = None,
     outcome: Outcome = None,
     step: Step = None,

@@ -7,6 +7,7 @@ import typer
 
 from advcli.cli import _options as opt
 from advcli.cli import _request, _show
+from advcli.cli._shared import Shared, with_shared
 
 # What changes an advantage is what is searched for, so it is no option here; nor is what the search does not read.
 _SEARCHED = (
@@ -31,8 +32,8 @@ _SEARCHED = (
 )
 
 
-@partial(opt.with_shared, but=_SEARCHED)
-def command(shared: opt.Shared, logged_col: opt.LoggedCol = None) -> None:
+@partial(with_shared, but=_SEARCHED)
+def command(shared: Shared, logged_col: opt.LoggedCol = None) -> None:
     """Find which framework, estimator, scale, eps, ddof and grouping made the logged advantages.
 
     --like, --estimator and --scale narrow the search. Exit code 0 if a rule reproduces every row, else 1.

@@ -9,6 +9,7 @@ import typer
 
 from advcli.cli import _options as opt
 from advcli.cli import _request, _show
+from advcli.cli._shared import Shared, with_shared
 from advcli.errors import UsageError
 from advcli.records import Page, Source
 
@@ -31,9 +32,9 @@ Png = Annotated[
 NoMatch = Annotated[bool, _option("Do not look for the rule that made a logged advantage.", "--no-match")]
 
 
-@partial(opt.with_shared, but=("json_",))
+@partial(with_shared, but=("json_",))
 def command(
-    shared: opt.Shared,
+    shared: Shared,
     out: Out = Path("report.html"),
     texts: Texts = 20,
     png: Png = None,

@@ -8,6 +8,7 @@ import typer
 
 from advcli.cli import _options as opt
 from advcli.cli import _request, _show
+from advcli.cli._shared import Shared, with_shared
 from advcli.errors import UsageError
 
 _GRID = "Grid"
@@ -18,7 +19,7 @@ _axis = partial(opt.option, _GRID)
 
 
 def _command(
-    shared: opt.Shared,
+    shared: Shared,
     estimator: Annotated[
         list[str] | None, _axis("An estimator; may be given several times.", metavar="NAME")
     ] = None,
@@ -76,4 +77,4 @@ def _command(
         _show.drawn(lambda console: text.show(result, console))
 
 
-command = opt.with_shared(_command, but=_AXES)
+command = with_shared(_command, but=_AXES)
