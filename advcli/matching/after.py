@@ -224,4 +224,4 @@ def _roughness(step: int) -> int:
 
 def _zeros(part: Slice) -> int:
     """Rows with a logged 0 in groups whose rewards differ."""
-    return int((part.compared() & (part.logged.values == 0) & (part.std > 0)).sum())
+    return int((part.compared() & (part.logged.values == 0) & (part.groups.std > 0)).sum())

@@ -4,6 +4,7 @@ import inspect
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from typing import Any
 
@@ -21,6 +22,10 @@ EPS = (0.0, 1e-9, 1e-8, 1e-6, 1e-5, 1e-4, 1e-3)
 _GRID: Mapping[str, tuple[float, ...]] = {"ddof": (1, 0), "eps": EPS, "k": (2, 4, 8)}
 # The division in a formula, with what is said of its ddof.
 _UNSCALED = re.compile(r" / (\(std_g[^)]*\)|std_g)(, ddof \d)?")
+# Knobs that change no sign of an advantage in a group of several rows with rewards.
+_OF_SIZE = frozenset(
+    {"eps", "batch_eps", "ddof", "floor", "dead", "clip", "dtype", "stats", "variance", "single"}
+)
 # An estimator has no eps to try where it does not divide.
 _UNDIVIDED = ("none",)
 
@@ -53,13 +58,22 @@ class Candidate:
     of_batch: bool
     told: Mapping[str, Any]
 
-    @property
+    @cached_property
     def work(self) -> tuple[object, ...]:
         """What is computed: candidates with the same work give the same numbers."""
         settings = self.plan.settings
         rules = ("like",) if settings.like else (settings.missing, settings.singleton)
         ratios = (settings.keep_pos, settings.keep_neg, settings.compute_new_adv)
         return (self.plan.entry.target, tuple(sorted(self.plan.knobs.items())), rules, ratios)
+
+    @cached_property
+    def kin(self) -> tuple[object, ...]:
+        """What is computed but for rounding, and for what makes advantages larger or smaller in the same way.
+
+        Candidates of one kin agree on which rows of a live group are above the baseline.
+        """
+        knobs = (item for item in sorted(self.told.items()) if item[0] not in _OF_SIZE)
+        return (self.plan.entry.target, tuple(knobs))
 
     @property
     def formula(self) -> str:

@@ -85,7 +85,7 @@ def _misaligned(problem: Problem) -> Iterator[str]:
         scopes.pop("step")
     rules = _rules(problem)
     for scope, part in scopes.items():
-        for candidate in rules if len(part.extent) <= _SHUFFLED_ROWS else rules[:_SHUFFLED]:
+        for candidate in rules if part.size <= _SHUFFLED_ROWS else rules[:_SHUFFLED]:
             if _reordered(candidate, part, scope) and (part is whole or _reordered(candidate, whole, scope)):
                 within = "over all rows" if scope == "file" else f"within each {scope}"
                 yield (
@@ -97,7 +97,7 @@ def _misaligned(problem: Problem) -> Iterator[str]:
 
 def _step(whole: Slice) -> Slice:
     """The first step; all rows where they are few."""
-    if len(whole.extent) <= _SHUFFLED_ROWS:
+    if whole.size <= _SHUFFLED_ROWS:
         return whole
     rows = torch.nonzero(whole.columns["step"] == 0).squeeze(1)
     return Slice.of(whole.columns, whole.logged, rows, whole=True)
@@ -185,7 +185,7 @@ def _parallel(problem: Problem) -> Iterator[str]:
         if int(live.sum()) < 2:
             continue
         divisor = (length / along.clamp(min=1e-300))[live]
-        yield f"grouped by {partition.label}, A = (r − mean) / s with {_divisor(divisor, part.std[use], segments, live)}"
+        yield f"grouped by {partition.label}, A = (r − mean) / s with {_divisor(divisor, part.groups.std[use], segments, live)}"
         return
 
 

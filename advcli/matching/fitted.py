@@ -35,7 +35,7 @@ def fitted(problem: Problem) -> Found | None:
             for digits in (1, 2, 3, _DIGITS, 8)
             for candidate in _plain(problem)
         ]
-        found = search(replace(problem, partitions=[partition], candidates=tried)) if tried else None
+        found = search(problem.but(partitions=[partition], candidates=tried)) if tried else None
         if found is not None and found.explained:
             return found
     return None

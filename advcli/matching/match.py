@@ -90,7 +90,7 @@ def _match(table: RewardTable, n: int | None, only: Settings, tell: Tell) -> Mat
     first = search(problem, tell, nearest=True)
     explanation = _explain(problem, first, table, tell)
     if explanation is None and problem.logged.coarse:
-        loose = replace(problem, logged=problem.logged.loosened())
+        loose = problem.but(logged=problem.logged.loosened())
         explanation = _explain(loose, search(loose, tell), table, tell)
     if explanation is None:
         explanation = _blurred(problem, tell)
@@ -202,7 +202,7 @@ def _blurred(problem: Problem, tell: Tell) -> Explanation | None:
     half = half_step(problem.columns["rewards"])
     if not half:
         return None
-    blurred = replace(problem, blur=half)
+    blurred = problem.but(blur=half)
     found = search(blurred, tell)
     if not found.explained or not _told_apart(blurred, found):
         return None
@@ -239,14 +239,14 @@ def _as_filtered_before(problem: Problem, first: Found, table: RewardTable, tell
     blank = (problem.logged.values == 0) | ~problem.logged.values.isfinite()
     alive = torch.zeros_like(blank)
     alive[used] = segments.rows(segments.max((~blank[used]).double())) > 0
-    live = problem.whole(problem.partitions[0]).std > 0
+    live = problem.whole(problem.partitions[0]).groups.std > 0
     ways = {"rows": blank & alive, "groups": blank & ~alive, "rows and groups": blank}
     for what, excluded in ways.items():
         # The zeros of dead groups are no filter's.
         if not bool((excluded & used & live).any()) or bool(excluded[used].all()):
             continue
         values = torch.where(excluded, torch.nan, problem.logged.values)
-        kept = replace(problem, excluded=excluded, logged=replace(problem.logged, values=values))
+        kept = problem.but(excluded=excluded, logged=replace(problem.logged, values=values))
         found = search(kept, tell)
         if found.explained and _told_apart(kept, found):
             many = int((excluded & used).sum())

@@ -10,10 +10,10 @@ from torch import Tensor
 from advcli.advantages import run
 from advcli.errors import AdvcliError
 from advcli.matching.candidates import Candidate
-from advcli.matching.logged import Logged, rounding
+from advcli.matching.logged import Logged
 from advcli.matching.partitions import Partition
-from advcli.matching.sample import SIZE, Slice, sample
-from advcli.segments import Segments
+from advcli.matching.sample import FIRST, SIZE, Slice, by_steps, sample
+from advcli.segments import Segments, chosen
 from advcli.words import counted
 
 Tell = Callable[[str], None]
@@ -22,8 +22,12 @@ _CONFIRMED = 8
 _MORE = 3
 # Rows on which the rules that are left are compared once more before one of them is run on all rows.
 _MANY = 65_536
-# By how much the spread of a part of a step may differ from that of the whole step.
-_STRETCH = 1.5
+# By how much the spread of a part of a step may differ from that of the whole step, and of a small part.
+_STRETCH, _STRETCH_FIRST = 1.5, 1e3
+# Rows with a sign that tell whether a rule's signs are those of the log, and the share that has to agree.
+_TOLD, _AGREE = 64, 0.7
+# How many different computations that do not fit on a small part of the rows are run on a larger one.
+_NEAR = 12
 # Rows that have to fit before the others may be called clipped or filtered.
 _FEWEST, _SHARE = 3, 0.05
 
@@ -40,6 +44,8 @@ class Problem:
         framework: the framework that writes such dumps, which is believed first; or None.
         excluded: [N] bool, rows that the statistics leave out; None for none.
         blur: how far a logged reward may be from the one that was used, because it was rounded.
+        slices: some and all rows in the groups of a partition, as far as they were looked at.
+        picked: which rows those are.
     """
 
     columns: Mapping[str, Tensor]
@@ -49,18 +55,45 @@ class Problem:
     framework: str | None = None
     excluded: Tensor | None = None
     blur: float = 0.0
-    _whole: dict[str, Slice] = field(default_factory=dict, init=False, repr=False, compare=False)
+    slices: dict[tuple[str, int | None], Slice] = field(default_factory=dict, repr=False, compare=False)
+    picked: dict[tuple[str, int], Tensor | None] = field(default_factory=dict, repr=False, compare=False)
+
+    def but(self, **changes: Any) -> "Problem":  # noqa: ANN401  the fields
+        """The same search with some fields changed; what does not hang on them is not computed again."""
+        if "excluded" in changes:
+            return replace(self, **changes, slices={}, picked={})
+        if "columns" in changes:
+            return replace(self, **changes, slices={})
+        if changes.keys() & {"logged", "blur"}:
+            other = replace(self, **changes)
+            against = {key: part.against(other.logged, other.blur) for key, part in self.slices.items()}
+            return replace(other, slices=against)
+        return replace(self, **changes)
 
     def whole(self, partition: Partition) -> Slice:
         """All rows with the groups of a partition; looked at once."""
-        if partition.label not in self._whole:
+        key = (partition.label, None)
+        if key not in self.slices:
             columns = self.grouped(partition)
-            self._whole[partition.label] = Slice.of(columns, self.logged, None, whole=True, blur=self.blur)
-        return self._whole[partition.label]
+            self.slices[key] = Slice.of(columns, self.logged, None, whole=True, blur=self.blur)
+        return self.slices[key]
 
     def part(self, partition: Partition, size: int = SIZE) -> Slice:
-        """Enough rows to rule most candidates out, with the groups of a partition."""
-        return sample(self.grouped(partition), self.logged, size, self.whole(partition))
+        """Enough rows to rule most candidates out, with the groups of a partition; looked at once."""
+        key = (partition.label, size)
+        if key not in self.slices:
+            everything = self.whole(partition)
+            if key not in self.picked:
+                self.picked[key] = sample(everything, size)
+            rows = self.picked[key]
+            self.slices[key] = (
+                everything
+                if rows is None
+                else Slice.of(
+                    everything.columns, self.logged, rows, whole=by_steps(everything, size), blur=self.blur
+                )
+            )
+        return self.slices[key]
 
     def grouped(self, partition: Partition) -> dict[str, Tensor]:
         """The columns with the groups of a partition; excluded rows are in none."""
@@ -140,24 +173,61 @@ def search(problem: Problem, tell: Tell = lambda text: None, *, nearest: bool = 
     """
     lacking: dict[str, str] = {}
     sampled: list[Trial] = []
+    count = 0
     for partition in problem.partitions:
-        part = problem.part(partition)
-        sampled += tried(partition, _affordable(problem, part), part, lacking)
-        left = sum(trial.explained for trial in sampled)
-        tell(f"{partition.label}: {counted(len(sampled), 'rule')} tried on a part of the rows, {left} left")
-        if left and part.rows is not None:
+        able = _able(problem, _affordable(problem, problem.part(partition)), lacking)
+        count += len(able)
+        found = _sampled(problem, partition, able)
+        left = sum(trial.explained for trial in found)
+        sampled += found
+        tell(f"{partition.label}: {counted(len(able), 'rule')} tried on a part of the rows, {left} left")
+        if left and problem.part(partition).rows is not None:
             # Whether another grouping gives the same numbers is asked of small data only.
             break
     sampled.sort(key=lambda trial: (not trial.explained, -trial.share, problem.preference(trial)))
     done = [trial for trial in sampled if trial.complete]
     if len(done) < len(sampled):
         done = _confirmed(problem, sampled, tell, nearest=nearest)
-    return Found(_ordered(problem, done), len(sampled), lacking)
+    return Found(_ordered(problem, done), count, lacking)
+
+
+def _able(problem: Problem, candidates: Sequence[Candidate], lacking: dict[str, str]) -> list[Candidate]:
+    """The rules whose columns are there; what the others lack is noted."""
+    able = []
+    for candidate in candidates:
+        needs = candidate.plan.entry.needs
+        absent = next((name for name in needs if name != "group" and name not in problem.columns), None)
+        if absent is None:
+            able.append(candidate)
+        else:
+            lacking[candidate.plan.entry.name] = absent
+    return able
+
+
+def _sampled(problem: Problem, partition: Partition, able: Sequence[Candidate]) -> list[Trial]:
+    """The rules on a part of the rows: on a small one first, and those that are worth it on a larger one."""
+    part = problem.part(partition)
+    if part.rows is None:
+        return list(tried(partition, able, part))
+    found = list(tried(partition, able, problem.part(partition, FIRST), brief=True))
+    found.sort(key=lambda trial: (-trial.share, trial.max_abs))
+    near = {trial.candidate.work for trial in _distinct(found)[:_NEAR]}
+    worth = [t for t in found if t.explained or t.core or t.candidate.work in near]
+    again = {t.candidate: t for t in tried(partition, [t.candidate for t in worth], part)}
+    return [again.get(trial.candidate, trial) for trial in found]
+
+
+def _distinct(trials: Sequence[Trial]) -> list[Trial]:
+    """The first of those with the same figures."""
+    found: dict[tuple[float, float], Trial] = {}
+    for trial in trials:
+        found.setdefault((trial.share, trial.max_abs), trial)
+    return list(found.values())
 
 
 def _affordable(problem: Problem, part: Slice) -> Sequence[Candidate]:
     """The candidates; of groups of thousands of rows, which no sample makes small, the plain ones only."""
-    if part.rows is None or len(part.extent) <= 2 * SIZE:
+    if part.rows is None or part.size <= 2 * SIZE:
         return problem.candidates
     return [c for c in problem.candidates if c.framework is None and c.plan.entry.recompute]
 
@@ -177,82 +247,113 @@ def indistinguishable(problem: Problem, trials: Sequence[Trial]) -> list[Trial]:
 
 
 def predict(candidate: Candidate, part: Slice) -> Tensor | None:
-    """[n] the rule's advantages; None if it cannot be computed on these rows."""
-    try:
-        return run(candidate.plan, part.columns).processed.to(torch.float64)
-    except AdvcliError:
-        return None
+    """[n] the rule's advantages; None if it cannot be computed on these rows. The same computation runs once."""
+    work = candidate.work
+    if work not in part.known:
+        try:
+            part.known[work] = run(candidate.plan, part.columns).processed.to(torch.float64)
+        except AdvcliError:
+            part.known[work] = None
+    return part.known[work]
 
 
 def judge(candidate: Candidate, partition: Partition, part: Slice, predicted: Tensor) -> Trial:
     """Compare a rule's advantages with the logged ones."""
-    logged, compared = part.logged, part.compared()
-    difference = (predicted - logged.values).abs()[compared]
-    allowed = rounding(part.columns["rewards"], part.extent, part.std, candidate.eps, part.blur)[compared]
-    values, room = logged.values[compared], logged.room()[compared]
+    given = part.given
     # A rule that gives none where there is one does not fit.
-    difference = difference.nan_to_num(nan=torch.inf)
-    fits = difference <= room + allowed
-    strict = fits if part.blur else difference <= room
-    clear = difference[(allowed <= logged.tolerance) & difference.isfinite()]
-    largest = clear if clear.numel() else difference[difference.isfinite()]
-    empty = ~part.logged.values.isfinite() & (part.columns["group"] >= 0)
-    many = max(int(compared.sum()), 1)
+    difference = (chosen(predicted, given.compared) - given.values).abs_().nan_to_num_(nan=torch.inf)
+    fits = strict = difference <= given.room
+    many = fits.numel()
+    strict_ones = int(strict.sum())
+    if part.blur or strict_ones < many:
+        fits = difference <= given.room + part.allowed(candidate.eps)[0]
+        strict = fits if part.blur else strict
+        strict_ones = int(strict.sum())
+    explained = many > 0 and bool(fits.all())
     return Trial(
         candidate,
         partition,
-        explained=bool(fits.all()) and bool(compared.any()),
-        core=_core(values, fits),
-        share=int(strict.sum()) / many,
-        misses=int((~strict).sum()),
-        max_abs=float(largest.max()) if largest.numel() else torch.inf,
-        nulls=float(predicted[empty].isnan().double().mean()) if empty.any() else 1.0,
+        explained=explained,
+        core=_core(part, fits),
+        share=strict_ones / max(many, 1),
+        misses=many - strict_ones,
+        max_abs=_largest(difference, part, candidate.eps),
+        nulls=1.0 if given.empty is None else float(predicted[given.empty].isnan().double().mean()),
         complete=part.rows is None,
         predicted=predicted,
     )
 
 
-def _core(values: Tensor, fits: Tensor) -> bool:
+def _largest(difference: Tensor, part: Slice, eps: float | None) -> float:
+    """The largest finite difference, over rows that rounding cannot blur if there are any; inf if there is none."""
+    _, clear = part.allowed(eps)
+    for seen in (difference if clear is None else difference[clear], difference):
+        largest = float(seen.max()) if seen.numel() else 0.0
+        finite = seen[seen < torch.inf] if largest == torch.inf else seen
+        if finite.numel():
+            return float(finite.max())
+    return torch.inf
+
+
+def _core(part: Slice, fits: Tensor) -> bool:
     """Whether everything fits but rows at 0, rows at the largest and the smallest value, or both."""
-    if not values.numel():
-        return False
-    zero, bound = values == 0, (values == values.max()) | (values == values.min())
-    enough = max(_FEWEST, int(_SHARE * values.numel()))
-    parts = (~zero, ~bound, ~zero & ~bound)
+    share = _SHARE if part.size > 2 * FIRST else 0.0
+    enough = max(_FEWEST, int(share * fits.numel()))
     # Zeros fit every rule in dead groups: they prove nothing.
-    return any(bool(fits[part].all()) and int((part & ~zero).sum()) >= enough for part in parts)
+    return any(many >= enough and bool(fits[inner].all()) for inner, many in part.given.inner)
 
 
 def tried(
-    partition: Partition, candidates: Sequence[Candidate], part: Slice, lacking: dict[str, str]
+    partition: Partition, candidates: Sequence[Candidate], part: Slice, *, brief: bool = False
 ) -> Iterator[Trial]:
-    """Each rule on some rows; the same computation runs once."""
-    known: dict[Any, Tensor | None] = {}
+    """Each rule on some rows.
+
+    Args:
+        partition: their groups.
+        candidates: the rules.
+        part: the rows.
+        brief: leave out rules whose next of kin says plus where the log says minus.
+    """
+    against: dict[object, bool] = {}
     for candidate in candidates:
-        absent = [name for name in candidate.plan.entry.needs if name not in part.columns]
-        if absent:
-            lacking[candidate.plan.entry.name] = absent[0]
+        if brief and against.get(candidate.kin):
             continue
-        if candidate.work not in known:
-            known[candidate.work] = predict(candidate, part)
-        predicted = known[candidate.work]
+        predicted = predict(candidate, part)
         if predicted is None:
             continue
+        if brief and candidate.kin not in against:
+            against[candidate.kin] = _contrary(predicted, part)
         if candidate.of_batch and not part.whole:
-            predicted = _affine(predicted, part)
+            predicted = _affine(predicted, part, _STRETCH_FIRST if brief else _STRETCH)
         yield judge(candidate, partition, part, predicted)
 
 
-def _affine(predicted: Tensor, part: Slice) -> Tensor:
-    """The best a·p + b per step: a part of a step has another mean and another spread than the whole."""
+def _contrary(predicted: Tensor, part: Slice) -> bool:
+    """Whether a rule's signs are others than those of the log, so that no eps and no ddof helps."""
+    signs = chosen(predicted, part.given.compared).sign() * part.given.values.sign()
+    told = int((signs.abs() == 1).sum())
+    return told >= _TOLD and int((signs == 1).sum()) < _AGREE * told
+
+
+def _affine(predicted: Tensor, part: Slice, stretch: float) -> Tensor:
+    """The best a·p + b per step: a part of a step has another mean and another spread than the whole.
+
+    Args:
+        predicted: [n] the rule's advantages.
+        part: the rows.
+        stretch: how much larger or smaller a typical step's spread may be.
+    """
     use = predicted.isfinite() & part.compared()
     steps = Segments.of(part.columns["step"][use], int(part.columns["step"].max()) + 1)
     p, a = predicted[use], part.logged.values[use]
     dp, da = p - steps.rows(steps.mean(p)), a - steps.rows(steps.mean(a))
-    slope = steps.sum(dp * da) / steps.sum(dp * dp).clamp(min=1e-300)
-    fitted = predicted.clone()
-    if bool(((slope > _STRETCH) | (slope < 1 / _STRETCH)).any()):
+    spread = steps.sum(dp * dp)
+    # Of a step that is all dead here, nothing is known.
+    slope = torch.where(spread > 0, steps.sum(dp * da) / spread, 1.0)
+    typical = slope[spread > 0].median() if bool((spread > 0).any()) else slope.new_ones(())
+    if bool((slope < 0).any()) or not 1 / stretch <= float(typical) <= stretch:
         return predicted
+    fitted = predicted.clone()
     fitted[use] = steps.rows(slope) * dp + steps.rows(steps.mean(a))
     return fitted
 
@@ -292,7 +393,7 @@ def _narrowed(problem: Problem, sampled: Sequence[Trial], tell: Tell) -> list[Tr
     for partition in problem.partitions:
         mine = [trial.candidate for trial in alike if trial.partition is partition]
         if mine:
-            found += tried(partition, mine, problem.part(partition, _MANY), {})
+            found += tried(partition, mine, problem.part(partition, _MANY))
     left = indistinguishable(problem, found)
     tell(f"{counted(len(left), 'rule')} of {len(alike):,} left on a larger part of the rows")
     return left or alike
@@ -313,7 +414,7 @@ def _on_all(problem: Problem, trial: Trial, tell: Tell) -> Trial:
         return trial
     judged = judge(trial.candidate, trial.partition, part, predicted)
     name = trial.candidate.fit(trial.partition.label, judged.max_abs, judged.share).name
-    tell(f"{name}: {100 * judged.share:.1f} % of all {len(part.extent):,} rows fit")
+    tell(f"{name}: {100 * judged.share:.1f} % of all {part.size:,} rows fit")
     return judged
 
 

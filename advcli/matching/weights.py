@@ -9,7 +9,7 @@ The common factor of w is then only in the eps: |C w| / |A| = std + eps / factor
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -84,10 +84,10 @@ def weighed(problem: Problem, tell: Tell, *, skip_missing_parts: bool) -> Iterat
             fitting = [candidate for candidate in problem.candidates if _solves(candidate, solution)]
             some = _reweighed(part.columns, solution, skip_missing_parts=skip_missing_parts)
             small = Slice.of(some, part.logged, None, whole=part.whole)
-            if not any(trial.explained or trial.core for trial in tried(partition, fitting, small, {})):
+            if not any(trial.explained or trial.core for trial in tried(partition, fitting, small)):
                 continue
             columns = _reweighed(problem.columns, solution, skip_missing_parts=skip_missing_parts)
-            again = replace(problem, columns=columns, partitions=[partition], candidates=fitting)
+            again = problem.but(columns=columns, partitions=[partition], candidates=fitting)
             found = search(again)
             if found.trials:
                 weighed_.append(Weighed(solution, again, found))

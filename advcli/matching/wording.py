@@ -143,4 +143,4 @@ _WHY: Mapping[str, Callable[[Problem, Trial, Trial], str]] = {
 def _live_stds(problem: Problem, best: Trial) -> Tensor:
     """The standard deviations of the groups that are not dead."""
     part = problem.whole(best.partition)
-    return part.std[part.std > 0]
+    return part.groups.stds[part.groups.stds > 0]
