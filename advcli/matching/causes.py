@@ -9,7 +9,7 @@ from advcli.matching.candidates import Candidate
 from advcli.matching.sample import Slice
 from advcli.matching.search import Problem, Trial, predict
 from advcli.records import Break, Breaks, RewardTable
-from advcli.segments import Segments
+from advcli.segments import Segments, chosen
 from advcli.words import counted, shortened, verb
 
 _WORST = 5
@@ -19,6 +19,8 @@ _SHUFFLED_ROWS, _SHUFFLED = 32_768, 4
 # How much a spread may be off on a sample, and on all rows.
 _SAMPLED, _EXACT = 0.05, 1e-4
 _NEARLY = 0.02
+# How much larger or smaller the spread of a rule is with another eps or ddof.
+_FAR = 2.0
 # Share of rows that do not fit up to which the rule is right and the rows are not.
 _FEW = 0.1
 
@@ -38,17 +40,14 @@ def breaks(table: RewardTable, problem: Problem, trial: Trial) -> Breaks | None:
     difference = (trial.predicted - problem.logged.values).abs().nan_to_num(nan=torch.inf)
     off = compared & (difference > problem.logged.room())
     group, step = part.columns["group"], part.columns["step"]
-    worst = difference.where(off, torch.tensor(-1.0, dtype=difference.dtype)).argsort(
-        descending=True, stable=True
-    )
-    shown = worst[: min(_WORST, int(off.sum()))].tolist()
+    shown = _furthest(difference, torch.nonzero(off).squeeze(1)).tolist()
     names = table.step_names if table.step is not None else ()
     return Breaks(
         rows=int(off.sum()),
         compared=int(compared.sum()),
-        groups=int(group[off].unique().numel()),
-        all_groups=int(group[compared].unique().numel()),
-        steps=tuple(names[code] for code in step[off].unique().tolist()) if names else (),
+        groups=len(_met(group[off])),
+        all_groups=len(_met(chosen(group, compared))),
+        steps=tuple(names[code] for code in _met(step[off])) if names else (),
         all_steps=len(names),
         worst=tuple(
             Break(
@@ -62,6 +61,22 @@ def breaks(table: RewardTable, problem: Problem, trial: Trial) -> Breaks | None:
             for row in shown
         ),
     )
+
+
+def _furthest(difference: Tensor, rows: Tensor) -> Tensor:
+    """The few rows that are furthest off, of equal ones the first."""
+    if not len(rows):
+        return rows
+    off = difference[rows]
+    least = off.topk(min(_WORST, len(rows))).values[-1]
+    further = rows[off > least]
+    further = further[difference[further].argsort(descending=True, stable=True)]
+    return torch.cat([further, rows[off == least][: _WORST - len(further)]])
+
+
+def _met(index: Tensor) -> list[int]:
+    """The different numbers of an index, in ascending order."""
+    return torch.nonzero(torch.bincount(index)).squeeze(1).tolist()
 
 
 def causes(problem: Problem, where: Breaks | None) -> list[str]:
@@ -112,18 +127,20 @@ def _rules(problem: Problem) -> list[Candidate]:
     room = (_SAMPLED if part.rows is not None else _EXACT) * wanted[0]
     found: dict[tuple[int, ...], Candidate] = {}
     works: set[object] = set()
+    kin: dict[object, bool] = {}
     ranked = sorted(
         problem.candidates,
         key=lambda c: (c.framework != problem.framework, c.framework is None, c.order),
     )
     for candidate in ranked:
         lacks = any(name not in part.columns for name in candidate.plan.entry.needs)
-        if lacks or candidate.work in works:
+        if lacks or candidate.work in works or not kin.get(candidate.kin, True):
             continue
         works.add(candidate.work)
         predicted = predict(candidate, part)
         if predicted is not None:
             spread = _spread(predicted[compared])
+            kin.setdefault(candidate.kin, wanted[0] / _FAR <= spread[0] <= wanted[0] * _FAR)
             if abs(spread[0] - wanted[0]) <= room:
                 same = tuple(round(figure / part.logged.tolerance) for figure in spread)
                 found.setdefault(same, candidate)

@@ -19,7 +19,7 @@ from advcli.words import counted
 Tell = Callable[[str], None]
 # Different computations that are run on all rows, and how many more where none of them fits.
 _CONFIRMED = 8
-_MORE = 3
+_MORE, _HALF = 3, 0.5
 # Rows on which the rules that are left are compared once more before one of them is run on all rows.
 _MANY = 65_536
 # By how much the spread of a part of a step may differ from that of the whole step, and of a small part.
@@ -45,7 +45,7 @@ class Problem:
         excluded: [N] bool, rows that the statistics leave out; None for none.
         blur: how far a logged reward may be from the one that was used, because it was rounded.
         slices: some and all rows in the groups of a partition, as far as they were looked at.
-        picked: which rows those are.
+        picked: which rows those are, and whether they are whole steps.
     """
 
     columns: Mapping[str, Tensor]
@@ -56,13 +56,13 @@ class Problem:
     excluded: Tensor | None = None
     blur: float = 0.0
     slices: dict[tuple[str, int | None], Slice] = field(default_factory=dict, repr=False, compare=False)
-    picked: dict[tuple[str, int], Tensor | None] = field(default_factory=dict, repr=False, compare=False)
+    picked: dict[tuple[str, int], tuple[Tensor | None, bool]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     def but(self, **changes: Any) -> "Problem":  # noqa: ANN401  the fields
         """The same search with some fields changed; what does not hang on them is not computed again."""
-        if "excluded" in changes:
-            return replace(self, **changes, slices={}, picked={})
-        if "columns" in changes:
+        if changes.keys() & {"excluded", "columns"}:
             return replace(self, **changes, slices={})
         if changes.keys() & {"logged", "blur"}:
             other = replace(self, **changes)
@@ -82,16 +82,15 @@ class Problem:
         """Enough rows to rule most candidates out, with the groups of a partition; looked at once."""
         key = (partition.label, size)
         if key not in self.slices:
-            everything = self.whole(partition)
+            # Which rows those are is the same for all searches in a log: no rule is believed for a part of the rows.
             if key not in self.picked:
-                self.picked[key] = sample(everything, size)
-            rows = self.picked[key]
+                everything = self.whole(partition)
+                self.picked[key] = (sample(everything, size), by_steps(everything, size))
+            rows, whole = self.picked[key]
             self.slices[key] = (
-                everything
+                self.whole(partition)
                 if rows is None
-                else Slice.of(
-                    everything.columns, self.logged, rows, whole=by_steps(everything, size), blur=self.blur
-                )
+                else Slice.of(self.grouped(partition), self.logged, rows, whole=whole, blur=self.blur)
             )
         return self.slices[key]
 
@@ -360,22 +359,17 @@ def _affine(predicted: Tensor, part: Slice, stretch: float) -> Tensor:
 
 def _confirmed(problem: Problem, sampled: Sequence[Trial], tell: Tell, *, nearest: bool) -> list[Trial]:
     """The best of the sample on all rows."""
-    left = _narrowed(problem, sampled, tell)
     done: list[Trial] = []
-    known: dict[Any, Trial] = {}
-    for trial in left:
+    known: dict[Any, tuple[Trial, Trial]] = {}
+    for trial in _narrowed(problem, sampled, tell):
         key = (trial.partition.label, trial.candidate.work)
         if key not in known:
-            same = next(
-                (seen for seen in known.values() if seen.explained and _same(problem, trial, seen)), None
-            )
-            if same is not None:
-                done.append(replace(same, candidate=trial.candidate))
+            same = (whole for part, whole in known.values() if _same(problem, trial, part, whole))
+            found = next(same, None)
+            if found is None and len(known) >= _CONFIRMED:
                 continue
-            if len(known) >= _CONFIRMED:
-                continue
-            known[key] = _on_all(problem, trial, tell)
-        done.append(replace(known[key], candidate=trial.candidate))
+            known[key] = (trial, found or _on_all(problem, trial, tell))
+        done.append(replace(known[key][1], candidate=trial.candidate))
     if nearest and not any(trial.explained for trial in done):
         done += [_on_all(problem, trial, tell) for trial in _nearest(sampled, known)]
     return [trial for trial in done if trial.complete]
@@ -399,11 +393,25 @@ def _narrowed(problem: Problem, sampled: Sequence[Trial], tell: Tell) -> list[Tr
     return left or alike
 
 
-def _same(problem: Problem, trial: Trial, seen: Trial) -> bool:
-    """Whether a rule gives the numbers of one that was run on all rows, where both were run on the same sample."""
-    if trial.candidate.of_batch or seen.candidate.of_batch or trial.partition is not seen.partition:
+def _same(problem: Problem, trial: Trial, part: Trial, whole: Trial) -> bool:
+    """Whether a rule gives, on the same part of the rows, the numbers of one that was run on all rows.
+
+    Args:
+        problem: what is searched for.
+        trial: the rule, on a part of the rows.
+        part: the other one, on the same part.
+        whole: the other one, on all rows.
+    """
+    if trial.candidate.of_batch or part.candidate.of_batch or trial.partition is not part.partition:
         return False
-    return trial.max_abs <= max(problem.logged.resolution, 4 * seen.max_abs)
+    if not whole.explained and not whole.core:
+        return False
+    one, two = trial.predicted, part.predicted
+    if one is None or two is None or len(one) != len(two) or not bool((one.isnan() == two.isnan()).all()):
+        return False
+    return float((one - two).abs().nan_to_num(nan=0.0).max()) <= max(
+        problem.logged.resolution, 4 * part.max_abs if whole.explained else 0.0
+    )
 
 
 def _on_all(problem: Problem, trial: Trial, tell: Tell) -> Trial:
@@ -419,12 +427,13 @@ def _on_all(problem: Problem, trial: Trial, tell: Tell) -> Trial:
 
 
 def _nearest(sampled: Sequence[Trial], known: Collection[Any]) -> list[Trial]:
-    """The best few of the sample, one of those with the same figures."""
+    """The best few of the sample, one of those with the same figures; where not even half of the rows fit, one."""
     found: dict[tuple[str, float, float], Trial] = {}
     for trial in sampled:
         if (trial.partition.label, trial.candidate.work) not in known:
             found.setdefault((trial.partition.label, trial.share, trial.max_abs), trial)
-    return list(found.values())[:_MORE]
+    few = list(found.values())[:_MORE]
+    return few[:1] + [trial for trial in few[1:] if trial.share > _HALF]
 
 
 def _ordered(problem: Problem, trials: Sequence[Trial]) -> list[Trial]:
