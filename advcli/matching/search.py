@@ -94,6 +94,18 @@ class Problem:
             )
         return self.slices[key]
 
+    def step(self, partition: Partition) -> Slice | None:
+        """All rows of the smallest step; None where that has very many, or where groups reach over steps."""
+        everything = self.whole(partition)
+        if everything.rows is None and everything.one_step_each:
+            step = everything.columns["step"]
+            sizes = torch.bincount(step)
+            least = int(torch.where(sizes > 0, sizes, len(step)).argmin())
+            if _FEWEST < int(sizes[least]) <= _MANY:
+                rows = torch.nonzero(step == least).squeeze(1)
+                return Slice.of(everything.columns, self.logged, rows, whole=True, blur=self.blur)
+        return None
+
     def grouped(self, partition: Partition) -> dict[str, Tensor]:
         """The columns with the groups of a partition; excluded rows are in none."""
         group = torch.from_numpy(partition.grouping.group)
@@ -386,8 +398,16 @@ def _narrowed(problem: Problem, sampled: Sequence[Trial], tell: Tell) -> list[Tr
     found: list[Trial] = []
     for partition in problem.partitions:
         mine = [trial.candidate for trial in alike if trial.partition is partition]
-        if mine:
-            found += tried(partition, mine, problem.part(partition, _MANY))
+        if not mine:
+            continue
+        part = problem.part(partition, _MANY)
+        step = problem.step(partition)
+        if step is None or part.whole:
+            found += tried(partition, mine, part)
+        else:
+            # Of a part of a step a rule of the batch is known up to a factor only.
+            found += tried(partition, [c for c in mine if not c.of_batch], part)
+            found += tried(partition, [c for c in mine if c.of_batch], step)
     left = indistinguishable(problem, found)
     tell(f"{counted(len(left), 'rule')} of {len(alike):,} left on a larger part of the rows")
     return left or alike
