@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from advcli.advantages import Plan
-from advcli.matching.candidates import Candidate, candidates
+from advcli.matching.candidates import Candidate
 from advcli.matching.partitions import Partition
 from advcli.matching.sample import FIRST, Slice
 from advcli.matching.search import Problem, Trial, judge, predict
@@ -81,8 +81,11 @@ def recomputed(problem: Problem) -> After | None:
     """
     able = [
         candidate
-        for candidate in candidates(singletons=False, missing=False)
-        if candidate.framework is None and candidate.plan.entry.recompute and candidate.ddof in (1, None)
+        for candidate in problem.candidates
+        if candidate.framework is None
+        and candidate.plan.entry.recompute
+        and candidate.ddof in (1, None)
+        and candidate.plan.settings.missing == candidate.plan.settings.singleton == "null"
     ]
     for partition in problem.partitions:
         if not _zeros(problem.part(partition)):

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from advcli.matching.candidates import Candidate
-from advcli.matching.sample import Slice
+from advcli.matching.sample import SIZE, Slice
 from advcli.matching.search import Problem, Trial, predict
 from advcli.records import Break, Breaks, RewardTable
 from advcli.segments import Segments, chosen
@@ -15,12 +15,13 @@ from advcli.words import counted, shortened, verb
 _WORST = 5
 _TOLD_STEPS = 5
 # Rows up to which the advantages of every rule are looked for in another order; of more rows, of so many rules.
-_SHUFFLED_ROWS, _SHUFFLED = 32_768, 4
-# How much a spread may be off on a sample, and on all rows.
-_SAMPLED, _EXACT = 0.05, 1e-4
+_SHUFFLED_ROWS, _SHUFFLED = 65_536, 6
+# How far the advantages of a rule, in order of size, may be from the logged ones on average, as a share of their size.
+_APART = 0.1
 _NEARLY = 0.02
-# How much larger or smaller the spread of a rule is with another eps or ddof.
+# How much larger or smaller the advantages of a rule are with another eps or ddof.
 _FAR = 2.0
+_DIGITS = 5
 # Share of rows that do not fit up to which the rule is right and the rows are not.
 _FEW = 0.1
 
@@ -95,12 +96,12 @@ def _misaligned(problem: Problem) -> Iterator[str]:
     """The same advantages in another order within the groups, the steps, or all rows."""
     partition = problem.partitions[0]
     whole = problem.whole(partition)
-    scopes = {"group": problem.part(partition), "step": _step(whole), "file": whole}
+    scopes = {"group": problem.part(partition), "step": problem.step(partition) or whole, "file": whole}
     if int(whole.columns["step"].max()) == 0:
         scopes.pop("step")
     rules = _rules(problem)
     for scope, part in scopes.items():
-        for candidate in rules if part.size <= _SHUFFLED_ROWS else rules[:_SHUFFLED]:
+        for candidate in rules[:_SHUFFLED] if part.size > _SHUFFLED_ROWS else rules:
             if _reordered(candidate, part, scope) and (part is whole or _reordered(candidate, whole, scope)):
                 within = "over all rows" if scope == "file" else f"within each {scope}"
                 yield (
@@ -110,61 +111,71 @@ def _misaligned(problem: Problem) -> Iterator[str]:
                 return
 
 
-def _step(whole: Slice) -> Slice:
-    """The first step; all rows where they are few."""
-    if whole.size <= _SHUFFLED_ROWS:
-        return whole
-    rows = torch.nonzero(whole.columns["step"] == 0).squeeze(1)
-    return Slice.of(whole.columns, whole.logged, rows, whole=True)
-
-
 def _rules(problem: Problem) -> list[Candidate]:
-    """The rules whose advantages spread as the logged ones do, one of those with the same numbers, likeliest first."""
-    part = problem.part(problem.partitions[0])
-    compared = part.compared()
-    wanted = _spread(part.logged.values[compared])
-    # A sample tells the spread to a few percent, all rows tell it well.
-    room = (_SAMPLED if part.rows is not None else _EXACT) * wanted[0]
-    found: dict[tuple[int, ...], Candidate] = {}
-    works: set[object] = set()
-    kin: dict[object, bool] = {}
+    """The rules whose advantages lie as the logged ones do, one of those with the same numbers, likeliest first."""
+    even, step = _even(problem), problem.step(problem.partitions[0])
     ranked = sorted(
         problem.candidates,
         key=lambda c: (c.framework != problem.framework, c.framework is None, c.order),
     )
+    found: dict[tuple[int, ...], tuple[float, Candidate]] = {}
+    far: dict[object, bool] = {}
     for candidate in ranked:
-        lacks = any(name not in part.columns for name in candidate.plan.entry.needs)
-        if lacks or candidate.work in works or not kin.get(candidate.kin, True):
+        # Of a part of a step a rule of the batch is known up to a factor only.
+        part = step if candidate.of_batch and step is not None and not even.whole else even
+        if far.get(candidate.kin) or any(name not in part.columns for name in candidate.plan.entry.needs):
             continue
-        works.add(candidate.work)
         predicted = predict(candidate, part)
-        if predicted is not None:
-            spread = _spread(predicted[compared])
-            kin.setdefault(candidate.kin, wanted[0] / _FAR <= spread[0] <= wanted[0] * _FAR)
-            if abs(spread[0] - wanted[0]) <= room:
-                same = tuple(round(figure / part.logged.tolerance) for figure in spread)
-                found.setdefault(same, candidate)
-    return list(found.values())
+        if predicted is None:
+            continue
+        one, other = predicted[part.compared()].nan_to_num(nan=0.0), part.given.values
+        size = _size(other)
+        far.setdefault(candidate.kin, not size / _FAR <= _size(one) <= size * _FAR)
+        apart = float((one.sort().values - part.sorted_values).abs().mean()) / size
+        if apart <= _APART:
+            # What differs by a factor only is looked for once.
+            figures = (one.abs().mean() / _size(one), one.max() / _size(one))
+            same = tuple(round(float(figure), _DIGITS) for figure in figures)
+            found.setdefault((part is even, *same), (round(apart, 2), candidate))
+    return [candidate for _, candidate in sorted(found.values(), key=lambda pair: pair[0])]
 
 
-def _spread(values: Tensor) -> tuple[float, float]:
-    """Root mean square and mean size."""
-    known = values.nan_to_num(nan=0.0)
-    return float(known.square().mean().sqrt()), float(known.abs().mean())
+def _even(problem: Problem) -> Slice:
+    """Groups from all over the file, none chosen for what it is: their advantages lie as all do."""
+    whole = problem.whole(problem.partitions[0])
+    if whole.size <= 2 * SIZE:
+        return whole
+    count = whole.groups.segments.count
+    picked = torch.zeros(count, dtype=torch.bool)
+    picked[torch.linspace(0, count - 1, max(1, SIZE * count // whole.size)).long()] = True
+    rows = torch.nonzero(picked[whole.groups.index.clamp(min=0)] & whole.groups.used).squeeze(1)
+    return Slice.of(whole.columns, whole.logged, rows, whole=False)
+
+
+def _size(values: Tensor) -> float:
+    """Root mean square."""
+    return float(values.square().mean().sqrt())
 
 
 def _reordered(candidate: Candidate, part: Slice, scope: str) -> bool:
-    """Whether a rule has the logged advantages in every segment, in whatever order."""
+    """Whether a rule has the logged advantages in every segment, in whatever order, but for a factor near to 1.
+
+    The factor is that of another eps or ddof, which the order of the rows hides.
+    """
     predicted = predict(candidate, part)
     compared = part.compared()
     if predicted is None or not bool(predicted[compared].isfinite().all()):
         return False
-    index = {**part.columns, "file": torch.zeros_like(part.columns["step"])}[scope][compared]
-    one, other = predicted[compared], part.logged.values[compared]
-    segments = Segments.dense(index)
-    # Cheap and nearly always enough: the sums of squares have to agree before anything is sorted.
-    room = 2 * part.logged.tolerance * part.logged.peak * segments.size()
-    if bool(((segments.sum(one**2) - segments.sum(other**2)).abs() > room).any()):
+    index = chosen({**part.columns, "file": torch.zeros_like(part.columns["step"])}[scope], compared)
+    one, other = chosen(predicted, compared), part.given.values
+    factor = _size(other) / max(_size(one), 1e-300)
+    if abs(factor - 1) > _APART:
+        return False
+    one, segments = one * factor, Segments.dense(index)
+    # Cheap and nearly always enough: sums have to agree before anything is sorted.
+    room = part.logged.tolerance * segments.size()
+    sums = ((one.abs(), other.abs(), room), (one**2, other**2, 2 * part.logged.peak * room))
+    if any(bool(((segments.sum(a) - segments.sum(b)).abs() > most).any()) for a, b, most in sums):
         return False
     one, other = one[segments.order(one)], other[segments.order(other)]
     return bool(((one - other).abs() <= part.logged.tolerance).all())

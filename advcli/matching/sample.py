@@ -175,6 +175,11 @@ class Slice:
         return self.given.compared
 
     @cached_property
+    def sorted_values(self) -> Tensor:
+        """[m] the logged advantages that are compared, the smallest first."""
+        return self.given.values.sort().values
+
+    @cached_property
     def one_step_each(self) -> bool:
         """Whether no group reaches over several steps."""
         segments, step = self.groups.segments, chosen(self.columns["step"], self.groups.used)
@@ -302,7 +307,8 @@ def _telling(everything: Slice, size: int) -> Tensor:
 
 def _renumbered(index: Tensor) -> Tensor:
     """The same segments without gaps, in order of their number; -1 stays."""
-    used = index >= 0
-    dense = torch.full_like(index, -1)
-    dense[used] = torch.unique(index[used], return_inverse=True)[1]
-    return dense
+    # One place more, in front, for the rows that belong nowhere.
+    met = torch.zeros(int(index.max()) + 2 if len(index) else 1, dtype=torch.int64)
+    met[index + 1] = 1
+    met[0] = 0
+    return (torch.cumsum(met, dim=0) - 1)[index + 1].where(index >= 0, -1)
