@@ -21,6 +21,8 @@ _APART = 0.1
 _NEARLY = 0.02
 # How much larger or smaller the advantages of a rule are with another eps or ddof.
 _FAR = 2.0
+# What another ddof makes of a std, at most: that of two rows.
+_OF_DDOF = 1.42
 _DIGITS = 5
 # Share of rows that do not fit up to which the rule is right and the rows are not.
 _FEW = 0.1
@@ -118,7 +120,7 @@ def _rules(problem: Problem) -> list[Candidate]:
         problem.candidates,
         key=lambda c: (c.framework != problem.framework, c.framework is None, c.order),
     )
-    found: dict[tuple[int, ...], tuple[float, Candidate]] = {}
+    found: dict[tuple[object, ...], tuple[float, Candidate]] = {}
     far: dict[object, bool] = {}
     for candidate in ranked:
         # Of a part of a step a rule of the batch is known up to a factor only.
@@ -185,6 +187,8 @@ def _partly(where: Breaks | None) -> Iterator[str]:
     """The rule fits but for some steps or groups."""
     if where is None or not where.rows or where.rows > where.compared / 2:
         return
+    if where.rows > _WORST and where.groups == where.all_groups:
+        return
     at = f" of {verb(len(where.steps), 'step', 'steps')} {shortened(where.steps, _TOLD_STEPS)}"
     few = where.steps and len(where.steps) < where.all_steps
     inside = f"in {counted(where.groups, 'group')} of {where.all_groups:,}{at if few else ''}"
@@ -209,28 +213,35 @@ def _parallel(problem: Problem) -> Iterator[str]:
         fitted = segments.rows(along / length.clamp(min=1e-300)) * centred
         if not bool(((fitted - values).abs() <= problem.logged.tolerance).all()) or segments.count < 2:
             continue
+        turned = bool((along <= 0).all())
+        along = -along if turned else along
         live = (length > 0) & (along > 0)
         if int(live.sum()) < 2:
             continue
         divisor = (length / along.clamp(min=1e-300))[live]
-        yield f"grouped by {partition.label}, A = (r − mean) / s with {_divisor(divisor, part.groups.std[use], segments, live)}"
+        spread = segments.max(part.groups.std[use])[live]
+        sign = "−" if turned else ""
+        yield f"grouped by {partition.label}, A = {sign}(r − mean) / s with {_divisor(divisor, spread)}"
         return
 
 
-def _divisor(divisor: Tensor, std: Tensor, segments: Segments, live: Tensor) -> str:
-    """The divisors of the groups in words: a constant, a line over the std, or neither."""
-    spread = segments.max(std)[live]
+def _divisor(divisor: Tensor, spread: Tensor) -> str:
+    """The divisors of the groups in words: a constant, a line over the std (ddof 1), or neither."""
     middle = float(divisor.median())
     if float((divisor - middle).abs().max()) <= 1e-4 * middle:
         return f"s = {middle:.6g} in every group: the rewards were scaled, or divided by a constant"
     matrix = torch.stack([spread, torch.ones_like(spread)], dim=1)
     slope, offset = torch.linalg.lstsq(matrix, divisor[:, None]).solution.squeeze(1).tolist()
-    if (
-        float((matrix @ torch.tensor([slope, offset], dtype=matrix.dtype) - divisor).abs().max())
-        <= 1e-3 * middle
-    ):
-        return f"s = {slope:.6g} · std + {offset:.3g} (ddof 1): an eps or a ddof that no rule has"
-    return f"s between {float(divisor.min()):.4g} and {float(divisor.max()):.4g}, which is no function of the std of the group"
+    line = matrix @ torch.tensor([slope, offset], dtype=matrix.dtype)
+    if float((line - divisor).abs().max()) > 1e-3 * middle:
+        least, most = float(divisor.min()), float(divisor.max())
+        return f"s between {least:.4g} and {most:.4g}, which is no function of the std of the group"
+    told = f"s = {slope:.6g} · std + {offset:.3g} (ddof 1)"
+    if slope > 0 and not 1 / _OF_DDOF <= slope <= _OF_DDOF:
+        return (
+            f"{told}: advantages over std + {offset / slope:.3g} that were then multiplied by {1 / slope:.6g}"
+        )
+    return f"{told}: an eps or a ddof that no rule has"
 
 
 def _not_centred(problem: Problem) -> Iterator[str]:

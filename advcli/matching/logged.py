@@ -21,6 +21,8 @@ _BLURRED = 3.0
 # Different numbers that are no coincidence.
 _TELLING = 6
 _PART = 4096
+# What 15 digits may be off, as a share of the number.
+_TEXT = 1e-14
 _HALVES: Mapping[torch.dtype, float] = {torch.bfloat16: 2.0**-8, torch.float16: 2.0**-10}
 
 
@@ -35,6 +37,7 @@ class Logged:
         resolution: differences below it say nothing: the rounding of the dump.
         decimals: digits after the point to which the dump is rounded, or None.
         single: whether every number fits into float32.
+        constant: whether all are the same number.
         half_precision: the rounding unit of the 16-bit type that every number fits into; 0 for none.
         relative: what a row may be off, as a share of it, in addition.
     """
@@ -45,6 +48,7 @@ class Logged:
     resolution: float
     decimals: int | None
     single: bool
+    constant: bool = False
     half_precision: float = 0.0
     relative: float = 0.0
 
@@ -62,14 +66,15 @@ class Logged:
         """
         finite = chosen(values, _finite(values))
         peak = float(finite.abs().max()) if finite.numel() else 0.0
-        single = bool((finite.float().double() == finite).all())
+        single = _single(finite)
         decimals = _decimals(finite, single=single)
         half = _half_precision(finite) if decimals is None and single else 0.0
+        constant = bool((finite == finite[:1]).all())
         resolution = (8 * _FLOAT32 if single else 1e-12) * peak
         if decimals is not None:
             resolution = max(resolution, 0.51 * 10.0**-decimals)
         resolution = max(resolution, half * peak)
-        return cls(values, peak, RELATIVE * peak + ABSOLUTE, resolution, decimals, single, half)
+        return cls(values, peak, RELATIVE * peak + ABSOLUTE, resolution, decimals, single, constant, half)
 
     @property
     def coarse(self) -> bool:
@@ -122,9 +127,14 @@ def half_step(values: Tensor) -> float:
         0.005
     """
     finite = chosen(values, _finite(values))
-    single = bool((finite.float().double() == finite).all())
+    single = _single(finite)
     digits = _decimals(finite, single=single)
     return 0.0 if digits is None else 0.5 * 10.0**-digits
+
+
+def _single(values: Tensor) -> bool:
+    """Whether float32 holds every number, but for what a text of 15 digits loses."""
+    return bool(((values.float().double() - values).abs() <= _TEXT * values.abs()).all())
 
 
 def _half_precision(values: Tensor) -> float:

@@ -140,6 +140,7 @@ class Trial:
         nulls: share of the rows without a logged advantage that have none by the rule either.
         complete: whether all rows were looked at.
         predicted: [n] the rule's advantages in the rows that were looked at.
+        rows: where these are the figures of a rule with the same numbers, on how many rows that was seen.
     """
 
     candidate: Candidate
@@ -152,6 +153,7 @@ class Trial:
     nulls: float
     complete: bool
     predicted: Tensor | None = None
+    rows: int | None = None
 
 
 @dataclass(frozen=True)
@@ -378,7 +380,9 @@ def _confirmed(problem: Problem, sampled: Sequence[Trial], tell: Tell, *, neares
         if key not in known:
             same = (whole for part, whole in known.values() if _same(problem, trial, part, whole))
             found = next(same, None)
-            if found is None and len(known) >= _CONFIRMED:
+            if found is not None:
+                found = replace(found, rows=len(trial.predicted) if trial.predicted is not None else None)
+            elif len(known) >= _CONFIRMED:
                 continue
             known[key] = (trial, found or _on_all(problem, trial, tell))
         done.append(replace(known[key][1], candidate=trial.candidate))
