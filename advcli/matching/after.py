@@ -12,8 +12,9 @@ from torch import Tensor
 from advcli.advantages import Plan
 from advcli.matching.candidates import Candidate
 from advcli.matching.partitions import Partition
+from advcli.matching.problem import Problem
 from advcli.matching.sample import FIRST, Slice
-from advcli.matching.search import Problem, Trial, judge, predict
+from advcli.matching.trials import Trial, judge, predict
 from advcli.segments import Segments, signs
 
 # Shares in hundredths; of several that fit, the roundest.

@@ -6,8 +6,9 @@ import torch
 from torch import Tensor
 
 from advcli.matching.candidates import Candidate
+from advcli.matching.problem import Problem
 from advcli.matching.sample import SIZE, Slice
-from advcli.matching.search import Problem, Trial, predict
+from advcli.matching.trials import Trial, predict
 from advcli.records import Break, Breaks, RewardTable
 from advcli.segments import Segments, chosen
 from advcli.words import counted, shortened, verb

@@ -7,7 +7,8 @@ from torch import Tensor
 
 from advcli.advantages import Plan
 from advcli.matching.candidates import Candidate
-from advcli.matching.search import Found, Problem, search
+from advcli.matching.problem import Problem
+from advcli.matching.search import Found, search
 from advcli.matching.weights import level
 from advcli.records import Settings
 from advcli.segments import Segments, Spread

@@ -18,7 +18,9 @@ from advcli.matching.causes import breaks, causes
 from advcli.matching.fitted import fitted
 from advcli.matching.logged import Logged, half_step
 from advcli.matching.partitions import partitions
-from advcli.matching.search import Found, Problem, Tell, Trial, indistinguishable, search
+from advcli.matching.problem import Problem
+from advcli.matching.search import Found, Tell, indistinguishable, search
+from advcli.matching.trials import Trial
 from advcli.matching.weights import Weighed, named, weighed
 from advcli.records import Fit, Match, RewardTable, Settings
 from advcli.segments import Segments

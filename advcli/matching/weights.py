@@ -16,8 +16,10 @@ from torch import Tensor
 
 from advcli.matching.candidates import EPS, Candidate
 from advcli.matching.partitions import Partition
+from advcli.matching.problem import Problem
 from advcli.matching.sample import FIRST, Slice
-from advcli.matching.search import Found, Problem, Tell, Trial, search, tried
+from advcli.matching.search import Found, Tell, search
+from advcli.matching.trials import Trial, tried
 from advcli.segments import Segments, Spread
 
 _ROWS = 16_384

@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from advcli.matching.after import After
-from advcli.matching.search import Problem, Trial
+from advcli.matching.problem import Problem
+from advcli.matching.trials import Trial
 from advcli.records import Fit
 from advcli.words import counted
 
