@@ -51,15 +51,15 @@ def test_another_tolerance_is_seen_in_rows_that_were_looked_at():
     assert given.but(blur=0.5).whole(way).blur == 0.5
 
 
-def test_the_smallest_step_is_whole():
+def test_one_step_is_whole_the_largest_that_is_quickly_looked_at():
     step = [0] * 6 + [1] * 4 + [2] * 8
     group = [row // 2 for row in range(18)]
     given = problem([float(row) for row in range(18)], group, [1.0] * 18, step)
     part = given.step(given.partitions[0])
-    assert part.rows.tolist() == [6, 7, 8, 9]
+    assert part.rows.tolist() == list(range(10, 18))
     assert part.whole
 
 
-def test_there_is_no_smallest_step_where_groups_reach_over_steps():
+def test_there_is_no_whole_step_where_groups_reach_over_steps():
     given = problem([0.0, 1.0, 2.0, 3.0], [0, 0, 0, 0], [1.0] * 4, [0, 0, 1, 1])
     assert given.step(given.partitions[0]) is None
