@@ -14,7 +14,8 @@ from advcli import remarks
 from advcli.dataset import DataSet
 from advcli.distributed import sketch
 from advcli.grouping import mixed_steps, sizes_of
-from advcli.records import AdvantageTable, Health, LeftOut
+from advcli.records.report import Health
+from advcli.records.settings import AdvantageTable, LeftOut
 from advcli.segments import Segments
 from advcli.stats import concentration, metrics
 from advcli.stats.comparison import Measured
