@@ -22,7 +22,6 @@ def tree():
         ("UsageError", 2, ValueError),
         ("DataError", 3, ValueError),
         ("MissingPackage", 4, ImportError),
-        ("Interrupted", 130, errors.AdvcliError),
     ],
 )
 def test_exit_code_and_place(name, code, base):
@@ -37,6 +36,16 @@ def test_exit_code_and_place(name, code, base):
     )
 
 
+def test_no_package_takes_ctrl_c_for_an_error_of_its_own():
+    with pytest.raises(errors.Interrupted) as stopped:
+        try:
+            raise errors.Interrupted("interrupted")
+        except Exception:
+            pytest.fail("caught")
+    assert (stopped.value.exit_code, str(stopped.value)) == (130, "interrupted")
+    assert "Interrupted            exit 130" in errors.__doc__
+
+
 def test_no_hint_no_tail():
     assert str(errors.DataError("broken")) == "broken"
 
@@ -45,7 +54,6 @@ def test_the_docstring_names_them_all():
     assert {cls.__name__ for cls in tree()} == {
         "AdvcliError",
         "DataError",
-        "Interrupted",
         "MissingPackage",
         "UsageError",
     }
