@@ -56,7 +56,7 @@ class MissingPackage(AdvcliError, ImportError):  # noqa: N818  the design's word
     exit_code = 4
 
 
-class Interrupted(BaseException):  # noqa: N818  not an error: the user's wish
+class Interrupted(BaseException):
     """Ctrl-C. Like Python's own, no `except Exception` of a package takes it for something else."""
 
     exit_code: ClassVar[int] = 130
