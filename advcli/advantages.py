@@ -59,7 +59,8 @@ class Plan:
         """
         form = self.entry.per_token
         free = self.settings.device == "auto" and self.rule is None
-        plan = replace(self, device=engine.quicker(columns)) if free else self
+        blocks = blockwise.possible(self, columns)
+        plan = replace(self, device=engine.quicker(columns, in_blocks=blocks)) if free else self
         if form is None or not any(name in columns for name in self.entry.token_columns):
             return plan
         knobs = self.knobs
