@@ -9,7 +9,7 @@ from advcli.matching.candidates import candidates
 from advcli.matching.logged import Logged
 from advcli.matching.partitions import Partition
 from advcli.matching.problem import Problem
-from advcli.records import Grouping
+from advcli.records.table import Grouping
 
 
 def mean(values):

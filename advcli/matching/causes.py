@@ -9,7 +9,8 @@ from advcli.matching.candidates import Candidate
 from advcli.matching.problem import Problem
 from advcli.matching.sample import SIZE, Slice
 from advcli.matching.trials import Trial, predict
-from advcli.records import Break, Breaks, RewardTable
+from advcli.records.match import Break, Breaks
+from advcli.records.table import RewardTable
 from advcli.segments import Segments, chosen
 from advcli.words import counted, shortened, verb
 

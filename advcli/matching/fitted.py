@@ -10,7 +10,7 @@ from advcli.matching.candidates import Candidate
 from advcli.matching.problem import Problem
 from advcli.matching.search import Found, search
 from advcli.matching.weights import level
-from advcli.records import Settings
+from advcli.records.settings import Settings
 from advcli.segments import Segments, Spread
 
 _DIGITS = 4

@@ -22,7 +22,9 @@ from advcli.matching.problem import Problem
 from advcli.matching.search import Found, Tell, indistinguishable, search
 from advcli.matching.trials import Trial
 from advcli.matching.weights import Weighed, named, weighed
-from advcli.records import Fit, Match, RewardTable, Settings
+from advcli.records.match import Fit, Match
+from advcli.records.settings import Settings
+from advcli.records.table import RewardTable
 from advcli.segments import Segments
 from advcli.words import counted, shortened, verb
 

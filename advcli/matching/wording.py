@@ -9,7 +9,7 @@ from torch import Tensor
 from advcli.matching.after import After
 from advcli.matching.problem import Problem
 from advcli.matching.trials import Trial
-from advcli.records import Fit
+from advcli.records.match import Fit
 from advcli.words import counted, verb
 
 # A range of ratios that is not worth a word.

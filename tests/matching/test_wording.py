@@ -10,7 +10,7 @@ from searched import problem
 from advcli.matching import wording
 from advcli.matching.after import After
 from advcli.matching.trials import judge, predict
-from advcli.records import Fit
+from advcli.records.match import Fit
 
 REWARDS, GROUP = [0.0, 1.0, 0.0, 1.0], [0, 0, 1, 1]
 FIT = Fit("trl", ">=1.6", "grpo", "group", 1, 1e-4, "'prompt'", 2e-7, 0.9731)
