@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from advcli.errors import DataError, UsageError
 from advcli.records import Grouping, RewardTable
-from advcli.runs import met_with_several, numbered, paired, places
+from advcli.runs import first_rows, met_with_several, numbered, paired, places
 from advcli.words import counted, verb
 
 
@@ -82,12 +82,48 @@ def refuse_singletons(table: RewardTable, seen: Sizes, n: int | None, *, expecte
 
 
 def sizes_of(group: NDArray[np.int64], count: int) -> dict[int, int]:
-    """Group size → number of groups, the most frequent size first."""
+    """Group size → number of groups, the most frequent size first; of two that are as frequent the one met first."""
+    return by_frequency(sizes_met(group, count))
+
+
+def sizes_met(
+    group: NDArray[np.int64], count: int, positions: NDArray[np.int64] | None = None
+) -> dict[int, tuple[int, int]]:
+    """Group size → number of groups, and where the first of them begins.
+
+    Args:
+        group: [N] int64 in [0, G), numbered in order of first appearance; -1 for rows that belong nowhere.
+        count: G.
+        positions: [N] where each row stands, where these rows are not all of the data set; None counts groups.
+    """
     sizes = np.bincount(group[group >= 0], minlength=count)
     found, first, many = np.unique(sizes, return_index=True, return_counts=True)
-    # Of two that are as frequent the one that is met first.
-    order = np.lexsort((first, -many))
-    return dict(zip(found[order].tolist(), many[order].tolist(), strict=True))
+    if positions is not None:
+        usable = np.flatnonzero(group >= 0)
+        first = positions[usable[first_rows(group[usable])[first]]]
+    return dict(zip(found.tolist(), zip(many.tolist(), first.tolist(), strict=True), strict=True))
+
+
+def by_frequency(met: Mapping[int, tuple[int, int]]) -> dict[int, int]:
+    """Group size → number of groups, the most frequent size first, from `sizes_met`."""
+    order = sorted(met, key=lambda size: (-met[size][0], met[size][1]))
+    return {size: met[size][0] for size in order}
+
+
+def met_together(
+    one: Mapping[int, tuple[int, int]], two: Mapping[int, tuple[int, int]]
+) -> dict[int, tuple[int, int]]:
+    """What `sizes_met` gives for two parts with whole groups together.
+
+    Example:
+        >>> met_together({8: (3, 40)}, {8: (1, 2), 4: (1, 0)})
+        {8: (4, 2), 4: (1, 0)}
+    """
+    found = dict(one)
+    for size, (many, first) in two.items():
+        before, earlier = found.get(size, (0, first))
+        found[size] = (before + many, min(earlier, first))
+    return found
 
 
 def _columns(table: RewardTable) -> tuple[str, ...]:
