@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from typing import Any
 
+from advcli.distributed.tasks import Tasks
 from advcli.errors import AdvcliError, DataError, MissingPackage, UsageError
 
-# What Ray asks for before it is imported: no telemetry, no bars, no changed virtual environment.
+# What Ray asks for before it is imported: no telemetry, no changed virtual environment.
 _ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",
-    "RAY_DATA_DISABLE_PROGRESS_BARS": "1",
     "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
     "RAY_SCHEDULER_EVENTS": "0",
@@ -25,7 +25,7 @@ _PATIENCE = 10
 
 
 @contextmanager
-def running(address: str | None) -> Iterator[Any]:
+def running(address: str | None) -> Iterator[Tasks]:
     """Connect to Ray, or start one, for the time of a command.
 
     Args:
@@ -33,7 +33,7 @@ def running(address: str | None) -> Iterator[Any]:
             this process is connected to already is used, and left as it is.
 
     Yields:
-        The module `ray.data`.
+        What runs functions there.
 
     Raises:
         MissingPackage: Ray is not installed.
@@ -44,10 +44,15 @@ def running(address: str | None) -> Iterator[Any]:
     ours = not ray.is_initialized()
     if ours:
         _start(ray, address)
-    _quiet(ray)
+    _quiet()
+    tasks = Tasks(ray)
     try:
         with _explained(ray):
-            yield ray.data
+            yield tasks
+    except BaseException:
+        if not ours:
+            tasks.stop()
+        raise
     finally:
         if ours:
             ray.shutdown()
@@ -77,7 +82,6 @@ def require() -> Any:  # noqa: ANN401  a module
         os.environ.setdefault(name, value)
     try:
         import ray
-        import ray.data
 
         _has_sketches()
     except ImportError as error:
@@ -130,14 +134,9 @@ def _answers(address: str) -> None:
         socket.create_connection((host, int(port)), timeout=_PATIENCE).close()
 
 
-def _quiet(ray: Any) -> None:  # noqa: ANN401  a module
+def _quiet() -> None:
     """Nothing of Ray on standard error: what matters is said in our words."""
-    context = ray.data.DataContext.get_current()
-    context.enable_progress_bars = False
-    context.print_on_execution_start = False
-    # A place is one row, however large: its batch must not be copied together with others.
-    context.preserve_order = False
-    for name in ("ray", "ray.data", "ray._private", "ray.train"):
+    for name in ("ray", "ray._private"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 

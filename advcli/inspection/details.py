@@ -103,7 +103,9 @@ class Listed:
         entries = sorted((*self.entries, *other.entries), key=lambda entry: entry.rank)
         return Listed(tuple(entries[:_SHOWN]), self.total + other.total)
 
-    def detail(self, asked: Asked, numbers: Mapping[int, int], texts: Mapping[int, Row], choice: Choice) -> Detail:
+    def detail(
+        self, asked: Asked, numbers: Mapping[int, int], texts: Mapping[int, Row], choice: Choice
+    ) -> Detail:
         """What is shown.
 
         Args:
@@ -162,7 +164,8 @@ def details(
     texts = read_back(sources, data.table, shown) if shown else {}
     numbers = {entry.group: entry.group for one in found for entry in one.entries}
     return tuple(
-        one.detail(asked_, numbers, texts, data.table.choice) for asked_, one in zip(lists, found, strict=True)
+        one.detail(asked_, numbers, texts, data.table.choice)
+        for asked_, one in zip(lists, found, strict=True)
     )
 
 

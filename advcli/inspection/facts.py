@@ -182,9 +182,7 @@ class FactsCount:
             sizes=sizes_met(rows.group.numpy(), rows.count, positions),
             rewards=tuple(
                 SignalCount.of(values, cause, rows.group, rows.count, near_dead=near_dead, extent=extent)
-                for (_, values, cause), extent in zip(
-                    columns, extents or [None] * len(columns), strict=True
-                )
+                for (_, values, cause), extent in zip(columns, extents or (None,) * len(columns), strict=True)
             ),
             advantages=(float(size.sum()), size.numel(), float(size.max()) if size.numel() else 0.0),
             phantoms=tuple(phantoms.counted(rule, dead & scored, rows.group) for rule in frame.arithmetics),

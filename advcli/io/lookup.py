@@ -169,7 +169,8 @@ def _batch_digests(source: Source, dropped: Collection[int], layout: Layout) -> 
 def _record_texts(record: Row | None, layout: Layout) -> list[bytes]:
     """Each row that lies in a record as text."""
     return [
-        repr(sorted(row.items())).encode("utf-8", "surrogatepass") for row in explode.rows(record or {}, layout)
+        repr(sorted(row.items())).encode("utf-8", "surrogatepass")
+        for row in explode.rows(record or {}, layout)
     ]
 
 

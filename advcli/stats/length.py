@@ -108,7 +108,7 @@ class Products:
         return cls(units, float((x * x).sum()), float((x * y).sum()), float((y * y).sum()))
 
     def __add__(self, other: "Products") -> "Products":
-        units = tuple(map(max, zip(self.units, other.units, strict=True)))
+        units = (max(self.units[0], other.units[0]), max(self.units[1], other.units[1]))
         parts = [one.in_units(units) for one in (self, other)]
         return Products(units, *(map(sum, zip(*parts, strict=True))))
 

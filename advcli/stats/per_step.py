@@ -58,11 +58,7 @@ class StepCounts:
 
     @classmethod
     def of(cls, rows: Rows, advantages: Tensor, count: int) -> "StepCounts":
-        """Count; the other arguments are those of `per_step`.
-
-        Args:
-            count: S.
-        """
+        """Count; the arguments are those of `per_step`, and `count` is S."""
         here = rows.group >= 0
         groups = Segments.of(rows.group[here], rows.count)
         step_of_group = groups.within(rows.step[here])

@@ -88,10 +88,9 @@ class SignalCount:
         near_dead: float = NEAR_DEAD,
         extent: tuple[float, float] | None = None,
     ) -> "SignalCount":
-        """Count; the other arguments are those of `signal`.
+        """Count; the arguments are those of `signal`.
 
-        Args:
-            extent: the smallest and the largest value of the column, where these rows are not all of it.
+        Where these rows are not all of the column, `extent` is its smallest and its largest value.
         """
         valid = rewarded(rewards, group)
         values, segments = rewards[valid], Segments.of(group[valid], count)

@@ -1,0 +1,69 @@
+"""Functions that run on the workers of a cluster: Ray places them, tries them again, and keeps what they give."""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any, TypeAlias
+
+Kept: TypeAlias = Any
+"""Something that lies in the memory of a worker; here is only its name."""
+
+_PATIENCE = 60
+"""Seconds that tasks have to stop once one of them has failed."""
+
+
+class Tasks:
+    """A cluster, as far as the commands use it.
+
+    Args:
+        ray: the module.
+    """
+
+    def __init__(self, ray: Any) -> None:  # noqa: ANN401  a module
+        self._ray = ray
+        self._remote: dict[Callable[..., Any], Any] = {}
+        self._begun: list[Kept] = []
+
+    def share(self, value: object) -> Kept:
+        """Send something to the workers once, for many tasks."""
+        return self._ray.put(value)
+
+    def run(self, function: Callable[..., Any], *given: object) -> Kept:
+        """Let a worker run a function; what is kept with a worker is handed to it, not brought here."""
+        found = self._of(function).remote(*given)
+        self._begun.append(found)
+        return found
+
+    def split(self, many: int, function: Callable[..., Sequence[Any]], *given: object) -> list[Kept]:
+        """The same with a function that gives so many things, each of which is kept apart."""
+        if many == 1:
+            return [self.run(_only, function, *given)]
+        found: list[Kept] = self._of(function).options(num_returns=many).remote(*given)
+        self._begun += found
+        return found
+
+    def get(self, kept: Sequence[Kept]) -> list[Any]:
+        """Bring things here.
+
+        Raises:
+            Exception: what a function raised, or Ray's word for what became of it.
+        """
+        found: list[Any] = self._ray.get(list(kept))
+        return found
+
+    def stop(self) -> None:
+        """End what runs, and wait until it has ended."""
+        for one in self._begun:
+            with suppress(Exception):
+                self._ray.cancel(one, recursive=True)
+        with suppress(Exception):
+            self._ray.wait(self._begun, num_returns=len(self._begun), timeout=_PATIENCE, fetch_local=False)
+
+    def _of(self, function: Callable[..., Any]) -> Any:  # noqa: ANN401  Ray's class
+        if function not in self._remote:
+            self._remote[function] = self._ray.remote(num_cpus=1)(function)
+        return self._remote[function]
+
+
+def _only(function: Callable[..., Sequence[Any]], *given: object) -> Any:  # noqa: ANN401  what it gives
+    (one,) = function(*given)
+    return one
