@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from advcli.errors import DataError, UsageError
 from advcli.records import Grouping, RewardTable
-from advcli.runs import first_rows, met_with_several, numbered, paired, places
+from advcli.runs import met_with_several, numbered, paired, places
 from advcli.words import counted, verb
 
 
@@ -87,20 +87,21 @@ def sizes_of(group: NDArray[np.int64], count: int) -> dict[int, int]:
 
 
 def sizes_met(
-    group: NDArray[np.int64], count: int, positions: NDArray[np.int64] | None = None
+    group: NDArray[np.int64], count: int, begins: NDArray[np.int64] | None = None
 ) -> dict[int, tuple[int, int]]:
     """Group size → number of groups, and where the first of them begins.
 
     Args:
-        group: [N] int64 in [0, G), numbered in order of first appearance; -1 for rows that belong nowhere.
+        group: [N] int64 in [0, G), -1 for rows that belong nowhere.
         count: G.
-        positions: [N] where each row stands, where these rows are not all of the data set; None counts groups.
+        begins: [G] where each group begins; None where that is the order of their numbers.
     """
     sizes = np.bincount(group[group >= 0], minlength=count)
     found, first, many = np.unique(sizes, return_index=True, return_counts=True)
-    if positions is not None:
-        usable = np.flatnonzero(group >= 0)
-        first = positions[usable[first_rows(group[usable])[first]]]
+    if begins is not None:
+        # Groups may be numbered in another order than that in which they begin.
+        order = np.argsort(begins)
+        first = begins[order][np.unique(sizes[order], return_index=True)[1]]
     return dict(zip(found.tolist(), zip(many.tolist(), first.tolist(), strict=True), strict=True))
 
 

@@ -95,7 +95,7 @@ def _head_start(
 
 
 _ENGINES = {"local": "advcli.pipeline", "ray": "advcli.distributed.commands"}
-_ON_RAY = ("compute", "compare", "sweep")
+_ON_RAY = ("compute", "compare", "inspect", "sweep")
 
 
 def command(name: str, shared: Shared) -> Callable[..., Any]:

@@ -139,7 +139,7 @@ def account(here: "Here") -> Account:
     results = here.work.results(data)
     tables = [column.of(results) for column in here.work.shown]
     first = tables[0].processed
-    met = sizes_met(data.grouping.group, data.grouping.count, here.positions())
+    met = sizes_met(data.grouping.group, data.grouping.count, here.begins())
     logged, distance = remarks.logged(data, tables[0].original)
     extremes = (view.low, view.high)
     return Account(

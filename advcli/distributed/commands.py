@@ -8,6 +8,7 @@ from advcli.advantages import Plan
 from advcli.distributed import annotate, cluster, done, rounds, sketch, units
 from advcli.distributed.account import Account, ColumnCount, Shown, account
 from advcli.distributed.annotate import Writing
+from advcli.distributed.inspect import inspect
 from advcli.distributed.load import Loaded, columns, described, load, looked_at, nothing, too_large
 from advcli.distributed.narrow import Job
 from advcli.distributed.rounds import Work
@@ -24,6 +25,8 @@ from advcli.pipeline.sweep import coordinates, points
 from advcli.records import STANDARD_OUTPUT, Column, Point, Report, Settings, Source, Sweep
 from advcli.stats import comparison, concentration, metrics
 from advcli.words import counted
+
+__all__ = ["compare", "compute", "inspect", "sweep"]
 
 
 def compute(request: Request, output: Output, *, advance: Callable[[int, int], None] | None = None) -> Report:

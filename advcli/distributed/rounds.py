@@ -15,10 +15,12 @@ from advcli.collective import Asked, Wanted, merged, run_part
 from advcli.dataset import DataSet
 from advcli.distributed import faults
 from advcli.distributed.account import Shown
-from advcli.distributed.places import View, data_of, first_rows, unpack
+from advcli.distributed.places import View, data_of, unpack
+from advcli.distributed.places import first_rows as first_rows_of
 from advcli.distributed.tasks import Kept, Tasks
 from advcli.io.write import lists
 from advcli.records import AdvantageTable
+from advcli.runs import first_rows
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,12 @@ class Here:
         """[n] where each row stands among all rows."""
         starts = np.repeat(self.work.view.starts, self.data.table.rows)
         found: NDArray[np.int64] = starts + self.columns["row"].to_numpy()
+        return found
+
+    def begins(self) -> NDArray[np.int64]:
+        """[G] where each group begins among all rows: in ascending order, as groups are numbered."""
+        group = self.data.grouping.group
+        found: NDArray[np.int64] = self.positions()[group >= 0][first_rows(group[group >= 0])]
         return found
 
 
@@ -148,7 +156,7 @@ def advantages(place: pa.Table, work: Work) -> tuple[pa.Table, NDArray[np.int64]
     data = data_of(columns, work.view)
     result = work.results(data, [0])[0]
     group = data.grouping.group
-    file, row = first_rows(columns, group)
+    file, row = first_rows_of(columns, group)
     grouped = group >= 0
     original, processed = (values.double().numpy() for values in (result.original, result.processed))
     found = {

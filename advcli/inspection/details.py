@@ -1,6 +1,6 @@
 """Single groups and rows, with their texts read back from the files."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,22 +104,20 @@ class Listed:
         return Listed(tuple(entries[:_SHOWN]), self.total + other.total)
 
     def detail(
-        self, asked: Asked, numbers: Mapping[int, int], texts: Mapping[int, Row], choice: Choice
+        self, asked: Asked, numbers: Mapping[int, int], texts: Mapping[int, Mapping[str, str]]
     ) -> Detail:
         """What is shown.
 
         Args:
             asked: what was asked for.
             numbers: the number of each group → its number among all groups.
-            texts: row → its columns.
-            choice: which columns were read.
+            texts: row → what `told` says of it.
         """
         many = self.total if asked.many is None else min(self.total, asked.many)
         shown = self.entries[:many]
-        name, text = _TEXTS[asked.kind]
+        text = _TEXTS[asked.kind]
         lines = (
-            {**entry.figures, "group": numbers[entry.group], name: text(texts[entry.row], choice.prompt)}
-            for entry in shown
+            {**entry.figures, "group": numbers[entry.group], text: texts[entry.row][text]} for entry in shown
         )
         return Detail(asked.title, asked.kind, tuple(lines), left=many - len(shown))
 
@@ -161,12 +159,10 @@ def details(
     lists = asked(wanted)
     found = [listed(one, data, advantages, rows) for one in lists]
     shown = {entry.row for one in found for entry in one.entries}
-    texts = read_back(sources, data.table, shown) if shown else {}
+    read = read_back(sources, data.table, shown) if shown else {}
+    texts = {row: told(columns, data.table.choice.prompt) for row, columns in read.items()}
     numbers = {entry.group: entry.group for one in found for entry in one.entries}
-    return tuple(
-        one.detail(asked_, numbers, texts, data.table.choice)
-        for asked_, one in zip(lists, found, strict=True)
-    )
+    return tuple(one.detail(asked_, numbers, texts) for asked_, one in zip(lists, found, strict=True))
 
 
 def step_code(step: str, choice: Choice, names: Sequence[str]) -> int:
@@ -315,10 +311,12 @@ def prompt(columns: Mapping[str, Any], names: Sequence[str]) -> str:
     return " + ".join(_text(columns.get(name)) for name in names)
 
 
-_TEXTS: Mapping[str, tuple[str, Callable[[Row, Sequence[str]], str]]] = {
-    "rows": ("text", response),
-    "groups": ("prompt", prompt),
-}
+_TEXTS: Mapping[str, str] = {"rows": "text", "groups": "prompt"}
+
+
+def told(columns: Row, names: Sequence[str]) -> dict[str, str]:
+    """What is shown of the texts of a row; `names` are the columns that identify a prompt."""
+    return {"text": response(columns, names), "prompt": prompt(columns, names)}
 
 
 def _said(value: object) -> str:

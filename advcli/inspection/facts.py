@@ -3,9 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from advcli.dataset import DataSet
@@ -38,6 +36,7 @@ class Frame:
         advantages: [N] float, NaN where undefined.
         arithmetics: what rules give to the rows of dead groups.
         steps: the step of each code; empty without a step column.
+        begins: [G] where each group begins, where these rows are not all of the data set.
     """
 
     rows: Rows
@@ -49,6 +48,7 @@ class Frame:
     advantages: Tensor
     arithmetics: tuple[Arithmetic, ...]
     steps: tuple[str, ...]
+    begins: Tensor | None = None
 
     @classmethod
     def of(
@@ -104,6 +104,7 @@ class Frame:
             outcomes={name: values[mask] for name, values in self.outcomes.items()},
             causes={name: values[mask] for name, values in self.causes.items()},
             advantages=self.advantages[mask],
+            begins=None if self.begins is None else self.begins[found],
             arithmetics=tuple(
                 replace(rule, advantages=None if rule.advantages is None else rule.advantages[mask])
                 for rule in self.arithmetics
@@ -122,7 +123,8 @@ def facts(frame: Frame, *, near_dead: float) -> Facts:
         torch.unique(values[rewarded(values, frame.rows.group)]).numel()
         for _, values, _ in reward_columns(frame)
     ]
-    return FactsCount.of(frame, near_dead=near_dead).facts(frame, distinct)
+    names = [name for name, _, _ in reward_columns(frame)]
+    return FactsCount.of(frame, near_dead=near_dead).facts(names, frame.names, frame.steps, distinct)
 
 
 @dataclass(frozen=True)
@@ -160,7 +162,6 @@ class FactsCount:
         *,
         near_dead: float,
         extents: Sequence[tuple[float, float]] | None = None,
-        positions: NDArray[np.int64] | None = None,
     ) -> "FactsCount":
         """Count.
 
@@ -168,7 +169,6 @@ class FactsCount:
             frame: the columns.
             near_dead: see `stats.signal.signal`.
             extents: the smallest and the largest value of each reward column, where these rows are not all.
-            positions: [N] where each row stands among all, where these are not all.
         """
         rows = frame.rows
         size = frame.advantages.double().abs()
@@ -179,7 +179,9 @@ class FactsCount:
         return cls(
             rows=rows.rewards.numel(),
             groups=rows.count,
-            sizes=sizes_met(rows.group.numpy(), rows.count, positions),
+            sizes=sizes_met(
+                rows.group.numpy(), rows.count, None if frame.begins is None else frame.begins.numpy()
+            ),
             rewards=tuple(
                 SignalCount.of(values, cause, rows.group, rows.count, near_dead=near_dead, extent=extent)
                 for (_, values, cause), extent in zip(columns, extents or (None,) * len(columns), strict=True)
@@ -209,15 +211,22 @@ class FactsCount:
             steps=None if self.steps is None or other.steps is None else self.steps + other.steps,
         )
 
-    def facts(self, frame: "Frame", distinct: Sequence[int]) -> Facts:
+    def facts(
+        self,
+        names: Sequence[str],
+        weights: Sequence[tuple[str, float]],
+        steps: Sequence[str],
+        distinct: Sequence[int],
+    ) -> Facts:
         """The figures, once all rows are counted.
 
         Args:
-            frame: any frame of the data set, for the names.
+            names: of the reward columns.
+            weights: name and weight of each part of the reward.
+            steps: the step of each code.
             distinct: how many different values each reward column has.
         """
         total, many, top = self.advantages
-        names = [name for name, _, _ in reward_columns(frame)]
         return Facts(
             rows=self.rows,
             groups=self.groups,
@@ -231,9 +240,9 @@ class FactsCount:
             max_abs_adv=top if many else torch.nan,
             phantoms=self.phantoms,
             constant_outcome=self.constant_outcome,
-            parts=self.parts.figures(frame.names) if self.parts else None,
+            parts=self.parts.figures(weights) if self.parts else None,
             length=self.length.figures() if self.length else None,
-            per_step=self.steps.figures(frame.steps) if self.steps else (),
+            per_step=self.steps.figures(steps) if self.steps else (),
         )
 
 
