@@ -12,7 +12,7 @@ from advcli.estimators import engine
 from advcli.estimators.catalog import COLUMNS, ESTIMATORS, Estimator
 from advcli.frameworks.catalog import find
 from advcli.frameworks.rule import Rule
-from advcli.records import DEFAULT_ESTIMATOR, AdvantageTable, FilterSpec, LeftOut, Settings
+from advcli.records.settings import DEFAULT_ESTIMATOR, AdvantageTable, FilterSpec, LeftOut, Settings
 from advcli.registry import load
 from advcli.segments import Segments, chosen, finite
 from advcli.selection.catalog import FILTERS

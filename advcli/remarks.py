@@ -8,7 +8,7 @@ from torch import Tensor
 
 from advcli.dataset import DataSet
 from advcli.frameworks.rule import KL, Rule
-from advcli.records import Choice
+from advcli.records.table import Choice
 from advcli.runs import first_rows, met_with_several
 from advcli.segments import Segments
 from advcli.words import counted, summed, verb

@@ -15,7 +15,8 @@ from advcli.distributed import sketch
 from advcli.distributed.traps import Seen, seen
 from advcli.distributed.traps import together as together_seen
 from advcli.grouping import by_frequency, met_together, mixed_steps, sizes_met
-from advcli.records import AdvantageTable, Health, LeftOut
+from advcli.records.report import Health
+from advcli.records.settings import AdvantageTable, LeftOut
 from advcli.segments import Segments
 from advcli.stats import concentration, metrics
 from advcli.stats.comparison import Measured

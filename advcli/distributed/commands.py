@@ -18,11 +18,15 @@ from advcli.grouping import Sizes
 from advcli.io import metrics as metrics_file
 from advcli.io.parquet import to_metadata
 from advcli.io.write import SOURCE, Target, can_stay, refused_names, targets
-from advcli.pipeline import Grid, Output, Request
 from advcli.pipeline.compare import plans_of, with_hints, without_filters
+from advcli.pipeline.compute import Output
 from advcli.pipeline.describe import settings_of
-from advcli.pipeline.sweep import coordinates, points
-from advcli.records import STANDARD_OUTPUT, Column, Point, Report, Settings, Source, Sweep
+from advcli.pipeline.request import Request
+from advcli.pipeline.sweep import Grid, coordinates, points
+from advcli.records.report import Column, Report
+from advcli.records.settings import Settings
+from advcli.records.sweep import Point, Sweep
+from advcli.records.table import STANDARD_OUTPUT, Source
 from advcli.stats import comparison, concentration, metrics
 from advcli.words import counted
 

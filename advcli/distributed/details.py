@@ -29,7 +29,7 @@ from advcli.inspection.details import (
 )
 from advcli.io.lookup import read_lines, rows_with_key
 from advcli.io.read import read_one
-from advcli.records import Detail
+from advcli.records.inspection import Detail
 
 _BUCKETS = 4096
 

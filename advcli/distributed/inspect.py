@@ -26,9 +26,10 @@ from advcli.inspection.details import Wanted
 from advcli.inspection.facts import SUM, FactsCount, Frame, reward_columns
 from advcli.inspection.phantoms import Part
 from advcli.io.lookup import repeated
-from advcli.pipeline import Request
 from advcli.pipeline.describe import settings_of
-from advcli.records import NEAR_DEAD, Choice, Facts, Files, Inspection
+from advcli.pipeline.request import Request
+from advcli.records.inspection import NEAR_DEAD, Facts, Files, Inspection
+from advcli.records.table import Choice
 from advcli.segments import Segments, rewarded
 
 _TOGETHER = 262_144

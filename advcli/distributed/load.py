@@ -18,8 +18,8 @@ from advcli.errors import UsageError
 from advcli.grouping import Sizes, group, lint, refuse_singletons
 from advcli.io.read import look
 from advcli.io.sources import STDIN, opened
-from advcli.pipeline import Request
-from advcli.records import Choice
+from advcli.pipeline.request import Request
+from advcli.records.table import Choice
 
 # Bytes that a row takes while its place is worked on, all its columns and the tensors made of them together.
 _BYTES_PER_ROW = 600

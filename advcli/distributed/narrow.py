@@ -15,7 +15,7 @@ from advcli.distributed.tasks import Kept, Tasks
 from advcli.io.batch import BadRows
 from advcli.io.lookup import row_digests
 from advcli.io.read import read_one, refuse_nothing
-from advcli.records import Choice, ColumnOptions, RewardTable, Source
+from advcli.records.table import Choice, ColumnOptions, RewardTable, Source
 from advcli.words import together
 
 DIGEST, NTH = "digest", "nth"

@@ -15,7 +15,7 @@ from advcli.distributed import faults
 from advcli.distributed.narrow import DIGEST, Job, Summary
 from advcli.distributed.tasks import Kept, Tasks
 from advcli.io.values import one_array
-from advcli.records import RewardTable
+from advcli.records.table import RewardTable
 
 _STEP = "step"
 _TO = "to"

@@ -19,7 +19,7 @@ from advcli.distributed.places import View, data_of, unpack
 from advcli.distributed.places import first_rows as first_rows_of
 from advcli.distributed.tasks import Kept, Tasks
 from advcli.io.write import lists
-from advcli.records import AdvantageTable
+from advcli.records.settings import AdvantageTable
 from advcli.runs import first_rows
 
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
@@ -13,7 +12,7 @@ from advcli.dataset import DataSet
 from advcli.distributed import narrow
 from advcli.distributed.narrow import Job, Summary
 from advcli.io import traps
-from advcli.records import Choice
+from advcli.records.table import Choice
 
 _MIX = np.uint64(1099511628211)
 _MODULUS = 2**64
@@ -65,6 +64,8 @@ def seen(data: DataSet, columns: Mapping[str, pa.Array], positions: NDArray[np.i
     table = data.table
     if not set(table.choice.rules.checks) & set(traps.OF_ROWS) or not table.choice.prompt:
         return {}
+    import pandas as pd
+
     usable = np.flatnonzero(table.key >= 0)
     step = table.step if table.step is not None else np.full(len(table.key), -1)
     told = [columns["key"], columns["key2"], columns["reward"]]
@@ -133,6 +134,8 @@ def _again(choice: Choice, found: Seen) -> list[int]:
 
 
 def _digests(columns: Sequence[NDArray[Any]]) -> NDArray[np.uint64]:
+    import pandas as pd
+
     found = np.zeros(len(columns[0]), dtype=np.uint64)
     for column in columns:
         found = found * _MIX + pd.util.hash_array(column)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from advcli.advantages import Plan
 from advcli.frameworks.rule import GROUPED
-from advcli.records import Choice
+from advcli.records.table import Choice
 from advcli.selection.catalog import FILTERS
 
 # Rules that go through all rows in their order, step after step.

@@ -13,7 +13,8 @@ from advcli.advantages import Plan
 from advcli.estimators.catalog import ESTIMATORS, SCALES, Estimator
 from advcli.frameworks.catalog import RULES, find
 from advcli.frameworks.rule import Rule
-from advcli.records import Fit, Settings
+from advcli.records.match import Fit
+from advcli.records.settings import Settings
 from advcli.registry import load
 
 EPS = (0.0, 1e-9, 1e-8, 1e-6, 1e-5, 1e-4, 1e-3)

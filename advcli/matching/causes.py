@@ -8,7 +8,8 @@ from torch import Tensor
 from advcli.matching.candidates import Candidate
 from advcli.matching.sample import Slice
 from advcli.matching.search import Problem, Trial, predict
-from advcli.records import Break, Breaks, RewardTable
+from advcli.records.match import Break, Breaks
+from advcli.records.table import RewardTable
 from advcli.segments import Segments
 from advcli.words import counted, shortened, verb
 

@@ -9,7 +9,7 @@ from advcli.advantages import Plan
 from advcli.matching.candidates import Candidate
 from advcli.matching.search import Found, Problem, search
 from advcli.matching.weights import level
-from advcli.records import Settings
+from advcli.records.settings import Settings
 from advcli.segments import Segments, Spread
 
 _DIGITS = 4

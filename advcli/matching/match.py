@@ -20,7 +20,9 @@ from advcli.matching.logged import Logged, half_step
 from advcli.matching.partitions import partitions
 from advcli.matching.search import Found, Problem, Tell, Trial, indistinguishable, search
 from advcli.matching.weights import Weighed, named, weighed
-from advcli.records import Fit, Match, RewardTable, Settings
+from advcli.records.match import Fit, Match
+from advcli.records.settings import Settings
+from advcli.records.table import RewardTable
 from advcli.segments import Segments
 from advcli.words import counted, shortened, verb
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from advcli.errors import DataError
 from advcli.grouping import group, sizes_of
-from advcli.records import Grouping, RewardTable
+from advcli.records.table import Grouping, RewardTable
 
 _SEEN = 20_000
 _LARGEST = 256

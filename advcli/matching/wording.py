@@ -7,7 +7,7 @@ from torch import Tensor
 
 from advcli.matching.after import After
 from advcli.matching.search import Problem, Trial
-from advcli.records import Fit
+from advcli.records.match import Fit
 from advcli.words import counted
 
 # A range of ratios that is not worth a word.

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from advcli.records import Lengths, Rows
+from advcli.records.inspection import Lengths
+from advcli.records.table import Rows
 from advcli.segments import Segments, Spread, divide, rewarded
 from advcli.stats.health import dead_groups
 from advcli.stats.moments import Moments

@@ -8,7 +8,7 @@ from advcli.advantages import Plan
 from advcli.errors import UsageError
 from advcli.estimators import engine
 from advcli.estimators.catalog import ESTIMATORS
-from advcli.records import Settings
+from advcli.records.settings import Settings
 
 GRPO, RLOO = ESTIMATORS["grpo"], ESTIMATORS["rloo"]
 
