@@ -102,7 +102,7 @@ def _head_start(
 
 
 _ENGINES = {"local": "advcli.pipeline.{name}:{name}", "ray": "advcli.distributed.commands:{name}"}
-_ON_RAY = ("compute", "compare", "inspect", "sweep")
+_ON_RAY = ("compute", "compare", "inspect", "match", "sweep")
 
 
 def command(name: str, shared: Shared) -> Callable[..., Any]:

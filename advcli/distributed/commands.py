@@ -10,6 +10,7 @@ from advcli.distributed.account import Account, ColumnCount, Shown, account
 from advcli.distributed.annotate import Writing
 from advcli.distributed.inspect import inspect
 from advcli.distributed.load import Loaded, columns, described, load, looked_at, nothing, too_large
+from advcli.distributed.match import match
 from advcli.distributed.narrow import Job
 from advcli.distributed.rounds import Work
 from advcli.distributed.tasks import Kept
@@ -30,7 +31,7 @@ from advcli.records.table import STANDARD_OUTPUT, Source
 from advcli.stats import comparison, concentration, metrics
 from advcli.words import counted
 
-__all__ = ["compare", "compute", "inspect", "sweep"]
+__all__ = ["compare", "compute", "inspect", "match", "sweep"]
 
 
 def compute(request: Request, output: Output, *, advance: Callable[[int, int], None] | None = None) -> Report:

@@ -72,7 +72,9 @@ class Summary:
         by: the values of the column that splits the figures.
         extents: of all rows (None), and of those of each of these values: the smallest and the largest usable value of
             each reward column, NaN without one.
-        logged: whether there is a logged advantage.
+        logged: how many rows have a logged advantage.
+        peak: the largest of them, without its sign; 0 without any.
+        uneven: rows whose logged advantage differs between their tokens.
         dropped: numbers of the lines that are no rows.
         bad: the bad rows.
         warnings: what else was skipped, in words.
@@ -87,7 +89,9 @@ class Summary:
     high: float = math.nan
     by: tuple[str, ...] = ()
     extents: Mapping[str | None, tuple[tuple[float, float], ...]] = field(default_factory=dict)
-    logged: bool = False
+    logged: int = 0
+    peak: float = 0.0
+    uneven: int = 0
     dropped: frozenset[int] = frozenset()
     bad: BadRows = field(default_factory=BadRows)
     warnings: tuple[str, ...] = ()
@@ -169,6 +173,9 @@ def _columns(number: int, table: RewardTable, digests: NDArray[np.int64], job: J
     columns |= {f"extra {name}": pa.array(values) for name, values in table.extra.items()}
     columns |= {f"outcome {name}": pa.array(values) for name, values in table.outcomes.items()}
     columns |= {f"cause {name}": pa.array(codes) for name, codes in table.causes.items()}
+    if table.choice.logged:
+        uneven = np.zeros(rows, dtype=bool) if table.uneven is None else table.uneven
+        columns["uneven"] = pa.array(uneven)
     if table.by is not None:
         columns["by"] = pa.array(table.by)
     if job.inspected and job.choice.layout.exploded:
@@ -218,6 +225,7 @@ def _with_causes(choice: Choice) -> list[str]:
 
 def _summary(number: int, table: RewardTable, bad: BadRows, job: Job) -> Summary:
     usable = table.key >= 0
+    logged = np.zeros(0) if table.logged is None else table.logged[np.isfinite(table.logged)]
     finite = table.rewards[usable & np.isfinite(table.rewards)]
     counts = (
         () if table.step is None else tuple(np.bincount(table.step, minlength=len(table.step_names)).tolist())
@@ -232,7 +240,9 @@ def _summary(number: int, table: RewardTable, bad: BadRows, job: Job) -> Summary
         high=float(finite.max()) if len(finite) else math.nan,
         by=table.by_names,
         extents=_extents(table) if job.inspected else {},
-        logged=table.logged is not None and bool(np.isfinite(table.logged).any()),
+        logged=len(logged),
+        peak=float(np.abs(logged).max(initial=0.0)),
+        uneven=0 if table.uneven is None else int(table.uneven.sum()),
         dropped=table.dropped[0],
         bad=bad,
         warnings=table.warnings[len(bad.warnings()) :],

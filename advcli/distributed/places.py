@@ -263,6 +263,7 @@ def table(columns: Mapping[str, pa.Array], view: View) -> RewardTable:
         baseline=_copied(values, "baseline"),
         kl=_copied(values, "kl"),
         logged=_copied(values, "logged"),
+        uneven=values["uneven"].copy() if "uneven" in values and values["uneven"].any() else None,
         extra=_named(values, "extra"),
         outcomes=_named(values, "outcome"),
         causes=_named(values, "cause"),
