@@ -3,9 +3,11 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+from distributed import inline
 
+from advcli.distributed import places
 from advcli.distributed.narrow import Job, Summary
-from advcli.distributed.places import View, assign, largest_step, pack, unpack
+from advcli.distributed.places import View, assign, largest_step
 from advcli.records.table import Choice, ColumnOptions
 
 
@@ -19,29 +21,33 @@ def view(unit: str, *, n: int | None = None, prompt: tuple[str, ...] = ("id",), 
 
 
 def block() -> pa.Table:
-    """The rows of the two files, the first with a row that is not usable and one that holds its summary."""
+    """The rows of the two files, the first with a row that is not usable."""
     return pa.table(
         {
-            "file": pa.array([None, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1], pa.int32()),
-            "row": pa.array([None, 0, 1, 2, 3, 4, 5, 0, 1, 2, 3], pa.int64()),
-            "key": pa.array([None, 0, 0, 1, 2, 3, 4, 0, 1, 2, 3], pa.int64()),
-            "usable": [None, False, True, True, True, True, True, True, True, True, True],
-            "step": pa.array([None, 0, 0, 1, 1, 1, 1, 0, 1, 1, 1], pa.int64()),
-            "about": pa.array([b"x"] + [None] * 10, pa.binary()),
+            "file": pa.array([0, 0, 0, 0, 0, 0, 1, 1, 1, 1], pa.int32()),
+            "row": pa.array([0, 1, 2, 3, 4, 5, 0, 1, 2, 3], pa.int64()),
+            "key": pa.array([0, 0, 1, 2, 3, 4, 0, 1, 2, 3], pa.int64()),
+            "usable": [False, True, True, True, True, True, True, True, True, True],
+            "step": pa.array([0, 0, 1, 1, 1, 1, 0, 1, 1, 1], pa.int64()),
         }
     )
 
 
+def assigned(view: View) -> dict[str, list]:
+    """The rows with their places."""
+    rows, place = assign(block(), view)
+    return {**rows.to_pydict(), "place": place.tolist()}
+
+
 def test_steps_get_one_number_in_all_files_and_one_place():
-    found = assign(block(), view("step"))
-    assert found["step"].to_pylist() == [0, 0, 1, 1, 1, 1, 1, 2, 2, 2]
-    place = found["place"].to_pylist()[1:]
-    steps = found["step"].to_pylist()[1:]
+    found = assigned(view("step"))
+    assert found["step"] == [0, 0, 1, 1, 1, 1, 1, 2, 2, 2]
+    place, steps = found["place"][1:], found["step"][1:]
     assert all(len({p for p, s in zip(place, steps, strict=True) if s == step}) == 1 for step in range(3))
 
 
 def test_rows_of_a_prompt_lie_together():
-    found = assign(block(), view("key")).to_pydict()
+    found = assigned(view("key"))
     for key in range(5):
         places = {
             p for p, k, u in zip(found["place"], found["key"], found["usable"], strict=True) if k == key and u
@@ -50,7 +56,7 @@ def test_rows_of_a_prompt_lie_together():
 
 
 def test_rows_that_are_cut_by_position_go_on_in_the_next_file():
-    found = assign(block(), view("position", n=2, prompt=())).to_pydict()
+    found = assigned(view("position", n=2, prompt=()))
     usable = [place for place, there in zip(found["place"], found["usable"], strict=True) if there]
     # Nine usable rows in pairs: the fifth pair begins with the first row of the second file's last.
     assert usable == [0, 0, 1, 1, 2, 2, 0, 0, 1]
@@ -65,21 +71,33 @@ def test_the_largest_step_is_counted_over_all_files():
     )
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_a_place_is_one_row_in_the_order_of_the_files(seed: int):
-    rows = pa.table(
-        {
-            "place": np.full(6, 7),
-            "file": pa.array([0, 0, 1, 1, 1, 2], pa.int32()),
-            "row": [0, 1, 0, 1, 2, 0],
-            "tokens x": pa.array([[1.0], [], [2.0, 3.0], [4.0], [5.0], [6.0]], pa.large_list(pa.float64())),
-        }
+def by_number(table: pa.Table) -> tuple[pa.Table, np.ndarray]:
+    return table, table["to whom"].to_numpy()
+
+
+def packed(number: int, *pieces: pa.Table) -> dict[str, list]:
+    found = pa.concat_tables(pieces).to_pydict()
+    assert set(found["to whom"]) <= {number}
+    return found
+
+
+@pytest.mark.parametrize("width", [2, 3, 64])
+@pytest.mark.parametrize("many", [1, 2, 7])
+def test_a_shuffle_loses_nothing_and_keeps_the_order(width: int, many: int, monkeypatch):
+    """In one go, and in two where both sides are many."""
+    monkeypatch.setattr(places, "_WIDTH", width)
+    pick = np.random.default_rng(0)
+    tables = [
+        pa.table({"to whom": pick.integers(0, many, rows), "row": np.arange(rows) + 100 * number})
+        for number, rows in enumerate((5, 0, 11, 7, 3))
+    ]
+    tasks = inline.Tasks()
+    found = tasks.get(
+        places.shuffled(tasks, [tasks.share(table) for table in tables], many, by_number, packed)
     )
-    shuffled = rows.take(pa.array(np.random.default_rng(seed).permutation(6)))
-    packed = pack(shuffled, "place")
-    assert packed.num_rows == 1
-    assert packed["place"].to_pylist() == [7]
-    columns = unpack(packed)
-    assert columns["file"].to_pylist() == [0, 0, 1, 1, 1, 2]
-    assert columns["row"].to_pylist() == [0, 1, 0, 1, 2, 0]
-    assert columns["tokens x"].to_pylist() == [[1.0], [], [2.0, 3.0], [4.0], [5.0], [6.0]]
+    whole = pa.concat_tables(tables).to_pydict()
+    for number, one in enumerate(found):
+        assert one["row"] == [
+            row for row, to in zip(whole["row"], whole["to whom"], strict=True) if to == number
+        ]
+    assert set(found[0]) == {"to whom", "row"}

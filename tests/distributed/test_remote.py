@@ -10,10 +10,10 @@ import time
 from pathlib import Path
 
 import pytest
+from distributed import local as one_machine
 from distributed import test_commands as engines
 from pyarrow import fs
 
-from advcli import pipeline
 from advcli.errors import DataError
 from advcli.pipeline.compute import Output
 from advcli.pipeline.request import Request
@@ -127,7 +127,7 @@ def test_a_store_that_says_503_now_and_then(dump: tuple[str, list[str]], tmp_pat
 
     url, names = dump
     settings, columns = Settings(scale="batch"), ColumnOptions()
-    pipeline.compute(Request(tuple(names), settings, columns), Output(out=f"{tmp_path}/local/"))
+    one_machine.compute(Request(tuple(names), settings, columns), Output(out=f"{tmp_path}/local/"))
     Moody.refused = 0
     commands.compute(Request((url,), settings, columns), Output(out=f"{tmp_path}/ray/"))
     assert Moody.refused, "the store was in a good mood"
