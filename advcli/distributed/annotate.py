@@ -2,14 +2,19 @@
 
 import secrets
 import shutil
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from advcli.distributed import done, faults
+from advcli.distributed.away import Away
+from advcli.distributed.done import Goal
 from advcli.distributed.narrow import Job, blank
 from advcli.distributed.patience import patiently
 from advcli.distributed.places import numbers, shuffled, unpack
@@ -17,7 +22,7 @@ from advcli.distributed.rounds import Work, advantages
 from advcli.distributed.tasks import Kept, Tasks
 from advcli.errors import UsageError
 from advcli.io import sink
-from advcli.io.write import COLUMNS, TOKENS, Additions, Target, write
+from advcli.io.write import COLUMNS, TOKENS, Additions, write
 
 
 @dataclass(frozen=True)
@@ -40,7 +45,7 @@ class Writing:
     """
 
     job: Job
-    goals: tuple[Target, ...]
+    goals: tuple[Goal, ...]
     dropped: tuple[frozenset[int], ...]
     prefix: str
     about: Mapping[str, str]
@@ -132,7 +137,9 @@ def write_all(tasks: Tasks, writing: Writing, places: Sequence[Kept], open_: Seq
         raise
     finally:
         # A process that was killed leaves what it had written.
-        for folder in {done.staging(goal.path, writing.run) for goal in writing.goals if goal.path}:
+        for folder in {
+            done.staging(goal.path, writing.run) for goal in writing.goals if isinstance(goal.path, Path)
+        }:
             shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -166,23 +173,36 @@ def _groups(columns: Mapping[str, pa.Array], number: int, writing: Writing) -> N
 def _written(number: int, added: dict[str, pa.Array], lines: NDArray[np.int64], writing: Writing) -> None:
     """Write a file under another name, note it, and give it its own."""
     source, goal = writing.job.sources[number], writing.goals[number]
-    assert goal.path is not None
-    partial = done.staging(goal.path, writing.run) / f"{secrets.token_hex(4)}.{goal.path.name[-40:]}"
-    partial.parent.mkdir(parents=True, exist_ok=True)
-    table = replace(
+    lines_of = replace(
         blank(writing.job.choice), rows=(len(lines),), dropped=(writing.dropped[number],), lines=lines
     )
     additions = Additions(added, writing.about, writing.record)
-    try:
-        target = replace(goal, path=partial)
-        patiently(source, lambda source: write([source], [target], table, additions, force=True))
+    with _staged(goal, writing.run) as partial:
+        target = replace(goal.target, path=partial)
+        patiently(source, lambda source: write([source], [target], lines_of, additions, force=True))
         faults.strike("write", number)
         done.note(partial, goal.path, writing.run)
+        if isinstance(goal.path, Away):
+            goal.path.put(partial)
+            return
         try:
             sink.publish(partial, goal.path, force=writing.force)
         except UsageError:
             # A task that was taken for dead may have written it meanwhile: the same run, the same file.
             if not done.is_done(goal.path, writing.run):
                 raise
+
+
+@contextmanager
+def _staged(goal: Goal, run: str) -> Iterator[Path]:
+    """Another name for a file until it is complete: beside it, or for an object in a folder of this worker."""
+    if isinstance(goal.path, Away):
+        with tempfile.TemporaryDirectory(prefix="advcli-") as folder:
+            yield Path(folder) / goal.path.name[-40:]
+        return
+    partial = done.staging(goal.path, run) / f"{secrets.token_hex(4)}.{goal.path.name[-40:]}"
+    partial.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        yield partial
     finally:
         partial.unlink(missing_ok=True)

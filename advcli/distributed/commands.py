@@ -8,6 +8,7 @@ from advcli.advantages import Plan
 from advcli.distributed import annotate, cluster, done, rounds, sketch, units
 from advcli.distributed.account import Account, ColumnCount, Shown, account
 from advcli.distributed.annotate import Writing
+from advcli.distributed.done import Goal
 from advcli.distributed.inspect import inspect
 from advcli.distributed.load import Loaded, columns, described, load, looked_at, nothing, too_large
 from advcli.distributed.match import match
@@ -18,7 +19,7 @@ from advcli.errors import UsageError
 from advcli.grouping import Sizes
 from advcli.io import metrics as metrics_file
 from advcli.io.parquet import to_metadata
-from advcli.io.write import SOURCE, Target, can_stay, refused_names, targets
+from advcli.io.write import SOURCE, can_stay, refused_names
 from advcli.pipeline.compare import plans_of, with_hints, without_filters
 from advcli.pipeline.compute import Output
 from advcli.pipeline.describe import settings_of
@@ -41,9 +42,11 @@ def compute(request: Request, output: Output, *, advance: Callable[[int, int], N
         raise UsageError("--engine ray writes a file per input, not standard output", hint="--out DIR/")
     with looked_at(request, refused_names(output.prefix)) as job:
         plan = plan.at(columns(job.choice))
-        goals = targets(job.sources, output.out, force=True)
+        goals = done.goals(job.sources, output.out)
         settings = settings_of(plan, request, nothing(job, request, ()))
-        run = done.fingerprint(settings, job.sources, [output.prefix, output.same_layout, goals])
+        run = done.fingerprint(
+            settings, job.sources, [output.prefix, output.same_layout, *(goal.path for goal in goals)]
+        )
         # What must not be written is refused before anything is computed.
         open_ = _open(job, goals, output, run)
         with cluster.running(request.ray_address) as tasks:
@@ -68,13 +71,14 @@ def compute(request: Request, output: Output, *, advance: Callable[[int, int], N
     return replace(report, notes=(*report.notes, *notes, *(f"wrote {path}" for path in written)))
 
 
-def _open(job: Job, goals: Sequence[Target], output: Output, run: str) -> list[int]:
+def _open(job: Job, goals: Sequence[Goal], output: Output, run: str) -> list[int]:
     """The files that are to be written; an error for those that must not be."""
+    here = [goal.target for goal in goals]
     if output.metrics:
-        metrics_file.check(output.metrics, job.sources, goals, force=output.force or output.resume)
+        metrics_file.check(output.metrics, job.sources, here, force=output.force or output.resume)
     if output.same_layout:
         for source, goal in zip(job.sources, goals, strict=True):
-            can_stay(source, goal, job.choice.layout)
+            can_stay(source, goal.target, job.choice.layout)
     return done.left(goals, run, resume=output.resume, force=output.force)
 
 
@@ -124,7 +128,7 @@ def sweep(
 
 
 def _writing(
-    loaded: Loaded, work: Work, goals: Sequence[Target], output: Output, run: str, about: Mapping[str, str]
+    loaded: Loaded, work: Work, goals: Sequence[Goal], output: Output, run: str, about: Mapping[str, str]
 ) -> Writing:
     return Writing(
         job=loaded.job,
