@@ -53,7 +53,7 @@ class Moody(http.server.BaseHTTPRequestHandler):
         }
         return self.answer(reply.status, headers, reply.read())
 
-    do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = handle_any  # noqa: N815  what http.server calls
+    do_GET = do_HEAD = handle_any  # noqa: N815  what http.server calls
 
     def answer(self, status: int, headers: dict, body: bytes) -> None:
         self.send_response(status)
@@ -81,6 +81,8 @@ def free_port() -> int:
 def store():
     """The port of the proxy."""
     os.environ |= {"AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s", "AWS_REGION": "us-east-1"}
+    # The local server does not always take the framing off that a checksum behind the body brings.
+    os.environ["AWS_REQUEST_CHECKSUM_CALCULATION"] = "when_required"
     Moody.port = free_port()
     moto = subprocess.Popen(
         [os.environ["ADVCLI_MOTO"], "-m", "moto.server", "-p", str(Moody.port)],
@@ -153,6 +155,11 @@ def system() -> fs.S3FileSystem:
     return fs.S3FileSystem(endpoint_override=f"127.0.0.1:{Moody.port}", scheme="http", region="us-east-1")
 
 
+def past_the_proxy() -> str:
+    """The options of a URL in the store itself: the proxy hands on no uploads."""
+    return f"endpoint_override=127.0.0.1%3A{Moody.port}&scheme=http&region=us-east-1"
+
+
 def brought(folder: str, here: Path) -> Path:
     """A copy of the objects of a folder, but for the notes."""
     here.mkdir()
@@ -173,7 +180,7 @@ def test_a_store_to_write_to(dump: tuple[str, list[str]], tmp_path: Path):
     settings, columns = Settings(scale="batch"), ColumnOptions()
     one_machine.compute(Request(tuple(names), settings, columns), Output(out=f"{tmp_path}/local/"))
     folder = f"bucket/out{Path(names[0]).suffix}"
-    out = f"s3://{folder}/?{url.partition('?')[2]}"
+    out = f"s3://{folder}/?{past_the_proxy()}"
     request = Request((url,), settings, columns)
     first = commands.compute(request, Output(out=out))
     assert sum(note.startswith(f"wrote s3://{folder}/part-") for note in first.notes) == 3
@@ -203,8 +210,7 @@ def test_an_object_is_there_as_a_whole_or_not_at_all(
     """What stops in the middle leaves nothing under the name."""
     from advcli.distributed import away
 
-    options = dump[0].partition("?")[2]
-    target = away.folder(f"s3://bucket/broken/?{options}").below("x.bin")
+    target = away.folder(f"s3://bucket/broken/?{past_the_proxy()}").below("x.bin")
     monkeypatch.setattr(away, "again", lambda work, refusals: work())
     large = tmp_path / "large"
     large.write_bytes(bytes(20 << 20))
@@ -243,19 +249,20 @@ def test_an_object_is_there_as_a_whole_or_not_at_all(
 
 
 @pytest.mark.usefixtures("on_ray")
+@pytest.mark.parametrize("dump", [".jsonl"], indirect=True)
 def test_where_nothing_can_be_written(dump: tuple[str, list[str]], tmp_path: Path, monkeypatch):
     from advcli.distributed import commands, patience
 
     monkeypatch.setattr(patience, "_WAITS", ())
-    url, names = dump
-    options = url.partition("?")[2]
+    names = dump[1]
+    options = past_the_proxy()
     request = Request((names[0],), Settings(), ColumnOptions())
     for out, said in (
         (
             f"s3://bucket/out?{options}",
             r"^s3://bucket/out: with --engine ray a folder is written to; try --out",
         ),
-        (f"s3://no-such-bucket/out/?{options}", r"^s3://no-such-bucket/out/part-0\..*cannot be written"),
+        (f"s3://no-such-bucket/out/?{options}", r"^s3://no-such-bucket/out/.*part-0.*cannot be written"),
     ):
         with pytest.raises((DataError, UsageError), match=said) as error:
             commands.compute(request, Output(out=out))
