@@ -9,6 +9,7 @@ import numpy as np
 from advcli.errors import DataError
 from advcli.io import document, explode, narrow, shapes
 from advcli.io.batch import BadRows, Batch
+from advcli.io.beside import beside
 from advcli.io.dedup import ROW, digests
 from advcli.io.insert import inserted
 from advcli.io.lines import blocks
@@ -160,21 +161,26 @@ def annotate(
         DataError: the source has more or fewer rows than when it was read.
     """
     ended = True
-    for block in blocks(source):
-        done = inserted(block, dropped, suffixes)
-        if done is not None:
-            for piece in done:
-                write(piece)
-            ended = True
-            continue
-        for number, raw in block.lines():
-            if number not in dropped:
-                write(_with_suffix(source, raw, suffixes))
-                ended = raw.endswith(b"\n")
+    for piece in beside(_pieces(source, dropped, suffixes)):
+        write(piece)
+        ended = piece[-1:] == b"\n"
     if next(suffixes, None) is not None:
         raise changed(source)
     if end_line and not ended:
         write(b"\n")
+
+
+def _pieces(source: Source, dropped: Collection[int], suffixes: Suffixes) -> Iterator[bytes | memoryview]:
+    """The lines with more keys, some or many at a time."""
+    for block in blocks(source):
+        done = inserted(block, dropped, suffixes)
+        if done is not None:
+            yield from done
+            continue
+        lines = (
+            _with_suffix(source, raw, suffixes) for number, raw in block.lines() if number not in dropped
+        )
+        yield b"".join(lines)
 
 
 def objects(source: Source, dropped: Collection[int], layout: Layout = PLAIN) -> Iterator[dict[str, Any]]:
