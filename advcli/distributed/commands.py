@@ -223,7 +223,7 @@ def _counted(
     per_place = min(loaded.roomy, max(1, -(-rows // cluster.workers())))
     view = View.of(loaded.job, loaded.summaries, unit, per_place)
     spread = places.spread(loaded.rows, view)
-    open_ = () if unit in ("step", "all") else tuple(i for i, plan in enumerate(plans) if units.crosses(plan))
+    open_ = () if unit in ("step", "all") else tuple(i for i, plan in enumerate(plans) if plan.crosses())
     work = Work(view, plans, shown, ((),) * len(plans), open_, per_step)
     work, account = rounds.counted(spread, work)
     return spread, work, account

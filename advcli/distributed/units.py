@@ -41,11 +41,6 @@ def unit(plans: Sequence[Plan], choice: Choice, *, largest_step: int, roomy: int
     return parts
 
 
-def crosses(plan: Plan) -> bool:
-    """Whether a plan asks for statistics of a step."""
-    return "step" in plan.entry.needs and plan.knobs.get("scale") not in ("group", "none")
-
-
 def _needs(plan: Plan) -> str:
     """The word "key", "merged" (statistics of steps, which can be merged), "step" or "all"."""
     if any(FILTERS[spec.name].whole_steps for spec in plan.settings.filters):
@@ -53,7 +48,7 @@ def _needs(plan: Plan) -> str:
     if plan.rule is None:
         if plan.entry.whole_steps:
             return "step"
-        return "merged" if crosses(plan) else "key"
+        return "merged" if plan.crosses() else "key"
     if plan.entry.target in _IN_ORDER or plan.knobs.get("ragged") == "cut":
         # Cut by the largest group that there is in any step.
         return "all"

@@ -3,7 +3,7 @@
 Arrow, numpy and the operating system work without Python's lock, so a thread that reads and one that writes take two cores.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from queue import Full, Queue
 from threading import Event, Thread
 from typing import TypeVar
@@ -14,10 +14,10 @@ T = TypeVar("T")
 _PATIENCE = 0.05
 
 
-def beside(items: Iterable[T], depth: int = 2) -> Iterator[T]:
+def beside(items: Iterable[T], depth: int = 1) -> Generator[T]:
     """The same items in the same order, made in a thread; the first is made here, as often it is the only one.
 
-    Whoever leaves early has to close what this gives, as a `for` loop does that is left by an error.
+    Whoever may leave early closes what this gives; the end of the program ends the thread too.
 
     Args:
         items: what is made. It has to be closed with the thread, so nobody else may hold it.
@@ -38,7 +38,7 @@ def beside(items: Iterable[T], depth: int = 2) -> Iterator[T]:
         return
     made: Queue[tuple[list[T], BaseException | None]] = Queue(depth)
     left = Event()
-    thread = Thread(target=_make, args=(source, made, left), name="beside")
+    thread = Thread(target=_make, args=(source, made, left), name="beside", daemon=True)
     thread.start()
     try:
         while True:

@@ -1,7 +1,7 @@
 """The lines of a file in blocks, so that C++ can look at thousands of them at once."""
 
 import io
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import BinaryIO
@@ -51,16 +51,16 @@ class Block:
         return enumerate(io.BytesIO(self.data), start=self.first)
 
 
-def blocks(source: Source) -> Iterator[Block]:
+def blocks(source: Source) -> Generator[Block]:
     """The lines of a source, decompressed; the next are read while these are used.
 
     Raises:
         DataError: the file breaks off; the lines before come first.
     """
-    return beside(_blocks(source))
+    return _blocks(source) if source.path.stat().st_size <= _FIRST else beside(_blocks(source))
 
 
-def _blocks(source: Source) -> Iterator[Block]:
+def _blocks(source: Source) -> Generator[Block]:
     number, size, rest = 1, _FIRST, b""
     with stream(source) as file:
         while True:

@@ -14,6 +14,7 @@ it is damage. Other damage in a column that is not read is copied with the rest.
 import base64
 import struct
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -21,6 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from advcli.io import jsonl, parquet, thrift
+from advcli.io.beside import beside
 from advcli.io.thrift import Struct
 from advcli.records import Source
 
@@ -76,18 +78,14 @@ def annotate(
             sink.write(piece)
     compliant = not any(element[_NAME][1] == b"item" for element in _items(footer, _SCHEMA))
     _add_schema(footer, slices(0).schema, about, compliant=compliant)
-    for group in _items(footer, _ROW_GROUPS):
-        columns = _items(group, _COLUMNS)
-        codec = _CODECS.get(columns[0][_CHUNK][1][_CODEC][1], "snappy")
-        body, new = _chunks(slices(group[_GROUP_ROWS][1]), codec, compliant=compliant)
-        sink.write(body)
-        for column in _items(new, _COLUMNS):
-            _move(column, size - len(_MAGIC))
-        columns += _items(new, _COLUMNS)
-        for name in (_BYTES, _COMPRESSED):
-            if name in group:
-                group[name] = (group[name][0], group[name][1] + new[name][1])
-        size += len(body)
+    groups = _items(footer, _ROW_GROUPS)
+    # The next chunks are made while these are written.
+    chunks = (_new_chunks(group, slices, compliant=compliant) for group in groups)
+    with closing(beside(chunks)) as made:
+        for group, (body, new) in zip(groups, made, strict=True):
+            sink.write(body)
+            _append(group, new, by=size - len(_MAGIC))
+            size += len(body)
     text = thrift.encode(footer)
     sink.write(text + _TAIL.pack(len(text), _MAGIC))
     return True
@@ -151,6 +149,25 @@ def _with_columns(stored: bytes | None, added: pa.Schema, told: Mapping[bytes, b
     known = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(stored or b"")))
     schema = pa.schema([*known, *added], metadata={**(known.metadata or {}), **told})
     return base64.b64encode(schema.serialize().to_pybytes())
+
+
+def _append(group: Struct, new: Struct, by: int) -> None:
+    """Name the chunks of the new columns in a row group; they lie `by` bytes farther."""
+    columns = _items(new, _COLUMNS)
+    for column in columns:
+        _move(column, by)
+    _items(group, _COLUMNS).extend(columns)
+    for name in (_BYTES, _COMPRESSED):
+        if name in group:
+            group[name] = (group[name][0], group[name][1] + new[name][1])
+
+
+def _new_chunks(
+    group: Struct, slices: Callable[[int], pa.RecordBatch], *, compliant: bool
+) -> tuple[bytes, Struct]:
+    """The chunks of the new columns for a row group, with the codec of its first column."""
+    codec = _CODECS.get(_items(group, _COLUMNS)[0][_CHUNK][1][_CODEC][1], "snappy")
+    return _chunks(slices(group[_GROUP_ROWS][1]), codec, compliant=compliant)
 
 
 def _chunks(batch: pa.RecordBatch, codec: str, *, compliant: bool) -> tuple[bytes, Struct]:
