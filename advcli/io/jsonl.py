@@ -188,7 +188,9 @@ def _one_by_one(
 ) -> Iterator[bytes]:
     """The same for the lines of a block that is not simple."""
     lines = (_with_suffix(source, raw, suffixes) for number, raw in block.lines() if number not in dropped)
-    yield b"".join(lines)
+    whole = b"".join(lines)
+    if whole:
+        yield whole
 
 
 def objects(source: Source, dropped: Collection[int], layout: Layout = PLAIN) -> Iterator[dict[str, Any]]:

@@ -57,7 +57,12 @@ def blocks(source: Source) -> Generator[Block]:
     Raises:
         DataError: the file breaks off; the lines before come first.
     """
-    return _blocks(source) if source.path.stat().st_size <= _FIRST else beside(_blocks(source))
+    try:
+        short = source.path.stat().st_size <= _FIRST
+    except OSError:
+        # Opening it says why.
+        short = True
+    return _blocks(source) if short else beside(_blocks(source))
 
 
 def _blocks(source: Source) -> Generator[Block]:

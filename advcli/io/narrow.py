@@ -9,7 +9,7 @@ and says what is wrong; so the only difference is time.
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from operator import attrgetter
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 import msgspec
 import numpy as np
@@ -32,6 +32,8 @@ _EXACT = float(2**53)
 # A field of this type is an error wherever it is there: no text is as long.
 _Never = Annotated[str, msgspec.Meta(min_length=1 << 40)]
 _PYTHON = {pa.string(): str, pa.int64(): int, pa.float64(): float}
+_Way: TypeAlias = Callable[[bytes, int], dict[str, pa.Array] | None]
+"""Reads lines, told how many they are; None if one is not as expected."""
 
 
 class Reader:
@@ -48,18 +50,15 @@ class Reader:
         self._columns = tuple(columns)
         self._refused = tuple(refused)
         self._types: dict[str, pa.DataType] = {}
-        self._ways: tuple[Callable[[bytes, int], dict[str, pa.Array] | None], ...] = ()
+        self._ways: tuple[_Way, ...] = ()
 
     def learn(self, cells: Mapping[str, Sequence[Any]]) -> None:
         """Take the types of the fields from rows that were read in Python."""
         types = {name: kind for name in self._columns if (kind := _type_of(cells[name])) is not None}
-        if (
-            len(types) == len(self._columns)
-            and types != self._types
-            and types.keys().isdisjoint(self._refused)
-        ):
+        new = len(types) == len(self._columns) and types != self._types
+        if new and types.keys().isdisjoint(self._refused):
             self._types = types
-            self._ways = (_Msgspec(types, self._refused), _Arrow(types, self._refused))
+            self._ways = _ways(types, self._refused)
 
     def batch(self, block: Block) -> Batch | None:
         """The fields of a block; None if it has to be read line by line."""
@@ -71,6 +70,15 @@ class Reader:
             if cells is not None:
                 return None if any(map(_inexact, cells.values())) else Batch(self._name, cells, lines)
         return None
+
+
+def _ways(types: Mapping[str, pa.DataType], refused: Sequence[str]) -> tuple[_Way, ...]:
+    """What is tried in turn."""
+    try:
+        return _Msgspec(types, refused), _Arrow(types, refused)
+    except ValueError:
+        # It takes no quote, backslash or control character in a name.
+        return (_Arrow(types, refused),)
 
 
 class _Msgspec:

@@ -13,7 +13,7 @@ it is damage. Other damage in a column that is not read is copied with the rest.
 
 import base64
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from typing import Any, BinaryIO
 
@@ -66,16 +66,9 @@ def annotate(
         if found is None:
             return False
         footer, size = found
-        file.seek(0)
-        sound = False
-        while left := size - file.tell():
-            piece = file.read(min(left, _PIECE))
-            if not piece:
-                raise jsonl.changed(source)
-            if not sound and _has_hole(piece):
-                parquet.decode(source)
-                sound = True
-            sink.write(piece)
+        with closing(beside(_body(source, file, size))) as pieces:
+            for piece in pieces:
+                sink.write(piece)
     compliant = not any(element[_NAME][1] == b"item" for element in _items(footer, _SCHEMA))
     _add_schema(footer, slices(0).schema, about, compliant=compliant)
     groups = _items(footer, _ROW_GROUPS)
@@ -89,6 +82,20 @@ def annotate(
     text = thrift.encode(footer)
     sink.write(text + _TAIL.pack(len(text), _MAGIC))
     return True
+
+
+def _body(source: Source, file: BinaryIO, size: int) -> Iterator[bytes]:
+    """What comes before the footer, piece by piece."""
+    file.seek(0)
+    sound = False
+    while left := size - file.tell():
+        piece = file.read(min(left, _PIECE))
+        if not piece:
+            raise jsonl.changed(source)
+        if not sound and _has_hole(piece):
+            parquet.decode(source)
+            sound = True
+        yield piece
 
 
 def _footer(file: BinaryIO) -> tuple[Struct, int] | None:

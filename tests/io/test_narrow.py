@@ -206,3 +206,11 @@ def test_only_fields_of_one_plain_type_are_read(cells, read):
     reader = narrow.Reader("a", ("a",), ())
     reader.learn({"a": cells})
     assert (reader.batch(Block(1, b'{"a": null}\n')) is not None) is read
+
+
+@pytest.mark.parametrize("name", ['a"b', "a\\b", "a\tb"])
+def test_a_name_that_msgspec_does_not_take_is_left_to_arrow(name):
+    reader = narrow.Reader("a", ("a",), (name,))
+    reader.learn({"a": [1]})
+    assert [type(way) for way in reader._ways] == [narrow._Arrow]
+    assert reader.batch(Block(1, b'{"a": 3}\n')).columns["a"].to_pylist() == [3]
