@@ -14,7 +14,7 @@ T = TypeVar("T")
 _PATIENCE = 0.05
 
 
-def beside(items: Iterable[T], depth: int = 1) -> Generator[T]:
+def beside(items: Iterable[T], depth: int = 1, *, apart: bool = True) -> Generator[T]:
     """The same items in the same order, made in a thread; the first is made here, as often it is the only one.
 
     Whoever may leave early closes what this gives; the end of the program ends the thread too.
@@ -22,6 +22,7 @@ def beside(items: Iterable[T], depth: int = 1) -> Generator[T]:
     Args:
         items: what is made. It has to be closed with the thread, so nobody else may hold it.
         depth: how many may wait to be used.
+        apart: whether there is enough to do for a thread; else all are made here.
 
     Raises:
         BaseException: what making an item raised, where the item would have come.
@@ -31,9 +32,10 @@ def beside(items: Iterable[T], depth: int = 1) -> Generator[T]:
         [0, 1, 2, 3, 4]
     """
     source = iter(items)
-    for first in source:
-        yield first
-        break
+    for item in source:
+        yield item
+        if apart:
+            break
     else:
         return
     made: Queue[tuple[list[T], BaseException | None]] = Queue(depth)

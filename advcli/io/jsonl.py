@@ -13,7 +13,7 @@ from advcli.io.batch import BadRows, Batch
 from advcli.io.beside import beside
 from advcli.io.dedup import ROW, digests
 from advcli.io.insert import inserted
-from advcli.io.lines import Block, blocks
+from advcli.io.lines import Block, blocks, is_long
 from advcli.io.paths import get
 from advcli.io.sources import stream
 from advcli.io.suffixes import Suffixes
@@ -165,7 +165,7 @@ def annotate(
         DataError: the source has more or fewer rows than when it was read.
     """
     ended = True
-    with closing(beside(_pieces(source, dropped, suffixes))) as pieces:
+    with closing(beside(_pieces(source, dropped, suffixes), apart=is_long(source))) as pieces:
         for piece in pieces:
             write(piece)
             ended = piece[-1:] == b"\n"

@@ -57,12 +57,16 @@ def blocks(source: Source) -> Generator[Block]:
     Raises:
         DataError: the file breaks off; the lines before come first.
     """
+    return beside(_blocks(source), apart=is_long(source))
+
+
+def is_long(source: Source) -> bool:
+    """Whether a source has more than a block, so that a thread pays."""
     try:
-        short = source.path.stat().st_size <= _FIRST
+        return source.path.stat().st_size > _FIRST
     except OSError:
         # Opening it says why.
-        short = True
-    return _blocks(source) if short else beside(_blocks(source))
+        return False
 
 
 def _blocks(source: Source) -> Generator[Block]:

@@ -92,7 +92,7 @@ def scan(
         return
     roots = paths.roots(tuple(columns), file.schema_arrow.names)
     read = _batches(file, source, None if ROW in columns else _leaves(file, roots))
-    with closing(read if file.metadata.num_rows <= _MAX_ROWS else beside(read)) as batches:
+    with closing(beside(read, apart=file.metadata.num_rows > _MAX_ROWS)) as batches:
         yield from _cells(source, batches, columns, roots, layout)
 
 

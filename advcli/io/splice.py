@@ -66,7 +66,7 @@ def annotate(
         if found is None:
             return False
         footer, size = found
-        with closing(beside(_body(source, file, size))) as pieces:
+        with closing(beside(_body(source, file, size), apart=size > _PIECE)) as pieces:
             for piece in pieces:
                 sink.write(piece)
     compliant = not any(element[_NAME][1] == b"item" for element in _items(footer, _SCHEMA))
@@ -74,7 +74,7 @@ def annotate(
     groups = _items(footer, _ROW_GROUPS)
     # The next chunks are made while these are written.
     chunks = (_new_chunks(group, slices, compliant=compliant) for group in groups)
-    with closing(beside(chunks)) as made:
+    with closing(beside(chunks, apart=len(groups) > 1)) as made:
         for group, (body, new) in zip(groups, made, strict=True):
             sink.write(body)
             _append(group, new, by=size - len(_MAGIC))

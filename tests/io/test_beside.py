@@ -19,6 +19,14 @@ def test_the_items_come_in_order_from_another_thread():
     assert {thread.name for _, thread in found[1:]} == {"beside"}
 
 
+def test_where_a_thread_does_not_pay_all_are_made_here():
+    def made():
+        for _ in range(3):
+            yield threading.current_thread()
+
+    assert set(beside(made(), apart=False)) == {threading.current_thread()}
+
+
 @pytest.mark.parametrize("items", [[], [1]])
 def test_nothing_and_one_item(items):
     assert list(beside(items)) == items
