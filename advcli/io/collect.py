@@ -84,7 +84,8 @@ class Collector:
         numbered: bool = False,
     ) -> RewardTable:
         """Everything that was taken in; `numbered` if rows carry a number of their own."""
-        columns = {name: np.concatenate(parts) for name, parts in self._parts.items()}
+        # Each column's batches go as it is put together, so that only one is there twice.
+        columns = {name: np.concatenate(self._parts.pop(name)) for name in list(self._parts)}
         step, names = None, tuple(self._steps.names())
         if self.choice.step:
             # A row without a step is of a step of its own.

@@ -33,11 +33,12 @@ def columns(source: Source) -> dict[str, str]:
     Raises:
         DataError: no parquet file, or two columns of one name.
     """
-    names = [field.name for field in _opened(source).schema_arrow]
+    schema = _opened(source).schema_arrow
+    names = schema.names
     if len(set(names)) < len(names):
         twice = sorted({name for name in names if names.count(name) > 1})
         raise DataError(f"{source.name}: the column {', '.join(twice)} is there twice, expected unique names")
-    return {field.name: shapes.of_type(field.type) for field in _opened(source).schema_arrow}
+    return {field.name: shapes.of_type(field.type) for field in schema}
 
 
 def head(source: Source, rows: int = 8) -> list[Mapping[str, Any]]:

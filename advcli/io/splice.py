@@ -15,6 +15,7 @@ import base64
 import struct
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
+from functools import lru_cache
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -132,7 +133,7 @@ def _has_hole(piece: bytes) -> bool:
 
 def _add_schema(footer: Struct, added: pa.Schema, about: Mapping[str, str], *, compliant: bool) -> None:
     """Name the new columns and the metadata in a footer."""
-    new = _written(added.empty_table(), "none", compliant=compliant)[1]
+    new = _footer_of(added, compliant=compliant)
     schema = _items(footer, _SCHEMA)
     schema[0][_CHILDREN] = (thrift.I32, schema[0][_CHILDREN][1] + len(added))
     schema += _items(new, _SCHEMA)[1:]
@@ -149,6 +150,12 @@ def _add_schema(footer: Struct, added: pa.Schema, about: Mapping[str, str], *, c
     ordered = sorted(footer.items())
     footer.clear()
     footer.update(ordered)
+
+
+@lru_cache(maxsize=4)
+def _footer_of(added: pa.Schema, *, compliant: bool) -> Struct:
+    """The footer of a file with the new columns and no row; of many files it is the same, and nobody changes it."""
+    return _written(added.empty_table(), "none", compliant=compliant)[1]
 
 
 def _with_columns(stored: bytes | None, added: pa.Schema, told: Mapping[bytes, bytes]) -> bytes:
