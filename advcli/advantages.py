@@ -2,29 +2,28 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from advcli.errors import DataError, UsageError
+from advcli import blockwise, fallbacks
+from advcli.errors import UsageError
 from advcli.estimators import engine
 from advcli.estimators.catalog import COLUMNS, ESTIMATORS, Estimator
-from advcli.filtering import filtered
 from advcli.frameworks.catalog import find
 from advcli.frameworks.rule import Rule
-from advcli.ranges import Ranges
-from advcli.records import DEFAULT_ESTIMATOR, AdvantageTable, Settings
+from advcli.records.settings import DEFAULT_ESTIMATOR, AdvantageTable, FilterSpec, LeftOut, Settings
 from advcli.registry import load
-from advcli.segments import Segments, chosen, finite
+from advcli.segments import Segments, finite
 from advcli.selection.catalog import FILTERS
 from advcli.selection.keep_ratio import keep_ratio
 from advcli.shaping.catalog import SHAPINGS
-from advcli.words import Remark, counted, either, together, verb
+from advcli.words import Remark, either
 
 # Columns that every row with a reward has.
 _ALWAYS = ("rewards", "group", "step", "parts", "weights", "row", "place", "token_kl")
-_PER_ROW = ("rewards", "group", "step", "parts", "weights", "lengths", "baselines", "kl")
 MISSING = ("null", "zero", "error")
 SINGLETON = ("null", "zero", "raw", "error")
 
@@ -60,7 +59,8 @@ class Plan:
         """
         form = self.entry.per_token
         free = self.settings.device == "auto" and self.rule is None
-        plan = replace(self, device=engine.quicker(columns)) if free else self
+        blocks = blockwise.possible(self, columns)
+        plan = replace(self, device=engine.quicker(columns, in_blocks=blocks)) if free else self
         if form is None or not any(name in columns for name in self.entry.token_columns):
             return plan
         knobs = self.knobs
@@ -108,17 +108,6 @@ class Plan:
                 hint=f"without {flags}",
             )
         return self
-
-    def crosses(self) -> bool:
-        """Whether it asks for statistics of a step."""
-        return "step" in self.entry.needs and self.knobs.get("scale") not in ("group", "none")
-
-    def within_groups(self, columns: Mapping[str, Tensor]) -> bool:
-        """Whether the advantage of a row depends on its group alone, and nothing is said of a row by its number."""
-        own, settings = self.rule is None and self.entry.level == "row", self.settings
-        said = "error" in (settings.missing, settings.singleton)
-        per_row = all(name in _PER_ROW or name.startswith("extra ") for name in columns)
-        return own and per_row and not (said or settings.filters or self.entry.whole_steps or self.crosses())
 
     @classmethod
     def of(cls, settings: Settings) -> "Plan":
@@ -210,27 +199,13 @@ def run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
         DataError: a missing reward or a singleton, and the rule is "error".
     """
     plan = plan.at(columns)
-    ranges = Ranges.of(columns["group"]) if plan.within_groups(columns) else None
-    if ranges is None:
-        return _run(plan, columns)
-    laid = {name: ranges.laid(column) for name, column in columns.items() if name != "weights"}
-    fixed = {name: column for name, column in columns.items() if name == "weights"}
-    parts = ranges.each(
-        lambda rows, group: _run(
-            plan, {**{name: column[rows] for name, column in laid.items()}, "group": group, **fixed}
-        )
-    )
-    original, processed, kept = (
-        ranges.back(torch.cat([getattr(part, name) for part in parts]))
-        for name in ("original", "processed", "kept")
-    )
-    return AdvantageTable(
-        original, processed, kept, together(text for part in parts for text in part.warnings)
-    )
+    if blockwise.possible(plan, columns):
+        return blockwise.run(partial(_run, plan), columns)
+    return _run(plan, columns)
 
 
 def _run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
-    """The same for all rows at once."""
+    """The same for columns that are looked at as a whole."""
     moved = {name: column.to(plan.device) for name, column in columns.items()}
     moved |= {name: column.to(plan.dtype) for name, column in moved.items() if column.is_floating_point()}
     engine.require(plan.entry, moved)
@@ -239,14 +214,14 @@ def _run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
         return _run_tokens(plan, moved, raw)
     # A trainer computes on all rows, missing ones included: its rule says what becomes of them.
     usable = engine.usable(plan.entry, moved) if plan.rule is None else moved["group"] >= 0
-    valid, before = filtered("before", plan.settings.filters, moved, usable)
+    valid, before = _leave_out(plan, "before", moved, usable)
     original = engine.estimate(plan.entry, moved, valid, **plan.knobs)
     if not plan.entry.alone:
-        original = _apply_singleton_rule(original, moved, valid, plan.settings.singleton)
+        original = fallbacks.singletons(original, moved, valid, plan.settings.singleton)
     if plan.rule is None:
-        original = _apply_missing_rule(original, moved["group"], usable, plan.settings.missing)
+        original = fallbacks.missing_rewards(original, moved["group"], usable, plan.settings.missing)
     defined = ~original.isnan()
-    kept, after = filtered("after", plan.settings.filters, {**moved, "advantages": original}, defined)
+    kept, after = _leave_out(plan, "after", {**moved, "advantages": original}, defined)
     kept &= keep_ratio(
         torch.where(kept, original, torch.nan),
         moved["group"].clamp(min=0),
@@ -259,6 +234,51 @@ def _run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
         processed, more = _recompute(plan, moved, processed, kept, valid)
         warnings += more
     return AdvantageTable(original.cpu(), processed.cpu(), kept.cpu(), warnings, before + after)
+
+
+def _leave_out(
+    plan: Plan, when: str, columns: Mapping[str, Tensor], rows: Tensor
+) -> tuple[Tensor, tuple[LeftOut, ...]]:
+    """Apply the filters of one kind.
+
+    Args:
+        plan: holds the filters.
+        when: "before" or "after".
+        columns: what the filters may need; [N] each.
+        rows: [N] bool, the rows that there are.
+
+    Returns:
+        [N] bool, the rows that are left, and what each filter left out.
+
+    Raises:
+        DataError: a column that a filter needs is not there.
+    """
+    counts = []
+    for spec in (spec for spec in plan.settings.filters if spec.when == when):
+        entry = FILTERS[spec.name]
+        given = dict(columns)
+        if spec.column is not None:
+            given["rewards"] = columns[f"extra {spec.column}"]
+        engine.needed(entry.name, (name for name in entry.needs if name != "advantages"), given)
+        # A row of which a filter cannot see what it looks at is left out too.
+        seen = rows.clone()
+        for name in entry.needs:
+            seen &= given[name].isfinite()
+        left = torch.zeros_like(rows)
+        knobs = engine.fitted(entry.name, entry.target, spec.knobs)
+        left[seen] = load(entry.target)(*(given[name][seen] for name in entry.needs), **knobs)
+        counts.append(_counted(spec, columns, rows, left))
+        rows = left
+    return rows.clone(), tuple(counts)
+
+
+def _counted(spec: FilterSpec, columns: Mapping[str, Tensor], rows: Tensor, left: Tensor) -> LeftOut:
+    """How much of `rows` is not in `left`."""
+    gone = rows & ~left
+    groups = [torch.unique(columns["group"][mask]).numel() for mask in (rows, left)]
+    lengths = columns.get("lengths")
+    tokens = None if lengths is None else int(lengths[gone].nan_to_num(nan=0.0).sum())
+    return LeftOut(spec, int(gone.sum()), groups[0] - groups[1], tokens)
 
 
 def _lacking(
@@ -288,9 +308,9 @@ def _run_tokens(plan: Plan, columns: Mapping[str, Tensor], raw: Mapping[str, Ten
     row, counted = engine.token_rows(columns)
     estimated = original
     if not plan.entry.alone:
-        original = _apply_singleton_rule(original, columns, valid, plan.settings.singleton)
+        original = fallbacks.singletons(original, columns, valid, plan.settings.singleton)
     if plan.rule is None:
-        original = _apply_missing_rule(original, columns["group"], valid, plan.settings.missing)
+        original = fallbacks.missing_rewards(original, columns["group"], valid, plan.settings.missing)
     ruled = ~torch.isclose(original, estimated, rtol=0, atol=0, equal_nan=True)
     tokens = torch.where(ruled[row] & counted, original[row], tokens)
     counts = torch.bincount(row, minlength=len(original))
@@ -327,46 +347,6 @@ def _shaped(plan: Plan, columns: dict[str, Tensor]) -> dict[str, Tensor]:
             knobs = plan.settings.shaping[shaping.name]
             columns["rewards"] = load(shaping.target)(columns["rewards"], *others, **knobs)
     return columns
-
-
-def _apply_singleton_rule(
-    original: Tensor, columns: Mapping[str, Tensor], valid: Tensor, rule: str
-) -> Tensor:
-    """Give the only valid row of a group what the rule says."""
-    segments = Segments.of(chosen(columns["group"], valid))
-    if not (segments.size() == 1).any():
-        return original
-    alone = torch.zeros_like(valid)
-    alone[valid] = segments.rows(segments.size()) == 1
-    if rule == "error" and alone.any():
-        many = int(alone.sum())
-        raise DataError(
-            f"{counted(many, 'group')} {verb(many, 'has', 'have')} one valid row (first: row {_first(alone)}), "
-            "expected two or more",
-            hint="--singleton null, zero or raw",
-        )
-    fill = {"zero": torch.zeros_like(original), "raw": columns["rewards"]}
-    return torch.where(alone, fill.get(rule, torch.full_like(original, torch.nan)), original)
-
-
-def _apply_missing_rule(original: Tensor, group: Tensor, valid: Tensor, rule: str) -> Tensor:
-    """Give rows without a usable reward what the rule says; rows without a group stay undefined."""
-    missing = ~valid & (group >= 0)
-    if rule == "error" and missing.any():
-        raise DataError(
-            f"{_are(int(missing.sum()), 'reward')} missing (first: row {_first(missing)}), expected a finite number",
-            hint="--missing null or zero",
-        )
-    return torch.where(missing, 0.0, original) if rule == "zero" else original
-
-
-def _are(many: int, noun: str) -> str:
-    return f"{counted(many, noun)} {verb(many, 'is', 'are')}"
-
-
-def _first(mask: Tensor) -> int:
-    """Position of the first True, counted from 1 as in a file."""
-    return int(torch.nonzero(mask)[0]) + 1
 
 
 def _recompute(

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from advcli.advantages import Plan, run
 from advcli.errors import UsageError
-from advcli.records import DEFAULT_ESTIMATOR, AdvantageTable, Settings
+from advcli.records.settings import DEFAULT_ESTIMATOR, AdvantageTable, Settings
 from advcli.shaping.catalog import SHAPINGS
 from advcli.words import one_line
 

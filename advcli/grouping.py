@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advcli.errors import DataError, UsageError
-from advcli.records import Grouping, RewardTable
+from advcli.records.table import Grouping, RewardTable
 from advcli.runs import met_with_several, numbered, paired, places
 from advcli.words import counted, verb
 

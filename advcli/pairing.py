@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from advcli.dataset import DataSet
-from advcli.records import Prompt, RewardTable
+from advcli.records.table import Prompt, RewardTable
 from advcli.stats.paired_rows import join
 
 

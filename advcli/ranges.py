@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import TypeVar
 from weakref import ref
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
+
+from advcli.runs import in_order
 
 T = TypeVar("T")
 
@@ -71,9 +71,7 @@ class Ranges:
             return None
         rows, order = group.numel(), None
         if not bool((group[1:] >= group[:-1]).all()):
-            order = _order(group.numpy())
-            if order is None:
-                return None
+            order = torch.from_numpy(in_order(group.numpy()))
             group = group[order]
         cuts = torch.searchsorted(group, group[_ROWS::_ROWS].contiguous())
         # Not the tensor itself: whoever has it may let it go.
@@ -99,14 +97,3 @@ class Ranges:
         places = [slice(*ends) for ends in zip(self.ends[:-1], self.ends[1:], strict=True)]
         with ThreadPoolExecutor(torch.get_num_threads()) as pool:
             return list(pool.map(lambda rows: work(rows, self.group[rows] - self.group[rows.start]), places))
-
-
-def _order(group: NDArray[np.int64]) -> Tensor | None:
-    """The rows in ascending order of their group, those of a group in their own order; None if there are too many."""
-    bits = len(group).bit_length()
-    if int(group.max()).bit_length() + bits > 62:
-        return None
-    # One number for both: numbers are sorted several times as fast as places.
-    both = np.sort((group << bits) | np.arange(len(group)))
-    both &= (1 << bits) - 1
-    return torch.from_numpy(both)

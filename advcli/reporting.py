@@ -10,18 +10,11 @@ from advcli.advantages import Plan, run
 from advcli.dataset import DataSet
 from advcli.inspection.details import prompt, response
 from advcli.io.lookup import read_back
-from advcli.records import (
-    AdvantageTable,
-    ExtremeGroup,
-    ExtremeRow,
-    Inspection,
-    KeepGrid,
-    Page,
-    Report,
-    RewardSignal,
-    Rows,
-    Source,
-)
+from advcli.records.inspection import Inspection, RewardSignal
+from advcli.records.page import ExtremeGroup, ExtremeRow, KeepGrid, Page
+from advcli.records.report import Report
+from advcli.records.settings import AdvantageTable
+from advcli.records.table import Rows, Source
 from advcli.segments import Segments, rewarded
 from advcli.stats.figures import mean
 from advcli.stats.histogram import histogram

@@ -4,6 +4,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+# The codes and the rows that fit into half of a number each.
+_PACKED = 1 << 31
+
 
 def numbered(values: NDArray[np.int64]) -> NDArray[np.int64]:
     """[N] int64 → [N] int64, equal values numbered in order of first appearance.
@@ -34,6 +37,25 @@ def _hashed(values: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.asarray(pa.array(values).dictionary_encode().indices, dtype=np.int64)
 
 
+def in_order(codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """[N] the rows in ascending order of their codes, equal ones in the order of the rows.
+
+    A row's code and place are packed into one number where both fit: numpy sorts numbers many times faster than it
+    finds an order.
+
+    Example:
+        >>> in_order(np.array([5, 3, -1, 5])).tolist()
+        [2, 1, 0, 3]
+    """
+    if max(len(codes), codes.max(initial=0), -codes.min(initial=0)) >= _PACKED:
+        return np.argsort(codes, kind="stable")
+    packed = codes << 32
+    packed |= np.arange(len(codes))
+    packed.sort()
+    packed &= 0xFFFFFFFF
+    return packed
+
+
 def places(codes: NDArray[np.int64]) -> NDArray[np.int64]:
     """How many rows of its code stand before each row.
 
@@ -41,7 +63,7 @@ def places(codes: NDArray[np.int64]) -> NDArray[np.int64]:
         >>> places(np.array([5, 3, 5, 5])).tolist()
         [0, 0, 1, 2]
     """
-    order = np.argsort(codes, kind="stable")
+    order = in_order(codes)
     starts = np.flatnonzero(np.concatenate([[True], np.diff(codes[order]) != 0])[: len(codes)])
     found = np.empty(len(codes), dtype=np.int64)
     found[order] = np.arange(len(codes)) - np.repeat(starts, np.diff(starts, append=len(codes)))

@@ -15,7 +15,7 @@ import pandas as pd
 import torch
 
 from advcli.advantages import Plan, run
-from advcli.records import Settings
+from advcli.records.settings import Settings
 
 RUNS = 5
 # Rows that the loop gets: it is linear, and all of them would take minutes.

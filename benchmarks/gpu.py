@@ -17,7 +17,7 @@ import torch
 from advcli.advantages import Plan, run
 from advcli.estimators.catalog import ESTIMATORS
 from advcli.estimators.engine import in_blocks
-from advcli.records import Settings
+from advcli.records.settings import Settings
 
 RUNS = 7
 WIDTHS = (8, 64)

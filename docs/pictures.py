@@ -19,8 +19,12 @@ from rich.terminal_theme import MONOKAI
 
 from advcli.inspection.details import Wanted
 from advcli.io import sample
-from advcli.pipeline import Request, compare, inspect, report
-from advcli.records import ColumnOptions, Settings
+from advcli.pipeline.compare import compare
+from advcli.pipeline.inspect import inspect
+from advcli.pipeline.report import report
+from advcli.pipeline.request import Request
+from advcli.records.settings import Settings
+from advcli.records.table import ColumnOptions
 from advcli.render import inspection, tables
 from advcli.render.report.html import html
 

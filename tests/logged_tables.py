@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from advcli.records import Choice, RewardTable
+from advcli.records.table import Choice, RewardTable
 
 
 def table(parts, group, step, logged, lengths=None, baselines=None):

@@ -1,15 +1,6 @@
 """An inspection made by hand, for the tests of the renderers."""
 
-from advcli.records import (
-    DeadChance,
-    Facts,
-    Files,
-    Part,
-    Parts,
-    Phantoms,
-    RewardSignal,
-    Spreads,
-)
+from advcli.records.inspection import DeadChance, Facts, Files, Part, Parts, Phantoms, RewardSignal, Spreads
 
 SIGNAL = RewardSignal(
     name="reward",

@@ -9,7 +9,7 @@ import torch
 from advcli.advantages import Plan, run
 from advcli.collective import Asked, Ordered, Wanted, merged, run_part
 from advcli.estimators.catalog import ESTIMATORS
-from advcli.records import Settings
+from advcli.records.settings import Settings
 from advcli.segments import Segments
 
 ROWS = 120

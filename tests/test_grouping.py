@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from advcli.errors import DataError, UsageError
 from advcli.grouping import group, sizes_of
-from advcli.records import Choice, RewardTable
+from advcli.records.table import Choice, RewardTable
 
 
 def table(keys, steps=None, *, prompt=("prompt_id",), step_in_key=True):

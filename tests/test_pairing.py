@@ -6,8 +6,9 @@ import pytest
 
 from advcli.io.sources import opened
 from advcli.pairing import Pairing, joined
-from advcli.pipeline import Request
-from advcli.records import ColumnOptions, Settings
+from advcli.pipeline.request import Request
+from advcli.records.settings import Settings
+from advcli.records.table import ColumnOptions
 
 
 @pytest.fixture

@@ -7,7 +7,8 @@ from typing import get_type_hints
 import pytest
 
 import advcli
-from advcli import errors, records
+from advcli import errors
+from advcli.records import settings
 
 PROMISED = {"compute_advantages", "GRPOAdvantage", "RLOOAdvantage"}
 
@@ -32,7 +33,7 @@ def test_from_import_star():
     exec("from advcli import *", scope)
     assert set(advcli.__all__) <= scope.keys()
     assert scope["UsageError"] is errors.UsageError
-    assert scope["AdvantageTable"] is records.AdvantageTable
+    assert scope["AdvantageTable"] is settings.AdvantageTable
 
 
 def test_dir_lists_the_public_names():

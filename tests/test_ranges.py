@@ -8,24 +8,12 @@ import torch
 
 from advcli import advantages, ranges
 from advcli.advantages import Plan
-from advcli.estimators.catalog import ESTIMATORS
 from advcli.ranges import Ranges
-from advcli.records import AdvantageTable, Rows, Settings
+from advcli.records.settings import AdvantageTable, Settings
+from advcli.records.table import Rows
 from advcli.stats import comparison
 from advcli.stats.comparison import Measured
 from advcli.stats.health import health
-
-# Every estimator that compares rows of one group, and settings that change what becomes of the rows.
-PLANS = (
-    *(
-        Settings(estimator=row.name)
-        for row in ESTIMATORS
-        if row.level == "row" and not row.whole_steps and not Plan.of(Settings(estimator=row.name)).crosses()
-    ),
-    Settings(estimator="grpo", scale="none", keep_pos=0.5, keep_neg=0.3),
-    Settings(keep_pos=0.5, keep_neg=0.5, compute_new_adv=True),
-    Settings(estimator="rloo", missing="zero", singleton="raw"),
-)
 
 
 @pytest.fixture(autouse=True)
@@ -66,44 +54,6 @@ def test_every_range_is_of_whole_groups_and_every_row_in_one(seed, shuffled):
     for number in set(group.tolist()):
         expected = rewards[group == number]
         torch.testing.assert_close(laid[numbers == number], expected, rtol=0, atol=0, equal_nan=True)
-
-
-@pytest.mark.parametrize("settings", PLANS, ids=lambda settings: settings.estimator)
-@pytest.mark.parametrize("shuffled", [False, True])
-@pytest.mark.parametrize("seed", range(6))
-def test_advantages_are_those_of_all_rows_at_once(seed, shuffled, settings):
-    rewards, group = rows_of(seed, shuffled=shuffled)
-    plan, columns = Plan.of(settings), {"rewards": rewards, "group": group, "step": torch.zeros_like(group)}
-    columns |= {"lengths": torch.arange(1.0, len(group) + 1).double(), "baselines": rewards.flip(0)}
-    assert plan.within_groups(columns)
-    found, expected = advantages.run(plan, columns), advantages._run(plan, columns)
-    for name in ("original", "processed"):
-        torch.testing.assert_close(
-            getattr(found, name), getattr(expected, name), rtol=1e-12, atol=1e-15, equal_nan=True
-        )
-    assert found.kept.tolist() == expected.kept.tolist()
-    assert found.warnings == expected.warnings
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        Settings(estimator="grpo", scale="batch"),
-        Settings(like="verl"),
-        Settings(missing="error"),
-        Settings(singleton="error"),
-    ],
-    ids=str,
-)
-def test_what_goes_beyond_a_group_is_computed_at_once(settings):
-    group = torch.zeros(4, dtype=torch.int64)
-    assert not Plan.of(settings).within_groups({"rewards": group.double(), "group": group, "step": group})
-
-
-def test_columns_of_tokens_are_not_cut():
-    group = torch.zeros(4, dtype=torch.int64)
-    columns = {"rewards": group.double(), "group": group, "step": group, "tokens": group}
-    assert not Plan.of(Settings()).within_groups(columns)
 
 
 @pytest.mark.parametrize("shuffled", [False, True])

@@ -4,6 +4,8 @@ import json
 import subprocess
 import sys
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 HEAVY = {"jinja2", "kaleido", "numpy", "pandas", "plotly", "pyarrow", "torch"}
@@ -66,3 +68,14 @@ def test_the_check_can_see_a_heavy_import():
     code = "import json, sys; from advcli import compute_advantages; print('MODULES', json.dumps(list(sys.modules)))"
     _, modules = modules_after(code)
     assert {"torch", "numpy"} <= modules
+
+
+@pytest.mark.parametrize("command", ["compare", "compute", "sweep --estimator grpo,rloo"])
+def test_no_command_waits_for_pandas_without_need(command, tmp_path):
+    name, *options = command.split()
+    data = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"prompt_id": ["p", "p", "q", "q"], "reward": [0.0, 1.0, None, 0.5]}), data)
+    printed, modules = modules_after(RUN, json.dumps([name, str(data), *options]))
+    assert "torch" in modules
+    assert "pandas" not in modules
+    assert printed

@@ -10,6 +10,7 @@ from typing import NoReturn
 import typer
 
 from advcli.cli import (
+    _loading,
     compare,
     compute,
     estimators,
@@ -80,7 +81,7 @@ def main() -> None:
         code = app(standalone_mode=False)
         sys.stdout.flush()
         sys.exit(code)
-    except AdvcliError as error:
+    except (AdvcliError, Interrupted) as error:
         _fail(str(error), error.exit_code)
     except OSError as error:
         if error.filename is not None:
@@ -127,8 +128,7 @@ def _fail(message: str, exit_code: int) -> NoReturn:
 
 def _interrupted(signum: int, frame: FrameType | None) -> None:
     del signum, frame
-    pipeline = sys.modules.get("advcli.pipeline")
-    if not hasattr(pipeline, "__all__"):  # set after its last import
+    if not _loading.DONE.is_set():
         # Packages that are being imported turn an exception into their own; nothing is open yet.
         os.write(2, b"advcli: interrupted\n")
         os._exit(Interrupted.exit_code)

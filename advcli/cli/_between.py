@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from advcli.cli import _request, _show
+from advcli.cli import _loading, _request, _show
 from advcli.cli._shared import Shared
 from advcli.errors import UsageError
 from advcli.words import either
 
 if TYPE_CHECKING:
-    from advcli.pipeline import Request
+    from advcli.pipeline.request import Request
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Asked:
 def show(shared: Shared, asked: Asked) -> None:
     """Compare two inputs and print or write what comes out."""
     from advcli.io import points
-    from advcli.pipeline import Bootstrap, between
+    from advcli.pipeline.between import Bootstrap
     from advcli.render import between as text
     from advcli.render.jsonout import dumped
 
@@ -49,6 +49,7 @@ def show(shared: Shared, asked: Asked) -> None:
     bootstrap = Bootstrap(
         seed=_number("--seed", asked.seed, 0, 0), resamples=_number("--resamples", asked.resamples, 2000, 100)
     )
+    between = _loading.loaded("advcli.pipeline.between:between")
     result = between(a, b, bootstrap, top=_number("--top", asked.top, 10, 0), check=check)
     _show.notes(result, quiet=shared.quiet)
     if asked.out:
@@ -86,8 +87,8 @@ def _requests(shared: Shared, asked: Asked) -> "tuple[Request, Request]":
 
 
 def _request_of(name: str, shared: Shared, join: str | None) -> "Request":
-    request = _request.build([name], shared)
-    return replace(request, columns=replace(request.columns, row=join, named=True))
+    # Two inputs cannot both be read ahead: each would hold up the other.
+    return _request.build([name], shared, ahead=False, row=join, named=True)
 
 
 def _overrides(pairs: Sequence[str]) -> dict[str, Any]:

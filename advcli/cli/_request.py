@@ -4,17 +4,20 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from advcli.cli._loading import loaded
 from advcli.cli._options import choice, reward_weight
 from advcli.cli._shared import Shared
 from advcli.errors import UsageError
-from advcli.records import ColumnOptions, FilterSpec, Settings
 
 if TYPE_CHECKING:
     from advcli.io.ahead import HeadStart
-    from advcli.pipeline import Request
+    from advcli.pipeline.request import Request
+    from advcli.records.settings import FilterSpec, Settings
+    from advcli.records.table import ColumnOptions
 
 _SETTINGS = (
     "estimator",
@@ -42,8 +45,9 @@ def build(
     shared: Shared,
     *,
     prefix: str | None = None,
-    ahead: bool = False,
+    ahead: bool = True,
     advance: Callable[[int], None] = lambda rows: None,
+    **columns: Any,  # noqa: ANN401  fields of ColumnOptions
 ) -> "Request":
     """Put preset, configuration and flags together.
 
@@ -53,30 +57,34 @@ def build(
         prefix: of the columns that will be written; None if nothing is.
         ahead: start to read at once, while the rest of the program is imported; only where it runs on this machine.
         advance: called with the number of rows that have been read so far.
+        columns: what this command reads besides, as fields of `ColumnOptions`.
     """
+    from advcli.io import pandas_unasked
     from advcli.settings.resolve import resolve
 
     skip = choice("--on-bad-row", shared.on_bad_row, ("error", "skip")) == "skip"
     flags = {name: getattr(shared, name) for name in _SETTINGS}
-    settings, columns, warnings, origin = resolve(
+    settings, chosen, warnings, origin = resolve(
         {**flags, "shaping": _shaping(shared) or None, "filters": _filters(shared) or None},
         _columns(shared),
         preset=shared.preset,
         config_file=shared.config,
         pairs=shared.set_ or (),
     )
+    chosen = replace(chosen, **columns)
+    pandas_unasked.keep_out()
     head_start = None
     if ahead and shared.engine == "local":
-        head_start = _head_start(inputs, columns, settings, prefix, skip=skip, advance=advance)
-    from advcli.pipeline import Request
+        head_start = _head_start(inputs, chosen, settings, prefix, skip=skip, advance=advance)
+    from advcli.pipeline.request import Request
 
-    return Request(tuple(inputs), settings, columns, skip, warnings, origin, head_start, shared.ray_address)
+    return Request(tuple(inputs), settings, chosen, skip, warnings, origin, head_start, shared.ray_address)
 
 
 def _head_start(
     inputs: Sequence[str],
-    columns: ColumnOptions,
-    settings: Settings,
+    columns: "ColumnOptions",
+    settings: "Settings",
     prefix: str | None,
     *,
     skip: bool,
@@ -94,7 +102,7 @@ def _head_start(
     )
 
 
-_ENGINES = {"local": "advcli.pipeline", "ray": "advcli.distributed.commands"}
+_ENGINES = {"local": "advcli.pipeline.{name}:{name}", "ray": "advcli.distributed.commands:{name}"}
 _ON_RAY = ("compute", "compare", "sweep")
 
 
@@ -109,14 +117,12 @@ def command(name: str, shared: Shared) -> Callable[..., Any]:
         only_here(name, shared)
     if engine == "local" and shared.ray_address is not None:
         raise UsageError("--ray-address is for --engine ray", hint="--engine ray")
-    return partial(_run, f"{_ENGINES[engine]}:{name}")
+    return partial(_run, _ENGINES[engine].format(name=name))
 
 
 def _run(target: str, *args: object, **options: object) -> Any:  # noqa: ANN401  what the command gives
     """Import the command only now: a head start makes use of the time that this takes."""
-    from advcli.registry import load
-
-    return load(target)(*args, **options)
+    return loaded(target)(*args, **options)
 
 
 def only_here(name: str, shared: Shared) -> None:
@@ -193,7 +199,7 @@ def _shaping(shared: Shared) -> dict[str, dict[str, float]]:
     return found
 
 
-def _filters(shared: Shared) -> tuple[FilterSpec, ...]:
+def _filters(shared: Shared) -> "tuple[FilterSpec, ...]":
     """The filters that were given, those before the statistics first."""
     from advcli.selection.catalog import filter_spec
 
@@ -203,7 +209,9 @@ def _filters(shared: Shared) -> tuple[FilterSpec, ...]:
     return tuple(filter_spec(when, text) for when, text in given)
 
 
-def _columns(shared: Shared) -> ColumnOptions:
+def _columns(shared: Shared) -> "ColumnOptions":
+    from advcli.records.table import ColumnOptions
+
     return ColumnOptions(
         format=shared.format_,
         prompt=shared.prompt_col,

@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from advcli.records import Between, Checked, Match, Report, Sweep
-
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from advcli.records.between import Between
+    from advcli.records.inspection import Checked
+    from advcli.records.match import Match
+    from advcli.records.report import Report
+    from advcli.records.sweep import Sweep
 
 _UNBOUNDED = 10_000
 # Seconds after which it is said how far a search is.
@@ -29,7 +33,7 @@ def say(text: str, **style: Any) -> None:  # noqa: ANN401  typer's styles
         typer.secho(text, err=True, **style)
 
 
-def notes(report: Report | Sweep | Match | Between, *, quiet: bool) -> None:
+def notes(report: "Report | Sweep | Match | Between", *, quiet: bool) -> None:
     """What was chosen and what looks wrong, on standard error."""
     if quiet:
         return
@@ -39,7 +43,7 @@ def notes(report: Report | Sweep | Match | Between, *, quiet: bool) -> None:
         say(f"advcli: warning: {text}", fg="yellow")
 
 
-def table(report: Report, *, to_stderr: bool) -> None:
+def table(report: "Report", *, to_stderr: bool) -> None:
     """The tables, on standard output unless the data go there."""
     from advcli.render.tables import show
 
@@ -56,7 +60,7 @@ def drawn(draw: "Callable[[Console], None]", *, to_stderr: bool = False) -> None
     _print(text, to_stderr=to_stderr)
 
 
-def conditions(checked: Sequence[Checked]) -> None:
+def conditions(checked: "Sequence[Checked]") -> None:
     """Which conditions of --fail-if held, and which cannot be told."""
     for one in checked:
         name = one.condition.split()[0]

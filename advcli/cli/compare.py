@@ -66,7 +66,7 @@ def command(
         return
     asked.refuse()
     run = _request.command("compare", shared)
-    request = _request.build(_request.inputs(shared), shared, ahead=True)
+    request = _request.build(_request.inputs(shared), shared)
     from advcli.render import jsonout
     from advcli.settings.resolve import versus
 

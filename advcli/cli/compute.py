@@ -8,7 +8,6 @@ from advcli.cli import _options as opt
 from advcli.cli import _request, _show
 from advcli.cli._shared import Shared, with_shared
 from advcli.errors import UsageError
-from advcli.records import STANDARD_OUTPUT
 
 
 @with_shared
@@ -25,6 +24,8 @@ def command(
 
     Adds the columns adv_original, adv_processed, adv_kept and adv_group to a copy of each INPUT.
     """
+    from advcli.records.table import STANDARD_OUTPUT
+
     inputs = _request.required_inputs(shared)
     if metrics is not None and str(metrics) == "-":
         raise UsageError("--metrics writes a file, not standard output", hint="--metrics metrics.jsonl")
@@ -36,9 +37,9 @@ def command(
     run = _request.command("compute", shared)
     with _show.progress("reading", "rows") as advance:
         request = _request.build(
-            inputs, shared, prefix=prefix, ahead=True, advance=lambda rows: advance and advance(rows, None)
+            inputs, shared, prefix=prefix, advance=lambda rows: advance and advance(rows, None)
         )
-        from advcli.pipeline import Output
+        from advcli.pipeline.compute import Output
         from advcli.render import jsonout
 
         written = partial(advance, doing="writing") if advance else None

@@ -1,6 +1,5 @@
 """`advcli inspect`: what is in a dump."""
 
-from dataclasses import replace
 from functools import partial
 from typing import Annotated
 
@@ -9,7 +8,7 @@ import typer
 from advcli.cli import _options as opt
 from advcli.cli import _request, _show
 from advcli.cli._shared import Shared, with_shared
-from advcli.records import NEAR_DEAD
+from advcli.records.inspection import NEAR_DEAD
 from advcli.stats.bounds import FIGURES, bound
 
 _SHOW = "What to show"
@@ -79,15 +78,16 @@ def command(
 
     Figures only, no verdict. The advantage is the one before any keep ratio or filter.
     """
+    bounds = [bound(text) for text in fail_if or ()]
+    run = _request.command("inspect", shared)
+    request = _request.build(
+        _request.required_inputs(shared), shared, by=by, outcomes=tuple(outcome or ()), find_outcomes=True
+    )
     from advcli.inspection.details import Wanted
     from advcli.render import inspectjson
     from advcli.render.inspection import show
 
-    bounds = [bound(text) for text in fail_if or ()]
-    request = _request.build(_request.required_inputs(shared), shared)
-    columns = replace(request.columns, by=by, outcomes=tuple(outcome or ()), find_outcomes=True)
-    inspect = _request.command("inspect", shared)
-    found = inspect(replace(request, columns=columns), Wanted(step, group, top, bottom), near_dead=near_dead)
+    found = run(request, Wanted(step, group, top, bottom), near_dead=near_dead)
     checked = [one.check(found) for one in bounds]
     if shared.json_:
         typer.echo(inspectjson.inspect(found, checked))

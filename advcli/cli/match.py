@@ -1,6 +1,5 @@
 """`advcli match`: which rule made the logged advantages."""
 
-from dataclasses import replace
 from functools import partial
 
 import typer
@@ -38,13 +37,12 @@ def command(shared: Shared, logged_col: opt.LoggedCol = None) -> None:
 
     --like, --estimator and --scale narrow the search. Exit code 0 if a rule reproduces every row, else 1.
     """
+    run = _request.command("match", shared)
+    request = _request.build(_request.required_inputs(shared), shared, logged=logged_col)
     from advcli.render import jsonout
     from advcli.render import match as text
 
-    inputs = _request.required_inputs(shared)
-    request = _request.build(inputs, shared)
-    request = replace(request, columns=replace(request.columns, logged=logged_col))
-    outcome = _request.command("match", shared)(request, _show.patiently(quiet=shared.quiet))
+    outcome = run(request, _show.patiently(quiet=shared.quiet))
     _show.notes(outcome, quiet=shared.quiet)
     if shared.json_:
         typer.echo(jsonout.match(outcome))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,7 +11,10 @@ from advcli.cli import _options as opt
 from advcli.cli import _request, _show
 from advcli.cli._shared import Shared, with_shared
 from advcli.errors import UsageError
-from advcli.records import Page, Source
+
+if TYPE_CHECKING:
+    from advcli.records.page import Page
+    from advcli.records.table import Source
 
 _PAGE = "Page"
 _option = partial(opt.option, _PAGE)
@@ -46,16 +49,15 @@ def command(
     It shows what inspect says of the dump, and the original beside the processed advantage of the chosen rule.
     """
     from advcli.io import sink
-    from advcli.pipeline import report
     from advcli.render.report import html, pictures
 
     html.check_installed()
     if png is not None:
         pictures.check_installed()
-    _request.only_here("report", shared)
+    run = _request.command("report", shared)
     request = _request.build(_request.required_inputs(shared), shared)
     check = partial(_check, out, png, force=force)
-    page = report(
+    page = run(
         request, texts=texts, search=not no_match, check=check, tell=_show.patiently(quiet=shared.quiet)
     )
     _show.notes(page.report, quiet=shared.quiet)
@@ -69,7 +71,7 @@ def command(
             _show.say(f"advcli: wrote {path}", dim=True)
 
 
-def _check(out: Path, png: Path | None, sources: Sequence[Source], *, force: bool) -> None:
+def _check(out: Path, png: Path | None, sources: "Sequence[Source]", *, force: bool) -> None:
     """Refuse what must not be written, before anything is computed."""
     from advcli.io import sink
 
@@ -81,7 +83,7 @@ def _check(out: Path, png: Path | None, sources: Sequence[Source], *, force: boo
         raise UsageError(f"{there[0]} exists already", hint="--force to overwrite it, or another --png")
 
 
-def _pictures(page: Page, folder: Path, *, force: bool) -> list[Path]:
+def _pictures(page: "Page", folder: Path, *, force: bool) -> list[Path]:
     """Write the pictures, each whole or not at all."""
     from advcli.io import sink
     from advcli.render.report import pictures

@@ -47,7 +47,7 @@ def _command(
     Without INPUT it reads standard input if something is piped in, else the bundled sample.
     """
     from advcli.io import points
-    from advcli.pipeline import Grid
+    from advcli.pipeline.sweep import Grid
     from advcli.render import sweep as text
     from advcli.render.jsonout import dumped
     from advcli.settings import grid

@@ -25,11 +25,16 @@ from advcli.io.parquet import to_metadata
 from advcli.io.read import look
 from advcli.io.sources import STDIN, opened
 from advcli.io.write import SOURCE, Target, can_stay, refused_names, targets
-from advcli.pipeline import Grid, Output, Request
 from advcli.pipeline.compare import plans_of, with_hints, without_filters
+from advcli.pipeline.compute import Output
 from advcli.pipeline.describe import settings_of
-from advcli.pipeline.sweep import coordinates, points
-from advcli.records import STANDARD_OUTPUT, Choice, Column, Point, Report, Settings, Source, Sweep
+from advcli.pipeline.request import Request
+from advcli.pipeline.sweep import Grid, coordinates, points
+from advcli.reach import crosses
+from advcli.records.report import Column, Report
+from advcli.records.settings import Settings
+from advcli.records.sweep import Point, Sweep
+from advcli.records.table import STANDARD_OUTPUT, Choice, Source
 from advcli.stats import comparison, concentration, metrics
 from advcli.words import counted
 
@@ -223,7 +228,7 @@ def _counted(
     per_place = min(loaded.roomy, max(1, -(-rows // cluster.workers())))
     view = View.of(loaded.job, loaded.summaries, unit, per_place)
     spread = places.spread(loaded.rows, view)
-    open_ = () if unit in ("step", "all") else tuple(i for i, plan in enumerate(plans) if plan.crosses())
+    open_ = () if unit in ("step", "all") else tuple(i for i, plan in enumerate(plans) if crosses(plan))
     work = Work(view, plans, shown, ((),) * len(plans), open_, per_step)
     work, account = rounds.counted(spread, work)
     return spread, work, account

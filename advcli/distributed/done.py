@@ -13,7 +13,7 @@ from typing import Any
 from advcli.errors import UsageError
 from advcli.io import sink
 from advcli.io.write import Target
-from advcli.records import Source
+from advcli.records.table import Source
 
 FOLDER = ".advcli"
 

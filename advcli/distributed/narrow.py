@@ -15,7 +15,7 @@ from advcli.distributed.patience import patiently
 from advcli.errors import DataError
 from advcli.io.batch import BadRows
 from advcli.io.read import read_one
-from advcli.records import Choice, ColumnOptions, RewardTable, Source
+from advcli.records.table import Choice, ColumnOptions, RewardTable, Source
 from advcli.words import together
 
 # Columns of one number per row, by the field of the table that they come from.

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from advcli.errors import DataError
 from advcli.io.remote import RemoteFile
-from advcli.records import Source
+from advcli.records.table import Source
 
 _WAITS = (0.5, 2.0, 8.0)
 """Seconds before each try after the first."""

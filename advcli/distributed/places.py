@@ -13,7 +13,7 @@ from advcli.dataset import DataSet
 from advcli.distributed import faults
 from advcli.distributed.narrow import ABOUT, Job, Summary
 from advcli.io.values import one_array
-from advcli.records import RewardTable
+from advcli.records.table import RewardTable
 
 _STEP = "step"
 

@@ -16,7 +16,7 @@ from advcli.distributed import faults
 from advcli.distributed.account import Account, Shown, account
 from advcli.distributed.places import View, data_of, first_rows, unpack
 from advcli.io.write import lists
-from advcli.records import AdvantageTable
+from advcli.records.settings import AdvantageTable
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ from torch import Tensor
 from advcli.dataset import DataSet
 from advcli.errors import UsageError
 from advcli.io.lookup import read_back, rows_with_key
-from advcli.records import Detail, Source
+from advcli.records.inspection import Detail
+from advcli.records.table import Source
 from advcli.segments import Segments
 from advcli.words import either
 

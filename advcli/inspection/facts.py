@@ -10,7 +10,8 @@ from torch import Tensor
 from advcli.dataset import DataSet
 from advcli.inspection import phantoms
 from advcli.inspection.phantoms import Arithmetic
-from advcli.records import Facts, Parts, Rows
+from advcli.records.inspection import Facts, Parts
+from advcli.records.table import Rows
 from advcli.segments import Segments, rewarded
 from advcli.stats.health import dead_groups
 from advcli.stats.length import lengths

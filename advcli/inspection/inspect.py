@@ -10,7 +10,8 @@ from advcli.dataset import DataSet
 from advcli.inspection.details import Wanted, details
 from advcli.inspection.facts import Frame, facts, split
 from advcli.io.lookup import duplicates
-from advcli.records import Files, Inspection, Source
+from advcli.records.inspection import Files, Inspection
+from advcli.records.table import Source
 
 
 def inspection(

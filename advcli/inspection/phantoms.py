@@ -9,7 +9,8 @@ from torch import Tensor
 from advcli.advantages import Plan, run
 from advcli.errors import AdvcliError
 from advcli.frameworks.catalog import frameworks
-from advcli.records import Phantoms, Settings
+from advcli.records.inspection import Phantoms
+from advcli.records.settings import Settings
 from advcli.segments import Segments, rewarded
 from advcli.stats.health import dead_groups
 

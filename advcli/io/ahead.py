@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
-from advcli.records import ColumnOptions, RewardTable, Source
+from advcli.records.table import ColumnOptions, RewardTable, Source
 
 # The first bytes of what is read where it lies.
 _PLAIN = (b"PAR1", b"{")

@@ -22,7 +22,8 @@ from advcli.io.catalog import (
     STEPS,
 )
 from advcli.io.format import Format
-from advcli.records import PLAIN, Choice, ColumnOptions, Layout, Rules
+from advcli.records.layout import PLAIN, Layout, Rules
+from advcli.records.table import Choice, ColumnOptions
 from advcli.words import shortened
 
 Kinds = Mapping[str, str]

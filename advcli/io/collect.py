@@ -14,7 +14,7 @@ from advcli.io.batch import BadRows, Batch
 from advcli.io.keys import Coder, digests
 from advcli.io.rules import RuleBook
 from advcli.io.values import Cells, lists, numbers, token_means
-from advcli.records import CAUSES, Choice, Prompt, RewardTable, Source
+from advcli.records.table import CAUSES, Choice, Prompt, RewardTable, Source
 from advcli.runs import paired
 from advcli.words import counted, one_line
 

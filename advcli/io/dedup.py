@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from advcli.io import explode
 from advcli.io.catalog import STEPS
-from advcli.records import Layout
+from advcli.records.layout import Layout
 from advcli.words import counted, verb
 
 ROW = "@row"

@@ -9,7 +9,7 @@ from typing import Any
 from advcli.io.batch import Batch
 from advcli.io.dedup import ROW
 from advcli.io.values import Cells
-from advcli.records import Choice
+from advcli.records.table import Choice
 from advcli.registry import load
 
 PLACES = ("@line", "@file", "@folder", "@step")

@@ -11,7 +11,7 @@ from typing import Any
 
 from advcli.errors import DataError
 from advcli.io.paths import ABSENT, find, get, parsed
-from advcli.records import Layout
+from advcli.records.layout import Layout
 
 LAYOUTS = ("rows", "ones", "lists", "nested")
 

@@ -3,7 +3,8 @@
 import hashlib
 from collections.abc import Sequence
 
-from advcli.records import InputFile, RewardTable, Source
+from advcli.records.page import InputFile
+from advcli.records.table import RewardTable, Source
 
 
 def fingerprints(sources: Sequence[Source], table: RewardTable) -> tuple[InputFile, ...]:

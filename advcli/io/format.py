@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from advcli.records import Derived
+from advcli.records.layout import Derived
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Dumps of the frameworks that grew around environments and agents: prime-rl, verifiers, rllm, ART, atropos, tinker."""
 
 from advcli.io.format import Format
-from advcli.records import Derived
+from advcli.records.layout import Derived
 
 _TOTAL = Derived("rewards.total", ("rewards",), "advcli.io.derive:weighted_total")
 _SAMPLED = Derived("nodes.tokens", ("nodes",), "advcli.io.derive:sampled_tokens")

@@ -1,7 +1,7 @@
 """Dumps of NeMo-RL, NeMo-Gym, SkyRL, ROLL, open-instruct, AReaL, oat and slime."""
 
 from advcli.io.format import Format
-from advcli.records import Derived
+from advcli.records.layout import Derived
 
 _NEMO_FILES = "on by default: {logger.log_dir}/exp_NNN/"
 

@@ -1,7 +1,7 @@
 """Dumps of verl and EasyR1."""
 
 from advcli.io.format import Format
-from advcli.records import Derived
+from advcli.records.layout import Derived
 
 _SWITCH = "trainer.rollout_data_dir=DIR (validation: trainer.validation_data_dir)"
 _OVERLONG = (

@@ -17,7 +17,8 @@ from advcli.io.lines import Block, blocks, is_long
 from advcli.io.paths import get
 from advcli.io.sources import stream
 from advcli.io.suffixes import Suffixes
-from advcli.records import PLAIN, Layout, Source
+from advcli.records.layout import PLAIN, Layout
+from advcli.records.table import Source
 from advcli.words import one_line, verb
 
 _BOM = b"\xef\xbb\xbf"

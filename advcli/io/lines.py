@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from advcli.errors import DataError
 from advcli.io.beside import beside
 from advcli.io.sources import stream
-from advcli.records import Source
+from advcli.records.table import Source
 
 # Bytes of a block. The first one is small: it is often all that is looked at.
 _FIRST = 1 << 20

@@ -4,7 +4,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
@@ -13,7 +12,8 @@ from advcli.io.batch import BadRows, Batch
 from advcli.io.keys import key_text
 from advcli.io.read import SCAN
 from advcli.io.values import Cells
-from advcli.records import Choice, Layout, RewardTable, Source
+from advcli.records.layout import Layout
+from advcli.records.table import Choice, RewardTable, Source
 
 # Digests in one batch of a file with a line per record.
 _BATCH_ROWS = 1 << 16
@@ -155,6 +155,8 @@ def _digest(row: bytes | str) -> int:
 
 
 def _cell_digests(cells: Any) -> NDArray[np.uint64]:  # noqa: ANN401  an arrow array
+    import pandas as pd
+
     if isinstance(cells, pa.ExtensionArray):
         cells = cells.storage
     if pa.types.is_dictionary(cells.type):

@@ -16,7 +16,8 @@ from advcli.io.beside import beside
 from advcli.io.dedup import ROW, digests
 from advcli.io.jsonl import already_there
 from advcli.io.remote import random_access
-from advcli.records import PLAIN, Layout, Source
+from advcli.records.layout import PLAIN, Layout
+from advcli.records.table import Source
 
 # Bytes of column data in one batch: what bounds the memory, however long the texts are.
 _BATCH_BYTES = 32 << 20

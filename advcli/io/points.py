@@ -2,15 +2,16 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from advcli.errors import UsageError
 from advcli.io import sink
-from advcli.records import Source
+from advcli.records.table import Source
 
-_WRITERS: Mapping[str, Callable[[pd.DataFrame, BinaryIO], object]] = {
+if TYPE_CHECKING:
+    import pandas as pd
+
+_WRITERS: Mapping[str, Callable[["pd.DataFrame", BinaryIO], object]] = {
     ".parquet": lambda frame, file: frame.to_parquet(file, index=False),
     ".csv": lambda frame, file: frame.to_csv(file, index=False, lineterminator="\n"),
     ".jsonl": lambda frame, file: frame.to_json(file, orient="records", lines=True, double_precision=15),
@@ -33,5 +34,8 @@ def write(
     path: Path, points: Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]], *, force: bool
 ) -> None:
     """Write rows, or columns by name, in the form that the suffix names, whole or not at all."""
+    import pandas as pd
+
+    frame = pd.DataFrame(points if isinstance(points, Mapping) else list(points))
     with sink.replacing(path, force=force) as file:
-        _WRITERS[path.suffix](pd.DataFrame(points if isinstance(points, Mapping) else list(points)), file)
+        _WRITERS[path.suffix](frame, file)

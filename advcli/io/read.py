@@ -13,7 +13,7 @@ from advcli.io.batch import BadRows
 from advcli.io.choose import choose
 from advcli.io.collect import Collector
 from advcli.io.survey import Survey, survey
-from advcli.records import Choice, ColumnOptions, RewardTable, Source
+from advcli.records.table import Choice, ColumnOptions, RewardTable, Source
 
 Advance: TypeAlias = Callable[[int], None]
 """Hears how many rows more are done."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from advcli.io import explode, spans
-from advcli.records import Layout
+from advcli.records.layout import Layout
 
 
 def row_texts(text: str, record: Mapping[str, Any], layout: Layout) -> Iterator[str]:

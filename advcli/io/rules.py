@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from advcli.io.batch import Batch
 from advcli.io.keys import Coder
 from advcli.io.values import numbers
-from advcli.records import Choice
+from advcli.records.table import Choice
 from advcli.words import Remark
 
 

@@ -11,7 +11,7 @@ from typing import BinaryIO, cast
 import pyarrow as pa
 
 from advcli.errors import DataError, UsageError
-from advcli.records import Source
+from advcli.records.table import Source
 
 
 def check(

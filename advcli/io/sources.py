@@ -18,7 +18,7 @@ import pyarrow as pa
 from advcli.errors import DataError, UsageError
 from advcli.io import document, remote, sidefiles, sniff
 from advcli.io.catalog import FORMATS
-from advcli.records import Source
+from advcli.records.table import Source
 
 STDIN = "-"
 SUFFIXES = {".parquet": "parquet", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl"}

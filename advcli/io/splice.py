@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 from advcli.io import jsonl, parquet, thrift
 from advcli.io.beside import beside
 from advcli.io.thrift import Struct
-from advcli.records import Source
+from advcli.records.table import Source
 
 _MAGIC = b"PAR1"
 _TAIL = struct.Struct("<I4s")

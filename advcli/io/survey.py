@@ -12,7 +12,8 @@ from advcli.io.derive import PLACES, step_of
 from advcli.io.format import Format
 from advcli.io.paths import ABSENT, find
 from advcli.io.values import kinds_of_objects
-from advcli.records import ColumnOptions, Layout, Source
+from advcli.records.layout import Layout
+from advcli.records.table import ColumnOptions, Source
 from advcli.words import either
 
 _KEPT = 400

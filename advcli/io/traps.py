@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from advcli.records import RewardTable
+from advcli.records.table import RewardTable
 from advcli.words import counted, verb
 
 Check = Callable[[RewardTable, Mapping[str, str]], str | None]
@@ -157,10 +157,9 @@ def _steps(table: RewardTable) -> list[tuple[int, "np.ndarray"]]:
     usable = np.flatnonzero(table.key >= 0)
     if table.step is None:
         return [(-1, usable)]
-    import pandas as pd
-
-    grouped = pd.Series(usable).groupby(table.step[usable], sort=False)
-    return [(int(str(code)), rows.to_numpy()) for code, rows in grouped]
+    rows = usable[np.argsort(table.step[usable], kind="stable")]
+    steps = np.split(rows, np.flatnonzero(np.diff(table.step[rows])) + 1) if len(rows) else []
+    return [(int(table.step[step[0]]), step) for step in sorted(steps, key=lambda step: int(step[0]))]
 
 
 def _sizes(table: RewardTable, rows: "np.ndarray") -> list[int]:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from advcli.errors import DataError
 from advcli.io.explode import outer_name
-from advcli.records import Layout
+from advcli.records.layout import Layout
 
 
 def lengths(batch: pa.RecordBatch, layout: Layout) -> NDArray[np.int64]:

@@ -13,7 +13,7 @@ Cells: TypeAlias = list[Any] | Any
 """One column of a batch: Python values (JSONL) or an arrow array (parquet)."""
 
 NULL, NAN, INF = 1, 2, 3
-"""Codes of a missing number, in the order of `records.CAUSES`."""
+"""Codes of a missing number, in the order of `records.table.CAUSES`."""
 
 
 def numbers(cells: Cells) -> tuple[NDArray[np.float64], NDArray[np.int8], list[int]]:

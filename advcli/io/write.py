@@ -17,7 +17,9 @@ from advcli.io.remote import is_remote
 from advcli.io.slices import Slices
 from advcli.io.sources import CODECS, SUFFIXES, stamp
 from advcli.io.suffixes import Suffixes
-from advcli.records import STANDARD_OUTPUT, AdvantageTable, Grouping, Layout, RewardTable, Source
+from advcli.records.layout import Layout
+from advcli.records.settings import AdvantageTable
+from advcli.records.table import STANDARD_OUTPUT, Grouping, RewardTable, Source
 
 if TYPE_CHECKING:
     from torch import Tensor

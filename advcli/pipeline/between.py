@@ -13,18 +13,10 @@ from advcli.io.sources import opened
 from advcli.pairing import Joined, Pairing, joined
 from advcli.pipeline.describe import report_of
 from advcli.pipeline.request import Request
-from advcli.records import (
-    AdvantageTable,
-    Between,
-    Coverage,
-    Paired,
-    PromptPair,
-    Report,
-    RowPairs,
-    Side,
-    Source,
-    StepPair,
-)
+from advcli.records.between import Between, Coverage, Paired, PromptPair, RowPairs, Side, StepPair
+from advcli.records.report import Report
+from advcli.records.settings import AdvantageTable
+from advcli.records.table import Source
 from advcli.stats import concentration, paired_prompts, paired_steps
 from advcli.stats.figures import figures
 from advcli.stats.paired_prompts import PromptMeans

@@ -8,7 +8,8 @@ from advcli.errors import UsageError
 from advcli.io.sources import opened
 from advcli.pipeline.describe import report_of
 from advcli.pipeline.request import Request
-from advcli.records import Report, Settings
+from advcli.records.report import Report
+from advcli.records.settings import Settings
 
 
 def compare(request: Request, versus: Mapping[str, Settings] | None = None) -> Report:

@@ -12,7 +12,7 @@ from advcli.io.sources import opened
 from advcli.io.write import SOURCE, Additions, added_columns, refused_names, targets, write
 from advcli.pipeline.describe import report_of, settings_of
 from advcli.pipeline.request import Request
-from advcli.records import Report
+from advcli.records.report import Report
 from advcli.stats import metrics
 
 

@@ -12,7 +12,8 @@ from advcli.advantages import Plan
 from advcli.dataset import DataSet
 from advcli.grouping import sizes_of
 from advcli.pipeline.request import Request
-from advcli.records import AdvantageTable, Column, Health, Report
+from advcli.records.report import Column, Health, Report
+from advcli.records.settings import AdvantageTable
 from advcli.shaping.catalog import described
 from advcli.stats import comparison
 from advcli.stats.health import health

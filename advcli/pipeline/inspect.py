@@ -7,7 +7,7 @@ from advcli.inspection.inspect import inspection
 from advcli.io.sources import opened
 from advcli.pipeline.describe import settings_of
 from advcli.pipeline.request import Request
-from advcli.records import NEAR_DEAD, Inspection
+from advcli.records.inspection import NEAR_DEAD, Inspection
 
 
 def inspect(request: Request, wanted: Wanted, *, near_dead: float = NEAR_DEAD) -> Inspection:

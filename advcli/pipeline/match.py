@@ -9,7 +9,8 @@ from advcli.io.sources import opened
 from advcli.matching import match as matching
 from advcli.matching.search import Tell
 from advcli.pipeline.request import Request
-from advcli.records import Match, RewardTable
+from advcli.records.match import Match
+from advcli.records.table import RewardTable
 from advcli.words import either
 
 

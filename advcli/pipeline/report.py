@@ -14,7 +14,10 @@ from advcli.matching.search import Tell
 from advcli.pipeline.describe import report_of
 from advcli.pipeline.match import match
 from advcli.pipeline.request import Request
-from advcli.records import NEAR_DEAD, Page, Settings, Source
+from advcli.records.inspection import NEAR_DEAD
+from advcli.records.page import Page
+from advcli.records.settings import Settings
+from advcli.records.table import Source
 
 
 def report(

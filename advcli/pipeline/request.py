@@ -8,7 +8,8 @@ from advcli.advantages import Plan
 from advcli.dataset import DataSet
 from advcli.errors import UsageError
 from advcli.io.ahead import HeadStart
-from advcli.records import ColumnOptions, Settings, Source
+from advcli.records.settings import Settings
+from advcli.records.table import ColumnOptions, Source
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,9 @@ from advcli.advantages import Plan, run
 from advcli.io.sources import opened
 from advcli.pipeline.describe import health_of
 from advcli.pipeline.request import Request
-from advcli.records import Point, Settings, Source, Sweep
+from advcli.records.settings import Settings
+from advcli.records.sweep import Point, Sweep
+from advcli.records.table import Source
 from advcli.settings.resolve import parse_spec
 from advcli.stats import comparison, concentration
 

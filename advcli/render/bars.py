@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
-from advcli.records import StepFigures
+from advcli.records.inspection import StepFigures
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _WIDTH = 4

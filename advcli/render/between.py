@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from advcli.records import Between, Column, Coverage, Paired, PromptPair, RowPairs, Side, StepPair
+from advcli.records.between import Between, Coverage, Paired, PromptPair, RowPairs, Side, StepPair
+from advcli.records.report import Column
 from advcli.render.jsonout import figures, head, known
 from advcli.render.numbers import count, number, points, share, signed
 from advcli.render.tables import health_line, left_out_line, rule_line

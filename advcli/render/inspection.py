@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from advcli.records import Detail, Facts, Inspection, Parts, RewardSignal, StepFigures
+from advcli.records.inspection import Detail, Facts, Inspection, Parts, RewardSignal, StepFigures
 from advcli.render.bars import bar, binned
 from advcli.render.numbers import UNDEFINED, count, number, share, short
 from advcli.render.tables import describe_sizes

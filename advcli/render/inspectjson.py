@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from advcli.records import Checked, Detail, Facts, Inspection
+from advcli.records.inspection import Checked, Detail, Facts, Inspection
 from advcli.render.jsonout import dumped
 
 

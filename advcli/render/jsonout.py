@@ -5,7 +5,8 @@ import math
 from dataclasses import asdict
 from typing import Any
 
-from advcli.records import Column, Figures, Match, Report
+from advcli.records.match import Match
+from advcli.records.report import Column, Figures, Report
 
 _FIT = (
     "framework",

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from advcli.records import Breaks, Fit, Match
+from advcli.records.match import Breaks, Fit, Match
 from advcli.render.numbers import UNDEFINED, number, share
 from advcli.render.whole import print_whole, ruled
 from advcli.words import counted, shortened

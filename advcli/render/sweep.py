@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from advcli.errors import UsageError
-from advcli.records import Point, Sweep
+from advcli.records.sweep import Point, Sweep
 from advcli.render.numbers import count, number, share
 from advcli.render.tables import health_line
 from advcli.render.whole import print_whole, ruled, spread

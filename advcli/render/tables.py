@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from advcli.records import Column, Health, LeftOut, Report
+from advcli.records.report import Column, Health, Report
+from advcli.records.settings import LeftOut
 from advcli.render.numbers import count, number, share
 from advcli.render.whole import print_whole, ruled, spread
 from advcli.words import counted
@@ -117,7 +118,7 @@ def left_out_line(part: LeftOut) -> str:
     """What a filter left out, in one line.
 
     Example:
-        >>> from advcli.records import FilterSpec, LeftOut
+        >>> from advcli.records.settings import FilterSpec, LeftOut
         >>> left_out_line(LeftOut(FilterSpec("before", "dynamic_sampling"), 16, 2, 1200))
         'left out before the statistics by dynamic_sampling: 16 rows, 2 whole groups, 1,200 tokens'
     """

@@ -4,7 +4,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from advcli.errors import UsageError
-from advcli.records import FilterSpec
+from advcli.records.settings import FilterSpec
 from advcli.registry import Registry
 
 WHEN = ("before", "after")

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from advcli.errors import UsageError
-from advcli.records import DEFAULT_ESTIMATOR, ColumnOptions, Settings
+from advcli.records.settings import DEFAULT_ESTIMATOR, Settings
+from advcli.records.table import ColumnOptions
 from advcli.settings import config
 from advcli.settings.catalog import PRESETS
 from advcli.words import one_line

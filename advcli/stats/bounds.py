@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from advcli.errors import UsageError
-from advcli.records import Checked, Inspection
+from advcli.records.inspection import Checked, Inspection
 
 _OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,

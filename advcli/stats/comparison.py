@@ -11,7 +11,9 @@ import torch
 from torch import Tensor
 
 from advcli.ranges import Ranges
-from advcli.records import AdvantageTable, Column, Rows
+from advcli.records.report import Column
+from advcli.records.settings import AdvantageTable
+from advcli.records.table import Rows
 from advcli.segments import Segments, chosen, finite, signs
 from advcli.stats.figures import PERCENTILES, UNDEFINED, Tally, described, mean
 from advcli.stats.health import dead_groups

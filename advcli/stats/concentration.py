@@ -5,7 +5,8 @@ import math
 import torch
 from torch import Tensor
 
-from advcli.records import AdvantageTable, Rows
+from advcli.records.settings import AdvantageTable
+from advcli.records.table import Rows
 from advcli.segments import Segments
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from torch import Tensor
 
-from advcli.records import Figures
+from advcli.records.report import Figures
 from advcli.stats.moments import Moments
 
 PERCENTILES = {"p5": 5, "p25": 25, "median": 50, "p75": 75, "p95": 95}

@@ -6,7 +6,8 @@ import torch
 from torch import Tensor
 
 from advcli.ranges import Ranges
-from advcli.records import CAUSES, Health, Rows
+from advcli.records.report import Health
+from advcli.records.table import CAUSES, Rows
 from advcli.segments import Segments, chosen, rewarded
 
 
@@ -17,7 +18,7 @@ def health(
 
     Args:
         rows: the rows of the data set.
-        cause: [N] int8, 0 or 1 + position in `records.CAUSES`.
+        cause: [N] int8, 0 or 1 + position in `records.table.CAUSES`.
         sizes: group size → number of groups.
         extremes: the smallest and the largest reward of the data set, where these rows are not all of it.
 

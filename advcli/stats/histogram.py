@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from advcli.records import Histogram
+from advcli.records.page import Histogram
 
 _BINS = 60
 # With no more values than this there is a bar for each.

@@ -3,7 +3,8 @@
 import torch
 from torch import Tensor
 
-from advcli.records import Lengths, Rows
+from advcli.records.inspection import Lengths
+from advcli.records.table import Rows
 from advcli.segments import Segments, Spread, rewarded
 from advcli.stats.health import dead_groups
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import torch
 
-from advcli.records import AdvantageTable, Rows
+from advcli.records.settings import AdvantageTable
+from advcli.records.table import Rows
 from advcli.stats.moments import Moments
 
 _ALL = ("mean", "max", "min", "std")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from advcli.records import Coverage, Paired
+from advcli.records.between import Coverage, Paired
 from advcli.segments import Segments
 from advcli.stats.bootstrap import interval
 from advcli.stats.comparison import rank_agreement

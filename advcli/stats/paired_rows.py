@@ -6,7 +6,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from advcli.records import RowPairs
+from advcli.records.between import RowPairs
 from advcli.segments import signs
 from advcli.stats.comparison import rank_agreement
 from advcli.stats.figures import mean

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from advcli.records import AdvantageTable, Rows, StepPair
+from advcli.records.between import StepPair
+from advcli.records.settings import AdvantageTable
+from advcli.records.table import Rows
 from advcli.segments import Segments
 from advcli.stats.metrics import step_order
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from advcli.records import Part, Parts
+from advcli.records.inspection import Part, Parts
 from advcli.segments import Segments, Spread, rewarded, signs
 from advcli.stats.health import dead_groups
 

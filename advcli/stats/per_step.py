@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from advcli.records import Rows, StepFigures
+from advcli.records.inspection import StepFigures
+from advcli.records.table import Rows
 from advcli.segments import Segments
 from advcli.stats.health import dead_groups
 from advcli.stats.metrics import step_order

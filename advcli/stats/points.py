@@ -3,7 +3,8 @@
 import torch
 from torch import Tensor
 
-from advcli.records import GroupPoints, LengthPoints, Rows
+from advcli.records.page import GroupPoints, LengthPoints
+from advcli.records.table import Rows
 from advcli.segments import Segments, Spread, rewarded
 from advcli.stats.health import dead_groups
 

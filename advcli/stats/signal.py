@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
-from advcli.records import CAUSES, NEAR_DEAD, DeadChance, RewardSignal, Spreads
+from advcli.records.inspection import NEAR_DEAD, DeadChance, RewardSignal, Spreads
+from advcli.records.table import CAUSES
 from advcli.segments import Segments, Spread, rewarded
 from advcli.stats.health import dead_groups
 
@@ -20,7 +21,7 @@ def signal(
     Args:
         name: the column.
         rewards: [N] float64, NaN where missing.
-        cause: [N] int8, 0 or 1 + position in `records.CAUSES`.
+        cause: [N] int8, 0 or 1 + position in `records.table.CAUSES`.
         group: [N] int64 in [0, G), -1 for rows that belong nowhere.
         count: G.
         near_dead: a live group whose max − min is at most this share of the column's max − min is near dead.

@@ -17,8 +17,11 @@ from advcli import pipeline
 from advcli.errors import DataError
 from advcli.estimators.catalog import ESTIMATORS
 from advcli.frameworks.catalog import RULES
-from advcli.pipeline import Grid, Output, Request
-from advcli.records import ColumnOptions, Settings
+from advcli.pipeline.compute import Output
+from advcli.pipeline.request import Request
+from advcli.pipeline.sweep import Grid
+from advcli.records.settings import Settings
+from advcli.records.table import ColumnOptions
 from advcli.selection.catalog import filter_spec
 
 pytestmark = pytest.mark.ray

@@ -10,8 +10,10 @@ from distributed import test_commands as engines
 
 from advcli import pipeline
 from advcli.errors import DataError, UsageError
-from advcli.pipeline import Output, Request
-from advcli.records import ColumnOptions, Settings
+from advcli.pipeline.compute import Output
+from advcli.pipeline.request import Request
+from advcli.records.settings import Settings
+from advcli.records.table import ColumnOptions
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("on_ray")]
 

@@ -6,7 +6,7 @@ import pytest
 
 from advcli.distributed.narrow import Job, Summary
 from advcli.distributed.places import View, assign, largest_step, pack, unpack
-from advcli.records import Choice, ColumnOptions
+from advcli.records.table import Choice, ColumnOptions
 
 
 def view(unit: str, *, n: int | None = None, prompt: tuple[str, ...] = ("id",), rows: int = 4) -> View:

@@ -15,8 +15,10 @@ from pyarrow import fs
 
 from advcli import pipeline
 from advcli.errors import DataError
-from advcli.pipeline import Output, Request
-from advcli.records import ColumnOptions, Settings
+from advcli.pipeline.compute import Output
+from advcli.pipeline.request import Request
+from advcli.records.settings import Settings
+from advcli.records.table import ColumnOptions
 
 pytestmark = [
     pytest.mark.ray,

@@ -6,8 +6,10 @@ import threading
 
 from advcli.distributed import annotate, cluster, commands
 from advcli.errors import AdvcliError
-from advcli.pipeline import Output, Request
-from advcli.records import ColumnOptions, Settings
+from advcli.pipeline.compute import Output
+from advcli.pipeline.request import Request
+from advcli.records.settings import Settings
+from advcli.records.table import ColumnOptions
 
 
 def main() -> None:

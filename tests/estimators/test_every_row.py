@@ -11,7 +11,7 @@ from columns import columns as columns_of
 from advcli import compute_advantages
 from advcli.advantages import Plan, run
 from advcli.estimators.catalog import COLUMNS, ESTIMATORS
-from advcli.records import Settings
+from advcli.records.settings import Settings
 
 ROWS = list(ESTIMATORS)
 TOKEN = ("values", "log_probs", "sum_pi_squared")

@@ -12,7 +12,7 @@ from advcli.advantages import Plan
 from advcli.estimators.catalog import COLUMNS, SCALES
 from advcli.frameworks.absent import ABSENT
 from advcli.frameworks.catalog import RULES, find, frameworks, rules_of
-from advcli.records import Settings
+from advcli.records.settings import Settings
 from advcli.registry import load
 
 

@@ -10,7 +10,7 @@ from packaging.specifiers import SpecifierSet
 
 from advcli.advantages import Plan, run
 from advcli.frameworks.catalog import RULES, find
-from advcli.records import Settings
+from advcli.records.settings import Settings
 
 VERSIONS = [
     f"{a}.{b}.{c}" for a, b, c in product(range(5), range(25), range(6))

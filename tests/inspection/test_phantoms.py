@@ -8,7 +8,7 @@ import torch
 from advcli.advantages import Plan, run
 from advcli.frameworks.catalog import frameworks
 from advcli.inspection.phantoms import Arithmetic, arithmetics, counted, dead_rows
-from advcli.records import Settings
+from advcli.records.settings import Settings
 
 NAN = math.nan
 

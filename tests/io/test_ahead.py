@@ -12,7 +12,7 @@ from advcli.io.ahead import HeadStart
 from advcli.io.read import read
 from advcli.io.sources import opened
 from advcli.io.write import refused_names
-from advcli.records import ColumnOptions
+from advcli.records.table import ColumnOptions
 
 ROWS = b'{"prompt_id": "a", "reward": 1}\n{"prompt_id": "a", "reward": 0}\n'
 

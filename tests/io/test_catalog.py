@@ -16,8 +16,10 @@ from advcli.io.catalog import FORMATS
 from advcli.io.read import read
 from advcli.io.sources import opened
 from advcli.io.traps import CHECKS
-from advcli.pipeline import Output, Request, compute
-from advcli.records import ColumnOptions, Settings
+from advcli.pipeline.compute import Output, compute
+from advcli.pipeline.request import Request
+from advcli.records.settings import Settings
+from advcli.records.table import ColumnOptions
 from advcli.registry import load
 
 HERE = Path(__file__).parent / "data"

@@ -5,7 +5,7 @@ import pytest
 from advcli.errors import DataError, UsageError
 from advcli.io.catalog import LENGTHS, LOGGED, PROMPT_IDS, PROMPT_TEXTS, REWARD_TOTALS, STEPS
 from advcli.io.choose import choose
-from advcli.records import ColumnOptions
+from advcli.records.table import ColumnOptions
 
 
 def kinds(text):

@@ -17,8 +17,10 @@ from hypothesis import strategies as st
 
 from advcli.errors import DataError
 from advcli.io import convert
-from advcli.pipeline import Output, Request, compute
-from advcli.records import ColumnOptions, Settings
+from advcli.pipeline.compute import Output, compute
+from advcli.pipeline.request import Request
+from advcli.records.settings import Settings
+from advcli.records.table import ColumnOptions
 
 NEW = ["adv_original", "adv_processed", "adv_kept", "adv_group"]
 HALF = 0.5**0.5

@@ -10,8 +10,11 @@ import pytest
 from advcli.io.dedup import digests, repeats
 from advcli.io.read import read
 from advcli.io.sources import opened
-from advcli.pipeline import Output, Request, compute
-from advcli.records import PLAIN, ColumnOptions, Layout, Settings
+from advcli.pipeline.compute import Output, compute
+from advcli.pipeline.request import Request
+from advcli.records.layout import PLAIN, Layout
+from advcli.records.settings import Settings
+from advcli.records.table import ColumnOptions
 
 
 def rows(step, texts, prompt="p", **more):

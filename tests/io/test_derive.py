@@ -7,7 +7,8 @@ import pytest
 from advcli.io import derive
 from advcli.io.batch import Batch
 from advcli.io.dedup import ROW
-from advcli.records import Choice, Derived, Rules
+from advcli.records.layout import Derived, Rules
+from advcli.records.table import Choice
 
 UUID = "0f6c2b1e-7a55-4b0e-9d0c-3a7b2f1c9e11"
 TOTAL = Derived("total", ("rewards",), "advcli.io.derive:weighted_total")

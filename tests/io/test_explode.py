@@ -4,7 +4,7 @@ import pytest
 
 from advcli.errors import DataError
 from advcli.io.explode import Misfit, cells, guessed, laid_out, length, outer_name, rows
-from advcli.records import PLAIN, Layout
+from advcli.records.layout import PLAIN, Layout
 
 LISTS = {"prompt": "p", "rewards": [1, 0], "text": ["a", "b"], "tags": ["x", "y", "z"], "meta": {"k": 1}}
 CHAT = [{"role": "user", "content": "?"}, {"role": "assistant", "content": "!"}]

@@ -5,7 +5,7 @@ import hashlib
 from advcli.io.fingerprint import fingerprints
 from advcli.io.read import read
 from advcli.io.sources import opened
-from advcli.records import ColumnOptions
+from advcli.records.table import ColumnOptions
 
 
 def test_size_and_digest_of_each_file(tmp_path):

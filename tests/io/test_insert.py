@@ -8,7 +8,7 @@ import pytest
 from advcli.io import insert, jsonl
 from advcli.io.lines import Block
 from advcli.io.suffixes import Suffixes
-from advcli.records import Source
+from advcli.records.table import Source
 
 USUAL = (b'{"a": %d}\n', b'{"a": "}{", "n": %d}\r\n', b'{"x":{"y":[{}]},"n":%d}\n', b'\t{"n": %d}\n'[1:])
 ODD = (

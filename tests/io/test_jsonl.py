@@ -16,8 +16,10 @@ from advcli.errors import DataError
 from advcli.io import jsonl
 from advcli.io.batch import BadRows
 from advcli.io.suffixes import Suffixes
-from advcli.pipeline import Output, Request, compute
-from advcli.records import ColumnOptions, Settings, Source
+from advcli.pipeline.compute import Output, compute
+from advcli.pipeline.request import Request
+from advcli.records.settings import Settings
+from advcli.records.table import ColumnOptions, Source
 
 # What the rows of a dead group get, and a row that was skipped.
 DEAD = b'"adv_original": 0.0, "adv_processed": 0.0, "adv_kept": true, "adv_group": 0'

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from advcli.errors import DataError
 from advcli.io import lines
-from advcli.records import Source
+from advcli.records.table import Source
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from advcli.io.batch import BadRows
 from advcli.io.keys import Coder
 from advcli.io.lines import Block
 from advcli.io.values import numbers
-from advcli.records import Source
+from advcli.records.table import Source
 
 COLUMNS = ("id", "step", "reward")
 USUAL = (

@@ -14,8 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from advcli.errors import DataError
-from advcli.pipeline import Output, Request, compute
-from advcli.records import ColumnOptions, Settings
+from advcli.pipeline.compute import Output, compute
+from advcli.pipeline.request import Request
+from advcli.records.settings import Settings
+from advcli.records.table import ColumnOptions
 
 ODD = Path(__file__).parent / "odd"
 LINES, PARQUET = "expected one JSON object per line", "not a readable parquet file"

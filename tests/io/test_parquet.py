@@ -14,8 +14,10 @@ import pytest
 from advcli.errors import DataError
 from advcli.io import parquet
 from advcli.io.batch import BadRows
-from advcli.pipeline import Output, Request, compute
-from advcli.records import ColumnOptions, Settings, Source
+from advcli.pipeline.compute import Output, compute
+from advcli.pipeline.request import Request
+from advcli.records.settings import Settings
+from advcli.records.table import ColumnOptions, Source
 
 NEW = ["adv_original", "adv_processed", "adv_kept", "adv_group"]
 # Two groups of four.

@@ -7,7 +7,7 @@ import pytest
 from advcli.io.paths import ABSENT, find, get, in_batch, parsed, roots
 from advcli.io.read import read
 from advcli.io.sources import opened
-from advcli.records import ColumnOptions
+from advcli.records.table import ColumnOptions
 
 ROW = {
     "info": {"reward_components": {"format": 0.5, "none": None}},

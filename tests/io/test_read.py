@@ -12,7 +12,7 @@ from advcli.errors import DataError, UsageError
 from advcli.io import jsonl, parquet
 from advcli.io.read import read
 from advcli.io.sources import opened
-from advcli.records import ColumnOptions
+from advcli.records.table import ColumnOptions
 
 NAN = math.nan
 

@@ -20,8 +20,10 @@ import pytest
 from advcli.errors import AdvcliError, DataError
 from advcli.io import parquet
 from advcli.io.choose import choose
-from advcli.pipeline import Output, Request, compute
-from advcli.records import ColumnOptions, Settings
+from advcli.pipeline.compute import Output, compute
+from advcli.pipeline.request import Request
+from advcli.records.settings import Settings
+from advcli.records.table import ColumnOptions
 
 BASE = {"prompt_id": ["a"] * 4 + ["b"] * 4, "reward": [0.0, 1.0] * 4}
 ROW = b'{"prompt_id": "a", "reward": 1}\n'

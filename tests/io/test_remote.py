@@ -21,8 +21,10 @@ from advcli.errors import AdvcliError, DataError, MissingPackage, UsageError
 from advcli.io import remote
 from advcli.io.read import read
 from advcli.io.sources import opened
-from advcli.pipeline import Output, Request, compute
-from advcli.records import ColumnOptions, Settings
+from advcli.pipeline.compute import Output, compute
+from advcli.pipeline.request import Request
+from advcli.records.settings import Settings
+from advcli.records.table import ColumnOptions
 
 ROWS = b'{"prompt_id": "a", "reward": 1}\n{"prompt_id": "a", "reward": 0}\n'
 

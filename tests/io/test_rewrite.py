@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from advcli.io import explode
 from advcli.io.rewrite import can_fold, folded, row_texts
-from advcli.records import PLAIN, Layout
+from advcli.records.layout import PLAIN, Layout
 
 LISTS = Layout("lists", "r", ("r", "t"), ("p", "chat"))
 NESTED = Layout("nested", "s", items=("r", "x"))

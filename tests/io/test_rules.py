@@ -10,7 +10,8 @@ from advcli.io.batch import Batch
 from advcli.io.read import read
 from advcli.io.rules import RuleBook
 from advcli.io.sources import opened
-from advcli.records import Choice, ColumnOptions, Rules
+from advcli.records.layout import Rules
+from advcli.records.table import Choice, ColumnOptions
 
 
 def book(rules, **columns):

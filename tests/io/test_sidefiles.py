@@ -9,7 +9,7 @@ from advcli.io import shapes
 from advcli.io.read import read
 from advcli.io.sidefiles import passed_over, rivals, what
 from advcli.io.sources import opened
-from advcli.records import ColumnOptions
+from advcli.records.table import ColumnOptions
 
 SIDE = {
     "EasyR1's experiment_log.jsonl": (

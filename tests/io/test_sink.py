@@ -17,8 +17,10 @@ import pytest
 
 from advcli.errors import DataError, Interrupted, UsageError
 from advcli.io import sink
-from advcli.pipeline import Output, Request, compute
-from advcli.records import ColumnOptions, Settings, Source
+from advcli.pipeline.compute import Output, compute
+from advcli.pipeline.request import Request
+from advcli.records.settings import Settings
+from advcli.records.table import ColumnOptions, Source
 
 ROWS = b'{"prompt_id": "a", "reward": 1, "x": "%s"}\n' % (b"y" * 50) * 2000
 

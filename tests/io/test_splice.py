@@ -12,7 +12,7 @@ import pytest
 from advcli.errors import DataError
 from advcli.io import parquet, splice
 from advcli.io.slices import Slices
-from advcli.records import Source
+from advcli.records.table import Source
 
 ADDED = pa.schema(
     [("adv_original", pa.float64()), ("adv_kept", pa.bool_()), ("adv_tokens", pa.list_(pa.float64()))]

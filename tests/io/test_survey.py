@@ -13,7 +13,7 @@ from advcli.io import survey as survey_module
 from advcli.io.read import read
 from advcli.io.sources import opened
 from advcli.io.survey import survey
-from advcli.records import ColumnOptions
+from advcli.records.table import ColumnOptions
 
 SWIFT = {"step": ["1", "1"], "prompt": ["p", "p"], "completion": ["a", "b"], "Format": [1.0, 0.0]}
 

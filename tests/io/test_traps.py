@@ -7,7 +7,7 @@ import pytest
 from advcli.io.read import read
 from advcli.io.sources import opened
 from advcli.io.traps import CHECKS
-from advcli.records import ColumnOptions
+from advcli.records.table import ColumnOptions
 
 
 @pytest.fixture

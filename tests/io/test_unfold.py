@@ -7,8 +7,11 @@ import pytest
 
 from advcli.errors import DataError
 from advcli.io.unfold import as_lists, lengths, unfolded, without
-from advcli.pipeline import Output, Request, compute
-from advcli.records import ColumnOptions, Layout, Settings
+from advcli.pipeline.compute import Output, compute
+from advcli.pipeline.request import Request
+from advcli.records.layout import Layout
+from advcli.records.settings import Settings
+from advcli.records.table import ColumnOptions
 
 LISTS = Layout("lists", "r", ("r", "t"), ("p",))
 NESTED = Layout("nested", "s", items=("r", "x"))

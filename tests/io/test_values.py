@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advcli.io.values import INF, NAN, NULL, kind_of_type, kinds_of_objects, lists, numbers
-from advcli.records import CAUSES
+from advcli.records.table import CAUSES
 
 NOT = math.nan
 

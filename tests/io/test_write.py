@@ -16,8 +16,10 @@ import torch
 
 from advcli.errors import DataError, UsageError
 from advcli.io.write import COLUMNS, Target, added_columns, targets
-from advcli.pipeline import Output, Request, compute
-from advcli.records import AdvantageTable, ColumnOptions, Grouping, Settings, Source
+from advcli.pipeline.compute import Output, compute
+from advcli.pipeline.request import Request
+from advcli.records.settings import AdvantageTable, Settings
+from advcli.records.table import ColumnOptions, Grouping, Source
 
 HALF = 0.5**0.5
 ROWS = b'{"prompt_id": "a", "reward": 1}\n{"prompt_id": "a", "reward": 0}\n'

@@ -9,7 +9,7 @@ from logged_tables import table
 from advcli import compute_advantages
 from advcli.frameworks.catalog import RULES
 from advcli.matching.match import match
-from advcli.records import Settings
+from advcli.records.settings import Settings
 
 GROUPS, SIZE = 10, 4
 BY_ROW = [rule for rule in RULES if rule.level == "row" and rule.target]

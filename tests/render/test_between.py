@@ -8,19 +8,8 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from advcli.records import (
-    Between,
-    Column,
-    Coverage,
-    Figures,
-    Health,
-    Paired,
-    PromptPair,
-    Report,
-    RowPairs,
-    Side,
-    StepPair,
-)
+from advcli.records.between import Between, Coverage, Paired, PromptPair, RowPairs, Side, StepPair
+from advcli.records.report import Column, Figures, Health, Report
 from advcli.render.between import as_json, show
 from advcli.render.jsonout import dumped
 

@@ -8,7 +8,7 @@ import pytest
 from records_inspect import FACTS, FILES, PARTS, SIGNAL
 from rich.console import Console
 
-from advcli.records import DeadChance, Detail, Inspection, Lengths, Phantoms, StepFigures
+from advcli.records.inspection import DeadChance, Detail, Inspection, Lengths, Phantoms, StepFigures
 from advcli.render.inspection import show
 
 NAN = math.nan

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from records_inspect import FACTS, FILES, PARTS
 
-from advcli.records import Checked, Detail, Inspection
+from advcli.records.inspection import Checked, Detail, Inspection
 from advcli.render.inspectjson import inspect
 
 

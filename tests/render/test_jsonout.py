@@ -6,7 +6,7 @@ from dataclasses import fields
 
 import pytest
 
-from advcli.records import Column, Figures, Health, Report
+from advcli.records.report import Column, Figures, Health, Report
 from advcli.render import jsonout
 
 NAMES = [field.name for field in fields(Figures)]

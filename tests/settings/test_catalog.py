@@ -5,7 +5,8 @@ from dataclasses import fields
 import pytest
 
 from advcli.estimators.catalog import ESTIMATORS
-from advcli.records import ColumnOptions, Settings
+from advcli.records.settings import Settings
+from advcli.records.table import ColumnOptions
 from advcli.registry import knobs
 from advcli.settings import config
 from advcli.settings.catalog import CONFIG_KEYS, PRESETS, UNREPLAYABLE

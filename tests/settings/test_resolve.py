@@ -5,7 +5,8 @@ import json
 import pytest
 
 from advcli.errors import UsageError
-from advcli.records import ColumnOptions, Settings
+from advcli.records.settings import Settings
+from advcli.records.table import ColumnOptions
 from advcli.settings.resolve import parse_spec, resolve, versus
 
 VERL = """

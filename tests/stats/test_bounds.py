@@ -5,7 +5,7 @@ import math
 import pytest
 
 from advcli.errors import UsageError
-from advcli.records import Facts, Files, Inspection, Phantoms, RewardSignal, Spreads, StepFigures
+from advcli.records.inspection import Facts, Files, Inspection, Phantoms, RewardSignal, Spreads, StepFigures
 from advcli.stats.bounds import FIGURES, bound
 
 NAN = math.nan

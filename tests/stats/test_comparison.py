@@ -9,7 +9,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from advcli.records import AdvantageTable, Rows
+from advcli.records.settings import AdvantageTable
+from advcli.records.table import Rows
 from advcli.stats.comparison import compare, rank_agreement
 
 NAN = math.nan

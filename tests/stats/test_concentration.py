@@ -5,7 +5,8 @@ import math
 import pytest
 import torch
 
-from advcli.records import AdvantageTable, Rows
+from advcli.records.settings import AdvantageTable
+from advcli.records.table import Rows
 from advcli.stats.concentration import effective_rows, live_groups, token_share
 
 

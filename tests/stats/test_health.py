@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from advcli.records import CAUSES, Rows
+from advcli.records.table import CAUSES, Rows
 from advcli.segments import Segments
 from advcli.stats.health import dead_groups, health
 

@@ -6,7 +6,7 @@ import pytest
 import references_inspect as plain
 import torch
 
-from advcli.records import Rows
+from advcli.records.table import Rows
 from advcli.stats.length import correlation, lengths
 
 

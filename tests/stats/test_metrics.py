@@ -6,7 +6,8 @@ import pandas as pd
 import pytest
 import torch
 
-from advcli.records import AdvantageTable, Rows
+from advcli.records.settings import AdvantageTable
+from advcli.records.table import Rows
 from advcli.stats.metrics import per_step
 
 NAN = math.nan

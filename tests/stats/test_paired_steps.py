@@ -7,7 +7,9 @@ import statistics
 import pytest
 import torch
 
-from advcli.records import AdvantageTable, Rows, StepPair
+from advcli.records.between import StepPair
+from advcli.records.settings import AdvantageTable
+from advcli.records.table import Rows
 from advcli.stats.paired_steps import per_step, stretches
 
 NAN = math.nan

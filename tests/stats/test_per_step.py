@@ -7,7 +7,7 @@ import pytest
 import references_inspect as plain
 import torch
 
-from advcli.records import Rows
+from advcli.records.table import Rows
 from advcli.stats.per_step import per_step, robust_z
 
 NAN = math.nan

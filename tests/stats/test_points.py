@@ -6,7 +6,7 @@ import statistics
 import pytest
 import torch
 
-from advcli.records import Rows
+from advcli.records.table import Rows
 from advcli.stats.points import group_means, group_points, length_points, solve_rates
 
 NAN = float("nan")

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from advcli.errors import MissingPackage
-from advcli.records import Page
+from advcli.records.page import Page
 from advcli.render.numbers import count, number
 from advcli.render.report import sections
 from advcli.render.report.plots import PALETTES, plots

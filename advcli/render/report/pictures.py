@@ -4,7 +4,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from advcli.errors import MissingPackage
-from advcli.records import Page
+from advcli.records.page import Page
 from advcli.render.report.plots import PALETTES, coloured, plots
 
 INSTALL = "pip install 'advcli[report,png]'"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from advcli.records import Histogram, Page
+from advcli.records.page import Histogram, Page
 from advcli.render.numbers import count, number
 from advcli.words import counted
 

@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from advcli.records import Column, DeadChance, Page
+from advcli.records.inspection import DeadChance
+from advcli.records.page import Page
+from advcli.records.report import Column
 from advcli.render.numbers import count, number, share
 from advcli.words import counted
 

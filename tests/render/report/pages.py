@@ -2,8 +2,10 @@
 
 import json
 
-from advcli.pipeline import Request, report
-from advcli.records import ColumnOptions, Settings
+from advcli.pipeline.report import report
+from advcli.pipeline.request import Request
+from advcli.records.settings import Settings
+from advcli.records.table import ColumnOptions
 
 EVIL = '</script><script>document.title="taken"</script><img src=x onerror=alert(1)>&amp; <b>bold</b>'
 

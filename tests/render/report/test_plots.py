@@ -67,8 +67,10 @@ def test_dead_groups_are_marked(tmp_path):
     path.write_text(
         "".join(f'{{"prompt": "{p}", "reward": {r}}}\n' for p, r in [("a", 1), ("a", 1), ("b", 0), ("b", 1)])
     )
-    from advcli.pipeline import Request, report
-    from advcli.records import ColumnOptions, Settings
+    from advcli.pipeline.report import report
+    from advcli.pipeline.request import Request
+    from advcli.records.settings import Settings
+    from advcli.records.table import ColumnOptions
 
     found = {plot.name: plot for plot in plots(report(Request((str(path),), Settings(), ColumnOptions())))}
     assert "length" not in found
