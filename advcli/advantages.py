@@ -2,26 +2,25 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from advcli.errors import DataError, UsageError
+from advcli import blockwise, fallbacks
+from advcli.errors import UsageError
 from advcli.estimators import engine
 from advcli.estimators.catalog import COLUMNS, ESTIMATORS, Estimator
 from advcli.frameworks.catalog import find
 from advcli.frameworks.rule import Rule
 from advcli.records.settings import DEFAULT_ESTIMATOR, AdvantageTable, FilterSpec, LeftOut, Settings
 from advcli.registry import load
-from advcli.segments import Segments, chosen, finite
+from advcli.segments import Segments, finite
 from advcli.selection.catalog import FILTERS
 from advcli.selection.keep_ratio import keep_ratio
 from advcli.shaping.catalog import SHAPINGS
-from advcli.words import Remark, counted, either, verb
-
-if TYPE_CHECKING:
-    pass
+from advcli.words import Remark, either
 
 # Columns that every row with a reward has.
 _ALWAYS = ("rewards", "group", "step", "parts", "weights", "row", "place", "token_kl")
@@ -60,7 +59,8 @@ class Plan:
         """
         form = self.entry.per_token
         free = self.settings.device == "auto" and self.rule is None
-        plan = replace(self, device=engine.quicker(columns)) if free else self
+        blocks = blockwise.possible(self, columns)
+        plan = replace(self, device=engine.quicker(columns, in_blocks=blocks)) if free else self
         if form is None or not any(name in columns for name in self.entry.token_columns):
             return plan
         knobs = self.knobs
@@ -199,6 +199,13 @@ def run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
         DataError: a missing reward or a singleton, and the rule is "error".
     """
     plan = plan.at(columns)
+    if blockwise.possible(plan, columns):
+        return blockwise.run(partial(_run, plan), columns)
+    return _run(plan, columns)
+
+
+def _run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
+    """The same for columns that are looked at as a whole."""
     moved = {name: column.to(plan.device) for name, column in columns.items()}
     moved |= {name: column.to(plan.dtype) for name, column in moved.items() if column.is_floating_point()}
     engine.require(plan.entry, moved)
@@ -210,9 +217,9 @@ def run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
     valid, before = _leave_out(plan, "before", moved, usable)
     original = engine.estimate(plan.entry, moved, valid, **plan.knobs)
     if not plan.entry.alone:
-        original = _apply_singleton_rule(original, moved, valid, plan.settings.singleton)
+        original = fallbacks.singletons(original, moved, valid, plan.settings.singleton)
     if plan.rule is None:
-        original = _apply_missing_rule(original, moved["group"], usable, plan.settings.missing)
+        original = fallbacks.missing_rewards(original, moved["group"], usable, plan.settings.missing)
     defined = ~original.isnan()
     kept, after = _leave_out(plan, "after", {**moved, "advantages": original}, defined)
     kept &= keep_ratio(
@@ -301,9 +308,9 @@ def _run_tokens(plan: Plan, columns: Mapping[str, Tensor], raw: Mapping[str, Ten
     row, counted = engine.token_rows(columns)
     estimated = original
     if not plan.entry.alone:
-        original = _apply_singleton_rule(original, columns, valid, plan.settings.singleton)
+        original = fallbacks.singletons(original, columns, valid, plan.settings.singleton)
     if plan.rule is None:
-        original = _apply_missing_rule(original, columns["group"], valid, plan.settings.missing)
+        original = fallbacks.missing_rewards(original, columns["group"], valid, plan.settings.missing)
     ruled = ~torch.isclose(original, estimated, rtol=0, atol=0, equal_nan=True)
     tokens = torch.where(ruled[row] & counted, original[row], tokens)
     counts = torch.bincount(row, minlength=len(original))
@@ -340,46 +347,6 @@ def _shaped(plan: Plan, columns: dict[str, Tensor]) -> dict[str, Tensor]:
             knobs = plan.settings.shaping[shaping.name]
             columns["rewards"] = load(shaping.target)(columns["rewards"], *others, **knobs)
     return columns
-
-
-def _apply_singleton_rule(
-    original: Tensor, columns: Mapping[str, Tensor], valid: Tensor, rule: str
-) -> Tensor:
-    """Give the only valid row of a group what the rule says."""
-    segments = Segments.of(chosen(columns["group"], valid))
-    if not (segments.size() == 1).any():
-        return original
-    alone = torch.zeros_like(valid)
-    alone[valid] = segments.rows(segments.size()) == 1
-    if rule == "error" and alone.any():
-        many = int(alone.sum())
-        raise DataError(
-            f"{counted(many, 'group')} {verb(many, 'has', 'have')} one valid row (first: row {_first(alone)}), "
-            "expected two or more",
-            hint="--singleton null, zero or raw",
-        )
-    fill = {"zero": torch.zeros_like(original), "raw": columns["rewards"]}
-    return torch.where(alone, fill.get(rule, torch.full_like(original, torch.nan)), original)
-
-
-def _apply_missing_rule(original: Tensor, group: Tensor, valid: Tensor, rule: str) -> Tensor:
-    """Give rows without a usable reward what the rule says; rows without a group stay undefined."""
-    missing = ~valid & (group >= 0)
-    if rule == "error" and missing.any():
-        raise DataError(
-            f"{_are(int(missing.sum()), 'reward')} missing (first: row {_first(missing)}), expected a finite number",
-            hint="--missing null or zero",
-        )
-    return torch.where(missing, 0.0, original) if rule == "zero" else original
-
-
-def _are(many: int, noun: str) -> str:
-    return f"{counted(many, noun)} {verb(many, 'is', 'are')}"
-
-
-def _first(mask: Tensor) -> int:
-    """Position of the first True, counted from 1 as in a file."""
-    return int(torch.nonzero(mask)[0]) + 1
 
 
 def _recompute(

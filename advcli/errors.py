@@ -3,8 +3,8 @@
 AdvcliError            exit 1
 ├── UsageError         exit 2   the command line or the arguments (also a ValueError)
 ├── DataError          exit 3   a file that cannot be read, used or written (also a ValueError)
-├── MissingPackage     exit 4   an optional package is not installed
-└── Interrupted        exit 130 Ctrl-C
+└── MissingPackage     exit 4   an optional package is not installed
+Interrupted            exit 130 Ctrl-C
 
 A message says what, where and what was expected; the hint says what to try.
 The library raises, `advcli.cli.main` prints.
@@ -56,7 +56,7 @@ class MissingPackage(AdvcliError, ImportError):  # noqa: N818  the design's word
     exit_code = 4
 
 
-class Interrupted(AdvcliError):  # noqa: N818  not an error: the user's wish
-    """Ctrl-C."""
+class Interrupted(BaseException):
+    """Ctrl-C. Like Python's own, no `except Exception` of a package takes it for something else."""
 
-    exit_code = 130
+    exit_code: ClassVar[int] = 130

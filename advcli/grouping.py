@@ -38,13 +38,17 @@ def group(
     usable = table.key >= 0
     # Mostly every row is: then nothing has to be taken out and put back.
     rows = slice(None) if usable.all() else usable
-    key = numbered(table.key[rows])
+    key = table.key[rows]
     if table.step is not None and table.choice.step in _columns(table):
         key = paired(key, table.step[rows])
+    else:
+        key = numbered(key)
     if n is not None:
         key = paired(key, places(key) // n)
-    groups = np.full(len(table.key), -1, dtype=np.int64)
-    groups[rows] = key
+    groups = key
+    if len(key) < len(table.key):
+        groups = np.full(len(table.key), -1, dtype=np.int64)
+        groups[rows] = key
     count = int(groups.max(initial=-1)) + 1
     columns = _columns(table)
     if part:
@@ -96,7 +100,8 @@ def sizes_met(
         count: G.
         begins: [G] where each group begins; None where that is the order of their numbers.
     """
-    sizes = np.bincount(group[group >= 0], minlength=count)
+    there = group >= 0
+    sizes = np.bincount(group if there.all() else group[there], minlength=count)
     found, first, many = np.unique(sizes, return_index=True, return_counts=True)
     if begins is not None:
         # Groups may be numbered in another order than that in which they begin.

@@ -22,7 +22,6 @@ def tree():
         ("UsageError", 2, ValueError),
         ("DataError", 3, ValueError),
         ("MissingPackage", 4, ImportError),
-        ("Interrupted", 130, errors.AdvcliError),
     ],
 )
 def test_exit_code_and_place(name, code, base):
@@ -37,6 +36,13 @@ def test_exit_code_and_place(name, code, base):
     )
 
 
+def test_no_package_takes_ctrl_c_for_an_error_of_its_own():
+    assert not issubclass(errors.Interrupted, Exception)
+    stopped = errors.Interrupted("interrupted")
+    assert (stopped.exit_code, str(stopped)) == (130, "interrupted")
+    assert "Interrupted            exit 130" in errors.__doc__
+
+
 def test_no_hint_no_tail():
     assert str(errors.DataError("broken")) == "broken"
 
@@ -45,7 +51,6 @@ def test_the_docstring_names_them_all():
     assert {cls.__name__ for cls in tree()} == {
         "AdvcliError",
         "DataError",
-        "Interrupted",
         "MissingPackage",
         "UsageError",
     }

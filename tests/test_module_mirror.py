@@ -102,6 +102,8 @@ EXCEPTIONS = {
         f"distributed/{name}.py": ("distributed/test_remote.py", "seen through a store that says 503")
         for name in ("away", "patience")
     },
+    "fallbacks.py": ("test_advantages.py", "the rules of Settings, seen through what is computed"),
+    "reach.py": ("test_blockwise.py", "which plans can be cut, seen through what is cut"),
     "remarks.py": ("cli/test_compute.py", "what is said about a data set, seen through the commands"),
     "inspection/inspect.py": ("cli/test_inspect.py", "what is put together, seen through the command"),
     "inspection/facts.py": ("cli/test_inspect.py", "every figure together, seen through the command"),

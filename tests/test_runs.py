@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from advcli import runs
 from advcli.runs import first_rows, met_with_several, numbered, paired
 
 RUNS = st.lists(
@@ -44,3 +45,9 @@ def test_first_rows(values):
 @pytest.mark.parametrize("values", [[0], [-(2**63)], [2**63 - 1, -(2**63)]])
 def test_the_ends_of_int64(values):
     assert numbered(np.array(values)).tolist() == list(pd.factorize(np.array(values))[0])
+
+
+@given(st.lists(st.integers(-2, 4) | st.sampled_from([2**31 - 1, 2**31, -(2**31), 2**62]), max_size=30))
+def test_rows_in_order_of_their_codes(codes):
+    expected = sorted(range(len(codes)), key=lambda row: (codes[row], row))
+    assert runs.in_order(np.array(codes, dtype=np.int64)).tolist() == expected

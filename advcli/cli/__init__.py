@@ -81,7 +81,7 @@ def main() -> None:
         code = app(standalone_mode=False)
         sys.stdout.flush()
         sys.exit(code)
-    except AdvcliError as error:
+    except (AdvcliError, Interrupted) as error:
         _fail(str(error), error.exit_code)
     except OSError as error:
         if error.filename is not None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from advcli.cli._loading import keep_pandas_out, loaded
+from advcli.cli._loading import loaded
 from advcli.cli._options import choice, reward_weight
 from advcli.cli._shared import Shared
 from advcli.errors import UsageError
@@ -59,6 +59,7 @@ def build(
         advance: called with the number of rows that have been read so far.
         columns: what this command reads besides, as fields of `ColumnOptions`.
     """
+    from advcli.io import pandas_unasked
     from advcli.settings.resolve import resolve
 
     skip = choice("--on-bad-row", shared.on_bad_row, ("error", "skip")) == "skip"
@@ -71,7 +72,7 @@ def build(
         pairs=shared.set_ or (),
     )
     chosen = replace(chosen, **columns)
-    keep_pandas_out()
+    pandas_unasked.keep_out()
     head_start = None
     if ahead and shared.engine == "local":
         head_start = _head_start(inputs, chosen, settings, prefix, skip=skip, advance=advance)

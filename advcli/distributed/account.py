@@ -77,7 +77,7 @@ class ColumnCount:
             kept_tokens=self.kept_tokens + other.kept_tokens,
             tokens=None if self.tokens is None or other.tokens is None else self.tokens + other.tokens,
             warnings=together((*self.warnings, *other.warnings)),
-            left_out=tuple(_both(*pair) for pair in zip(self.left_out, other.left_out, strict=True)),
+            left_out=tuple(one + two for one, two in zip(self.left_out, other.left_out, strict=True)),
         )
 
 
@@ -193,8 +193,3 @@ def _healths(one: Health, two: Health, sizes: Mapping[int, int]) -> Health:
     }
     causes = {name: many + two.missing_by_cause[name] for name, many in one.missing_by_cause.items()}
     return Health(**counts, sizes=sizes, missing_by_cause=causes)
-
-
-def _both(one: LeftOut, two: LeftOut) -> LeftOut:
-    tokens = None if one.tokens is None or two.tokens is None else one.tokens + two.tokens
-    return LeftOut(one.spec, one.rows + two.rows, one.groups + two.groups, tokens)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from advcli import remarks
 from advcli.advantages import Plan
-from advcli.distributed import annotate, cluster, done, rounds, sketch, units
+from advcli.distributed import annotate, cluster, done, rounds, sketch
 from advcli.distributed.account import Account, ColumnCount, Shown, account
 from advcli.distributed.annotate import Writing
 from advcli.distributed.done import Goal
@@ -25,6 +25,7 @@ from advcli.pipeline.compute import Output
 from advcli.pipeline.describe import settings_of
 from advcli.pipeline.request import Request
 from advcli.pipeline.sweep import Grid, coordinates, points
+from advcli.reach import crosses
 from advcli.records.report import Column, Report
 from advcli.records.settings import Settings
 from advcli.records.sweep import Point, Sweep
@@ -150,7 +151,7 @@ def _counted(
     """Move the rows to places that suit all plans, and run them there."""
     unit = loaded.unit(plans)
     view, spread = loaded.spread(unit)
-    open_ = () if unit in ("step", "all") else tuple(i for i, plan in enumerate(plans) if units.crosses(plan))
+    open_ = () if unit in ("step", "all") else tuple(i for i, plan in enumerate(plans) if crosses(plan))
     work = Work(view, plans, shown, ((),) * len(plans), open_, per_step)
     work = rounds.known(loaded.tasks, spread, work)
     found = rounds.over(loaded.tasks, spread, work, account)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from advcli import remarks
 from advcli.advantages import Plan
-from advcli.distributed import cluster, rounds, sketch, units
+from advcli.distributed import cluster, rounds, sketch
 from advcli.distributed.account import scattered
 from advcli.distributed.details import details
 from advcli.distributed.load import Loaded, columns, described, load, looked_at, too_large
@@ -28,6 +28,7 @@ from advcli.inspection.phantoms import Part
 from advcli.io.lookup import repeated
 from advcli.pipeline.describe import settings_of
 from advcli.pipeline.request import Request
+from advcli.reach import crosses
 from advcli.records.inspection import NEAR_DEAD, Facts, Files, Inspection
 from advcli.records.table import Choice
 from advcli.segments import Segments, rewarded
@@ -109,7 +110,7 @@ def inspect(request: Request, wanted: Wanted, *, near_dead: float = NEAR_DEAD) -
         loaded = load(tasks, job)
         view, places = loaded.spread(_unit(loaded, plan))
         whole = view.unit in ("step", "all")
-        open_ = (0,) if units.crosses(plan) and not whole else ()
+        open_ = (0,) if crosses(plan) and not whole else ()
         work = rounds.known(tasks, places, Work(view, (plan,), (), ((),), open_))
         kinds: Kinds = rounds.over(tasks, places, work, sized)
         part = Part((_once(kinds.rows), _once(kinds.valid)), whole, len(kinds.rows) > 1)

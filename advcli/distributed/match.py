@@ -19,7 +19,8 @@ from advcli.io import traps
 from advcli.matching import match as matching
 from advcli.matching import wording
 from advcli.matching.match import Explanation
-from advcli.matching.search import Tell, Trial, indistinguishable
+from advcli.matching.search import Tell, indistinguishable
+from advcli.matching.trials import Trial
 from advcli.pipeline.match import logged
 from advcli.pipeline.request import Request
 from advcli.records.match import Match

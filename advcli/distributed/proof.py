@@ -16,7 +16,7 @@ from advcli.matching.logged import RELATIVE, Logged
 from advcli.matching.match import Explanation
 from advcli.matching.partitions import Partition
 from advcli.matching.sample import Slice
-from advcli.matching.search import Trial, judge, predict
+from advcli.matching.trials import Trial, judge, predict
 from advcli.records.table import Grouping, RewardTable
 
 _NAMED = 32

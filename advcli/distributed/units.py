@@ -3,12 +3,8 @@
 from collections.abc import Sequence
 
 from advcli.advantages import Plan
-from advcli.frameworks.rule import GROUPED
+from advcli.reach import reach
 from advcli.records.table import Choice
-from advcli.selection.catalog import FILTERS
-
-# Rules that go through all rows in their order, step after step.
-_IN_ORDER = ("advcli.frameworks.arithmetic:running_baseline",)
 
 
 def unit(plans: Sequence[Plan], choice: Choice, *, largest_step: int, roomy: int) -> str:
@@ -23,7 +19,7 @@ def unit(plans: Sequence[Plan], choice: Choice, *, largest_step: int, roomy: int
     Returns:
         "key" (the rows of a prompt), "position" (consecutive rows, where there is no prompt), "step" or "all".
     """
-    needs = {_needs(plan) for plan in plans}
+    needs = {reach(plan) for plan in plans}
     steps = largest_step > 0
     parts = "key" if choice.prompt else "position"
     if "all" in needs:
@@ -39,28 +35,3 @@ def unit(plans: Sequence[Plan], choice: Choice, *, largest_step: int, roomy: int
         # One pass over whole steps, where merging takes one for each sum.
         return "step"
     return parts
-
-
-def crosses(plan: Plan) -> bool:
-    """Whether a plan asks for statistics of a step."""
-    return "step" in plan.entry.needs and plan.knobs.get("scale") not in ("group", "none")
-
-
-def _needs(plan: Plan) -> str:
-    """The word "key", "merged" (statistics of steps, which can be merged), "step" or "all"."""
-    if any(FILTERS[spec.name].whole_steps for spec in plan.settings.filters):
-        return "step"
-    if plan.rule is None:
-        if plan.entry.whole_steps:
-            return "step"
-        return "merged" if crosses(plan) else "key"
-    if plan.entry.target in _IN_ORDER or plan.knobs.get("ragged") == "cut":
-        # Cut by the largest group that there is in any step.
-        return "all"
-    # A framework's rule goes over the matrix of a step as the framework does.
-    return "step" if "step" in plan.entry.needs and not _within_groups(plan) else "key"
-
-
-def _within_groups(plan: Plan) -> bool:
-    words = {str(value) for value in plan.knobs.values()}
-    return plan.entry.target == GROUPED["target"] and not any("batch" in word for word in words)

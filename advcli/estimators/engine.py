@@ -27,9 +27,14 @@ _MADE_FROM: Mapping[str, tuple[str, ...]] = {
 }
 
 # Seconds on an H100 and an H200, and on 2 and 16 cores of their hosts: to start CUDA, to move and compute a row there; on the CPU
-# for a row where groups are contiguous and where not, on one thread, and how much n threads help: n^power.
+# for a row, in blocks or at once, where groups are contiguous and where not, on one thread, and how much n threads help: n^power.
 _CUDA_START, _CUDA_ROW, _CUDA_BYTES = 0.45, 1.2e-8, 150
-_CPU_ROW: Mapping[bool, tuple[float, float]] = {True: (2e-7, 0.72), False: (3e-7, 0.41)}
+_CPU_ROW: Mapping[tuple[bool, bool], tuple[float, float]] = {
+    (True, True): (5.3e-8, 0.23),
+    (True, False): (1.2e-7, 0.17),
+    (False, True): (2e-7, 0.72),
+    (False, False): (3e-7, 0.41),
+}
 
 _AVAILABLE: Mapping[str, Callable[[], bool]] = {
     "cpu": lambda: True,
@@ -58,7 +63,7 @@ def pick(device: str) -> tuple[torch.device, torch.dtype]:
     return torch.device(name), torch.float32 if name == "mps" else torch.float64
 
 
-def quicker(columns: Mapping[str, Tensor]) -> torch.device:
+def quicker(columns: Mapping[str, Tensor], *, in_blocks: bool = False) -> torch.device:
     """The device that is done first: CUDA where the CPU would take longer than to start it, move the rows and compute.
 
     The seconds per row of both are those of `benchmarks/gpu.py`. They decide nothing but speed: the results
@@ -66,6 +71,7 @@ def quicker(columns: Mapping[str, Tensor]) -> torch.device:
 
     Args:
         columns: "group" [N] int64, and what else the estimator gets.
+        in_blocks: whether the CPU would go over them in blocks, see `advcli.blockwise`.
 
     Returns:
         "cuda", or "cpu" where there is no such device, it has too little memory, or the rows are few.
@@ -73,7 +79,7 @@ def quicker(columns: Mapping[str, Tensor]) -> torch.device:
     cpu, rows = torch.device("cpu"), max(column.numel() for column in columns.values())
     if rows * max(seconds for seconds, _ in _CPU_ROW.values()) < _CUDA_START or not _AVAILABLE["cuda"]():
         return cpu
-    seconds, power = _CPU_ROW[_in_order(columns["group"])]
+    seconds, power = _CPU_ROW[in_blocks, _in_order(columns["group"])]
     if rows * seconds / torch.get_num_threads() ** power < _CUDA_START + rows * _CUDA_ROW:
         return cpu
     return cpu if torch.cuda.mem_get_info()[0] < rows * _CUDA_BYTES else torch.device("cuda")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from advcli.segments import Segments
+from advcli.segments import Segments, chosen
 
 
 def matrices(index: Tensor, present: Tensor) -> Iterator[Tensor]:
@@ -21,9 +21,13 @@ def matrices(index: Tensor, present: Tensor) -> Iterator[Tensor]:
         [[1], [3]]
         [[0, 2]]
     """
-    kept = torch.nonzero(present).squeeze(1)
-    order = kept[torch.argsort(index[kept], stable=True)]
-    _, sizes = torch.unique_consecutive(index[order], return_counts=True)
+    order = torch.nonzero(present).squeeze(1)
+    segment = chosen(index, present)
+    # Rows that lie group after group, as they mostly do, need no sorting.
+    if bool((segment[1:] < segment[:-1]).any()):
+        order = order[torch.argsort(segment, stable=True)]
+        segment = index[order]
+    _, sizes = torch.unique_consecutive(segment, return_counts=True)
     starts = torch.cumsum(sizes, dim=0) - sizes
     for size in torch.unique(sizes).tolist():
         first = starts[sizes == size]

@@ -10,16 +10,19 @@ import torch
 from torch import Tensor
 
 from advcli.advantages import Plan
-from advcli.matching.candidates import Candidate, candidates
+from advcli.matching.candidates import Candidate
 from advcli.matching.partitions import Partition
-from advcli.matching.sample import Slice
-from advcli.matching.search import Problem, Trial, judge, predict
+from advcli.matching.problem import Problem
+from advcli.matching.sample import FIRST, Slice
+from advcli.matching.trials import Trial, judge, predict
 from advcli.segments import Segments, signs
 
 # Shares in hundredths; of several that fit, the roundest.
 _STEPS = 100
 _TOP = 3
 _FEWEST_AT_BOUND = 2
+# Share of the groups that agree with a ratio after which rows were computed again: some rows are 0 by chance then.
+_AGREED = 0.5
 _Pair: TypeAlias = tuple[float, float]
 
 
@@ -52,12 +55,17 @@ def after(problem: Problem, trials: list[Trial]) -> After | None:
         trials: rules on all rows, the best first.
     """
     found: list[After] = []
+    known: dict[object, After | None] = {}
     for trial in trials:
         if trial.core and trial.predicted is not None:
-            part = problem.whole(trial.partition)
-            explained = _explained(trial, trial.predicted, part)
+            # Rules with the same numbers share them.
+            key = (id(trial.predicted), trial.candidate.eps, trial.candidate.plan.entry.recompute)
+            if key not in known:
+                known[key] = _explained(trial, trial.predicted, problem.whole(trial.partition))
+            explained = known[key]
             if explained:
-                found.append(explained)
+                own = tuple(replace(one, candidate=trial.candidate) for one in explained.trials)
+                found.append(replace(explained, trials=own))
     if not found:
         return None
     # Fewest rows changed, then those that have a reason for it.
@@ -74,28 +82,31 @@ def recomputed(problem: Problem) -> After | None:
     """
     able = [
         candidate
-        for candidate in candidates(singletons=False, missing=False)
-        if candidate.framework is None and candidate.plan.entry.recompute and candidate.ddof in (1, None)
+        for candidate in problem.candidates
+        if candidate.framework is None
+        and candidate.plan.entry.recompute
+        and candidate.ddof in (1, None)
+        and candidate.plan.settings.missing == candidate.plan.settings.singleton == "null"
     ]
     for partition in problem.partitions:
-        part = problem.part(partition)
-        if not _zeros(part):
+        if not _zeros(problem.part(partition)):
             continue
-        found = [item for candidate in able for item in _again(problem, partition, candidate, part)]
+        found = [item for candidate in able for item in _again(problem, partition, candidate)]
         same = [item for item in found if _done(item) == _done(found[0])]
         if same:
             return replace(same[0], trials=tuple(item.trials[0] for item in same))
     return None
 
 
-def _again(problem: Problem, partition: Partition, candidate: Candidate, part: Slice) -> Iterator[After]:
+def _again(problem: Problem, partition: Partition, candidate: Candidate) -> Iterator[After]:
     """The likeliest keep ratios with which one rule, computed again on the kept rows, explains all rows."""
+    part = problem.part(partition)
     original = predict(candidate, part)
     if original is None:
         return
-    for keep, range_ in _ratios(original, part):
+    for keep, range_ in _ratios(original, part, agreed=_AGREED):
         tried = _with(candidate, keep, compute_new_adv=True)
-        if not _fits(tried, partition, part):
+        if not (_fits(tried, partition, problem.part(partition, FIRST)) and _fits(tried, partition, part)):
             continue
         full = problem.whole(partition)
         trial = _judged(tried, partition, full)
@@ -181,15 +192,23 @@ def _with(candidate: Candidate, keep: _Pair, *, compute_new_adv: bool = False) -
     return replace(candidate, plan=Plan.of(settings))
 
 
-def _ratios(original: Tensor, part: Slice) -> Iterator[tuple[_Pair, tuple[_Pair, _Pair]]]:
-    """Pairs of keep ratios that leave as many rows as the log has, the likeliest first, and their ranges."""
-    sides = [_likely(original, part, sign) for sign in (1.0, -1.0)]
+def _ratios(
+    original: Tensor, part: Slice, agreed: float = 0.0
+) -> Iterator[tuple[_Pair, tuple[_Pair, _Pair]]]:
+    """Pairs of keep ratios that leave as many rows as the log has, the likeliest first, and their ranges.
+
+    Args:
+        original: [n] the rule's advantages.
+        part: the rows.
+        agreed: share of the groups that have to agree with a ratio.
+    """
+    sides = [_likely(original, part, sign, agreed) for sign in (1.0, -1.0)]
     for (positive, range_), (negative, other) in product(*sides):
         if (positive, negative) != (1.0, 1.0):
             yield (positive, negative), (range_, other)
 
 
-def _likely(original: Tensor, part: Slice, sign: float) -> list[tuple[float, _Pair]]:
+def _likely(original: Tensor, part: Slice, sign: float, agreed: float) -> list[tuple[float, _Pair]]:
     """The ratios of one sign that most groups agree with, each with the range that has as many."""
     group = part.columns["group"]
     used = part.compared() & original.isfinite()
@@ -209,7 +228,7 @@ def _likely(original: Tensor, part: Slice, sign: float) -> list[tuple[float, _Pa
     expected[:, -1] = total[telling]
     votes = (expected == kept[telling, None]).sum(dim=0)
     likely = []
-    for many in votes.unique(sorted=True).flip(0)[:_TOP].tolist():
+    for many in votes[votes >= agreed * int(telling.sum())].unique(sorted=True).flip(0)[:_TOP].tolist():
         steps = torch.nonzero(votes == many).squeeze(1).tolist()
         # Of the roundest the largest: it filters the fewest rows.
         best = min(steps, key=lambda step: (_roughness(step), -step))
@@ -224,4 +243,4 @@ def _roughness(step: int) -> int:
 
 def _zeros(part: Slice) -> int:
     """Rows with a logged 0 in groups whose rewards differ."""
-    return int((part.compared() & (part.logged.values == 0) & (part.std > 0)).sum())
+    return int((part.compared() & (part.logged.values == 0) & (part.groups.std > 0)).sum())

@@ -1,9 +1,9 @@
 """The rules that are tried: every row of the catalog of frameworks, and our own estimators on a grid of knobs."""
 
 import inspect
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from typing import Any
 
@@ -20,8 +20,26 @@ from advcli.registry import load
 EPS = (0.0, 1e-9, 1e-8, 1e-6, 1e-5, 1e-4, 1e-3)
 # What an estimator's knobs are tried with; a knob that is not here keeps its default.
 _GRID: Mapping[str, tuple[float, ...]] = {"ddof": (1, 0), "eps": EPS, "k": (2, 4, 8)}
-# The division in a formula, with what is said of its ddof.
-_UNSCALED = re.compile(r" / (\(std_g[^)]*\)|std_g)(, ddof \d)?")
+# What is centred and what it is divided by, as the functions name it, in a formula.
+_CENTRES: Mapping[object, str] = {
+    "raw": "r_i",
+    "batch": "r_i − mean_B",
+    **dict.fromkeys(("mean", "mean-running"), "r_i − mean_g"),
+    **dict.fromkeys(("others", "others-scaled", "others-sum", "others-running"), "r_i − mean_{j≠i} r_j"),
+}
+_DIVISORS: Mapping[object, str] = {
+    "group": "std_g",
+    "batch": "std_B",
+    "group-centred": "std_g of that",
+    "batch-centred": "std_B of that",
+}
+# What is centred already has the same std.
+_SAME = {("r_i − mean_g", "group-centred"): "group", ("r_i − mean_B", "batch-centred"): "batch"}
+_OURS: Mapping[str, str] = {"grpo": "mean", "rloo": "others"}
+# Knobs that change no sign of an advantage in a group of several rows with rewards.
+_OF_SIZE = frozenset(
+    {"eps", "batch_eps", "ddof", "floor", "dead", "clip", "dtype", "stats", "variance", "single"}
+)
 # An estimator has no eps to try where it does not divide.
 _UNDIVIDED = ("none",)
 
@@ -54,7 +72,7 @@ class Candidate:
     of_batch: bool
     told: Mapping[str, Any]
 
-    @property
+    @cached_property
     def work(self) -> tuple[object, ...]:
         """What is computed: candidates with the same work give the same numbers."""
         settings = self.plan.settings
@@ -62,19 +80,39 @@ class Candidate:
         ratios = (settings.keep_pos, settings.keep_neg, settings.compute_new_adv)
         return (self.plan.entry.target, tuple(sorted(self.plan.knobs.items())), rules, ratios)
 
+    @cached_property
+    def kin(self) -> tuple[object, ...]:
+        """What is computed but for rounding, and for what makes advantages larger or smaller in the same way.
+
+        Candidates of one kin agree on which rows of a live group are above the baseline.
+        """
+        knobs = (item for item in sorted(self.told.items()) if item[0] not in _OF_SIZE)
+        return (self.plan.entry.target, tuple(knobs))
+
     @property
     def formula(self) -> str:
         """What it computes, in one line, for its scale and its knobs."""
+        ours = _OURS.get(self.estimator) if self.framework is None else None
+        centre = _CENTRES.get(ours or self.told.get("centre"))
+        divide = self.told.get("scale") if ours else self.told.get("divide")
+        if centre is None or divide not in (*_DIVISORS, "none") or self.told.get("clip"):
+            return self._in_catalog()
+        if divide == "none":
+            return f"A_i = {centre}"
+        divide = _SAME.get((centre, str(divide)), divide)
+        centre = f"({centre})" if " " in centre else centre
+        by = f"({_DIVISORS[divide]} + {_short(self.eps)})" if self.eps else _DIVISORS[divide]
+        dead = self.told.get("dead", -1)
+        none = f", 0 where that is at most {_short(dead)}" if dead > 0 else ""
+        return f"A_i = {centre} / {by}, ddof {self.ddof}{none}"
+
+    def _in_catalog(self) -> str:
+        """The formula of the catalog, with the knobs that it does not tell."""
         formula = self.plan.entry.formula
-        if self.scale == "none":
-            formula = _UNSCALED.sub("", formula)
-        elif self.scale == "batch":
-            formula = formula.replace("std_g", "std_B")
-        used = {"eps": self.eps, "ddof": self.ddof}
-        extra = [
-            f"{name} {value:g}" for name, value in used.items() if value is not None and name not in formula
-        ]
-        return ", ".join([formula, *extra]) if self.framework is None else formula
+        if self.framework is not None:
+            return formula
+        knobs = {name: value for name, value in (("eps", self.eps), ("ddof", self.ddof)) if value is not None}
+        return ", ".join([formula, *(f"{name} {_short(value)}" for name, value in knobs.items())])
 
     def fit(self, grouping: str, max_abs_diff: float, share: float, reason: str = "") -> Fit:
         """What is shown of it."""
@@ -187,3 +225,15 @@ def _effective(target: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """All keyword arguments of a function: those that were given, and its defaults."""
     parameters = inspect.signature(load(target)).parameters.values()
     return {p.name: given.get(p.name, p.default) for p in parameters if p.kind is p.KEYWORD_ONLY}
+
+
+def _short(value: float) -> str:
+    """A knob as one would write it: 1e-6, not 1e-06.
+
+    Example:
+        >>> _short(1e-6), _short(0.0001), _short(1)
+        ('1e-6', '1e-4', '1')
+    """
+    digits, _, power = f"{value:e}".partition("e")
+    short = f"{float(digits):g}e{int(power)}"
+    return short if value and len(short) < len(f"{value:g}") else f"{value:g}"

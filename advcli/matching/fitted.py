@@ -7,7 +7,8 @@ from torch import Tensor
 
 from advcli.advantages import Plan
 from advcli.matching.candidates import Candidate
-from advcli.matching.search import Found, Problem, search
+from advcli.matching.problem import Problem
+from advcli.matching.search import Found, search
 from advcli.matching.weights import level
 from advcli.records.settings import Settings
 from advcli.segments import Segments, Spread
@@ -35,7 +36,7 @@ def fitted(problem: Problem) -> Found | None:
             for digits in (1, 2, 3, _DIGITS, 8)
             for candidate in _plain(problem)
         ]
-        found = search(replace(problem, partitions=[partition], candidates=tried)) if tried else None
+        found = search(problem.but(partitions=[partition], candidates=tried)) if tried else None
         if found is not None and found.explained:
             return found
     return None

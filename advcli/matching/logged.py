@@ -6,6 +6,9 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from advcli.segments import chosen
+from advcli.segments import finite as _finite
+
 # Of the largest |A|, and of anything.
 RELATIVE, ABSOLUTE = 1e-5, 1e-6
 # Rounding to fewer decimals than this is coarser than the tolerance.
@@ -17,6 +20,9 @@ _ULPS = 8
 _BLURRED = 3.0
 # Different numbers that are no coincidence.
 _TELLING = 6
+_PART = 4096
+# What 15 digits may be off, as a share of the number.
+_TEXT = 1e-14
 _HALVES: Mapping[torch.dtype, float] = {torch.bfloat16: 2.0**-8, torch.float16: 2.0**-10}
 
 
@@ -31,6 +37,7 @@ class Logged:
         resolution: differences below it say nothing: the rounding of the dump.
         decimals: digits after the point to which the dump is rounded, or None.
         single: whether every number fits into float32.
+        constant: whether all are the same number.
         half_precision: the rounding unit of the 16-bit type that every number fits into; 0 for none.
         relative: what a row may be off, as a share of it, in addition.
     """
@@ -41,6 +48,7 @@ class Logged:
     resolution: float
     decimals: int | None
     single: bool
+    constant: bool = False
     half_precision: float = 0.0
     relative: float = 0.0
 
@@ -56,16 +64,17 @@ class Logged:
             >>> log.peak, round(log.tolerance, 9), log.single
             (1.25, 1.35e-05, True)
         """
-        finite = values[values.isfinite()]
+        finite = chosen(values, _finite(values))
         peak = float(finite.abs().max()) if finite.numel() else 0.0
-        single = bool((finite.float().double() == finite).all())
+        single = _single(finite)
         decimals = _decimals(finite, single=single)
         half = _half_precision(finite) if decimals is None and single else 0.0
+        constant = bool((finite == finite[:1]).all())
         resolution = (8 * _FLOAT32 if single else 1e-12) * peak
         if decimals is not None:
             resolution = max(resolution, 0.51 * 10.0**-decimals)
         resolution = max(resolution, half * peak)
-        return cls(values, peak, RELATIVE * peak + ABSOLUTE, resolution, decimals, single, half)
+        return cls(values, peak, RELATIVE * peak + ABSOLUTE, resolution, decimals, single, constant, half)
 
     @property
     def coarse(self) -> bool:
@@ -117,28 +126,50 @@ def half_step(values: Tensor) -> float:
         >>> half_step(torch.tensor([0.25, 0.5, 0.75, 0.01, 0.02, 0.03], dtype=torch.float64))
         0.005
     """
-    finite = values[values.isfinite()]
-    single = bool((finite.float().double() == finite).all())
+    finite = chosen(values, _finite(values))
+    single = _single(finite)
     digits = _decimals(finite, single=single)
     return 0.0 if digits is None else 0.5 * 10.0**-digits
 
 
+def _single(values: Tensor) -> bool:
+    """Whether float32 holds every number, but for what a text of 15 digits loses."""
+    return bool(((values.float().double() - values).abs() <= _TEXT * values.abs()).all())
+
+
 def _half_precision(values: Tensor) -> float:
     """The rounding unit of the 16-bit type that holds all values; 0 where none does, or too few tell."""
-    if values.abs().unique().numel() < _TELLING:
+    some = _some(values)
+    able = {unit: dtype for dtype, unit in _HALVES.items() if _held(some, dtype)}
+    if not able or not _telling(values, some):
         return 0.0
-    fitting = [unit for dtype, unit in _HALVES.items() if bool((values.to(dtype).double() == values).all())]
-    return max(fitting, default=0.0)
+    return max((unit for unit, dtype in able.items() if _held(values, dtype)), default=0.0)
+
+
+def _held(values: Tensor, dtype: torch.dtype) -> bool:
+    return bool((values.to(dtype).double() == values).all())
 
 
 def _decimals(values: Tensor, *, single: bool) -> int | None:
     """Digits after the point that all values have; None if they are not rounded, or too few to tell."""
-    distinct = values.abs().unique()
-    if distinct.numel() < _TELLING:
+    some = _some(values)
+    able = [digits for digits in range(1, _FINE + 1) if _rounded(some, digits, single=single)]
+    if not able or not _telling(values, some):
         return None
-    for digits in range(1, _FINE + 1):
-        scaled = distinct * 10.0**digits
-        noise = scaled * (_FLOAT32 if single else 1e-12) + 1e-9
-        if bool(((scaled - scaled.round()).abs() <= noise).all() and (noise < 0.05).all()):
-            return digits
-    return None
+    return next((digits for digits in able if _rounded(values, digits, single=single)), None)
+
+
+def _rounded(values: Tensor, digits: int, *, single: bool) -> bool:
+    scaled = values.abs() * 10.0**digits
+    noise = scaled * (_FLOAT32 if single else 1e-12) + 1e-9
+    return bool(((scaled - scaled.round()).abs() <= noise).all() and (noise < 0.05).all())
+
+
+def _some(values: Tensor) -> Tensor:
+    """A part of the values, which nearly always tells that they are not rounded."""
+    return values[:: max(1, len(values) // _PART)]
+
+
+def _telling(values: Tensor, some: Tensor) -> bool:
+    """Whether there are enough different numbers; looked for among some values first."""
+    return any(part.abs().unique().numel() >= _TELLING for part in (some, values))

@@ -1,6 +1,6 @@
 """The order in which explanations are tried: the plain rules first, then one assumption more at a time."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,7 +18,9 @@ from advcli.matching.causes import breaks, causes
 from advcli.matching.fitted import fitted
 from advcli.matching.logged import Logged, half_step
 from advcli.matching.partitions import partitions
-from advcli.matching.search import Found, Problem, Tell, Trial, indistinguishable, search
+from advcli.matching.problem import Problem
+from advcli.matching.search import Found, Tell, indistinguishable, search
+from advcli.matching.trials import Trial
 from advcli.matching.weights import Weighed, named, weighed
 from advcli.records.match import Fit, Match
 from advcli.records.settings import Settings
@@ -41,6 +43,7 @@ class Explanation:
         words: what was assumed, in words.
         weights: reward column → inferred weight, or None.
         after: what happened to the advantages, name → value.
+        otherwise: rules with the same numbers and other weights, each with those weights in words.
     """
 
     problem: Problem
@@ -48,6 +51,7 @@ class Explanation:
     words: Sequence[str] = ()
     weights: Mapping[str, float | None] | None = None
     after: Mapping[str, object] | None = None
+    otherwise: Sequence[tuple[Trial, str]] = ()
 
 
 def match(
@@ -100,12 +104,12 @@ def _match(
             f"'{table.choice.logged}' is empty in every row, expected the advantage that was logged",
             hint="--logged-col COL",
         )
-    if problem.logged.peak == 0:
+    if problem.logged.constant:
         return _silent(table, problem)
     first = search(problem, tell, nearest=True)
     explanation = _explain(problem, first, table, tell)
     if explanation is None and problem.logged.coarse:
-        loose = replace(problem, logged=problem.logged.loosened())
+        loose = problem.but(logged=problem.logged.loosened())
         explanation = _explain(loose, search(loose, tell), table, tell)
     if explanation is None:
         explanation = _blurred(problem, tell)
@@ -202,15 +206,31 @@ def _as_weighed(problem: Problem, first: Found, table: RewardTable, tell: Tell) 
     del first
     choice = table.choice
     names = [name for name, _ in choice.rewards]
-    for best in weighed(problem, tell, skip_missing_parts=choice.skip_missing_parts):
+    able = weighed(problem, tell, skip_missing_parts=choice.skip_missing_parts)
+    for best in able:
         weights = named(best.solution, names)
         told = _weights_told(best, weights)
         if best.found.explained:
-            return Explanation(best.problem, best.found.trials, [told], weights)
+            trials = best.found.trials
+            otherwise = _otherwise(best, able, names)
+            return Explanation(best.problem, trials, [told], weights, otherwise=otherwise)
         changed = _of_after(best.problem, after(best.problem, list(best.found.trials)))
         if changed is not None:
             return replace(changed, words=[told, *changed.words], weights=weights)
     return None
+
+
+def _otherwise(best: Weighed, rest: Iterable[Weighed], names: Sequence[str]) -> list[tuple[Trial, str]]:
+    """Rules that do not divide and explain all rows with other weights: a constant factor is a weight's or a rule's."""
+    if best.solution.scale != "none":
+        return []
+    found = []
+    for other in rest:
+        if other.found.explained and other.solution.scale == "none":
+            told = _listed(named(other.solution, names))
+            alike = indistinguishable(other.problem, other.found.trials)
+            found += [(trial, f"with reward weights {told}") for trial in alike]
+    return found
 
 
 def _blurred(problem: Problem, tell: Tell) -> Explanation | None:
@@ -218,7 +238,7 @@ def _blurred(problem: Problem, tell: Tell) -> Explanation | None:
     half = half_step(problem.columns["rewards"])
     if not half:
         return None
-    blurred = replace(problem, blur=half)
+    blurred = problem.but(blur=half)
     found = search(blurred, tell)
     if not found.explained or not _told_apart(blurred, found):
         return None
@@ -226,21 +246,27 @@ def _blurred(problem: Problem, tell: Tell) -> Explanation | None:
 
 
 def _silent(table: RewardTable, problem: Problem) -> Match:
-    """A log of zeros is that of every rule without signal, and of a trainer that logged nothing."""
+    """A log of zeros is that of every rule without signal, and of a trainer that logged nothing; ones tell no more."""
+    values = problem.logged.values
+    same = float(values[values.isfinite()][0])
     return Match(
         found=False,
-        sentence=f"every logged advantage in '{table.choice.logged}' is 0: that tells no rule",
+        sentence=f"every logged advantage in '{table.choice.logged}' is {same:g}: that tells no rule",
         best=None,
         **_common(table, problem, Found((), 0), ()),
     )
 
 
+def _listed(weights: Mapping[str, float | None]) -> str:
+    return ", ".join(f"{name} {weight:.4g}" for name, weight in weights.items() if weight is not None)
+
+
 def _weights_told(best: Weighed, weights: Mapping[str, float | None]) -> str:
-    told = ", ".join(f"{name} {weight:.4g}" for name, weight in weights.items() if weight is not None)
+    told = _listed(weights)
     free = [name for name, weight in weights.items() if weight is None]
     text = f"reward weights: {told}" if told else "reward weights"
     if not best.solution.factor_known:
-        text += " (up to a common factor, which the scale divides out)"
+        text += " (their ratios only: the scale divides a common factor out)"
     if free:
         text += f"; not determined: {', '.join(free)} ({_WHY_FREE})"
     return f"{text}; residual {best.solution.residual:.1g}"
@@ -255,14 +281,14 @@ def _as_filtered_before(problem: Problem, first: Found, table: RewardTable, tell
     blank = (problem.logged.values == 0) | ~problem.logged.values.isfinite()
     alive = torch.zeros_like(blank)
     alive[used] = segments.rows(segments.max((~blank[used]).double())) > 0
-    live = problem.whole(problem.partitions[0]).std > 0
+    live = problem.whole(problem.partitions[0]).groups.std > 0
     ways = {"rows": blank & alive, "groups": blank & ~alive, "rows and groups": blank}
     for what, excluded in ways.items():
         # The zeros of dead groups are no filter's.
         if not bool((excluded & used & live).any()) or bool(excluded[used].all()):
             continue
         values = torch.where(excluded, torch.nan, problem.logged.values)
-        kept = replace(problem, excluded=excluded, logged=replace(problem.logged, values=values))
+        kept = problem.but(excluded=excluded, logged=replace(problem.logged, values=values))
         found = search(kept, tell)
         if found.explained and _told_apart(kept, found):
             many = int((excluded & used).sum())
@@ -296,8 +322,9 @@ def _matched(explanation: Explanation, first: Found, table: RewardTable, notes: 
         found=True,
         sentence=wording.found(fit, best, problem, done=explanation.words),
         best=fit,
-        indistinguishable=tuple(
-            replace(_fit(trial), reason=wording.reason(problem, best, trial)) for trial in alike[1:]
+        indistinguishable=(
+            *(replace(_fit(trial), reason=wording.reason(problem, best, trial)) for trial in alike[1:]),
+            *(replace(_fit(trial), reason=told) for trial, told in explanation.otherwise),
         ),
         others=_distinct(others),
         weights=explanation.weights,

@@ -1,8 +1,9 @@
 """The ways in which the rows may have been grouped."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +33,44 @@ class Partition:
     given: bool = False
 
 
-def partitions(table: RewardTable, n: int | None = None) -> list[Partition]:
+class Partitions(Sequence[Partition]):
+    """Ways to group the rows, each made when it is asked for: mostly the first one is enough."""
+
+    def __init__(self, ways: Iterator[Partition]) -> None:
+        self._ways = ways
+        self._found: list[Partition] = []
+
+    @overload
+    def __getitem__(self, place: int) -> Partition: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Partition]: ...
+    def __getitem__(self, place: int | slice) -> Partition | Sequence[Partition]:
+        """The partition at a place; of later places none is made."""
+        if isinstance(place, slice) or place < 0:
+            return self._until(None)[place]
+        return self._until(place)[place]
+
+    def __len__(self) -> int:
+        return len(self._until(None))
+
+    def __bool__(self) -> bool:
+        return bool(self._until(0))
+
+    def _until(self, place: int | None) -> list[Partition]:
+        """What there is up to a place; all for None. Of equal ones, the first."""
+        while place is None or len(self._found) <= place:
+            partition = next(self._ways, None)
+            if partition is None:
+                break
+            group = partition.grouping.group
+            if partition.grouping.count and not any(
+                np.array_equal(group, other.grouping.group) for other in self._found
+            ):
+                self._found.append(partition)
+        return self._found
+
+
+def partitions(table: RewardTable, n: int | None = None) -> Partitions:
     """The groupings that are tried, the likeliest first; of equal ones, the first.
 
     By key as recognised (cut by `n` if asked for); keys cut by the commonest size; without the step; by position,
@@ -42,24 +80,19 @@ def partitions(table: RewardTable, n: int | None = None) -> list[Partition]:
         table: the narrow columns.
         n: rows per group, if the user named it.
     """
-    found: list[Partition] = []
-    for partition in _ways(table, n):
-        grouping = partition.grouping
-        known = (np.array_equal(grouping.group, other.grouping.group) for other in found)
-        if grouping.count and not any(known):
-            found.append(partition)
-    return found
+    return Partitions(_ways(table, n))
 
 
 def _ways(table: RewardTable, n: int | None) -> Iterator[Partition]:
-    size = n
+    size, largest = n, 0
     if table.choice.prompt or n is not None:
         with suppress(DataError):
             given = group(table, n)
-            size = n or next(iter(sizes_of(given.group, given.count)), None)
+            sizes = sizes_of(given.group, given.count)
+            size, largest = n or next(iter(sizes), None), max(sizes, default=0)
             yield Partition(given.rule, given, given=True)
     choice = table.choice
-    if choice.prompt and size and size > 1 and n is None:
+    if choice.prompt and size and 1 < size < largest and n is None:
         with suppress(DataError):
             cut = group(table, size)
             yield Partition(cut.rule, cut)
@@ -100,8 +133,7 @@ def _balanced(logged: NDArray[np.float64] | None) -> int | None:
     if not values.any():
         return None
     total = np.concatenate([[0.0], np.cumsum(values)])
-    for n in range(2, min(_LARGEST, len(values) // 2) + 1):
-        sums = np.diff(total[::n])
-        if np.abs(sums).max(initial=0) <= 1e-5 * n * np.abs(values).max():
-            return n
-    return None
+    room = 1e-5 * np.abs(values).max()
+    # Where the first sums are not 0, the others need not be looked at.
+    able = (n for n in range(2, min(_LARGEST, len(values) // 2) + 1) if abs(total[n]) <= n * room)
+    return next((n for n in able if np.abs(np.diff(total[::n])).max(initial=0) <= n * room), None)

@@ -1,21 +1,88 @@
 """A part of the rows on which most rules can be ruled out."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import torch
 from torch import Tensor
 
-from advcli.matching.logged import Logged
-from advcli.segments import Segments, Spread
+from advcli.matching.logged import Logged, rounding
+from advcli.segments import Segments, Spread, chosen, finite
 
 SIZE = 4096
+"""Rows that a rule is tried on before it is run on all."""
+FIRST = 512
+"""Rows on which it is seen which rules are worth that."""
 _ODD = 24
 PER_DATA_SET = ("weights",)
 """Columns that have no entry per row."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """The groups of some rows and how far their rewards lie apart; looked at once.
+
+    Attributes:
+        rewards: [N] float64, NaN where missing.
+        index: [N] int64, the group of each row; -1 for none.
+    """
+
+    rewards: Tensor
+    index: Tensor
+
+    @cached_property
+    def used(self) -> Tensor:
+        """[N] bool, the rows that have a group."""
+        return self.index >= 0
+
+    @cached_property
+    def segments(self) -> Segments:
+        """The groups of the rows that have one."""
+        return Segments.of(chosen(self.index, self.used))
+
+    @cached_property
+    def valid(self) -> Tensor:
+        """[N] bool, the rows that have a group and a reward."""
+        return self.used & finite(self.rewards)
+
+    @cached_property
+    def _measured(self) -> tuple[Tensor, Tensor]:
+        """[G] largest |reward| and standard deviation (ddof 1) of each group; 0 where there is none."""
+        segments = self.segments
+        if not bool(self.valid.any()):
+            nothing = self.rewards.new_zeros(segments.count)
+            return nothing, nothing
+        if not bool(self.valid.all()):
+            segments = Segments.of(self.index[self.valid], segments.count)
+        rewards = chosen(self.rewards, self.valid)
+        extent = segments.max(rewards.abs()).clamp(min=0)
+        return extent, Spread.of(rewards, segments).std(1).nan_to_num(nan=0.0)
+
+    @property
+    def stds(self) -> Tensor:
+        """[G] standard deviation (ddof 1) of the rewards of each group; 0 where there is none."""
+        return self._measured[1]
+
+    @cached_property
+    def extent(self) -> Tensor:
+        """[N] largest |reward| of the row's group."""
+        return self._rows(self._measured[0])
+
+    @cached_property
+    def std(self) -> Tensor:
+        """[N] standard deviation (ddof 1) of the rewards of the row's group."""
+        return self._rows(self._measured[1])
+
+    def _rows(self, of_group: Tensor) -> Tensor:
+        if not len(of_group):
+            return torch.zeros_like(self.rewards)
+        if bool(self.used.all()):
+            return self.segments.rows(of_group)
+        return of_group[self.index.clamp(min=0)]
+
+
+@dataclass(frozen=True, eq=False)
 class Slice:
     """Some rows, with whole groups, and what a computed advantage is compared with.
 
@@ -24,18 +91,20 @@ class Slice:
         columns: what an estimator may need, of these rows.
         logged: their logged advantages.
         whole: whether the steps are whole too.
-        extent: [n] largest |reward| of the row's group.
-        std: [n] standard deviation (ddof 1) of the rewards of the row's group.
+        groups: their groups.
         blur: how far a logged reward may be from the one that was used.
+        known: what was computed on these rows already, by the work of the rule.
+        roundings: what `allowed` gave already.
     """
 
     rows: Tensor | None
     columns: Mapping[str, Tensor]
     logged: Logged
     whole: bool
-    extent: Tensor
-    std: Tensor
+    groups: Groups
     blur: float = 0.0
+    known: dict[object, Tensor | None] = field(default_factory=dict, repr=False)
+    roundings: dict[object, tuple[Tensor, Tensor | None]] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(
@@ -66,72 +135,171 @@ class Slice:
                 "step": _renumbered(columns["step"]),
             }
             logged = logged.take(rows)
-        extent, std = _spread(columns["rewards"], columns["group"])
-        return cls(rows, columns, logged, whole, extent, std, blur)
+        return cls(rows, columns, logged, whole, Groups(columns["rewards"], columns["group"]), blur)
+
+    def against(self, logged: Logged, blur: float) -> "Slice":
+        """The same rows, compared in another way; what was computed on them stays.
+
+        Args:
+            logged: of all rows, the same values with another tolerance.
+            blur: how far a logged reward may be from the one that was used.
+        """
+        return replace(self, logged=replace(logged, values=self.logged.values), blur=blur)
+
+    @property
+    def size(self) -> int:
+        """How many rows there are."""
+        return len(self.groups.index)
+
+    @cached_property
+    def given(self) -> "Given":
+        """What a computed advantage is compared with."""
+        return Given.of(self)
+
+    def allowed(self, eps: float | None) -> tuple[Tensor, Tensor | None]:
+        """How far float32 may be off in the rows that are compared, for an eps; see `logged.rounding`.
+
+        Returns:
+            [m], and [m] bool where it is within the tolerance; None for everywhere.
+        """
+        key = (eps, self.blur, self.logged.tolerance)
+        if key not in self.roundings:
+            off = rounding(self.columns["rewards"], self.groups.extent, self.groups.std, eps, self.blur)
+            off = chosen(off, self.given.compared)
+            clear = off <= self.logged.tolerance
+            self.roundings[key] = (off, None if bool(clear.all()) else clear)
+        return self.roundings[key]
 
     def compared(self) -> Tensor:
         """[n] bool, the rows with a group and a logged advantage."""
-        return self.logged.values.isfinite() & (self.columns["group"] >= 0)
+        return self.given.compared
+
+    @cached_property
+    def sorted_values(self) -> Tensor:
+        """[m] the logged advantages that are compared, the smallest first."""
+        return self.given.values.sort().values
+
+    @cached_property
+    def one_step_each(self) -> bool:
+        """Whether no group reaches over several steps."""
+        segments, step = self.groups.segments, chosen(self.columns["step"], self.groups.used)
+        if not len(step):
+            return True
+        return bool((segments.rows(segments.within(step)) == step).all())
 
 
-def sample(columns: Mapping[str, Tensor], logged: Logged, size: int, everything: Slice) -> Slice:
-    """Rows that tell most rules apart: some whole steps, or where steps are large, some whole groups.
+@dataclass(frozen=True, eq=False)
+class Given:
+    """The logged advantages of some rows, and what is to be known of them; looked at once.
+
+    Attributes:
+        compared: [n] bool, the rows with a group and a logged advantage.
+        values: [m] float64, their advantages.
+        room: [m] or a number, how far a row may be off and still count as the same.
+        empty: [n] bool, rows with a group and no logged advantage; None if there are none.
+        inner: for each of "not 0", "not at a bound" and "neither": [m] bool, and how many of them are not 0.
+    """
+
+    compared: Tensor
+    values: Tensor
+    room: Tensor | float
+    empty: Tensor | None
+    inner: tuple[tuple[Tensor, int], ...]
+
+    @classmethod
+    def of(cls, part: Slice) -> "Given":
+        """Look at the rows once."""
+        present = finite(part.logged.values)
+        compared = part.groups.used & present
+        values = chosen(part.logged.values, compared)
+        empty = part.groups.used & ~present
+        room = chosen(part.logged.room(), compared) if part.logged.relative else part.logged.tolerance
+        return cls(compared, values, room, empty if bool(empty.any()) else None, tuple(_inner(values)))
+
+
+def _inner(values: Tensor) -> list[tuple[Tensor, int]]:
+    """Rows that nothing was done to if rows were set to 0, clipped, or both; the zeros among them prove nothing."""
+    if not values.numel():
+        return []
+    some = values != 0
+    between = (values != values.max()) & (values != values.min())
+    parts = (some, between, some & between)
+    return [(part, int((part & some).sum())) for part in parts]
+
+
+def sample(everything: Slice, size: int) -> Tensor | None:
+    """Numbers of rows that tell most rules apart: some whole steps, or where steps are large, some whole groups.
 
     Groups that rules treat in their own way come first: dead ones, of one row, with missing rewards, of odd sizes,
     with filtered rows, with the smallest and the largest spread.
 
     Args:
-        columns: of all rows, the group included.
-        logged: of all rows.
+        everything: all rows.
         size: about how many rows to take.
-        everything: all rows, returned where they are few.
+
+    Returns:
+        [n] int64 row numbers in file order; None for all rows, where they are few.
     """
-    group, step = columns["group"], columns["step"]
-    if len(group) <= 2 * size:
-        return everything
+    group, step = everything.columns["group"], everything.columns["step"]
+    if len(group) <= 2 * max(size, SIZE):
+        return None
     steps = int(step.max()) + 1
-    if len(step) / steps <= size / 2 and _inside(group, step):
-        many = max(1, int(size * steps / len(step)))
-        picked = torch.linspace(0, steps - 1, many).long().unique()
-        rows = torch.nonzero(torch.isin(step, picked)).squeeze(1)
-        return Slice.of(columns, logged, rows, whole=True, blur=everything.blur)
-    rows = torch.nonzero(torch.isin(group, _telling(everything, size))).squeeze(1)
-    return Slice.of(columns, logged, rows, whole=False, blur=everything.blur)
+    if by_steps(everything, size):
+        picked = torch.linspace(0, steps - 1, max(1, int(size * steps / len(step)))).long()
+        return torch.nonzero(_marked(picked, steps)[step]).squeeze(1)
+    wanted = _marked(_telling(everything, size), everything.groups.segments.count)
+    chosen_ = (
+        wanted[group] if bool(everything.groups.used.all()) else wanted[group.clamp(min=0)] & (group >= 0)
+    )
+    return torch.nonzero(chosen_).squeeze(1)
 
 
-def _inside(group: Tensor, step: Tensor) -> bool:
-    """Whether no group reaches over several steps."""
-    used = group >= 0
-    segments = Segments.of(group[used])
-    of_group = segments.rows(segments.within(step[used]))
-    return bool((of_group == step[used]).all())
+def by_steps(everything: Slice, size: int) -> bool:
+    """Whether a sample of some size is made of whole steps.
+
+    Args:
+        everything: all rows.
+        size: about how many rows it has.
+    """
+    step = everything.columns["step"]
+    return len(step) / (int(step.max()) + 1) <= size / 2 and everything.one_step_each
+
+
+def _marked(numbers: Tensor, count: int) -> Tensor:
+    """[count] bool, True at the numbers."""
+    marked = torch.zeros(count, dtype=torch.bool)
+    marked[numbers] = True
+    return marked
 
 
 def _telling(everything: Slice, size: int) -> Tensor:
     """Numbers of the groups to look at."""
-    used = everything.columns["group"] >= 0
-    segments = Segments.of(everything.columns["group"][used])
-    rewards, given = everything.columns["rewards"][used], everything.logged.values[used]
-    std = everything.std[used]
-    valid = rewards.isfinite().double()
+    groups = everything.groups
+    segments, stds = groups.segments, groups.stds
+    given = chosen(everything.logged.values, groups.used)
     sizes = segments.size()
+    valid = sizes
+    if not bool(groups.valid.all()):
+        valid = segments.sum(chosen(groups.valid, groups.used).double()).long()
+    live = stds > 0
     some = segments.max(given.abs().nan_to_num(nan=0.0)) > 0
-    live = segments.max(std) > 0
-    many = max(1, int(size * segments.count / len(rewards)))
+    zeros = segments.max((given == 0).double()) > 0
+    many = max(1, int(size * segments.count / max(len(given), 1)))
     # Groups of thousands of rows are few in a sample, whatever is odd about them.
     few = min(_ODD, max(1, many // 8))
     odd = (
         ~live & some,
         ~live,
-        segments.sum(valid) == 1,
-        segments.sum(valid) < sizes,
-        sizes != sizes.mode().values,
-        live & (segments.sum(((given == 0) & (std > 0)).double()) > 0),
+        valid == 1,
+        valid < sizes,
+        sizes != torch.bincount(sizes).argmax(),
+        live & zeros,
     )
     picked = [torch.nonzero(mask).squeeze(1)[:few] for mask in odd]
-    order = torch.where(live, segments.max(std), torch.nan).argsort()
     alive = int(live.sum())
-    picked += [order[:few], order[max(alive - few, 0) : alive]]
+    wide = torch.where(live, stds, torch.inf)
+    picked.append(wide.topk(min(few, alive), largest=False).indices)
+    picked.append(stds.topk(min(few, alive)).indices)
     picked.append(torch.linspace(0, segments.count - 1, many).long())
     found: Tensor = torch.cat(picked).unique()
     return found if many > len(odd) else found[:: -(-len(found) // (2 * many))]
@@ -139,18 +307,8 @@ def _telling(everything: Slice, size: int) -> Tensor:
 
 def _renumbered(index: Tensor) -> Tensor:
     """The same segments without gaps, in order of their number; -1 stays."""
-    used = index >= 0
-    dense = torch.full_like(index, -1)
-    dense[used] = torch.unique(index[used], return_inverse=True)[1]
-    return dense
-
-
-def _spread(rewards: Tensor, group: Tensor) -> tuple[Tensor, Tensor]:
-    """[n] largest |reward| and standard deviation of each row's group; 0 where there is none."""
-    valid = rewards.isfinite() & (group >= 0)
-    if not valid.any():
-        return torch.zeros_like(rewards), torch.zeros_like(rewards)
-    segments = Segments.of(group[valid], int(group.max()) + 1)
-    index = group.clamp(min=0)
-    extent = segments.max(rewards[valid].abs()).clamp(min=0)[index]
-    return extent, Spread.of(rewards[valid], segments).std(1).nan_to_num(nan=0.0)[index]
+    # One place more, in front, for the rows that belong nowhere.
+    met = torch.zeros(int(index.max()) + 2 if len(index) else 1, dtype=torch.int64)
+    met[index + 1] = 1
+    met[0] = 0
+    return (torch.cumsum(met, dim=0) - 1)[index + 1].where(index >= 0, -1)

@@ -1,113 +1,22 @@
 """Try every rule on a part of the rows, and those that are left on all of them."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import torch
-from torch import Tensor
-
-from advcli.advantages import run
-from advcli.errors import AdvcliError
 from advcli.matching.candidates import Candidate
-from advcli.matching.logged import Logged, rounding
 from advcli.matching.partitions import Partition
-from advcli.matching.sample import SIZE, Slice, sample
-from advcli.segments import Segments
+from advcli.matching.problem import MANY, Problem
+from advcli.matching.sample import FIRST, SIZE, Slice
+from advcli.matching.trials import Trial, judge, predict, tried
 from advcli.words import counted
 
 Tell = Callable[[str], None]
-# Different computations that are run on all rows, and how many more where none of them fits.
-_CONFIRMED = 8
-_MORE = 3
-# Rows on which the rules that are left are compared once more before one of them is run on all rows.
-_MANY = 65_536
-# By how much the spread of a part of a step may differ from that of the whole step.
-_STRETCH = 1.5
-# Rows that have to fit before the others may be called clipped or filtered.
-_FEWEST, _SHARE = 3, 0.05
-
-
-@dataclass(frozen=True)
-class Problem:
-    """What is searched for.
-
-    Attributes:
-        columns: what an estimator may need, of all rows; without the group.
-        logged: the logged advantages.
-        partitions: the groupings to try.
-        candidates: the rules to try.
-        framework: the framework that writes such dumps, which is believed first; or None.
-        excluded: [N] bool, rows that the statistics leave out; None for none.
-        blur: how far a logged reward may be from the one that was used, because it was rounded.
-    """
-
-    columns: Mapping[str, Tensor]
-    logged: Logged
-    partitions: Sequence[Partition]
-    candidates: Sequence[Candidate]
-    framework: str | None = None
-    excluded: Tensor | None = None
-    blur: float = 0.0
-    _whole: dict[str, Slice] = field(default_factory=dict, init=False, repr=False, compare=False)
-
-    def whole(self, partition: Partition) -> Slice:
-        """All rows with the groups of a partition; looked at once."""
-        if partition.label not in self._whole:
-            columns = self.grouped(partition)
-            self._whole[partition.label] = Slice.of(columns, self.logged, None, whole=True, blur=self.blur)
-        return self._whole[partition.label]
-
-    def part(self, partition: Partition, size: int = SIZE) -> Slice:
-        """Enough rows to rule most candidates out, with the groups of a partition."""
-        return sample(self.grouped(partition), self.logged, size, self.whole(partition))
-
-    def grouped(self, partition: Partition) -> dict[str, Tensor]:
-        """The columns with the groups of a partition; excluded rows are in none."""
-        group = torch.from_numpy(partition.grouping.group)
-        if self.excluded is not None:
-            group = torch.where(self.excluded, -1, group)
-        return {**self.columns, "group": group}
-
-    def preference(self, trial: "Trial") -> tuple[int, int, int]:
-        """The lower, the sooner a rule is believed: fewest assumptions, the dump's own framework, the newest."""
-        framework = trial.candidate.framework
-        # Trainers compute in float32; numbers with more digits are rather a notebook's.
-        first, second = (1, 2) if self.logged.single else (2, 1)
-        own = 0 if framework and framework == self.framework else first if framework else second
-        return (self._place(trial.partition), own, trial.candidate.order)
-
-    def _place(self, partition: Partition) -> int:
-        return next(place for place, known in enumerate(self.partitions) if known is partition)
-
-
-@dataclass(frozen=True, eq=False)
-class Trial:
-    """How well a rule reproduces the logged advantages.
-
-    Attributes:
-        candidate: the rule.
-        partition: the grouping.
-        explained: whether every compared row fits, float32 rounding allowed for.
-        core: whether all rows fit that are neither 0 nor at a bound.
-        share: share of the compared rows within the tolerance.
-        misses: compared rows that are not within the tolerance.
-        max_abs: largest difference, over rows that rounding cannot blur if there are any.
-        nulls: share of the rows without a logged advantage that have none by the rule either.
-        complete: whether all rows were looked at.
-        predicted: [n] the rule's advantages in the rows that were looked at.
-    """
-
-    candidate: Candidate
-    partition: Partition
-    explained: bool
-    core: bool
-    share: float
-    misses: int
-    max_abs: float
-    nulls: float
-    complete: bool
-    predicted: Tensor | None = None
+# Different computations that are run on all rows, and how many more where none of them fits: one, and the others if
+# they fit so many rows.
+_CONFIRMED, _MORE, _HALF = 8, 3, 0.5
+# How many different computations that do not fit on a small part of the rows are run on a larger one.
+_NEAR = 12
 
 
 @dataclass(frozen=True)
@@ -140,24 +49,61 @@ def search(problem: Problem, tell: Tell = lambda text: None, *, nearest: bool = 
     """
     lacking: dict[str, str] = {}
     sampled: list[Trial] = []
+    count = 0
     for partition in problem.partitions:
-        part = problem.part(partition)
-        sampled += tried(partition, _affordable(problem, part), part, lacking)
-        left = sum(trial.explained for trial in sampled)
-        tell(f"{partition.label}: {counted(len(sampled), 'rule')} tried on a part of the rows, {left} left")
-        if left and part.rows is not None:
+        able = _able(problem, _affordable(problem, problem.part(partition)), lacking)
+        count += len(able)
+        found = _sampled(problem, partition, able)
+        left = sum(trial.explained for trial in found)
+        sampled += found
+        tell(f"{partition.label}: {counted(len(able), 'rule')} tried on a part of the rows, {left} left")
+        if left and problem.part(partition).rows is not None:
             # Whether another grouping gives the same numbers is asked of small data only.
             break
     sampled.sort(key=lambda trial: (not trial.explained, -trial.share, problem.preference(trial)))
     done = [trial for trial in sampled if trial.complete]
     if len(done) < len(sampled):
         done = _confirmed(problem, sampled, tell, nearest=nearest)
-    return Found(_ordered(problem, done), len(sampled), lacking)
+    return Found(_ordered(problem, done), count, lacking)
+
+
+def _able(problem: Problem, candidates: Sequence[Candidate], lacking: dict[str, str]) -> list[Candidate]:
+    """The rules whose columns are there; what the others lack is noted."""
+    able = []
+    for candidate in candidates:
+        needs = candidate.plan.entry.needs
+        absent = next((name for name in needs if name != "group" and name not in problem.columns), None)
+        if absent is None:
+            able.append(candidate)
+        else:
+            lacking[candidate.plan.entry.name] = absent
+    return able
+
+
+def _sampled(problem: Problem, partition: Partition, able: Sequence[Candidate]) -> list[Trial]:
+    """The rules on a part of the rows: on a small one first, and those that are worth it on a larger one."""
+    part = problem.part(partition)
+    if part.rows is None:
+        return list(tried(partition, able, part))
+    found = list(tried(partition, able, problem.part(partition, FIRST), brief=True))
+    found.sort(key=lambda trial: (-trial.share, trial.max_abs))
+    near = {trial.candidate.work for trial in _distinct(found)[:_NEAR]}
+    worth = [t for t in found if t.explained or t.core or t.candidate.work in near]
+    again = {t.candidate: t for t in tried(partition, [t.candidate for t in worth], part)}
+    return [again.get(trial.candidate, trial) for trial in found]
+
+
+def _distinct(trials: Sequence[Trial]) -> list[Trial]:
+    """The first of those with the same figures."""
+    found: dict[tuple[float, float], Trial] = {}
+    for trial in trials:
+        found.setdefault((trial.share, trial.max_abs), trial)
+    return list(found.values())
 
 
 def _affordable(problem: Problem, part: Slice) -> Sequence[Candidate]:
     """The candidates; of groups of thousands of rows, which no sample makes small, the plain ones only."""
-    if part.rows is None or len(part.extent) <= 2 * SIZE:
+    if part.rows is None or part.size <= 2 * SIZE:
         return problem.candidates
     return [c for c in problem.candidates if c.framework is None and c.plan.entry.recompute]
 
@@ -176,105 +122,21 @@ def indistinguishable(problem: Problem, trials: Sequence[Trial]) -> list[Trial]:
     return sorted((t for t in fitting if t.max_abs <= limit), key=problem.preference)
 
 
-def predict(candidate: Candidate, part: Slice) -> Tensor | None:
-    """[n] the rule's advantages; None if it cannot be computed on these rows."""
-    try:
-        return run(candidate.plan, part.columns).processed.to(torch.float64)
-    except AdvcliError:
-        return None
-
-
-def judge(candidate: Candidate, partition: Partition, part: Slice, predicted: Tensor) -> Trial:
-    """Compare a rule's advantages with the logged ones."""
-    logged, compared = part.logged, part.compared()
-    difference = (predicted - logged.values).abs()[compared]
-    allowed = rounding(part.columns["rewards"], part.extent, part.std, candidate.eps, part.blur)[compared]
-    values, room = logged.values[compared], logged.room()[compared]
-    # A rule that gives none where there is one does not fit.
-    difference = difference.nan_to_num(nan=torch.inf)
-    fits = difference <= room + allowed
-    strict = fits if part.blur else difference <= room
-    clear = difference[(allowed <= logged.tolerance) & difference.isfinite()]
-    largest = clear if clear.numel() else difference[difference.isfinite()]
-    empty = ~part.logged.values.isfinite() & (part.columns["group"] >= 0)
-    many = max(int(compared.sum()), 1)
-    return Trial(
-        candidate,
-        partition,
-        explained=bool(fits.all()) and bool(compared.any()),
-        core=_core(values, fits),
-        share=int(strict.sum()) / many,
-        misses=int((~strict).sum()),
-        max_abs=float(largest.max()) if largest.numel() else torch.inf,
-        nulls=float(predicted[empty].isnan().double().mean()) if empty.any() else 1.0,
-        complete=part.rows is None,
-        predicted=predicted,
-    )
-
-
-def _core(values: Tensor, fits: Tensor) -> bool:
-    """Whether everything fits but rows at 0, rows at the largest and the smallest value, or both."""
-    if not values.numel():
-        return False
-    zero, bound = values == 0, (values == values.max()) | (values == values.min())
-    enough = max(_FEWEST, int(_SHARE * values.numel()))
-    parts = (~zero, ~bound, ~zero & ~bound)
-    # Zeros fit every rule in dead groups: they prove nothing.
-    return any(bool(fits[part].all()) and int((part & ~zero).sum()) >= enough for part in parts)
-
-
-def tried(
-    partition: Partition, candidates: Sequence[Candidate], part: Slice, lacking: dict[str, str]
-) -> Iterator[Trial]:
-    """Each rule on some rows; the same computation runs once."""
-    known: dict[Any, Tensor | None] = {}
-    for candidate in candidates:
-        absent = [name for name in candidate.plan.entry.needs if name not in part.columns]
-        if absent:
-            lacking[candidate.plan.entry.name] = absent[0]
-            continue
-        if candidate.work not in known:
-            known[candidate.work] = predict(candidate, part)
-        predicted = known[candidate.work]
-        if predicted is None:
-            continue
-        if candidate.of_batch and not part.whole:
-            predicted = _affine(predicted, part)
-        yield judge(candidate, partition, part, predicted)
-
-
-def _affine(predicted: Tensor, part: Slice) -> Tensor:
-    """The best a·p + b per step: a part of a step has another mean and another spread than the whole."""
-    use = predicted.isfinite() & part.compared()
-    steps = Segments.of(part.columns["step"][use], int(part.columns["step"].max()) + 1)
-    p, a = predicted[use], part.logged.values[use]
-    dp, da = p - steps.rows(steps.mean(p)), a - steps.rows(steps.mean(a))
-    slope = steps.sum(dp * da) / steps.sum(dp * dp).clamp(min=1e-300)
-    fitted = predicted.clone()
-    if bool(((slope > _STRETCH) | (slope < 1 / _STRETCH)).any()):
-        return predicted
-    fitted[use] = steps.rows(slope) * dp + steps.rows(steps.mean(a))
-    return fitted
-
-
 def _confirmed(problem: Problem, sampled: Sequence[Trial], tell: Tell, *, nearest: bool) -> list[Trial]:
     """The best of the sample on all rows."""
-    left = _narrowed(problem, sampled, tell)
     done: list[Trial] = []
-    known: dict[Any, Trial] = {}
-    for trial in left:
+    known: dict[Any, tuple[Trial, Trial]] = {}
+    for trial in _narrowed(problem, sampled, tell):
         key = (trial.partition.label, trial.candidate.work)
         if key not in known:
-            same = next(
-                (seen for seen in known.values() if seen.explained and _same(problem, trial, seen)), None
-            )
-            if same is not None:
-                done.append(replace(same, candidate=trial.candidate))
+            same = (whole for part, whole in known.values() if _same(problem, trial, part, whole))
+            found = next(same, None)
+            if found is not None:
+                found = replace(found, rows=len(trial.predicted) if trial.predicted is not None else None)
+            elif len(known) >= _CONFIRMED:
                 continue
-            if len(known) >= _CONFIRMED:
-                continue
-            known[key] = _on_all(problem, trial, tell)
-        done.append(replace(known[key], candidate=trial.candidate))
+            known[key] = (trial, found or _on_all(problem, trial, tell))
+        done.append(replace(known[key][1], candidate=trial.candidate))
     if nearest and not any(trial.explained for trial in done):
         done += [_on_all(problem, trial, tell) for trial in _nearest(sampled, known)]
     return [trial for trial in done if trial.complete]
@@ -291,18 +153,40 @@ def _narrowed(problem: Problem, sampled: Sequence[Trial], tell: Tell) -> list[Tr
     found: list[Trial] = []
     for partition in problem.partitions:
         mine = [trial.candidate for trial in alike if trial.partition is partition]
-        if mine:
-            found += tried(partition, mine, problem.part(partition, _MANY), {})
+        if not mine:
+            continue
+        part = problem.part(partition, MANY)
+        step = problem.step(partition)
+        if step is None or part.whole:
+            found += tried(partition, mine, part)
+        else:
+            # Of a part of a step a rule of the batch is known up to a factor only.
+            found += tried(partition, [c for c in mine if not c.of_batch], part)
+            found += tried(partition, [c for c in mine if c.of_batch], step)
     left = indistinguishable(problem, found)
     tell(f"{counted(len(left), 'rule')} of {len(alike):,} left on a larger part of the rows")
     return left or alike
 
 
-def _same(problem: Problem, trial: Trial, seen: Trial) -> bool:
-    """Whether a rule gives the numbers of one that was run on all rows, where both were run on the same sample."""
-    if trial.candidate.of_batch or seen.candidate.of_batch or trial.partition is not seen.partition:
+def _same(problem: Problem, trial: Trial, part: Trial, whole: Trial) -> bool:
+    """Whether a rule gives, on the same part of the rows, the numbers of one that was run on all rows.
+
+    Args:
+        problem: what is searched for.
+        trial: the rule, on a part of the rows.
+        part: the other one, on the same part.
+        whole: the other one, on all rows.
+    """
+    if trial.candidate.of_batch or part.candidate.of_batch or trial.partition is not part.partition:
         return False
-    return trial.max_abs <= max(problem.logged.resolution, 4 * seen.max_abs)
+    if not whole.explained and not whole.core:
+        return False
+    one, two = trial.predicted, part.predicted
+    if one is None or two is None or len(one) != len(two) or not bool((one.isnan() == two.isnan()).all()):
+        return False
+    return float((one - two).abs().nan_to_num(nan=0.0).max()) <= max(
+        problem.logged.resolution, 4 * part.max_abs if whole.explained else 0.0
+    )
 
 
 def _on_all(problem: Problem, trial: Trial, tell: Tell) -> Trial:
@@ -313,17 +197,18 @@ def _on_all(problem: Problem, trial: Trial, tell: Tell) -> Trial:
         return trial
     judged = judge(trial.candidate, trial.partition, part, predicted)
     name = trial.candidate.fit(trial.partition.label, judged.max_abs, judged.share).name
-    tell(f"{name}: {100 * judged.share:.1f} % of all {len(part.extent):,} rows fit")
+    tell(f"{name}: {100 * judged.share:.1f} % of all {part.size:,} rows fit")
     return judged
 
 
 def _nearest(sampled: Sequence[Trial], known: Collection[Any]) -> list[Trial]:
-    """The best few of the sample, one of those with the same figures."""
+    """The best few of the sample, one of those with the same figures; where not even half of the rows fit, one."""
     found: dict[tuple[str, float, float], Trial] = {}
     for trial in sampled:
         if (trial.partition.label, trial.candidate.work) not in known:
             found.setdefault((trial.partition.label, trial.share, trial.max_abs), trial)
-    return list(found.values())[:_MORE]
+    few = list(found.values())[:_MORE]
+    return few[:1] + [trial for trial in few[1:] if trial.share > _HALF]
 
 
 def _ordered(problem: Problem, trials: Sequence[Trial]) -> list[Trial]:

@@ -9,14 +9,17 @@ The common factor of w is then only in the eps: |C w| / |A| = std + eps / factor
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from advcli.matching.candidates import EPS, Candidate
-from advcli.matching.sample import Slice
-from advcli.matching.search import Found, Problem, Tell, search, tried
+from advcli.matching.partitions import Partition
+from advcli.matching.problem import Problem
+from advcli.matching.sample import FIRST, Slice
+from advcli.matching.search import Found, Tell, search
+from advcli.matching.trials import Trial, tried
 from advcli.segments import Segments, Spread
 
 _ROWS = 16_384
@@ -76,35 +79,49 @@ def weighed(problem: Problem, tell: Tell, *, skip_missing_parts: bool) -> Iterat
         skip_missing_parts: a missing part counts 0 as long as one part of the row is there.
     """
     for partition in problem.partitions:
-        part = problem.part(partition, _ROWS)
-        weighed_: list[Weighed] = []
-        for solution in _solutions(part, problem.candidates):
-            told = ", ".join(f"{w:.4g}" for w in solution.weights.tolist())
-            tell(f"{partition.label}: weights {told} tried")
-            fitting = [candidate for candidate in problem.candidates if _solves(candidate, solution)]
-            some = _reweighed(part.columns, solution, skip_missing_parts=skip_missing_parts)
-            small = Slice.of(some, part.logged, None, whole=part.whole)
-            if not any(trial.explained or trial.core for trial in tried(partition, fitting, small, {})):
-                continue
+        able = list(_able(problem, partition, tell, skip_missing_parts=skip_missing_parts))
+        done: list[Weighed] = []
+        for solution, fitting, _ in sorted(able, key=lambda one: _belief(problem, one[0], one[2])):
             columns = _reweighed(problem.columns, solution, skip_missing_parts=skip_missing_parts)
-            again = replace(problem, columns=columns, partitions=[partition], candidates=fitting)
+            again = problem.but(columns=columns, partitions=[partition], candidates=fitting)
             found = search(again)
-            if found.trials:
-                weighed_.append(Weighed(solution, again, found))
-        if weighed_:
-            yield from sorted(weighed_, key=lambda one: _belief(problem, one))
+            if found.explained:
+                yield Weighed(solution, again, found)
+            elif found.trials:
+                done.append(Weighed(solution, again, found))
+        if done:
+            yield from done
             return
 
 
-def _belief(problem: Problem, one: Weighed) -> tuple[bool, bool, bool, bool, float, int]:
+def _able(
+    problem: Problem, partition: Partition, tell: Tell, *, skip_missing_parts: bool
+) -> Iterator[tuple[Solution, Sequence[Candidate], Sequence[Trial]]]:
+    """Weights with which some rule explains a part of the rows, but for what is clipped or 0; and those rules."""
+    first = problem.part(partition, FIRST)
+    for solution in _solutions(problem.part(partition, _ROWS), problem.candidates):
+        told = ", ".join(f"{w:.4g}" for w in solution.weights.tolist())
+        tell(f"{partition.label}: weights {told} tried")
+        fitting = [candidate for candidate in problem.candidates if _solves(candidate, solution)]
+        some = _reweighed(first.columns, solution, skip_missing_parts=skip_missing_parts)
+        small = Slice.of(some, first.logged, None, whole=first.whole)
+        known = [c for c in fitting if all(name in some for name in c.plan.entry.needs)]
+        trials = [t for t in tried(partition, known, small, brief=True) if t.explained or t.core]
+        if trials:
+            yield solution, fitting, trials
+
+
+def _belief(
+    problem: Problem, solution: Solution, trials: Sequence[Trial]
+) -> tuple[bool, bool, bool, bool, float, int]:
     """The lower, the sooner weights are believed: the dump's own framework, round weights, those near to 1."""
-    best = one.found.trials[0]
-    own = any(t.candidate.framework == problem.framework for t in one.found.trials if t.explained)
-    live = one.solution.weights[one.solution.weights != 0].abs()
-    known = one.solution.scale == "none" or not len(live)
+    best = min(trials, key=lambda trial: (not trial.explained, problem.preference(trial)))
+    own = any(t.candidate.framework == problem.framework for t in trials if t.explained)
+    live = solution.weights[solution.weights != 0].abs()
+    known = solution.scale == "none" or not len(live)
     odd = 0.0 if known else abs(float(live.log10().mean()))
     uneven = bool(((live - live.round(decimals=2)).abs() > _ROUND * live).any())
-    plain = one.solution.scale == best.candidate.scale
+    plain = solution.scale == best.candidate.scale
     return (
         not best.explained,
         problem.framework is not None and not own,

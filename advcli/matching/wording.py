@@ -1,17 +1,21 @@
 """What was found, in words."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import torch
 from torch import Tensor
 
 from advcli.matching.after import After
-from advcli.matching.search import Problem, Trial
+from advcli.matching.problem import Problem
+from advcli.matching.trials import Trial
 from advcli.records.match import Fit
 from advcli.words import counted
 
 # A range of ratios that is not worth a word.
 _NARROW = 0.1
+# Share of the rows that a rule has to fit to be named where none fits all.
+_SOME = 0.1
 
 
 def found(
@@ -30,17 +34,16 @@ def not_found(fit: Fit | None, causes: Sequence[str]) -> str:
     """The sentence that says why nothing was found."""
     if fit is None:
         return "no rule could be tried on this log"
-    best = (
-        f"no rule reproduces this log: the best, {fit.name}, fits {100 * fit.share_matched:.1f} % of the rows"
-    )
-    return f"{best}; {causes[0]}" if causes else best
+    fits = f"fits {100 * fit.share_matched:.1f} % of the rows"
+    # What fits hardly a row is no better than the others.
+    best = f"the best, {fit.name}, {fits}" if fit.share_matched >= _SOME else f"the nearest {fits}"
+    return "; ".join([f"no rule reproduces this log: {best}", *causes[:1]])
 
 
 def done(after: After) -> Iterator[str]:
     """What happened to the advantages of the rule."""
     if after.clip:
-        low, high = after.clip
-        yield f"then clipped to ±{high:g}" if low == -high else f"then clipped to [{low:g}, {high:g}]"
+        yield f"then clipped to {_bounds(*after.clip)}"
     if after.keep:
         again = ", and the kept rows were computed again" if after.recomputed else ""
         positive, negative = (_ratio(*pair) for pair in zip(after.keep, after.range_ or (), strict=True))
@@ -52,6 +55,14 @@ def done(after: After) -> Iterator[str]:
 def filtered(rows: int) -> str:
     """So many rows were filtered, nobody knows by what."""
     return f"then {counted(rows, 'row')} of live groups were set to 0 (filtered)"
+
+
+def _bounds(low: float, high: float) -> str:
+    if low == -high:
+        return f"±{high:g}"
+    if math.inf in (-low, high):
+        return f"at most {high:g}" if low == -math.inf else f"at least {low:g}"
+    return f"[{low:g}, {high:g}]"
 
 
 def _ratio(ratio: float, range_: tuple[float, float]) -> str:
@@ -77,6 +88,8 @@ def reason(problem: Problem, best: Trial, other: Trial) -> str:
     else:
         names = [name for name in two.told if one.told.get(name) != two.told[name]]
     told += [_WHY.get(name, _other)(problem, best, other) for name in names]
+    if other.rows is not None:
+        told.append(f"compared on {other.rows:,} rows")
     return "; ".join(dict.fromkeys(filter(None, told))) or "the same computation"
 
 
@@ -150,4 +163,4 @@ _WHY: Mapping[str, Callable[[Problem, Trial, Trial], str]] = {
 def _live_stds(problem: Problem, best: Trial) -> Tensor:
     """The standard deviations of the groups that are not dead."""
     part = problem.whole(best.partition)
-    return part.std[part.std > 0]
+    return part.groups.stds[part.groups.stds > 0]

@@ -52,6 +52,10 @@ class LeftOut:
     groups: int
     tokens: int | None = None
 
+    def __add__(self, other: "LeftOut") -> "LeftOut":
+        tokens = None if self.tokens is None or other.tokens is None else self.tokens + other.tokens
+        return LeftOut(self.spec, self.rows + other.rows, self.groups + other.groups, tokens)
+
 
 @dataclass(frozen=True)
 class Settings:

@@ -148,20 +148,22 @@ def rows_of(many, *, shuffled=False):
 
 
 @pytest.mark.parametrize(
-    ("rows", "shuffled", "threads", "free", "chosen"),
+    ("rows", "shuffled", "in_blocks", "threads", "free", "chosen"),
     [
-        (1_000_000, True, 2, 80e9, "cpu"),  # 0.23 s there, and CUDA has not started by then
-        (8_000_000, False, 2, 80e9, "cuda"),  # 0.97 s or 0.55 s
-        (8_000_000, False, 16, 80e9, "cpu"),  # 0.22 s
-        (8_000_000, True, 16, 80e9, "cuda"),  # 0.77 s
-        (8_000_000, True, 16, 1e9, "cpu"),  # needs 1.2 GB
+        (1_000_000, True, False, 2, 80e9, "cpu"),  # 0.23 s there, and CUDA has not started by then
+        (8_000_000, False, False, 2, 80e9, "cuda"),  # 0.97 s or 0.55 s
+        (8_000_000, False, True, 2, 80e9, "cpu"),  # 0.36 s
+        (8_000_000, False, False, 16, 80e9, "cpu"),  # 0.22 s
+        (8_000_000, True, False, 16, 80e9, "cuda"),  # 0.77 s
+        (8_000_000, True, False, 16, 1e9, "cpu"),  # needs 1.2 GB
+        (8_000_000, True, True, 2, 80e9, "cuda"),  # 0.85 s or 0.55 s
     ],
 )
-def test_auto_takes_what_is_done_first(monkeypatch, rows, shuffled, threads, free, chosen):
+def test_auto_takes_what_is_done_first(monkeypatch, rows, shuffled, in_blocks, threads, free, chosen):
     monkeypatch.setitem(engine._AVAILABLE, "cuda", lambda: True)
     monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (free, free))
-    assert engine.quicker(rows_of(rows, shuffled=shuffled)).type == chosen
+    assert engine.quicker(rows_of(rows, shuffled=shuffled), in_blocks=in_blocks).type == chosen
 
 
 def test_auto_without_cuda_is_the_cpu(monkeypatch):
@@ -170,7 +172,7 @@ def test_auto_without_cuda_is_the_cpu(monkeypatch):
 
 
 def test_a_framework_stays_on_the_cpu(monkeypatch):
-    monkeypatch.setattr(engine, "quicker", lambda columns: torch.device("meta"))
+    monkeypatch.setattr(engine, "quicker", lambda columns, in_blocks: torch.device("meta"))
     columns = rows_of(8)
     assert Plan.of(Settings()).at(columns).device.type == "meta"
     assert Plan.of(Settings(device="cpu")).at(columns).device.type == "cpu"

@@ -1,0 +1,112 @@
+"""What is searched for: the log, the ways to group it, the rules."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from advcli.matching.candidates import Candidate
+from advcli.matching.logged import Logged
+from advcli.matching.partitions import Partition
+from advcli.matching.sample import SIZE, Slice, by_steps, sample
+from advcli.matching.trials import Trial
+
+MANY = 65_536
+"""Rows on which the rules that are left are compared once more before one of them is run on all rows."""
+# Rows of a step that tell anything.
+_FEWEST = 3
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is searched for.
+
+    Attributes:
+        columns: what an estimator may need, of all rows; without the group.
+        logged: the logged advantages.
+        partitions: the groupings to try.
+        candidates: the rules to try.
+        framework: the framework that writes such dumps, which is believed first; or None.
+        excluded: [N] bool, rows that the statistics leave out; None for none.
+        blur: how far a logged reward may be from the one that was used, because it was rounded.
+        slices: some and all rows in the groups of a partition, as far as they were looked at.
+        picked: which rows those are, and whether they are whole steps.
+    """
+
+    columns: Mapping[str, Tensor]
+    logged: Logged
+    partitions: Sequence[Partition]
+    candidates: Sequence[Candidate]
+    framework: str | None = None
+    excluded: Tensor | None = None
+    blur: float = 0.0
+    slices: dict[tuple[str, int | None], Slice] = field(default_factory=dict, repr=False, compare=False)
+    picked: dict[tuple[str, int], tuple[Tensor | None, bool]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+
+    def but(self, **changes: Any) -> "Problem":  # noqa: ANN401  the fields
+        """The same search with some fields changed; what does not hang on them is not computed again."""
+        if changes.keys() & {"excluded", "columns"}:
+            return replace(self, **changes, slices={})
+        if changes.keys() & {"logged", "blur"}:
+            other = replace(self, **changes)
+            against = {key: part.against(other.logged, other.blur) for key, part in self.slices.items()}
+            return replace(other, slices=against)
+        return replace(self, **changes)
+
+    def whole(self, partition: Partition) -> Slice:
+        """All rows with the groups of a partition; looked at once."""
+        key = (partition.label, None)
+        if key not in self.slices:
+            columns = self.grouped(partition)
+            self.slices[key] = Slice.of(columns, self.logged, None, whole=True, blur=self.blur)
+        return self.slices[key]
+
+    def part(self, partition: Partition, size: int = SIZE) -> Slice:
+        """Enough rows to rule most candidates out, with the groups of a partition; looked at once."""
+        key = (partition.label, size)
+        if key not in self.slices:
+            # Which rows those are is the same for all searches in a log: no rule is believed for a part of the rows.
+            if key not in self.picked:
+                everything = self.whole(partition)
+                self.picked[key] = (sample(everything, size), by_steps(everything, size))
+            rows, whole = self.picked[key]
+            self.slices[key] = (
+                self.whole(partition)
+                if rows is None
+                else Slice.of(self.grouped(partition), self.logged, rows, whole=whole, blur=self.blur)
+            )
+        return self.slices[key]
+
+    def step(self, partition: Partition) -> Slice | None:
+        """All rows of the smallest step; None where that has very many, or where groups reach over steps."""
+        everything = self.whole(partition)
+        if everything.rows is None and everything.one_step_each:
+            step = everything.columns["step"]
+            sizes = torch.bincount(step)
+            least = int(torch.where(sizes > 0, sizes, len(step)).argmin())
+            if _FEWEST < int(sizes[least]) <= MANY:
+                rows = torch.nonzero(step == least).squeeze(1)
+                return Slice.of(everything.columns, self.logged, rows, whole=True, blur=self.blur)
+        return None
+
+    def grouped(self, partition: Partition) -> dict[str, Tensor]:
+        """The columns with the groups of a partition; excluded rows are in none."""
+        group = torch.from_numpy(partition.grouping.group)
+        if self.excluded is not None:
+            group = torch.where(self.excluded, -1, group)
+        return {**self.columns, "group": group}
+
+    def preference(self, trial: Trial) -> tuple[int, int, int]:
+        """The lower, the sooner a rule is believed: fewest assumptions, the dump's own framework, the newest."""
+        framework = trial.candidate.framework
+        # Trainers compute in float32; numbers with more digits are rather a notebook's.
+        first, second = (1, 2) if self.logged.single else (2, 1)
+        own = 0 if framework and framework == self.framework else first if framework else second
+        return (self._place(trial.partition), own, trial.candidate.order)
+
+    def _place(self, partition: Partition) -> int:
+        return next(place for place, known in enumerate(self.partitions) if known is partition)

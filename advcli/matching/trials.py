@@ -1,0 +1,164 @@
+"""A rule on some of the rows: its advantages, and how well they fit."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from advcli.advantages import run
+from advcli.errors import AdvcliError
+from advcli.matching.candidates import Candidate
+from advcli.matching.partitions import Partition
+from advcli.matching.sample import FIRST, Slice
+from advcli.segments import Segments, chosen
+
+# By how much the spread of a part of a step may differ from that of the whole step, and of a small part.
+_STRETCH, _STRETCH_FIRST = 1.5, 1e3
+# Rows with a sign that tell whether a rule's signs are those of the log, and the share that has to agree.
+_TOLD, _AGREE = 64, 0.7
+# Rows that have to fit before the others may be called clipped or filtered.
+_FEWEST, _SHARE = 3, 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """How well a rule reproduces the logged advantages.
+
+    Attributes:
+        candidate: the rule.
+        partition: the grouping.
+        explained: whether every compared row fits, float32 rounding allowed for.
+        core: whether all rows fit that are neither 0 nor at a bound.
+        share: share of the compared rows within the tolerance.
+        misses: compared rows that are not within the tolerance.
+        max_abs: largest difference, over rows that rounding cannot blur if there are any.
+        nulls: share of the rows without a logged advantage that have none by the rule either.
+        complete: whether all rows were looked at.
+        predicted: [n] the rule's advantages in the rows that were looked at.
+        rows: where these are the figures of a rule with the same numbers, on how many rows that was seen.
+    """
+
+    candidate: Candidate
+    partition: Partition
+    explained: bool
+    core: bool
+    share: float
+    misses: int
+    max_abs: float
+    nulls: float
+    complete: bool
+    predicted: Tensor | None = None
+    rows: int | None = None
+
+
+def predict(candidate: Candidate, part: Slice) -> Tensor | None:
+    """[n] the rule's advantages; None if it cannot be computed on these rows. The same computation runs once."""
+    work = candidate.work
+    if work not in part.known:
+        try:
+            part.known[work] = run(candidate.plan, part.columns).processed.to(torch.float64)
+        except AdvcliError:
+            part.known[work] = None
+    return part.known[work]
+
+
+def judge(candidate: Candidate, partition: Partition, part: Slice, predicted: Tensor) -> Trial:
+    """Compare a rule's advantages with the logged ones."""
+    given = part.given
+    # A rule that gives none where there is one does not fit.
+    difference = (chosen(predicted, given.compared) - given.values).abs_().nan_to_num_(nan=torch.inf)
+    fits = strict = difference <= given.room
+    many = fits.numel()
+    strict_ones = int(strict.sum())
+    if part.blur or strict_ones < many:
+        fits = difference <= given.room + part.allowed(candidate.eps)[0]
+        strict = fits if part.blur else strict
+        strict_ones = int(strict.sum())
+    explained = many > 0 and bool(fits.all())
+    return Trial(
+        candidate,
+        partition,
+        explained=explained,
+        core=_core(part, fits),
+        share=strict_ones / max(many, 1),
+        misses=many - strict_ones,
+        max_abs=_largest(difference, part, candidate.eps),
+        nulls=1.0 if given.empty is None else float(predicted[given.empty].isnan().double().mean()),
+        complete=part.rows is None,
+        predicted=predicted,
+    )
+
+
+def _largest(difference: Tensor, part: Slice, eps: float | None) -> float:
+    """The largest finite difference, over rows that rounding cannot blur if there are any; inf if there is none."""
+    _, clear = part.allowed(eps)
+    for seen in (difference if clear is None else difference[clear], difference):
+        largest = float(seen.max()) if seen.numel() else 0.0
+        finite = seen[seen < torch.inf] if largest == torch.inf else seen
+        if finite.numel():
+            return float(finite.max())
+    return torch.inf
+
+
+def _core(part: Slice, fits: Tensor) -> bool:
+    """Whether everything fits but rows at 0, rows at the largest and the smallest value, or both."""
+    share = _SHARE if part.size > 2 * FIRST else 0.0
+    enough = max(_FEWEST, int(share * fits.numel()))
+    # Zeros fit every rule in dead groups: they prove nothing.
+    return any(many >= enough and bool(fits[inner].all()) for inner, many in part.given.inner)
+
+
+def tried(
+    partition: Partition, candidates: Sequence[Candidate], part: Slice, *, brief: bool = False
+) -> Iterator[Trial]:
+    """Each rule on some rows.
+
+    Args:
+        partition: their groups.
+        candidates: the rules.
+        part: the rows.
+        brief: leave out rules whose next of kin says plus where the log says minus.
+    """
+    against: dict[object, bool] = {}
+    for candidate in candidates:
+        if brief and against.get(candidate.kin):
+            continue
+        predicted = predict(candidate, part)
+        if predicted is None:
+            continue
+        if brief and candidate.kin not in against:
+            against[candidate.kin] = _contrary(predicted, part)
+        if candidate.of_batch and not part.whole:
+            predicted = _affine(predicted, part, _STRETCH_FIRST if brief else _STRETCH)
+        yield judge(candidate, partition, part, predicted)
+
+
+def _contrary(predicted: Tensor, part: Slice) -> bool:
+    """Whether a rule's signs are others than those of the log, so that no eps and no ddof helps."""
+    signs = chosen(predicted, part.given.compared).sign() * part.given.values.sign()
+    told = int((signs.abs() == 1).sum())
+    return told >= _TOLD and int((signs == 1).sum()) < _AGREE * told
+
+
+def _affine(predicted: Tensor, part: Slice, stretch: float) -> Tensor:
+    """The best a·p + b per step: a part of a step has another mean and another spread than the whole.
+
+    Args:
+        predicted: [n] the rule's advantages.
+        part: the rows.
+        stretch: how much larger or smaller a typical step's spread may be.
+    """
+    use = predicted.isfinite() & part.compared()
+    steps = Segments.of(part.columns["step"][use], int(part.columns["step"].max()) + 1)
+    p, a = predicted[use], part.logged.values[use]
+    dp, da = p - steps.rows(steps.mean(p)), a - steps.rows(steps.mean(a))
+    spread = steps.sum(dp * dp)
+    # Of a step that is all dead here, nothing is known.
+    slope = torch.where(spread > 0, steps.sum(dp * da) / spread, 1.0)
+    typical = slope[spread > 0].median() if bool((spread > 0).any()) else slope.new_ones(())
+    if bool((slope < 0).any()) or not 1 / stretch <= float(typical) <= stretch:
+        return predicted
+    fitted = predicted.clone()
+    fitted[use] = steps.rows(slope) * dp + steps.rows(steps.mean(a))
+    return fitted

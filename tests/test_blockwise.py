@@ -1,0 +1,134 @@
+"""Block by block comes out what comes out at once."""
+
+import random
+
+import pytest
+import torch
+from columns import columns as columns_of
+
+from advcli import blockwise
+from advcli.advantages import Plan, run
+from advcli.errors import DataError
+from advcli.estimators.catalog import ESTIMATORS
+from advcli.frameworks.catalog import RULES
+from advcli.reach import reach
+from advcli.records.settings import FilterSpec, Settings
+
+ALONE = [
+    entry.name
+    for entry in ESTIMATORS
+    if entry.level == "row" and reach(Plan.of(Settings(estimator=entry.name))) == "key"
+]
+ORDERS = ("in order", "shuffled", "without a group")
+
+
+def dump(order, seed=0, sizes=(1, 2, 8, 8, 9)):
+    """Groups of 1 to 9 rows, some dead, some rewards missing; each of 5 rows or so of the last kind has no group."""
+    draw, rows = random.Random(seed), []
+    for group in range(60):
+        dead = draw.random() < 0.2
+        for _ in range(draw.choice(sizes)):
+            parts = (0.5, 1.0) if dead else (draw.choice([0.0, 0.3, 1.0]), draw.random())
+            parts = (float("nan"), parts[1]) if draw.random() < 0.05 else parts
+            rows.append((parts, group, group % 4, draw.randint(1, 50), draw.random()))
+    if order != "in order":
+        draw.shuffle(rows)
+    columns = columns_of(rows)
+    if order == "without a group":
+        columns["group"][::11] = -1
+    return columns
+
+
+def both(monkeypatch, settings, columns):
+    """What comes out at once, and in blocks of about 40 rows."""
+    plan = Plan.of(settings)
+    found = []
+    for rows in (len(columns["group"]), 40):
+        monkeypatch.setattr(blockwise, "ROWS", rows)
+        found.append((blockwise.possible(plan, columns), run(plan, columns)))
+    (at_once, expected), (in_blocks, result) = found
+    assert (at_once, in_blocks) == (False, True)
+    return expected, result
+
+
+def same(expected, result):
+    # Groups of one size that lie side by side are summed in another order than others.
+    for name in ("original", "processed"):
+        torch.testing.assert_close(
+            getattr(result, name), getattr(expected, name), rtol=1e-13, atol=1e-13, equal_nan=True
+        )
+    assert torch.equal(result.kept, expected.kept)
+    assert (result.warnings, result.left_out) == (expected.warnings, expected.left_out)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("name", ALONE)
+def test_every_estimator_that_looks_at_the_group_alone(name, order, monkeypatch):
+    same(*both(monkeypatch, Settings(estimator=name), dump(order)))
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"keep_pos": 0.5, "keep_neg": 0.3, "compute_new_adv": True},
+        {"missing": "zero", "singleton": "raw"},
+        {"shaping": {"affine": {"shift": 1.0, "scale": 2.0}}},
+        {
+            "filters": (
+                FilterSpec("before", "dynamic_sampling"),
+                FilterSpec("after", "truncated", {"max": 20}),
+            )
+        },
+    ],
+    ids=["keep ratios", "rules", "shaping", "filters"],
+)
+def test_settings(settings, order, monkeypatch):
+    same(*both(monkeypatch, Settings(**settings), dump(order)))
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [rule for rule in RULES if rule.framework in ("trl", "verl", "openrlhf")],
+    ids=lambda rule: f"{rule.framework}-{rule.estimator}",
+)
+def test_rules_of_frameworks(rule, monkeypatch):
+    # One of them refuses groups of one.
+    columns = dump("shuffled", sizes=(2, 8, 8, 9))
+    settings = Settings(like=rule.framework, estimator=rule.estimator)
+    if reach(Plan.of(settings)) == "key" and rule.level == "row":
+        same(*both(monkeypatch, settings, columns))
+
+
+def test_a_group_is_not_cut(monkeypatch):
+    monkeypatch.setattr(blockwise, "ROWS", 2)
+    group = torch.tensor([0, 0, 0, 0, 0, 1, 2, 2])
+    # Rows 2 and 4 lie in the first group, row 6 begins the last.
+    assert list(blockwise._blocks(group)) == [(0, 6), (6, 8)]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"scale": "batch"},
+        {"estimator": "reinforce_plus_plus"},
+        {"estimator": "shrinkage"},
+        {"missing": "error"},
+        {"singleton": "error"},
+    ],
+)
+def test_what_is_computed_at_once(settings, monkeypatch):
+    monkeypatch.setattr(blockwise, "ROWS", 10)
+    assert not blockwise.possible(Plan.of(Settings(**settings)), dump("in order"))
+
+
+def test_an_error_in_a_block_leaves_the_threads_as_they_were(monkeypatch):
+    monkeypatch.setattr(blockwise, "ROWS", 10)
+
+    def wrong(block):
+        raise DataError("wrong")
+
+    before = torch.get_num_threads()
+    with pytest.raises(DataError, match="wrong"):
+        blockwise.run(wrong, dump("in order"))
+    assert torch.get_num_threads() == before
