@@ -81,8 +81,6 @@ def free_port() -> int:
 def store():
     """The port of the proxy."""
     os.environ |= {"AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s", "AWS_REGION": "us-east-1"}
-    # The local server does not always take the framing off that a checksum behind the body brings.
-    os.environ["AWS_REQUEST_CHECKSUM_CALCULATION"] = "when_required"
     Moody.port = free_port()
     moto = subprocess.Popen(
         [os.environ["ADVCLI_MOTO"], "-m", "moto.server", "-p", str(Moody.port)],
