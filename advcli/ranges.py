@@ -18,8 +18,9 @@ from advcli.runs import in_order
 
 T = TypeVar("T")
 
-# Rows of a range: their columns fit into the cache, and the fixed cost of each operation is small beside them.
-_ROWS = 1 << 16
+# Rows of a range: their columns fit into the cache, and an operation on no more of them is one thread's. Several threads would
+# wait for each other after every operation, and on a busy machine long.
+_ROWS = 30_000
 # Fewer rows than that are done before the threads are there.
 _MANY = 1 << 18
 
@@ -99,10 +100,7 @@ class Ranges:
             What it gives, range by range.
         """
         places = [slice(*ends) for ends in pairwise(self.ends)]
-        # One thread for each range: several on every operation would wait for each other after every one.
-        with ThreadPoolExecutor(
-            torch.get_num_threads(), initializer=torch.set_num_threads, initargs=(1,)
-        ) as pool:
+        with ThreadPoolExecutor(torch.get_num_threads()) as pool:
             try:
                 return list(pool.map(lambda place: work(place, self._numbers(place)), places))
             finally:
