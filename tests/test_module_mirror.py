@@ -41,34 +41,6 @@ EXCEPTIONS = {
         [f"frameworks/rules_{name}.py" for name in ("areal", "nemo", "openrlhf", "others", "trl", "verl")],
         ("frameworks/test_catalog.py", "rows of the catalog, which tests each of them"),
     ),
-    "matching/after.py": (
-        "cli/test_match.py",
-        "a step of the search, seen through the command that makes it",
-    ),
-    "matching/candidates.py": (
-        "cli/test_match.py",
-        "a step of the search, seen through the command that makes it",
-    ),
-    "matching/fitted.py": (
-        "cli/test_match.py",
-        "a step of the search, seen through the command that makes it",
-    ),
-    "matching/partitions.py": (
-        "cli/test_match.py",
-        "a step of the search, seen through the command that makes it",
-    ),
-    "matching/sample.py": (
-        "cli/test_match.py",
-        "a step of the search, seen through the command that makes it",
-    ),
-    "matching/search.py": (
-        "cli/test_match.py",
-        "a step of the search, seen through the command that makes it",
-    ),
-    "matching/wording.py": (
-        "cli/test_match.py",
-        "a step of the search, seen through the command that makes it",
-    ),
     "records/match.py": ("cli/test_match.py", "frozen records, seen through the JSON that they become"),
     "render/match.py": ("cli/test_match.py", "the text of the answer, seen through the command"),
     **{

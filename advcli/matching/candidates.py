@@ -1,9 +1,9 @@
 """The rules that are tried: every row of the catalog of frameworks, and our own estimators on a grid of knobs."""
 
 import inspect
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from itertools import product
 from typing import Any
 
@@ -130,7 +130,8 @@ class Candidate:
         )
 
 
-def candidates(*, singletons: bool, missing: bool) -> list[Candidate]:
+@cache
+def candidates(*, singletons: bool, missing: bool) -> Sequence[Candidate]:
     """Everything that can be tried, in the order in which it is believed.
 
     Args:
@@ -138,7 +139,7 @@ def candidates(*, singletons: bool, missing: bool) -> list[Candidate]:
         missing: whether some reward is missing, so that the rule for them shows.
     """
     found = [*_of_frameworks(), *_of_catalog(singletons=singletons, missing=missing)]
-    return [Candidate(**{**vars(candidate), "order": place}) for place, candidate in enumerate(found)]
+    return tuple(replace(candidate, order=place) for place, candidate in enumerate(found))
 
 
 def like(rule: Rule) -> str:

@@ -248,7 +248,8 @@ def _blurred(problem: Problem, tell: Tell) -> Explanation | None:
 def _silent(table: RewardTable, problem: Problem) -> Match:
     """A log of zeros is that of every rule without signal, and of a trainer that logged nothing; ones tell no more."""
     values = problem.logged.values
-    same = float(values[values.isfinite()][0])
+    # No minus before a zero.
+    same = float(values[values.isfinite()][0]) + 0.0
     return Match(
         found=False,
         sentence=f"every logged advantage in '{table.choice.logged}' is {same:g}: that tells no rule",

@@ -15,8 +15,8 @@ from advcli.matching.trials import Trial
 
 MANY = 65_536
 """Rows on which the rules that are left are compared once more before one of them is run on all rows."""
-# Rows of a step that tell anything.
-_FEWEST = 3
+# Rows of a step that are quickly looked at.
+_QUICK = 16_384
 
 
 @dataclass(frozen=True)
@@ -82,16 +82,23 @@ class Problem:
         return self.slices[key]
 
     def step(self, partition: Partition) -> Slice | None:
-        """All rows of the smallest step; None where that has very many, or where groups reach over steps."""
+        """All rows of one step: the largest of those that are quickly looked at, else the smallest.
+
+        None where that one has very many rows, or where groups reach over steps.
+        """
         everything = self.whole(partition)
-        if everything.rows is None and everything.one_step_each:
-            step = everything.columns["step"]
-            sizes = torch.bincount(step)
-            least = int(torch.where(sizes > 0, sizes, len(step)).argmin())
-            if _FEWEST < int(sizes[least]) <= MANY:
-                rows = torch.nonzero(step == least).squeeze(1)
-                return Slice.of(everything.columns, self.logged, rows, whole=True, blur=self.blur)
-        return None
+        if not everything.one_step_each:
+            return None
+        step = everything.columns["step"]
+        sizes = torch.bincount(step)
+        quick = torch.where(sizes <= _QUICK, sizes, 0)
+        picked = int(
+            quick.argmax() if bool(quick.any()) else torch.where(sizes > 0, sizes, len(step)).argmin()
+        )
+        if int(sizes[picked]) > MANY:
+            return None
+        rows = torch.nonzero(step == picked).squeeze(1)
+        return Slice.of(everything.columns, self.logged, rows, whole=True, blur=self.blur)
 
     def grouped(self, partition: Partition) -> dict[str, Tensor]:
         """The columns with the groups of a partition; excluded rows are in none."""

@@ -130,12 +130,14 @@ def _confirmed(problem: Problem, sampled: Sequence[Trial], tell: Tell, *, neares
         key = (trial.partition.label, trial.candidate.work)
         if key not in known:
             same = (whole for part, whole in known.values() if _same(problem, trial, part, whole))
-            found = next(same, None)
-            if found is not None:
-                found = replace(found, rows=len(trial.predicted) if trial.predicted is not None else None)
-            elif len(known) >= _CONFIRMED:
+            found = trial if trial.complete else next(same, None)
+            if found is None and len(known) >= _CONFIRMED:
                 continue
-            known[key] = (trial, found or _on_all(problem, trial, tell))
+            if found is None:
+                found = _on_all(problem, trial, tell)
+            elif not trial.complete and trial.predicted is not None:
+                found = replace(found, rows=len(trial.predicted))
+            known[key] = (trial, found)
         done.append(replace(known[key][1], candidate=trial.candidate))
     if nearest and not any(trial.explained for trial in done):
         done += [_on_all(problem, trial, tell) for trial in _nearest(sampled, known)]

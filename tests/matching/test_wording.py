@@ -1,0 +1,139 @@
+"""Every sentence, letter by letter."""
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+from searched import problem
+
+from advcli.matching import wording
+from advcli.matching.after import After
+from advcli.matching.trials import judge, predict
+from advcli.records.match import Fit
+
+REWARDS, GROUP = [0.0, 1.0, 0.0, 1.0], [0, 0, 1, 1]
+FIT = Fit("trl", ">=1.6", "grpo", "group", 1, 1e-4, "'prompt'", 2e-7, 0.9731)
+
+
+def trials(logged=None, **given):
+    """A search and the trials of all its rules."""
+    searched = problem(REWARDS, GROUP, logged or [-0.5, 0.5, -0.5, 0.5], **given)
+    part = searched.whole(searched.partitions[0])
+    known = [c for c in searched.candidates if all(name in part.columns for name in c.plan.entry.needs)]
+    judged = [judge(c, searched.partitions[0], part, predict(c, part)) for c in known]
+    return searched, judged
+
+
+def of(judged, framework, estimator, scale, **knobs):
+    return next(
+        t
+        for t in judged
+        if (t.candidate.framework, t.candidate.estimator, t.candidate.scale) == (framework, estimator, scale)
+        and all(getattr(t.candidate, name) == value for name, value in knobs.items())
+    )
+
+
+def test_what_was_found():
+    searched, judged = trials()
+    best = of(judged, "verl", "grpo", "none")
+    assert wording.found(FIT, best, searched) == (
+        "trl >=1.6 grpo, scale group made this log: A_i = r_i − mean_g; grouped by 'prompt'; "
+        "all 4 logged rows agree (max |Δ| 2e-07)"
+    )
+
+
+def test_what_was_done_then_comes_before_the_agreement():
+    searched, judged = trials()
+    told = wording.found(FIT, of(judged, "verl", "grpo", "none"), searched, done=["then this", "then that"])
+    assert "; grouped by 'prompt'; then this; then that; all 4" in told
+
+
+def test_a_rounded_log_is_said_to_be_one():
+    searched, judged = trials()
+    rounded = replace(searched, logged=replace(searched.logged, decimals=3))
+    assert "all 4 logged rows agree to 3 decimals, as the log is rounded (" in wording.found(
+        FIT, of(judged, "verl", "grpo", "none"), rounded
+    )
+
+
+def test_what_was_not_found():
+    assert wording.not_found(None, []) == "no rule could be tried on this log"
+    assert wording.not_found(FIT, ["because", "and"]) == (
+        "no rule reproduces this log: the best, trl >=1.6 grpo, scale group, fits 97.3 % of the rows; because"
+    )
+
+
+def test_a_rule_that_fits_hardly_a_row_is_not_named():
+    assert wording.not_found(replace(FIT, share_matched=0.004), []) == (
+        "no rule reproduces this log: the nearest fits 0.4 % of the rows"
+    )
+
+
+@pytest.mark.parametrize(
+    ("clip", "words"),
+    [
+        ((-1.5, 1.5), "then clipped to ±1.5"),
+        ((-1.0, 2.0), "then clipped to [-1, 2]"),
+        ((-math.inf, 2.0), "then clipped to at most 2"),
+        ((-0.5, math.inf), "then clipped to at least -0.5"),
+    ],
+)
+def test_a_clamp(clip, words):
+    assert list(wording.done(After((), clip=clip))) == [words]
+
+
+def test_filtered_rows():
+    assert list(wording.done(After((), filtered=1))) == ["then 1 row of live groups was set to 0 (filtered)"]
+    assert list(wording.done(After((), filtered=1200))) == [
+        "then 1,200 rows of live groups were set to 0 (filtered)"
+    ]
+
+
+def test_keep_ratios():
+    done = After((), filtered=5, keep=(0.5, 1.0), range_=((0.5, 0.54), (0.8, 1.0)))
+    assert list(wording.done(done)) == [
+        "then 0.5 of the positive and 1 (0.8 to 1 do the same) of the negative rows of each group were kept"
+    ]
+    again = replace(done, recomputed=True)
+    assert next(iter(wording.done(again))).endswith("were kept, and the kept rows were computed again")
+
+
+def test_why_rules_cannot_be_told_apart():
+    searched, judged = trials()
+    best = of(judged, None, "grpo", "group", eps=0.0, ddof=1)
+    eps = of(judged, None, "grpo", "group", eps=1e-9, ddof=1)
+    ddof = of(judged, None, "grpo", "group", eps=0.0, ddof=0)
+    scale = of(judged, None, "grpo", "none")
+    assert wording.reason(searched, best, eps) == "eps 1e-09 changes less than the log resolves"
+    assert wording.reason(searched, best, ddof) == "ddof 0 gives the same"
+    assert wording.reason(searched, best, scale) == "scale none: all groups have equal std"
+    assert wording.reason(searched, best, best) == "the same computation"
+
+
+def test_a_rule_that_was_compared_on_a_part_says_so():
+    searched, judged = trials()
+    best = of(judged, "verl", "grpo", "none")
+    assert wording.reason(searched, best, replace(best, rows=65_536)) == "compared on 65,536 rows"
+
+
+def test_another_way_to_the_same_numbers():
+    searched, judged = trials()
+    best, other = of(judged, None, "grpo", "none"), of(judged, "verl", "grpo", "none")
+    assert wording.reason(searched, best, other).startswith("another way to the same numbers")
+
+
+def test_groups_are_named_where_they_are_others():
+    searched, judged = trials()
+    best = of(judged, "verl", "grpo", "none")
+    other = replace(best, partition=replace(best.partition, label="position, 2 rows each"))
+    assert wording.reason(searched, best, other) == "grouped position, 2 rows each, with the same result"
+
+
+def test_no_row_without_a_reward():
+    searched, judged = trials()
+    best = of(judged, "verl", "grpo", "none")
+    told = wording.reason(searched, best, of(judged, "trl", "grpo", "none", version=">=1.6"))
+    assert "no row is without a reward" in told
+    assert "no group has one row" in told
+    assert torch.is_tensor(best.predicted)
