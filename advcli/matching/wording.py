@@ -49,17 +49,12 @@ def done(after: After) -> Iterator[str]:
         positive, negative = (_ratio(*pair) for pair in zip(after.keep, after.range_ or (), strict=True))
         yield f"then {positive} of the positive and {negative} of the negative rows of each group were kept{again}"
     elif after.filtered:
-<<<<<<< HEAD
         yield filtered(after.filtered)
 
 
 def filtered(rows: int) -> str:
     """So many rows were filtered, nobody knows by what."""
-    return f"then {counted(rows, 'row')} of live groups were set to 0 (filtered)"
-=======
-        were = verb(after.filtered, "was", "were")
-        yield f"then {counted(after.filtered, 'row')} of live groups {were} set to 0 (filtered)"
->>>>>>> match4
+    return f"then {counted(rows, 'row')} of live groups {verb(rows, 'was', 'were')} set to 0 (filtered)"
 
 
 def _bounds(low: float, high: float) -> str:
