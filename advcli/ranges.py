@@ -7,6 +7,7 @@ cache, where many passes over them cost little, and its cores share the ranges.
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TypeVar
 from weakref import ref
 
@@ -17,7 +18,8 @@ from advcli.runs import in_order
 
 T = TypeVar("T")
 
-# Rows of a range: an operation on fewer is one thread's, and their columns fit into the cache.
+# Rows of a range: their columns fit into the cache, and an operation on no more of them is one thread's. Several threads would
+# wait for each other after every operation, and on a busy machine long.
 _ROWS = 30_000
 # Fewer rows than that are done before the threads are there.
 _MANY = 1 << 18
@@ -25,6 +27,11 @@ _MANY = 1 << 18
 
 # The groups that were cut last: advantages and what is told of them are of the same ones.
 _latest: "tuple[ref[Tensor], Ranges | None] | None" = None
+
+
+def pays(group: Tensor) -> bool:
+    """Whether to cut is worth while: there are many rows, and they lie where each thread has a cache of its own."""
+    return group.numel() >= _MANY and group.device.type == "cpu"
 
 
 def _forget(gone: "ref[Tensor]") -> None:
@@ -40,7 +47,7 @@ class Ranges:
 
     Attributes:
         order: [N] int64, the rows group after group; None where they lie so.
-        group: [N] int64, the group of each row in that order.
+        group: [N] int64, the group of each row in that order; rows without one (-1) come first.
         ends: where a range ends and the next begins, from 0 to N.
     """
 
@@ -53,12 +60,12 @@ class Ranges:
         """Cut the rows.
 
         Args:
-            group: [N] int64.
+            group: [N] int64, -1 for rows without one.
 
         Returns:
-            None where that is not worth while, where there are rows without a group, or on a GPU.
+            None where that is not worth while, or on a GPU.
         """
-        if group.numel() < _MANY or group.device.type != "cpu":
+        if not pays(group):
             return None
         global _latest  # noqa: PLW0603
         if _latest is None or _latest[0]() is not group:
@@ -67,19 +74,17 @@ class Ranges:
 
     @classmethod
     def _of(cls, group: Tensor) -> "Ranges | None":
-        if int(group.min()) < 0:
-            return None
         rows, order = group.numel(), None
         if not bool((group[1:] >= group[:-1]).all()):
             order = torch.from_numpy(in_order(group.numpy()))
-            group = group[order]
+            group = group.index_select(0, order)
         cuts = torch.searchsorted(group, group[_ROWS::_ROWS].contiguous())
         # Not the tensor itself: whoever has it may let it go.
         return cls(order, group.detach(), (0, *torch.unique_consecutive(cuts[cuts > 0]).tolist(), rows))
 
-    def laid(self, values: Tensor) -> Tensor:
-        """[N, ...] the values of all rows, group after group."""
-        return values if self.order is None else values.index_select(0, self.order)
+    def laid(self, values: Tensor, place: slice = slice(None)) -> Tensor:
+        """[N, ...] the values of all rows, group after group, or of those at a place."""
+        return values[place] if self.order is None else values.index_select(0, self.order[place])
 
     def back(self, values: Tensor) -> Tensor:
         """The same values in the order of the rows."""
@@ -94,6 +99,13 @@ class Ranges:
         Returns:
             What it gives, range by range.
         """
-        places = [slice(*ends) for ends in zip(self.ends[:-1], self.ends[1:], strict=True)]
+        places = [slice(*ends) for ends in pairwise(self.ends)]
         with ThreadPoolExecutor(torch.get_num_threads()) as pool:
-            return list(pool.map(lambda rows: work(rows, self.group[rows] - self.group[rows.start]), places))
+            try:
+                return list(pool.map(lambda place: work(place, self._numbers(place)), places))
+            finally:
+                pool.shutdown(wait=False, cancel_futures=True)
+
+    def _numbers(self, place: slice) -> Tensor:
+        group = self.group[place]
+        return torch.where(group >= 0, group - group[0].clamp(min=0), -1)

@@ -94,8 +94,14 @@ def flat(measured):
     return [*moments, tally.sum_abs, tally.positive, tally.zero, tally.negative, *others]
 
 
-def test_rows_without_a_group_and_few_rows_are_not_cut(monkeypatch):
-    assert Ranges.of(torch.tensor([0, -1, 0])) is None
+def test_rows_without_a_group_come_first_and_keep_having_none(monkeypatch):
+    monkeypatch.setattr(ranges, "_ROWS", 2)
+    cut = Ranges.of(torch.tensor([1, -1, 0, 0, 1, -1]))
+    assert cut.order.tolist() == [1, 5, 2, 3, 0, 4]
+    assert cut.each(lambda place, group: group.tolist()) == [[-1, -1], [0, 0], [0, 0]]
+
+
+def test_few_rows_are_not_cut(monkeypatch):
     monkeypatch.setattr(ranges, "_MANY", 4)
     assert Ranges.of(torch.tensor([0, 0, 1])) is None
 
