@@ -68,7 +68,7 @@ EXCEPTIONS = {
     ),
     **{
         f"distributed/{name}.py": ("distributed/test_faults.py", "seen through what dies")
-        for name in ("cluster", "done", "tasks")
+        for name in ("cluster", "done")
     },
     **{
         f"distributed/{name}.py": ("distributed/test_remote.py", "seen through a store that says 503")

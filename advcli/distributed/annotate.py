@@ -17,7 +17,7 @@ from advcli.distributed.away import Away
 from advcli.distributed.done import Goal
 from advcli.distributed.narrow import Job, blank
 from advcli.distributed.patience import patiently
-from advcli.distributed.places import numbers, shuffled, unpack
+from advcli.distributed.places import numbers, unpack
 from advcli.distributed.rounds import Work, advantages
 from advcli.distributed.tasks import Kept, Tasks
 from advcli.errors import UsageError
@@ -76,10 +76,9 @@ class Beginnings:
     others: tuple[int, ...]
 
 
-def collect(number: int, *pieces: pa.Table) -> pa.Table:
+def collect(number: int, table: pa.Table) -> pa.Table:
     """The advantages of one file, in the order of its rows."""
     faults.strike("pack-file", number)
-    table = pa.concat_tables(pieces)
     return table.take(pa.array(np.argsort(numbers(table, "row")))).combine_chunks()
 
 
@@ -127,7 +126,7 @@ def write_all(tasks: Tasks, writing: Writing, places: Sequence[Kept], open_: Seq
         places: the rows, from `places.spread`.
         open_: the numbers of the files.
     """
-    files = shuffled(tasks, places, len(writing.goals), advantages, collect, tasks.share(writing.work))
+    files = tasks.shuffle(places, len(writing.goals), advantages, collect, tasks.share(writing.work))
     before, first = numbered(tasks, files)
     shared = tasks.share(replace(writing, before=before, first=first))
     try:

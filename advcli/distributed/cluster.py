@@ -10,9 +10,10 @@ from typing import Any
 from advcli.distributed.tasks import Tasks
 from advcli.errors import AdvcliError, DataError, MissingPackage, UsageError
 
-# What Ray asks for before it is imported: no telemetry, no changed virtual environment.
+# What Ray asks for before it is imported: no telemetry, no bars, no changed virtual environment.
 _ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_DATA_DISABLE_PROGRESS_BARS": "1",
     "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
     "RAY_SCHEDULER_EVENTS": "0",
@@ -44,7 +45,7 @@ def running(address: str | None) -> Iterator[Tasks]:
     ours = not ray.is_initialized()
     if ours:
         _start(ray, address)
-    _quiet()
+    _quiet(ray)
     tasks = Tasks(ray)
     try:
         with _explained(ray):
@@ -82,6 +83,7 @@ def require() -> Any:  # noqa: ANN401  a module
         os.environ.setdefault(name, value)
     try:
         import ray
+        import ray.data
 
         _has_sketches()
     except ImportError as error:
@@ -134,9 +136,14 @@ def _answers(address: str) -> None:
         socket.create_connection((host, int(port)), timeout=_PATIENCE).close()
 
 
-def _quiet() -> None:
+def _quiet(ray: Any) -> None:  # noqa: ANN401  a module
     """Nothing of Ray on standard error: what matters is said in our words."""
-    for name in ("ray", "ray._private"):
+    context = ray.data.DataContext.get_current()
+    context.enable_progress_bars = False
+    context.print_on_execution_start = False
+    # Rows are sorted in tasks; the other way to move them starts processes of its own each time.
+    context.shuffle_strategy = ray.data.context.ShuffleStrategy.SORT_SHUFFLE_PULL_BASED
+    for name in ("ray", "ray.data", "ray._private", "ray.train"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 

@@ -17,7 +17,7 @@ from advcli.distributed.account import scattered
 from advcli.distributed.details import details
 from advcli.distributed.load import Loaded, columns, described, load, looked_at, too_large
 from advcli.distributed.narrow import DIGEST
-from advcli.distributed.places import largest_step, numbers, shuffled
+from advcli.distributed.places import largest_step, numbers
 from advcli.distributed.rounds import Here, Work
 from advcli.distributed.traps import Seen, seen
 from advcli.distributed.traps import together as together_seen
@@ -121,7 +121,7 @@ def inspect(request: Request, wanted: Wanted, *, near_dead: float = NEAR_DEAD) -
         seen_ = Sizes(facts.rows, facts.groups, facts.sizes, found.mixed)
         data = described(request, loaded, view, seen_, found.seen)
         shown = details(wanted, loaded, places, work, facts.groups, data.grouping.columns)
-        again = tasks.get(shuffled(tasks, loaded.rows, view.places, digests, repeats, view.places))
+        again = tasks.get(tasks.shuffle(loaded.rows, view.places, digests, repeats, view.places))
     blocks = not found.scattered and len(facts.sizes) == 1
     weights, alone = request.columns.weights, facts.sizes.get(1, 0)
     warned = remarks.warnings_of(data, plan.rule, weights=weights, undefined=not found.defined, blocks=blocks)
@@ -245,7 +245,7 @@ def digests(rows: pa.Table, many: int) -> tuple[pa.Table, NDArray[np.int64]]:
     return rows, (numbers(rows, DIGEST) % np.uint64(many)).astype(np.int64)
 
 
-def repeats(number: int, *pieces: pa.Table) -> int:
+def repeats(number: int, rows: pa.Table) -> int:
     """The rows that were there before."""
     del number
-    return repeated(numbers(pa.concat_tables(pieces), DIGEST))
+    return repeated(numbers(rows, DIGEST))

@@ -1,7 +1,6 @@
 """The rows, so spread over places that no unit is torn apart: a table per place."""
 
-import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,9 +17,6 @@ from advcli.io.values import one_array
 from advcli.records.table import RewardTable
 
 _STEP = "step"
-_TO = "to"
-_WIDTH = 64
-"""Tables that a table is cut for at once; of more, it is cut twice."""
 
 
 @dataclass(frozen=True)
@@ -125,71 +121,7 @@ def spread(tasks: Tasks, rows: Sequence[Kept], view: View) -> list[Kept]:
     Returns:
         A table per place, in the order of the files; they stay with the workers.
     """
-    return shuffled(tasks, rows, view.places, assign, pack, tasks.share(view))
-
-
-def shuffled(
-    tasks: Tasks,
-    tables: Sequence[Kept],
-    many: int,
-    assign: Callable[..., tuple[pa.Table, NDArray[np.int64]]],
-    pack: Callable[..., Any],
-    *given: object,
-) -> list[Kept]:
-    """Move the rows of some tables to others.
-
-    Where both are many, the pieces of one table for one other would be crumbs. So some tables together are cut into a
-    few large pieces first, and each of those is cut again: a row moves twice, and there are fewer pieces.
-
-    Args:
-        tasks: where it is done.
-        tables: the tables.
-        many: how many others there are.
-        assign: gives a table without what is not needed any more, and [n] the number of the other table for each row.
-        pack: number and pieces → what is kept.
-        given: what `assign` takes beside the table.
-    """
-    if many <= _WIDTH:
-        cut = [tasks.split(many, _cut, many, 1, assign, table, *given) for table in tables]
-        return [tasks.run(pack, number, *(pieces[number] for pieces in cut)) for number in range(many)]
-    wide = -(-many // _WIDTH)
-    columns: list[list[Kept]] = [[] for _ in range(many)]
-    for start in range(0, len(tables), _WIDTH):
-        first = [
-            tasks.split(wide, _cut, wide, _WIDTH, assign, table, *given)
-            for table in tables[start : start + _WIDTH]
-        ]
-        for number in range(wide):
-            low = number * _WIDTH
-            fine = min(_WIDTH, many - low)
-            pieces = tasks.split(fine, _cut_again, low, fine, *(pieces[number] for pieces in first))
-            for place, piece in enumerate(pieces, start=low):
-                columns[place].append(piece)
-    return [tasks.run(pack, number, *pieces) for number, pieces in enumerate(columns)]
-
-
-def _cut(
-    many: int, width: int, assign: Callable[..., tuple[pa.Table, NDArray[np.int64]]], *given: object
-) -> list[pa.Table]:
-    table, number = assign(*given)
-    if width > 1:
-        table = table.append_column(_TO, pa.array(number))
-    return _pieces(table, number // width, many)
-
-
-def _cut_again(low: int, many: int, *pieces: pa.Table) -> list[pa.Table]:
-    table = pa.concat_tables(pieces)
-    return _pieces(table.drop_columns([_TO]), numbers(table, _TO) - low, many)
-
-
-def _pieces(table: pa.Table, number: NDArray[np.int64], many: int) -> list[pa.Table]:
-    """A table for each number, rows in their order."""
-    if many == 1:
-        return [table]
-    order = np.argsort(number, kind="stable")
-    ends = np.searchsorted(number[order], np.arange(many + 1)).tolist()
-    # Taken, not sliced: a slice would carry the whole table along.
-    return [table.take(pa.array(order[low:high])) for low, high in itertools.pairwise(ends)]
+    return tasks.shuffle(rows, view.places, assign, pack, tasks.share(view))
 
 
 def assign(rows: pa.Table, view: View) -> tuple[pa.Table, NDArray[np.int64]]:
@@ -222,10 +154,11 @@ _PLACES: Mapping[str, Any] = {
 }
 
 
-def pack(number: int, *pieces: pa.Table) -> pa.Table:
-    """The rows of one place: pieces come in the order of the files."""
+def pack(number: int, rows: pa.Table) -> pa.Table:
+    """The rows of one place, in the order of the files."""
     faults.strike("pack-place", number)
-    return pa.concat_tables(pieces).combine_chunks()
+    order = np.lexsort((numbers(rows, "row"), numbers(rows, "file")))
+    return rows.take(pa.array(order)).combine_chunks()
 
 
 def unpack(table: pa.Table) -> dict[str, pa.Array]:

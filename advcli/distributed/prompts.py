@@ -7,7 +7,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from advcli.distributed.narrow import Job
-from advcli.distributed.places import View, assign, numbers, shuffled
+from advcli.distributed.places import View, assign, numbers
 from advcli.distributed.tasks import Kept, Tasks
 
 _NAMES = ("key", "key2", "step")
@@ -21,7 +21,7 @@ def met_again(tasks: Tasks, rows: Sequence[Kept], view: View) -> int:
         rows: of each file, from `narrow.read`.
         view: what is known of the whole.
     """
-    return sum(tasks.get(shuffled(tasks, rows, view.places, pairs, several, tasks.share(view))))
+    return sum(tasks.get(tasks.shuffle(rows, view.places, pairs, several, tasks.share(view))))
 
 
 def can_be(job: Job) -> bool:
@@ -36,9 +36,9 @@ def pairs(rows: pa.Table, view: View) -> tuple[pa.Table, NDArray[np.int64]]:
     return found, numbers(found, "key") % view.places
 
 
-def several(number: int, *pieces: pa.Table) -> int:
+def several(number: int, pairs: pa.Table) -> int:
     """Prompts that stand beside more than one step."""
     del number
-    once = pa.concat_tables(pieces).group_by(list(_NAMES)).aggregate([])
+    once = pairs.group_by(list(_NAMES)).aggregate([])
     steps = once.group_by(["key", "key2"]).aggregate([("step", "count")])
     return int((numbers(steps, "step_count") > 1).sum())

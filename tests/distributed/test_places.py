@@ -1,9 +1,6 @@
 """What goes where, and that nothing is lost on the way; no Ray needed."""
 
-import numpy as np
 import pyarrow as pa
-import pytest
-from distributed import inline
 
 from advcli.distributed import places
 from advcli.distributed.narrow import Job, Summary
@@ -71,33 +68,6 @@ def test_the_largest_step_is_counted_over_all_files():
     )
 
 
-def by_number(table: pa.Table) -> tuple[pa.Table, np.ndarray]:
-    return table, table["to whom"].to_numpy()
-
-
-def packed(number: int, *pieces: pa.Table) -> dict[str, list]:
-    found = pa.concat_tables(pieces).to_pydict()
-    assert set(found["to whom"]) <= {number}
-    return found
-
-
-@pytest.mark.parametrize("width", [2, 3, 64])
-@pytest.mark.parametrize("many", [1, 2, 7])
-def test_a_shuffle_loses_nothing_and_keeps_the_order(width: int, many: int, monkeypatch):
-    """In one go, and in two where both sides are many."""
-    monkeypatch.setattr(places, "_WIDTH", width)
-    pick = np.random.default_rng(0)
-    tables = [
-        pa.table({"to whom": pick.integers(0, many, rows), "row": np.arange(rows) + 100 * number})
-        for number, rows in enumerate((5, 0, 11, 7, 3))
-    ]
-    tasks = inline.Tasks()
-    found = tasks.get(
-        places.shuffled(tasks, [tasks.share(table) for table in tables], many, by_number, packed)
-    )
-    whole = pa.concat_tables(tables).to_pydict()
-    for number, one in enumerate(found):
-        assert one["row"] == [
-            row for row, to in zip(whole["row"], whole["to whom"], strict=True) if to == number
-        ]
-    assert set(found[0]) == {"to whom", "row"}
+def test_the_rows_of_a_place_lie_in_the_order_of_the_files():
+    rows = pa.table({"file": [1, 0, 1, 0], "row": [0, 7, 1, 2], "reward": [3.0, 2.0, 4.0, 1.0]})
+    assert places.pack(0, rows)["reward"].to_pylist() == [1.0, 2.0, 3.0, 4.0]
