@@ -141,8 +141,6 @@ def _quiet(ray: Any) -> None:  # noqa: ANN401  a module
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
     context.print_on_execution_start = False
-    # Rows are sorted in tasks; the other way to move them starts processes of its own each time.
-    context.shuffle_strategy = ray.data.context.ShuffleStrategy.SORT_SHUFFLE_PULL_BASED
     for name in ("ray", "ray.data", "ray._private", "ray.train"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 

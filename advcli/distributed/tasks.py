@@ -18,6 +18,8 @@ Assign: TypeAlias = Callable[..., tuple[pa.Table, NDArray[np.int64]]]
 """Gives a table and, for each row of it, the number of the table where it goes."""
 
 _TO = "to"
+_PIECES = 10_000
+"""Pieces, of one table for another, beyond which they are merged on the way."""
 _PATIENCE = 60
 """Seconds that tasks have to stop once one of them has failed."""
 
@@ -64,6 +66,11 @@ class Tasks:
             pack: runs where the rows of another table came together, in any order: its number and its rows → what is kept.
             given: what `assign` takes beside the table.
         """
+        ways = self._ray.data.context.ShuffleStrategy
+        # Rows are sorted in tasks; Ray's default way to move them starts processes of its own each time.
+        self._ray.data.DataContext.get_current().shuffle_strategy = (
+            ways.SORT_SHUFFLE_PUSH_BASED if len(tables) * many > _PIECES else ways.SORT_SHUFFLE_PULL_BASED
+        )
         rows = self._ray.data.from_arrow_refs(list(tables)).map_batches(
             _numbered,
             batch_format="pyarrow",

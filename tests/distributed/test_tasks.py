@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from advcli.distributed import tasks
 from advcli.distributed.tasks import Tasks
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("on_ray")]
@@ -17,11 +18,13 @@ def packed(number: int, table: pa.Table) -> dict[str, list]:
     return {"number": number, **table.to_pydict()}
 
 
-@pytest.mark.parametrize("many", [1, 3, 8])
-def test_every_row_moves_to_its_table_and_none_is_lost(many: int):
+@pytest.mark.parametrize(("many", "pieces"), [(1, 10_000), (3, 10_000), (8, 10_000), (8, 10)])
+def test_every_row_moves_to_its_table_and_none_is_lost(many: int, pieces: int, monkeypatch):
     import ray
 
-    pick, tasks = np.random.default_rng(many), Tasks(ray)
+    monkeypatch.setattr(tasks, "_PIECES", pieces)
+
+    pick, cluster = np.random.default_rng(many), Tasks(ray)
     # One table has no rows; with eight others, every second of them gets none.
     tables = [
         pa.table(
@@ -34,8 +37,8 @@ def test_every_row_moves_to_its_table_and_none_is_lost(many: int):
         for number, rows in enumerate((5, 0, 11, 7, 3))
     ]
     factor = 2 if many > 2 else 1
-    kept = [tasks.share(table) for table in tables]
-    found = tasks.get(tasks.shuffle(kept, many, by_number, packed, tasks.share(factor)))
+    kept = [cluster.share(table) for table in tables]
+    found = cluster.get(cluster.shuffle(kept, many, by_number, packed, cluster.share(factor)))
     assert [one["number"] for one in found] == list(range(many))
     whole = pa.concat_tables(tables).to_pydict()
     for number, one in enumerate(found):
