@@ -38,13 +38,17 @@ def group(
     usable = table.key >= 0
     # Mostly every row is: then nothing has to be taken out and put back.
     rows = slice(None) if usable.all() else usable
-    key = numbered(table.key[rows])
+    key = table.key[rows]
     if table.step is not None and table.choice.step in _columns(table):
         key = paired(key, table.step[rows])
+    else:
+        key = numbered(key)
     if n is not None:
         key = paired(key, places(key) // n)
-    groups = np.full(len(table.key), -1, dtype=np.int64)
-    groups[rows] = key
+    groups = key
+    if len(key) < len(table.key):
+        groups = np.full(len(table.key), -1, dtype=np.int64)
+        groups[rows] = key
     count = int(groups.max(initial=-1)) + 1
     columns = _columns(table)
     if part:
@@ -82,12 +86,50 @@ def refuse_singletons(table: RewardTable, seen: Sizes, n: int | None, *, expecte
 
 
 def sizes_of(group: NDArray[np.int64], count: int) -> dict[int, int]:
-    """Group size → number of groups, the most frequent size first."""
-    sizes = np.bincount(group[group >= 0], minlength=count)
+    """Group size → number of groups, the most frequent size first; of two that are as frequent the one met first."""
+    return by_frequency(sizes_met(group, count))
+
+
+def sizes_met(
+    group: NDArray[np.int64], count: int, begins: NDArray[np.int64] | None = None
+) -> dict[int, tuple[int, int]]:
+    """Group size → number of groups, and where the first of them begins.
+
+    Args:
+        group: [N] int64 in [0, G), -1 for rows that belong nowhere.
+        count: G.
+        begins: [G] where each group begins; None where that is the order of their numbers.
+    """
+    there = group >= 0
+    sizes = np.bincount(group if there.all() else group[there], minlength=count)
     found, first, many = np.unique(sizes, return_index=True, return_counts=True)
-    # Of two that are as frequent the one that is met first.
-    order = np.lexsort((first, -many))
-    return dict(zip(found[order].tolist(), many[order].tolist(), strict=True))
+    if begins is not None:
+        # Groups may be numbered in another order than that in which they begin.
+        order = np.argsort(begins)
+        first = begins[order][np.unique(sizes[order], return_index=True)[1]]
+    return dict(zip(found.tolist(), zip(many.tolist(), first.tolist(), strict=True), strict=True))
+
+
+def by_frequency(met: Mapping[int, tuple[int, int]]) -> dict[int, int]:
+    """Group size → number of groups, the most frequent size first, from `sizes_met`."""
+    order = sorted(met, key=lambda size: (-met[size][0], met[size][1]))
+    return {size: met[size][0] for size in order}
+
+
+def met_together(
+    one: Mapping[int, tuple[int, int]], two: Mapping[int, tuple[int, int]]
+) -> dict[int, tuple[int, int]]:
+    """What `sizes_met` gives for two parts with whole groups together.
+
+    Example:
+        >>> met_together({8: (3, 40)}, {8: (1, 2), 4: (1, 0)})
+        {8: (4, 2), 4: (1, 0)}
+    """
+    found = dict(one)
+    for size, (many, first) in two.items():
+        before, earlier = found.get(size, (0, first))
+        found[size] = (before + many, min(earlier, first))
+    return found
 
 
 def _columns(table: RewardTable) -> tuple[str, ...]:

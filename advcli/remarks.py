@@ -8,6 +8,7 @@ from torch import Tensor
 
 from advcli.dataset import DataSet
 from advcli.frameworks.rule import KL, Rule
+from advcli.records.table import Choice
 from advcli.runs import first_rows, met_with_several
 from advcli.segments import Segments
 from advcli.words import counted, summed, verb
@@ -36,8 +37,7 @@ def notes_of(data: DataSet, reused: int, rows: int, distance: float, rule: Rule 
     """
     yield _chosen(data)
     if reused:
-        met = f"{counted(reused, 'prompt')} {verb(reused, 'is', 'are')} met at several steps"
-        yield f"{met}: each step is a group of its own"
+        yield _met_again(reused)
     if rows:
         name = data.table.choice.logged
         yield f"logged '{name}' differs from original by at most {distance:.2g} in {counted(rows, 'row')}"
@@ -111,22 +111,35 @@ def columns(data: DataSet) -> dict[str, Any]:
 def inspected(data: DataSet) -> Iterator[str]:
     """What is worth knowing of the groups, beyond the warnings."""
     sizes = Segments.of(data.rows.group[data.rows.group >= 0], data.rows.count).size()
-    alone = int((sizes == 1).sum())
+    return inspected_of(data.table.choice, int((sizes == 1).sum()), reused_keys(data), mixed_by(data))
+
+
+def inspected_of(choice: Choice, alone: int, reused: int, mixed: int) -> Iterator[str]:
+    """The same, once everything is counted.
+
+    Args:
+        choice: the columns that are read.
+        alone: groups of one row.
+        reused: prompts that are met at several steps.
+        mixed: groups whose rows differ in the `--by` column.
+    """
     if alone:
         yield f"{counted(alone, 'group')} of one row"
-    reused = reused_keys(data)
     if reused:
-        met = f"{counted(reused, 'prompt')} {verb(reused, 'is', 'are')} met at several steps"
-        yield f"{met}: each step is a group of its own"
-    mixed = _mixed(data)
+        yield _met_again(reused)
     if mixed:
         yield (
             f"{counted(mixed, 'group')} {verb(mixed, 'has', 'have')} rows of several values of "
-            f"'{data.table.choice.by}', and {verb(mixed, 'is', 'are')} split"
+            f"'{choice.by}', and {verb(mixed, 'is', 'are')} split"
         )
 
 
-def _mixed(data: DataSet) -> int:
+def _met_again(prompts: int) -> str:
+    met = f"{counted(prompts, 'prompt')} {verb(prompts, 'is', 'are')} met at several steps"
+    return f"{met}: each step is a group of its own"
+
+
+def mixed_by(data: DataSet) -> int:
     """Groups whose rows differ in the `--by` column."""
     if data.table.by is None:
         return 0

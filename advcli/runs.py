@@ -15,11 +15,22 @@ def numbered(values: NDArray[np.int64]) -> NDArray[np.int64]:
         >>> numbered(np.array([7, 7, 2, 7])).tolist()
         [0, 0, 1, 0]
     """
-    starts = np.flatnonzero(np.diff(values, prepend=values[:1] - 1))
+    starts = np.concatenate([[0], np.flatnonzero(values[1:] != values[:-1]) + 1])[: len(values)]
+    heads = values[starts]
+    if _is_numbered(heads):
+        return values
     if 2 * len(starts) > len(values):
         return _hashed(values)
-    codes = _hashed(values[starts])
+    codes = _hashed(heads)
     return np.repeat(codes, np.diff(starts, append=len(values)))
+
+
+def _is_numbered(values: NDArray[np.int64]) -> bool:
+    """Whether equal values are numbered in order of first appearance already."""
+    if not len(values) or values[0] != 0 or values.min() < 0:
+        return False
+    highest = np.maximum.accumulate(values)
+    return bool((highest[1:] - highest[:-1] <= 1).all())
 
 
 def _hashed(values: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -68,6 +79,13 @@ def paired(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.in
     """
     if not len(first):
         return first
+    if int(first.max()) > len(first):
+        first = numbered(first)
+    of_first = np.zeros(int(first.max()) + 1, dtype=second.dtype)
+    of_first[first] = second
+    if (of_first[first] == second).all():
+        # A code stands beside one other only: the pairs are as many as the codes.
+        return numbered(first)
     return numbered(first * (int(second.max()) + 1) + second)
 
 

@@ -15,7 +15,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 PEERS = ("pandas", "polars", "polars_join", "duckdb")
-PACKAGES = ("torch", "pyarrow", "pandas", "polars", "duckdb")
+PACKAGES = ("torch", "pyarrow", "msgspec", "pandas", "polars", "duckdb")
 Command = Callable[[Path], list[str]]
 """The command line that writes to a path."""
 

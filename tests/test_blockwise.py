@@ -6,7 +6,7 @@ import pytest
 import torch
 from columns import columns as columns_of
 
-from advcli import blockwise
+from advcli import blockwise, ranges
 from advcli.advantages import Plan, run
 from advcli.errors import DataError
 from advcli.estimators.catalog import ESTIMATORS
@@ -43,8 +43,10 @@ def both(monkeypatch, settings, columns):
     """What comes out at once, and in blocks of about 40 rows."""
     plan = Plan.of(settings)
     found = []
-    for rows in (len(columns["group"]), 40):
-        monkeypatch.setattr(blockwise, "ROWS", rows)
+    monkeypatch.setattr(ranges, "_ROWS", 40)
+    for least in (1 << 60, 1):
+        monkeypatch.setattr(ranges, "_MANY", least)
+        monkeypatch.setattr(ranges, "_latest", None)
         found.append((blockwise.possible(plan, columns), run(plan, columns)))
     (at_once, expected), (in_blocks, result) = found
     assert (at_once, in_blocks) == (False, True)
@@ -100,13 +102,6 @@ def test_rules_of_frameworks(rule, monkeypatch):
         same(*both(monkeypatch, settings, columns))
 
 
-def test_a_group_is_not_cut(monkeypatch):
-    monkeypatch.setattr(blockwise, "ROWS", 2)
-    group = torch.tensor([0, 0, 0, 0, 0, 1, 2, 2])
-    # Rows 2 and 4 lie in the first group, row 6 begins the last.
-    assert list(blockwise._blocks(group)) == [(0, 6), (6, 8)]
-
-
 @pytest.mark.parametrize(
     "settings",
     [
@@ -118,17 +113,16 @@ def test_a_group_is_not_cut(monkeypatch):
     ],
 )
 def test_what_is_computed_at_once(settings, monkeypatch):
-    monkeypatch.setattr(blockwise, "ROWS", 10)
+    monkeypatch.setattr(ranges, "_MANY", 1)
     assert not blockwise.possible(Plan.of(Settings(**settings)), dump("in order"))
 
 
-def test_an_error_in_a_block_leaves_the_threads_as_they_were(monkeypatch):
-    monkeypatch.setattr(blockwise, "ROWS", 10)
+def test_an_error_in_a_block_is_the_error(monkeypatch):
+    monkeypatch.setattr(ranges, "_MANY", 1)
+    monkeypatch.setattr(ranges, "_ROWS", 10)
 
     def wrong(block):
         raise DataError("wrong")
 
-    before = torch.get_num_threads()
     with pytest.raises(DataError, match="wrong"):
         blockwise.run(wrong, dump("in order"))
-    assert torch.get_num_threads() == before

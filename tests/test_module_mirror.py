@@ -59,13 +59,21 @@ EXCEPTIONS = {
     },
     **{
         f"distributed/{name}.py": ("distributed/test_commands.py", "a pass, seen through the commands on Ray")
-        for name in ("account", "annotate", "narrow", "rounds", "sketch", "units")
+        for name in ("account", "annotate", "load", "narrow", "prompts", "rounds", "sketch", "traps", "units")
     },
+    "distributed/details.py": ("distributed/test_inspect.py", "lists, seen through the command on Ray"),
+    "distributed/proof.py": (
+        "distributed/test_match.py",
+        "a step of the search, seen through the command on Ray",
+    ),
     **{
         f"distributed/{name}.py": ("distributed/test_faults.py", "seen through what dies")
         for name in ("cluster", "done")
     },
-    "distributed/patience.py": ("distributed/test_remote.py", "seen through a store that says 503"),
+    **{
+        f"distributed/{name}.py": ("distributed/test_remote.py", "seen through a store that says 503")
+        for name in ("away", "patience")
+    },
     "fallbacks.py": ("test_advantages.py", "the rules of Settings, seen through what is computed"),
     "reach.py": ("test_blockwise.py", "which plans can be cut, seen through what is cut"),
     "remarks.py": ("cli/test_compute.py", "what is said about a data set, seen through the commands"),

@@ -261,7 +261,7 @@ Engine = Annotated[
     str,
     typer.Option(
         metavar="NAME",
-        help="local, or ray: many files on Ray Data (pip install 'advcli[ray]').",
+        help="local, or ray: many files on Ray (pip install 'advcli[ray]').",
         rich_help_panel=_RUN,
     ),
 ]

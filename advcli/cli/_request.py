@@ -103,7 +103,7 @@ def _head_start(
 
 
 _ENGINES = {"local": "advcli.pipeline.{name}:{name}", "ray": "advcli.distributed.commands:{name}"}
-_ON_RAY = ("compute", "compare", "sweep")
+_ON_RAY = ("compute", "compare", "inspect", "match", "sweep")
 
 
 def command(name: str, shared: Shared) -> Callable[..., Any]:

@@ -35,12 +35,15 @@ def say(text: str, **style: Any) -> None:  # noqa: ANN401  typer's styles
 
 def notes(report: "Report | Sweep | Match | Between", *, quiet: bool) -> None:
     """What was chosen and what looks wrong, on standard error."""
-    if quiet:
-        return
-    for text in report.notes:
-        say(f"advcli: {text}", dim=True)
-    for text in report.warnings:
+    remarks(report.notes, quiet=quiet)
+    for text in () if quiet else report.warnings:
         say(f"advcli: warning: {text}", fg="yellow")
+
+
+def remarks(notes: Sequence[str], *, quiet: bool) -> None:
+    """What is worth knowing, on standard error."""
+    for text in () if quiet else notes:
+        say(f"advcli: {text}", dim=True)
 
 
 def table(report: "Report", *, to_stderr: bool) -> None:

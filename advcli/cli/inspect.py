@@ -89,6 +89,7 @@ def command(
 
     found = run(request, Wanted(step, group, top, bottom), near_dead=near_dead)
     checked = [one.check(found) for one in bounds]
+    _show.remarks(found.notes, quiet=shared.quiet)
     if shared.json_:
         typer.echo(inspectjson.inspect(found, checked))
     elif not shared.quiet:

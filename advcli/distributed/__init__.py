@@ -1,1 +1,1 @@
-"""The commands on Ray Data, for dumps that no single machine should read: the engine is that of one machine."""
+"""The commands on Ray, for dumps that no single machine should read: the engine is that of one machine."""

@@ -1,6 +1,5 @@
 """What is counted of a place, such that the counts of two places make those of both."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING
@@ -13,7 +12,9 @@ from torch import Tensor
 from advcli import remarks
 from advcli.dataset import DataSet
 from advcli.distributed import sketch
-from advcli.grouping import mixed_steps, sizes_of
+from advcli.distributed.traps import Seen, seen
+from advcli.distributed.traps import together as together_seen
+from advcli.grouping import by_frequency, met_together, mixed_steps, sizes_met
 from advcli.records.report import Health
 from advcli.records.settings import AdvantageTable, LeftOut
 from advcli.segments import Segments
@@ -23,7 +24,7 @@ from advcli.stats.health import health
 from advcli.words import together
 
 if TYPE_CHECKING:
-    from advcli.distributed.rounds import Work
+    from advcli.distributed.rounds import Here
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,8 @@ class Account:
         columns: one per column.
         steps: the metrics of each step; empty where nobody asked.
         largest: the rows of the largest place.
+        sizes: of the groups, from `grouping.sizes_met`.
+        seen: what traps look at.
     """
 
     health: Health
@@ -107,13 +110,16 @@ class Account:
     columns: tuple[ColumnCount, ...]
     steps: Mapping[int, metrics.StepCount] = field(default_factory=dict)
     largest: int = 0
+    sizes: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    seen: Seen = field(default_factory=dict)
 
     def __add__(self, other: "Account") -> "Account":
         steps = dict(self.steps)
         for step, count in other.steps.items():
             steps[step] = steps[step] + count if step in steps else count
+        sizes = met_together(self.sizes, other.sizes)
         return Account(
-            health=_healths(self.health, other.health),
+            health=_healths(self.health, other.health, by_frequency(sizes)),
             mixed=self.mixed + other.mixed,
             reused=self.reused + other.reused,
             scattered=self.scattered + other.scattered,
@@ -123,39 +129,33 @@ class Account:
             columns=tuple(one + two for one, two in zip(self.columns, other.columns, strict=True)),
             steps=steps,
             largest=max(self.largest, other.largest),
+            sizes=sizes,
+            seen=together_seen(self.seen, other.seen),
         )
 
 
-def account(
-    data: DataSet,
-    positions: NDArray[np.int64],
-    work: "Work",
-    results: Sequence[AdvantageTable],
-) -> Account:
-    """Count a place.
-
-    Args:
-        data: its rows.
-        positions: [N] where each row stands among all rows.
-        work: what is done in every place.
-        results: the runs.
-    """
-    view = work.view
-    tables = [column.of(results) for column in work.shown]
+def account(here: "Here") -> Account:
+    """What is counted of a place."""
+    data, view = here.data, here.work.view
+    results = here.work.results(data)
+    tables = [column.of(results) for column in here.work.shown]
     first = tables[0].processed
-    sizes = sizes_of(data.grouping.group, data.grouping.count)
+    met = sizes_met(data.grouping.group, data.grouping.count, here.begins())
     logged, distance = remarks.logged(data, tables[0].original)
+    extremes = (view.low, view.high)
     return Account(
-        health=health(data.rows, torch.from_numpy(data.table.cause), sizes, (view.low, view.high)),
+        health=health(data.rows, torch.from_numpy(data.table.cause), by_frequency(met), extremes),
         mixed=mixed_steps(data.table, data.grouping.group),
         reused=remarks.reused_keys(data) if view.unit in ("key", "all") else 0,
-        scattered=_scattered(data, positions),
+        scattered=scattered(data, here.positions()),
         defined=int((~tables[0].original.isnan()).sum()),
         logged=logged,
         distance=distance,
         columns=tuple(_counted(data, first, table) for table in tables),
-        steps=metrics.counts(data.rows, results[0]) if work.per_step else {},
+        steps=metrics.counts(data.rows, results[0]) if here.work.per_step else {},
         largest=len(data.table.key),
+        sizes=met,
+        seen=seen(data, here.columns, here.positions()),
     )
 
 
@@ -173,7 +173,7 @@ def _counted(data: DataSet, first: Tensor, result: AdvantageTable) -> ColumnCoun
     )
 
 
-def _scattered(data: DataSet, positions: NDArray[np.int64]) -> int:
+def scattered(data: DataSet, positions: NDArray[np.int64]) -> int:
     """Groups whose rows do not follow one another in the files."""
     group = torch.from_numpy(data.grouping.group)
     usable = group >= 0
@@ -185,12 +185,11 @@ def _scattered(data: DataSet, positions: NDArray[np.int64]) -> int:
     return int((extent != segments.size()).sum())
 
 
-def _healths(one: Health, two: Health) -> Health:
+def _healths(one: Health, two: Health, sizes: Mapping[int, int]) -> Health:
     counts = {
         name: getattr(one, name) + getattr(two, name)
         for name in (f.name for f in fields(Health))
         if name not in ("sizes", "missing_by_cause")
     }
-    sizes = Counter(one.sizes) + Counter(two.sizes)
     causes = {name: many + two.missing_by_cause[name] for name, many in one.missing_by_cause.items()}
-    return Health(**counts, sizes=dict(sizes.most_common()), missing_by_cause=causes)
+    return Health(**counts, sizes=sizes, missing_by_cause=causes)

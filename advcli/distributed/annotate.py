@@ -2,22 +2,27 @@
 
 import secrets
 import shutil
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from advcli.distributed import done, faults
+from advcli.distributed.away import Away
+from advcli.distributed.done import Goal
 from advcli.distributed.narrow import Job, blank
 from advcli.distributed.patience import patiently
-from advcli.distributed.places import numbers, pack, unpack
+from advcli.distributed.places import numbers, unpack
 from advcli.distributed.rounds import Work, advantages
+from advcli.distributed.tasks import Kept, Tasks
 from advcli.errors import UsageError
 from advcli.io import sink
-from advcli.io.write import COLUMNS, TOKENS, Additions, Target, write
+from advcli.io.write import COLUMNS, TOKENS, Additions, write
 
 
 @dataclass(frozen=True)
@@ -40,7 +45,7 @@ class Writing:
     """
 
     job: Job
-    goals: tuple[Target, ...]
+    goals: tuple[Goal, ...]
     dropped: tuple[frozenset[int], ...]
     prefix: str
     about: Mapping[str, str]
@@ -58,120 +63,94 @@ class Writing:
         return self.work.plans[0].entry.level == "token"
 
 
-def by_file(results: Any, files: int) -> Any:  # noqa: ANN401  Ray's class
-    """Move the advantages to their files: a data set of one row per file, in Ray's memory."""
-    packed = results.groupby("file", num_partitions=files).map_groups(
-        pack, batch_format="pyarrow", fn_kwargs={"by": "file"}, num_cpus=1
-    )
-    return packed.materialize()
+@dataclass(frozen=True)
+class Beginnings:
+    """The groups that begin in a file.
+
+    Attributes:
+        count: how many.
+        others: the other files in which groups of its rows begin.
+    """
+
+    count: int
+    others: tuple[int, ...]
 
 
-def numbered(packed: Any, files: int) -> tuple[NDArray[np.int64], dict[int, NDArray[np.uint8]]]:  # noqa: ANN401
+def collect(number: int, table: pa.Table) -> pa.Table:
+    """The advantages of one file, in the order of its rows."""
+    faults.strike("pack-file", number)
+    return table.take(pa.array(np.argsort(numbers(table, "row")))).combine_chunks()
+
+
+def numbered(tasks: Tasks, files: Sequence[Kept]) -> tuple[NDArray[np.int64], dict[int, NDArray[np.uint8]]]:
     """What it takes to number the groups in order of first appearance.
 
     Args:
-        packed: from `by_file`.
-        files: how many files there are.
+        tasks: where it is done.
+        files: the advantages of each file.
 
     Returns:
         [F] groups that begin in earlier files; and of files whose groups go on in others, a bit per row: whether it
         begins a group.
     """
-    begun = np.zeros(files, dtype=np.int64)
-    shared: set[int] = set()
-    for row in packed.map_batches(_beginnings, batch_size=1, batch_format="pyarrow").take_all():
-        begun[row["file"]] = row["begun"]
-        shared.update(row["others"])
-    first: dict[int, NDArray[np.uint8]] = {}
-    if shared:
-        bits = packed.map_batches(
-            _bits, batch_size=1, batch_format="pyarrow", fn_kwargs={"files": frozenset(shared)}
-        )
-        first = {row["file"]: np.frombuffer(row["bits"], dtype=np.uint8) for row in bits.take_all()}
-    return np.cumsum(begun) - begun, first
+    found = tasks.get([tasks.run(beginnings, number, file) for number, file in enumerate(files)])
+    shared = sorted({other for one in found for other in one.others})
+    first = tasks.get([tasks.run(bits, number, files[number]) for number in shared])
+    begun = np.array([one.count for one in found], dtype=np.int64)
+    return np.cumsum(begun) - begun, dict(zip(shared, first, strict=True))
 
 
-def _beginnings(batch: pa.Table) -> pa.Table:
-    number = batch["file"][0].as_py()
-    begins, file = _begins(batch)
-    others = sorted(set(np.unique(file).tolist()) - {number, -1})
-    return pa.table(
-        {
-            "file": [number],
-            "begun": [int(begins.sum())],
-            "others": pa.array([others], pa.list_(pa.int64())),
-        }
-    )
+def beginnings(number: int, columns: pa.Table) -> Beginnings:
+    """The groups that begin in a file."""
+    begins, file = _begins(number, columns)
+    return Beginnings(int(begins.sum()), tuple(sorted(set(np.unique(file).tolist()) - {number, -1})))
 
 
-def _bits(batch: pa.Table, files: frozenset[int]) -> pa.Table:
-    number = batch["file"][0].as_py()
-    wanted = number in files
-    bits = [np.packbits(_begins(batch)[0]).tobytes()] if wanted else []
-    return pa.table(
-        {"file": pa.array([number] if wanted else [], pa.int64()), "bits": pa.array(bits, pa.large_binary())}
-    )
+def bits(number: int, columns: pa.Table) -> NDArray[np.uint8]:
+    """A bit per row of a file: whether it begins a group."""
+    return np.packbits(_begins(number, columns)[0])
 
 
-def _begins(batch: pa.Table) -> tuple[NDArray[np.bool_], NDArray[np.int32]]:
+def _begins(number: int, columns: pa.Table) -> tuple[NDArray[np.bool_], NDArray[np.int32]]:
     """[n] whether a row begins its group, and the file in which its group begins."""
-    columns, number = unpack(batch), batch["file"][0].as_py()
-    file, first = (columns[name].to_numpy() for name in ("first file", "first row"))
-    return (file == number) & (first == columns["row"].to_numpy()), file
+    file, first, row = (numbers(columns, name) for name in ("first file", "first row", "row"))
+    return (file == number) & (first == row), file
 
 
-def write_all(data: Any, writing: Writing, places: Any, open_: Sequence[int]) -> None:  # noqa: ANN401  Ray's classes
+def write_all(tasks: Tasks, writing: Writing, places: Sequence[Kept], open_: Sequence[int]) -> None:
     """Write every file that is open.
 
     Args:
-        data: the module `ray.data`.
+        tasks: where it is done.
         writing: how.
         places: the rows, from `places.spread`.
         open_: the numbers of the files.
     """
-    results = places.map_batches(
-        advantages, batch_size=1, batch_format="pyarrow", fn_kwargs={"work": writing.work}, num_cpus=1
-    )
-    packed = by_file(results, len(writing.goals))
-    before, first = numbered(packed, len(writing.goals))
-    writing = replace(writing, before=before, first=first)
-    how = {"batch_size": 1, "batch_format": "pyarrow", "num_cpus": 1}
+    files = tasks.shuffle(places, len(writing.goals), advantages, collect, tasks.share(writing.work))
+    before, first = numbered(tasks, files)
+    shared = tasks.share(replace(writing, before=before, first=first))
     try:
-        kwargs = {"writing": writing, "open_": frozenset(open_)}
-        packed.map_batches(write_file, fn_kwargs=kwargs, **how).take_all()
-        empty = [number for number in open_ if not writing.rows[number]]
-        if empty:
-            data.from_items(empty).map_batches(write_empty, fn_kwargs={"writing": writing}, **how).take_all()
+        tasks.get([tasks.run(write_file, number, files[number], shared) for number in open_])
+    except BaseException:
+        tasks.stop()
+        raise
     finally:
         # A process that was killed leaves what it had written.
-        for folder in {done.staging(goal.path, writing.run) for goal in writing.goals if goal.path}:
+        for folder in {
+            done.staging(goal.path, writing.run) for goal in writing.goals if isinstance(goal.path, Path)
+        }:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def write_file(batch: pa.Table, writing: Writing, open_: frozenset[int]) -> pa.Table:
-    """Write one file with its columns, if it is open."""
-    number = batch["file"][0].as_py()
-    if number not in open_:
-        return pa.table({"file": [number]})
-    columns = unpack(batch)
+def write_file(number: int, table: pa.Table, writing: Writing) -> None:
+    """Write one file with its columns."""
+    columns = unpack(table)
     group = _groups(columns, number, writing)
     made = (columns["original"], columns["processed"], columns["kept"], pa.array(group, mask=group < 0))
     added = {writing.prefix + name: column for name, column in zip(COLUMNS, made, strict=True)}
     if writing.tokens:
         added[writing.prefix + TOKENS] = columns["tokens"]
     _written(number, added, columns["line"].to_numpy(), writing)
-    return pa.table({"file": [number]})
-
-
-def write_empty(batch: pa.Table, writing: Writing) -> pa.Table:
-    """Write files without rows."""
-    types = (pa.float64(), pa.float64(), pa.bool_(), pa.int64())
-    added = {writing.prefix + name: pa.array([], type_) for name, type_ in zip(COLUMNS, types, strict=True)}
-    if writing.tokens:
-        added[writing.prefix + TOKENS] = pa.array([], pa.list_(pa.float64()))
-    for number in numbers(batch, "item").tolist():
-        _written(number, added, np.zeros(0, dtype=np.int64), writing)
-    return pa.table({"file": numbers(batch, "item")})
 
 
 def _groups(columns: Mapping[str, pa.Array], number: int, writing: Writing) -> NDArray[np.int64]:
@@ -193,23 +172,36 @@ def _groups(columns: Mapping[str, pa.Array], number: int, writing: Writing) -> N
 def _written(number: int, added: dict[str, pa.Array], lines: NDArray[np.int64], writing: Writing) -> None:
     """Write a file under another name, note it, and give it its own."""
     source, goal = writing.job.sources[number], writing.goals[number]
-    assert goal.path is not None
-    partial = done.staging(goal.path, writing.run) / f"{secrets.token_hex(4)}.{goal.path.name[-40:]}"
-    partial.parent.mkdir(parents=True, exist_ok=True)
-    table = replace(
+    lines_of = replace(
         blank(writing.job.choice), rows=(len(lines),), dropped=(writing.dropped[number],), lines=lines
     )
     additions = Additions(added, writing.about, writing.record)
-    try:
-        target = replace(goal, path=partial)
-        patiently(source, lambda source: write([source], [target], table, additions, force=True))
+    with _staged(goal, writing.run) as partial:
+        target = replace(goal.target, path=partial)
+        patiently(source, lambda source: write([source], [target], lines_of, additions, force=True))
         faults.strike("write", number)
         done.note(partial, goal.path, writing.run)
+        if isinstance(goal.path, Away):
+            goal.path.put(partial)
+            return
         try:
             sink.publish(partial, goal.path, force=writing.force)
         except UsageError:
             # A task that was taken for dead may have written it meanwhile: the same run, the same file.
             if not done.is_done(goal.path, writing.run):
                 raise
+
+
+@contextmanager
+def _staged(goal: Goal, run: str) -> Iterator[Path]:
+    """Another name for a file until it is complete: beside it, or for an object in a folder of this worker."""
+    if isinstance(goal.path, Away):
+        with tempfile.TemporaryDirectory(prefix="advcli-") as folder:
+            yield Path(folder) / goal.path.name[-40:]
+        return
+    partial = done.staging(goal.path, run) / f"{secrets.token_hex(4)}.{goal.path.name[-40:]}"
+    partial.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        yield partial
     finally:
         partial.unlink(missing_ok=True)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from typing import Any
 
+from advcli.distributed.tasks import Tasks
 from advcli.errors import AdvcliError, DataError, MissingPackage, UsageError
 
 # What Ray asks for before it is imported: no telemetry, no bars, no changed virtual environment.
@@ -25,7 +26,7 @@ _PATIENCE = 10
 
 
 @contextmanager
-def running(address: str | None) -> Iterator[Any]:
+def running(address: str | None) -> Iterator[Tasks]:
     """Connect to Ray, or start one, for the time of a command.
 
     Args:
@@ -33,7 +34,7 @@ def running(address: str | None) -> Iterator[Any]:
             this process is connected to already is used, and left as it is.
 
     Yields:
-        The module `ray.data`.
+        What runs functions there.
 
     Raises:
         MissingPackage: Ray is not installed.
@@ -45,9 +46,14 @@ def running(address: str | None) -> Iterator[Any]:
     if ours:
         _start(ray, address)
     _quiet(ray)
+    tasks = Tasks(ray)
     try:
         with _explained(ray):
-            yield ray.data
+            yield tasks
+    except BaseException:
+        if not ours:
+            tasks.stop()
+        raise
     finally:
         if ours:
             ray.shutdown()
@@ -135,8 +141,6 @@ def _quiet(ray: Any) -> None:  # noqa: ANN401  a module
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
     context.print_on_execution_start = False
-    # A place is one row, however large: its batch must not be copied together with others.
-    context.preserve_order = False
     for name in ("ray", "ray.data", "ray._private", "ray.train"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 

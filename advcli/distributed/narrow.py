@@ -1,8 +1,7 @@
 """Pass (a): one task per file reads its narrow columns, and numbers its rows."""
 
 import math
-import pickle
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,15 +11,18 @@ from numpy.typing import NDArray
 
 from advcli.distributed import faults
 from advcli.distributed.patience import patiently
-from advcli.errors import DataError
+from advcli.distributed.tasks import Kept, Tasks
 from advcli.io.batch import BadRows
-from advcli.io.read import read_one
+from advcli.io.lookup import row_digests
+from advcli.io.read import read_one, refuse_nothing
 from advcli.records.table import Choice, ColumnOptions, RewardTable, Source
 from advcli.words import together
 
+DIGEST, NTH = "digest", "nth"
+"""Columns that only some commands need."""
+
 # Columns of one number per row, by the field of the table that they come from.
 _NUMBERS = ("length", "baseline", "kl", "logged")
-ABOUT = "about"
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,7 @@ class Job:
         skip_bad_rows: count bad rows instead of stopping at the first.
         refuse_missing: stop at the first missing reward.
         refuse_singletons: stop at a group with one valid row.
+        inspected: tell more: a digest of each row, texts included, and the extents of every reward column.
     """
 
     sources: tuple[Source, ...]
@@ -46,6 +49,7 @@ class Job:
     skip_bad_rows: bool = False
     refuse_missing: bool = False
     refuse_singletons: bool = False
+    inspected: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -65,6 +69,12 @@ class Summary:
         step_rows: the rows of each.
         low: the smallest usable reward; NaN without one.
         high: the largest.
+        by: the values of the column that splits the figures.
+        extents: of all rows (None), and of those of each of these values: the smallest and the largest usable value of
+            each reward column, NaN without one.
+        logged: how many rows have a logged advantage.
+        peak: the largest of them, without its sign; 0 without any.
+        uneven: rows whose logged advantage differs between their tokens.
         dropped: numbers of the lines that are no rows.
         bad: the bad rows.
         warnings: what else was skipped, in words.
@@ -77,46 +87,53 @@ class Summary:
     step_rows: tuple[int, ...] = ()
     low: float = math.nan
     high: float = math.nan
+    by: tuple[str, ...] = ()
+    extents: Mapping[str | None, tuple[tuple[float, float], ...]] = field(default_factory=dict)
+    logged: int = 0
+    peak: float = 0.0
+    uneven: int = 0
     dropped: frozenset[int] = frozenset()
     bad: BadRows = field(default_factory=BadRows)
     warnings: tuple[str, ...] = ()
 
 
-def read(data: Any, job: Job) -> tuple[Any, list[Summary]]:  # noqa: ANN401  Ray's module and class
-    """Read all files.
+def read(tasks: Tasks, job: Job) -> tuple[list[Kept], list[Summary]]:
+    """Read all files: one file, one task, so that a worker that dies loses no more than that.
 
     Args:
-        data: the module `ray.data`.
+        tasks: where it is done.
         job: what to read.
 
     Returns:
-        The rows as a data set that lies in Ray's memory, and a summary of each file, in order.
+        The rows of each file, which stay with the workers, and a summary of each, in order.
 
     Raises:
         DataError: a file is broken, or no file has a row.
     """
-    files = data.from_items(list(range(len(job.sources))), override_num_blocks=len(job.sources))
-    # One file, one task: a worker that dies loses no more than that.
-    scanned = files.map_batches(
-        scan, batch_size=1, batch_format="pyarrow", fn_kwargs={"job": job}, num_cpus=1
-    ).materialize()
-    told = scanned.map_batches(_abouts, batch_size=None, batch_format="pyarrow").take_all()
-    summaries = sorted((pickle.loads(row[ABOUT]) for row in told), key=lambda summary: summary.file)
+    shared = tasks.share(job)
+    found = [tasks.split(2, scan, number, shared) for number in range(len(job.sources))]
+    summaries = tasks.get([summary for summary, _ in found])
     _refuse_nothing(job, summaries)
-    return scanned, summaries
+    return [rows for _, rows in found], summaries
 
 
-def scan(batch: pa.Table, job: Job) -> Iterator[pa.Table]:
-    """Read the files of a batch; first comes a row that holds the summary."""
-    for number in batch["item"].to_pylist():
-        faults.strike("read", number)
-        found = patiently(job.sources[number], lambda source: _read(source, job))
-        if found is None:
-            yield _with_about(_empty(job.choice), Summary(number, 0))
-            continue
-        table, digests, bad = found
-        yield _with_about(_empty(job.choice), _summary(number, table, bad))
-        yield _columns(number, table, digests).append_column(ABOUT, pa.nulls(len(table.key), pa.binary()))
+def scan(number: int, job: Job) -> tuple[Summary, pa.Table]:
+    """Read a file."""
+    faults.strike("read", number)
+    found = patiently(job.sources[number], lambda source: _read(source, job))
+    if found is None:
+        nothing = _columns(number, blank(job.choice), np.zeros((0, 2), dtype=np.int64), job)
+        if job.inspected:
+            nothing = nothing.append_column(DIGEST, pa.array(np.zeros(0, dtype=np.uint64)))
+        return Summary(number, 0), nothing
+    table, digests, bad = found
+    columns = _columns(number, table, digests, job)
+    if job.inspected:
+        texts = patiently(
+            job.sources[number], lambda source: row_digests(source, table.dropped[0], job.choice.layout)
+        )
+        columns = columns.append_column(DIGEST, pa.array(texts))
+    return _summary(number, table, bad, job), columns
 
 
 def _read(source: Source, job: Job) -> tuple[RewardTable, NDArray[np.int64], BadRows] | None:
@@ -130,7 +147,7 @@ def _read(source: Source, job: Job) -> tuple[RewardTable, NDArray[np.int64], Bad
     )
 
 
-def _columns(number: int, table: RewardTable, digests: NDArray[np.int64]) -> pa.Table:
+def _columns(number: int, table: RewardTable, digests: NDArray[np.int64], job: Job) -> pa.Table:
     """The narrow columns of a file; a digest stands for the key, as codes differ from file to file."""
     rows = len(table.key)
     usable = table.key >= 0
@@ -154,6 +171,16 @@ def _columns(number: int, table: RewardTable, digests: NDArray[np.int64]) -> pa.
         columns |= {f"part {i}": pa.array(part) for i, part in enumerate(np.ascontiguousarray(table.parts.T))}
     columns |= {name: pa.array(getattr(table, name)) for name in _NUMBERS if getattr(table, name) is not None}
     columns |= {f"extra {name}": pa.array(values) for name, values in table.extra.items()}
+    columns |= {f"outcome {name}": pa.array(values) for name, values in table.outcomes.items()}
+    columns |= {f"cause {name}": pa.array(codes) for name, codes in table.causes.items()}
+    if table.choice.logged:
+        uneven = np.zeros(rows, dtype=bool) if table.uneven is None else table.uneven
+        columns["uneven"] = pa.array(uneven)
+    if table.by is not None:
+        columns["by"] = pa.array(table.by)
+    if job.inspected and job.choice.layout.exploded:
+        # The place of each row among those of its record.
+        columns[NTH] = pa.array(np.arange(rows) - np.searchsorted(table.lines, table.lines))
     if table.token_counts is not None:
         ends = pa.array(np.concatenate([[0], np.cumsum(table.token_counts)]), pa.int64())
         for role, values in table.tokens.items():
@@ -177,6 +204,9 @@ def blank(choice: Choice) -> RewardTable:
         logged=single.get("logged"),
         parts=np.zeros((0, len(choice.rewards))) if len(choice.rewards) > 1 else None,
         extra=dict.fromkeys(choice.extra, nothing),
+        outcomes=dict.fromkeys(choice.outcomes, nothing),
+        causes=dict.fromkeys(_with_causes(choice), np.zeros(0, dtype=np.int8)),
+        by=np.zeros(0, dtype=np.int64) if choice.by else None,
         tokens={role: nothing for role, _ in choice.tokens},
         token_counts=np.zeros(0, dtype=np.int64) if choice.tokens else None,
         rows=(),
@@ -187,25 +217,15 @@ def blank(choice: Choice) -> RewardTable:
     )
 
 
-def _empty(choice: Choice) -> pa.Table:
-    """The same as arrow columns."""
-    return _columns(0, blank(choice), np.zeros((0, 2), dtype=np.int64))
+def _with_causes(choice: Choice) -> list[str]:
+    """The reward columns of which it is told why they are missing."""
+    parts = [name for name, _ in choice.rewards] if len(choice.rewards) > 1 else []
+    return [*parts, *choice.outcomes]
 
 
-def _with_about(empty: pa.Table, summary: Summary) -> pa.Table:
-    """A row that is none: null but for the summary."""
-    nulls = {
-        name: pa.nulls(1, field.type) for name, field in zip(empty.column_names, empty.schema, strict=True)
-    }
-    return pa.table({**nulls, ABOUT: pa.array([pickle.dumps(summary)], pa.binary())})
-
-
-def _abouts(block: pa.Table) -> pa.Table:
-    return block.select([ABOUT]).filter(block[ABOUT].is_valid())
-
-
-def _summary(number: int, table: RewardTable, bad: BadRows) -> Summary:
+def _summary(number: int, table: RewardTable, bad: BadRows, job: Job) -> Summary:
     usable = table.key >= 0
+    logged = np.zeros(0) if table.logged is None else table.logged[np.isfinite(table.logged)]
     finite = table.rewards[usable & np.isfinite(table.rewards)]
     counts = (
         () if table.step is None else tuple(np.bincount(table.step, minlength=len(table.step_names)).tolist())
@@ -218,25 +238,52 @@ def _summary(number: int, table: RewardTable, bad: BadRows) -> Summary:
         step_rows=counts,
         low=float(finite.min()) if len(finite) else math.nan,
         high=float(finite.max()) if len(finite) else math.nan,
+        by=table.by_names,
+        extents=_extents(table) if job.inspected else {},
+        logged=len(logged),
+        peak=float(np.abs(logged).max(initial=0.0)),
+        uneven=0 if table.uneven is None else int(table.uneven.sum()),
         dropped=table.dropped[0],
         bad=bad,
         warnings=table.warnings[len(bad.warnings()) :],
     )
 
 
+def _extents(table: RewardTable) -> dict[str | None, tuple[tuple[float, float], ...]]:
+    parts = () if table.parts is None else table.parts.T
+    columns = [table.rewards, *parts, *table.outcomes.values()]
+    usable = table.key >= 0
+    found: dict[str | None, tuple[tuple[float, float], ...]] = {
+        None: tuple(_extent(values[usable]) for values in columns)
+    }
+    for code, name in enumerate(table.by_names):
+        here = usable & (table.by == code)
+        found[name] = tuple(_extent(values[here]) for values in columns)
+    return found
+
+
+def _extent(values: NDArray[np.float64]) -> tuple[float, float]:
+    values = values[np.isfinite(values)]
+    return (float(values.min()), float(values.max())) if len(values) else (math.nan, math.nan)
+
+
 def _refuse_nothing(job: Job, summaries: Sequence[Summary]) -> None:
     """The errors of a data set without rows, as one machine has them."""
-    named = job.sources[0].name if len(job.sources) == 1 else f"{len(job.sources)} inputs"
-    if not sum(summary.rows for summary in summaries):
-        raise DataError(f"{named}: no rows, expected one per response")
-    if not sum(summary.usable for summary in summaries):
-        why = next((text for summary in summaries for text in summary.warnings), "no prompt id")
-        raise DataError(f"{named}: every row is bad ({why})", hint="other columns")
+    rows, usable = (sum(getattr(summary, name) for summary in summaries) for name in ("rows", "usable"))
+    refuse_nothing(job.sources, rows, usable, _bad(summaries), _said(summaries))
+
+
+def _bad(summaries: Sequence[Summary]) -> BadRows:
+    """The bad rows of all files."""
+    first = next((summary.bad.first for summary in summaries if summary.bad.first), "")
+    count, empty = (sum(getattr(summary.bad, name) for summary in summaries) for name in ("count", "empty"))
+    return BadRows(skip=True, count=count, first=first, empty=empty)
+
+
+def _said(summaries: Sequence[Summary]) -> tuple[str, ...]:
+    return together(text for summary in summaries for text in summary.warnings)
 
 
 def warnings(summaries: Sequence[Summary]) -> tuple[str, ...]:
     """What was skipped in all files together, in words."""
-    first = next((summary.bad.first for summary in summaries if summary.bad.first), "")
-    count, empty = (sum(getattr(summary.bad, name) for summary in summaries) for name in ("count", "empty"))
-    bad = BadRows(skip=True, count=count, first=first, empty=empty)
-    return (*bad.warnings(), *together(text for summary in summaries for text in summary.warnings))
+    return (*_bad(summaries).warnings(), *_said(summaries))

@@ -14,6 +14,21 @@ _WAITS = (0.5, 2.0, 8.0)
 T = TypeVar("T")
 
 
+def again(work: Callable[[], T], refusals: tuple[type[Exception], ...]) -> T:
+    """Do something with a store; where it refuses, do it again.
+
+    Args:
+        work: what to do; must be such that it can be done twice.
+        refusals: what it raises then.
+    """
+    for wait in _WAITS:
+        try:
+            return work()
+        except refusals:
+            time.sleep(wait)
+    return work()
+
+
 def patiently(source: Source, work: Callable[[Source], T]) -> T:
     """Do something with a file; if it lies behind a URL and fails, do it again.
 
@@ -25,10 +40,6 @@ def patiently(source: Source, work: Callable[[Source], T]) -> T:
         DataError: the last failure.
     """
     path: object = source.path
-    waits = _WAITS if isinstance(path, RemoteFile) else ()
-    for wait in waits:
-        try:
-            return work(source)
-        except (DataError, OSError):
-            time.sleep(wait)
-    return work(source)
+    if not isinstance(path, RemoteFile):
+        return work(source)
+    return again(lambda: work(source), (DataError, OSError))

@@ -1,4 +1,4 @@
-"""The rows, so spread over places that no unit is torn apart; a place is one row of Ray's, so that Ray cannot cut it."""
+"""The rows, so spread over places that no unit is torn apart: a table per place."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from advcli import dataset, grouping, runs
 from advcli.dataset import DataSet
 from advcli.distributed import faults
-from advcli.distributed.narrow import ABOUT, Job, Summary
+from advcli.distributed.narrow import DIGEST, Job, Summary
+from advcli.distributed.tasks import Kept, Tasks
 from advcli.io.values import one_array
 from advcli.records.table import RewardTable
 
@@ -28,6 +29,8 @@ class View:
         places: how many places there are.
         steps: the names of all steps, in the order in which they are met.
         step_of: file → the number of each of its steps.
+        by: the values of the column that splits the figures, in the order in which they are met.
+        by_of: file → the number of each of its values.
         place_of_step: the place of each step.
         before: usable rows before each file.
         starts: rows before each file.
@@ -40,6 +43,8 @@ class View:
     places: int
     steps: tuple[str, ...]
     step_of: tuple[NDArray[np.int64], ...]
+    by: tuple[str, ...]
+    by_of: tuple[NDArray[np.int64], ...]
     place_of_step: NDArray[np.int64]
     before: NDArray[np.int64]
     starts: NDArray[np.int64]
@@ -56,11 +61,8 @@ class View:
             unit: what has to lie in one place.
             rows_per_place: about how many rows a place shall have.
         """
-        names: dict[str, int] = {}
-        for summary in summaries:
-            for name in summary.steps:
-                names.setdefault(name, len(names))
-        step_of = tuple(np.array([names[n] for n in s.steps] or [0], dtype=np.int64) for s in summaries)
+        names, step_of = _numbered([summary.steps for summary in summaries])
+        by, by_of = _numbered([summary.by for summary in summaries])
         rows = np.array([summary.rows for summary in summaries], dtype=np.int64)
         usable = np.array([summary.usable for summary in summaries], dtype=np.int64)
         places = 1 if unit == "all" else max(1, -(-int(rows.sum()) // rows_per_place))
@@ -73,8 +75,10 @@ class View:
             job=job,
             unit=unit,
             places=places,
-            steps=tuple(names),
+            steps=names,
             step_of=step_of,
+            by=by,
+            by_of=by_of,
             place_of_step=_evenly(sizes, places),
             before=np.cumsum(usable) - usable,
             starts=np.cumsum(rows) - rows,
@@ -88,6 +92,15 @@ class View:
         return self.job.choice.step is not None
 
 
+def _numbered(names: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], tuple[NDArray[np.int64], ...]]:
+    """The names of all files in the order in which they are met, and the number of each name of each file."""
+    met: dict[str, int] = {}
+    for of_file in names:
+        for name in of_file:
+            met.setdefault(name, len(met))
+    return tuple(met), tuple(np.array([met[n] for n in of_file] or [0], dtype=np.int64) for of_file in names)
+
+
 def largest_step(summaries: Sequence[Summary]) -> int:
     """Rows of the largest step; 0 without steps."""
     sizes: dict[str, int] = {}
@@ -97,38 +110,40 @@ def largest_step(summaries: Sequence[Summary]) -> int:
     return max(sizes.values(), default=0)
 
 
-def spread(rows: Any, view: View) -> Any:  # noqa: ANN401  Ray's class
+def spread(tasks: Tasks, rows: Sequence[Kept], view: View) -> list[Kept]:
     """Move the rows to their places.
 
     Args:
-        rows: what `narrow.read` gives.
+        tasks: where it is done.
+        rows: of each file, from `narrow.read`.
         view: where they go.
 
     Returns:
-        A data set of one row per place, in Ray's memory.
+        A table per place, in the order of the files; they stay with the workers.
     """
-    assigned = rows.map_batches(assign, batch_size=None, batch_format="pyarrow", fn_kwargs={"view": view})
-    return (
-        assigned.groupby("place", num_partitions=view.places)
-        .map_groups(pack, batch_format="pyarrow", fn_kwargs={"by": "place"}, num_cpus=1)
-        .materialize()
-    )
+    return tasks.shuffle(rows, view.places, assign, pack, tasks.share(view))
 
 
-def assign(block: pa.Table, view: View) -> pa.Table:
-    """Rows with the number of their place, and with that of their step among all steps."""
-    block = block.filter(pa.compute.invert(block[ABOUT].is_valid())).drop_columns([ABOUT])
-    file, row = numbers(block, "file"), numbers(block, "row")
-    key, usable = numbers(block, "key"), numbers(block, "usable")
-    step = numbers(block, _STEP).copy()
+def assign(rows: pa.Table, view: View) -> tuple[pa.Table, NDArray[np.int64]]:
+    """Rows with the number of their step among all steps, and the place of each."""
+    file, row = numbers(rows, "file"), numbers(rows, "row")
+    key, usable = numbers(rows, "key"), numbers(rows, "usable")
+    step = numbers(rows, _STEP).copy()
+    by = numbers(rows, "by").copy() if view.by else None
     for number in np.unique(file).tolist():
         here = file == number
         step[here] = view.step_of[number][step[here]]
+        if by is not None:
+            by[here] = view.by_of[number][by[here]]
         if view.unit == "position" or not view.job.choice.prompt:
             key = np.where(here, key + view.before[number], key)
     place = _PLACES[view.unit](view, key, step) % view.places
-    block = block.set_column(block.column_names.index(_STEP), _STEP, pa.array(step))
-    return block.append_column("place", pa.array(np.where(usable, place, row % view.places)))
+    rows = rows.set_column(rows.column_names.index(_STEP), _STEP, pa.array(step))
+    if by is not None:
+        rows = rows.set_column(rows.column_names.index("by"), "by", pa.array(by))
+    if DIGEST in rows.column_names:
+        rows = rows.drop_columns([DIGEST])
+    return rows, np.where(usable, place, row % view.places)
 
 
 _PLACES: Mapping[str, Any] = {
@@ -139,29 +154,16 @@ _PLACES: Mapping[str, Any] = {
 }
 
 
-def pack(block: pa.Table, by: str) -> pa.Table:
-    """Rows of one place as one row, in the order of the files."""
-    order = np.lexsort((numbers(block, "row"), numbers(block, "file")))
-    faults.strike(f"pack-{by}", int(numbers(block, by)[0]))
-    block = block.take(pa.array(order)).combine_chunks()
-    ends = pa.array([0, block.num_rows], pa.int64())
-    columns = {
-        name: pa.LargeListArray.from_arrays(ends, one_array(block[name]))
-        for name in block.column_names
-        if name != by
-    }
-    return pa.table(
-        {by: pa.array([int(numbers(block, by)[0])]), "rows": pa.array([block.num_rows]), **columns}
-    )
+def pack(number: int, rows: pa.Table) -> pa.Table:
+    """The rows of one place, in the order of the files."""
+    faults.strike("pack-place", number)
+    order = np.lexsort((numbers(rows, "row"), numbers(rows, "file")))
+    return rows.take(pa.array(order)).combine_chunks()
 
 
-def unpack(batch: pa.Table) -> dict[str, pa.Array]:
+def unpack(table: pa.Table) -> dict[str, pa.Array]:
     """The columns of one place."""
-    return {
-        name: one_array(batch[name]).flatten()
-        for name in batch.column_names
-        if pa.types.is_large_list(batch.schema.field(name).type)
-    }
+    return {name: one_array(table[name]) for name in table.column_names}
 
 
 def numbers(block: pa.Table, name: str) -> NDArray[Any]:
@@ -194,7 +196,12 @@ def table(columns: Mapping[str, pa.Array], view: View) -> RewardTable:
         baseline=_copied(values, "baseline"),
         kl=_copied(values, "kl"),
         logged=_copied(values, "logged"),
-        extra={name: values[f"extra {name}"].copy() for name in job.choice.extra},
+        uneven=values["uneven"].copy() if "uneven" in values and values["uneven"].any() else None,
+        extra=_named(values, "extra"),
+        outcomes=_named(values, "outcome"),
+        causes=_named(values, "cause"),
+        by=values["by"].copy() if "by" in values else None,
+        by_names=view.by,
         tokens={
             role: column.flatten().to_numpy(zero_copy_only=False).copy() for role, column in tokens.items()
         },
@@ -231,6 +238,15 @@ def _key(values: Mapping[str, NDArray[Any]], job: Job) -> NDArray[np.int64]:
         return np.where(values["usable"], 0, -1)
     codes = runs.paired(*(runs.numbered(values[name]) for name in ("key", "key2")))
     return np.where(values["usable"], codes, -1)
+
+
+def _named(values: Mapping[str, NDArray[Any]], part: str) -> dict[str, NDArray[Any]]:
+    """The columns that play a part, by their own names."""
+    return {
+        name.removeprefix(f"{part} "): found.copy()
+        for name, found in values.items()
+        if name.startswith(f"{part} ")
+    }
 
 
 def _copied(values: Mapping[str, NDArray[Any]], name: str) -> NDArray[np.float64] | None:

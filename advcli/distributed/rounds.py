@@ -1,22 +1,26 @@
 """Pass (b): the engine runs on every place, as often as it takes until the sums over all places are known."""
 
-import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from advcli.advantages import Plan, run
 from advcli.collective import Asked, Wanted, merged, run_part
 from advcli.dataset import DataSet
 from advcli.distributed import faults
-from advcli.distributed.account import Account, Shown, account
-from advcli.distributed.places import View, data_of, first_rows, unpack
+from advcli.distributed.account import Shown
+from advcli.distributed.places import View, data_of, unpack
+from advcli.distributed.places import first_rows as first_rows_of
+from advcli.distributed.tasks import Kept, Tasks
 from advcli.io.write import lists
 from advcli.records.settings import AdvantageTable
+from advcli.runs import first_rows
 
 
 @dataclass(frozen=True)
@@ -57,24 +61,79 @@ class Work:
         return found
 
 
-def counted(places: Any, work: Work) -> tuple[Work, Account]:  # noqa: ANN401  Ray's class
-    """Run until everything is known, and count.
+@dataclass(frozen=True)
+class Here:
+    """A place, as a task sees it.
+
+    Attributes:
+        columns: what lies there.
+        data: the same as a data set.
+        work: what is done in every place.
+    """
+
+    columns: Mapping[str, pa.Array]
+    data: DataSet
+    work: Work
+
+    def positions(self) -> NDArray[np.int64]:
+        """[n] where each row stands among all rows."""
+        starts = np.repeat(self.work.view.starts, self.data.table.rows)
+        found: NDArray[np.int64] = starts + self.columns["row"].to_numpy()
+        return found
+
+    def begins(self) -> NDArray[np.int64]:
+        """[G] where each group begins among all rows: in ascending order, as groups are numbered."""
+        group = self.data.grouping.group
+        found: NDArray[np.int64] = self.positions()[group >= 0][first_rows(group[group >= 0])]
+        return found
+
+
+def over(tasks: Tasks, places: Sequence[Kept], work: Work, what: Callable[..., Any], *given: object) -> Any:  # noqa: ANN401  what `what` gives
+    """Ask something of every place, and add the answers up.
 
     Args:
+        tasks: where it is done.
+        places: from `places.spread`.
+        work: what is done in every place.
+        what: takes a `Here` and what is given; a function of a module.
+        given: what else it takes.
+    """
+    shared = tasks.share((work, what, given))
+    return reduce(
+        add, tasks.get([tasks.run(answer, number, place, shared) for number, place in enumerate(places)])
+    )
+
+
+def answer(number: int, place: pa.Table, asked: tuple[Work, Callable[..., Any], tuple[object, ...]]) -> Any:  # noqa: ANN401
+    """What one place has to say."""
+    work, what, given = asked
+    faults.strike("step", number)
+    columns = unpack(place)
+    return what(Here(columns, data_of(columns, work.view), work), *given)
+
+
+def known(tasks: Tasks, places: Sequence[Kept], work: Work) -> Work:
+    """The work, with everything that its plans have to know of all places.
+
+    Args:
+        tasks: where it is done.
         places: from `places.spread`.
         work: what to do, with nothing known.
-
-    Returns:
-        The work with all that is known, and what was counted of all places.
     """
-    while True:
-        rows = places.map_batches(
-            step, batch_size=1, batch_format="pyarrow", fn_kwargs={"work": work}, num_cpus=1
-        ).take_all()
-        answers = [pickle.loads(row["answer"]) for row in rows]
-        if not work.open:
-            return work, reduce(lambda one, two: one + two, answers)
-        work = _wiser(work, answers)
+    while work.open:
+        work = _wiser(work, over(tasks, places, work, wanted))
+    return work
+
+
+def wanted(here: Here) -> list[dict[int, tuple[Asked, ...]]]:
+    """What the open plans want to know of all places: the part of this one."""
+    found = {}
+    for number in here.work.open:
+        try:
+            here.work.results(here.data, [number])
+        except Wanted as wanted:
+            found[number] = wanted.asked
+    return [found]
 
 
 def _wiser(work: Work, answers: Sequence[dict[int, tuple[Asked, ...]]]) -> Work:
@@ -87,36 +146,20 @@ def _wiser(work: Work, answers: Sequence[dict[int, tuple[Asked, ...]]]) -> Work:
     return replace(work, known=tuple(known), open=tuple(number for number in work.open if asked[number]))
 
 
-def step(batch: pa.Table, work: Work) -> pa.Table:
-    """One round in one place: what the open plans want to know, or at last what is counted."""
-    faults.strike("step", batch["place"][0].as_py())
-    columns = unpack(batch)
-    data = data_of(columns, work.view)
-    if not work.open:
-        results = work.results(data)
-        starts = np.repeat(work.view.starts, data.table.rows)
-        answer: Any = account(data, starts + columns["row"].to_numpy(), work, results)
-    else:
-        answer = {}
-        for number in work.open:
-            try:
-                work.results(data, [number])
-            except Wanted as wanted:
-                answer[number] = wanted.asked
-    return pa.table({"answer": pa.array([pickle.dumps(answer)], pa.binary())})
+def advantages(place: pa.Table, work: Work) -> tuple[pa.Table, NDArray[np.int64]]:
+    """The advantages of the rows of a place, with the first row of their group, whose number is not known here.
 
-
-def advantages(batch: pa.Table, work: Work) -> Iterator[pa.Table]:
-    """The advantages of the rows of a place, with the first row of their group: its number is not known here."""
-    columns = unpack(batch)
+    Returns:
+        The advantages, and [n] the file of each row.
+    """
+    columns = unpack(place)
     data = data_of(columns, work.view)
     result = work.results(data, [0])[0]
     group = data.grouping.group
-    file, row = first_rows(columns, group)
+    file, row = first_rows_of(columns, group)
     grouped = group >= 0
     original, processed = (values.double().numpy() for values in (result.original, result.processed))
     found = {
-        "file": columns["file"],
         "row": columns["row"],
         "original": pa.array(original, pa.float64(), mask=np.isnan(original)),
         "processed": pa.array(processed, pa.float64(), mask=np.isnan(processed)),
@@ -127,4 +170,4 @@ def advantages(batch: pa.Table, work: Work) -> Iterator[pa.Table]:
     }
     if result.tokens is not None:
         found["tokens"] = lists(result.tokens, result.token_counts)
-    yield pa.table(found)
+    return pa.table(found), columns["file"].to_numpy().astype(np.int64)

@@ -1,4 +1,7 @@
-"""Quantiles of numbers that lie in many places: a KLL sketch of Apache DataSketches, of which two make one."""
+"""Figures that cannot be added up, of numbers that lie in many places: sketches of Apache DataSketches.
+
+Quantiles are those of a KLL sketch, different numbers are counted by a theta sketch; two sketches make one.
+"""
 
 from collections.abc import Sequence
 
@@ -46,3 +49,37 @@ def bound() -> float:
     import datasketches
 
     return float(datasketches.kll_doubles_sketch(SIZE).normalized_rank_error(False))  # noqa: FBT003  its C++ signature
+
+
+_NOMINAL = 14
+"""The base-2 logarithm of the numbers that a theta sketch keeps; as many different ones are counted exactly."""
+
+
+def different(values: NDArray[np.float64]) -> bytes:
+    """The sketch that counts how many different numbers there are."""
+    import datasketches
+
+    theta = datasketches.update_theta_sketch(_NOMINAL)
+    for value in np.unique(values).tolist():
+        theta.update(value)
+    found: bytes = theta.compact().serialize()
+    return found
+
+
+def count(sketches: Sequence[bytes]) -> tuple[int, float]:
+    """How many different numbers there are; and how far that may be off, as a share of it, with 99 % confidence.
+
+    Args:
+        sketches: one per place.
+    """
+    import datasketches
+
+    together = datasketches.theta_union(_NOMINAL)
+    for one in sketches:
+        together.update(datasketches.compact_theta_sketch.deserialize(one))
+    found = together.get_result()
+    estimate = found.get_estimate()
+    if not found.is_estimation_mode():
+        return round(estimate), 0.0
+    # Its bounds are those of three standard deviations.
+    return round(estimate), found.get_upper_bound(3) / estimate - 1

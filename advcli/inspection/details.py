@@ -9,9 +9,9 @@ from torch import Tensor
 
 from advcli.dataset import DataSet
 from advcli.errors import UsageError
-from advcli.io.lookup import read_back, rows_with_key
+from advcli.io.lookup import Row, read_back, rows_with_key
 from advcli.records.inspection import Detail
-from advcli.records.table import Source
+from advcli.records.table import Choice, Source
 from advcli.segments import Segments
 from advcli.words import either
 
@@ -54,6 +54,90 @@ class Wanted:
     bottom: int = 0
 
 
+@dataclass(frozen=True)
+class Asked:
+    """One list of groups or rows.
+
+    Attributes:
+        title: what they are.
+        kind: "groups" or "rows".
+        order: "file", "largest" |A| first or "smallest" |A| first.
+        many: so many of them; None for all.
+    """
+
+    title: str
+    kind: str
+    order: str
+    many: int | None = None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line.
+
+    Attributes:
+        rank: its place among the others: the lowest first.
+        row: the row whose texts are shown.
+        group: the number of its group.
+        figures: its figures, with a place for the number of the group.
+    """
+
+    rank: tuple[float, int]
+    row: int
+    group: int
+    figures: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Listed:
+    """The first lines of a list.
+
+    Attributes:
+        entries: as many as are shown, in order.
+        total: how many there are.
+    """
+
+    entries: tuple[Entry, ...]
+    total: int
+
+    def __add__(self, other: "Listed") -> "Listed":
+        entries = sorted((*self.entries, *other.entries), key=lambda entry: entry.rank)
+        return Listed(tuple(entries[:_SHOWN]), self.total + other.total)
+
+    def detail(
+        self, asked: Asked, numbers: Mapping[int, int], texts: Mapping[int, Mapping[str, str]]
+    ) -> Detail:
+        """What is shown.
+
+        Args:
+            asked: what was asked for.
+            numbers: the number of each group → its number among all groups.
+            texts: row → what `told` says of it.
+        """
+        many = self.total if asked.many is None else min(self.total, asked.many)
+        shown = self.entries[:many]
+        text = _TEXTS[asked.kind]
+        lines = (
+            {**entry.figures, "group": numbers[entry.group], text: texts[entry.row][text]} for entry in shown
+        )
+        return Detail(asked.title, asked.kind, tuple(lines), left=many - len(shown))
+
+
+def asked(wanted: Wanted) -> tuple[Asked, ...]:
+    """The lists that the user wants to see."""
+    found = []
+    at = "" if wanted.step is None else f" of step {wanted.step}"
+    if not (wanted.top or wanted.bottom):
+        if wanted.group is not None:
+            found.append(Asked(f"rows of group {wanted.group}{at}", "rows", "file"))
+        elif wanted.step is not None:
+            found.append(Asked(f"groups{at}, largest |A| first", "groups", "largest"))
+    for many, word in ((wanted.top, "largest"), (wanted.bottom, "smallest")):
+        if many:
+            found.append(Asked(f"rows{at} with the {word} |A|", "rows", word, many))
+    return tuple(found)
+
+
 def details(
     wanted: Wanted, data: DataSet, advantages: Tensor, sources: Sequence[Source]
 ) -> tuple[Detail, ...]:
@@ -68,129 +152,140 @@ def details(
     Raises:
         UsageError: there is no such step or group.
     """
-    view = _View(data, advantages, sources)
     rows = data.rows.group >= 0
-    at = ""
     if wanted.step is not None:
-        rows = rows & _of_step(data, wanted.step)
-        at = f" of step {wanted.step}"
-    found = []
+        rows = rows & (data.rows.step == step_code(wanted.step, data.table.choice, data.table.step_names))
     if wanted.group is not None:
         rows = rows & _of_group(data, sources, wanted.group, rows)
-        if not (wanted.top or wanted.bottom):
-            places = torch.nonzero(rows).squeeze(1)
-            found.append(view.rows(f"rows of group {wanted.group}{at}", places))
-    elif wanted.step is not None and not (wanted.top or wanted.bottom):
-        found.append(view.groups(f"groups{at}, largest |A| first", rows))
-    size = advantages.double().abs()
-    places = torch.nonzero(rows & ~size.isnan()).squeeze(1)
-    for many, word, descending in ((wanted.top, "largest", True), (wanted.bottom, "smallest", False)):
-        if many:
-            order = places[torch.argsort(size[places], descending=descending, stable=True)]
-            found.append(view.rows(f"rows{at} with the {word} |A|", order[:many]))
-    return tuple(found)
+    lists = asked(wanted)
+    found = [listed(one, data, advantages, rows) for one in lists]
+    shown = {entry.row for one in found for entry in one.entries}
+    read = read_back(sources, data.table, shown) if shown else {}
+    texts = {row: told(columns, data.table.choice.prompt) for row, columns in read.items()}
+    numbers = {entry.group: entry.group for one in found for entry in one.entries}
+    return tuple(one.detail(asked_, numbers, texts) for asked_, one in zip(lists, found, strict=True))
 
 
-def _of_step(data: DataSet, step: str) -> Tensor:
-    names = data.table.step_names
-    if data.table.step is None:
+def step_code(step: str, choice: Choice, names: Sequence[str]) -> int:
+    """The code of a step.
+
+    Raises:
+        UsageError: there is none, or no steps at all.
+    """
+    if choice.step is None:
         raise UsageError(f"--step {step}: the dump has no step column", hint="--step-col COL")
     if step not in names:
         near = names if len(names) <= 10 else (*names[:9], "...")
         raise UsageError(f"no step '{step}'", hint=either(near))
-    return data.rows.step == names.index(step)
+    return list(names).index(step)
 
 
 def _of_group(data: DataSet, sources: Sequence[Source], key: str, rows: Tensor) -> Tensor:
     """[N] bool: the rows of the groups that the key names, of those that there are."""
     group = data.rows.group
-    number = key.removeprefix("#")
-    if key.startswith("#") and number.isdecimal():
-        found = group == int(number)
+    number = group_number(key)
+    if number is not None:
+        found = group == number
     else:
         numbers = torch.unique(
             group[torch.tensor(rows_with_key(sources, data.table, key), dtype=torch.int64)]
         )
         found = torch.isin(group, numbers) & (group >= 0)
     if not (found & rows).any():
-        raise UsageError(
-            f"no group '{key}'",
-            hint=f"the whole text of {' + '.join(data.grouping.columns) or 'its key'}, or '#0' to '#{data.rows.count - 1}'",
-        )
+        raise no_group(key, data.grouping.columns, data.rows.count)
     return found
 
 
-@dataclass(frozen=True)
-class _View:
-    data: DataSet
-    advantages: Tensor
-    sources: Sequence[Source]
+def group_number(key: str) -> int | None:
+    """The number that "#NUMBER" names; None for the text of a key."""
+    number = key.removeprefix("#")
+    return int(number) if key.startswith("#") and number.isdecimal() else None
 
-    def rows(self, title: str, places: Tensor) -> Detail:
-        """The rows at these positions."""
-        shown = places[:_SHOWN].tolist()
-        texts = read_back(self.sources, self.data.table, shown)
-        return Detail(
-            title, "rows", tuple(self._row(row, texts[row]) for row in shown), left=len(places) - len(shown)
-        )
 
-    def _row(self, row: int, columns: Mapping[str, Any]) -> Mapping[str, Any]:
-        table, rows = self.data.table, self.data.rows
-        line: dict[str, Any] = {"place": table.place(row), "group": int(rows.group[row])}
-        if table.step is not None:
-            line["step"] = table.step_names[table.step[row]]
-        line["reward"] = float(rows.rewards[row])
-        if table.parts is not None:
-            line |= {
-                "parts": {
-                    name: float(table.parts[row, place])
-                    for place, (name, _) in enumerate(table.choice.rewards)
-                }
+def no_group(key: str, columns: Sequence[str], count: int) -> UsageError:
+    """There is no group that the key names."""
+    named = " + ".join(columns) or "its key"
+    return UsageError(f"no group '{key}'", hint=f"the whole text of {named}, or '#0' to '#{count - 1}'")
+
+
+def listed(asked: Asked, data: DataSet, advantages: Tensor, mask: Tensor) -> Listed:
+    """List what was asked for.
+
+    Args:
+        asked: what it is.
+        data: the rows.
+        advantages: [N] float, NaN where undefined.
+        mask: [N] bool, the rows among which it is.
+    """
+    if asked.kind == "groups":
+        return _groups(data, advantages, mask)
+    size = advantages.double().abs()
+    if asked.order == "file":
+        places = torch.nonzero(mask).squeeze(1)
+        ranks = torch.zeros_like(size)
+    else:
+        places = torch.nonzero(mask & ~size.isnan()).squeeze(1)
+        ranks = -size if asked.order == "largest" else size
+        places = places[torch.argsort(ranks[places], stable=True)]
+    shown = places[:_SHOWN].tolist()
+    entries = tuple(
+        Entry((float(ranks[row]), row), row, int(data.rows.group[row]), _row(data, advantages, row))
+        for row in shown
+    )
+    return Listed(entries, len(places))
+
+
+def _row(data: DataSet, advantages: Tensor, row: int) -> Mapping[str, Any]:
+    table, rows = data.table, data.rows
+    line: dict[str, Any] = {"place": table.place(row), "group": -1}
+    if table.step is not None:
+        line["step"] = table.step_names[table.step[row]]
+    line["reward"] = float(rows.rewards[row])
+    if table.parts is not None:
+        line |= {
+            "parts": {
+                name: float(table.parts[row, place]) for place, (name, _) in enumerate(table.choice.rewards)
             }
-        line["advantage"] = float(self.advantages[row])
-        if rows.lengths is not None:
-            line["length"] = float(rows.lengths[row])
-        return line | {"text": response(columns, table.choice.prompt)}
-
-    def groups(self, title: str, mask: Tensor) -> Detail:
-        """The groups of these rows."""
-        rows, size = self.data.rows, self.advantages.double().abs().nan_to_num(nan=-1.0, posinf=torch.inf)
-        here = Segments.of(rows.group[mask], rows.count)
-        valid = mask & torch.isfinite(rows.rewards)
-        scored = Segments.of(rows.group[valid], rows.count)
-        values = rows.rewards[valid]
-        columns = {
-            "rows": here.size(),
-            "valid": scored.size(),
-            "reward_min": scored.min(values),
-            "reward_mean": scored.mean(values),
-            "reward_max": scored.max(values),
-            "max_abs_adv": here.max(size[mask]),
-            "first": here.within(torch.nonzero(mask).squeeze(1)),
         }
-        there = torch.nonzero(columns["rows"] > 0).squeeze(1)
-        order = there[torch.argsort(columns["max_abs_adv"][there], descending=True, stable=True)]
-        shown = order[:_SHOWN]
-        picked = {name: column[shown].tolist() for name, column in columns.items()}
-        texts = read_back(self.sources, self.data.table, picked["first"])
-        lines = [
-            self._group(number, {name: column[place] for name, column in picked.items()}, texts)
-            for place, number in enumerate(shown.tolist())
-        ]
-        return Detail(title, "groups", tuple(lines), left=len(order) - len(shown))
+    line["advantage"] = float(advantages[row])
+    if rows.lengths is not None:
+        line["length"] = float(rows.lengths[row])
+    return line
 
-    def _group(
-        self, number: int, line: dict[str, Any], texts: Mapping[int, Mapping[str, Any]]
-    ) -> Mapping[str, Any]:
-        columns = texts[line.pop("first")]
-        undefined = line["max_abs_adv"] < 0
-        return {
-            "group": number,
-            **line,
-            "max_abs_adv": torch.nan if undefined else line["max_abs_adv"],
-            "dead": line["valid"] > 1 and line["reward_min"] == line["reward_max"],
-            "prompt": prompt(columns, self.data.table.choice.prompt),
-        }
+
+def _groups(data: DataSet, advantages: Tensor, mask: Tensor) -> Listed:
+    """The groups of some rows, the largest |A| first."""
+    rows, size = data.rows, advantages.double().abs().nan_to_num(nan=-1.0, posinf=torch.inf)
+    here = Segments.of(rows.group[mask], rows.count)
+    valid = mask & torch.isfinite(rows.rewards)
+    scored = Segments.of(rows.group[valid], rows.count)
+    values = rows.rewards[valid]
+    columns = {
+        "rows": here.size(),
+        "valid": scored.size(),
+        "reward_min": scored.min(values),
+        "reward_mean": scored.mean(values),
+        "reward_max": scored.max(values),
+        "max_abs_adv": here.max(size[mask]),
+        "first": here.within(torch.nonzero(mask).squeeze(1)),
+    }
+    there = torch.nonzero(columns["rows"] > 0).squeeze(1)
+    order = there[torch.argsort(columns["max_abs_adv"][there], descending=True, stable=True)]
+    shown = order[:_SHOWN]
+    picked = {name: column[shown].tolist() for name, column in columns.items()}
+    lines = ({name: column[place] for name, column in picked.items()} for place in range(len(shown)))
+    return Listed(tuple(map(_group, shown.tolist(), lines)), len(order))
+
+
+def _group(number: int, line: dict[str, Any]) -> Entry:
+    row, size = line.pop("first"), line["max_abs_adv"]
+    figures = {
+        "group": -1,
+        **line,
+        "max_abs_adv": torch.nan if size < 0 else size,
+        "dead": line["valid"] > 1 and line["reward_min"] == line["reward_max"],
+    }
+    return Entry((-size, row), row, number, figures)
 
 
 def response(columns: Mapping[str, Any], prompt: Collection[str]) -> str:
@@ -215,6 +310,14 @@ def prompt(columns: Mapping[str, Any], names: Sequence[str]) -> str:
         '7 + 6 × 7?'
     """
     return " + ".join(_text(columns.get(name)) for name in names)
+
+
+_TEXTS: Mapping[str, str] = {"rows": "text", "groups": "prompt"}
+
+
+def told(columns: Row, names: Sequence[str]) -> dict[str, str]:
+    """What is shown of the texts of a row; `names` are the columns that identify a prompt."""
+    return {"text": response(columns, names), "prompt": prompt(columns, names)}
 
 
 def _said(value: object) -> str:

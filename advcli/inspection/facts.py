@@ -1,6 +1,5 @@
 """Every figure of a data set, or of some of its rows."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -8,16 +7,17 @@ import torch
 from torch import Tensor
 
 from advcli.dataset import DataSet
+from advcli.grouping import by_frequency, met_together, sizes_met
 from advcli.inspection import phantoms
-from advcli.inspection.phantoms import Arithmetic
-from advcli.records.inspection import Facts, Parts
+from advcli.inspection.phantoms import Arithmetic, Part
+from advcli.records.inspection import Facts, Phantoms
 from advcli.records.table import Rows
 from advcli.segments import Segments, rewarded
 from advcli.stats.health import dead_groups
-from advcli.stats.length import lengths
-from advcli.stats.parts import parts
-from advcli.stats.per_step import per_step
-from advcli.stats.signal import signal
+from advcli.stats.length import LengthCount
+from advcli.stats.parts import PartsCount
+from advcli.stats.per_step import StepCounts
+from advcli.stats.signal import SignalCount
 
 SUM = "sum"
 """The name of a reward that several parts add up to."""
@@ -37,6 +37,7 @@ class Frame:
         advantages: [N] float, NaN where undefined.
         arithmetics: what rules give to the rows of dead groups.
         steps: the step of each code; empty without a step column.
+        begins: [G] where each group begins, where these rows are not all of the data set.
     """
 
     rows: Rows
@@ -48,9 +49,17 @@ class Frame:
     advantages: Tensor
     arithmetics: tuple[Arithmetic, ...]
     steps: tuple[str, ...]
+    begins: Tensor | None = None
 
     @classmethod
-    def of(cls, data: DataSet, columns: Mapping[str, Tensor], advantages: Tensor, rule: str) -> "Frame":
+    def of(
+        cls,
+        data: DataSet,
+        columns: Mapping[str, Tensor],
+        advantages: Tensor,
+        rule: str,
+        part: Part | None = None,
+    ) -> "Frame":
         """Take the columns of a data set.
 
         Args:
@@ -58,6 +67,7 @@ class Frame:
             columns: the same as tensors, as `data.columns` gives them.
             advantages: [N] float, NaN where undefined.
             rule: the name of the rule that gave them.
+            part: what has to be known of the other groups, where these are not all.
         """
         table, rows = data.table, data.rows
         dead = phantoms.dead_rows(rows.rewards, rows.group, rows.count)
@@ -70,7 +80,7 @@ class Frame:
             outcomes={name: torch.from_numpy(values) for name, values in table.outcomes.items()},
             causes={name: torch.from_numpy(values) for name, values in table.causes.items()},
             advantages=advantages,
-            arithmetics=(chosen, *phantoms.arithmetics(columns, dead)),
+            arithmetics=(chosen, *phantoms.arithmetics(columns, dead, part)),
             steps=() if table.step is None else table.step_names,
         )
 
@@ -95,6 +105,7 @@ class Frame:
             outcomes={name: values[mask] for name, values in self.outcomes.items()},
             causes={name: values[mask] for name, values in self.causes.items()},
             advantages=self.advantages[mask],
+            begins=None if self.begins is None else self.begins[found],
             arithmetics=tuple(
                 replace(rule, advantages=None if rule.advantages is None else rule.advantages[mask])
                 for rule in self.arithmetics
@@ -109,30 +120,135 @@ def facts(frame: Frame, *, near_dead: float) -> Facts:
         frame: the columns.
         near_dead: see `stats.signal.signal`.
     """
-    rows = frame.rows
-    size = frame.advantages.double().abs()
-    size = size[~size.isnan()]
-    dead = phantoms.dead_rows(rows.rewards, rows.group, rows.count)
-    scored = torch.isfinite(rows.rewards)
-    sizes = torch.bincount(rows.group[rows.group >= 0], minlength=rows.count)
-    columns = _reward_columns(frame)
-    return Facts(
-        rows=rows.rewards.numel(),
-        groups=rows.count,
-        steps=torch.unique(rows.step).numel() if frame.steps else 0,
-        sizes=dict(Counter(sizes.tolist()).most_common()),
-        rewards=tuple(
-            signal(name, values, cause, rows.group, rows.count, near_dead=near_dead)
-            for name, values, cause in columns
-        ),
-        mean_abs_adv=float(size.mean()) if size.numel() else torch.nan,
-        max_abs_adv=float(size.max()) if size.numel() else torch.nan,
-        phantoms=tuple(phantoms.counted(rule, dead & scored, rows.group) for rule in frame.arithmetics),
-        constant_outcome=_constant_outcome(frame),
-        parts=_parts(frame),
-        length=lengths(rows, frame.advantages),
-        per_step=per_step(rows, frame.advantages, frame.steps) if frame.steps else (),
-    )
+    distinct = [
+        torch.unique(values[rewarded(values, frame.rows.group)]).numel()
+        for _, values, _ in reward_columns(frame)
+    ]
+    names = [name for name, _, _ in reward_columns(frame)]
+    return FactsCount.of(frame, near_dead=near_dead).facts(names, frame.names, frame.steps, distinct)
+
+
+@dataclass(frozen=True)
+class FactsCount:
+    """What is counted of some rows, such that the counts of two parts with whole groups make those of both.
+
+    Attributes:
+        rows: rows.
+        groups: groups.
+        sizes: from `grouping.sizes_met`.
+        rewards: of each reward column.
+        advantages: Σ|A|, how many there are, and the largest |A|, 0 without any.
+        phantoms: of each rule.
+        constant_outcome: further reward → live groups in which it is constant.
+        parts: None with one reward column.
+        length: None without a length column.
+        steps: None without a step column.
+    """
+
+    rows: int
+    groups: int
+    sizes: Mapping[int, tuple[int, int]]
+    rewards: tuple[SignalCount, ...]
+    advantages: tuple[float, int, float]
+    phantoms: tuple[Phantoms, ...]
+    constant_outcome: Mapping[str, int]
+    parts: PartsCount | None
+    length: LengthCount | None
+    steps: StepCounts | None
+
+    @classmethod
+    def of(
+        cls,
+        frame: Frame,
+        *,
+        near_dead: float,
+        extents: Sequence[tuple[float, float]] | None = None,
+    ) -> "FactsCount":
+        """Count.
+
+        Args:
+            frame: the columns.
+            near_dead: see `stats.signal.signal`.
+            extents: the smallest and the largest value of each reward column, where these rows are not all.
+        """
+        rows = frame.rows
+        size = frame.advantages.double().abs()
+        size = size[~size.isnan()]
+        dead = phantoms.dead_rows(rows.rewards, rows.group, rows.count)
+        scored = torch.isfinite(rows.rewards)
+        columns = reward_columns(frame)
+        return cls(
+            rows=rows.rewards.numel(),
+            groups=rows.count,
+            sizes=sizes_met(
+                rows.group.numpy(), rows.count, None if frame.begins is None else frame.begins.numpy()
+            ),
+            rewards=tuple(
+                SignalCount.of(values, cause, rows.group, rows.count, near_dead=near_dead, extent=extent)
+                for (_, values, cause), extent in zip(columns, extents or (None,) * len(columns), strict=True)
+            ),
+            advantages=(float(size.sum()), size.numel(), float(size.max()) if size.numel() else 0.0),
+            phantoms=tuple(phantoms.counted(rule, dead & scored, rows.group) for rule in frame.arithmetics),
+            constant_outcome=_constant_outcome(frame),
+            parts=_parts(frame),
+            length=None if rows.lengths is None else LengthCount.of(rows, frame.advantages),
+            steps=StepCounts.of(rows, frame.advantages, len(frame.steps)) if frame.steps else None,
+        )
+
+    def __add__(self, other: "FactsCount") -> "FactsCount":
+        (total, many, top), (more, others, higher) = self.advantages, other.advantages
+        return FactsCount(
+            rows=self.rows + other.rows,
+            groups=self.groups + other.groups,
+            sizes=met_together(self.sizes, other.sizes),
+            rewards=_added(self.rewards, other.rewards),
+            advantages=(total + more, many + others, max(top, higher)),
+            phantoms=tuple(map(phantoms.together, self.phantoms, other.phantoms)),
+            constant_outcome={
+                name: count + other.constant_outcome[name] for name, count in self.constant_outcome.items()
+            },
+            parts=None if self.parts is None or other.parts is None else self.parts + other.parts,
+            length=None if self.length is None or other.length is None else self.length + other.length,
+            steps=None if self.steps is None or other.steps is None else self.steps + other.steps,
+        )
+
+    def facts(
+        self,
+        names: Sequence[str],
+        weights: Sequence[tuple[str, float]],
+        steps: Sequence[str],
+        distinct: Sequence[int],
+    ) -> Facts:
+        """The figures, once all rows are counted.
+
+        Args:
+            names: of the reward columns.
+            weights: name and weight of each part of the reward.
+            steps: the step of each code.
+            distinct: how many different values each reward column has.
+        """
+        total, many, top = self.advantages
+        return Facts(
+            rows=self.rows,
+            groups=self.groups,
+            steps=int((self.steps.rows > 0).sum()) if self.steps else 0,
+            sizes=by_frequency(self.sizes),
+            rewards=tuple(
+                count.figures(name, distinct=different)
+                for name, count, different in zip(names, self.rewards, distinct, strict=True)
+            ),
+            mean_abs_adv=total / many if many else torch.nan,
+            max_abs_adv=top if many else torch.nan,
+            phantoms=self.phantoms,
+            constant_outcome=self.constant_outcome,
+            parts=self.parts.figures(weights) if self.parts else None,
+            length=self.length.figures() if self.length else None,
+            per_step=self.steps.figures(steps) if self.steps else (),
+        )
+
+
+def _added(one: tuple[SignalCount, ...], two: tuple[SignalCount, ...]) -> tuple[SignalCount, ...]:
+    return tuple(mine + others for mine, others in zip(one, two, strict=True))
 
 
 def split(frame: Frame, data: DataSet, *, near_dead: float) -> dict[str, Facts]:
@@ -147,7 +263,7 @@ def split(frame: Frame, data: DataSet, *, near_dead: float) -> dict[str, Facts]:
     }
 
 
-def _reward_columns(frame: Frame) -> Sequence[tuple[str, Tensor, Tensor]]:
+def reward_columns(frame: Frame) -> Sequence[tuple[str, Tensor, Tensor]]:
     """Name, values and causes of the reward, its parts, and further rewards."""
     several = frame.parts is not None
     columns = [(SUM if several else frame.names[0][0], frame.rows.rewards, frame.cause)]
@@ -171,8 +287,8 @@ def _constant_outcome(frame: Frame) -> Mapping[str, int]:
     return found
 
 
-def _parts(frame: Frame) -> Parts | None:
+def _parts(frame: Frame) -> PartsCount | None:
     if frame.parts is None:
         return None
     rows = frame.rows
-    return parts(frame.names, frame.parts, rows.rewards, frame.advantages, rows.group, rows.count)
+    return PartsCount.of(frame.names, frame.parts, rows.rewards, frame.advantages, rows.group, rows.count)

@@ -33,6 +33,21 @@ class Arithmetic:
     skipped: str = ""
 
 
+@dataclass(frozen=True)
+class Part:
+    """What has to be known of a data set of which only some whole groups are here.
+
+    Attributes:
+        once: numbers of rows, and of valid rows, that only one of its groups has.
+        whole_steps: whether its steps are whole.
+        uneven: whether its groups are of several sizes.
+    """
+
+    once: tuple[frozenset[int], frozenset[int]]
+    whole_steps: bool
+    uneven: bool
+
+
 def dead_rows(rewards: Tensor, group: Tensor, count: int) -> Tensor:
     """[N] bool: the rows of dead groups, those without a reward included."""
     valid = rewarded(rewards, group)
@@ -40,7 +55,9 @@ def dead_rows(rewards: Tensor, group: Tensor, count: int) -> Tensor:
     return (group >= 0) & dead[group.clamp(min=0)] if count else torch.zeros_like(valid)
 
 
-def arithmetics(columns: Mapping[str, Tensor], dead: Tensor) -> tuple[Arithmetic, ...]:
+def arithmetics(
+    columns: Mapping[str, Tensor], dead: Tensor, part: Part | None = None
+) -> tuple[Arithmetic, ...]:
     """What the first rule of every framework gives to dead groups.
 
     A rule that looks at groups only is run on some of the dead groups: what it gives to n equal rewards does not
@@ -49,7 +66,11 @@ def arithmetics(columns: Mapping[str, Tensor], dead: Tensor) -> tuple[Arithmetic
     Args:
         columns: what an estimator may need, as `DataSet.columns` gives it.
         dead: [N] bool, the rows of dead groups.
+        part: what has to be known of the other groups, where these are not all.
     """
+    rows = len(dead)
+    if part is not None:
+        columns, dead = _with_twins(columns, dead, part)
     rewards, group = columns["rewards"], columns["group"]
     standing, stands_for = _representatives(rewards, group, dead)
     here = torch.nonzero(dead & torch.isfinite(rewards)).squeeze(1)
@@ -59,7 +80,9 @@ def arithmetics(columns: Mapping[str, Tensor], dead: Tensor) -> tuple[Arithmetic
     for framework in frameworks():
         plan = Plan.of(Settings(like=framework))
         key = (plan.entry.target, *sorted((knob, str(value)) for knob, value in plan.knobs.items()))
-        if key not in known:
+        if key not in known and part is not None and _scattered(plan, part):
+            known[key] = Arithmetic("", None, "a step lies in several places")
+        elif key not in known:
             per_group = _per_group(plan)
             got, skipped = _computed(plan, columns, standing if per_group else torch.ones_like(dead))
             if per_group and got is not None:
@@ -68,7 +91,9 @@ def arithmetics(columns: Mapping[str, Tensor], dead: Tensor) -> tuple[Arithmetic
                 seen = here[standing[here] & (told_by == group[here])]
                 of_group[group[seen]] = got[seen]
                 got[here] = of_group[told_by]
-            known[key] = Arithmetic("", None if got is None else got.masked_fill(~dead, torch.nan), skipped)
+            known[key] = Arithmetic(
+                "", None if got is None else got.masked_fill(~dead, torch.nan)[:rows], skipped
+            )
         found.append(replace(known[key], rule=plan.entry.name))
     return tuple(found)
 
@@ -76,6 +101,40 @@ def arithmetics(columns: Mapping[str, Tensor], dead: Tensor) -> tuple[Arithmetic
 def _per_group(plan: Plan) -> bool:
     of_group = plan.entry.target.rpartition(":")[2] in _PER_GROUP
     return of_group and not any(str(value).startswith("batch") for value in plan.knobs.values())
+
+
+def _scattered(plan: Plan, part: Part) -> bool:
+    """Whether a rule looks at steps that are not whole."""
+    of_step = [knob for knob, value in plan.knobs.items() if str(value).startswith("batch")]
+    # Groups of one size are what they are, however a trainer cuts others.
+    return not part.whole_steps and bool(of_step) and (part.uneven or of_step != ["ragged"])
+
+
+def _with_twins(
+    columns: Mapping[str, Tensor], dead: Tensor, part: Part
+) -> tuple[Mapping[str, Tensor], Tensor]:
+    """The same rows, with those groups twice that are the only ones of their size here, but not in the data set.
+
+    See `_two_of_each_size`: a group alone gets other numbers than beside another one.
+    """
+    rewards, group = columns["rewards"], columns["group"]
+    count = int(group.max()) + 1 if len(group) else 0
+    masks = (group >= 0, rewarded(rewards, group))
+    sizes = [Segments.of(group[mask], count).size() for mask in masks]
+    lonely = torch.zeros(count, dtype=torch.bool)
+    for size, once in zip(sizes, part.once, strict=True):
+        of_size = torch.bincount(size)[size] if count else size
+        known = torch.isin(size, torch.tensor(sorted(once), dtype=size.dtype))
+        lonely |= (of_size == 1) & ~known & (sizes[0] > 1) & (size > 1)
+    twins = torch.nonzero((group >= 0) & lonely[group.clamp(min=0)]).squeeze(1) if count else group
+    if not len(twins):
+        return columns, dead
+    longer = {
+        name: torch.cat([column, column[twins]]) if len(column) == len(dead) else column
+        for name, column in columns.items()
+    }
+    longer["group"] = torch.cat([group, group[twins] + count])
+    return longer, torch.cat([dead, dead[twins]])
 
 
 def _representatives(rewards: Tensor, group: Tensor, dead: Tensor) -> tuple[Tensor, Tensor]:
@@ -154,4 +213,14 @@ def counted(arithmetic: Arithmetic, rows: Tensor, group: Tensor) -> Phantoms:
         groups=torch.unique(group[hit]).numel(),
         rows=int(hit.sum()),
         max_abs_adv=float(size.max()) if size.numel() else 0.0,
+    )
+
+
+def together(one: Phantoms, two: Phantoms) -> Phantoms:
+    """What `counted` gives for two parts with whole groups together; skipped if it was skipped in either."""
+    skipped = one.skipped or two.skipped
+    if skipped:
+        return Phantoms(one.rule, 0, 0, 0.0, skipped)
+    return Phantoms(
+        one.rule, one.groups + two.groups, one.rows + two.rows, max(one.max_abs_adv, two.max_abs_adv)
     )

@@ -68,10 +68,10 @@ class Collector:
             self._rows.add(batch.columns[dedup.ROW])
         if self._refuse_missing and cause.any():
             self._stop_at_missing(batch, cause)
-        self._append("rewards", np.where(bad, np.nan, rewards))
+        self._append("rewards", _without(rewards, bad, np.nan))
         if len(self.choice.rewards) > 1:
             self._append("parts", parts)
-        self._append("cause", np.where(bad, 0, cause).astype(np.int8))
+        self._append("cause", _without(cause, bad, 0))
         self._append("bad", bad)
         return rows
 
@@ -84,7 +84,8 @@ class Collector:
         numbered: bool = False,
     ) -> RewardTable:
         """Everything that was taken in; `numbered` if rows carry a number of their own."""
-        columns = {name: np.concatenate(parts) for name, parts in self._parts.items()}
+        # Each column's batches go as it is put together, so that only one is there twice.
+        columns = {name: np.concatenate(self._parts.pop(name)) for name in list(self._parts)}
         step, names = None, tuple(self._steps.names())
         if self.choice.step:
             # A row without a step is of a step of its own.
@@ -92,7 +93,7 @@ class Collector:
             if (step < 0).any():
                 step, names = np.where(step < 0, len(names), step), (*names, "null")
         out, said = self._rules.left_out(len(columns["bad"]))
-        key = np.where(columns["bad"] | out, -1, self._key(len(columns["bad"])))
+        key = _without(self._key(len(columns["bad"])), columns["bad"] | out, -1)
         if self.choice.dedup:
             source = np.repeat(np.arange(len(rows)), rows)
             again = dedup.repeats(self._rows.codes(), key, step, source, numbered=numbered)
@@ -104,8 +105,8 @@ class Collector:
         if by is not None and (by < 0).any():
             by, apart = np.where(by < 0, len(apart), by), (*apart, "null")
         table = RewardTable(
-            rewards=np.where(out, np.nan, columns["rewards"]),
-            cause=np.where(out, 0, columns["cause"]).astype(np.int8),
+            rewards=_without(columns["rewards"], out, np.nan),
+            cause=_without(columns["cause"], out, 0),
             key=key,
             step=step,
             step_names=names,
@@ -196,6 +197,9 @@ class Collector:
             return np.zeros(len(bad)), np.zeros(len(bad), dtype=np.int8), np.zeros((len(bad), 0))
         for (name, _), cause in zip(self.choice.rewards if len(parts) > 1 else (), causes, strict=False):
             self._append(f"cause {name}", np.where(bad, 0, cause).astype(np.int8))
+        if self.choice.rewards[0][1] == 1 and len(parts) == 1:
+            # Its weighted sum is the part itself.
+            return parts[0], causes[0], parts[0][:, np.newaxis]
         stacked = np.stack(parts, axis=1)
         weights = np.array([weight for _, weight in self.choice.rewards])
         total = _total((stacked * weights).T, np.stack(causes), skip_missing=self.choice.skip_missing_parts)
@@ -289,6 +293,11 @@ def _total(
         total = np.where(absent, 0.0, parts).sum(axis=0)
     cause = np.where(np.isfinite(total) | gone, cause, infinite).astype(np.int8)
     return np.where(cause > 0, np.nan, total), cause
+
+
+def _without(values: NDArray[Any], rows: NDArray[np.bool_], fill: float) -> NDArray[Any]:
+    """[n] the values, and `fill` on some rows; no copy is made where there is none."""
+    return np.where(rows, fill, values).astype(values.dtype) if rows.any() else values
 
 
 def _cell(cells: Cells, row: int) -> object:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,10 @@ import numpy as np
 from advcli.errors import DataError
 from advcli.io import document, explode, narrow, shapes
 from advcli.io.batch import BadRows, Batch
+from advcli.io.beside import beside
 from advcli.io.dedup import ROW, digests
 from advcli.io.insert import inserted
-from advcli.io.lines import blocks
+from advcli.io.lines import Block, blocks, is_long
 from advcli.io.paths import get
 from advcli.io.sources import stream
 from advcli.io.suffixes import Suffixes
@@ -94,14 +96,17 @@ def scan(
         yield from _scanned(source, lines(source), columns, frozenset(refused), bad_rows, dropped, layout)
         return
     reader = narrow.Reader(source.name, columns, refused)
-    for block in blocks(source):
-        batch = reader.batch(block)
-        if batch is not None:
-            yield batch
-            continue
-        for batch in _scanned(source, block.lines(), columns, frozenset(refused), bad_rows, dropped, layout):
-            reader.learn(batch.columns)
-            yield batch
+    with closing(blocks(source)) as read:
+        for block in read:
+            batch = reader.batch(block)
+            if batch is not None:
+                yield batch
+                continue
+            for batch in _scanned(
+                source, block.lines(), columns, frozenset(refused), bad_rows, dropped, layout
+            ):
+                reader.learn(batch.columns)
+                yield batch
 
 
 def _scanned(  # noqa: PLR0913  what a scan needs, and the lines
@@ -161,21 +166,32 @@ def annotate(
         DataError: the source has more or fewer rows than when it was read.
     """
     ended = True
-    for block in blocks(source):
-        done = inserted(block, dropped, suffixes)
-        if done is not None:
-            for piece in done:
-                write(piece)
-            ended = True
-            continue
-        for number, raw in block.lines():
-            if number not in dropped:
-                write(_with_suffix(source, raw, suffixes))
-                ended = raw.endswith(b"\n")
+    with closing(beside(_pieces(source, dropped, suffixes), apart=is_long(source))) as pieces:
+        for piece in pieces:
+            write(piece)
+            ended = piece[-1:] == b"\n"
     if next(suffixes, None) is not None:
         raise changed(source)
     if end_line and not ended:
         write(b"\n")
+
+
+def _pieces(source: Source, dropped: Collection[int], suffixes: Suffixes) -> Iterator[bytes | memoryview]:
+    """The lines with more keys, some or many at a time."""
+    with closing(blocks(source)) as read:
+        for block in read:
+            done = inserted(block, dropped, suffixes)
+            yield from done if done is not None else _one_by_one(source, block, dropped, suffixes)
+
+
+def _one_by_one(
+    source: Source, block: Block, dropped: Collection[int], suffixes: Suffixes
+) -> Iterator[bytes]:
+    """The same for the lines of a block that is not simple."""
+    lines = (_with_suffix(source, raw, suffixes) for number, raw in block.lines() if number not in dropped)
+    whole = b"".join(lines)
+    if whole:
+        yield whole
 
 
 def objects(source: Source, dropped: Collection[int], layout: Layout = PLAIN) -> Iterator[dict[str, Any]]:

@@ -41,9 +41,11 @@ class Coder:
 
     def add(self, cells: Cells) -> NDArray[np.bool_]:
         """Take in a batch; [n] bool, where it is null or NaN."""
-        keys, lengths = _runs(_texts(cells))
-        self._keys.append(_shortened(keys))
+        keys, lengths = _keys(cells)
+        self._keys.append(keys if pa.types.is_integer(keys.type) else _shortened(keys))
         self._lengths.append(lengths)
+        if not keys.null_count:
+            return np.zeros(int(lengths.sum()), dtype=bool)
         return np.repeat(np.asarray(keys.is_null()), lengths)
 
     def codes(self) -> NDArray[np.int64]:
@@ -69,9 +71,34 @@ class Coder:
     @cached_property
     def _encoded(self) -> list[pa.DictionaryArray]:
         """The runs as codes into one dictionary; asked for when all batches are there."""
-        keys = pa.chunked_array(self._keys, pa.large_binary())
-        parts: list[pa.DictionaryArray] = keys.dictionary_encode().chunks
-        return parts
+        integers = [pa.types.is_integer(keys.type) for keys in self._keys]
+        if not all(integers):
+            keys = [_texts(keys) if whole else keys for keys, whole in zip(self._keys, integers, strict=True)]
+            found: list[pa.DictionaryArray] = (
+                pa.chunked_array(keys, pa.large_binary()).dictionary_encode().chunks
+            )
+            return found
+        if not self._keys:
+            return []
+        # Integers are told apart as they are: only the different ones become text.
+        parts = pa.chunked_array(self._keys, pa.int64()).dictionary_encode().chunks
+        texts = _texts(parts[-1].dictionary)
+        return [
+            pa.DictionaryArray.from_arrays(part.indices, texts.slice(0, len(part.dictionary)))
+            for part in parts
+        ]
+
+
+def _keys(cells: Cells) -> tuple[pa.Array, NDArray[np.int64]]:
+    """The key of each run of equal cells, as bytes of text or as int64, and how many rows it has."""
+    if isinstance(cells, pa.Array):
+        if pa.types.is_integer(cells.type) and not pa.types.is_uint64(cells.type):
+            return _runs(cells.cast(pa.int64()))
+        if pa.types.is_string(cells.type) or pa.types.is_large_string(cells.type):
+            # The runs first: then as little as possible is copied.
+            values, lengths = _runs(cells)
+            return _texts(values), lengths
+    return _runs(_texts(cells))
 
 
 def _texts(cells: Cells) -> pa.Array:

@@ -1,7 +1,7 @@
 """The lines of a file in blocks, so that C++ can look at thousands of them at once."""
 
 import io
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import BinaryIO
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advcli.errors import DataError
+from advcli.io.beside import beside
 from advcli.io.sources import stream
 from advcli.records.table import Source
 
@@ -18,6 +19,8 @@ _FIRST = 1 << 20
 _SIZE = 2 << 20
 _PIECE = 1 << 16
 _NEWLINE = 10
+# A line with so many bytes is a long one.
+_LONG = 512
 
 
 @dataclass(frozen=True)
@@ -35,19 +38,38 @@ class Block:
     @cached_property
     def ends(self) -> NDArray[np.int64]:
         """Where the line ends are."""
-        return np.flatnonzero(np.frombuffer(self.data, np.uint8) == _NEWLINE)
+        if self.data.find(b"\n", 0, _LONG) >= 0:
+            return np.flatnonzero(np.frombuffer(self.data, np.uint8) == _NEWLINE)
+        # One look-up per line takes less than one per byte, if all lines are as long as the first.
+        found, find, end = [], self.data.find, -1
+        while (end := find(b"\n", end + 1)) >= 0:
+            found.append(end)
+        return np.array(found, dtype=np.int64)
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
         r"""Each line with its number, split at \\n only: U+2028 and the like are legal in a JSON string."""
         return enumerate(io.BytesIO(self.data), start=self.first)
 
 
-def blocks(source: Source) -> Iterator[Block]:
-    """The lines of a source, decompressed.
+def blocks(source: Source) -> Generator[Block]:
+    """The lines of a source, decompressed; the next are read while these are used.
 
     Raises:
         DataError: the file breaks off; the lines before come first.
     """
+    return beside(_blocks(source), apart=is_long(source))
+
+
+def is_long(source: Source) -> bool:
+    """Whether a source has more than a block, so that a thread pays."""
+    try:
+        return source.path.stat().st_size > _FIRST
+    except OSError:
+        # Opening it says why.
+        return False
+
+
+def _blocks(source: Source) -> Generator[Block]:
     number, size, rest = 1, _FIRST, b""
     with stream(source) as file:
         while True:
@@ -60,6 +82,7 @@ def blocks(source: Source) -> Iterator[Block]:
             cut = last.rfind(b"\n") + 1
             if cut:
                 block = Block(number, b"".join([*pieces, memoryview(last)[:cut]]))
+                # Here, in the thread that reads: whoever uses a block asks for them.
                 number += len(block.ends)
                 yield block
                 rest = last[cut:]

@@ -34,13 +34,20 @@ def duplicates(sources: Sequence[Source], table: RewardTable) -> int:
     """
     layout = table.choice.layout
     digests = [
-        part
-        for source, dropped in zip(sources, table.dropped, strict=True)
-        for part in _DIGESTS[source.layout](source, dropped, layout)
+        row_digests(source, dropped, layout) for source, dropped in zip(sources, table.dropped, strict=True)
     ]
-    found = np.concatenate(digests)[table.key >= 0]
+    return repeated(np.concatenate(digests)[table.key >= 0])
+
+
+def row_digests(source: Source, dropped: Collection[int], layout: Layout) -> NDArray[np.uint64]:
+    """A digest of each row of an input, texts included; the same in every process."""
+    return np.concatenate(list(_DIGESTS[source.layout](source, dropped, layout)))
+
+
+def repeated(digests: NDArray[np.uint64]) -> int:
+    """How many of them were there before."""
     # Sorting is several times faster than numpy's unique.
-    found.sort()
+    found = np.sort(digests)
     return int((found[1:] == found[:-1]).sum())
 
 
@@ -66,10 +73,25 @@ def read_back(sources: Sequence[Source], table: RewardTable, rows: Collection[in
                 # The rows of one record follow each other.
                 place = row - before - int(np.searchsorted(lines, line))
                 wanted.setdefault(line, []).append((row, place))
-        for line, record in _RECORDS_AT[source.layout](source, wanted) if wanted else ():
-            of_record = _rows(source.name, line, record, table.choice)
-            found |= {row: of_record[place] for row, place in wanted[line]}
+        found |= read_lines(source, table.choice, wanted)
         before += count
+    return found
+
+
+def read_lines(
+    source: Source, choice: Choice, wanted: Mapping[int, Sequence[tuple[int, int]]]
+) -> dict[int, Row]:
+    """Some rows of one input.
+
+    Args:
+        source: the input.
+        choice: which columns were read.
+        wanted: number of the line → what each row is called, and its place among the rows of the record there.
+    """
+    found: dict[int, Row] = {}
+    for line, record in _RECORDS_AT[source.layout](source, wanted) if wanted else ():
+        of_record = _rows(source.name, line, record, choice)
+        found |= {row: of_record[place] for row, place in wanted[line]}
     return found
 
 
@@ -121,23 +143,22 @@ def _values(cells: Cells) -> list[Any]:
 
 
 def _line_digests(source: Source, dropped: Collection[int], layout: Layout) -> Iterator[NDArray[np.uint64]]:
-    found: list[int] = []
+    found: list[bytes] = []
     for number, raw in jsonl.lines(source):
         body = raw.strip()
         if not body or number in dropped:
             continue
-        found += _record_digests(jsonl.parsed(raw), layout) if layout.exploded else [_digest(body)]
+        found += _record_texts(jsonl.parsed(raw), layout) if layout.exploded else [body]
         if len(found) >= _BATCH_ROWS:
-            yield np.array(found, dtype=np.uint64)
+            yield _hashed(found)
             found = []
-    yield np.array(found, dtype=np.uint64)
+    yield _hashed(found)
 
 
 def _batch_digests(source: Source, dropped: Collection[int], layout: Layout) -> Iterator[NDArray[np.uint64]]:
     for batch in parquet.objects(source, dropped):
         if layout.exploded:
-            found = [one for record in batch.to_pylist() for one in _record_digests(record, layout)]
-            yield np.array(found, dtype=np.uint64)
+            yield _hashed([one for record in batch.to_pylist() for one in _record_texts(record, layout)])
             continue
         digest = np.zeros(batch.num_rows, dtype=np.uint64)
         for name in sorted(batch.schema.names):
@@ -145,13 +166,20 @@ def _batch_digests(source: Source, dropped: Collection[int], layout: Layout) -> 
         yield digest
 
 
-def _record_digests(record: Row | None, layout: Layout) -> list[int]:
-    """A digest of each row that lies in a record."""
-    return [_digest(repr(sorted(row.items()))) for row in explode.rows(record or {}, layout)]
+def _record_texts(record: Row | None, layout: Layout) -> list[bytes]:
+    """Each row that lies in a record as text."""
+    return [
+        repr(sorted(row.items())).encode("utf-8", "surrogatepass")
+        for row in explode.rows(record or {}, layout)
+    ]
 
 
-def _digest(row: bytes | str) -> int:
-    return hash(row) & 0xFFFFFFFFFFFFFFFF
+def _hashed(rows: Sequence[bytes]) -> NDArray[np.uint64]:
+    import pandas as pd
+
+    # Not hash(): that is another one in every process. The None keeps the array one of objects.
+    found: NDArray[np.uint64] = pd.util.hash_array(np.array([*rows, None], dtype=object), categorize=False)
+    return found[:-1]
 
 
 def _cell_digests(cells: Any) -> NDArray[np.uint64]:  # noqa: ANN401  an arrow array

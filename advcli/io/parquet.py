@@ -1,7 +1,8 @@
 """Parquet: read a few columns of every row group, and stream the rest through with columns appended."""
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -11,6 +12,7 @@ import pyarrow.parquet as pq
 from advcli.errors import DataError
 from advcli.io import explode, paths, shapes, unfold
 from advcli.io.batch import BadRows, Batch
+from advcli.io.beside import beside
 from advcli.io.dedup import ROW, digests
 from advcli.io.jsonl import already_there
 from advcli.io.remote import random_access
@@ -32,11 +34,12 @@ def columns(source: Source) -> dict[str, str]:
     Raises:
         DataError: no parquet file, or two columns of one name.
     """
-    names = [field.name for field in _opened(source).schema_arrow]
+    schema = _opened(source).schema_arrow
+    names = schema.names
     if len(set(names)) < len(names):
         twice = sorted({name for name in names if names.count(name) > 1})
         raise DataError(f"{source.name}: the column {', '.join(twice)} is there twice, expected unique names")
-    return {field.name: shapes.of_type(field.type) for field in _opened(source).schema_arrow}
+    return {field.name: shapes.of_type(field.type) for field in schema}
 
 
 def head(source: Source, rows: int = 8) -> list[Mapping[str, Any]]:
@@ -90,8 +93,21 @@ def scan(
         yield from _exploded(file, source, columns, layout, bad_rows, dropped)
         return
     roots = paths.roots(tuple(columns), file.schema_arrow.names)
+    read = _batches(file, source, None if ROW in columns else _leaves(file, roots))
+    with closing(beside(read, apart=file.metadata.num_rows > _MAX_ROWS)) as batches:
+        yield from _cells(source, batches, columns, roots, layout)
+
+
+def _cells(
+    source: Source,
+    batches: Iterable[pa.RecordBatch],
+    columns: Collection[str],
+    roots: Mapping[str, str],
+    layout: Layout,
+) -> Iterator[Batch]:
+    """The columns that are wanted of each batch."""
     done = 0
-    for batch in _batches(file, source, None if ROW in columns else _leaves(file, roots)):
+    for batch in batches:
         cells: dict[str, Any] = {
             name: paths.in_batch(batch, name, roots[name])
             if name in roots
@@ -297,7 +313,7 @@ def _batches(
     source: Source,
     columns: Collection[str] | None,
     row_groups: Sequence[int] | None = None,
-) -> Iterator[pa.RecordBatch]:
+) -> Generator[pa.RecordBatch]:
     """Columns (None: all) of some row groups (None: all), in batches of about `_BATCH_BYTES`."""
     if columns is not None and not columns:
         # No column at all: pyarrow would yield nothing, but the rows are there.

@@ -62,11 +62,32 @@ def read(
     if not sum(rows):
         raise _no_rows(sources, collector.bad_rows)
     table = collector.table(sources, rows, dropped, numbered=dedup.has_numbers(seen.kinds))
-    if not (table.key >= 0).any():
-        why = collector.bad_rows.first or "; ".join(table.warnings)
-        raise DataError(f"{_named(sources)}: every row is bad ({why})", hint="other columns")
+    usable = bool((table.key >= 0).any())
+    refuse_nothing(sources, sum(rows), usable, collector.bad_rows, table.warnings)
     remarks = (text for source in sources for text in source.remarks)
     return replace(table, warnings=(*remarks, *table.warnings, *traps.found(table, seen.kinds)))
+
+
+def refuse_nothing(
+    sources: Sequence[Source], rows: int, usable: int, bad_rows: BadRows, said: Sequence[str]
+) -> None:
+    """Refuse a data set of which no row can be used.
+
+    Args:
+        sources: the inputs.
+        rows: how many rows there are.
+        usable: those that belong to a prompt.
+        bad_rows: what was skipped.
+        said: what else was skipped, in words.
+
+    Raises:
+        DataError: there is no row, or none that can be used.
+    """
+    if not rows:
+        raise _no_rows(sources, bad_rows)
+    if not usable:
+        why = bad_rows.first or "; ".join(said)
+        raise DataError(f"{_named(sources)}: every row is bad ({why})", hint="other columns")
 
 
 def look(

@@ -84,11 +84,11 @@ class RemoteFile:
 
     def anywhere(self) -> Any:  # noqa: ANN401  arrow's class
         """The bytes, from anywhere: a parquet file is not read from end to end."""
-        return _system(self.url)[0].open_input_file(self.path)
+        return file_system(self.url)[0].open_input_file(self.path)
 
     def stat(self) -> SimpleNamespace:
         """Size and time of the last change."""
-        info = _system(self.url)[0].get_file_info(self.path)
+        info = file_system(self.url)[0].get_file_info(self.path)
         if info.type != fs.FileType.File:
             raise FileNotFoundError(2, "no such file", self.url)
         return SimpleNamespace(st_size=info.size, st_mtime_ns=info.mtime_ns or 0)
@@ -133,7 +133,7 @@ def random_access(path: object) -> Any:  # noqa: ANN401  a path or arrow's class
 
 def _named(url: str, patterns: set[str]) -> tuple[fs.FileSystem, list[tuple[str, str, bool]]]:
     """The file system; and of each file its URL, its path, and whether it was looked for in a folder."""
-    system, path, prefix = _system(url)
+    system, path, prefix = file_system(url)
     found, searched = _files(system, path, patterns)
     if not found:
         raise DataError(
@@ -155,7 +155,7 @@ def _explained(url: str) -> Iterator[None]:
         raise DataError(f"{url}: {_reason(error)}", hint="the address and the credentials") from error
 
 
-def _system(url: str) -> tuple[fs.FileSystem, str, str]:
+def file_system(url: str) -> tuple[fs.FileSystem, str, str]:
     """The file system of a URL, the path in it, and what stands before paths in a URL."""
     scheme = url.split("://", 1)[0]
     try:

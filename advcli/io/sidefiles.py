@@ -102,22 +102,22 @@ def rivals(names: list[str]) -> dict[str, str]:
     """
     there = [PurePath(name) for name in names]
     found: dict[str, str] = {}
+    files = set(there)
+    folders = {path.parts[:length] for path in there for length in range(1, len(path.parts))}
     for kept, left in RIVALS:
         for path in there:
-            if str(path) not in found and _replaced(path, left, kept, set(there)):
+            if str(path) not in found and _replaced(path, left, kept, files, folders):
                 found[str(path)] = f"'{kept}' is read"
     return {name: found[str(PurePath(name))] for name in names if str(PurePath(name)) in found}
 
 
-def _replaced(path: PurePath, left: str, kept: str, there: set[PurePath]) -> bool:
+def _replaced(
+    path: PurePath, left: str, kept: str, there: set[PurePath], folders: set[tuple[str, ...]]
+) -> bool:
     """Whether the same path with the other word is among the files; of a folder, whether any file is in the other one."""
     if left in path.parts[:-1]:
         at = len(path.parts) - 2 - path.parts[:-1][::-1].index(left)
-        before = path.parts[:at]
-        return any(
-            len(other.parts) > at + 1 and other.parts[:at] == before and other.parts[at] == kept
-            for other in there
-        )
+        return (*path.parts[:at], kept) in folders
     if path.name.startswith(f"{left}_"):
         return path.with_name(f"{kept}_{path.name.removeprefix(f'{left}_')}") in there
     return False

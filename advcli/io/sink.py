@@ -30,17 +30,42 @@ def check(
         UsageError: the target is an input, a folder, or exists.
         DataError: there is no folder to write into.
     """
-    with _explained(target, flag):
-        _refuse(target, sources, force=force, parent=parent, flag=flag)
+    check_all([target], sources, force=force, parent=parent, flag=flag)
 
 
-def _refuse(target: Path, sources: Sequence[Source], *, force: bool, parent: bool, flag: str) -> None:
+def check_all(
+    targets: Sequence[Path],
+    sources: Sequence[Source],
+    *,
+    force: bool,
+    parent: bool = True,
+    flag: str = "--out",
+) -> None:
+    """The same for several targets.
+
+    Raises:
+        UsageError: as `check`.
+        DataError: as `check`.
+    """
+    inputs = {_identity(source.path) for source in sources if source.path.exists()}
+    for target in targets:
+        with _explained(target, flag):
+            _refuse(target, inputs, force=force, parent=parent, flag=flag)
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    """What is the same for two names of one file."""
+    status = path.stat()
+    return status.st_dev, status.st_ino
+
+
+def _refuse(target: Path, inputs: set[tuple[int, int]], *, force: bool, parent: bool, flag: str) -> None:
     # A name that is too long or a folder that may not be entered is an OSError here; pathlib hides some.
     with suppress(FileNotFoundError, NotADirectoryError):
         target.stat()
     if target.is_dir():
         raise UsageError(f"{target} is a folder, expected a file", hint=f"{flag} {target}/FILE")
-    if any(source.path.exists() and target.exists() and target.samefile(source.path) for source in sources):
+    if inputs and target.exists() and _identity(target) in inputs:
         raise UsageError(f"{target} is an input, which is never overwritten", hint=f"another {flag}")
     if target.is_file() and not force:
         raise UsageError(f"{target} exists already", hint=f"--force to overwrite it, or another {flag}")

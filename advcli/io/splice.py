@@ -13,7 +13,9 @@ it is damage. Other damage in a column that is not read is copied with the rest.
 
 import base64
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from functools import lru_cache
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -21,6 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from advcli.io import jsonl, parquet, thrift
+from advcli.io.beside import beside
 from advcli.io.thrift import Struct
 from advcli.records.table import Source
 
@@ -64,33 +67,36 @@ def annotate(
         if found is None:
             return False
         footer, size = found
-        file.seek(0)
-        sound = False
-        while left := size - file.tell():
-            piece = file.read(min(left, _PIECE))
-            if not piece:
-                raise jsonl.changed(source)
-            if not sound and _has_hole(piece):
-                parquet.decode(source)
-                sound = True
-            sink.write(piece)
+        with closing(beside(_body(source, file, size), apart=size > _PIECE)) as pieces:
+            for piece in pieces:
+                sink.write(piece)
     compliant = not any(element[_NAME][1] == b"item" for element in _items(footer, _SCHEMA))
     _add_schema(footer, slices(0).schema, about, compliant=compliant)
-    for group in _items(footer, _ROW_GROUPS):
-        columns = _items(group, _COLUMNS)
-        codec = _CODECS.get(columns[0][_CHUNK][1][_CODEC][1], "snappy")
-        body, new = _chunks(slices(group[_GROUP_ROWS][1]), codec, compliant=compliant)
-        sink.write(body)
-        for column in _items(new, _COLUMNS):
-            _move(column, size - len(_MAGIC))
-        columns += _items(new, _COLUMNS)
-        for name in (_BYTES, _COMPRESSED):
-            if name in group:
-                group[name] = (group[name][0], group[name][1] + new[name][1])
-        size += len(body)
+    groups = _items(footer, _ROW_GROUPS)
+    # The next chunks are made while these are written.
+    chunks = (_new_chunks(group, slices, compliant=compliant) for group in groups)
+    with closing(beside(chunks, apart=len(groups) > 1)) as made:
+        for group, (body, new) in zip(groups, made, strict=True):
+            sink.write(body)
+            _append(group, new, by=size - len(_MAGIC))
+            size += len(body)
     text = thrift.encode(footer)
     sink.write(text + _TAIL.pack(len(text), _MAGIC))
     return True
+
+
+def _body(source: Source, file: BinaryIO, size: int) -> Iterator[bytes]:
+    """What comes before the footer, piece by piece."""
+    file.seek(0)
+    sound = False
+    while left := size - file.tell():
+        piece = file.read(min(left, _PIECE))
+        if not piece:
+            raise jsonl.changed(source)
+        if not sound and _has_hole(piece):
+            parquet.decode(source)
+            sound = True
+        yield piece
 
 
 def _footer(file: BinaryIO) -> tuple[Struct, int] | None:
@@ -127,7 +133,7 @@ def _has_hole(piece: bytes) -> bool:
 
 def _add_schema(footer: Struct, added: pa.Schema, about: Mapping[str, str], *, compliant: bool) -> None:
     """Name the new columns and the metadata in a footer."""
-    new = _written(added.empty_table(), "none", compliant=compliant)[1]
+    new = _footer_of(added, compliant=compliant)
     schema = _items(footer, _SCHEMA)
     schema[0][_CHILDREN] = (thrift.I32, schema[0][_CHILDREN][1] + len(added))
     schema += _items(new, _SCHEMA)[1:]
@@ -146,11 +152,36 @@ def _add_schema(footer: Struct, added: pa.Schema, about: Mapping[str, str], *, c
     footer.update(ordered)
 
 
+@lru_cache(maxsize=4)
+def _footer_of(added: pa.Schema, *, compliant: bool) -> Struct:
+    """The footer of a file with the new columns and no row; of many files it is the same, and nobody changes it."""
+    return _written(added.empty_table(), "none", compliant=compliant)[1]
+
+
 def _with_columns(stored: bytes | None, added: pa.Schema, told: Mapping[bytes, bytes]) -> bytes:
     """The arrow schema that a footer holds, with more columns and metadata."""
     known = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(stored or b"")))
     schema = pa.schema([*known, *added], metadata={**(known.metadata or {}), **told})
     return base64.b64encode(schema.serialize().to_pybytes())
+
+
+def _append(group: Struct, new: Struct, by: int) -> None:
+    """Name the chunks of the new columns in a row group; they lie `by` bytes farther."""
+    columns = _items(new, _COLUMNS)
+    for column in columns:
+        _move(column, by)
+    _items(group, _COLUMNS).extend(columns)
+    for name in (_BYTES, _COMPRESSED):
+        if name in group:
+            group[name] = (group[name][0], group[name][1] + new[name][1])
+
+
+def _new_chunks(
+    group: Struct, slices: Callable[[int], pa.RecordBatch], *, compliant: bool
+) -> tuple[bytes, Struct]:
+    """The chunks of the new columns for a row group, with the codec of its first column."""
+    codec = _CODECS.get(_items(group, _COLUMNS)[0][_CHUNK][1][_CODEC][1], "snappy")
+    return _chunks(slices(group[_GROUP_ROWS][1]), codec, compliant=compliant)
 
 
 def _chunks(batch: pa.RecordBatch, codec: str, *, compliant: bool) -> tuple[bytes, Struct]:

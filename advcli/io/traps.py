@@ -3,7 +3,7 @@
 The catalog names the checks of a format; each looks at the narrow columns only.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -13,16 +13,23 @@ from advcli.words import counted, verb
 Check = Callable[[RewardTable, Mapping[str, str]], str | None]
 
 
-def found(table: RewardTable, kinds: Mapping[str, str], *, rows: bool = True) -> tuple[str, ...]:
+def found(
+    table: RewardTable,
+    kinds: Mapping[str, str],
+    *,
+    told: Mapping[str, Callable[[], str | None]] | None = None,
+) -> tuple[str, ...]:
     """What the checks of the table's format have to say.
 
     Args:
         table: the narrow columns.
         kinds: the columns of the dump and what they hold.
-        rows: whether the rows are there; without them only the columns are looked at.
+        told: what the checks `OF_ROWS` have to say, where the rows are not in the table.
     """
-    checks = (name for name in table.choice.rules.checks if rows or name not in OF_ROWS)
-    said = (CHECKS[name](table, kinds) for name in checks)
+    told = told or {}
+    said = (
+        told[name]() if name in told else CHECKS[name](table, kinds) for name in table.choice.rules.checks
+    )
     return tuple(text for text in said if text)
 
 
@@ -42,27 +49,39 @@ def same_rows_at_several_steps(table: RewardTable, kinds: Mapping[str, str]) -> 
         if block in blocks:
             again.append(code)
         blocks.setdefault(block, code)
+    return again_said(again, table.step_names)
+
+
+def again_said(again: Sequence[int], names: Sequence[str]) -> str | None:
+    """What is said of steps that hold the rows of an earlier one."""
     if not again:
         return None
-    first = next(iter(again))
     return (
         f"{counted(len(again), 'step')} {verb(len(again), 'holds', 'hold')} the rows of an earlier step again "
-        f"(the first: step {table.step_names[first]}), as when one generation batch is logged at several steps; try --dedup"
+        f"(the first: step {names[again[0]]}), as when one generation batch is logged at several steps; try --dedup"
     )
 
 
 def evaluation_rows(table: RewardTable, kinds: Mapping[str, str]) -> str | None:
     """Two sizes of groups within one step: rows of training and of evaluation in one file."""
     del kinds
-    mixed = [code for code, rows in _steps(table) if len(set(_sizes(table, rows))) > 1]
+    return sizes_said({code: _sizes(table, rows) for code, rows in _steps(table)}, table.step_names)
+
+
+def sizes_said(sizes: Mapping[int, Collection[int]], names: Sequence[str]) -> str | None:
+    """What is said of steps whose groups are of several sizes.
+
+    Args:
+        sizes: code of the step (-1 for all rows of a dump without steps) → the sizes of its groups.
+        names: the step of each code.
+    """
+    mixed = [code for code, found in sizes.items() if len(set(found)) > 1]
     if not mixed:
         return None
-    code = mixed[0]
-    rows = dict(_steps(table))[code]
-    sizes = ", ".join(str(size) for size in sorted(set(_sizes(table, rows))))
+    first = ", ".join(str(size) for size in sorted(set(sizes[mixed[0]])))
     return (
         f"{counted(len(mixed), 'step')} {verb(len(mixed), 'has', 'have')} groups of several sizes (step "
-        f"{_name(table, code)}: {sizes}): evaluation rows among the training rows, or a group that was cut?"
+        f"{names[mixed[0]] if mixed[0] >= 0 else 'none'}: {first}): evaluation rows among the training rows, or a group that was cut?"
     )
 
 
@@ -107,7 +126,12 @@ def misaligned_rewards(table: RewardTable, kinds: Mapping[str, str]) -> str | No
 def no_advantage_yet(table: RewardTable, kinds: Mapping[str, str]) -> str | None:
     """prime-rl's window of all arrivals, which is written before groups are scored."""
     del kinds
-    if table.logged is not None and np.isfinite(table.logged).any():
+    return none_logged_said(logged=table.logged is not None and bool(np.isfinite(table.logged).any()))
+
+
+def none_logged_said(*, logged: bool) -> str | None:
+    """What is said of a window without any logged advantage."""
+    if logged:
         return None
     return (
         "no advantage is logged: this is the window of all arrivals, written before groups were scored ('effective' beside "
@@ -164,7 +188,3 @@ def _steps(table: RewardTable) -> list[tuple[int, "np.ndarray"]]:
 
 def _sizes(table: RewardTable, rows: "np.ndarray") -> list[int]:
     return [int(size) for size in np.unique(table.key[rows], return_counts=True)[1]]
-
-
-def _name(table: RewardTable, code: int) -> str:
-    return table.step_names[code] if code >= 0 else "none"

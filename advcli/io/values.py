@@ -180,14 +180,17 @@ def _is_number(type_: pa.DataType) -> bool:
 def _as_float64(array: pa.Array) -> NDArray[np.float64]:
     if pa.types.is_boolean(array.type):
         array = array.cast(pa.uint8())
-    floats = pc.cast(array, pa.float64(), safe=False).fill_null(math.nan)
-    return np.array(floats, dtype=np.float64)
+    floats = pc.cast(array, pa.float64(), safe=False)
+    return np.asarray(floats.fill_null(math.nan) if floats.null_count else floats, dtype=np.float64)
 
 
 def _split(
     values: NDArray[np.float64], nulls: NDArray[np.bool_]
 ) -> tuple[NDArray[Any], NDArray[Any], list[int]]:
     """Tell the causes apart and leave NaN where a number is missing."""
+    if not nulls.any() and np.isfinite(values).all():
+        # Mostly nothing is missing: then nothing is copied.
+        return values, np.zeros(len(values), dtype=np.int8), []
     cause = np.zeros(len(values), dtype=np.int8)
     cause[np.isnan(values)] = NAN
     cause[np.isinf(values)] = INF

@@ -95,8 +95,7 @@ def targets(sources: Sequence[Source], out: str | None, *, force: bool) -> list[
         raise UsageError(
             "two inputs have the same file name and would overwrite each other", hint="one --out each"
         )
-    for path in paths:
-        sink.check(path, sources, force=force, parent=not into_folder)
+    sink.check_all(paths, sources, force=force, parent=not into_folder)
     return found
 
 

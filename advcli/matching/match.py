@@ -55,7 +55,12 @@ class Explanation:
 
 
 def match(
-    table: RewardTable, *, n: int | None = None, only: Settings | None = None, tell: Tell = lambda text: None
+    table: RewardTable,
+    *,
+    n: int | None = None,
+    only: Settings | None = None,
+    tell: Tell = lambda text: None,
+    prove: Callable[[Explanation], Explanation | None] = lambda explanation: explanation,
 ) -> Match:
     """Find the rule that made the logged advantages.
 
@@ -64,13 +69,15 @@ def match(
         n: rows per group, if the user named it.
         only: rules that the user asked for (`like`, `estimator`, `scale`); the others are not tried.
         tell: takes a line each time rules have been ruled out.
+        prove: takes what reproduces every row of the table, where that is a sample, and gives it back as far as it
+            reproduces the other rows too; None if it does not.
 
     Raises:
         DataError: no row has both a logged advantage and a reward.
         UsageError: there is no rule such as the user asked for.
     """
     with _one_thread():
-        return _match(table, n, only or Settings(), tell)
+        return _match(table, n, only or Settings(), tell, prove)
 
 
 @contextmanager
@@ -84,7 +91,13 @@ def _one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def _match(table: RewardTable, n: int | None, only: Settings, tell: Tell) -> Match:
+def _match(
+    table: RewardTable,
+    n: int | None,
+    only: Settings,
+    tell: Tell,
+    prove: Callable[[Explanation], Explanation | None],
+) -> Match:
     problem = _problem(table, n, only)
     if not bool(problem.logged.values.isfinite().any()):
         raise DataError(
@@ -100,6 +113,7 @@ def _match(table: RewardTable, n: int | None, only: Settings, tell: Tell) -> Mat
         explanation = _explain(loose, search(loose, tell), table, tell)
     if explanation is None:
         explanation = _blurred(problem, tell)
+    explanation = explanation and prove(explanation)
     notes = _notes(table, problem, first)
     if explanation is None:
         return _broken(table, problem, first, notes)

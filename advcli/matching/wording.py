@@ -18,9 +18,11 @@ _NARROW = 0.1
 _SOME = 0.1
 
 
-def found(fit: Fit, trial: Trial, problem: Problem, *, done: Sequence[str] = ()) -> str:
-    """The sentence that says what made the log."""
-    compared = int(problem.logged.values.isfinite().sum())
+def found(
+    fit: Fit, trial: Trial, problem: Problem, *, done: Sequence[str] = (), compared: int | None = None
+) -> str:
+    """The sentence that says what made the log; `compared` rows agree, or those of the problem."""
+    compared = int(problem.logged.values.isfinite().sum()) if compared is None else compared
     rule = f"{fit.name} made this log: {trial.candidate.formula}"
     decimals = problem.logged.decimals
     exact = f" to {counted(decimals, 'decimal')}, as the log is rounded" if decimals is not None else ""
@@ -47,8 +49,12 @@ def done(after: After) -> Iterator[str]:
         positive, negative = (_ratio(*pair) for pair in zip(after.keep, after.range_ or (), strict=True))
         yield f"then {positive} of the positive and {negative} of the negative rows of each group were kept{again}"
     elif after.filtered:
-        were = verb(after.filtered, "was", "were")
-        yield f"then {counted(after.filtered, 'row')} of live groups {were} set to 0 (filtered)"
+        yield filtered(after.filtered)
+
+
+def filtered(rows: int) -> str:
+    """So many rows were filtered, nobody knows by what."""
+    return f"then {counted(rows, 'row')} of live groups {verb(rows, 'was', 'were')} set to 0 (filtered)"
 
 
 def _bounds(low: float, high: float) -> str:

@@ -1,6 +1,7 @@
 """`compute`: read, group, compute, write, describe."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -60,19 +61,22 @@ def compute(request: Request, output: Output, *, advance: Callable[[int, int], N
         about = to_metadata(output.prefix, settings_of(plan, request, data))
         record = None if output.same_layout else output.prefix + SOURCE
         rows = len(data.table.rewards)
-        write(
-            sources,
-            goals,
-            data.table,
-            Additions(added, about, record),
-            force=output.force,
-            advance=(lambda done: advance(done, rows)) if advance else lambda done: None,
-        )
+        shown = {"original": result.unprocessed(), "processed": result}
+        with ThreadPoolExecutor(1) as aside:
+            # Both take their time, and neither needs the other.
+            told = aside.submit(report_of, request, data, plan, shown)
+            write(
+                sources,
+                goals,
+                data.table,
+                Additions(added, about, record),
+                force=output.force,
+                advance=(lambda done: advance(done, rows)) if advance else lambda done: None,
+            )
     written = [str(goal.path) for goal in goals if goal.path]
     if output.metrics:
         steps = data.table.step_names if data.table.step is not None else None
         metrics_file.write(output.metrics, metrics.per_step(data.rows, result, steps), force=output.force)
         written.append(str(output.metrics))
-    shown = {"original": result.unprocessed(), "processed": result}
-    report = report_of(request, data, plan, shown)
+    report = told.result()
     return replace(report, notes=(*report.notes, *(f"wrote {path}" for path in written)))

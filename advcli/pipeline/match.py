@@ -25,7 +25,7 @@ def match(request: Request, tell: Tell = lambda text: None) -> Match:
     # A dump without a prompt id is grouped by position here, so that is no error yet.
     wanted = replace(columns, n=columns.n or 1, parts="without total")
     with opened(request.inputs) as sources:
-        table = _logged(read(sources, wanted, skip_bad_rows=request.skip_bad_rows))
+        table = logged(read(sources, wanted, skip_bad_rows=request.skip_bad_rows))
         outcome = matching.match(table, n=columns.n, only=request.settings, tell=tell)
         if not outcome.found and len(table.choice.rewards) == 1 and not columns.rewards:
             parts = read(sources, replace(wanted, parts="always"), skip_bad_rows=request.skip_bad_rows)
@@ -35,7 +35,7 @@ def match(request: Request, tell: Tell = lambda text: None) -> Match:
     return replace(outcome, warnings=(*request.warnings, *outcome.warnings))
 
 
-def _logged(table: RewardTable) -> RewardTable:
+def logged(table: RewardTable) -> RewardTable:
     """The same table; an error if it has no logged advantage."""
     if table.logged is None:
         raise DataError(

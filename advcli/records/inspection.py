@@ -276,6 +276,7 @@ class Inspection:
         by: the column that splits the figures, or None.
         split: value of that column → every figure of its rows.
         details: the groups and rows that were asked for.
+        notes: how figures came about, where that is worth knowing.
     """
 
     files: Files
@@ -284,6 +285,7 @@ class Inspection:
     by: str | None = None
     split: Mapping[str, Facts] = field(default_factory=dict)
     details: tuple[Detail, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

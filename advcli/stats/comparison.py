@@ -3,11 +3,14 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from functools import reduce
+from operator import add
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from advcli.ranges import Ranges
 from advcli.records.report import Column
 from advcli.records.settings import AdvantageTable
 from advcli.records.table import Rows
@@ -32,7 +35,25 @@ def compare(label: str, rows: Rows, original: Tensor, result: AdvantageTable) ->
     percentiles = (
         np.percentile(processed, list(PERCENTILES.values())).tolist() if len(processed) else UNDEFINED
     )
-    return column(label, Measured.of(rows, original, result), percentiles)
+    return column(label, _measured(rows, original, result), percentiles)
+
+
+def _measured(rows: Rows, original: Tensor, result: AdvantageTable) -> "Measured":
+    """What is counted of a column, some whole groups at a time."""
+    ranges = Ranges.of(rows.group)
+    if ranges is None:
+        return Measured.of(rows, original, result)
+    same = result.processed is original
+    laid = [ranges.laid(values) for values in (rows.rewards, rows.step, original, result.kept)]
+    lengths = None if rows.lengths is None else ranges.laid(rows.lengths)
+    last = laid[2] if same else ranges.laid(result.processed)
+
+    def measure(place: slice, group: Tensor) -> Measured:
+        rewards, step, first, kept = (values[place] for values in laid)
+        part = Rows(rewards, group, int(group[-1]) + 1, step, None if lengths is None else lengths[place])
+        return Measured.of(part, first, AdvantageTable(first, first if same else last[place], kept))
+
+    return reduce(add, ranges.each(measure))
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,16 @@
 """How the length of a response goes with its reward and its advantage."""
 
+import math
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor
 
 from advcli.records.inspection import Lengths
 from advcli.records.table import Rows
-from advcli.segments import Segments, Spread, rewarded
+from advcli.segments import Segments, Spread, divide, rewarded
 from advcli.stats.health import dead_groups
+from advcli.stats.moments import Moments
 
 
 def lengths(rows: Rows, advantages: Tensor) -> Lengths | None:
@@ -19,17 +23,105 @@ def lengths(rows: Rows, advantages: Tensor) -> Lengths | None:
     Returns:
         The figures; None if the data set has no lengths.
     """
-    if rows.lengths is None:
-        return None
-    told = torch.isfinite(rows.lengths) & (rows.group >= 0)
-    tokens = rows.lengths[told]
-    return Lengths(
-        mean=float(tokens.mean()) if tokens.numel() else torch.nan,
-        max=float(tokens.max()) if tokens.numel() else torch.nan,
-        with_reward=correlation(rows.lengths, rows.rewards, rows.group, rows.count),
-        with_advantage=correlation(rows.lengths, advantages.double(), rows.group, rows.count),
-        dead_tokens=_dead_tokens(rows, told),
-    )
+    return None if rows.lengths is None else LengthCount.of(rows, advantages).figures()
+
+
+@dataclass(frozen=True)
+class LengthCount:
+    """What is counted of the lengths, such that the counts of two parts with whole groups make those of both.
+
+    Attributes:
+        tokens: the lengths.
+        with_reward: of length and reward inside groups.
+        with_advantage: of length and advantage.
+        total: the tokens of all rows.
+        dead: those of dead groups.
+    """
+
+    tokens: Moments
+    with_reward: "Products"
+    with_advantage: "Products"
+    total: float
+    dead: float
+
+    @classmethod
+    def of(cls, rows: Rows, advantages: Tensor) -> "LengthCount":
+        """Count; the arguments are those of `lengths`, of a data set that has lengths."""
+        assert rows.lengths is not None
+        told = torch.isfinite(rows.lengths) & (rows.group >= 0)
+        valid = rewarded(rows.rewards, rows.group)
+        dead = dead_groups(rows.rewards[valid], Segments.of(rows.group[valid], rows.count))[0]
+        tokens = rows.lengths[told]
+        return cls(
+            tokens=Moments.of(tokens),
+            with_reward=Products.of(rows.lengths, rows.rewards, rows.group, rows.count),
+            with_advantage=Products.of(rows.lengths, advantages.double(), rows.group, rows.count),
+            total=float(tokens.sum()),
+            dead=float(tokens[dead[rows.group[told]]].sum()),
+        )
+
+    def __add__(self, other: "LengthCount") -> "LengthCount":
+        return LengthCount(
+            self.tokens + other.tokens,
+            self.with_reward + other.with_reward,
+            self.with_advantage + other.with_advantage,
+            self.total + other.total,
+            self.dead + other.dead,
+        )
+
+    def figures(self) -> Lengths:
+        """The figures, once all rows are counted."""
+        return Lengths(
+            mean=self.tokens.mean,
+            max=self.tokens.high,
+            with_reward=self.with_reward.correlation(),
+            with_advantage=self.with_advantage.correlation(),
+            dead_tokens=self.dead / self.total if self.total else torch.nan,
+        )
+
+
+@dataclass(frozen=True)
+class Products:
+    """Sums of products of two columns, each less its group mean and over its largest size, so that none overflows.
+
+    Attributes:
+        units: the largest sizes.
+        xx: Σx².
+        xy: Σxy.
+        yy: Σy².
+    """
+
+    units: tuple[float, float] = (0.0, 0.0)
+    xx: float = 0.0
+    xy: float = 0.0
+    yy: float = 0.0
+
+    @classmethod
+    def of(cls, first: Tensor, second: Tensor, group: Tensor, count: int) -> "Products":
+        """Sum up; the arguments are those of `correlation`."""
+        both = torch.isfinite(first) & torch.isfinite(second) & (group >= 0)
+        segments = Segments.of(group[both], count)
+        if not segments.index.numel():
+            return cls()
+        x, y = (Spread.of(values[both], segments).centred() for values in (first, second))
+        units = (float(x.abs().max()), float(y.abs().max()))
+        x, y = (divide(v, torch.tensor(u, dtype=v.dtype)) for v, u in zip((x, y), units, strict=True))
+        return cls(units, float((x * x).sum()), float((x * y).sum()), float((y * y).sum()))
+
+    def __add__(self, other: "Products") -> "Products":
+        units = (max(self.units[0], other.units[0]), max(self.units[1], other.units[1]))
+        parts = [one.in_units(units) for one in (self, other)]
+        return Products(units, *(map(sum, zip(*parts, strict=True))))
+
+    def in_units(self, units: tuple[float, ...]) -> tuple[float, float, float]:
+        """The sums with other largest sizes."""
+        a, b = (mine / whole if whole else 0.0 for mine, whole in zip(self.units, units, strict=True))
+        return self.xx * a * a, self.xy * a * b, self.yy * b * b
+
+    def correlation(self) -> float:
+        """From -1 to 1; NaN if either column is constant in every group."""
+        size = math.sqrt(self.xx * self.yy)
+        return self.xy / size if size else math.nan
 
 
 def correlation(first: Tensor, second: Tensor, group: Tensor, count: int) -> float:
@@ -49,21 +141,4 @@ def correlation(first: Tensor, second: Tensor, group: Tensor, count: int) -> flo
         >>> correlation(torch.tensor([1.0, 3.0, 9.0, 7.0]), torch.tensor([0.0, 1.0, 1.0, 0.0]), group, 2)
         1.0
     """
-    both = torch.isfinite(first) & torch.isfinite(second) & (group >= 0)
-    segments = Segments.of(group[both], count)
-    if not segments.index.numel():
-        return torch.nan
-    x, y = (Spread.of(values[both], segments).centred() for values in (first, second))
-    # Taken to unit size first, so that no square overflows.
-    x, y = (values / values.abs().max() for values in (x, y))
-    return float((x * y).sum() / ((x * x).sum() * (y * y).sum()).sqrt())
-
-
-def _dead_tokens(rows: Rows, told: Tensor) -> float:
-    """Share of the tokens in dead groups, missing rows included."""
-    assert rows.lengths is not None
-    valid = rewarded(rows.rewards, rows.group)
-    dead = dead_groups(rows.rewards[valid], Segments.of(rows.group[valid], rows.count))[0]
-    tokens = rows.lengths[told]
-    total = float(tokens.sum())
-    return float(tokens[dead[rows.group[told]]].sum()) / total if total else torch.nan
+    return Products.of(first, second, group, count).correlation()

@@ -1,6 +1,7 @@
 """How several rewards that are summed play together."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, fields
 
 import torch
 from torch import Tensor
@@ -35,37 +36,125 @@ def parts(
         The figures over the rows that have a sum; a part that is missing there counted 0 in the sum and does
         here.
     """
-    valid = rewarded(rewards, group)
-    segments = Segments.of(group[valid], count)
-    total = rewards[valid]
-    weighed = values[valid].nan_to_num(nan=0.0) * torch.tensor([weight for _, weight in weights])
-    centred = [Spread.of(column, segments).centred() for column in weighed.unbind(1)]
-    live = (segments.size() > 1) & ~dead_groups(total, segments)[0]
-    summed = Spread.of(total, segments).centred()
-    rows = max(1, len(total))
-    power = float((summed**2).sum())
-    found = [
-        Part(
-            name=name,
-            weight=weight,
-            share=float((deviation * summed).sum()) / power if power else torch.nan,
-            variance=float((deviation**2).sum()) / rows,
-            saturated=_saturated(values[:, place]),
-            constant_in_live=int((live & dead_groups(column, segments)[0]).sum()),
+    return PartsCount.of(weights, values, rewards, advantages, group, count).figures(weights)
+
+
+@dataclass(frozen=True)
+class PartCount:
+    """What is counted of one part.
+
+    Attributes:
+        along: its deviations from the group means times those of the sum, summed.
+        squares: sum of its squared deviations.
+        high: its largest value; NaN without any.
+        at_max: rows at it.
+        valid: rows that have a value.
+        constant_in_live: groups where it is constant although the sum is not.
+    """
+
+    along: float
+    squares: float
+    high: float
+    at_max: int
+    valid: int
+    constant_in_live: int
+
+    def __add__(self, other: "PartCount") -> "PartCount":
+        high = max((one.high for one in (self, other) if one.valid), default=torch.nan)
+        return PartCount(
+            along=self.along + other.along,
+            squares=self.squares + other.squares,
+            high=high,
+            at_max=sum(one.at_max for one in (self, other) if one.high == high),
+            valid=self.valid + other.valid,
+            constant_in_live=self.constant_in_live + other.constant_in_live,
         )
-        for place, ((name, weight), deviation, column) in enumerate(
-            zip(weights, centred, weighed.unbind(1), strict=True)
+
+
+@dataclass(frozen=True)
+class PartsCount:
+    """What is counted of the parts of a reward, such that the counts of two places with whole groups make those of both.
+
+    Attributes:
+        parts: of each part.
+        rows: rows that have a sum.
+        power: sum of the squared deviations of the sum from the group means.
+        live_rows: rows of live groups.
+        conflicts: those that one part lifts and another pushes.
+        collapsed_rows: rows whose advantage is shared by a row with other rewards.
+        collapsed_groups: groups with such rows.
+    """
+
+    parts: tuple[PartCount, ...]
+    rows: int
+    power: float
+    live_rows: int
+    conflicts: int
+    collapsed_rows: int
+    collapsed_groups: int
+
+    @classmethod
+    def of(
+        cls,
+        weights: Sequence[tuple[str, float]],
+        values: Tensor,
+        rewards: Tensor,
+        advantages: Tensor,
+        group: Tensor,
+        count: int,
+    ) -> "PartsCount":
+        """Count; the arguments are those of `parts`."""
+        valid = rewarded(rewards, group)
+        segments = Segments.of(group[valid], count)
+        total = rewards[valid]
+        weighed = values[valid].nan_to_num(nan=0.0) * torch.tensor([weight for _, weight in weights])
+        centred = [Spread.of(column, segments).centred() for column in weighed.unbind(1)]
+        live = (segments.size() > 1) & ~dead_groups(total, segments)[0]
+        summed = Spread.of(total, segments).centred()
+        conflict = _conflicts(centred, segments)[segments.rows(live)]
+        collapsed = collapses(values[valid], advantages[valid], segments)
+        return cls(
+            parts=tuple(
+                PartCount(
+                    float((deviation * summed).sum()),
+                    float((deviation**2).sum()),
+                    *_saturated(values[:, place]),
+                    int((live & dead_groups(column, segments)[0]).sum()),
+                )
+                for place, (deviation, column) in enumerate(zip(centred, weighed.unbind(1), strict=True))
+            ),
+            rows=len(total),
+            power=float((summed**2).sum()),
+            live_rows=conflict.numel(),
+            conflicts=int(conflict.sum()),
+            collapsed_rows=int(collapsed.sum()),
+            collapsed_groups=torch.unique(segments.index[collapsed]).numel(),
         )
-    ]
-    rows_of_live = segments.rows(live)
-    conflict = _conflicts(centred, segments)[rows_of_live]
-    collapsed = collapses(values[valid], advantages[valid], segments)
-    return Parts(
-        parts=tuple(found),
-        conflicts=float(conflict.double().mean()) if conflict.numel() else torch.nan,
-        collapsed_rows=int(collapsed.sum()),
-        collapsed_groups=torch.unique(segments.index[collapsed]).numel(),
-    )
+
+    def __add__(self, other: "PartsCount") -> "PartsCount":
+        return PartsCount(
+            tuple(one + two for one, two in zip(self.parts, other.parts, strict=True)),
+            *(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)[1:]),
+        )
+
+    def figures(self, weights: Sequence[tuple[str, float]]) -> Parts:
+        """The figures, once all rows are counted."""
+        return Parts(
+            parts=tuple(
+                Part(
+                    name=name,
+                    weight=weight,
+                    share=part.along / self.power if self.power else torch.nan,
+                    variance=part.squares / max(1, self.rows),
+                    saturated=part.at_max / part.valid if part.valid else torch.nan,
+                    constant_in_live=part.constant_in_live,
+                )
+                for (name, weight), part in zip(weights, self.parts, strict=True)
+            ),
+            conflicts=self.conflicts / self.live_rows if self.live_rows else torch.nan,
+            collapsed_rows=self.collapsed_rows,
+            collapsed_groups=self.collapsed_groups,
+        )
 
 
 def collapses(values: Tensor, advantages: Tensor, segments: Segments) -> Tensor:
@@ -109,10 +198,11 @@ def _pairs(first: Tensor, second: Tensor) -> Tensor:
     return codes
 
 
-def _saturated(column: Tensor) -> float:
-    """Share of the rows at the largest value of the column."""
+def _saturated(column: Tensor) -> tuple[float, int, int]:
+    """The largest value of the column, the rows at it, and the rows with a value."""
     column = column[torch.isfinite(column)]
-    return float((column == column.max()).double().mean()) if column.numel() else torch.nan
+    high = float(column.max()) if column.numel() else torch.nan
+    return high, int((column == high).sum()), column.numel()
 
 
 def _conflicts(centred: Sequence[Tensor], segments: Segments) -> Tensor:

@@ -1,6 +1,7 @@
 """What happened step by step, and which step stands out."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -29,48 +30,111 @@ def per_step(rows: Rows, advantages: Tensor, names: Sequence[str]) -> tuple[Step
     Returns:
         One record per step that has rows, in ascending order of steps.
     """
-    here = rows.group >= 0
-    groups = Segments.of(rows.group[here], rows.count)
-    step_of_group = groups.within(rows.step[here])
-    sized = groups.size() > 0
-    valid = torch.isfinite(rows.rewards) & here
-    scored = Segments.of(rows.group[valid], rows.count)
-    able = scored.size() > 1
-    dead = dead_groups(rows.rewards[valid], scored)[0]
-    size = advantages.double().abs()
-    count = len(names)
+    return StepCounts.of(rows, advantages, len(names)).figures(names)
 
-    def over(mask: Tensor, values: Tensor) -> Tensor:
-        return Segments.of(rows.step[mask], count).mean(values[mask])
 
-    alive = Segments.of(step_of_group[able], count).mean((~dead[able]).double())
-    defined = ~size.isnan()
-    top = Segments.of(rows.step[defined], count).max(size[defined])
-    top = torch.where(top.isinf() & (top < 0), torch.nan, top)
-    told = torch.isfinite(rows.lengths) if rows.lengths is not None else torch.zeros_like(here)
-    lengths = rows.lengths if rows.lengths is not None else torch.zeros_like(rows.rewards)
-    columns = {
-        "rows": torch.bincount(rows.step, minlength=count),
-        "groups": torch.bincount(step_of_group[sized], minlength=count),
-        "reward_mean": over(valid, rows.rewards),
-        "live": alive,
-        "mean_abs_adv": over(defined, size),
-        "max_abs_adv": top,
-        "length_mean": over(told, lengths),
-    }
-    there = [code for code in range(count) if columns["rows"][code]]
-    order = sorted(there, key=lambda code: step_order(names[code]))
-    z = dict(zip(order, robust_z(top[order]).tolist(), strict=True))
-    lists = {name: column.tolist() for name, column in columns.items()}
-    return tuple(
-        StepFigures(
-            step=names[code],
-            **{name: column[code] for name, column in lists.items()},
-            robust_z=z[code],
-            outlier=z[code] > OUTLIER,
+@dataclass(frozen=True)
+class StepCounts:
+    """What is counted of each of S steps, such that the counts of two parts with whole groups make those of both.
+
+    Attributes:
+        rows: [S] its rows.
+        groups: [S] its groups.
+        able: [S] groups with two or more valid rows.
+        alive: [S] those that are not dead.
+        rewards: [S] sum of its rewards, and how many.
+        sizes: [S] sum of its |A|, and how many.
+        lengths: [S] sum of its lengths, and how many.
+        top: [S] its largest |A|; -inf without any.
+    """
+
+    rows: Tensor
+    groups: Tensor
+    able: Tensor
+    alive: Tensor
+    rewards: tuple[Tensor, Tensor]
+    sizes: tuple[Tensor, Tensor]
+    lengths: tuple[Tensor, Tensor]
+    top: Tensor
+
+    @classmethod
+    def of(cls, rows: Rows, advantages: Tensor, count: int) -> "StepCounts":
+        """Count; the arguments are those of `per_step`, and `count` is S."""
+        here = rows.group >= 0
+        groups = Segments.of(rows.group[here], rows.count)
+        step_of_group = groups.within(rows.step[here])
+        valid = torch.isfinite(rows.rewards) & here
+        scored = Segments.of(rows.group[valid], rows.count)
+        able = scored.size() > 1
+        dead = dead_groups(rows.rewards[valid], scored)[0]
+        size = advantages.double().abs()
+        defined = ~size.isnan()
+        told = torch.isfinite(rows.lengths) if rows.lengths is not None else torch.zeros_like(here)
+        lengths = rows.lengths if rows.lengths is not None else torch.zeros_like(rows.rewards)
+
+        def many(steps: Tensor) -> Tensor:
+            return torch.bincount(steps, minlength=count)
+
+        def over(mask: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+            return Segments.of(rows.step[mask], count).sum(values[mask]), many(rows.step[mask])
+
+        return cls(
+            rows=many(rows.step),
+            groups=many(step_of_group[groups.size() > 0]),
+            able=many(step_of_group[able]),
+            alive=many(step_of_group[able & ~dead]),
+            rewards=over(valid, rows.rewards),
+            sizes=over(defined, size),
+            lengths=over(told, lengths),
+            top=Segments.of(rows.step[defined], count).max(size[defined]),
         )
-        for code in order
-    )
+
+    def __add__(self, other: "StepCounts") -> "StepCounts":
+        def both(name: str) -> tuple[Tensor, Tensor]:
+            (one, many), (two, more) = getattr(self, name), getattr(other, name)
+            return one + two, many + more
+
+        return StepCounts(
+            rows=self.rows + other.rows,
+            groups=self.groups + other.groups,
+            able=self.able + other.able,
+            alive=self.alive + other.alive,
+            rewards=both("rewards"),
+            sizes=both("sizes"),
+            lengths=both("lengths"),
+            top=torch.maximum(self.top, other.top),
+        )
+
+    def figures(self, names: Sequence[str]) -> tuple[StepFigures, ...]:
+        """The figures, once all rows are counted; `names` is the step of each code."""
+        top = torch.where(self.top == -torch.inf, torch.nan, self.top)
+        columns = {
+            "rows": self.rows,
+            "groups": self.groups,
+            "reward_mean": _mean(*self.rewards),
+            "live": _mean(self.alive, self.able),
+            "mean_abs_adv": _mean(*self.sizes),
+            "max_abs_adv": top,
+            "length_mean": _mean(*self.lengths),
+        }
+        there = torch.nonzero(self.rows).squeeze(1).tolist()
+        order = sorted(there, key=lambda code: step_order(names[code]))
+        z = dict(zip(order, robust_z(top[order]).tolist(), strict=True))
+        lists = {name: column.tolist() for name, column in columns.items()}
+        return tuple(
+            StepFigures(
+                step=names[code],
+                **{name: column[code] for name, column in lists.items()},
+                robust_z=z[code],
+                outlier=z[code] > OUTLIER,
+            )
+            for code in order
+        )
+
+
+def _mean(total: Tensor, many: Tensor) -> Tensor:
+    """NaN where there is nothing."""
+    return total.double() / many.double()
 
 
 def robust_z(values: Tensor) -> Tensor:

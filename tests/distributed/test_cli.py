@@ -1,12 +1,14 @@
 """`--engine ray` from the command line: what is printed, what is refused."""
 
 import json
+import random
 import re
 import shutil
 import sys
 from pathlib import Path
 
 import pytest
+from distributed import test_commands as engines
 
 ROOT = Path(__file__).parents[2]
 SMALL = {"ADVCLI_RAY_CPUS": "2", "ADVCLI_RAY_OBJECT_STORE": str(100 << 20)}
@@ -32,6 +34,25 @@ def test_the_command_of_the_readme(advcli, tmp_path):
     assert b"advcli: 1 of 1 file done already" in again.stderr
 
 
+@pytest.mark.ray
+def test_inspect_and_match_print_what_they_print_on_one_machine(advcli, tmp_path):
+    """Standard output and exit codes, the one of a condition that holds and that of a log nothing explains."""
+    pick = random.Random(5)
+    rows = [
+        {"prompt_id": f"p{n // 4}", "step": n // 16, "reward": pick.random(), "advantage": pick.random()}
+        for n in range(64)
+    ]
+    (tmp_path / "x.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for command, code in (
+        ("inspect x.jsonl --json --step 1 --fail-if groups>3", 1),
+        ("match x.jsonl --json", 1),
+    ):
+        local, ray = (advcli(*command.split(), "--engine", name, env=SMALL) for name in ("local", "ray"))
+        assert ray.returncode == local.returncode == code, ray.stderr.decode()
+        engines.same_numbers(json.loads(ray.stdout), json.loads(local.stdout))
+        assert ray.stderr == local.stderr
+
+
 @pytest.mark.parametrize("package", ["ray", "datasketches"])
 def test_without_the_extra(advcli, tmp_path, package):
     """Exit 4, one line, nothing written; the package is hidden by one that cannot be imported."""
@@ -55,8 +76,10 @@ def test_without_the_extra(advcli, tmp_path, package):
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        ("match x.jsonl --engine ray", "match does not run on Ray; compute, compare, sweep do"),
-        ("inspect x.jsonl --engine ray", "inspect does not run on Ray; compute, compare, sweep do"),
+        (
+            "report x.jsonl --out x.html --engine ray",
+            "report does not run on Ray; compute, compare, inspect, match, sweep do",
+        ),
         ("compare x.jsonl x.jsonl --between --engine ray", "compare --between does not run on Ray"),
         ("compute x.jsonl --engine spark", "unknown value 'spark' for --engine; try local or ray"),
         ("compute x.jsonl --ray-address auto", "--ray-address is for --engine ray"),

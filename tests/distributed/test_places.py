@@ -1,11 +1,10 @@
 """What goes where, and that nothing is lost on the way; no Ray needed."""
 
-import numpy as np
 import pyarrow as pa
-import pytest
 
+from advcli.distributed import places
 from advcli.distributed.narrow import Job, Summary
-from advcli.distributed.places import View, assign, largest_step, pack, unpack
+from advcli.distributed.places import View, assign, largest_step
 from advcli.records.table import Choice, ColumnOptions
 
 
@@ -19,29 +18,33 @@ def view(unit: str, *, n: int | None = None, prompt: tuple[str, ...] = ("id",), 
 
 
 def block() -> pa.Table:
-    """The rows of the two files, the first with a row that is not usable and one that holds its summary."""
+    """The rows of the two files, the first with a row that is not usable."""
     return pa.table(
         {
-            "file": pa.array([None, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1], pa.int32()),
-            "row": pa.array([None, 0, 1, 2, 3, 4, 5, 0, 1, 2, 3], pa.int64()),
-            "key": pa.array([None, 0, 0, 1, 2, 3, 4, 0, 1, 2, 3], pa.int64()),
-            "usable": [None, False, True, True, True, True, True, True, True, True, True],
-            "step": pa.array([None, 0, 0, 1, 1, 1, 1, 0, 1, 1, 1], pa.int64()),
-            "about": pa.array([b"x"] + [None] * 10, pa.binary()),
+            "file": pa.array([0, 0, 0, 0, 0, 0, 1, 1, 1, 1], pa.int32()),
+            "row": pa.array([0, 1, 2, 3, 4, 5, 0, 1, 2, 3], pa.int64()),
+            "key": pa.array([0, 0, 1, 2, 3, 4, 0, 1, 2, 3], pa.int64()),
+            "usable": [False, True, True, True, True, True, True, True, True, True],
+            "step": pa.array([0, 0, 1, 1, 1, 1, 0, 1, 1, 1], pa.int64()),
         }
     )
 
 
+def assigned(view: View) -> dict[str, list]:
+    """The rows with their places."""
+    rows, place = assign(block(), view)
+    return {**rows.to_pydict(), "place": place.tolist()}
+
+
 def test_steps_get_one_number_in_all_files_and_one_place():
-    found = assign(block(), view("step"))
-    assert found["step"].to_pylist() == [0, 0, 1, 1, 1, 1, 1, 2, 2, 2]
-    place = found["place"].to_pylist()[1:]
-    steps = found["step"].to_pylist()[1:]
+    found = assigned(view("step"))
+    assert found["step"] == [0, 0, 1, 1, 1, 1, 1, 2, 2, 2]
+    place, steps = found["place"][1:], found["step"][1:]
     assert all(len({p for p, s in zip(place, steps, strict=True) if s == step}) == 1 for step in range(3))
 
 
 def test_rows_of_a_prompt_lie_together():
-    found = assign(block(), view("key")).to_pydict()
+    found = assigned(view("key"))
     for key in range(5):
         places = {
             p for p, k, u in zip(found["place"], found["key"], found["usable"], strict=True) if k == key and u
@@ -50,7 +53,7 @@ def test_rows_of_a_prompt_lie_together():
 
 
 def test_rows_that_are_cut_by_position_go_on_in_the_next_file():
-    found = assign(block(), view("position", n=2, prompt=())).to_pydict()
+    found = assigned(view("position", n=2, prompt=()))
     usable = [place for place, there in zip(found["place"], found["usable"], strict=True) if there]
     # Nine usable rows in pairs: the fifth pair begins with the first row of the second file's last.
     assert usable == [0, 0, 1, 1, 2, 2, 0, 0, 1]
@@ -65,21 +68,6 @@ def test_the_largest_step_is_counted_over_all_files():
     )
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_a_place_is_one_row_in_the_order_of_the_files(seed: int):
-    rows = pa.table(
-        {
-            "place": np.full(6, 7),
-            "file": pa.array([0, 0, 1, 1, 1, 2], pa.int32()),
-            "row": [0, 1, 0, 1, 2, 0],
-            "tokens x": pa.array([[1.0], [], [2.0, 3.0], [4.0], [5.0], [6.0]], pa.large_list(pa.float64())),
-        }
-    )
-    shuffled = rows.take(pa.array(np.random.default_rng(seed).permutation(6)))
-    packed = pack(shuffled, "place")
-    assert packed.num_rows == 1
-    assert packed["place"].to_pylist() == [7]
-    columns = unpack(packed)
-    assert columns["file"].to_pylist() == [0, 0, 1, 1, 1, 2]
-    assert columns["row"].to_pylist() == [0, 1, 0, 1, 2, 0]
-    assert columns["tokens x"].to_pylist() == [[1.0], [], [2.0, 3.0], [4.0], [5.0], [6.0]]
+def test_the_rows_of_a_place_lie_in_the_order_of_the_files():
+    rows = pa.table({"file": [1, 0, 1, 0], "row": [0, 7, 1, 2], "reward": [3.0, 2.0, 4.0, 1.0]})
+    assert places.pack(0, rows)["reward"].to_pylist() == [1.0, 2.0, 3.0, 4.0]

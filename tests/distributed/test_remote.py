@@ -10,11 +10,11 @@ import time
 from pathlib import Path
 
 import pytest
+from distributed import local as one_machine
 from distributed import test_commands as engines
 from pyarrow import fs
 
-from advcli import pipeline
-from advcli.errors import DataError
+from advcli.errors import DataError, UsageError
 from advcli.pipeline.compute import Output
 from advcli.pipeline.request import Request
 from advcli.records.settings import Settings
@@ -127,7 +127,7 @@ def test_a_store_that_says_503_now_and_then(dump: tuple[str, list[str]], tmp_pat
 
     url, names = dump
     settings, columns = Settings(scale="batch"), ColumnOptions()
-    pipeline.compute(Request(tuple(names), settings, columns), Output(out=f"{tmp_path}/local/"))
+    one_machine.compute(Request(tuple(names), settings, columns), Output(out=f"{tmp_path}/local/"))
     Moody.refused = 0
     commands.compute(Request((url,), settings, columns), Output(out=f"{tmp_path}/ray/"))
     assert Moody.refused, "the store was in a good mood"
@@ -146,3 +146,122 @@ def test_a_store_that_never_answers(dump: tuple[str, list[str]], tmp_path: Path,
         )
     assert "\n" not in str(error.value)
     assert not (tmp_path / "ray").exists()
+
+
+def system() -> fs.S3FileSystem:
+    """The store, past the proxy."""
+    return fs.S3FileSystem(endpoint_override=f"127.0.0.1:{Moody.port}", scheme="http", region="us-east-1")
+
+
+def past_the_proxy() -> str:
+    """The options of a URL in the store itself: the proxy hands on no uploads."""
+    return f"endpoint_override=127.0.0.1%3A{Moody.port}&scheme=http&region=us-east-1"
+
+
+def brought(folder: str, here: Path) -> Path:
+    """A copy of the objects of a folder, but for the notes."""
+    here.mkdir()
+    for info in system().get_file_info(fs.FileSelector(folder)):
+        if info.type == fs.FileType.File:
+            (here / info.base_name).write_bytes(
+                system().open_input_stream(info.path, compression=None).read()
+            )
+    return here
+
+
+@pytest.mark.usefixtures("on_ray")
+def test_a_store_to_write_to(dump: tuple[str, list[str]], tmp_path: Path):
+    """Objects are those of one machine; --resume makes the one that is gone, and passes over nothing else."""
+    from advcli.distributed import commands
+
+    url, names = dump
+    settings, columns = Settings(scale="batch"), ColumnOptions()
+    one_machine.compute(Request(tuple(names), settings, columns), Output(out=f"{tmp_path}/local/"))
+    folder = f"bucket/out{Path(names[0]).suffix}"
+    out = f"s3://{folder}/?{past_the_proxy()}"
+    request = Request((url,), settings, columns)
+    first = commands.compute(request, Output(out=out))
+    assert sum(note.startswith(f"wrote s3://{folder}/part-") for note in first.notes) == 3
+    engines.same_files(tmp_path / "local", brought(folder, tmp_path / "ray"))
+    with pytest.raises(
+        UsageError, match=r"^s3://bucket/out.*exists already; try --resume to go on, or --force"
+    ):
+        commands.compute(request, Output(out=out))
+    gone = f"{folder}/part-1.adv{Path(names[0]).suffix}"
+    system().delete_file(gone)
+    stamps = {info.path: info.mtime_ns for info in system().get_file_info(fs.FileSelector(folder))}
+    again = commands.compute(request, Output(out=out, resume=True))
+    assert "2 of 3 files done already" in again.notes
+    assert [note for note in again.notes if note.startswith("wrote")] == [f"wrote s3://{gone}"]
+    left = {info.path: info.mtime_ns for info in system().get_file_info(fs.FileSelector(folder))}
+    left.pop(gone)
+    assert left == {path: stamps[path] for path in left}
+    engines.same_files(tmp_path / "local", brought(folder, tmp_path / "again"))
+    with pytest.raises(UsageError, match="and was not written by this run"):
+        commands.compute(Request((url,), Settings(scale="none"), columns), Output(out=out, resume=True))
+
+
+@pytest.mark.usefixtures("on_ray")
+def test_an_object_is_there_as_a_whole_or_not_at_all(
+    dump: tuple[str, list[str]], tmp_path: Path, monkeypatch
+):
+    """What stops in the middle leaves nothing under the name."""
+    from advcli.distributed import away
+
+    target = away.folder(f"s3://bucket/broken/?{past_the_proxy()}").below("x.bin")
+    monkeypatch.setattr(away, "again", lambda work, refusals: work())
+    large = tmp_path / "large"
+    large.write_bytes(bytes(20 << 20))
+    monkeypatch.setattr(away, "_CHUNK", 6 << 20)
+    read = []
+
+    class Torn:
+        """A file that cannot be read to its end."""
+
+        def open(self, mode: str):
+            file = large.open(mode)
+            return Reader(file)
+
+    class Reader:
+        def __init__(self, file) -> None:
+            self.file = file
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            self.file.close()
+
+        def read(self, size: int) -> bytes:
+            read.append(size)
+            if len(read) == 3:
+                raise OSError(5, "torn")
+            return self.file.read(size)
+
+    with pytest.raises(DataError, match=r"s3://bucket/broken/x.bin: cannot be written"):
+        target.put(Torn())
+    assert len(read) == 3
+    assert target.size() is None
+    target.put(large)
+    assert target.size() == 20 << 20
+
+
+@pytest.mark.usefixtures("on_ray")
+@pytest.mark.parametrize("dump", [".jsonl"], indirect=True)
+def test_where_nothing_can_be_written(dump: tuple[str, list[str]], tmp_path: Path, monkeypatch):
+    from advcli.distributed import commands, patience
+
+    monkeypatch.setattr(patience, "_WAITS", ())
+    names = dump[1]
+    options = past_the_proxy()
+    request = Request((names[0],), Settings(), ColumnOptions())
+    for out, said in (
+        (
+            f"s3://bucket/out?{options}",
+            r"^s3://bucket/out: with --engine ray a folder is written to; try --out",
+        ),
+        (f"s3://no-such-bucket/out/?{options}", r"^s3://no-such-bucket/out/.*part-0.*cannot be written"),
+    ):
+        with pytest.raises((DataError, UsageError), match=said) as error:
+            commands.compute(request, Output(out=out))
+        assert "\n" not in str(error.value)

@@ -1,5 +1,6 @@
-"""Fields read by arrow, beside the same lines read by Python: whatever the lines are, the outcome is the same."""
+"""Fields read in C, beside the same lines read by Python: whatever the lines are, the outcome is the same."""
 
+import math
 import random
 
 import numpy as np
@@ -90,9 +91,12 @@ def outcome(path, *, skip):
     return repr((codes, found, places)), dropped, bad.warnings()
 
 
-@pytest.fixture
-def scanned(tmp_path, monkeypatch):
-    """The outcome of a scan of some bytes in tiny blocks, and without arrow; and how many blocks arrow read."""
+@pytest.fixture(params=["both", narrow._Msgspec, narrow._Arrow])
+def scanned(tmp_path, monkeypatch, request):
+    """The outcome of a scan of some bytes in tiny blocks, and line by line; and how many blocks were read at once."""
+    for way in (narrow._Msgspec, narrow._Arrow):
+        if request.param not in ("both", way):
+            monkeypatch.setattr(way, "__call__", lambda self, data, rows: None)
 
     def run(data, *, skip=True):
         path = tmp_path / "a.jsonl"
@@ -115,7 +119,7 @@ def scanned(tmp_path, monkeypatch):
     return run
 
 
-def test_usual_lines_are_read_by_arrow(scanned):
+def test_usual_lines_are_read_at_once(scanned):
     fast, plain, blocks = scanned(b"".join(map(usual, range(100))))
     assert fast == plain
     assert blocks > 20
@@ -143,11 +147,16 @@ def test_any_mixture_gives_the_same(scanned, seed):
         assert fast == plain
 
 
-@given(st.binary(max_size=40).filter(lambda data: b"\n" not in data))
-def test_any_bytes_on_a_line_read_as_python_reads_them(data):
-    """Where arrow takes a line, Python takes it too and sees the same."""
+WAYS = {"msgspec": 0, "arrow": 1}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@given(data=st.binary(max_size=40).filter(lambda data: b"\n" not in data))
+def test_any_bytes_on_a_line_read_as_python_reads_them(way, data):
+    """Where a way takes a line, Python takes it too and sees the same."""
     reader = narrow.Reader("a", ("a",), ())
     reader.learn({"a": [1.5]})
+    reader._ways = (reader._ways[WAYS[way]],)
     line = b'{"a": ' + data + b"}\n"
     batch = reader.batch(Block(1, line))
     if batch is not None:
@@ -155,6 +164,29 @@ def test_any_bytes_on_a_line_read_as_python_reads_them(data):
         expected, found = numbers([row.get("a")])[0], numbers(batch.columns["a"])[0]
         np.testing.assert_array_equal(found, expected)
         assert not rest
+
+
+def test_numbers_are_those_of_python_to_the_last_digit():
+    chance = np.random.default_rng(5)
+    bits = chance.integers(0, 1 << 63, 20_000, dtype=np.uint64) | (
+        chance.integers(0, 2, 20_000, dtype=np.uint64) << 63
+    )
+    values = bits.view(np.float64)
+    texts = [repr(value) for value in values[np.isfinite(values)].tolist()]
+    texts += [
+        text[:digits] + text[-1]
+        for text in texts
+        for digits in (3, 9)
+        if text[digits - 1].isdigit() and "e" not in text[:digits]
+    ]
+    texts += [f"{value:.{places}f}" for places, value in zip(range(30), chance.random(30), strict=True)]
+    texts = [text for text in texts if math.isfinite(float(text)) and abs(float(text)) < 2**53]
+    data = "".join(f'{{"a": {text}}}\n' for text in texts).encode()
+    reader = narrow.Reader("a", ("a",), ())
+    reader.learn({"a": [1.5]})
+    reader._ways = reader._ways[:1]
+    found = np.asarray(reader.batch(Block(1, data)).columns["a"])
+    assert found.tobytes() == np.array([float(text) for text in texts]).tobytes()
 
 
 @pytest.mark.parametrize(
@@ -174,3 +206,11 @@ def test_only_fields_of_one_plain_type_are_read(cells, read):
     reader = narrow.Reader("a", ("a",), ())
     reader.learn({"a": cells})
     assert (reader.batch(Block(1, b'{"a": null}\n')) is not None) is read
+
+
+@pytest.mark.parametrize("name", ['a"b', "a\\b", "a\tb"])
+def test_a_name_that_msgspec_does_not_take_is_left_to_arrow(name):
+    reader = narrow.Reader("a", ("a",), (name,))
+    reader.learn({"a": [1]})
+    assert [type(way) for way in reader._ways] == [narrow._Arrow]
+    assert reader.batch(Block(1, b'{"a": 3}\n')).columns["a"].to_pylist() == [3]

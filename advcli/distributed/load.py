@@ -1,0 +1,168 @@
+"""Reading for all commands: what is looked at here, what is read there, and where the rows go."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from advcli.advantages import Plan
+from advcli.dataset import DataSet, grouped
+from advcli.distributed import cluster, narrow, places, prompts, traps, units
+from advcli.distributed.narrow import Job, Summary
+from advcli.distributed.places import View
+from advcli.distributed.tasks import Kept, Tasks
+from advcli.distributed.traps import Seen
+from advcli.errors import UsageError
+from advcli.grouping import Sizes, group, lint, refuse_singletons
+from advcli.io.read import look
+from advcli.io.sources import STDIN, opened
+from advcli.pipeline.request import Request
+from advcli.records.table import Choice
+
+# Bytes that a row takes while its place is worked on, all its columns and the tensors made of them together.
+_BYTES_PER_ROW = 600
+_ROWS_PER_PLACE = 2_000_000
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A data set that lies with the workers.
+
+    Attributes:
+        tasks: what runs functions there.
+        rows: the rows, file by file.
+        summaries: one per file.
+        job: what was read.
+        memory: bytes that a worker has.
+    """
+
+    tasks: Tasks
+    rows: Sequence[Kept]
+    summaries: Sequence[Summary]
+    job: Job
+    memory: int
+
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        return sum(summary.rows for summary in self.summaries)
+
+    @property
+    def roomy(self) -> int:
+        """Rows that a place can have."""
+        return max(1, min(_ROWS_PER_PLACE, self.memory // _BYTES_PER_ROW // 4))
+
+    def unit(self, plans: Sequence[Plan]) -> str:
+        """What has to lie in one place for some plans."""
+        return units.unit(
+            plans, self.job.choice, largest_step=places.largest_step(self.summaries), roomy=self.roomy
+        )
+
+    def spread(self, unit: str) -> tuple[View, list[Kept]]:
+        """Move the rows to their places."""
+        per_place = min(self.roomy, max(1, -(-self.count // cluster.workers())))
+        view = View.of(self.job, self.summaries, unit, per_place)
+        return view, places.spread(self.tasks, self.rows, view)
+
+    def met_again(self, view: View) -> int:
+        """Prompts that are met at several steps, as far as places cannot tell."""
+        if view.unit != "step" or not prompts.can_be(self.job):
+            return 0
+        return prompts.met_again(self.tasks, self.rows, view)
+
+
+@contextmanager
+def looked_at(request: Request, refused: Sequence[str] = (), *, inspected: bool = False) -> Iterator[Job]:
+    """The inputs, looked at on this machine.
+
+    Args:
+        request: what to do.
+        refused: names that no file may have.
+        inspected: see `narrow.Job`.
+    """
+    cluster.require()
+    if STDIN in request.inputs:
+        raise UsageError("--engine ray reads files, not standard input", hint="the name of a file")
+    if request.columns.dedup:
+        raise UsageError(
+            "--dedup compares the rows of all files, which --engine ray does not", hint="--engine local"
+        )
+    with opened(request.inputs, copied=False) as sources:
+        seen, choice = look(sources, request.columns, skip_bad_rows=request.skip_bad_rows)
+        yield Job(
+            sources=tuple(sources),
+            choice=choice,
+            kinds=seen.kinds,
+            options=request.columns,
+            refused=tuple(refused),
+            skip_bad_rows=request.skip_bad_rows,
+            refuse_missing=request.settings.missing == "error",
+            refuse_singletons=request.settings.singleton == "error",
+            inspected=inspected,
+        )
+
+
+def load(tasks: Tasks, job: Job) -> Loaded:
+    """Read all files."""
+    rows, summaries = narrow.read(tasks, job)
+    return Loaded(tasks, rows, summaries, job, cluster.memory_per_worker())
+
+
+def columns(choice: Choice) -> dict[str, Tensor]:
+    """The columns that an estimator has of what is read, without rows."""
+    roles = [role for role, _ in choice.tokens]
+    there = {
+        "lengths": choice.length or roles,
+        "baselines": choice.baseline,
+        "kl": choice.kl,
+        "tokens": roles,
+    }
+    names = ("rewards", "group", "step", "parts", "weights", *roles, *(name for name in there if there[name]))
+    return dict.fromkeys(names, torch.zeros(0))
+
+
+def nothing(job: Job, request: Request, warnings: Sequence[str]) -> DataSet:
+    """A data set without rows that was read in the same way."""
+    table = replace(narrow.blank(job.choice), warnings=tuple(warnings))
+    return grouped(table, group(table, request.columns.n, part=True))
+
+
+def described(request: Request, loaded: Loaded, view: View, seen: Sizes, steps: Seen) -> DataSet:
+    """A data set without rows, with everything that is to be said of the rows and the groups of all places.
+
+    Args:
+        request: what to do.
+        loaded: the data set.
+        view: what is known of the whole.
+        seen: the groups.
+        steps: what traps look at.
+
+    Raises:
+        DataError: every group has one row, and that is not what the user wants.
+    """
+    job = loaded.job
+    said = [text for source in job.sources for text in source.remarks]
+    trapped = traps.said(job, loaded.summaries, steps, view.steps)
+    data = nothing(job, request, [*said, *narrow.warnings(loaded.summaries), *trapped])
+    n, expected = request.columns.n, request.settings.singleton in ("zero", "raw")
+    refuse_singletons(data.table, seen, n, expected=expected)
+    return replace(data, grouping=replace(data.grouping, warnings=lint(data.table, seen, n)))
+
+
+_WHAT = {
+    "key": "the rows of a prompt",
+    "position": "the rows",
+    "step": "the rows of a step",
+    "all": "all rows",
+}
+
+
+def too_large(view: View, largest: int, memory: int) -> tuple[str, ...]:
+    """Said when a place needed more than the share of a worker."""
+    need = largest * _BYTES_PER_ROW
+    if need <= memory:
+        return ()
+    what = f"a worker held {largest:,} rows, as {_WHAT[view.unit]} cannot be torn apart"
+    return (f"{what}: about {need / 1e9:.1f} GB where its share is {memory / 1e9:.1f} GB",)

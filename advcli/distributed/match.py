@@ -1,0 +1,288 @@
+"""`match`: the search on a sample, and what it finds proven on all rows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from advcli.distributed import cluster, narrow, places, rounds
+from advcli.distributed.load import Loaded, load, looked_at
+from advcli.distributed.narrow import Job
+from advcli.distributed.places import View, assign, largest_step, numbers, unpack
+from advcli.distributed.proof import Agreements, Claim, agreements, claims, wider
+from advcli.distributed.rounds import Work
+from advcli.distributed.tasks import Tasks
+from advcli.errors import DataError
+from advcli.io import traps
+from advcli.matching import match as matching
+from advcli.matching import wording
+from advcli.matching.match import Explanation
+from advcli.matching.search import Tell, indistinguishable
+from advcli.matching.trials import Trial
+from advcli.pipeline.match import logged
+from advcli.pipeline.request import Request
+from advcli.records.match import Match
+from advcli.records.table import ColumnOptions, RewardTable
+from advcli.words import counted
+
+_TOGETHER = 262_144
+"""Rows that are searched on this machine as they are."""
+_SAMPLE = 131_072
+_PROVEN = 8
+_ROUNDS = 3
+"""How often a sample is searched again, with rows on which what was found does not hold."""
+_FINE = 1 << 20
+
+
+@dataclass(frozen=True)
+class Picked:
+    """The rows of a sample: whole steps, or whole prompts, or the first ones.
+
+    Attributes:
+        steps: the codes of the steps; None if it is none of steps.
+        share: of the digests of prompts, in parts of `_FINE`.
+        first: so many rows, where rows are cut by position.
+        also: where rows stand whose steps or prompts belong to it too.
+    """
+
+    steps: frozenset[int] | None = None
+    share: int = 0
+    first: int | None = None
+    also: frozenset[int] = frozenset()
+
+
+def match(request: Request, tell: Tell = lambda text: None) -> Match:
+    """Find the rule that made the logged advantages; the arguments and the result are those of `pipeline.match`."""
+    columns = request.columns
+    wanted = replace(columns, n=columns.n or 1, parts="without total")
+    outcome, job = _searched(request, wanted, tell)
+    if not outcome.found and len(job.choice.rewards) == 1 and not columns.rewards:
+        again, parts = _searched(request, replace(wanted, parts="always"), tell, unless=job)
+        outcome = again if again.found and parts.choice.rewards != job.choice.rewards else outcome
+    return replace(outcome, warnings=(*request.warnings, *outcome.warnings))
+
+
+def _searched(
+    request: Request, columns: ColumnOptions, tell: Tell, unless: Job | None = None
+) -> tuple[Match, Job]:
+    """Search with these columns, unless that has been done."""
+    with looked_at(replace(request, columns=columns)) as job:
+        if unless is not None and job.choice.rewards == unless.choice.rewards:
+            return Match(found=False, sentence="", best=None), job
+        logged(narrow.blank(job.choice))
+        with cluster.running(request.ray_address) as tasks:
+            return _match(load(tasks, job), request, tell), job
+
+
+def _match(loaded: Loaded, request: Request, tell: Tell) -> Match:
+    n, only = request.columns.n, request.settings
+    view = View.of(loaded.job, loaded.summaries, "all", max(1, loaded.count))
+    if loaded.count <= _TOGETHER:
+        (all_,) = places.spread(loaded.tasks, loaded.rows, view)
+        (rows,) = loaded.tasks.get([all_])
+        return matching.match(_table(loaded, view, rows), n=n, only=only, tell=tell)
+    if not any(summary.logged for summary in loaded.summaries):
+        raise DataError(
+            f"'{loaded.job.choice.logged}' is empty in every row, expected the advantage that was logged",
+            hint="--logged-col COL",
+        )
+    picked = _first_pick(loaded, view)
+    for last in (False,) * (_ROUNDS - 1) + (True,):
+        sample = _sample(loaded, view, picked)
+        proof = Proof(loaded, n)
+        outcome = matching.match(sample, n=n, only=only, tell=tell, prove=proof.prove)
+        tell(
+            f"{counted(len(sample.rewards), 'row')} searched, {'something' if outcome.found else 'nothing'} found"
+        )
+        if outcome.found or not proof.off or last:
+            break
+        picked = replace(picked, also=picked.also | frozenset(proof.off))
+    return _of_all(outcome, loaded, sample, proof)
+
+
+def _table(loaded: Loaded, view: View, rows: pa.Table) -> RewardTable:
+    """Rows that were brought here as a table, with everything that is said of the dump."""
+    table = places.table(unpack(rows), view)
+    remarks = [text for source in loaded.job.sources for text in source.remarks]
+    trapped = traps.found(table, loaded.job.kinds)
+    return replace(table, warnings=(*remarks, *narrow.warnings(loaded.summaries), *trapped))
+
+
+def _first_pick(loaded: Loaded, view: View) -> Picked:
+    """Whole steps, spread evenly over the run; prompts where steps are too large, or where there are none."""
+    choice = loaded.job.choice
+    largest = largest_step(loaded.summaries)
+    if largest and largest <= loaded.roomy and (choice.step_in_key or not choice.prompt):
+        steps = len(view.steps)
+        many = max(1, min(steps, _SAMPLE // max(1, loaded.count // steps)))
+        return Picked(steps=frozenset(np.linspace(0, steps - 1, many).astype(int).tolist()))
+    if not choice.prompt:
+        return Picked(first=_SAMPLE)
+    return Picked(share=max(1, _FINE * _SAMPLE // loaded.count))
+
+
+def _sample(loaded: Loaded, view: View, picked: Picked) -> RewardTable:
+    """The rows of a sample, brought here."""
+    tasks = loaded.tasks
+    also = tasks.get(
+        [
+            tasks.run(named, rows, tuple(sorted(picked.also)), int(start), tasks_view)
+            for tasks_view in [tasks.share(view)]
+            for rows, start in zip(loaded.rows, view.starts.tolist(), strict=True)
+        ]
+        if picked.also
+        else []
+    )
+    keys = frozenset().union(*also)
+    shared = tasks.share((view, picked, keys))
+    found = tasks.get(
+        [
+            tasks.run(taken, rows, int(start), shared)
+            for rows, start in zip(loaded.rows, view.starts.tolist(), strict=True)
+        ]
+    )
+    return _table(loaded, view, pa.concat_tables(found))
+
+
+def named(rows: pa.Table, wanted: tuple[int, ...], start: int, view: View) -> frozenset[tuple[int, int, int]]:
+    """Prompt and step of some rows of a file, told by where they stand among all."""
+    rows = assign(rows, view)[0]
+    places_ = [place - start for place in wanted if start <= place < start + rows.num_rows]
+    found = rows.take(pa.array(places_, pa.int64()))
+    return frozenset(zip(*(found[name].to_pylist() for name in ("key", "key2", "step")), strict=True))
+
+
+def taken(
+    rows: pa.Table, start: int, asked: tuple[View, Picked, frozenset[tuple[int, int, int]]]
+) -> pa.Table:
+    """The rows of a file that are in the sample."""
+    view, picked, also = asked
+    rows = assign(rows, view)[0]
+    step, key = numbers(rows, "step"), numbers(rows, "key")
+    if picked.steps is not None:
+        steps = picked.steps | {step for *_, step in also}
+        return rows.filter(pa.array(np.isin(step, sorted(steps))))
+    if picked.first is not None:
+        return rows.slice(0, max(0, picked.first - start))
+    keys = np.array(sorted({key for key, *_ in also}), dtype=np.int64)
+    mask: NDArray[np.bool_] = (key.astype(np.uint64) % np.uint64(_FINE)) < picked.share
+    return rows.filter(pa.array(mask | np.isin(key, keys)))
+
+
+@dataclass
+class Proof:
+    """What is found on a sample, held against all rows.
+
+    Attributes:
+        loaded: the data set.
+        n: rows per group, if the user named it.
+        off: where some rows stand on which nothing that was found holds.
+        told: what is said of the proof.
+        trial: the rule that was proven, with its figures over all rows.
+        explanation: what was found on the sample.
+    """
+
+    loaded: Loaded
+    n: int | None
+    off: tuple[int, ...] = ()
+    told: tuple[str, ...] = ()
+    trial: Trial | None = None
+    explanation: Explanation | None = None
+    tasks: Tasks = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.tasks = self.loaded.tasks
+
+    def prove(self, explanation: Explanation) -> Explanation | None:
+        """The same as far as it holds on all rows."""
+        alike = indistinguishable(explanation.problem, explanation.trials)[:_PROVEN]
+        asked = claims(explanation, alike, self.n, _peak(self.loaded))
+        unit = None if asked is None else self._unit(asked)
+        self.explanation = explanation
+        if asked is None or unit is None:
+            self.told = ("what was found on a part of the rows was not proven on the others",)
+            return explanation
+        job = self.loaded.job
+        n = asked[0].way.n if asked[0].way.position else self.n
+        loaded = replace(self.loaded, job=replace(job, options=replace(job.options, n=n)))
+        view, spread = loaded.spread(unit)
+        work = Work(view, (), (), (), ())
+        found: Agreements = rounds.over(self.tasks, spread, work, agreements, tuple(asked))
+        trials = [agreed.trial(trial) for agreed, trial in zip(found.all, alike, strict=True)]
+        if not any(trial.explained for trial in trials):
+            best = min(found.all, key=lambda one: one.misses)
+            self.off = best.off
+            return None
+        proven = replace(explanation, trials=[trial for trial in trials if trial.explained])
+        self.trial = indistinguishable(proven.problem, proven.trials)[0]
+        first = next(agreed for agreed, trial in zip(found.all, trials, strict=True) if trial is self.trial)
+        self.explanation = _with_filtered(proven, first.filtered)
+        return self.explanation
+
+    def _unit(self, asked: Sequence[Claim]) -> str | None:
+        """What has to lie in one place; None if no place can have it."""
+        choice, largest = self.loaded.job.choice, largest_step(self.loaded.summaries)
+        ways = {(claim.way.position, claim.way.over_steps) for claim in asked}
+        fits = largest and largest <= self.loaded.roomy and (choice.step_in_key or not choice.prompt)
+        if any(claim.candidate.of_batch for claim in asked) or not all(
+            claim.way.label.startswith("position") or claim.way.label.find("all rows") < 0 for claim in asked
+        ):
+            return "step" if fits and not any(over for _, over in ways) else None
+        if len({position for position, _ in ways}) > 1 or (choice.prompt and any(p for p, _ in ways)):
+            return None
+        if any(over for _, over in ways):
+            return "key"
+        if not choice.prompt:
+            return "step" if largest else "position"
+        return "step" if fits else "key"
+
+
+def _with_filtered(explanation: Explanation, rows: int) -> Explanation:
+    """The same, told of so many rows that were filtered."""
+    after = dict(explanation.after or {})
+    if "filtered_rows" not in after:
+        return explanation
+    old, new = (wording.filtered(int(str(many))) for many in (after["filtered_rows"], rows))
+    words = [new if word == old else word for word in explanation.words]
+    return replace(explanation, words=words, after={**after, "filtered_rows": rows})
+
+
+def _of_all(outcome: Match, loaded: Loaded, sample: RewardTable, proof: Proof) -> Match:
+    """What was found, with the figures of all rows."""
+    summaries, name = loaded.summaries, loaded.job.choice.logged
+    told, uneven = (sum(getattr(one, what) for one in summaries) for what in ("logged", "uneven"))
+    notes = [f"logged: '{name}' in {told:,} of {counted(loaded.count, 'row')}"]
+    if uneven:
+        share = 100 * uneven / loaded.count
+        notes.append(
+            f"'{name}' differs between the tokens of {counted(uneven, 'row')} ({share:.1f} %): a token-level "
+            "estimator, of which the mean per row is compared"
+        )
+    notes += [note for note in outcome.notes if note.startswith("not tried for want of")]
+    some = f"searched on {counted(len(sample.rewards), 'row')} of {loaded.count:,}"
+    notes += [some if outcome.found else f"{some}: what does not fit is told of these", *proof.told]
+    sentence = outcome.sentence
+    if outcome.found and outcome.best and proof.trial and proof.explanation:
+        sentence = wording.found(
+            outcome.best, proof.trial, proof.explanation.problem, done=proof.explanation.words, compared=told
+        )
+    return replace(
+        outcome,
+        sentence=sentence,
+        rows=loaded.count,
+        compared=told,
+        tolerance=wider(outcome.tolerance, _sampled_peak(sample), _peak(loaded)),
+        notes=tuple(notes),
+    )
+
+
+def _peak(loaded: Loaded) -> float:
+    """The largest |A| of all rows."""
+    return max(summary.peak for summary in loaded.summaries)
+
+
+def _sampled_peak(sample: RewardTable) -> float:
+    assert sample.logged is not None
+    return float(np.abs(sample.logged[np.isfinite(sample.logged)]).max(initial=0.0))

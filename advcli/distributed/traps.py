@@ -1,0 +1,151 @@
+"""Traps of formats that show in the rows of a step, which may lie in several places."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from advcli.dataset import DataSet
+from advcli.distributed import narrow
+from advcli.distributed.narrow import Job, Summary
+from advcli.io import traps
+from advcli.records.table import Choice
+
+_MIX = np.uint64(1099511628211)
+_MODULUS = 2**64
+
+
+@dataclass(frozen=True)
+class StepSeen:
+    """What is seen of a step in a place.
+
+    Attributes:
+        rows: Σ h·r^p of its rows, h their digests and p where they stand; mod 2^64.
+        first: where the first of them stands.
+        low: its smallest reward; inf without any.
+        high: its largest; -inf without any.
+        sizes: the sizes of its groups.
+    """
+
+    rows: int
+    first: int
+    low: float
+    high: float
+    sizes: frozenset[int]
+
+    def __add__(self, other: "StepSeen") -> "StepSeen":
+        return StepSeen(
+            (self.rows + other.rows) % _MODULUS,
+            min(self.first, other.first),
+            min(self.low, other.low),
+            max(self.high, other.high),
+            self.sizes | other.sizes,
+        )
+
+    def digest(self) -> int:
+        """The same for the same rows in the same order, wherever they stand."""
+        return self.rows * pow(int(_MIX), -self.first, _MODULUS) % _MODULUS
+
+
+Seen = Mapping[int, StepSeen]
+
+
+def seen(data: DataSet, columns: Mapping[str, pa.Array], positions: NDArray[np.int64]) -> Seen:
+    """Step → what is seen of it in a place; nothing if no check of the format wants to know.
+
+    Args:
+        data: the rows of the place.
+        columns: the same as they lie there.
+        positions: [N] where each row stands among all rows.
+    """
+    table = data.table
+    if not set(table.choice.rules.checks) & set(traps.OF_ROWS) or not table.choice.prompt:
+        return {}
+    import pandas as pd
+
+    usable = np.flatnonzero(table.key >= 0)
+    step = table.step if table.step is not None else np.full(len(table.key), -1)
+    told = [columns["key"], columns["key2"], columns["reward"]]
+    told += [columns["logged"]] if "logged" in columns else []
+    digests = _digests([column.to_numpy() for column in told]) * _powers(positions)
+    groups = pd.DataFrame({"step": step[usable], "key": table.key[usable]}).groupby(["step", "key"]).size()
+    frame = pd.DataFrame({"step": step, "digest": digests, "at": positions, "reward": table.rewards}).iloc[
+        usable
+    ]
+    by_step = frame.replace([np.inf, -np.inf], np.nan).groupby("step")
+    found = by_step.agg(
+        rows=("digest", "sum"), first=("at", "min"), low=("reward", "min"), high=("reward", "max")
+    )
+    return {
+        int(str(code)): StepSeen(
+            int(rows),
+            int(first),
+            float(np.nan_to_num(low, nan=np.inf)),
+            float(np.nan_to_num(high, nan=-np.inf)),
+            frozenset(groups.loc[code].unique().tolist()),
+        )
+        for code, rows, first, low, high in found.itertuples()
+    }
+
+
+def together(one: Seen, two: Seen) -> dict[int, StepSeen]:
+    """What is seen in two places."""
+    found = dict(one)
+    for code, step in two.items():
+        found[code] = found[code] + step if code in found else step
+    return found
+
+
+def said(job: Job, summaries: Sequence[Summary], found: Seen, steps: Sequence[str]) -> tuple[str, ...]:
+    """What the checks of the format have to say.
+
+    Args:
+        job: what was read.
+        summaries: one per file.
+        found: what is seen of all places.
+        steps: the step of each code.
+    """
+    told = {
+        "same_rows_at_several_steps": lambda: traps.again_said(_again(job.choice, found), steps),
+        "evaluation_rows": lambda: traps.sizes_said(
+            {code: found[code].sizes for code in sorted(found)}, steps
+        ),
+        "no_advantage_yet": lambda: traps.none_logged_said(logged=any(one.logged for one in summaries)),
+    }
+    return traps.found(replace(narrow.blank(job.choice), names=job.names), job.kinds, told=told)
+
+
+def _again(choice: Choice, found: Seen) -> list[int]:
+    """The steps that hold the rows of an earlier one."""
+    if choice.step is None or choice.dedup:
+        return []
+    met: set[tuple[int, float, float]] = set()
+    again = []
+    for code in sorted(found):
+        step = found[code]
+        if step.low < step.high:
+            block = (step.digest(), step.low, step.high)
+            again += [code] if block in met else []
+            met.add(block)
+    return again
+
+
+def _digests(columns: Sequence[NDArray[Any]]) -> NDArray[np.uint64]:
+    import pandas as pd
+
+    found = np.zeros(len(columns[0]), dtype=np.uint64)
+    for column in columns:
+        found = found * _MIX + pd.util.hash_array(column)
+    return pd.util.hash_array(found)
+
+
+def _powers(exponents: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """Powers of `_MIX`, mod 2^64."""
+    found, base = np.ones(len(exponents), dtype=np.uint64), int(_MIX)
+    for bit in range(int(exponents.max(initial=0)).bit_length()):
+        found *= np.where((exponents >> bit) & 1, np.uint64(base), np.uint64(1))
+        base = base * base % _MODULUS
+    return found

@@ -1,0 +1,111 @@
+"""Rows by whole groups, some thousands at a time.
+
+What is computed within groups needs no more than the rows of some whole groups. So few at a time stay in the processor's
+cache, where many passes over them cost little, and its cores share the ranges.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TypeVar
+from weakref import ref
+
+import torch
+from torch import Tensor
+
+from advcli.runs import in_order
+
+T = TypeVar("T")
+
+# Rows of a range: their columns fit into the cache, and an operation on no more of them is one thread's. Several threads would
+# wait for each other after every operation, and on a busy machine long.
+_ROWS = 30_000
+# Fewer rows than that are done before the threads are there.
+_MANY = 1 << 18
+
+
+# The groups that were cut last: advantages and what is told of them are of the same ones.
+_latest: "tuple[ref[Tensor], Ranges | None] | None" = None
+
+
+def pays(group: Tensor) -> bool:
+    """Whether to cut is worth while: there are many rows, and they lie where each thread has a cache of its own."""
+    return group.numel() >= _MANY and group.device.type == "cpu"
+
+
+def _forget(gone: "ref[Tensor]") -> None:
+    """Let the ranges go with their groups."""
+    global _latest  # noqa: PLW0603
+    if _latest is not None and _latest[0] is gone:
+        _latest = None
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """The rows of a data set, cut between groups.
+
+    Attributes:
+        order: [N] int64, the rows group after group; None where they lie so.
+        group: [N] int64, the group of each row in that order; rows without one (-1) come first.
+        ends: where a range ends and the next begins, from 0 to N.
+    """
+
+    order: Tensor | None
+    group: Tensor
+    ends: tuple[int, ...]
+
+    @classmethod
+    def of(cls, group: Tensor) -> "Ranges | None":
+        """Cut the rows.
+
+        Args:
+            group: [N] int64, -1 for rows without one.
+
+        Returns:
+            None where that is not worth while, or on a GPU.
+        """
+        if not pays(group):
+            return None
+        global _latest  # noqa: PLW0603
+        if _latest is None or _latest[0]() is not group:
+            _latest = (ref(group, _forget), cls._of(group))
+        return _latest[1]
+
+    @classmethod
+    def _of(cls, group: Tensor) -> "Ranges | None":
+        rows, order = group.numel(), None
+        if not bool((group[1:] >= group[:-1]).all()):
+            order = torch.from_numpy(in_order(group.numpy()))
+            group = group.index_select(0, order)
+        cuts = torch.searchsorted(group, group[_ROWS::_ROWS].contiguous())
+        # Not the tensor itself: whoever has it may let it go.
+        return cls(order, group.detach(), (0, *torch.unique_consecutive(cuts[cuts > 0]).tolist(), rows))
+
+    def laid(self, values: Tensor, place: slice = slice(None)) -> Tensor:
+        """[N, ...] the values of all rows, group after group, or of those at a place."""
+        return values[place] if self.order is None else values.index_select(0, self.order[place])
+
+    def back(self, values: Tensor) -> Tensor:
+        """The same values in the order of the rows."""
+        return values if self.order is None else torch.empty_like(values).index_copy_(0, self.order, values)
+
+    def each(self, work: Callable[[slice, Tensor], T]) -> list[T]:
+        """Do something with each range.
+
+        Args:
+            work: called with the place of the rows and their groups, numbered from 0; in several threads.
+
+        Returns:
+            What it gives, range by range.
+        """
+        places = [slice(*ends) for ends in pairwise(self.ends)]
+        with ThreadPoolExecutor(torch.get_num_threads()) as pool:
+            try:
+                return list(pool.map(lambda place: work(place, self._numbers(place)), places))
+            finally:
+                pool.shutdown(wait=False, cancel_futures=True)
+
+    def _numbers(self, place: slice) -> Tensor:
+        group = self.group[place]
+        return torch.where(group >= 0, group - group[0].clamp(min=0), -1)
