@@ -34,7 +34,9 @@ def not_found(fit: Fit | None, causes: Sequence[str]) -> str:
     """The sentence that says why nothing was found."""
     if fit is None:
         return "no rule could be tried on this log"
-    fits = f"fits {100 * fit.share_matched:.1f} % of the rows"
+    percent = f"{100 * fit.share_matched:.1f}"
+    # Not all of them, however few are missing.
+    fits = f"fits {'more than 99.9' if percent == '100.0' else percent} % of the rows"
     # What fits hardly a row is no better than the others.
     best = f"the best, {fit.name}, {fits}" if fit.share_matched >= _SOME else f"the nearest {fits}"
     return "; ".join([f"no rule reproduces this log: {best}", *causes[:1]])

@@ -70,6 +70,11 @@ def test_a_rule_that_fits_hardly_a_row_is_not_named():
     )
 
 
+def test_all_rows_but_one_are_not_100_percent():
+    told = wording.not_found(replace(FIT, share_matched=0.999999), [])
+    assert told.endswith("fits more than 99.9 % of the rows")
+
+
 @pytest.mark.parametrize(
     ("clip", "words"),
     [
