@@ -47,6 +47,7 @@ def build(
     prefix: str | None = None,
     ahead: bool = True,
     advance: Callable[[int], None] = lambda rows: None,
+    as_read: "Callable[[ColumnOptions], ColumnOptions]" = lambda columns: columns,
     **columns: Any,  # noqa: ANN401  fields of ColumnOptions
 ) -> "Request":
     """Put preset, configuration and flags together.
@@ -57,6 +58,7 @@ def build(
         prefix: of the columns that will be written; None if nothing is.
         ahead: start to read at once, while the rest of the program is imported; only where it runs on this machine.
         advance: called with the number of rows that have been read so far.
+        as_read: what the command reads, of the columns that were asked for.
         columns: what this command reads besides, as fields of `ColumnOptions`.
     """
     from advcli.io import pandas_unasked
@@ -75,7 +77,7 @@ def build(
     pandas_unasked.keep_out()
     head_start = None
     if ahead and shared.engine == "local":
-        head_start = _head_start(inputs, chosen, settings, prefix, skip=skip, advance=advance)
+        head_start = _head_start(inputs, as_read(chosen), settings, prefix, skip=skip, advance=advance)
     from advcli.pipeline.request import Request
 
     return Request(tuple(inputs), settings, chosen, skip, warnings, origin, head_start, shared.ray_address)

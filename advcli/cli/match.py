@@ -37,8 +37,12 @@ def command(shared: Shared, logged_col: opt.LoggedCol = None) -> None:
 
     --like, --estimator and --scale narrow the search. Exit code 0 if a rule reproduces every row, else 1.
     """
+    from advcli.records.table import ColumnOptions
+
     run = _request.command("match", shared)
-    request = _request.build(_request.required_inputs(shared), shared, logged=logged_col)
+    request = _request.build(
+        _request.required_inputs(shared), shared, as_read=ColumnOptions.as_logged, logged=logged_col
+    )
     from advcli.render import jsonout
     from advcli.render import match as text
 

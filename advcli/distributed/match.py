@@ -56,7 +56,7 @@ class Picked:
 def match(request: Request, tell: Tell = lambda text: None) -> Match:
     """Find the rule that made the logged advantages; the arguments and the result are those of `pipeline.match`."""
     columns = request.columns
-    wanted = replace(columns, n=columns.n or 1, parts="without total")
+    wanted = columns.as_logged()
     outcome, job = _searched(request, wanted, tell)
     if not outcome.found and len(job.choice.rewards) == 1 and not columns.rewards:
         again, parts = _searched(request, replace(wanted, parts="always"), tell, unless=job)

@@ -22,8 +22,7 @@ def match(request: Request, tell: Tell = lambda text: None) -> Match:
         tell: takes a line each time rules have been ruled out.
     """
     columns = request.columns
-    # A dump without a prompt id is grouped by position here, so that is no error yet.
-    wanted = replace(columns, n=columns.n or 1, parts="without total")
+    wanted = columns.as_logged()
     with opened(request.inputs) as sources:
         table = logged(read(sources, wanted, skip_bad_rows=request.skip_bad_rows))
         outcome = matching.match(table, n=columns.n, only=request.settings, tell=tell)

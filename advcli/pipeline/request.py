@@ -9,7 +9,7 @@ from advcli.dataset import DataSet
 from advcli.errors import UsageError
 from advcli.io.ahead import HeadStart
 from advcli.records.settings import Settings
-from advcli.records.table import ColumnOptions, Source
+from advcli.records.table import ColumnOptions, RewardTable, Source
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Request:
 
     def load(self, sources: Sequence[Source], refused: Sequence[str] = ()) -> DataSet:
         """Read and group the inputs."""
-        table = self.head_start.table(sources, self.columns, refused) if self.head_start else None
+        table = self.ahead(sources, self.columns, refused)
         return dataset.load(
             sources,
             self.columns,
@@ -57,3 +57,9 @@ class Request:
             skip_bad_rows=self.skip_bad_rows,
             table=table,
         )
+
+    def ahead(
+        self, sources: Sequence[Source], columns: ColumnOptions, refused: Sequence[str] = ()
+    ) -> RewardTable | None:
+        """What has been read ahead, if it is these columns of these inputs."""
+        return self.head_start.table(sources, columns, refused) if self.head_start else None

@@ -1,7 +1,7 @@
 """What was asked for, what was read, and which rows belong together."""
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -150,6 +150,10 @@ class ColumnOptions:
     by: str | None = None
     outcomes: tuple[str, ...] = ()
     find_outcomes: bool = False
+
+    def as_logged(self) -> "ColumnOptions":
+        """What `match` reads: a dump without a prompt id may have been grouped by position, so that is no error yet."""
+        return replace(self, n=self.n or 1, parts="without total")
 
 
 @dataclass(frozen=True)
