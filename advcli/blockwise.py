@@ -28,9 +28,9 @@ def possible(plan: "Plan", columns: Mapping[str, Tensor]) -> bool:
     # These two stop at the first bad row of all, and say which row it is.
     stops = "error" in (plan.settings.missing, plan.settings.singleton)
     whole = any(len(column) != rows for name, column in columns.items() if name != "weights")
-    return (
-        pays(columns["group"]) and plan.device.type == "cpu" and not (stops or whole) and reach(plan) == "key"
-    )
+    # The last digit of a framework's rule depends on what lies beside a group.
+    own = plan.rule is None and reach(plan) == "key"
+    return own and pays(columns["group"]) and plan.device.type == "cpu" and not (stops or whole)
 
 
 def run(
