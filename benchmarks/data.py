@@ -8,6 +8,7 @@ met twice but the prompt of a group.
 import argparse
 import json
 from collections.abc import Iterator
+from functools import cache
 from itertools import islice
 from pathlib import Path
 
@@ -67,6 +68,7 @@ def _narrow_columns(place: np.ndarray) -> dict[str, pa.Array]:
     }
 
 
+@cache
 def _texts(size: int) -> pa.Array:
     """Templates of random words, about `size` bytes each."""
     rng = np.random.default_rng(SEED)
