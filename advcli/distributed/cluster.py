@@ -108,7 +108,9 @@ def _start(ray: Any, address: str | None) -> None:  # noqa: ANN401  a module
                 ray.init(address=address, **quiet)
                 return
             store = os.environ.get(_OBJECT_STORE)
+            # "local": without it Ray would look for a cluster that runs on this machine.
             ray.init(
+                address="local",
                 include_dashboard=False,
                 num_cpus=int(os.environ.get("ADVCLI_RAY_CPUS", os.cpu_count() or 1)),
                 object_store_memory=int(store) if store else None,
