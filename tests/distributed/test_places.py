@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from advcli.distributed import places
+from advcli.distributed import cluster, places
 from advcli.distributed.narrow import Job, Summary
 from advcli.distributed.places import View, assign, largest_step
 from advcli.records.table import Choice, ColumnOptions
@@ -71,3 +71,17 @@ def test_the_largest_step_is_counted_over_all_files():
 def test_the_rows_of_a_place_lie_in_the_order_of_the_files():
     rows = pa.table({"file": [1, 0, 1, 0], "row": [0, 7, 1, 2], "reward": [3.0, 2.0, 4.0, 1.0]})
     assert places.pack(0, rows)["reward"].to_pylist() == [1.0, 2.0, 3.0, 4.0]
+
+
+class Ray:
+    """What starts a Ray, as far as it is asked to."""
+
+    def init(self, **given: object) -> None:
+        self.given = given
+
+
+def test_without_an_address_a_ray_of_our_own_is_started_also_where_another_one_runs():
+    ray = Ray()
+    cluster._start(ray, None)
+    # Without the word Ray would connect to a cluster that runs on this machine, and refuse the rest.
+    assert ray.given["address"] == "local"
