@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 import numpy as np
 
 from advcli.records.table import RewardTable
+from advcli.runs import in_order
 from advcli.words import counted, verb
 
 Check = Callable[[RewardTable, Mapping[str, str]], str | None]
@@ -181,7 +182,7 @@ def _steps(table: RewardTable) -> list[tuple[int, "np.ndarray"]]:
     usable = np.flatnonzero(table.key >= 0)
     if table.step is None:
         return [(-1, usable)]
-    rows = usable[np.argsort(table.step[usable], kind="stable")]
+    rows = usable[in_order(table.step[usable])]
     steps = np.split(rows, np.flatnonzero(np.diff(table.step[rows])) + 1) if len(rows) else []
     return [(int(table.step[step[0]]), step) for step in sorted(steps, key=lambda step: int(step[0]))]
 

@@ -24,7 +24,9 @@ def match(request: Request, tell: Tell = lambda text: None) -> Match:
     columns = request.columns
     wanted = columns.as_logged()
     with opened(request.inputs) as sources:
-        table = logged(read(sources, wanted, skip_bad_rows=request.skip_bad_rows))
+        # A missing reward is no error here, and may be one to whoever read ahead.
+        ahead = None if request.settings.missing == "error" else request.ahead(sources, wanted)
+        table = logged(ahead or read(sources, wanted, skip_bad_rows=request.skip_bad_rows))
         outcome = matching.match(table, n=columns.n, only=request.settings, tell=tell)
         if not outcome.found and len(table.choice.rewards) == 1 and not columns.rewards:
             parts = read(sources, replace(wanted, parts="always"), skip_bad_rows=request.skip_bad_rows)

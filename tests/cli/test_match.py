@@ -3,6 +3,7 @@
 import json
 import math
 import random
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -107,6 +108,15 @@ def test_a_notebook_rule_of_its_own(write, rule, ddof, eps):
     assert found["found"]
     fits = (found["best"], *found["indistinguishable"])
     assert (ddof, eps) in {(fit["ddof"], fit["eps"]) for fit in fits}
+
+
+def test_what_was_read_ahead_is_not_read_again(write, monkeypatch):
+    def again(*_, **__):
+        pytest.fail("read again")
+
+    monkeypatch.setattr(import_module("advcli.pipeline.match"), "read", again)
+    rows = logged(batch(), lambda r: [(x - mean(r)) / std(r) for x in r])
+    assert told(write(rows))["found"]
 
 
 def test_leave_one_out_is_not_taken_for_a_centred_reward(write):
