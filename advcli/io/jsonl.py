@@ -170,7 +170,7 @@ def annotate(
         for piece in pieces:
             write(piece)
             ended = piece[-1:] == b"\n"
-    if next(suffixes, None) is not None:
+    if suffixes.left:
         raise changed(source)
     if end_line and not ended:
         write(b"\n")

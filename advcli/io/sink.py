@@ -88,13 +88,12 @@ def replacing(target: Path, *, force: bool, flag: str = "--out") -> Iterator[Bin
         with _explained(target, flag), target.open("wb") as file:
             yield file
         return
-    target = target.resolve()
-    with _explained(target, flag):
-        target.parent.mkdir(parents=True, exist_ok=True)
+    if target.is_symlink():
+        target = target.resolve()
     # Short enough for any name that the file system allows.
     partial = target.with_name(f".{target.name[:40]}.{secrets.token_hex(4)}.part")
     try:
-        with _explained(target, flag), partial.open("xb") as file:
+        with _explained(target, flag), _created(partial) as file:
             yield file
             file.flush()
             if target.exists():
@@ -104,6 +103,15 @@ def replacing(target: Path, *, force: bool, flag: str = "--out") -> Iterator[Bin
             publish(partial, target, force=force)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def _created(path: Path) -> BinaryIO:
+    """A new file, and its folder if that is not there yet."""
+    try:
+        return path.open("xb")
+    except FileNotFoundError:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path.open("xb")
 
 
 @contextmanager

@@ -1,14 +1,15 @@
 """The new columns as JSON text: what is put before the closing brace of each line."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from copy import copy
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from advcli.io.values import one_array
 
-# Rows that are made into text at once where they are asked for one by one.
+# Rows that are made into text at once where fewer are asked for.
 _ROWS = 4096
 # Between these, arrow and Python both write a number without an exponent.
 _SMALL, _LARGE = 1e-4, 1e9
@@ -28,32 +29,58 @@ class Suffixes:
     """
 
     def __init__(self, added: pa.Table, advance: Callable[[int], None] = lambda rows: None) -> None:
+        self._made = _Made(added.combine_chunks())
+        self._done, self._end = 0, len(added)
         self._advance = advance
-        self._added = added.combine_chunks()
-        self._done = 0
-        self._first = 0
-        self._texts: list[bytes] = []
+        self._next: Iterator[tuple[int, bytes]] = iter(())
+
+    def part(self, start: int, rows: int, advance: Callable[[int], None]) -> "Suffixes":
+        """Some of the rows, for a file of their own; where files are small, texts for several are made at once."""
+        found = copy(self)
+        found._done, found._end = start, min(start + rows, self._end)
+        found._advance = lambda done: advance(done - start)
+        return found
+
+    @property
+    def left(self) -> bool:
+        """Whether there are more rows."""
+        return self._done < self._end
 
     def __iter__(self) -> "Suffixes":
         return self
 
     def __next__(self) -> bytes:
-        place = self._done - self._first
-        if not 0 <= place < len(self._texts):
-            self._first, place = self._done, 0
-            self._texts = _texts(self._added.slice(self._done, _ROWS)).to_pylist()
+        if not self.left:
+            raise StopIteration
+        place, text = next(self._next, (-1, b""))
+        if place != self._done:
+            # None were made yet, or others were taken meanwhile.
+            some = self._made.between(self._done, min(self._done + _ROWS, self._end)).to_pylist()
+            self._next = enumerate(some, start=self._done)
             self._advance(self._done)
-            if not self._texts:
-                raise StopIteration
+            _, text = next(self._next)
         self._done += 1
-        return self._texts[place]
+        return text
 
     def take(self, rows: int) -> pa.Array:
         """The next rows at once, as an array of bytes; fewer where there are no more."""
-        found = _texts(self._added.slice(self._done, rows))
+        found = self._made.between(self._done, min(self._done + rows, self._end))
         self._done += len(found)
         self._advance(self._done)
         return found
+
+
+class _Made:
+    """The texts that were made last."""
+
+    def __init__(self, added: pa.Table) -> None:
+        self._added = added
+        self._first, self._texts = 0, pa.array([], pa.binary())
+
+    def between(self, start: int, end: int) -> pa.Array:
+        if not self._first <= start <= end <= self._first + len(self._texts):
+            self._first, self._texts = start, _texts(self._added.slice(start, max(end - start, _ROWS)))
+        return self._texts.slice(start - self._first, end - start)
 
 
 def _texts(added: pa.Table) -> pa.Array:

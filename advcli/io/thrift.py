@@ -1,153 +1,255 @@
-"""Thrift's compact protocol as far as the footer of a parquet file uses it: bytes to plain values and back.
+"""Thrift's compact protocol as far as the footer of a parquet file uses it: opened where something is to be seen or changed.
 
-A struct is a dict of field number → (type, value); a list is (type of its items, items); texts are bytes. No schema is
-known here, so fields that a later version of the format adds go through as they are.
+A struct is a dict of field number → (type, value). A value is the bytes that spell it, unless it was asked for: then it is a
+struct, or a list of structs. What is not asked for is passed over and written as it was, so fields that a later
+version of the format adds go through too, and a footer of hundreds of values takes no longer than its bytes.
 
 Source:
     https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, STRUCT = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12
+TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = range(1, 13)
 
 Struct: TypeAlias = dict[int, tuple[int, Any]]
+Wanted: TypeAlias = Mapping[int, "Wanted"]
+"""The fields of a struct whose value is opened, and those that are wanted within."""
+
+_MORE, _KIND = 0x80, 0x0F
+# A list of so many items spells their number.
+_MANY = 15
+# Nothing in a footer lies deeper.
+_DEEP = 40
 
 
 class Unknown(ValueError):  # noqa: N818  says what it is: nothing is wrong with the file
     """Bytes that this module does not know."""
 
 
-def decode(data: bytes) -> Struct:
+def decode(data: bytes, wanted: Wanted) -> Struct:
     r"""One struct.
 
     Raises:
-        Unknown: the bytes are cut off, go on after the struct, or hold a type that parquet has no use for.
+        Unknown: the bytes are cut off, go on after the struct, or hold a type that parquet has no use for; or a
+            value that is wanted is neither a struct nor a list of structs.
 
     Example:
-        >>> decode(b"\x15\x04\x18\x01a\x00")
-        {1: (5, 2), 2: (8, b'a')}
+        >>> data = b"\x15\x04\x19\x1c\x18\x01a\x00\x00"
+        >>> decode(data, {})
+        {1: (5, b'\x04'), 2: (9, b'\x1c\x18\x01a\x00')}
+        >>> decode(data, {2: {}})
+        {1: (5, b'\x04'), 2: (9, [{1: (8, b'\x01a')}])}
     """
-    found, length = decode_first(data)
-    if length != len(data):
-        raise Unknown("bytes after the struct")
-    return found
+    return _whole(data, *_struct_in(data, 0, wanted))
 
 
-def decode_first(data: bytes) -> tuple[Struct, int]:
-    r"""The struct that some bytes begin with, and its length.
+def decode_list(data: bytes, wanted: Wanted) -> list[Struct]:
+    r"""A list of structs, as the value of a field spells it.
 
     Raises:
-        Unknown: as `decode` does, but more bytes may follow.
+        Unknown: as `decode`.
 
     Example:
-        >>> decode_first(b"\x15\x04\x00more")
-        ({1: (5, 2)}, 3)
+        >>> decode_list(b"\x1c\x18\x01a\x00", {})
+        [{1: (8, b'\x01a')}]
     """
-    reader = _Reader(data)
-    try:
-        return reader.struct(), reader.at
-    except (IndexError, KeyError) as error:
-        raise Unknown(f"no compact thrift ({error})") from error
+    return _whole(data, *_structs_in(data, 0, wanted))
 
 
 def encode(struct: Mapping[int, tuple[int, Any]]) -> bytes:
     r"""The bytes of a struct.
 
     Example:
-        >>> encode({1: (5, 2), 2: (8, b"a")})
-        b'\x15\x04\x18\x01a\x00'
+        >>> encode({1: (5, b"\x04"), 2: (9, [{1: (8, b"\x01a")}])})
+        b'\x15\x04\x19\x1c\x18\x01a\x00\x00'
     """
     out = bytearray()
     _write_struct(out, struct)
     return bytes(out)
 
 
-class _Reader:
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self.at = 0
-
-    def byte(self) -> int:
-        self.at += 1
-        return self._data[self.at - 1]
-
-    def varint(self) -> int:
-        value = shift = 0
-        while (byte := self.byte()) & 0x80:
-            value |= (byte & 0x7F) << shift
-            shift += 7
-        return value | byte << shift
-
-    def integer(self) -> int:
-        number = self.varint()
-        return number >> 1 ^ -(number & 1)
-
-    def raw(self, size: int) -> bytes:
-        self.at += size
-        if self.at > len(self._data):
-            raise IndexError("cut off")
-        return self._data[self.at - size : self.at]
-
-    def binary(self) -> bytes:
-        return self.raw(self.varint())
-
-    def several(self) -> tuple[int, list[Any]]:
-        head = self.byte()
-        count, kind = head >> 4, head & 0x0F
-        read = _READ[BYTE if kind in (TRUE, FALSE) else kind]
-        return kind, [read(self) for _ in range(self.varint() if count == 15 else count)]
-
-    def struct(self) -> Struct:
-        fields: Struct = {}
-        number = 0
-        while head := self.byte():
-            kind, step = head & 0x0F, head >> 4
-            number = number + step if step else self.integer()
-            fields[number] = (kind, _READ[kind](self))
-        return fields
+def encode_list(structs: Sequence[Struct]) -> bytes:
+    """The bytes of a list of structs."""
+    out = bytearray()
+    _write_structs(out, structs)
+    return bytes(out)
 
 
-_READ: Mapping[int, Callable[[_Reader], Any]] = {
-    TRUE: lambda reader: True,
-    FALSE: lambda reader: False,
-    BYTE: _Reader.byte,
-    I16: _Reader.integer,
-    I32: _Reader.integer,
-    I64: _Reader.integer,
-    DOUBLE: lambda reader: reader.raw(8),
-    BINARY: _Reader.binary,
-    LIST: _Reader.several,
-    SET: _Reader.several,
-    STRUCT: _Reader.struct,
-}
+def integer(value: bytes) -> int:
+    r"""The number that some bytes spell.
+
+    Example:
+        >>> integer(b"\x01"), integer(b"\xd8\x04")
+        (-1, 300)
+    """
+    number, end = _varint(value, 0)
+    if end != len(value):
+        raise Unknown("bytes after the number")
+    return number >> 1 ^ -(number & 1)
 
 
-def _write_varint(out: bytearray, value: int) -> None:
+def of_integer(value: int) -> bytes:
+    r"""The bytes that spell a number.
+
+    Example:
+        >>> of_integer(-1), of_integer(300)
+        (b'\x01', b'\xd8\x04')
+    """
+    return _of_varint(value << 1 if value >= 0 else (-value << 1) - 1)
+
+
+def binary(value: bytes) -> bytes:
+    r"""The text that some bytes spell.
+
+    Example:
+        >>> binary(b"\x02hi")
+        b'hi'
+    """
+    size, start = _varint(value, 0)
+    if start + size != len(value):
+        raise Unknown("bytes after the text")
+    return value[start:]
+
+
+def of_binary(value: bytes) -> bytes:
+    r"""The bytes that spell a text.
+
+    Example:
+        >>> of_binary(b"hi")
+        b'\x02hi'
+    """
+    return _of_varint(len(value)) + value
+
+
+def _whole(data: bytes, found: Any, end: int) -> Any:  # noqa: ANN401  a struct or a list of them
+    if end != len(data):
+        raise Unknown("bytes after the struct" if end < len(data) else "no compact thrift (cut off)")
+    return found
+
+
+def _struct_in(data: bytes, at: int, wanted: Wanted) -> tuple[Struct, int]:
+    """The struct that begins at a place, and its end."""
+    fields: Struct = {}
+    number = 0
+    try:
+        while head := data[at]:
+            kind, step = head & _KIND, head >> 4
+            at += 1
+            if step:
+                number += step
+            else:
+                end = _after_number(data, at)
+                number, at = integer(data[at:end]), end
+            if number in fields:
+                raise Unknown(f"field {number} twice")
+            if number not in wanted:
+                end = _after(data, at, kind)
+                fields[number] = kind, data[at:end]
+                at = end
+            elif kind == STRUCT:
+                value, at = _struct_in(data, at, wanted[number])
+                fields[number] = kind, value
+            elif kind == LIST:
+                structs, at = _structs_in(data, at, wanted[number])
+                fields[number] = kind, structs
+            else:
+                raise Unknown(f"a value of type {kind} where structs are expected")
+    except IndexError as error:
+        raise Unknown("no compact thrift (cut off)") from error
+    return fields, at + 1
+
+
+def _structs_in(data: bytes, at: int, wanted: Wanted) -> tuple[list[Struct], int]:
+    """The list of structs that begins at a place, and its end."""
+    kind, count, at = _list_in(data, at)
+    # An empty list may be told as one of anything.
+    if count and kind != STRUCT:
+        raise Unknown(f"a list of type {kind} where structs are expected")
+    found = []
+    for _ in range(count):
+        value, at = _struct_in(data, at, wanted)
+        found.append(value)
+    return found, at
+
+
+def _list_in(data: bytes, at: int) -> tuple[int, int, int]:
+    """What the items of a list are, how many there are, and where they begin."""
+    try:
+        count, kind = data[at] >> 4, data[at] & _KIND
+        at += 1
+        if count == _MANY:
+            count, at = _varint(data, at)
+    except IndexError as error:
+        raise Unknown("no compact thrift (cut off)") from error
+    # Whatever an item is, it takes a byte: so nobody counts to a number that is damage.
+    if count > len(data) - at:
+        raise Unknown("no compact thrift (cut off)")
+    return kind, count, at
+
+
+def _after(data: bytes, at: int, kind: int, depth: int = 0) -> int:
+    """Where a value ends; all of this is in a loop over the bytes, because it is most of the work."""
+    if kind in (I64, I32, I16):
+        while data[at] & _MORE:
+            at += 1
+        return at + 1
+    if kind == BINARY:
+        size, at = _varint(data, at)
+        return at + size
+    if kind == STRUCT and depth < _DEEP:
+        while head := data[at]:
+            at = at + 1 if head >> 4 else _after_number(data, at + 1)
+            at = _after(data, at, head & _KIND, depth + 1)
+        return at + 1
+    if kind in (LIST, SET):
+        kind, count, at = _list_in(data, at)
+        # As an item, a truth takes a byte.
+        kind = BYTE if kind in (TRUE, FALSE) else kind
+        for _ in range(count):
+            at = _after(data, at, kind, depth + 1)
+        return at
+    if kind not in _FIXED:
+        raise Unknown(f"no compact thrift (type {kind})")
+    return at + _FIXED[kind]
+
+
+_FIXED = {TRUE: 0, FALSE: 0, BYTE: 1, DOUBLE: 8}
+
+
+def _after_number(data: bytes, at: int) -> int:
+    while data[at] & _MORE:
+        at += 1
+    return at + 1
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """The number without a sign that begins at a place, and its end."""
+    byte = data[at]
+    at += 1
+    if byte < _MORE:
+        return byte, at
+    value, shift = byte & 0x7F, 7
+    while (byte := data[at]) & _MORE:
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        at += 1
+    return value | byte << shift, at + 1
+
+
+def _of_varint(value: int) -> bytes:
+    if value < _MORE:
+        return _ONE[value]
+    out = bytearray()
     while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
+        out.append(value & 0x7F | _MORE)
         value >>= 7
     out.append(value)
+    return bytes(out)
 
 
-def _write_integer(out: bytearray, value: int) -> None:
-    _write_varint(out, value << 1 if value >= 0 else (-value << 1) - 1)
-
-
-def _write_binary(out: bytearray, value: bytes) -> None:
-    _write_varint(out, len(value))
-    out += value
-
-
-def _write_list(out: bytearray, value: tuple[int, list[Any]]) -> None:
-    kind, items = value
-    out.append(min(len(items), 15) << 4 | kind)
-    if len(items) >= 15:
-        _write_varint(out, len(items))
-    write = _WRITE[BYTE if kind in (TRUE, FALSE) else kind]
-    for item in items:
-        write(out, item)
+_ONE = [bytes([value]) for value in range(_MORE)]
 
 
 def _write_struct(out: bytearray, struct: Mapping[int, tuple[int, Any]]) -> None:
@@ -157,22 +259,20 @@ def _write_struct(out: bytearray, struct: Mapping[int, tuple[int, Any]]) -> None
             out.append(number - last << 4 | kind)
         else:
             out.append(kind)
-            _write_integer(out, number)
+            out += of_integer(number)
         last = number
-        _WRITE[kind](out, value)
+        if isinstance(value, bytes):
+            out += value
+        elif isinstance(value, dict):
+            _write_struct(out, value)
+        else:
+            _write_structs(out, value)
     out.append(0)
 
 
-_WRITE: Mapping[int, Callable[[bytearray, Any], None]] = {
-    TRUE: lambda out, value: None,
-    FALSE: lambda out, value: None,
-    BYTE: bytearray.append,
-    I16: _write_integer,
-    I32: _write_integer,
-    I64: _write_integer,
-    DOUBLE: bytearray.extend,
-    BINARY: _write_binary,
-    LIST: _write_list,
-    SET: _write_list,
-    STRUCT: _write_struct,
-}
+def _write_structs(out: bytearray, structs: Sequence[Struct]) -> None:
+    out.append(min(len(structs), _MANY) << 4 | STRUCT)
+    if len(structs) >= _MANY:
+        out += _of_varint(len(structs))
+    for struct in structs:
+        _write_struct(out, struct)

@@ -117,10 +117,11 @@ class Additions:
 
 @dataclass(frozen=True)
 class _Job:
-    """One source on its way to its target."""
+    """One source on its way to its target; `added` are the new columns, and `suffixes` the same as JSON text."""
 
     source: Source
     added: pa.Table
+    suffixes: Suffixes
     about: Mapping[str, str]
     dropped: frozenset[int]
     layout: Layout
@@ -129,10 +130,6 @@ class _Job:
     def slices(self) -> Slices:
         """The new columns, some rows at a time."""
         return Slices(self.added, self.advance)
-
-    def suffixes(self) -> Suffixes:
-        """The same as JSON text."""
-        return Suffixes(self.added, self.advance)
 
 
 def write(
@@ -163,21 +160,16 @@ def write(
     """
     start = 0
     layout = table.choice.layout
+    added = _all_added(table, additions)
+    texts = {with_record: Suffixes(columns) for with_record, columns in added.items()}
     for source, goal, rows, dropped in zip(sources, goals, table.rows, table.dropped, strict=True):
         if additions.record is None:
             can_stay(source, goal, layout)
-        columns = {name: column.slice(start, rows) for name, column in additions.columns.items()}
-        if additions.record and _has_records(source, layout):
-            columns[additions.record] = pa.array(table.lines[start : start + rows])
+        told = _after(start, advance)
+        with_record = additions.record is not None and _has_records(source, layout)
+        columns, suffixes = added[with_record].slice(start, rows), texts[with_record].part(start, rows, told)
+        job = _Job(source, columns, suffixes, additions.about, dropped, layout, told)
         start += rows
-        job = _Job(
-            source,
-            pa.table(columns),
-            additions.about,
-            dropped,
-            layout,
-            _after(start - rows, advance),
-        )
         opened = sink.standard_output() if goal.path is None else sink.replacing(goal.path, force=force)
         with opened as raw, sink.compressed(raw, goal.codec) as out, _explained(source):
             more = goal.path is None and source is not sources[-1]
@@ -188,6 +180,14 @@ def write(
             else:
                 _fold(job, out)
             _unchanged(source)
+
+
+def _all_added(table: RewardTable, additions: Additions) -> dict[bool, pa.Table]:
+    """The new columns of all rows, without and with the number of the record."""
+    columns = pa.table(dict(additions.columns))
+    if additions.record is None:
+        return {False: columns}
+    return {False: columns, True: columns.append_column(additions.record, pa.array(table.lines))}
 
 
 def _after(rows: int, advance: Callable[[int], None]) -> Callable[[int], None]:
@@ -204,7 +204,7 @@ def _copy(job: _Job, layout: str, out: BinaryIO, *, more: bool) -> None:
     """Write each record, which is a row, with the new columns at its end."""
     source = job.source
     if source.layout == layout == "jsonl":
-        jsonl.annotate(source, job.dropped, job.suffixes(), out.write, end_line=more)
+        jsonl.annotate(source, job.dropped, job.suffixes, out.write, end_line=more)
     elif source.layout == layout == "parquet":
         if job.dropped:
             batches = parquet.objects(source, job.dropped)
@@ -212,7 +212,7 @@ def _copy(job: _Job, layout: str, out: BinaryIO, *, more: bool) -> None:
         elif not splice.annotate(source, out, job.slices(), job.about):
             parquet.annotate(source, out, job.slices(), job.about)
     elif layout == "jsonl":
-        convert.parquet_to_jsonl(parquet.objects(source, job.dropped), job.suffixes(), out)
+        convert.parquet_to_jsonl(parquet.objects(source, job.dropped), job.suffixes, out)
     else:
         convert.jsonl_to_parquet(
             lambda: jsonl.objects(source, job.dropped), job.added, out, job.about, source.name
@@ -227,13 +227,13 @@ def _unfold(job: _Job, layout: str, out: BinaryIO) -> None:
         if layout == "parquet":
             parquet.write_batches(source, out, _joined(rows, job.slices()), job.about)
         else:
-            convert.parquet_to_jsonl(rows, job.suffixes(), out)
+            convert.parquet_to_jsonl(rows, job.suffixes, out)
     elif layout == "parquet":
         convert.jsonl_to_parquet(
             lambda: jsonl.objects(source, job.dropped, job.layout), added, out, job.about, source.name
         )
     else:
-        suffixes = job.suffixes()
+        suffixes = job.suffixes
         for text, record in jsonl.texts(source, job.dropped):
             for row in rewrite.row_texts(text, record, job.layout):
                 comma = b"" if row == "{" else b", "
