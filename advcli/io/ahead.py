@@ -1,7 +1,7 @@
 """The first pass in a thread of its own, while the rest of the program is imported.
 
 Importing torch takes longer than reading a million rows, and arrow reads without Python's lock: so both are done at once.
-Only plain files are read ahead, because nothing has to be put away for them if the program ends meanwhile. Whether
+Only plain files and folders of them are read ahead, because nothing has to be put away for them if the program ends meanwhile. Whether
 there was a head start changes no result: where the inputs are not those that were read, they are read again.
 """
 
@@ -25,7 +25,7 @@ def stop() -> None:
 
 
 class _Stopped(Exception):  # noqa: N818  never leaves the thread
-    """The program ends: nobody waits for the table."""
+    """The program ends: nobody waits for the table. Or a file is not as plain as all that."""
 
 
 class HeadStart:
@@ -57,12 +57,18 @@ class HeadStart:
         self._refused: tuple[str, ...] = ()
         self._rules = {"skip_bad_rows": skip_bad_rows, "refuse_missing": refuse_missing}
         self._sources: list[Source] = []
+        self._found = threading.Event()
         self._table: RewardTable | None = None
         self._error: BaseException | None = None
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="head start")
         self._thread.start()
         _RUNNING.append(self)
+
+    def sources(self) -> list[Source]:
+        """The inputs, once they are found; none if they are not read ahead."""
+        self._found.wait()
+        return self._sources
 
     def table(
         self, sources: Sequence[Source], options: ColumnOptions, refused: Collection[str]
@@ -91,6 +97,8 @@ class HeadStart:
         except BaseException as error:
             # Raised again where the table is asked for.
             self._error = error
+        finally:
+            self._found.set()
 
     def _read(self) -> None:
         if not all(map(_is_plain, self._inputs)):
@@ -101,8 +109,9 @@ class HeadStart:
         from advcli.io.write import refused_names
 
         self._refused = () if self._prefix is None else refused_names(self._prefix)
-        with opened(self._inputs) as sources:
+        with opened(self._inputs, scratch=_no_copies, advance=self._still_wanted) as sources:
             self._sources = sources
+            self._found.set()
             self._table = read(
                 sources, self._options, refused=self._refused, advance=self._go_on, **self._rules
             )
@@ -110,14 +119,23 @@ class HeadStart:
     def _go_on(self, rows: int) -> None:
         self._rows += rows
         self._advance(self._rows)
+        self._still_wanted()
+
+    def _still_wanted(self) -> None:
         if self._stop.is_set():
             raise _Stopped
 
 
+def _no_copies() -> Path:
+    raise _Stopped
+
+
 def _is_plain(name: str) -> bool:
-    """Whether an input is a file that is read where it lies."""
+    """Whether an input is a file that is read where it lies, or a folder, in which there are no others but files."""
     try:
         path = Path(name)
+        if path.is_dir():
+            return True
         if not path.is_file():
             return False
         with path.open("rb") as file:

@@ -47,6 +47,13 @@ class Collector:
         self._by = Coder()
         self._parts: dict[str, list[NDArray[Any]]] = {}
 
+    def anew(self) -> "Collector":
+        """Another one that has taken in nothing."""
+        bad_rows = BadRows(skip=self.bad_rows.skip)
+        return Collector(
+            self.choice, bad_rows, refuse_missing=self._refuse_missing, asked_for=self._asked_for
+        )
+
     def add(self, batch: Batch) -> int:
         """Take in a batch; the number of its rows."""
         rows = len(batch.lines)

@@ -25,6 +25,8 @@ _BOM = b"\xef\xbb\xbf"
 # Records that are looked at before anything is decided, and the bytes of them that are held.
 _HEAD = 100
 _HEAD_BYTES = 16 << 20
+# Bytes that are read of it at first.
+_HEAD_FIRST = 1 << 15
 # Bytes of lines in one batch.
 _BATCH_BYTES = 4 << 20
 
@@ -53,7 +55,8 @@ def head(
     found: dict[str, str] = {}
     kept: list[Mapping[str, Any]] = []
     size = 0
-    for _, row, length in _rows(source, lines(source), BadRows(skip=True), set()):
+    few = None if whole else _HEAD_FIRST
+    for _, row, length in _rows(source, lines(source, few), BadRows(skip=True), set()):
         full = len(kept) >= limit or (kept and size > _HEAD_BYTES)
         if full and not whole:
             return found, kept, False
@@ -71,6 +74,7 @@ def scan(
     bad_rows: BadRows,
     dropped: set[int],
     layout: Layout = PLAIN,
+    learnt: narrow.Learnt | None = None,
 ) -> Iterator[Batch]:
     """Read some fields of every record.
 
@@ -81,9 +85,10 @@ def scan(
         bad_rows: what to do with a line that is no JSON object.
         dropped: gets the numbers of the lines that were skipped.
         layout: how rows lie in a record.
+        learnt: what is known of the fields from other files.
 
     Yields:
-        Batches of Python values.
+        Batches of Python values or of arrow arrays.
 
     Raises:
         DataError: a line is broken or has a refused name.
@@ -95,7 +100,7 @@ def scan(
     ):
         yield from _scanned(source, lines(source), columns, frozenset(refused), bad_rows, dropped, layout)
         return
-    reader = narrow.Reader(source.name, columns, refused)
+    reader = narrow.Reader(source.name, columns, refused, learnt)
     with closing(blocks(source)) as read:
         for block in read:
             batch = reader.batch(block)
@@ -247,10 +252,10 @@ def _rows(
             yield number, row, len(raw)
 
 
-def lines(source: Source) -> Iterator[tuple[int, bytes]]:
-    """Lines, or the elements of a JSON document, with their numbers."""
+def lines(source: Source, first: int | None = None) -> Iterator[tuple[int, bytes]]:
+    """Lines, or the elements of a JSON document, with their numbers; `first`: as `blocks` takes it."""
     if source.layout == "jsonl":
-        for block in blocks(source):
+        for block in blocks(source, first):
             yield from block.lines()
         return
     with stream(source) as file:

@@ -51,13 +51,17 @@ class Block:
         return enumerate(io.BytesIO(self.data), start=self.first)
 
 
-def blocks(source: Source) -> Generator[Block]:
+def blocks(source: Source, first: int | None = None) -> Generator[Block]:
     """The lines of a source, decompressed; the next are read while these are used.
+
+    Args:
+        source: a source of lines.
+        first: about how many bytes the first block has; None for the usual number.
 
     Raises:
         DataError: the file breaks off; the lines before come first.
     """
-    return beside(_blocks(source), apart=is_long(source))
+    return beside(_blocks(source, first or _FIRST), apart=is_long(source))
 
 
 def is_long(source: Source) -> bool:
@@ -69,8 +73,8 @@ def is_long(source: Source) -> bool:
         return False
 
 
-def _blocks(source: Source) -> Generator[Block]:
-    number, size, rest = 1, _FIRST, b""
+def _blocks(source: Source, size: int) -> Generator[Block]:
+    number, rest = 1, b""
     with stream(source) as file:
         while True:
             try:

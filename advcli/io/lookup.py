@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from advcli.io import derive, explode, jsonl, parquet
 from advcli.io.batch import BadRows, Batch
 from advcli.io.keys import key_text
-from advcli.io.read import SCAN
+from advcli.io.read import scans
 from advcli.io.values import Cells
 from advcli.records.layout import Layout
 from advcli.records.table import Choice, RewardTable, Source
@@ -106,8 +106,9 @@ def rows_with_key(sources: Sequence[Source], table: RewardTable, key: str) -> li
     found: list[int] = []
     done = 0
     choice = _keys_only(table.choice)
+    scan = scans()
     for source in sources:
-        batches = SCAN[source.layout](
+        batches = scan[source.layout](
             source,
             derive.inputs(choice),
             refused=(),

@@ -8,6 +8,7 @@ and says what is wrong; so the only difference is time.
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Annotated, Any, TypeAlias
 
@@ -36,6 +37,19 @@ _Way: TypeAlias = Callable[[bytes, int], dict[str, pa.Array] | None]
 """Reads lines, told how many they are; None if one is not as expected."""
 
 
+@dataclass
+class Learnt:
+    """What is known of some fields: of one file, or of those before it with the same fields.
+
+    Attributes:
+        types: what each field holds; empty before the first lines.
+        ways: how lines with such fields are read, tried in turn.
+    """
+
+    types: Mapping[str, pa.DataType] = field(default_factory=dict)
+    ways: tuple[_Way, ...] = ()
+
+
 class Reader:
     """Reads blocks of lines whose fields hold what they held at the beginning.
 
@@ -43,29 +57,31 @@ class Reader:
         name: the source.
         columns: the fields.
         refused: names that no line may have.
+        learnt: what is known of these fields, and gets what becomes known.
     """
 
-    def __init__(self, name: str, columns: Collection[str], refused: Collection[str]) -> None:
+    def __init__(
+        self, name: str, columns: Collection[str], refused: Collection[str], learnt: Learnt | None = None
+    ) -> None:
         self._name = name
         self._columns = tuple(columns)
         self._refused = tuple(refused)
-        self._types: dict[str, pa.DataType] = {}
-        self._ways: tuple[_Way, ...] = ()
+        self._learnt = learnt or Learnt()
 
     def learn(self, cells: Mapping[str, Sequence[Any]]) -> None:
         """Take the types of the fields from rows that were read in Python."""
         types = {name: kind for name in self._columns if (kind := _type_of(cells[name])) is not None}
-        new = len(types) == len(self._columns) and types != self._types
+        new = len(types) == len(self._columns) and types != self._learnt.types
         if new and types.keys().isdisjoint(self._refused):
-            self._types = types
-            self._ways = _ways(types, self._refused)
+            self._learnt.types = types
+            self._learnt.ways = _ways(types, self._refused)
 
     def batch(self, block: Block) -> Batch | None:
         """The fields of a block; None if it has to be read line by line."""
-        lines = _lines(block) if self._types else None
+        lines = _lines(block) if self._learnt.types else None
         if lines is None:
             return None
-        for read in self._ways:
+        for read in self._learnt.ways:
             cells = read(block.data, len(lines))
             if cells is not None:
                 return None if any(map(_inexact, cells.values())) else Batch(self._name, cells, lines)

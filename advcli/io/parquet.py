@@ -23,6 +23,8 @@ from advcli.records.table import Source
 _BATCH_BYTES = 32 << 20
 _MAX_ROWS = 1 << 16
 _PROBE = 64
+# Bytes of a column chunk that are read at once; a file that has no more needs no buffers.
+_BUFFER = 1 << 20
 # What pyarrow raises for a broken file; a name that is no UTF-8 or a size that is no number are among it.
 _UNREADABLE = (OSError, pa.ArrowException, UnicodeDecodeError, OverflowError)
 _CODECS = {"SNAPPY", "GZIP", "BROTLI", "ZSTD", "LZ4", "NONE"}
@@ -86,13 +88,13 @@ def scan(
         DataError: the file is broken or has a refused column.
     """
     file = _opened(source)
-    names = set(file.schema_arrow.names)
-    if names & set(refused):
-        raise already_there(source.name, sorted(names & set(refused)))
+    names = file.schema_arrow.names
+    if not set(refused).isdisjoint(names):
+        raise already_there(source.name, sorted(set(names) & set(refused)))
     if layout.name != "rows":
         yield from _exploded(file, source, columns, layout, bad_rows, dropped)
         return
-    roots = paths.roots(tuple(columns), file.schema_arrow.names)
+    roots = paths.roots(tuple(columns), names)
     read = _batches(file, source, None if ROW in columns else _leaves(file, roots))
     with closing(beside(read, apart=file.metadata.num_rows > _MAX_ROWS)) as batches:
         yield from _cells(source, batches, columns, roots, layout)
@@ -122,6 +124,8 @@ def _cells(
 
 def _leaves(file: pq.ParquetFile, roots: Mapping[str, str]) -> list[str]:
     """What to read for some paths: only the fields of a struct that are wanted, if they can be told apart."""
+    if all(path == root for path, root in roots.items()):
+        return list(roots)
     found = []
     for path, root in roots.items():
         inner = path != root and pa.types.is_struct(file.schema_arrow.field(root).type)
@@ -303,7 +307,8 @@ def to_metadata(prefix: str, settings: Mapping[str, object]) -> dict[str, str]:
 def _opened(source: Source) -> pq.ParquetFile:
     try:
         # Without pre-buffering: it would hold every column chunk of the file at once.
-        return pq.ParquetFile(random_access(source.path), pre_buffer=False, buffer_size=1 << 20)
+        size = 0 if 0 < source.stamp[0] <= _BUFFER else _BUFFER
+        return pq.ParquetFile(random_access(source.path), pre_buffer=False, buffer_size=size)
     except _UNREADABLE as error:
         raise _broken(source, error) from error
 
@@ -320,11 +325,29 @@ def _batches(
         columns = file.schema_arrow.names[:1]
     try:
         for group in range(file.num_row_groups) if row_groups is None else row_groups:
+            # For a few rows, threads take longer than the reading.
+            few = _is_one_batch(file.metadata.row_group(group), columns)
             yield from file.iter_batches(
-                batch_size=_rows_per_batch(file, group, columns), columns=columns, row_groups=[group]
+                batch_size=_MAX_ROWS if few else _rows_per_batch(file, group, columns),
+                columns=columns,
+                row_groups=[group],
+                use_threads=not few,
             )
     except _UNREADABLE as error:
         raise _broken(source, error) from error
+
+
+def _is_one_batch(group: pq.RowGroupMetaData, columns: Collection[str] | None) -> bool:
+    """Whether all rows of a row group make a batch, however its values are encoded: none is longer than its chunk."""
+    if group.num_rows > _MAX_ROWS:
+        return False
+    chunks = (group.column(place) for place in range(group.num_columns))
+    size = 0
+    for chunk in chunks:
+        path = chunk.path_in_schema
+        if columns is None or any(path == name or path.startswith(f"{name}.") for name in columns):
+            size += chunk.num_values * chunk.total_uncompressed_size
+    return size <= _BATCH_BYTES
 
 
 def _rows_per_batch(file: pq.ParquetFile, group: int, columns: Collection[str] | None) -> int:

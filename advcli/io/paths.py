@@ -89,7 +89,7 @@ def roots(paths: Sequence[str], names: Sequence[str]) -> dict[str, str]:
     known = set(names)
     found = {}
     for path in paths:
-        root = next((head for head in _heads(path) if head in known), None)
+        root = path if path in known else next((head for head in _heads(path) if head in known), None)
         if root is not None:
             found[path] = root
     return found

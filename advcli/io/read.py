@@ -2,27 +2,29 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from advcli.errors import DataError, UsageError
-from advcli.io import dedup, derive, jsonl, parquet, traps
+from advcli.io import dedup, derive, jsonl, narrow, parquet, traps
 from advcli.io.batch import BadRows
 from advcli.io.choose import choose
 from advcli.io.collect import Collector
 from advcli.io.survey import Survey, survey
+from advcli.io.together import Together
 from advcli.records.table import Choice, ColumnOptions, RewardTable, Source
 
 Advance: TypeAlias = Callable[[int], None]
 """Hears how many rows more are done."""
 
-SCAN: Mapping[str, Callable[..., Any]] = {
-    "jsonl": jsonl.scan,
-    "json": jsonl.scan,
-    "parquet": parquet.scan,
-}
+
+def scans() -> Mapping[str, Callable[..., Any]]:
+    """How files of each layout are read; what is learnt from one helps with the next, if they are asked for the same."""
+    lines = partial(jsonl.scan, learnt=narrow.Learnt())
+    return {"jsonl": lines, "json": lines, "parquet": parquet.scan}
 
 
 def read(
@@ -164,29 +166,43 @@ def _scan_all(
     refused: Collection[str],
     advance: Advance = lambda rows: None,
 ) -> tuple[tuple[int, ...], tuple[frozenset[int], ...]]:
-    rows, dropped = [], []
-    for source in sources:
-        gone: set[int] = set()
-        batches = SCAN[source.layout](
-            source,
-            derive.inputs(collector.choice),
-            refused=refused,
-            bad_rows=collector.bad_rows,
-            dropped=gone,
-            layout=collector.choice.layout,
-        )
-        try:
-            rows.append(0)
-            for batch in batches:
-                taken = collector.add(derive.completed(batch, collector.choice))
-                rows[-1] += taken
-                advance(taken)
-        except (UnicodeDecodeError, OverflowError) as error:
-            raise DataError(
-                f"{source.name}: a value cannot be read ({error})", hint="other columns"
-            ) from error
-        dropped.append(frozenset(gone))
-    return tuple(rows), tuple(dropped)
+    together, scan = Together(collector), scans()
+    try:
+        found = [_scanned(source, scan, collector, together, refused, advance) for source in sources]
+    except Exception:
+        together.flush()
+        raise
+    together.flush()
+    return tuple(rows for rows, _ in found), tuple(dropped for _, dropped in found)
+
+
+def _scanned(  # noqa: PLR0913  what a scan needs, and who takes it in
+    source: Source,
+    scan: Mapping[str, Callable[..., Any]],
+    collector: Collector,
+    together: Together,
+    refused: Collection[str],
+    advance: Advance,
+) -> tuple[int, frozenset[int]]:
+    """How many rows a source has, and the lines that are none."""
+    rows = 0
+    dropped: set[int] = set()
+    batches = scan[source.layout](
+        source,
+        derive.inputs(collector.choice),
+        refused=refused,
+        bad_rows=collector.bad_rows,
+        dropped=dropped,
+        layout=collector.choice.layout,
+    )
+    try:
+        for batch in batches:
+            together.add(derive.completed(batch, collector.choice))
+            rows += len(batch.lines)
+            advance(len(batch.lines))
+    except (UnicodeDecodeError, OverflowError) as error:
+        raise DataError(f"{source.name}: a value cannot be read ({error})", hint="other columns") from error
+    return rows, frozenset(dropped)
 
 
 def _no_rows(sources: Sequence[Source], bad_rows: BadRows) -> DataError:

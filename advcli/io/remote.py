@@ -127,8 +127,8 @@ def listed(url: str, patterns: set[str]) -> Iterator[tuple[str, Path, bool]]:
 
 
 def random_access(path: object) -> Any:  # noqa: ANN401  a path or arrow's class
-    """What arrow opens for reading in any order."""
-    return path.anywhere() if isinstance(path, RemoteFile) else path
+    """A file that arrow reads in any order."""
+    return path.anywhere() if isinstance(path, RemoteFile) else pa.OSFile(str(path))
 
 
 def _named(url: str, patterns: set[str]) -> tuple[fs.FileSystem, list[tuple[str, str, bool]]]:

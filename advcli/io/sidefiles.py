@@ -56,7 +56,7 @@ def what(name: str, shapes: Mapping[str, str]) -> str | None:
         name: its path.
         shapes: column → what it holds.
     """
-    if not shapes or _may_be_a_dump(shapes):
+    if not shapes or may_be_a_dump(shapes):
         return None
     base = PurePath(name).name
     known = next(
@@ -123,8 +123,12 @@ def _replaced(
     return False
 
 
-def _may_be_a_dump(shapes: Mapping[str, str]) -> bool:
-    """Whether something could be a response's text or prompt beside its reward."""
+def may_be_a_dump(shapes: Mapping[str, str]) -> bool:
+    """Whether something could be a response's text or prompt beside its reward.
+
+    Args:
+        shapes: column → what it holds; more columns never make this false.
+    """
     texts = {
         "prompt",
         "input",

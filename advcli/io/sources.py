@@ -1,7 +1,9 @@
 """From what the user typed to a list of inputs that can be read twice."""
 
+import fnmatch
 import glob
 import io
+import os
 import re
 import shutil
 import sys
@@ -35,12 +37,20 @@ _OWN_OUTPUT = re.compile(r"\.adv\.[a-z.]+$")
 
 
 @contextmanager
-def opened(inputs: Sequence[str], *, copied: bool = True) -> Iterator[list[Source]]:
+def opened(
+    inputs: Sequence[str],
+    *,
+    copied: bool = True,
+    scratch: Scratch | None = None,
+    advance: Callable[[], None] = lambda: None,
+) -> Iterator[list[Source]]:
     """Find the inputs and hold the temporary copies that some need.
 
     Args:
         inputs: files, globs, folders, or "-" for standard input.
         copied: whether inputs behind a URL are copied to this machine, or read where they lie.
+        scratch: gives the folder for temporary copies; None for one that goes when the sources do.
+        advance: called for each file that is looked at.
 
     Yields:
         One source per file, folders in natural order of names.
@@ -54,17 +64,22 @@ def opened(inputs: Sequence[str], *, copied: bool = True) -> Iterator[list[Sourc
     with ExitStack() as stack:
 
         @cache
-        def scratch() -> Path:
+        def own() -> Path:
             """A folder for copies, made when one is needed."""
             return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="advcli-")))
 
+        scratch = scratch or own
         found = list(_find(inputs, scratch, copied=copied))
         left = sidefiles.rivals([name for name, _, searched in found if searched])
         left |= {name: "empty" for name, path, searched in found if searched and not path.stat().st_size}
         if len(left) == len(found):
             left = {}
-        sources = [_source(name, path, scratch) for name, path, _ in found if name not in left]
-        yield _dumps_among(sources, left)
+        sources = []
+        for name, path, _ in found:
+            if name not in left:
+                advance()
+                sources.append(_source(name, path, scratch))
+        yield _dumps_among(sources, left, advance)
 
 
 def stream(source: Source) -> BinaryIO:
@@ -82,8 +97,9 @@ def _find(inputs: Sequence[str], scratch: Scratch, *, copied: bool) -> Iterator[
     for text in inputs:
         found = _behind_url(text, scratch, copied=copied) if remote.is_remote(text) else _matches(text)
         for name, path, searched in found:
-            if text == STDIN or path.resolve() not in seen:
-                seen.add(path.resolve())
+            place = path.resolve()
+            if text == STDIN or place not in seen:
+                seen.add(place)
                 yield name, path, searched
 
 
@@ -91,18 +107,14 @@ def _behind_url(url: str, scratch: Scratch, *, copied: bool) -> Iterator[tuple[s
     return remote.fetched(url, scratch(), _patterns()) if copied else remote.listed(url, _patterns())
 
 
-def _dumps_among(sources: list[Source], left: dict[str, str]) -> list[Source]:
+def _dumps_among(sources: list[Source], left: dict[str, str], advance: Callable[[], None]) -> list[Source]:
     """The sources without those that hold no rollouts; the first one remarks what was passed over."""
     if len(sources) > 1:
         from advcli.io import survey  # it needs the readers, which need this module
 
-        shapes = {source.name: survey.look(source).shapes for source in sources}
-        found = {name: what for name in shapes if (what := sidefiles.what(name, shapes[name]))}
-        if len(found) == len(sources):
-            sidefiles.refuse(sources[0].name, shapes[sources[0].name])
-        else:
-            left = left | found
-            sources = [source for source in sources if source.name not in found]
+        found = survey.side_files(sources, advance)
+        left = left | found
+        sources = [source for source in sources if source.name not in found]
     return [replace(sources[0], remarks=sidefiles.passed_over(left)), *sources[1:]]
 
 
@@ -133,9 +145,7 @@ def _matches(text: str) -> list[tuple[str, Path, bool]]:
 
 def _dumps_in(folder: Path) -> list[Path]:
     """The dumps in a folder and below, by the names that the catalog knows; our own outputs apart."""
-    files = {file for pattern in _patterns() for file in folder.rglob(pattern)}
-    hidden = {file for file in files if any(p.startswith(".") for p in file.relative_to(folder).parts)}
-    dumps = [file for file in files - hidden if file.is_file() and not _OWN_OUTPUT.search(file.name)]
+    dumps = [file for file in _named_like_dumps(folder) if file.is_file()]
     if not dumps:
         there = sniff.without_dumps(file for file in folder.rglob("*") if file.is_file())
         raise DataError(
@@ -146,9 +156,23 @@ def _dumps_in(folder: Path) -> list[Path]:
     return sorted(dumps, key=lambda file: _natural(str(file)))
 
 
-def _patterns() -> set[str]:
+def _named_like_dumps(folder: Path) -> set[Path]:
+    """The files whose names the catalog knows; of hidden ones and our own outputs none."""
+    patterns = _patterns()
+    # A pattern with a folder in it leads also through a link.
+    files = {file for pattern in patterns if "/" in pattern for file in folder.rglob(pattern)}
+    files = {file for file in files if not any(part.startswith(".") for part in file.relative_to(folder).parts)}
+    known = re.compile("|".join(map(fnmatch.translate, (name for name in patterns if "/" not in name))))
+    for place, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        files |= {Path(place, name) for name in names if name[0] != "." and known.match(name)}
+    return {file for file in files if not _OWN_OUTPUT.search(file.name)}
+
+
+@cache
+def _patterns() -> frozenset[str]:
     """The names of dumps, as far as a folder is searched for them."""
-    return {pattern + codec for row in FORMATS for pattern in row.files for codec in ("", *CODECS)}
+    return frozenset(pattern + codec for row in FORMATS for pattern in row.files for codec in ("", *CODECS))
 
 
 def _natural(name: str) -> list[tuple[int, int, str]]:

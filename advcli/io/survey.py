@@ -1,22 +1,29 @@
 """A first look at the inputs: which columns there are, what they hold, which format that is and how rows lie."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, cached_property
 from itertools import chain
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeAlias
 
 from advcli.errors import DataError, UsageError
 from advcli.io import explode, jsonl, parquet, recognise, shapes, sidefiles
 from advcli.io.catalog import FORMATS
 from advcli.io.derive import PLACES, step_of
 from advcli.io.format import Format
-from advcli.io.paths import ABSENT, find
+from advcli.io.paths import ABSENT, find, roots
 from advcli.io.values import kinds_of_objects
-from advcli.records.layout import Layout
+from advcli.records.layout import PLAIN, Layout
 from advcli.records.table import ColumnOptions, Source
 from advcli.words import either
 
 _KEPT = 400
+_FLAT = {"number", "text", "null"}
+
+
+_Rows: TypeAlias = Callable[[], Sequence[Mapping[str, Any]]]
+_KNOWN: dict[tuple[Path, tuple[int, int], int], "Seen"] = {}
 
 
 @dataclass(frozen=True)
@@ -26,18 +33,28 @@ class Seen:
     Attributes:
         source: the input.
         shapes: column → "number", "text", "list", "object", "null" or "other".
-        records: its first records.
+        first: its first records; None where they are read when they are asked for.
         whole: whether all of it was looked at.
     """
 
     source: Source
     shapes: Mapping[str, str]
-    records: Sequence[Mapping[str, Any]]
+    first: Sequence[Mapping[str, Any]] | None
     whole: bool
+
+    @cached_property
+    def records(self) -> Sequence[Mapping[str, Any]]:
+        """Its first records."""
+        return parquet.head(self.source) if self.first is None else self.first
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether no value can be a list or an object, so that the records tell nothing more of how rows lie."""
+        return self.first is None and set(self.shapes.values()) <= _FLAT
 
     def has(self, path: str) -> bool:
         """Whether there is anything at a dotted path."""
-        return any(find(record, path) is not ABSENT for record in self.records)
+        return bool(roots([path], self.shapes)) and _there(path, self.records)
 
 
 @dataclass(frozen=True)
@@ -65,8 +82,57 @@ def look(source: Source, *, limit: int = 100, whole: bool = False) -> Seen:
         DataError: the file is broken.
     """
     if source.layout == "parquet":
-        return Seen(source, parquet.columns(source), parquet.head(source), whole=True)
+        return Seen(source, parquet.columns(source), None, whole=True)
     return Seen(source, *jsonl.head(source, limit=limit, whole=whole))
+
+
+def side_files(
+    sources: Sequence[Source], advance: Callable[[], None] = lambda: None
+) -> dict[str, str]:
+    """The sources that hold no rollouts: name → what they are. What is seen of the others is kept for `looked`.
+
+    Args:
+        sources: the inputs.
+        advance: called for each of them.
+
+    Raises:
+        DataError: a file is broken, or none of them holds rollouts.
+    """
+    limit = _limit(sources)
+    _KNOWN.clear()
+    found, first = {}, {}
+    for source in sources:
+        advance()
+        seen = look(source, limit=limit)
+        _KNOWN[source.path, source.stamp, limit] = seen
+        if not (seen.whole or sidefiles.may_be_a_dump(seen.shapes)):
+            # Only a column can tell that it is a dump, so more of them are looked for.
+            seen = look(source)
+        what = sidefiles.what(source.name, seen.shapes)
+        if what:
+            found[source.name] = what
+        first = first or seen.shapes
+    if len(found) == len(sources):
+        sidefiles.refuse(sources[0].name, first)
+    return found
+
+
+def looked(sources: Sequence[Source]) -> list[Seen]:
+    """Look at the first records of all sources, of many a few each; what is known already is used once.
+
+    Raises:
+        DataError: a file is broken.
+    """
+    limit, known = _limit(sources), dict(_KNOWN)
+    _KNOWN.clear()
+    return [
+        known.get((source.path, source.stamp, limit)) or look(source, limit=limit) for source in sources
+    ]
+
+
+def _limit(sources: Sequence[Source]) -> int:
+    """How many records of each are looked at, so that what is held does not grow with the files."""
+    return max(4, min(100, _KEPT // len(sources)))
 
 
 def survey(sources: Sequence[Source], options: ColumnOptions, *, whole: bool = False) -> Survey | None:
@@ -84,9 +150,7 @@ def survey(sources: Sequence[Source], options: ColumnOptions, *, whole: bool = F
         DataError: two formats fit, or what there is holds no rollouts.
         UsageError: the list to explode is not there.
     """
-    # Of many files a few records each, so that what is held does not grow with them.
-    limit = max(4, min(100, _KEPT // len(sources)))
-    seen = [look(source, limit=limit, whole=whole) for source in sources]
+    seen = looked(sources) if not whole else [look(source, whole=True) for source in sources]
     if not any(one.shapes for one in seen):
         return None
     form = FORMATS[options.format] if options.format else _format(seen)
@@ -96,19 +160,22 @@ def survey(sources: Sequence[Source], options: ColumnOptions, *, whole: bool = F
         )
     if form.parts is not None and not all(one.whole for one in seen):
         # A reward function that appears late must not be left out.
-        seen = [look(source, limit=limit, whole=True) for source in sources]
+        seen = [look(source, whole=True) for source in sources]
     layout = _layout(form, seen, options)
     kinds, rows = _kinds(seen, layout)
     if form.name == "generic" and layout.exploded:
         form = FORMATS[layout.name]
     named = dict.fromkeys(chain(_named(form), _asked(options)))
-    kinds |= {name: kind for name in named if name not in kinds and (kind := _kind(name, form, rows, seen))}
+    kinds |= {
+        name: kind for name in named if name not in kinds and (kind := _kind(name, form, kinds, rows, seen))
+    }
     return Survey(form, layout, kinds, all(one.whole for one in seen))
 
 
 def _format(seen: Sequence[Seen]) -> Format:
     """The format of all sources together."""
-    found = {one.source.name: recognise.recognised(one.shapes, one.has, name=one.source.name) for one in seen}
+    known: dict[tuple[tuple[str, str], ...], Format | None] = {}
+    found = {one.source.name: _recognised(one, known) for one in seen}
     forms = {form.name: form for form in found.values() if form}
     if len(forms) > 1:
         places = {form.name: name for name, form in found.items() if form}
@@ -126,16 +193,32 @@ def _format(seen: Sequence[Seen]) -> Format:
     return together or FORMATS["generic"]
 
 
+def _recognised(one: Seen, known: dict[tuple[tuple[str, str], ...], Format | None]) -> Format | None:
+    """The format of a source; what is known already of others, if their columns alone told."""
+    columns = tuple(one.shapes.items())
+    if columns in known:
+        return known[columns]
+    asked: list[str] = []
+
+    def has(path: str) -> bool:
+        asked.append(path)
+        return one.has(path)
+
+    form = recognise.recognised(one.shapes, has, name=one.source.name)
+    if not asked:
+        known[columns] = form
+    return form
+
+
 def _layout(form: Format, seen: Sequence[Seen], options: ColumnOptions) -> Layout:
-    records = _records(seen)
     if options.explode:
-        return _exploded(options, records)
+        return _exploded(options, _records(seen))
     if options.layout:
         _check_layout(options.layout)
-        return explode.laid_out(options.layout, "", records)
+        return explode.laid_out(options.layout, "", _records(seen))
     if form.name == "generic":
-        return explode.guessed(records)
-    return explode.laid_out(form.layout, form.path, records)
+        return PLAIN if all(one.is_flat for one in seen) else explode.guessed(_records(seen))
+    return explode.laid_out(form.layout, form.path, [] if form.layout == "rows" else _records(seen))
 
 
 def _exploded(options: ColumnOptions, records: Sequence[Mapping[str, Any]]) -> Layout:
@@ -160,11 +243,12 @@ def _check_layout(name: str) -> None:
         raise UsageError(f"unknown layout '{name}'", hint=either(explode.LAYOUTS))
 
 
-def _kinds(seen: Sequence[Seen], layout: Layout) -> tuple[dict[str, str], list[Mapping[str, Any]]]:
-    """The columns of a row and what they hold, and some rows."""
+def _kinds(seen: Sequence[Seen], layout: Layout) -> tuple[dict[str, str], "_Rows"]:
+    """The columns of a row and what they hold, and some rows when they are asked for."""
     if layout.name == "rows":
         merged = _merged(one.shapes for one in seen)
-        return {name: shapes.kind(shape) for name, shape in merged.items()}, _records(seen)
+        kinds = {name: shapes.kind(shape) for name, shape in merged.items()}
+        return kinds, cache(lambda: _records(seen))
     rows: list[Mapping[str, Any]] = []
     for record in _records(seen):
         try:
@@ -172,7 +256,7 @@ def _kinds(seen: Sequence[Seen], layout: Layout) -> tuple[dict[str, str], list[M
         except explode.Misfit:
             # The scan says where.
             continue
-    return kinds_of_objects(rows), rows
+    return kinds_of_objects(rows), lambda: rows
 
 
 def _as_laid_out(row: Mapping[str, Any], record: Mapping[str, Any], layout: Layout) -> Mapping[str, Any]:
@@ -198,15 +282,20 @@ def _merged(several: Iterable[Mapping[str, str]]) -> dict[str, str]:
     return merged
 
 
-def _kind(name: str, form: Format, rows: Sequence[Mapping[str, Any]], seen: Sequence[Seen]) -> str | None:
+def _kind(
+    name: str, form: Format, kinds: Mapping[str, str], rows: "_Rows", seen: Sequence[Seen]
+) -> str | None:
     """What a column holds that is no key of a row; None if it is not there."""
     derived = next((column for column in form.derived if column.name == name), None)
     if derived:
-        return derived.kind if all(_there(path, rows) for path in derived.inputs) else None
+        there = all(roots([path], kinds) and _there(path, rows()) for path in derived.inputs)
+        return derived.kind if there else None
     if name in PLACES:
         known = name != "@step" or any(step_of(one.source.name) for one in seen)
         return "text" if known else None
-    values = [value for row in rows if (value := find(row, name)) is not ABSENT]
+    if not roots([name], kinds):
+        return None
+    values = [value for row in rows() if (value := find(row, name)) is not ABSENT]
     return kinds_of_objects({name: value} for value in values)[name] if values else None
 
 

@@ -145,9 +145,14 @@ def _struct_in(data: bytes, at: int, wanted: Wanted) -> tuple[Struct, int]:
             if number in fields:
                 raise Unknown(f"field {number} twice")
             if number not in wanted:
-                end = _after(data, at, kind)
-                fields[number] = kind, data[at:end]
-                at = end
+                start = at
+                if kind in _INTEGERS:
+                    while data[at] & _MORE:
+                        at += 1
+                    at += 1
+                else:
+                    at = _after(data, at, kind)
+                fields[number] = kind, data[start:at]
             elif kind == STRUCT:
                 value, at = _struct_in(data, at, wanted[number])
                 fields[number] = kind, value
@@ -190,18 +195,21 @@ def _list_in(data: bytes, at: int) -> tuple[int, int, int]:
 
 
 def _after(data: bytes, at: int, kind: int, depth: int = 0) -> int:
-    """Where a value ends; all of this is in a loop over the bytes, because it is most of the work."""
-    if kind in (I64, I32, I16):
-        while data[at] & _MORE:
-            at += 1
-        return at + 1
+    """Where a value ends. Most of a footer is passed over here, and most of that are numbers: they cost no call."""
+    if kind in _INTEGERS:
+        return _after_number(data, at)
     if kind == BINARY:
         size, at = _varint(data, at)
         return at + size
     if kind == STRUCT and depth < _DEEP:
         while head := data[at]:
             at = at + 1 if head >> 4 else _after_number(data, at + 1)
-            at = _after(data, at, head & _KIND, depth + 1)
+            if head & _KIND in _INTEGERS:
+                while data[at] & _MORE:
+                    at += 1
+                at += 1
+            else:
+                at = _after(data, at, head & _KIND, depth + 1)
         return at + 1
     if kind in (LIST, SET):
         kind, count, at = _list_in(data, at)
@@ -215,6 +223,7 @@ def _after(data: bytes, at: int, kind: int, depth: int = 0) -> int:
     return at + _FIXED[kind]
 
 
+_INTEGERS = frozenset({I16, I32, I64})
 _FIXED = {TRUE: 0, FALSE: 0, BYTE: 1, DOUBLE: 8}
 
 

@@ -9,7 +9,6 @@ import torch
 from advcli.advantages import run
 from advcli.dataset import DataSet
 from advcli.errors import DataError, UsageError
-from advcli.io.sources import opened
 from advcli.pairing import Joined, Pairing, joined
 from advcli.pipeline.describe import report_of
 from advcli.pipeline.request import Request
@@ -107,7 +106,7 @@ def _loaded(letter: str, request: Request, check: Callable[[Sequence[Source]], N
     name = " ".join(request.inputs)
     try:
         plan = request.plan()
-        with opened(request.inputs) as sources:
+        with request.opened() as sources:
             if check:
                 check(sources)
             data = request.load(sources)

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 from advcli.advantages import Plan, run
 from advcli.errors import UsageError
-from advcli.io.sources import opened
 from advcli.pipeline.describe import report_of
 from advcli.pipeline.request import Request
 from advcli.records.report import Report
@@ -20,7 +19,7 @@ def compare(request: Request, versus: Mapping[str, Settings] | None = None) -> R
         versus: heading → settings of each further column.
     """
     plans = plans_of(request, versus)
-    with opened(request.inputs) as sources:
+    with request.opened() as sources:
         data = request.load(sources)
     columns = data.columns()
     plans = {label: plan.at(columns) for label, plan in plans.items()}

@@ -8,7 +8,6 @@ from pathlib import Path
 from advcli.advantages import run
 from advcli.io import metrics as metrics_file
 from advcli.io.parquet import to_metadata
-from advcli.io.sources import opened
 from advcli.io.write import SOURCE, Additions, added_columns, refused_names, targets, write
 from advcli.pipeline.describe import report_of, settings_of
 from advcli.pipeline.request import Request
@@ -49,7 +48,7 @@ def compute(request: Request, output: Output, *, advance: Callable[[int, int], N
         The report, with the columns "original" and "processed".
     """
     plan = request.plan()
-    with opened(request.inputs) as sources:
+    with request.opened() as sources:
         goals = targets(sources, output.out, force=output.force)
         if output.metrics:
             metrics_file.check(output.metrics, sources, goals, force=output.force)

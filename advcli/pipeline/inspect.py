@@ -4,7 +4,6 @@ from dataclasses import replace
 
 from advcli.inspection.details import Wanted
 from advcli.inspection.inspect import inspection
-from advcli.io.sources import opened
 from advcli.pipeline.describe import settings_of
 from advcli.pipeline.request import Request
 from advcli.records.inspection import NEAR_DEAD, Inspection
@@ -20,7 +19,7 @@ def inspect(request: Request, wanted: Wanted, *, near_dead: float = NEAR_DEAD) -
     """
     request = replace(request, settings=request.settings.unprocessed())
     plan = request.plan()
-    with opened(request.inputs) as sources:
+    with request.opened() as sources:
         data = request.load(sources)
         plan = plan.at(data.columns())
         found = inspection(data, sources, plan, wanted, near_dead=near_dead, weights=request.columns.weights)

@@ -5,7 +5,6 @@ from dataclasses import replace
 from advcli.errors import DataError
 from advcli.io.catalog import LOGGED
 from advcli.io.read import read
-from advcli.io.sources import opened
 from advcli.matching import match as matching
 from advcli.matching.search import Tell
 from advcli.pipeline.request import Request
@@ -23,7 +22,7 @@ def match(request: Request, tell: Tell = lambda text: None) -> Match:
     """
     columns = request.columns
     wanted = columns.as_logged()
-    with opened(request.inputs) as sources:
+    with request.opened() as sources:
         # A missing reward is no error here, and may be one to whoever read ahead.
         ahead = None if request.settings.missing == "error" else request.ahead(sources, wanted)
         table = logged(ahead or read(sources, wanted, skip_bad_rows=request.skip_bad_rows))

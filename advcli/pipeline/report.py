@@ -9,7 +9,6 @@ from advcli.errors import AdvcliError
 from advcli.inspection.details import Wanted
 from advcli.inspection.inspect import inspection
 from advcli.io.fingerprint import fingerprints
-from advcli.io.sources import opened
 from advcli.matching.search import Tell
 from advcli.pipeline.describe import report_of
 from advcli.pipeline.match import match
@@ -39,7 +38,7 @@ def report(
     """
     plan = request.plan()
     wanted = replace(request.columns, find_outcomes=True)
-    with opened(request.inputs) as sources:
+    with request.opened() as sources:
         if check:
             check(sources)
         data = replace(request, columns=wanted).load(sources)

@@ -1,6 +1,7 @@
 """What a command was asked to do."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from advcli import dataset
@@ -8,6 +9,7 @@ from advcli.advantages import Plan
 from advcli.dataset import DataSet
 from advcli.errors import UsageError
 from advcli.io.ahead import HeadStart
+from advcli.io.sources import opened, stamp
 from advcli.records.settings import Settings
 from advcli.records.table import ColumnOptions, RewardTable, Source
 
@@ -46,6 +48,16 @@ class Request:
                 raise
             raise UsageError(f"{place}: {error.message}", hint=error.hint) from error
 
+    @contextmanager
+    def opened(self) -> Iterator[list[Source]]:
+        """The inputs: those that are being read ahead, if they are still the same, so that no file is looked at twice."""
+        ahead = self.head_start.sources() if self.head_start else []
+        if ahead and all(_is_same(source) for source in ahead):
+            yield ahead
+            return
+        with opened(self.inputs) as sources:
+            yield sources
+
     def load(self, sources: Sequence[Source], refused: Sequence[str] = ()) -> DataSet:
         """Read and group the inputs."""
         table = self.ahead(sources, self.columns, refused)
@@ -63,3 +75,11 @@ class Request:
     ) -> RewardTable | None:
         """What has been read ahead, if it is these columns of these inputs."""
         return self.head_start.table(sources, columns, refused) if self.head_start else None
+
+
+def _is_same(source: Source) -> bool:
+    """Whether a file is as it was when it was found."""
+    try:
+        return stamp(source.path) == source.stamp
+    except OSError:
+        return False

@@ -9,7 +9,6 @@ from torch import Tensor
 
 from advcli import remarks
 from advcli.advantages import Plan, run
-from advcli.io.sources import opened
 from advcli.pipeline.describe import health_of
 from advcli.pipeline.request import Request
 from advcli.records.settings import Settings
@@ -60,7 +59,7 @@ def sweep(
         that from the first point.
     """
     plans = list(points(request.settings, grid))
-    with opened(request.inputs) as sources:
+    with request.opened() as sources:
         if check:
             check(sources)
         data = request.load(sources)

@@ -156,7 +156,7 @@ def test_any_bytes_on_a_line_read_as_python_reads_them(way, data):
     """Where a way takes a line, Python takes it too and sees the same."""
     reader = narrow.Reader("a", ("a",), ())
     reader.learn({"a": [1.5]})
-    reader._ways = (reader._ways[WAYS[way]],)
+    reader._learnt.ways = (reader._learnt.ways[WAYS[way]],)
     line = b'{"a": ' + data + b"}\n"
     batch = reader.batch(Block(1, line))
     if batch is not None:
@@ -184,7 +184,7 @@ def test_numbers_are_those_of_python_to_the_last_digit():
     data = "".join(f'{{"a": {text}}}\n' for text in texts).encode()
     reader = narrow.Reader("a", ("a",), ())
     reader.learn({"a": [1.5]})
-    reader._ways = reader._ways[:1]
+    reader._learnt.ways = reader._learnt.ways[:1]
     found = np.asarray(reader.batch(Block(1, data)).columns["a"])
     assert found.tobytes() == np.array([float(text) for text in texts]).tobytes()
 
@@ -212,5 +212,5 @@ def test_only_fields_of_one_plain_type_are_read(cells, read):
 def test_a_name_that_msgspec_does_not_take_is_left_to_arrow(name):
     reader = narrow.Reader("a", ("a",), (name,))
     reader.learn({"a": [1]})
-    assert [type(way) for way in reader._ways] == [narrow._Arrow]
+    assert [type(way) for way in reader._learnt.ways] == [narrow._Arrow]
     assert reader.batch(Block(1, b'{"a": 3}\n')).columns["a"].to_pylist() == [3]
