@@ -66,7 +66,7 @@ def head(
     return found, kept, True
 
 
-def scan(
+def scan(  # noqa: PLR0913  what a scan needs, and what is known from others
     source: Source,
     columns: Collection[str],
     *,

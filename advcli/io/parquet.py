@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -23,8 +24,11 @@ from advcli.records.table import Source
 _BATCH_BYTES = 32 << 20
 _MAX_ROWS = 1 << 16
 _PROBE = 64
-# Bytes of a column chunk that are read at once; a file that has no more needs no buffers.
+# Bytes of a column chunk that are read at once.
 _BUFFER = 1 << 20
+# Files of so many bytes are read whole; so many of them are kept open between two looks at them.
+_SMALL, _MOST_KEPT = 1 << 15, 1 << 10
+_KEPT: dict[tuple[Path, tuple[int, int]], pq.ParquetFile] = {}
 # What pyarrow raises for a broken file; a name that is no UTF-8 or a size that is no number are among it.
 _UNREADABLE = (OSError, pa.ArrowException, UnicodeDecodeError, OverflowError)
 _CODECS = {"SNAPPY", "GZIP", "BROTLI", "ZSTD", "LZ4", "NONE"}
@@ -36,7 +40,7 @@ def columns(source: Source) -> dict[str, str]:
     Raises:
         DataError: no parquet file, or two columns of one name.
     """
-    schema = _opened(source).schema_arrow
+    schema = _opened(source, again=True).schema_arrow
     names = schema.names
     if len(set(names)) < len(names):
         twice = sorted({name for name in names if names.count(name) > 1})
@@ -50,7 +54,7 @@ def head(source: Source, rows: int = 8) -> list[Mapping[str, Any]]:
     Raises:
         DataError: the file is broken.
     """
-    file = _opened(source)
+    file = _opened(source, again=True)
     names = [field.name for field in file.schema_arrow if shapes.of_type(field.type) != "other"]
     try:
         for batch in file.iter_batches(batch_size=rows, columns=names) if names else ():
@@ -304,13 +308,26 @@ def to_metadata(prefix: str, settings: Mapping[str, object]) -> dict[str, str]:
     return {f"advcli/{prefix}": json.dumps(settings, allow_nan=False)}
 
 
-def _opened(source: Source) -> pq.ParquetFile:
+def _opened(source: Source, *, again: bool = False) -> pq.ParquetFile:
+    """A file; `again` if it will soon be opened once more: of many small ones, that takes most of the time."""
+    size = source.stamp[0]
+    kept = _KEPT.pop((source.path, source.stamp), None)
     try:
-        # Without pre-buffering: it would hold every column chunk of the file at once.
-        size = 0 if 0 < source.stamp[0] <= _BUFFER else _BUFFER
-        return pq.ParquetFile(random_access(source.path), pre_buffer=False, buffer_size=size)
+        if kept is None and 0 < size <= _SMALL:
+            kept = pq.ParquetFile(pa.BufferReader(source.path.read_bytes()), pre_buffer=False)
+        elif kept is None:
+            # Without pre-buffering: it would hold every column chunk of the file at once.
+            kept = pq.ParquetFile(random_access(source.path), pre_buffer=False, buffer_size=_BUFFER)
     except _UNREADABLE as error:
         raise _broken(source, error) from error
+    if again and 0 < size <= _SMALL and len(_KEPT) < _MOST_KEPT:
+        _KEPT[source.path, source.stamp] = kept
+    return kept
+
+
+def forget() -> None:
+    """Close the files that were kept open and never asked for."""
+    _KEPT.clear()
 
 
 def _batches(

@@ -176,7 +176,7 @@ def _scan_all(
     return tuple(rows for rows, _ in found), tuple(dropped for _, dropped in found)
 
 
-def _scanned(  # noqa: PLR0913  what a scan needs, and who takes it in
+def _scanned(
     source: Source,
     scan: Mapping[str, Callable[..., Any]],
     collector: Collector,

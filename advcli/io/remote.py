@@ -7,7 +7,7 @@ it. Where each file has a worker of its own, they are read where they lie.
 import io
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -36,7 +36,7 @@ def is_remote(text: str) -> bool:
     return match is not None and match.group(1).lower() != "file"
 
 
-def fetched(url: str, scratch: Path, patterns: set[str]) -> Iterator[tuple[str, Path, bool]]:
+def fetched(url: str, scratch: Path, patterns: Collection[str]) -> Iterator[tuple[str, Path, bool]]:
     """Copy what a URL names to disk.
 
     Args:
@@ -106,7 +106,7 @@ class RemoteFile:
         return self
 
 
-def listed(url: str, patterns: set[str]) -> Iterator[tuple[str, Path, bool]]:
+def listed(url: str, patterns: Collection[str]) -> Iterator[tuple[str, Path, bool]]:
     """Find what a URL names, and leave it where it lies.
 
     Args:
@@ -131,7 +131,7 @@ def random_access(path: object) -> Any:  # noqa: ANN401  a path or arrow's class
     return path.anywhere() if isinstance(path, RemoteFile) else pa.OSFile(str(path))
 
 
-def _named(url: str, patterns: set[str]) -> tuple[fs.FileSystem, list[tuple[str, str, bool]]]:
+def _named(url: str, patterns: Collection[str]) -> tuple[fs.FileSystem, list[tuple[str, str, bool]]]:
     """The file system; and of each file its URL, its path, and whether it was looked for in a folder."""
     system, path, prefix = file_system(url)
     found, searched = _files(system, path, patterns)
@@ -174,7 +174,7 @@ def file_system(url: str) -> tuple[fs.FileSystem, str, str]:
         raise DataError(f"{url}: {_reason(error)}", hint="s3://, gs://, hf:// or https://") from error
 
 
-def _files(system: fs.FileSystem, path: str, patterns: set[str]) -> tuple[list[str], bool]:
+def _files(system: fs.FileSystem, path: str, patterns: Collection[str]) -> tuple[list[str], bool]:
     """The files that a path names, and whether it is a folder."""
     if "*" in path:
         folder = path[: path.index("*")].rpartition("/")[0]

@@ -100,8 +100,10 @@ def rivals(names: list[str]) -> dict[str, str]:
         >>> rivals(["s/train/all/t.jsonl", "s/train/effective/t.jsonl", "s/eval/all/t.jsonl"])
         {'s/train/all/t.jsonl': "'effective' is read", 's/eval/all/t.jsonl': "'train' is read"}
     """
-    there = [PurePath(name) for name in names]
     found: dict[str, str] = {}
+    if not any(left in name for name in names for _, left in RIVALS):
+        return found
+    there = [PurePath(name) for name in names]
     files = set(there)
     folders = {path.parts[:length] for path in there for length in range(1, len(path.parts))}
     for kept, left in RIVALS:

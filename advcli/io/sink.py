@@ -2,9 +2,10 @@
 
 import os
 import secrets
+import stat
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -61,13 +62,15 @@ def _identity(path: Path) -> tuple[int, int]:
 
 def _refuse(target: Path, inputs: set[tuple[int, int]], *, force: bool, parent: bool, flag: str) -> None:
     # A name that is too long or a folder that may not be entered is an OSError here; pathlib hides some.
-    with suppress(FileNotFoundError, NotADirectoryError):
-        target.stat()
-    if target.is_dir():
+    try:
+        status = target.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        status = None
+    if status and stat.S_ISDIR(status.st_mode):
         raise UsageError(f"{target} is a folder, expected a file", hint=f"{flag} {target}/FILE")
-    if inputs and target.exists() and _identity(target) in inputs:
+    if status and (status.st_dev, status.st_ino) in inputs:
         raise UsageError(f"{target} is an input, which is never overwritten", hint=f"another {flag}")
-    if target.is_file() and not force:
+    if status and stat.S_ISREG(status.st_mode) and not force:
         raise UsageError(f"{target} exists already", hint=f"--force to overwrite it, or another {flag}")
     if parent and not target.parent.is_dir():
         raise DataError(f"{target}: there is no folder '{target.parent}'", hint=f"mkdir -p {target.parent}")

@@ -94,10 +94,13 @@ def stream(source: Source) -> BinaryIO:
 def _find(inputs: Sequence[str], scratch: Scratch, *, copied: bool) -> Iterator[tuple[str, Path, bool]]:
     """Name and path of every file, and whether it was looked for in a folder."""
     seen: set[Path] = set()
+    resolved = cache(Path.resolve)
     for text in inputs:
         found = _behind_url(text, scratch, copied=copied) if remote.is_remote(text) else _matches(text)
         for name, path, searched in found:
-            place = path.resolve()
+            # The files of a folder share its way to it.
+            apart = not (searched and isinstance(path, Path)) or path.is_symlink()
+            place = path.resolve() if apart else resolved(path.parent) / path.name
             if text == STDIN or place not in seen:
                 seen.add(place)
                 yield name, path, searched
@@ -161,7 +164,9 @@ def _named_like_dumps(folder: Path) -> set[Path]:
     patterns = _patterns()
     # A pattern with a folder in it leads also through a link.
     files = {file for pattern in patterns if "/" in pattern for file in folder.rglob(pattern)}
-    files = {file for file in files if not any(part.startswith(".") for part in file.relative_to(folder).parts)}
+    files = {
+        file for file in files if not any(part.startswith(".") for part in file.relative_to(folder).parts)
+    }
     known = re.compile("|".join(map(fnmatch.translate, (name for name in patterns if "/" not in name))))
     for place, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]

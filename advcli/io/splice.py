@@ -12,7 +12,6 @@ it is damage. Other damage in a column that is not read is copied with the rest.
 """
 
 import base64
-import struct
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from functools import lru_cache
@@ -20,16 +19,30 @@ from typing import BinaryIO
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from advcli.io import jsonl, parquet, thrift
 from advcli.io.beside import beside
-from advcli.io.slices import Slices
+from advcli.io.chunks import (
+    CHUNK,
+    CODEC,
+    COLUMNS,
+    GROUP_ROWS,
+    MAGIC,
+    OPENED,
+    ROW_GROUPS,
+    TAIL,
+    Chunks,
+    Group,
+    Look,
+    add,
+    move,
+    number,
+    structs,
+    written,
+)
 from advcli.io.thrift import Struct
 from advcli.records.table import Source
 
-_MAGIC = b"PAR1"
-_TAIL = struct.Struct("<I4s")
 # A longer footer takes longer to go through in Python than the columns do in C++.
 _LONGEST = 4 << 20
 _PIECE = 4 << 20
@@ -37,24 +50,21 @@ _PIECE = 4 << 20
 _BLOCK, _LOOK = 4096, 64
 _ARROW_SCHEMA = b"ARROW:schema"
 
-# Numbers of fields in parquet.thrift.
-_SCHEMA, _ROWS, _ROW_GROUPS, _METADATA, _ORDERS, _ENCRYPTION = 2, 3, 4, 5, 7, 8
+# Numbers of fields in parquet.thrift, beside those of `chunks`.
+_SCHEMA, _METADATA, _ORDERS, _ENCRYPTION = 2, 5, 7, 8
 _NAME, _CHILDREN = 4, 5
-_COLUMNS, _BYTES, _GROUP_ROWS, _COMPRESSED = 1, 2, 3, 6
-_ELSEWHERE, _CHUNK_OFFSET, _CHUNK, _OFFSET_INDEX, _COLUMN_INDEX, _CRYPTO = 1, 2, 3, 4, 6, 8
-_CODEC, _PAGES, _INDEX, _DICTIONARY, _BLOOM = 4, 9, 10, 11, 14
-# What is opened of a footer: its row groups, their chunks, and what these say of themselves.
-_OPENED: thrift.Wanted = {_ROW_GROUPS: {_COLUMNS: {_CHUNK: {}}}}
+_BYTES, _COMPRESSED = 2, 6
+_ELSEWHERE, _CRYPTO = 1, 8
 _CODECS = {0: "none", 1: "snappy", 2: "gzip", 4: "brotli", 6: "zstd", 7: "lz4"}
 
 
-def annotate(source: Source, sink: BinaryIO, slices: Slices, about: Mapping[str, str]) -> bool:
+def annotate(source: Source, sink: BinaryIO, chunks: Chunks, about: Mapping[str, str]) -> bool:
     """Copy a parquet file with columns appended.
 
     Args:
         source: a parquet source.
         sink: takes the bytes; need not be seekable.
-        slices: called with a number of rows, gives the new columns of the next rows.
+        chunks: the new columns.
         about: further key-value metadata of the file.
 
     Returns:
@@ -64,23 +74,23 @@ def annotate(source: Source, sink: BinaryIO, slices: Slices, about: Mapping[str,
         DataError: the file is damaged.
     """
     with source.path.open("rb") as file:
-        found = _footer(file, slices.schema, tuple(about.items()))
+        found = _footer(file, chunks.schema, tuple(about.items()))
         if found is None:
             return False
         footer, size, compliant = found
         with closing(beside(_body(source, file, size), apart=size > _PIECE)) as pieces:
             for piece in pieces:
                 sink.write(piece)
-    groups = _structs(footer, _ROW_GROUPS)
+    groups = structs(footer, ROW_GROUPS)
     # The next chunks are made while these are written.
-    chunks = (_new_chunks(group, slices, compliant=compliant) for group in groups)
-    with closing(beside(chunks, apart=len(groups) > 1)) as made:
-        for group, (body, new) in zip(groups, made, strict=True):
-            sink.write(body)
-            _append(group, new, by=size - len(_MAGIC))
-            size += len(body)
+    new_chunks = (_new_chunks(group, chunks, compliant=compliant) for group in groups)
+    with closing(beside(new_chunks, apart=len(groups) > 1)) as made:
+        for group, new in zip(groups, made, strict=True):
+            sink.write(new.body)
+            _append(group, new, size)
+            size += len(new.body)
     text = thrift.encode(footer)
-    sink.write(text + _TAIL.pack(len(text), _MAGIC))
+    sink.write(text + TAIL.pack(len(text), MAGIC))
     return True
 
 
@@ -106,13 +116,13 @@ def _footer(
     Returns:
         The footer; where it begins in the file; whether the lists of the file hold an "element".
     """
-    end = file.seek(-_TAIL.size, 2)
-    length, magic = _TAIL.unpack(file.read(_TAIL.size))
-    if magic != _MAGIC or not 0 < length <= min(_LONGEST, end - len(_MAGIC)):
+    end = file.seek(-TAIL.size, 2)
+    length, magic = TAIL.unpack(file.read(TAIL.size))
+    if magic != MAGIC or not 0 < length <= min(_LONGEST, end - len(MAGIC)):
         return None
     start = file.seek(end - length)
     try:
-        footer = thrift.decode(file.read(length), _OPENED)
+        footer = thrift.decode(file.read(length), OPENED)
         if not _is_simple(footer):
             return None
         told = {name: footer[name][1] for name in (_SCHEMA, _METADATA, _ORDERS) if name in footer}
@@ -126,10 +136,10 @@ def _footer(
 def _is_simple(footer: Struct) -> bool:
     if _ENCRYPTION in footer:
         return False
-    groups = _structs(footer, _ROW_GROUPS)
-    chunks = [chunk for group in groups for chunk in _structs(group, _COLUMNS)]
-    return all(_number(group, _GROUP_ROWS) > 0 and _structs(group, _COLUMNS) for group in groups) and not any(
-        _ELSEWHERE in chunk or _CRYPTO in chunk or _CODEC not in chunk[_CHUNK][1] for chunk in chunks
+    groups = structs(footer, ROW_GROUPS)
+    chunks = [chunk for group in groups for chunk in structs(group, COLUMNS)]
+    return all(number(group, GROUP_ROWS) > 0 and structs(group, COLUMNS) for group in groups) and not any(
+        _ELSEWHERE in chunk or _CRYPTO in chunk or CODEC not in chunk[CHUNK][1] for chunk in chunks
     )
 
 
@@ -158,8 +168,8 @@ def _with_columns(
     found = dict(told)
     schema = thrift.decode_list(found[_SCHEMA], {})
     compliant = not any(thrift.binary(element[_NAME][1]) == b"item" for element in schema)
-    new = _written(added.empty_table(), "none", compliant=compliant)[1]
-    schema[0][_CHILDREN] = (thrift.I32, thrift.of_integer(_number(schema[0], _CHILDREN) + len(added)))
+    _, new = written(added.empty_table(), (), Look("none", compliant))
+    schema[0][_CHILDREN] = (thrift.I32, thrift.of_integer(number(schema[0], _CHILDREN) + len(added)))
     schema += thrift.decode_list(new[_SCHEMA][1], {})[1:]
     found[_SCHEMA] = thrift.encode_list(schema)
     if _ORDERS in found:
@@ -183,71 +193,21 @@ def _with_fields(stored: bytes | None, added: pa.Schema, about: Mapping[bytes, b
     return base64.b64encode(schema.serialize().to_pybytes())
 
 
-def _append(group: Struct, new: Struct, by: int) -> None:
-    """Name the chunks of the new columns in a row group; they lie `by` bytes farther."""
-    columns = _structs(new, _COLUMNS)
+def _append(group: Struct, new: Group, at: int) -> None:
+    """Name the chunks of the new columns in a row group; they begin at a place in the file."""
+    columns = structs(new.told, COLUMNS)
     for column in columns:
-        _move(column, by)
-    _structs(group, _COLUMNS).extend(columns)
+        move(column, at - new.start)
+    structs(group, COLUMNS).extend(columns)
     for name in (_BYTES, _COMPRESSED):
         if name in group:
-            _add(group, name, _number(new, name))
+            add(group, name, number(new.told, name))
 
 
-def _new_chunks(group: Struct, slices: Slices, *, compliant: bool) -> tuple[bytes, Struct]:
-    """The chunks of the new columns for a row group, with the codec of its first column.
-
-    Returns:
-        Their bytes, and what a footer says about them as if they began at 4.
-    """
-    codec = _CODECS.get(_number(_structs(group, _COLUMNS)[0][_CHUNK][1], _CODEC), "snappy")
-    batch = slices(_number(group, _GROUP_ROWS))
-    body, footer = _written(pa.Table.from_batches([batch]), codec, compliant=compliant)
-    return body, _structs(footer, _ROW_GROUPS)[0]
-
-
-def _written(table: pa.Table, codec: str, *, compliant: bool) -> tuple[bytes, Struct]:
-    """A table as parquet: its body without the magic, and its footer; `compliant` if lists hold an "element"."""
-    sink = pa.BufferOutputStream()
-    pq.write_table(
-        table,
-        sink,
-        version="2.6",
-        compression=codec,
-        store_schema=False,
-        row_group_size=max(1, len(table)),
-        use_compliant_nested_type=compliant,
-    )
-    data = sink.getvalue()
-    length, _ = _TAIL.unpack(data[-_TAIL.size :].to_pybytes())
-    end = data.size - _TAIL.size - length
-    footer = thrift.decode(data[end : end + length].to_pybytes(), _OPENED)
-    return data[len(_MAGIC) : end].to_pybytes(), footer
-
-
-def _move(column: Struct, by: int) -> None:
-    """Add to every place in the file that a column chunk names."""
-    for holder, names in (
-        (column, (_CHUNK_OFFSET, _OFFSET_INDEX, _COLUMN_INDEX)),
-        (column[_CHUNK][1], (_PAGES, _INDEX, _DICTIONARY, _BLOOM)),
-    ):
-        for name in names:
-            if name in holder and _number(holder, name):
-                _add(holder, name, by)
-
-
-def _structs(holder: Struct, name: int) -> list[Struct]:
-    """The structs of a list that was opened."""
-    found: list[Struct] = holder[name][1]
-    return found
-
-
-def _number(holder: Struct, name: int) -> int:
-    return thrift.integer(holder[name][1])
-
-
-def _add(holder: Struct, name: int, by: int) -> None:
-    holder[name] = (holder[name][0], thrift.of_integer(_number(holder, name) + by))
+def _new_chunks(group: Struct, chunks: Chunks, *, compliant: bool) -> Group:
+    """The chunks of the new columns for a row group, with the codec of its first column."""
+    codec = _CODECS.get(number(structs(group, COLUMNS)[0][CHUNK][1], CODEC), "snappy")
+    return chunks(number(group, GROUP_ROWS), Look(codec, compliant))
 
 
 def _pair_of(entry: Struct) -> tuple[bytes, bytes | None]:

@@ -54,7 +54,7 @@ class Seen:
 
     def has(self, path: str) -> bool:
         """Whether there is anything at a dotted path."""
-        return bool(roots([path], self.shapes)) and _there(path, self.records)
+        return bool(roots([path], tuple(self.shapes))) and _there(path, self.records)
 
 
 @dataclass(frozen=True)
@@ -86,9 +86,7 @@ def look(source: Source, *, limit: int = 100, whole: bool = False) -> Seen:
     return Seen(source, *jsonl.head(source, limit=limit, whole=whole))
 
 
-def side_files(
-    sources: Sequence[Source], advance: Callable[[], None] = lambda: None
-) -> dict[str, str]:
+def side_files(sources: Sequence[Source], advance: Callable[[], None] = lambda: None) -> dict[str, str]:
     """The sources that hold no rollouts: name → what they are. What is seen of the others is kept for `looked`.
 
     Args:
@@ -100,7 +98,9 @@ def side_files(
     """
     limit = _limit(sources)
     _KNOWN.clear()
-    found, first = {}, {}
+    parquet.forget()
+    found: dict[str, str] = {}
+    first: Mapping[str, str] = {}
     for source in sources:
         advance()
         seen = look(source, limit=limit)
@@ -125,9 +125,7 @@ def looked(sources: Sequence[Source]) -> list[Seen]:
     """
     limit, known = _limit(sources), dict(_KNOWN)
     _KNOWN.clear()
-    return [
-        known.get((source.path, source.stamp, limit)) or look(source, limit=limit) for source in sources
-    ]
+    return [known.get((source.path, source.stamp, limit)) or look(source, limit=limit) for source in sources]
 
 
 def _limit(sources: Sequence[Source]) -> int:
@@ -288,12 +286,12 @@ def _kind(
     """What a column holds that is no key of a row; None if it is not there."""
     derived = next((column for column in form.derived if column.name == name), None)
     if derived:
-        there = all(roots([path], kinds) and _there(path, rows()) for path in derived.inputs)
+        there = all(roots([path], tuple(kinds)) and _there(path, rows()) for path in derived.inputs)
         return derived.kind if there else None
     if name in PLACES:
         known = name != "@step" or any(step_of(one.source.name) for one in seen)
         return "text" if known else None
-    if not roots([name], kinds):
+    if not roots([name], tuple(kinds)):
         return None
     values = [value for row in rows() if (value := find(row, name)) is not ABSENT]
     return kinds_of_objects({name: value} for value in values)[name] if values else None

@@ -42,7 +42,9 @@ def decode(data: bytes, wanted: Wanted) -> Struct:
         >>> decode(data, {2: {}})
         {1: (5, b'\x04'), 2: (9, [{1: (8, b'\x01a')}])}
     """
-    return _whole(data, *_struct_in(data, 0, wanted))
+    found, end = _struct_in(data, 0, wanted)
+    _check_end(data, end)
+    return found
 
 
 def decode_list(data: bytes, wanted: Wanted) -> list[Struct]:
@@ -55,7 +57,9 @@ def decode_list(data: bytes, wanted: Wanted) -> list[Struct]:
         >>> decode_list(b"\x1c\x18\x01a\x00", {})
         [{1: (8, b'\x01a')}]
     """
-    return _whole(data, *_structs_in(data, 0, wanted))
+    found, end = _structs_in(data, 0, wanted)
+    _check_end(data, end)
+    return found
 
 
 def encode(struct: Mapping[int, tuple[int, Any]]) -> bytes:
@@ -123,10 +127,9 @@ def of_binary(value: bytes) -> bytes:
     return _of_varint(len(value)) + value
 
 
-def _whole(data: bytes, found: Any, end: int) -> Any:  # noqa: ANN401  a struct or a list of them
+def _check_end(data: bytes, end: int) -> None:
     if end != len(data):
         raise Unknown("bytes after the struct" if end < len(data) else "no compact thrift (cut off)")
-    return found
 
 
 def _struct_in(data: bytes, at: int, wanted: Wanted) -> tuple[Struct, int]:

@@ -3,7 +3,7 @@
 What comes of it is what comes of them one by one, an error too.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,6 +60,7 @@ class Together:
             DataError: as `Collector.add`, of this batch or of one before.
         """
         types = self._joined_by(batch)
+        columns: Mapping[str, Any] = batch.columns
         if types is None or types != self._types:
             self.flush()
         if types is None:
@@ -68,7 +69,7 @@ class Together:
         self._types = types
         self._waiting.append(batch)
         self._rows += len(batch.lines)
-        self._bytes += sum(cells.nbytes for cells in batch.columns.values())
+        self._bytes += sum(cells.nbytes for cells in columns.values())
         if self._rows > _WAITING or self._bytes > _BYTES:
             self.flush()
 
@@ -94,13 +95,13 @@ class Together:
 
     def _joined_by(self, batch: Batch) -> dict[str, pa.DataType] | None:
         """The types of the columns; None for a batch that is taken in alone."""
-        cells = batch.columns.values()
+        columns: Mapping[str, Any] = batch.columns
         if self._collector.bad_rows.skip or not 0 < len(batch.lines) <= _FEW:
             # Of the rows that are skipped the first is told, also among lines that never came to be a row.
             return None
-        if not cells or not all(isinstance(one, pa.Array) for one in cells):
+        if not columns or not all(isinstance(cells, pa.Array) for cells in columns.values()):
             return None
-        return {name: cells.type for name, cells in batch.columns.items()}
+        return {name: cells.type for name, cells in columns.items()}
 
 
 def _joined(batches: Sequence[Batch]) -> Joined:

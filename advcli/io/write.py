@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from advcli.errors import AdvcliError, DataError, UsageError
 from advcli.io import convert, explode, jsonl, parquet, rewrite, sink, splice
+from advcli.io.chunks import Chunks
 from advcli.io.remote import is_remote
 from advcli.io.slices import Slices
 from advcli.io.sources import CODECS, SUFFIXES, stamp
@@ -117,10 +118,11 @@ class Additions:
 
 @dataclass(frozen=True)
 class _Job:
-    """One source on its way to its target; `added` are the new columns, and `suffixes` the same as JSON text."""
+    """One source on its way to its target; the new columns are `added`, `chunks` and `suffixes` in one."""
 
     source: Source
     added: pa.Table
+    chunks: Chunks
     suffixes: Suffixes
     about: Mapping[str, str]
     dropped: frozenset[int]
@@ -161,14 +163,23 @@ def write(
     start = 0
     layout = table.choice.layout
     added = _all_added(table, additions)
-    texts = {with_record: Suffixes(columns) for with_record, columns in added.items()}
+    made = {key: (Chunks(columns, table.rows), Suffixes(columns)) for key, columns in added.items()}
     for source, goal, rows, dropped in zip(sources, goals, table.rows, table.dropped, strict=True):
         if additions.record is None:
             can_stay(source, goal, layout)
         told = _after(start, advance)
         with_record = additions.record is not None and _has_records(source, layout)
-        columns, suffixes = added[with_record].slice(start, rows), texts[with_record].part(start, rows, told)
-        job = _Job(source, columns, suffixes, additions.about, dropped, layout, told)
+        columns, (chunks, suffixes) = added[with_record].slice(start, rows), made[with_record]
+        job = _Job(
+            source,
+            columns,
+            chunks.part(start, told),
+            suffixes.part(start, rows, told),
+            additions.about,
+            dropped,
+            layout,
+            told,
+        )
         start += rows
         opened = sink.standard_output() if goal.path is None else sink.replacing(goal.path, force=force)
         with opened as raw, sink.compressed(raw, goal.codec) as out, _explained(source):
@@ -209,7 +220,7 @@ def _copy(job: _Job, layout: str, out: BinaryIO, *, more: bool) -> None:
         if job.dropped:
             batches = parquet.objects(source, job.dropped)
             parquet.write_batches(source, out, _joined(batches, job.slices()), job.about)
-        elif not splice.annotate(source, out, job.slices(), job.about):
+        elif not splice.annotate(source, out, job.chunks, job.about):
             parquet.annotate(source, out, job.slices(), job.about)
     elif layout == "jsonl":
         convert.parquet_to_jsonl(parquet.objects(source, job.dropped), job.suffixes, out)

@@ -11,6 +11,7 @@ import pytest
 
 from advcli.errors import DataError
 from advcli.io import parquet, splice
+from advcli.io.chunks import Chunks
 from advcli.io.slices import Slices
 from advcli.records.table import Source
 
@@ -75,7 +76,7 @@ def test_the_copy_reads_as_one_that_was_decoded(tmp_path, seed):
     source = Source("a.parquet", path, "parquet")
     fast, plain = io.BytesIO(), io.BytesIO()
     about = {"advcli/adv_": '{"version": "1"}'}
-    assert splice.annotate(source, fast, Slices(new_columns(rows)), about)
+    assert splice.annotate(source, fast, Chunks(new_columns(rows)), about)
     parquet.annotate(source, plain, Slices(new_columns(rows)), about)
     one, other = pq.ParquetFile(fast), pq.ParquetFile(plain)
     # Dictionaries may be cut in other places, so values are compared.
@@ -101,7 +102,7 @@ def test_what_is_written_can_be_added_to_again(tmp_path):
     pq.write_table(pa.table({"a": range(10)}), path, row_group_size=4)
     for place in range(3):
         out = io.BytesIO()
-        new = Slices(pa.table({f"n{place}": range(10)}))
+        new = Chunks(pa.table({f"n{place}": range(10)}))
         assert splice.annotate(Source("a", path, "parquet"), out, new, {"k": str(place)})
         path.write_bytes(out.getvalue())
     found = pq.ParquetFile(path)
@@ -113,7 +114,7 @@ def test_a_file_without_rows(tmp_path):
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"a": pa.array([], pa.int8())}), path)
     out = io.BytesIO()
-    done = splice.annotate(Source("a", path, "parquet"), out, Slices(new_columns(0)), {})
+    done = splice.annotate(Source("a", path, "parquet"), out, Chunks(new_columns(0)), {})
     assert not done or pq.read_table(out).schema.names == ["a", *ADDED.names]
 
 
@@ -131,7 +132,7 @@ def test_an_odd_footer_is_left_alone(tmp_path, change):
     pq.write_table(pa.table({"a": [1]}), sink)
     (tmp_path / "a").write_bytes(change(sink.getvalue()))
     out = io.BytesIO()
-    assert not splice.annotate(Source("a", tmp_path / "a", "parquet"), out, Slices(new_columns(1)), {})
+    assert not splice.annotate(Source("a", tmp_path / "a", "parquet"), out, Chunks(new_columns(1)), {})
     assert not out.getvalue()
 
 
@@ -147,9 +148,9 @@ def test_an_empty_block_is_an_error_only_where_it_is_damage(tmp_path, hole):
     source, out = Source("a.parquet", path, "parquet"), io.BytesIO()
     if hole:
         with pytest.raises(DataError, match=r"a\.parquet: not a readable parquet file"):
-            splice.annotate(source, out, Slices(new_columns(5)), {})
+            splice.annotate(source, out, Chunks(new_columns(5)), {})
     else:
-        assert splice.annotate(source, out, Slices(new_columns(5)), {})
+        assert splice.annotate(source, out, Chunks(new_columns(5)), {})
         assert pq.read_table(out).select(["a"]).equals(zeros)
 
 
@@ -160,5 +161,5 @@ SAMPLES = sorted((Path(__file__).parent / "data").rglob("*.parquet"))
 def test_dumps_of_frameworks(path):
     rows = pq.read_metadata(path).num_rows
     out = io.BytesIO()
-    assert splice.annotate(Source("a", path, "parquet"), out, Slices(new_columns(rows)), {})
+    assert splice.annotate(Source("a", path, "parquet"), out, Chunks(new_columns(rows)), {})
     assert pq.read_table(out).select(pq.read_schema(path).names).equals(pq.read_table(path))
