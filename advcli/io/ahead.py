@@ -134,10 +134,8 @@ def _is_plain(name: str) -> bool:
     """Whether an input is a file that is read where it lies, or a folder, in which there are no others but files."""
     try:
         path = Path(name)
-        if path.is_dir():
-            return True
         if not path.is_file():
-            return False
+            return bool(name) and path.is_dir()
         with path.open("rb") as file:
             return file.read(4).startswith(_PLAIN)
     except (OSError, ValueError):

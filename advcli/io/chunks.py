@@ -4,7 +4,7 @@ Arrow writes them. To open a writer takes longer than to write a few hundred row
 the next of them too, a row group for each.
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -124,7 +124,7 @@ class _Made:
         place = bisect_left(self._starts, start)
         if self._sizes[place : place + 1] != [rows] or self._starts[place] != start:
             return [rows]
-        end = bisect_left(self._starts, start + self._most, lo=place + 1)
+        end = bisect_right(self._starts, start + self._most) - 1
         return [rows, *self._sizes[place + 1 : end]]
 
 

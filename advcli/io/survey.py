@@ -128,6 +128,11 @@ def looked(sources: Sequence[Source]) -> list[Seen]:
     return [known.get((source.path, source.stamp, limit)) or look(source, limit=limit) for source in sources]
 
 
+def _whole(sources: Sequence[Source]) -> list[Seen]:
+    """The same for all of the sources."""
+    return [look(source, limit=_limit(sources), whole=True) for source in sources]
+
+
 def _limit(sources: Sequence[Source]) -> int:
     """How many records of each are looked at, so that what is held does not grow with the files."""
     return max(4, min(100, _KEPT // len(sources)))
@@ -148,7 +153,7 @@ def survey(sources: Sequence[Source], options: ColumnOptions, *, whole: bool = F
         DataError: two formats fit, or what there is holds no rollouts.
         UsageError: the list to explode is not there.
     """
-    seen = looked(sources) if not whole else [look(source, whole=True) for source in sources]
+    seen = _whole(sources) if whole else looked(sources)
     if not any(one.shapes for one in seen):
         return None
     form = FORMATS[options.format] if options.format else _format(seen)
@@ -158,7 +163,7 @@ def survey(sources: Sequence[Source], options: ColumnOptions, *, whole: bool = F
         )
     if form.parts is not None and not all(one.whole for one in seen):
         # A reward function that appears late must not be left out.
-        seen = [look(source, whole=True) for source in sources]
+        seen = _whole(sources)
     layout = _layout(form, seen, options)
     kinds, rows = _kinds(seen, layout)
     if form.name == "generic" and layout.exploded:

@@ -1,17 +1,24 @@
 """A head start: the same table, the same error, and no thread that is left."""
 
 import dataclasses
+import gzip
+import tempfile
 import threading
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from advcli.errors import DataError
 from advcli.io import ahead
+from advcli.io import sources as sources_module
 from advcli.io.ahead import HeadStart
 from advcli.io.read import read
 from advcli.io.sources import opened
 from advcli.io.write import refused_names
+from advcli.pipeline.request import Request
+from advcli.records.settings import Settings
 from advcli.records.table import ColumnOptions
 
 ROWS = b'{"prompt_id": "a", "reward": 1}\n{"prompt_id": "a", "reward": 0}\n'
@@ -57,11 +64,79 @@ def test_an_error_waits_until_the_table_is_asked_for(dump):
         start.table(sources, ColumnOptions(), ())
 
 
-@pytest.mark.parametrize("name", ["-", "", "gone.jsonl", ".", "https://host/a.jsonl", "x\0y"])
+@pytest.mark.parametrize("name", ["-", "", "gone.jsonl", "https://host/a.jsonl", "x\0y"])
 def test_only_plain_files_are_read_ahead(name):
     start = HeadStart([name], ColumnOptions())
     start._thread.join()
-    assert (start._sources, start._table, start._error) == ([], None, None)
+    assert (start.sources(), start._table, start._error) == ([], None, None)
+
+
+def test_the_files_of_a_folder_are_read_ahead(dump):
+    (dump.parent / "b.jsonl").write_bytes(ROWS)
+    start = HeadStart([str(dump.parent)], ColumnOptions(n=2))
+    with opened([str(dump.parent)]) as sources:
+        assert start.sources() == sources
+        assert start.table(sources, ColumnOptions(n=2), ()).rows == (100, 2)
+
+
+def test_a_folder_with_a_file_that_has_to_be_copied_is_not_read_ahead(dump, monkeypatch):
+    """A program that ends while it is imported puts nothing away."""
+    pq.write_table(pa.table({"prompt_id": ["a"], "reward": [1.0]}), dump.parent / "b.parquet")
+    packed = gzip.compress((dump.parent / "b.parquet").read_bytes())
+    (dump.parent / "b.parquet").unlink()
+    (dump.parent / "b.parquet.gz").write_bytes(packed)
+    made = []
+    monkeypatch.setattr(tempfile, "TemporaryDirectory", made.append)
+    start = HeadStart([str(dump.parent)], ColumnOptions())
+    assert (start.sources(), made) == ([], [])
+    monkeypatch.undo()
+    request = Request((str(dump.parent),), Settings(), ColumnOptions(), head_start=start)
+    with request.opened() as sources:
+        assert request.ahead(sources, ColumnOptions()) is None
+        assert len(sources) == 2
+
+
+def test_what_was_found_is_not_looked_for_again(dump, monkeypatch):
+    start = HeadStart([str(dump)], ColumnOptions())
+    start.sources()
+    monkeypatch.setattr("advcli.pipeline.request.opened", None)
+    with Request((str(dump),), Settings(), ColumnOptions(), head_start=start).opened() as sources:
+        assert sources == start.sources()
+
+
+@pytest.mark.parametrize("change", [lambda dump: dump.write_bytes(ROWS * 60), lambda dump: dump.unlink()])
+def test_a_file_that_has_changed_is_looked_for_again(dump, change):
+    (dump.parent / "b.jsonl").write_bytes(ROWS)
+    inputs = (str(dump.parent),)
+    start = HeadStart(inputs, ColumnOptions())
+    before = start.sources()
+    change(dump)
+    with (
+        opened(inputs) as now,
+        Request(inputs, Settings(), ColumnOptions(), head_start=start).opened() as found,
+    ):
+        assert found == now != before
+
+
+def test_a_thread_leaves_off_while_it_looks_for_files(dump, monkeypatch):
+    for number in range(20):
+        (dump.parent / f"{number}.jsonl").write_bytes(ROWS)
+    looked, plain = [], sources_module._source
+    start = None
+
+    def look(*args):
+        looked.append(args)
+        if len(looked) == 3:
+            begun.wait(10)
+            start._stop.set()
+        return plain(*args)
+
+    begun = threading.Event()
+    monkeypatch.setattr(sources_module, "_source", look)
+    start = HeadStart([str(dump.parent)], ColumnOptions())
+    begun.set()
+    start._thread.join()
+    assert (len(looked), start.sources(), start._table) == (3, [], None)
 
 
 def test_a_thread_leaves_off_when_it_is_told(dump, monkeypatch):

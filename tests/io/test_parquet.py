@@ -376,3 +376,20 @@ def test_the_head_is_a_few_rows_without_binary_columns(tmp_path):
 def test_objects_are_all_columns(tmp_path):
     table = pa.table({**BASE, "l": [[1]] * 8})
     assert pa.Table.from_batches(parquet.objects(source(tmp_path, table))).equals(table)
+
+
+def test_a_row_group_that_fits_is_a_batch_however_it_is_encoded(tmp_path, monkeypatch):
+    """A text that is repeated is stored once: what a file tells of its size may be a hundredth of what it holds."""
+    table = pa.table({"a": range(100), "long": ["x" * 1000] * 100, "l": [["y" * 500] * 9] * 100})
+    pq.write_table(table, tmp_path / "a.parquet")
+    group = pq.ParquetFile(tmp_path / "a.parquet").metadata.row_group(0)
+    for columns in (["a"], ["long"], ["l"], ["a", "long"], None):
+        size = table.select(columns or table.column_names).nbytes
+        for limit in range(1000, 400_000_000, 1_000_000):
+            monkeypatch.setattr(parquet, "_BATCH_BYTES", limit)
+            if parquet._is_one_batch(group, columns):
+                assert limit >= size
+    monkeypatch.setattr(parquet, "_BATCH_BYTES", 32 << 20)
+    assert parquet._is_one_batch(group, ["a"])
+    monkeypatch.setattr(parquet, "_MAX_ROWS", 99)
+    assert not parquet._is_one_batch(group, ["a"])

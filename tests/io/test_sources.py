@@ -4,6 +4,7 @@ import gzip
 import io
 import os
 import pickle
+import random
 import sys
 import threading
 import zipfile
@@ -15,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from advcli.errors import DataError, Interrupted, UsageError
+from advcli.io import sources
 from advcli.io.sources import opened, stream
 
 ROW = b'{"prompt_id": "a", "reward": 1}\n'
@@ -254,3 +256,44 @@ def test_the_stamp_is_size_and_time_of_the_file(folder):
     os.utime("a.jsonl", ns=(5, 7))
     with opened(["a.jsonl"]) as (source,):
         assert source.stamp == (len(ROW), 7)
+
+
+def plainly(folder):
+    """The dumps in a folder by a search for each name, as the manual of pathlib has it."""
+    found = {file for pattern in sources._patterns() for file in folder.rglob(pattern)}
+    shown = {
+        file for file in found if not any(part.startswith(".") for part in file.relative_to(folder).parts)
+    }
+    return {file for file in shown if file.is_file() and ".adv." not in file.name}
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_dumps_in_any_tree(folder, seed):
+    chance = random.Random(seed)
+    stems = ["a", "10", "data_1", ".hidden", "episode_3", "x.adv", "completions", "evaluation_data", "A"]
+    ends = [".jsonl", ".json", ".parquet", ".JSONL", ".parquet.gz", ".jsonl.zst", ".txt", ".ndjson", ""]
+    folders = [folder / "in", folder / "elsewhere"]
+    for _ in range(12):
+        place = chance.choice(folders)
+        name = chance.choice(["sub", "eval_results", ".git", "deep.jsonl", "x"])
+        kind = chance.random()
+        if kind < 0.3 and not (place / name).exists():
+            folders.append(place / name)
+        elif kind < 0.4:
+            (place / f"link{len(folders)}").parent.mkdir(parents=True, exist_ok=True)
+            link = place / chance.choice(
+                ["eval_results", f"link{chance.random()}", f"l{chance.random()}.jsonl"]
+            )
+            if not link.exists() and not link.is_symlink():
+                link.symlink_to(chance.choice(folders))
+        for _ in range(3):
+            put(str(place / (chance.choice(stems) + chance.choice(ends))))
+    found = sources._named_like_dumps(folder / "in")
+    assert {file for file in found if file.is_file()} == plainly(folder / "in")
+
+
+def test_a_file_and_a_link_to_it_in_a_folder_are_one():
+    put("in/sub/a.jsonl")
+    Path("in/b.jsonl").symlink_to("sub/a.jsonl")
+    Path("same").symlink_to("in")
+    assert names("in", "in/sub/a.jsonl", "same") == ["in/b.jsonl"]

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from advcli.io import suffixes as suffixes_module
 from advcli.io.suffixes import Suffixes
 
 FLOATS = st.floats(allow_nan=False) | st.sampled_from(
@@ -76,3 +77,19 @@ def test_the_end():
     assert next(suffixes) == b'"i": 1'
     assert next(suffixes, None) is None
     assert len(suffixes.take(1)) == 0
+
+
+def test_parts_are_made_together(monkeypatch):
+    """Of small files one call makes the texts; each file sees its own rows only."""
+    made, plain = [], suffixes_module._texts
+    monkeypatch.setattr(suffixes_module, "_texts", lambda added: made.append(len(added)) or plain(added))
+    monkeypatch.setattr(suffixes_module, "_ROWS", 6)
+    done = []
+    whole = Suffixes(pa.table({"i": range(13)}))
+    parts = [whole.part(start, rows, done.append) for start, rows in ((0, 2), (2, 0), (2, 3), (5, 8))]
+    assert [next(parts[0]), *parts[0].take(5).to_pylist()] == [b'"i": 0', b'"i": 1']
+    assert (next(parts[1], None), parts[1].left, parts[2].left) == (None, False, True)
+    assert parts[2].take(9).to_pylist() == [b'"i": 2', b'"i": 3', b'"i": 4']
+    assert list(parts[3]) == [f'"i": {row}'.encode() for row in range(5, 13)]
+    assert made == [6, 6, 2] or made == [6, 8]
+    assert done[:3] == [0, 2, 3]

@@ -9,6 +9,7 @@ import pytest
 
 from advcli.errors import DataError, UsageError
 from advcli.grouping import group
+from advcli.io import parquet
 from advcli.io import survey as survey_module
 from advcli.io.read import read
 from advcli.io.sources import opened
@@ -167,3 +168,48 @@ def test_of_many_files_a_few_records_each_are_held(monkeypatch):
         found = survey(sources, ColumnOptions())
     # Each of them once: what is seen when they are found is not looked at again.
     assert (limits, found.whole, found.kinds["late"]) == ([4] * 201, False, "text")
+
+
+def test_a_column_that_comes_late_tells_that_a_file_is_a_dump():
+    """Of many files a few records each are looked at; before one is passed over, more of them."""
+    for number in range(150):
+        put(f"{number}.jsonl", {"prompt_id": "a", "reward": 1.0})
+    averages = {"step": 1, "reward": 0.5, "critic": 0.1}
+    put("late.jsonl", *[averages] * 50, averages | {"prompt_id": "a"})
+    put("log.jsonl", *[averages] * 150)
+    with opened(["."]) as sources:
+        names = {source.name for source in sources}
+        assert ("late.jsonl" in names, "log.jsonl" in names) == (True, False)
+        assert "log.jsonl" in sources[0].remarks[0]
+
+
+def test_of_a_flat_parquet_file_no_row_is_looked_at(monkeypatch):
+    pq.write_table(pa.table({"prompt_id": ["a", "a"], "reward": [0.0, 1.0]}), "a.parquet")
+    pq.write_table(pa.table({"prompt_id": ["a"], "rewards": [[0.0, 1.0]]}), "b.parquet")
+    monkeypatch.setattr(parquet, "head", None)
+    with opened(["a.parquet"]) as sources:
+        assert survey(sources, ColumnOptions()).layout.name == "rows"
+    with opened(["b.parquet"]) as sources, pytest.raises(TypeError):
+        survey(sources, ColumnOptions())
+
+
+def test_a_path_leads_into_the_text_of_a_flat_file():
+    info = json.dumps({"score": 0.5})
+    pq.write_table(pa.table({"prompt_id": ["a"], "reward": [1.0], "info": [info]}), "a.parquet")
+    with opened(["a.parquet"]) as sources:
+        kinds = survey(sources, ColumnOptions(extra=("info.score", "info.gone", "other.score"))).kinds
+    assert kinds.get("info.score") == "number"
+    assert "info.gone" not in kinds
+    assert "other.score" not in kinds
+
+
+def test_each_small_parquet_file_is_opened_once_for_the_first_pass(monkeypatch):
+    for number in range(5):
+        pq.write_table(
+            pa.table({"prompt_id": ["a", "b"], "reward": [0.0, float(number)]}), f"{number}.parquet"
+        )
+    made, plain = [], pq.ParquetFile
+    monkeypatch.setattr(pq, "ParquetFile", lambda *args, **more: made.append(args) or plain(*args, **more))
+    with opened(["."]) as sources:
+        table = read(sources, ColumnOptions())
+    assert (len(made), len(parquet._KEPT), table.rewards.tolist()[1::2]) == (5, 0, [0.0, 1.0, 2.0, 3.0, 4.0])
