@@ -18,7 +18,7 @@ from advcli.errors import DataError
 from advcli.io import traps
 from advcli.matching import match as matching
 from advcli.matching import wording
-from advcli.matching.match import Explanation
+from advcli.matching.assumptions import Explanation
 from advcli.matching.search import Tell, indistinguishable
 from advcli.matching.trials import Trial
 from advcli.pipeline.match import logged
