@@ -34,13 +34,17 @@ _UNREADABLE = (OSError, pa.ArrowException, UnicodeDecodeError, OverflowError)
 _CODECS = {"SNAPPY", "GZIP", "BROTLI", "ZSTD", "LZ4", "NONE"}
 
 
-def columns(source: Source) -> dict[str, str]:
+def columns(source: Source, *, again: bool = False) -> dict[str, str]:
     """The columns and their shapes.
+
+    Args:
+        source: a parquet source.
+        again: whether the file will soon be opened once more.
 
     Raises:
         DataError: no parquet file, or two columns of one name.
     """
-    schema = _opened(source, again=True).schema_arrow
+    schema = _opened(source, again=again).schema_arrow
     names = schema.names
     if len(set(names)) < len(names):
         twice = sorted({name for name in names if names.count(name) > 1})
@@ -54,7 +58,7 @@ def head(source: Source, rows: int = 8) -> list[Mapping[str, Any]]:
     Raises:
         DataError: the file is broken.
     """
-    file = _opened(source, again=True)
+    file = _opened(source, again=(source.path, source.stamp) in _KEPT)
     names = [field.name for field in file.schema_arrow if shapes.of_type(field.type) != "other"]
     try:
         for batch in file.iter_batches(batch_size=rows, columns=names) if names else ():

@@ -75,14 +75,20 @@ class Survey:
     whole: bool = True
 
 
-def look(source: Source, *, limit: int = 100, whole: bool = False) -> Seen:
+def look(source: Source, *, limit: int = 100, whole: bool = False, again: bool = False) -> Seen:
     """Look at the first records of a source, or at all of it.
+
+    Args:
+        source: the input.
+        limit: how many records are looked at.
+        whole: look at all of them.
+        again: whether the source will soon be read.
 
     Raises:
         DataError: the file is broken.
     """
     if source.layout == "parquet":
-        return Seen(source, parquet.columns(source), None, whole=True)
+        return Seen(source, parquet.columns(source, again=again), None, whole=True)
     return Seen(source, *jsonl.head(source, limit=limit, whole=whole))
 
 
@@ -103,7 +109,7 @@ def side_files(sources: Sequence[Source], advance: Callable[[], None] = lambda: 
     first: Mapping[str, str] = {}
     for source in sources:
         advance()
-        seen = look(source, limit=limit)
+        seen = look(source, limit=limit, again=True)
         _KNOWN[source.path, source.stamp, limit] = seen
         if not (seen.whole or sidefiles.may_be_a_dump(seen.shapes)):
             # Only a column can tell that it is a dump, so more of them are looked for.
