@@ -82,21 +82,20 @@ class Chunks:
     ) -> None:
         self.schema = added.schema
         self._made = _Made(added, files)
-        self._start = self._done = 0
+        self._done = 0
         self._advance = advance
 
-    def part(self, start: int, advance: Callable[[int], None]) -> "Chunks":
+    def part(self, start: int) -> "Chunks":
         """Those of a file of its own, from a row on."""
         found = copy(self)
-        found._start = found._done = start
-        found._advance = advance
+        found._done = start
         return found
 
     def __call__(self, rows: int, look: Look) -> Group:
         """The next `rows` rows. Nobody else holds what is told of them, so it may be changed."""
         found = self._made.group(self._done, rows, look)
         self._done += rows
-        self._advance(self._done - self._start)
+        self._advance(self._done)
         return found
 
 

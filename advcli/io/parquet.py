@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -11,12 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from advcli.errors import DataError
-from advcli.io import explode, paths, shapes, unfold
+from advcli.io import explode, opening, paths, shapes, unfold
 from advcli.io.batch import BadRows, Batch
 from advcli.io.beside import beside
 from advcli.io.dedup import ROW, digests
 from advcli.io.jsonl import already_there
-from advcli.io.remote import random_access
 from advcli.records.layout import PLAIN, Layout
 from advcli.records.table import Source
 
@@ -24,13 +22,6 @@ from advcli.records.table import Source
 _BATCH_BYTES = 32 << 20
 _MAX_ROWS = 1 << 16
 _PROBE = 64
-# Bytes of a column chunk that are read at once.
-_BUFFER = 1 << 20
-# Files of so many bytes are read whole; so many of them are kept open between two looks at them.
-_SMALL, _MOST_KEPT = 1 << 15, 1 << 10
-_KEPT: dict[tuple[Path, tuple[int, int]], pq.ParquetFile] = {}
-# What pyarrow raises for a broken file; a name that is no UTF-8 or a size that is no number are among it.
-_UNREADABLE = (OSError, pa.ArrowException, UnicodeDecodeError, OverflowError)
 _CODECS = {"SNAPPY", "GZIP", "BROTLI", "ZSTD", "LZ4", "NONE"}
 
 
@@ -44,7 +35,7 @@ def columns(source: Source, *, again: bool = False) -> dict[str, str]:
     Raises:
         DataError: no parquet file, or two columns of one name.
     """
-    schema = _opened(source, again=again).schema_arrow
+    schema = opening.opened(source, again=again).schema_arrow
     names = schema.names
     if len(set(names)) < len(names):
         twice = sorted({name for name in names if names.count(name) > 1})
@@ -58,13 +49,13 @@ def head(source: Source, rows: int = 8) -> list[Mapping[str, Any]]:
     Raises:
         DataError: the file is broken.
     """
-    file = _opened(source, again=(source.path, source.stamp) in _KEPT)
+    file = opening.opened(source, again=opening.is_kept(source))
     names = [field.name for field in file.schema_arrow if shapes.of_type(field.type) != "other"]
     try:
         for batch in file.iter_batches(batch_size=rows, columns=names) if names else ():
             found: list[Mapping[str, Any]] = batch.to_pylist()
             return found
-    except _UNREADABLE:
+    except opening.UNREADABLE:
         # The scan says what is wrong, if the column is wanted.
         return []
     return []
@@ -95,7 +86,7 @@ def scan(
     Raises:
         DataError: the file is broken or has a refused column.
     """
-    file = _opened(source)
+    file = opening.opened(source)
     names = file.schema_arrow.names
     if not set(refused).isdisjoint(names):
         raise already_there(source.name, sorted(set(names) & set(refused)))
@@ -204,7 +195,7 @@ def annotate(
         slices: called with a number of rows, gives the new columns of the next rows.
         about: further key-value metadata of the file.
     """
-    file = _opened(source)
+    file = opening.opened(source)
     added = slices(0).schema
     schema = pa.schema([*file.schema_arrow, *added], metadata={**(file.schema_arrow.metadata or {}), **about})
     with pq.ParquetWriter(sink, schema, **_written_like(file, added.names)) as writer:
@@ -227,7 +218,7 @@ def write_batches(
         batches: all columns.
         about: further key-value metadata of the file.
     """
-    metadata = {**(_opened(source).schema_arrow.metadata or {}), **about}
+    metadata = {**(opening.opened(source).schema_arrow.metadata or {}), **about}
     # It describes columns that are no longer the same.
     metadata.pop(b"pandas", None)
     writer = None
@@ -259,7 +250,7 @@ def with_lists(
 
 def objects(source: Source, dropped: Collection[int] = ()) -> Iterator[pa.RecordBatch]:
     """All columns, batch by batch, without the rows that were skipped; one empty batch of a file without rows."""
-    file = _opened(source)
+    file = opening.opened(source)
     number = 1
     for batch in _batches(file, source, None):
         yield unfold.without(batch, number, dropped)
@@ -274,7 +265,7 @@ def decode(source: Source) -> None:
     Raises:
         DataError: the file is broken.
     """
-    for _ in _batches(_opened(source), source, None):
+    for _ in _batches(opening.opened(source), source, None):
         pass
 
 
@@ -292,7 +283,7 @@ def rows_at(source: Source, wanted: Collection[int]) -> Iterator[tuple[int, dict
     Yields:
         Number and columns of each, in file order.
     """
-    file = _opened(source)
+    file = opening.opened(source)
     done = 0
     places = np.array(sorted(wanted), dtype=np.int64) - 1
     for group in range(file.num_row_groups):
@@ -310,28 +301,6 @@ def rows_at(source: Source, wanted: Collection[int]) -> Iterator[tuple[int, dict
 def to_metadata(prefix: str, settings: Mapping[str, object]) -> dict[str, str]:
     """The settings as key-value metadata of a parquet file, one key per prefix."""
     return {f"advcli/{prefix}": json.dumps(settings, allow_nan=False)}
-
-
-def _opened(source: Source, *, again: bool = False) -> pq.ParquetFile:
-    """A file; `again` if it will soon be opened once more: of many small ones, that takes most of the time."""
-    size = source.stamp[0]
-    kept = _KEPT.pop((source.path, source.stamp), None)
-    try:
-        if kept is None and 0 < size <= _SMALL:
-            kept = pq.ParquetFile(pa.BufferReader(source.path.read_bytes()), pre_buffer=False)
-        elif kept is None:
-            # Without pre-buffering: it would hold every column chunk of the file at once.
-            kept = pq.ParquetFile(random_access(source.path), pre_buffer=False, buffer_size=_BUFFER)
-    except _UNREADABLE as error:
-        raise _broken(source, error) from error
-    if again and 0 < size <= _SMALL and len(_KEPT) < _MOST_KEPT:
-        _KEPT[source.path, source.stamp] = kept
-    return kept
-
-
-def forget() -> None:
-    """Close the files that were kept open and never asked for."""
-    _KEPT.clear()
 
 
 def _batches(
@@ -354,8 +323,8 @@ def _batches(
                 row_groups=[group],
                 use_threads=not few,
             )
-    except _UNREADABLE as error:
-        raise _broken(source, error) from error
+    except opening.UNREADABLE as error:
+        raise opening.broken(source, error) from error
 
 
 def _is_one_batch(group: pq.RowGroupMetaData, columns: Collection[str] | None) -> bool:
@@ -401,10 +370,3 @@ def _written_like(file: pq.ParquetFile, added: Collection[str]) -> dict[str, obj
 
 def _codec(name: str) -> str:
     return name.lower() if name in _CODECS else {"UNCOMPRESSED": "none"}.get(name, "snappy")
-
-
-def _broken(source: Source, error: Exception) -> DataError:
-    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-    return DataError(
-        f"{source.name}: not a readable parquet file ({reason})", hint="writing or copying it again"
-    )

@@ -34,11 +34,10 @@ class Suffixes:
         self._advance = advance
         self._next: Iterator[tuple[int, bytes]] = iter(())
 
-    def part(self, start: int, rows: int, advance: Callable[[int], None]) -> "Suffixes":
+    def part(self, start: int, rows: int) -> "Suffixes":
         """Some of the rows, for a file of their own; where files are small, texts for several are made at once."""
         found = copy(self)
         found._done, found._end = start, min(start + rows, self._end)
-        found._advance = lambda done: advance(done - start)
         return found
 
     @property
@@ -60,6 +59,8 @@ class Suffixes:
             self._advance(self._done)
             _, text = next(self._next)
         self._done += 1
+        if not self.left:
+            self._advance(self._done)
         return text
 
     def take(self, rows: int) -> pa.Array:

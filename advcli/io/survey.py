@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from advcli.errors import DataError, UsageError
-from advcli.io import explode, jsonl, parquet, recognise, shapes, sidefiles
+from advcli.io import explode, jsonl, opening, parquet, recognise, shapes, sidefiles
 from advcli.io.catalog import FORMATS
 from advcli.io.derive import PLACES, step_of
 from advcli.io.format import Format
@@ -104,7 +104,7 @@ def side_files(sources: Sequence[Source], advance: Callable[[], None] = lambda: 
     """
     limit = _limit(sources)
     _KNOWN.clear()
-    parquet.forget()
+    opening.forget()
     found: dict[str, str] = {}
     first: Mapping[str, str] = {}
     for source in sources:

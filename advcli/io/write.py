@@ -127,11 +127,12 @@ class _Job:
     about: Mapping[str, str]
     dropped: frozenset[int]
     layout: Layout
+    start: int
     advance: Callable[[int], None]
 
     def slices(self) -> Slices:
         """The new columns, some rows at a time."""
-        return Slices(self.added, self.advance)
+        return Slices(self.added, lambda done: self.advance(self.start + done))
 
 
 def write(
@@ -163,22 +164,22 @@ def write(
     start = 0
     layout = table.choice.layout
     added = _all_added(table, additions)
-    made = {key: (Chunks(columns, table.rows), Suffixes(columns)) for key, columns in added.items()}
+    made = {key: (Chunks(part, table.rows, advance), Suffixes(part, advance)) for key, part in added.items()}
     for source, goal, rows, dropped in zip(sources, goals, table.rows, table.dropped, strict=True):
         if additions.record is None:
             can_stay(source, goal, layout)
-        told = _after(start, advance)
         with_record = additions.record is not None and _has_records(source, layout)
         columns, (chunks, suffixes) = added[with_record].slice(start, rows), made[with_record]
         job = _Job(
             source,
             columns,
-            chunks.part(start, told),
-            suffixes.part(start, rows, told),
+            chunks.part(start),
+            suffixes.part(start, rows),
             additions.about,
             dropped,
             layout,
-            told,
+            start,
+            advance,
         )
         start += rows
         opened = sink.standard_output() if goal.path is None else sink.replacing(goal.path, force=force)
@@ -199,11 +200,6 @@ def _all_added(table: RewardTable, additions: Additions) -> dict[bool, pa.Table]
     if additions.record is None:
         return {False: columns}
     return {False: columns, True: columns.append_column(additions.record, pa.array(table.lines))}
-
-
-def _after(rows: int, advance: Callable[[int], None]) -> Callable[[int], None]:
-    """Tell how many rows are done, with those of the sources before."""
-    return lambda done: advance(rows + done)
 
 
 def _has_records(source: Source, layout: Layout) -> bool:

@@ -1,12 +1,13 @@
 """Rows that were shuffled against their advantages: a rule gives the logged ones, in another order."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from advcli.matching.candidates import Candidate
-from advcli.matching.problem import Problem
+from advcli.matching.problem import MANY, Problem
 from advcli.matching.sample import SIZE, Slice
 from advcli.matching.trials import predict
 from advcli.segments import Segments, chosen
@@ -51,11 +52,22 @@ def misaligned(problem: Problem) -> str | None:
         if any(_close(candidate, part, scope) for scope, part in able.items()):
             likely.more(candidate)
     met.sort(key=lambda pair: pair[0])
-    few = [pair for pair in met if pair[0] <= _NOISE][:_RULES]
-    for _, candidate in few if whole.size > _ROWS else met:
-        if _reordered(candidate, whole, _EVERYWHERE):
-            return _told(candidate, _EVERYWHERE)
-    return None
+    found = next((c for c in _everywhere(problem, met) if _reordered(c, whole, _EVERYWHERE)), None)
+    return None if found is None else _told(found, _EVERYWHERE)
+
+
+def _everywhere(problem: Problem, met: Sequence[tuple[float, Candidate]]) -> Iterator[Candidate]:
+    """The rules to try on all rows; of many rows, a few that lie as the log does on ever more of them."""
+    whole = problem.whole(problem.partitions[0])
+    if whole.size <= _ROWS:
+        yield from (candidate for _, candidate in met)
+        return
+    larger = _even(problem, MANY)
+    for apart, candidate in met[:_RULES]:
+        if apart <= _NOISE:
+            look = _Look.at(candidate, larger)
+            if look is not None and look.apart <= _NOISE * (SIZE / MANY) ** 0.5:
+                yield candidate
 
 
 def _told(candidate: Candidate, scope: str) -> str:
@@ -103,34 +115,55 @@ class _Likely:
         part = self._step if by_step and self._step is not None else self._even
         if any(name not in part.columns for name in candidate.plan.entry.needs):
             return
-        predicted = predict(candidate, part)
-        if predicted is None:
+        look = _Look.at(candidate, part)
+        if look is None or not 1 / _FAR <= look.factor <= _FAR or look.apart > _APART:
             return
-        one, other = predicted[part.compared()].nan_to_num(nan=0.0), part.given.values
-        size, own = _size(other), _size(one)
-        if not size / _FAR <= own <= size * _FAR:
-            return
-        apart = float((one.sort().values * (size / own) - part.sorted_values).abs().mean()) / size
-        if apart <= _APART and abs(size / own - 1) > 2 * _APART:
+        if abs(look.factor - 1) > 2 * _APART:
             # Another ddof may have the size.
             self.more(candidate)
             return
         # What differs by a factor only is looked for once.
-        figures = (one.abs().mean() / own, one.max() / own)
-        same = (by_step, *(round(float(figure), _DIGITS) for figure in figures))
-        if apart <= _APART and same not in self._seen:
+        same = (by_step, *look.figures)
+        if same not in self._seen:
             self._seen.add(same)
-            yield apart, candidate
+            yield look.apart, candidate
 
 
-def _even(problem: Problem) -> Slice:
+@dataclass(frozen=True)
+class _Look:
+    """How the advantages of a rule lie beside the logged ones, in whatever order.
+
+    Attributes:
+        factor: by which they have to be multiplied to be as large.
+        apart: how far they are from the logged ones then, in order of size, on average; a share of their size.
+        figures: what no factor changes.
+    """
+
+    factor: float
+    apart: float
+    figures: tuple[float, float]
+
+    @classmethod
+    def at(cls, candidate: Candidate, part: Slice) -> "_Look | None":
+        """A rule on some rows; None if it cannot be computed on them."""
+        predicted = predict(candidate, part)
+        if predicted is None:
+            return None
+        one, size = predicted[part.compared()].nan_to_num(nan=0.0), _size(part.given.values)
+        own = max(_size(one), 1e-300)
+        apart = float((one.sort().values * (size / own) - part.sorted_values).abs().mean()) / size
+        mean, most = float(one.abs().mean()) / own, float(one.max()) / own
+        return cls(size / own, apart, (round(mean, _DIGITS), round(most, _DIGITS)))
+
+
+def _even(problem: Problem, size: int = SIZE) -> Slice:
     """Groups from all over the file, none chosen for what it is: their advantages lie as all do."""
     whole = problem.whole(problem.partitions[0])
-    if whole.size <= 2 * SIZE:
+    if whole.size <= 2 * size:
         return whole
     count = whole.groups.segments.count
     picked = torch.zeros(count, dtype=torch.bool)
-    picked[torch.linspace(0, count - 1, max(1, SIZE * count // whole.size)).long()] = True
+    picked[torch.linspace(0, count - 1, max(1, size * count // whole.size)).long()] = True
     rows = torch.nonzero(picked[whole.groups.index.clamp(min=0)] & whole.groups.used).squeeze(1)
     return Slice.of(whole.columns, whole.logged, rows, whole=False)
 

@@ -55,7 +55,7 @@ def test_the_groups_of_small_files_are_written_at_once(writers):
     shared = Chunks(new_columns(9), sizes)
     start = 0
     for size in sizes:
-        part = shared.part(start, lambda rows: None)
+        part = shared.part(start)
         if size:
             assert same(part(size, LOOK), Chunks(new_columns(9).slice(start, size))(size, LOOK))
         start += size
@@ -75,7 +75,7 @@ def test_the_groups_of_small_files_are_written_at_once(writers):
 def test_what_was_written_for_something_else_is_not_used(writers, asked, expected):
     shared, start = Chunks(new_columns(9), [3, 4, 2]), 0
     for rows, look in asked:
-        part = shared.part(start, lambda rows: None)
+        part = shared.part(start)
         assert same(part(rows, look), Chunks(new_columns(9).slice(start, rows))(rows, look))
         start += rows
     assert writers[::2] == expected
@@ -93,12 +93,12 @@ def test_only_so_much_is_written_ahead(writers, monkeypatch):
 
 def test_rows_are_told_as_they_are_done():
     done = []
-    shared = Chunks(new_columns(9), [3, 6])
+    shared = Chunks(new_columns(9), [3, 6], done.append)
     for start, sizes in ((0, [3]), (3, [2, 4])):
-        part = shared.part(start, done.append)
+        part = shared.part(start)
         for size in sizes:
             part(size, LOOK)
-    assert done == [3, 2, 6]
+    assert done == [3, 5, 9]
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -125,7 +125,7 @@ def test_copies_of_many_files_are_those_of_each(tmp_path, seed):
         )
         source = Source(path.name, path, "parquet")
         together, alone = io.BytesIO(), io.BytesIO()
-        done = splice.annotate(source, together, shared.part(start, lambda rows: None), {"k": "v"})
+        done = splice.annotate(source, together, shared.part(start), {"k": "v"})
         assert done == splice.annotate(source, alone, Chunks(added.slice(start, size)), {"k": "v"})
         assert together.getvalue() == alone.getvalue()
         if done and size:

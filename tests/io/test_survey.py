@@ -201,15 +201,3 @@ def test_a_path_leads_into_the_text_of_a_flat_file():
     assert kinds.get("info.score") == "number"
     assert "info.gone" not in kinds
     assert "other.score" not in kinds
-
-
-def test_each_small_parquet_file_is_opened_once_for_the_first_pass(monkeypatch):
-    for number in range(5):
-        pq.write_table(
-            pa.table({"prompt_id": ["a", "b"], "reward": [0.0, float(number)]}), f"{number}.parquet"
-        )
-    made, plain = [], pq.ParquetFile
-    monkeypatch.setattr(pq, "ParquetFile", lambda *args, **more: made.append(args) or plain(*args, **more))
-    with opened(["."]) as sources:
-        table = read(sources, ColumnOptions())
-    assert (len(made), len(parquet._KEPT), table.rewards.tolist()[1::2]) == (5, 0, [0.0, 1.0, 2.0, 3.0, 4.0])
