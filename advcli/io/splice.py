@@ -28,7 +28,6 @@ from advcli.io.chunks import (
     COLUMNS,
     GROUP_ROWS,
     MAGIC,
-    OPENED,
     ROW_GROUPS,
     TAIL,
     Chunks,
@@ -55,6 +54,8 @@ _SCHEMA, _METADATA, _ORDERS, _ENCRYPTION = 2, 5, 7, 8
 _NAME, _CHILDREN = 4, 5
 _BYTES, _COMPRESSED = 2, 6
 _ELSEWHERE, _CRYPTO = 1, 8
+# What is opened of a footer: its row groups, and their chunks.
+_OPENED: thrift.Wanted = {ROW_GROUPS: {COLUMNS: {}}}
 _CODECS = {0: "none", 1: "snappy", 2: "gzip", 4: "brotli", 6: "zstd", 7: "lz4"}
 
 
@@ -122,7 +123,7 @@ def _footer(
         return None
     start = file.seek(end - length)
     try:
-        footer = thrift.decode(file.read(length), OPENED)
+        footer = thrift.decode(file.read(length), _OPENED)
         if not _is_simple(footer):
             return None
         told = {name: footer[name][1] for name in (_SCHEMA, _METADATA, _ORDERS) if name in footer}
@@ -138,8 +139,8 @@ def _is_simple(footer: Struct) -> bool:
         return False
     groups = structs(footer, ROW_GROUPS)
     chunks = [chunk for group in groups for chunk in structs(group, COLUMNS)]
-    return all(number(group, GROUP_ROWS) > 0 and structs(group, COLUMNS) for group in groups) and not any(
-        _ELSEWHERE in chunk or _CRYPTO in chunk or CODEC not in chunk[CHUNK][1] for chunk in chunks
+    return all(number(group, GROUP_ROWS) > 0 and _codec(group) for group in groups) and all(
+        CHUNK in chunk and _ELSEWHERE not in chunk and _CRYPTO not in chunk for chunk in chunks
     )
 
 
@@ -206,8 +207,13 @@ def _append(group: Struct, new: Group, at: int) -> None:
 
 def _new_chunks(group: Struct, chunks: Chunks, *, compliant: bool) -> Group:
     """The chunks of the new columns for a row group, with the codec of its first column."""
-    codec = _CODECS.get(number(structs(group, COLUMNS)[0][CHUNK][1], CODEC), "snappy")
-    return chunks(number(group, GROUP_ROWS), Look(codec, compliant))
+    return chunks(number(group, GROUP_ROWS), Look(_codec(group), compliant))
+
+
+def _codec(group: Struct) -> str:
+    """The codec of the first column of a row group."""
+    told = thrift.decode(structs(group, COLUMNS)[0][CHUNK][1], {})
+    return _CODECS.get(number(told, CODEC), "snappy")
 
 
 def _pair_of(entry: Struct) -> tuple[bytes, bytes | None]:

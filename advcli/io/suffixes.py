@@ -59,7 +59,7 @@ class Suffixes:
             self._advance(self._done)
             _, text = next(self._next)
         self._done += 1
-        if not self.left:
+        if self._done == self._end:
             self._advance(self._done)
         return text
 

@@ -153,6 +153,8 @@ def _struct_in(data: bytes, at: int, wanted: Wanted) -> tuple[Struct, int]:
                     while data[at] & _MORE:
                         at += 1
                     at += 1
+                elif kind == BINARY and data[at] < _MORE:
+                    at += 1 + data[at]
                 else:
                     at = _after(data, at, kind)
                 fields[number] = kind, data[start:at]
@@ -198,7 +200,7 @@ def _list_in(data: bytes, at: int) -> tuple[int, int, int]:
 
 
 def _after(data: bytes, at: int, kind: int, depth: int = 0) -> int:
-    """Where a value ends. Most of a footer is passed over here, and most of that are numbers: they cost no call."""
+    """Where a value ends. Most of a footer is passed over here, most of that numbers and short texts: they cost no call."""
     if kind in _INTEGERS:
         return _after_number(data, at)
     if kind == BINARY:
@@ -207,19 +209,25 @@ def _after(data: bytes, at: int, kind: int, depth: int = 0) -> int:
     if kind == STRUCT and depth < _DEEP:
         while head := data[at]:
             at = at + 1 if head >> 4 else _after_number(data, at + 1)
-            if head & _KIND in _INTEGERS:
+            kind = head & _KIND
+            if kind in _INTEGERS:
                 while data[at] & _MORE:
                     at += 1
                 at += 1
+            elif kind == BINARY and data[at] < _MORE:
+                at += 1 + data[at]
             else:
-                at = _after(data, at, head & _KIND, depth + 1)
+                at = _after(data, at, kind, depth + 1)
         return at + 1
     if kind in (LIST, SET):
         kind, count, at = _list_in(data, at)
         # As an item, a truth takes a byte.
         kind = BYTE if kind in (TRUE, FALSE) else kind
         for _ in range(count):
-            at = _after(data, at, kind, depth + 1)
+            if kind in _INTEGERS and data[at] < _MORE:
+                at += 1
+            else:
+                at = _after(data, at, kind, depth + 1)
         return at
     if kind not in _FIXED:
         raise Unknown(f"no compact thrift (type {kind})")
