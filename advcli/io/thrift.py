@@ -8,7 +8,7 @@ Source:
     https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = range(1, 13)
@@ -133,7 +133,7 @@ def _check_end(data: bytes, end: int) -> None:
 
 
 def _struct_in(data: bytes, at: int, wanted: Wanted) -> tuple[Struct, int]:
-    """The struct that begins at a place, and its end."""
+    """The struct that begins at a place, and its end. Numbers and short texts, which are most of it, cost no call."""
     fields: Struct = {}
     number = 0
     try:
@@ -143,32 +143,39 @@ def _struct_in(data: bytes, at: int, wanted: Wanted) -> tuple[Struct, int]:
             if step:
                 number += step
             else:
-                end = _after_number(data, at)
-                number, at = integer(data[at:end]), end
-            if number in fields:
-                raise Unknown(f"field {number} twice")
-            if number not in wanted:
-                start = at
+                number, at = _field(data, at)
+            start = at
+            if number in wanted:
+                value, at = _opened(data, at, kind, wanted[number])
+            else:
                 if kind in _INTEGERS:
                     while data[at] & _MORE:
                         at += 1
                     at += 1
-                elif kind == BINARY and data[at] < _MORE:
-                    at += 1 + data[at]
                 else:
-                    at = _after(data, at, kind)
-                fields[number] = kind, data[start:at]
-            elif kind == STRUCT:
-                value, at = _struct_in(data, at, wanted[number])
-                fields[number] = kind, value
-            elif kind == LIST:
-                structs, at = _structs_in(data, at, wanted[number])
-                fields[number] = kind, structs
-            else:
-                raise Unknown(f"a value of type {kind} where structs are expected")
-    except IndexError as error:
-        raise Unknown("no compact thrift (cut off)") from error
+                    at = _AFTER[kind](data, at, 0)
+                value = data[start:at]
+            if number in fields:
+                raise Unknown(f"field {number} twice")
+            fields[number] = kind, value
+    except (IndexError, KeyError) as error:
+        raise Unknown(f"no compact thrift ({error})") from error
     return fields, at + 1
+
+
+def _opened(data: bytes, at: int, kind: int, wanted: Wanted) -> tuple[Any, int]:
+    """The struct or the list of structs that begins at a place, and its end."""
+    if kind == STRUCT:
+        return _struct_in(data, at, wanted)
+    if kind == LIST:
+        return _structs_in(data, at, wanted)
+    raise Unknown(f"a value of type {kind} where structs are expected")
+
+
+def _field(data: bytes, at: int) -> tuple[int, int]:
+    """The number of a field that is far from the one before."""
+    end = _after_number(data, at, 0)
+    return integer(data[at:end]), end
 
 
 def _structs_in(data: bytes, at: int, wanted: Wanted) -> tuple[list[Struct], int]:
@@ -199,49 +206,64 @@ def _list_in(data: bytes, at: int) -> tuple[int, int, int]:
     return kind, count, at
 
 
-def _after(data: bytes, at: int, kind: int, depth: int = 0) -> int:
-    """Where a value ends. Most of a footer is passed over here, most of that numbers and short texts: they cost no call."""
-    if kind in _INTEGERS:
-        return _after_number(data, at)
-    if kind == BINARY:
-        size, at = _varint(data, at)
-        return at + size
-    if kind == STRUCT and depth < _DEEP:
-        while head := data[at]:
-            at = at + 1 if head >> 4 else _after_number(data, at + 1)
-            kind = head & _KIND
-            if kind in _INTEGERS:
-                while data[at] & _MORE:
-                    at += 1
+def _check_depth(depth: int) -> None:
+    if depth > _DEEP:
+        raise Unknown("no compact thrift (too deep)")
+
+
+def _after_struct(data: bytes, at: int, depth: int) -> int:
+    """Where a struct ends, which is passed over."""
+    _check_depth(depth)
+    while head := data[at]:
+        at = at + 1 if head >> 4 else _after_number(data, at + 1, depth)
+        kind = head & _KIND
+        if kind in _INTEGERS:
+            while data[at] & _MORE:
                 at += 1
-            elif kind == BINARY and data[at] < _MORE:
-                at += 1 + data[at]
-            else:
-                at = _after(data, at, kind, depth + 1)
-        return at + 1
-    if kind in (LIST, SET):
-        kind, count, at = _list_in(data, at)
-        # As an item, a truth takes a byte.
-        kind = BYTE if kind in (TRUE, FALSE) else kind
-        for _ in range(count):
-            if kind in _INTEGERS and data[at] < _MORE:
-                at += 1
-            else:
-                at = _after(data, at, kind, depth + 1)
-        return at
-    if kind not in _FIXED:
-        raise Unknown(f"no compact thrift (type {kind})")
-    return at + _FIXED[kind]
+            at += 1
+        elif kind == BINARY and data[at] < _MORE:
+            at += 1 + data[at]
+        else:
+            at = _AFTER[kind](data, at, depth + 1)
+    return at + 1
 
 
-_INTEGERS = frozenset({I16, I32, I64})
-_FIXED = {TRUE: 0, FALSE: 0, BYTE: 1, DOUBLE: 8}
+def _after_list(data: bytes, at: int, depth: int) -> int:
+    _check_depth(depth)
+    kind, count, at = _list_in(data, at)
+    # As an item, a truth takes a byte.
+    after = _AFTER[BYTE if kind in (TRUE, FALSE) else kind]
+    for _ in range(count):
+        at = after(data, at, depth + 1)
+    return at
 
 
-def _after_number(data: bytes, at: int) -> int:
+def _after_number(data: bytes, at: int, depth: int) -> int:
+    del depth
     while data[at] & _MORE:
         at += 1
     return at + 1
+
+
+def _after_text(data: bytes, at: int, depth: int) -> int:
+    del depth
+    size, at = _varint(data, at)
+    return at + size
+
+
+_INTEGERS = frozenset({I16, I32, I64})
+_AFTER: Mapping[int, Callable[[bytes, int, int], int]] = {
+    TRUE: lambda data, at, depth: at,
+    FALSE: lambda data, at, depth: at,
+    BYTE: lambda data, at, depth: at + 1,
+    DOUBLE: lambda data, at, depth: at + 8,
+    **dict.fromkeys(_INTEGERS, _after_number),
+    BINARY: _after_text,
+    LIST: _after_list,
+    SET: _after_list,
+    STRUCT: _after_struct,
+}
+"""Where a value of each type ends, by where it begins and how deep it lies."""
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:

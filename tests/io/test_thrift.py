@@ -53,7 +53,8 @@ UNKNOWN = {
     "a number where a struct is wanted": (b"\x15\x02\x00", {1: {}}),
     "numbers where structs are wanted": (b"\x19\x25\x02\x04\x00", {1: {}}),
     "more items than bytes": (b"\x19\xf3\xff\xff\xff\xff\x0f\x00", {}),
-    "too deep": (b"\x1c" * 5000 + b"\x00" * 5001, {}),
+    "structs too deep": (b"\x1c" * 5000 + b"\x00" * 5001, {}),
+    "lists too deep": (b"\x19" * 5000 + b"\x00", {}),
 }
 
 
