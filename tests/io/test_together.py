@@ -141,3 +141,17 @@ def test_an_error_names_the_first_row_of_the_first_file():
     waiting.add(batch("b", ["x", "x"], pa.array(["great", "2"])))
     with pytest.raises(DataError, match=r"a:2: 'id' is null"):
         waiting.flush()
+
+
+@pytest.mark.parametrize("skip", [False, True])
+def test_a_line_that_is_broken_comes_after_the_rows_before_it(skip):
+    """Rows that wait for others are older than what is found in the next file."""
+    row = {"prompt_id": "a", "reward": 1.0}
+    lines = {"a": row, "b": row | {"prompt_id": None}, "c": "x"}
+    for name, line in lines.items():
+        Path(f"{name}.jsonl").write_text(("x" if line == "x" else json.dumps(line)) + "\n")
+    names = [f"{name}.jsonl" for name in lines]
+    if skip:
+        assert "2 bad rows skipped (first: b.jsonl:1: " in outcome(names, skip_bad_rows=True)["warnings"][0]
+    else:
+        assert outcome(names).startswith("b.jsonl:1: 'prompt_id' is null")
