@@ -34,8 +34,7 @@ def opened(source: Source, *, again: bool = False) -> pq.ParquetFile:
             file = pq.ParquetFile(pa.BufferReader(source.path.read_bytes()), pre_buffer=False)
         elif file is None:
             # Without pre-buffering: it would hold every column chunk of the file at once.
-            buffer_size = _buffer(pa.__version__)
-            file = pq.ParquetFile(random_access(source.path), pre_buffer=False, buffer_size=buffer_size)
+            file = pq.ParquetFile(random_access(source.path), pre_buffer=False, buffer_size=1 << 20)
     except UNREADABLE as error:
         raise broken(source, error) from error
     if again and is_small and len(_KEPT) < _MOST:
@@ -59,15 +58,3 @@ def broken(source: Source, error: Exception) -> DataError:
     return DataError(
         f"{source.name}: not a readable parquet file ({reason})", hint="writing or copying it again"
     )
-
-
-def _buffer(version: str) -> int:
-    """Bytes of a column chunk that are read at once; 0 for all.
-
-    Arrow 18 calls sound files unreadable: "Cannot shrink read buffer if buffered data remains".
-
-    Example:
-        >>> _buffer("18.1.0"), _buffer("26.0.1")
-        (0, 1048576)
-    """
-    return 0 if version.startswith("18.") else 1 << 20
