@@ -86,7 +86,7 @@ def test_a_folder_with_a_file_that_has_to_be_copied_is_not_read_ahead(dump, monk
     (dump.parent / "b.parquet").unlink()
     (dump.parent / "b.parquet.gz").write_bytes(packed)
     made = []
-    monkeypatch.setattr(tempfile, "TemporaryDirectory", made.append)
+    monkeypatch.setattr(tempfile, "TemporaryDirectory", lambda **options: made.append(options))
     start = HeadStart([str(dump.parent)], ColumnOptions())
     assert (start.sources(), made) == ([], [])
     monkeypatch.undo()
