@@ -385,7 +385,7 @@ def test_a_row_group_that_fits_is_a_batch_however_it_is_encoded(tmp_path, monkey
     group = pq.ParquetFile(tmp_path / "a.parquet").metadata.row_group(0)
     for columns in (["a"], ["long"], ["l"], ["a", "long"], None):
         size = table.select(columns or table.column_names).nbytes
-        for limit in range(1000, 400_000_000, 1_000_000):
+        for limit in (100 * 2**power for power in range(24)):
             monkeypatch.setattr(parquet, "_BATCH_BYTES", limit)
             if parquet._is_one_batch(group, columns):
                 assert limit >= size
