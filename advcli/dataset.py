@@ -10,9 +10,10 @@ from advcli import grouping
 from advcli.errors import DataError
 from advcli.estimators.engine import token_rows
 from advcli.io.read import read
+from advcli.masks import rewarded
 from advcli.records.settings import Settings
 from advcli.records.table import ColumnOptions, Grouping, RewardTable, Rows, Source
-from advcli.segments import Segments, rewarded
+from advcli.segments import Segments
 from advcli.words import counted, verb
 
 

@@ -5,13 +5,14 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from advcli.masks import chosen
 from advcli.matching.candidates import Candidate
 from advcli.matching.problem import Problem
 from advcli.matching.sample import SIZE, Slice
 from advcli.matching.trials import Trial, predict
 from advcli.records.match import Break, Breaks
 from advcli.records.table import RewardTable
-from advcli.segments import Segments, chosen
+from advcli.segments import Segments
 from advcli.words import counted, shortened, verb
 
 _WORST = 5

@@ -98,13 +98,13 @@ class Tally:
     @classmethod
     def of(cls, advantages: Tensor, signs: Tensor, lengths: Tensor | None = None) -> "Tally":
         """Count; the arguments are those of `figures`."""
-        values = advantages.double()
+        values, sign = advantages.double(), signs.numpy()
         return cls(
             moments=Moments.of(values),
             sum_abs=float(values.abs().sum()),
-            positive=int((signs > 0).sum()),
-            zero=int((signs == 0).sum()),
-            negative=int((signs < 0).sum()),
+            positive=int((sign > 0).sum()),
+            zero=int((sign == 0).sum()),
+            negative=int((sign < 0).sum()),
             tokens=None if lengths is None else Moments.of(values, lengths.double()),
         )
 
