@@ -2,6 +2,7 @@
 
 import io
 import random
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -133,7 +134,7 @@ def test_a_column_that_is_another_one_is_a_copy_of_its_bytes(tmp_path, compressi
         assert chunks[1].statistics.max == chunks[2].statistics.max == chunks[6].statistics.max
     # No two chunks share a byte, and none is lost between them.
     ends.sort()
-    assert all(end == start for (_, end), (start, _) in zip(ends, ends[1:], strict=False))
+    assert all(end == start for (_, end), (start, _) in pairwise(ends))
     for number in range(file.num_row_groups):
         assert file.read_row_group(number).equals(file.read().slice(number * 30, 30))
 
