@@ -11,13 +11,14 @@ class Slices:
     """Hands out the rows of a table in order."""
 
     def __init__(self, table: pa.Table, advance: Callable[[int], None] = lambda rows: None) -> None:
-        self._table = table.combine_chunks()
+        self._columns = [one_array(column) for column in table.columns]
+        self._schema = table.schema
         self._done = 0
         self._advance = advance
 
     def __call__(self, rows: int) -> pa.RecordBatch:
         """The next `rows` rows as one batch."""
-        part = self._table.slice(self._done, rows)
+        part = [column.slice(self._done, rows) for column in self._columns]
         self._done += rows
         self._advance(self._done)
-        return pa.record_batch([one_array(column) for column in part.columns], schema=part.schema)
+        return pa.record_batch(part, schema=self._schema)

@@ -110,18 +110,20 @@ def _told_apart(
     others = one_array(pa.chunked_array(keys).take(pa.array(rows))).dictionary_encode().indices
     codes[rows] = len(first) + np.asarray(others, dtype=np.int64)
     first = np.concatenate([first, rows[np.unique(others, return_index=True)[1]]])
-    return _ranks(first)[codes], np.sort(first)
+    ranks: NDArray[np.int64] = _ranks(first)
+    return ranks[codes], np.sort(first)
 
 
 def _inside(places: NDArray[np.int64], part: slice) -> NDArray[np.int64]:
     """Ascending places of all texts as those within a part of them."""
     begin, end = np.searchsorted(places, (part.start, part.stop))
-    return places[begin:end] - part.start
+    found: NDArray[np.int64] = places[begin:end] - part.start
+    return found
 
 
 def _hashes(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """[W, n] → [n] uint64, the same for the same words, and hardly ever for others; the upper bits are the best."""
-    found = words[0].copy()
+    found: NDArray[np.uint64] = words[0].copy()
     for word in words[1:]:
         found ^= word
         found *= _FACTORS[0]

@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from advcli.io import keys, texts
@@ -36,6 +36,7 @@ def found(batches):
     return codes.tolist(), first.tolist()
 
 
+@settings(deadline=None, derandomize=True)
 @given(st.lists(st.lists(WORDS, max_size=12), max_size=4))
 def test_texts_are_numbered_as_by_a_dictionary(batches):
     assert found(batches) == expected(batches)
