@@ -21,6 +21,8 @@ from advcli.io.values import Cells
 # Longer keys are kept as their beginning and a digest, so that a prompt's text is never held.
 _DIGEST_FROM = 64
 _DIGEST = 32
+# So many keys tell whether equal ones stand together.
+_FIRST = 4096
 
 
 class Coder:
@@ -132,7 +134,13 @@ def _one_by_one(values: list[Any]) -> pa.Array:
 
 def _runs(keys: pa.Array) -> tuple[pa.Array, NDArray[np.int64]]:
     """The key of each run of equal ones, and how many rows it has."""
-    encoded = pc.run_end_encode(keys, run_end_type=pa.int64())
+    first = keys.slice(0, _FIRST)
+    encoded = pc.run_end_encode(first, run_end_type=pa.int64())
+    if len(first) < len(keys):
+        if 2 * len(encoded.values) > len(first):
+            # Too few are equal to the one before them for it to pay.
+            return keys, np.ones(len(keys), dtype=np.int64)
+        encoded = pc.run_end_encode(keys, run_end_type=pa.int64())
     return encoded.values, np.diff(np.asarray(encoded.run_ends), prepend=0)
 
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, fields
 from functools import reduce
 from operator import add
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -16,8 +15,9 @@ from advcli.records.report import Column
 from advcli.records.settings import AdvantageTable
 from advcli.records.table import Rows
 from advcli.segments import Segments, signs
-from advcli.stats.figures import PERCENTILES, UNDEFINED, Tally, described, mean
+from advcli.stats.figures import PERCENTILES, Tally, described, mean
 from advcli.stats.health import dead_groups
+from advcli.stats.percentiles import percentiles
 
 
 def compare(label: str, rows: Rows, original: Tensor, result: AdvantageTable) -> Column:
@@ -33,10 +33,8 @@ def compare(label: str, rows: Rows, original: Tensor, result: AdvantageTable) ->
         The figures over the kept rows. Comparisons are over kept rows where both are defined.
     """
     processed = chosen(result.processed, result.kept).double().numpy()
-    percentiles = (
-        np.percentile(processed, list(PERCENTILES.values())).tolist() if len(processed) else UNDEFINED
-    )
-    return column(label, _measured(rows, original, result), percentiles)
+    found = percentiles(processed, tuple(PERCENTILES.values()))
+    return column(label, _measured(rows, original, result), found)
 
 
 def _measured(rows: Rows, original: Tensor, result: AdvantageTable) -> "Measured":
@@ -141,18 +139,18 @@ def _phantoms(dead: Tensor, segments: Segments, processed: Tensor) -> int:
     return count(segments.rows(dead) & (processed != 0)) if dead.any() else 0
 
 
-def column(label: str, measured: Measured, percentiles: Sequence[float]) -> Column:
+def column(label: str, measured: Measured, found: Sequence[float]) -> Column:
     """Describe a column, once all of its rows are counted.
 
     Args:
         label: heading of the column.
         measured: the counts.
-        percentiles: one for each of `figures.PERCENTILES`.
+        found: a percentile for each of `figures.PERCENTILES`.
     """
     both = measured.both
     return Column(
         label=label,
-        figures=described(measured.tally, percentiles),
+        figures=described(measured.tally, found),
         kept_rows=measured.tally.moments.count,
         kept_groups=measured.kept_groups,
         below_two=measured.below_two,
