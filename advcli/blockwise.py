@@ -42,7 +42,8 @@ def needed(plan: "Plan", columns: Mapping[str, Tensor]) -> dict[str, Tensor]:
         return dict(columns)
     shapings = (SHAPINGS[name].needs for name in plan.settings.shaping)
     names = {"rewards", "group", "weights", *plan.entry.needs, *chain.from_iterable(shapings)}
-    return {name: column for name, column in columns.items() if name in names}
+    # Within groups a step is asked for and not looked at: any column will do, and this one lies in order already.
+    return {name: column for name, column in columns.items() if name in names} | {"step": columns["group"]}
 
 
 def run(
@@ -60,6 +61,7 @@ def run(
     fixed = {name: column for name, column in columns.items() if name == "weights"}
     others = [name for name in columns if name not in ("group", "weights")]
     rows = len(columns["group"])
+    ranges.all_laid(columns["rewards"])
     original, kept = torch.empty(rows, dtype=torch.float64), torch.empty(rows, dtype=torch.bool)
 
     def part(place: slice, group: Tensor) -> _Rest:

@@ -76,13 +76,15 @@ class Ranges:
 
     @classmethod
     def _of(cls, group: Tensor) -> "Ranges | None":
-        rows, order = group.numel(), None
+        given, rows, order = group, group.numel(), None
         if not (group[1:].numpy() >= group[:-1].numpy()).all():
             order = torch.from_numpy(in_order(group.numpy()))
             group = group.index_select(0, order)
         cuts = torch.searchsorted(group, group[_ROWS::_ROWS].contiguous())
         # Not the tensor itself: whoever has it may let it go.
-        return cls(order, group.detach(), (0, *torch.unique_consecutive(cuts[cuts > 0]).tolist(), rows))
+        found = cls(order, group.detach(), (0, *torch.unique_consecutive(cuts[cuts > 0]).tolist(), rows))
+        found._laid[given] = found.group
+        return found
 
     def laid(self, values: Tensor, place: slice = slice(None)) -> Tensor:
         """[N, ...] the values of all rows, group after group, or of those at a place."""
@@ -102,9 +104,11 @@ class Ranges:
 
     def back(self, values: Tensor) -> Tensor:
         """The same values in the order of the rows; how they lie by groups stays known."""
-        if self.order is None:
+        order = self.order
+        if order is None:
             return values
-        found = torch.empty_like(values).index_copy_(0, self.order, values)
+        found = torch.empty_like(values)
+        self.each(lambda place, _: found.index_copy_(0, order[place], values[place]))
         self._laid[found] = values
         return found
 

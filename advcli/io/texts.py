@@ -5,6 +5,7 @@ need not wait. No two texts are taken for one: each is compared with the first o
 """
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import numpy as np
@@ -53,25 +54,13 @@ def numbered(keys: Sequence[pa.Array]) -> tuple[NDArray[np.int64], NDArray[np.in
     """
     there = [np.empty(0, dtype=bool), *(np.asarray(part.is_valid()) for part in keys)]
     keys, everyone = [part.drop_null() for part in keys], sum(map(len, keys))
-    width = 1 + max((-(-int(np.diff(_offsets(part)).max(initial=0)) // _WORD) for part in keys), default=0)
-    rows = sum(map(len, keys))
-    bits = max(1, (rows - 1).bit_length())
-    # The hash in the upper bits, the place in the lower ones.
-    packed = np.concatenate([np.empty(0, dtype=np.uint64), *(_hashes(_words(part, width)) for part in keys)])
-    packed >>= np.uint64(bits)
-    packed <<= np.uint64(bits)
-    packed |= np.arange(rows, dtype=np.uint64)
-    packed.sort()
-    row = (packed & np.uint64((1 << bits) - 1)).view(np.int64)
-    packed >>= np.uint64(bits)
-    starts = np.flatnonzero(np.concatenate([[True], packed[1:] != packed[:-1]])[:rows])
-    del packed
-    codes = np.empty(rows, dtype=np.int64)
-    number = _ranks(row[starts])
-    codes[row] = np.repeat(number, np.diff(starts, append=rows))
-    first = np.sort(row[starts])
-    codes, first = _told_apart(keys, width, codes, first)
-    if rows == everyone:
+    longest = max((int(np.diff(_offsets(part)).max(initial=0)) for part in keys), default=0)
+    width = 1 + -(-longest // _WORD)
+    with ThreadPoolExecutor(pa.cpu_count()) as pool:
+        made = pool.map(lambda part: _hashes(_words(part, width)), keys)
+        codes, first = _by_hash(np.concatenate([np.empty(0, dtype=np.uint64), *made]))
+        codes, first = _told_apart(keys, width, codes, first, pool)
+    if len(codes) == everyone:
         return codes, first
     places = np.flatnonzero(np.concatenate(there))
     found = np.full(everyone, -1, dtype=np.int64)
@@ -79,15 +68,38 @@ def numbered(keys: Sequence[pa.Array]) -> tuple[NDArray[np.int64], NDArray[np.in
     return found, places[first]
 
 
+def _by_hash(packed: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """What `numbered` gives, going by the upper bits of the hashes; these are overwritten."""
+    rows = len(packed)
+    bits = np.uint64(max(1, (rows - 1).bit_length()))
+    # The hash in the upper bits, the place in the lower ones.
+    packed >>= bits
+    packed <<= bits
+    packed |= np.arange(rows, dtype=np.uint64)
+    packed.sort()
+    row = (packed & ((np.uint64(1) << bits) - np.uint64(1))).view(np.int64)
+    packed >>= bits
+    starts = np.flatnonzero(np.concatenate([[True], packed[1:] != packed[:-1]])[:rows])
+    first = row[starts]
+    codes = np.empty(rows, dtype=np.int64)
+    codes[row] = np.repeat(_ranks(first), np.diff(starts, append=rows))
+    first.sort()
+    return codes, first
+
+
 def _ranks(values: NDArray[np.int64]) -> NDArray[np.int64]:
     """The place of each value among all of them in ascending order."""
-    ranks = np.empty(len(values), dtype=np.int64)
+    ranks: NDArray[np.int64] = np.empty(len(values), dtype=np.int64)
     ranks[in_order(values)] = np.arange(len(values))
     return ranks
 
 
 def _told_apart(
-    keys: Sequence[pa.Array], width: int, codes: NDArray[np.int64], first: NDArray[np.int64]
+    keys: Sequence[pa.Array],
+    width: int,
+    codes: NDArray[np.int64],
+    first: NDArray[np.int64],
+    pool: ThreadPoolExecutor,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The codes where no two texts share one: texts that are not the first of their code get others."""
     if len(first) == len(codes):
@@ -97,21 +109,23 @@ def _told_apart(
     heads = np.concatenate(
         [_words(part.take(pa.array(_inside(first, place))), width).T for part, place in parts]
     )
-    wrong = []
-    for part, place in parts:
+
+    def unlike(part: pa.Array, place: slice) -> NDArray[np.int64]:
         expected = heads.take(codes[place], axis=0)
-        unlike = np.zeros(len(part), dtype=bool)
+        wrong = np.zeros(len(part), dtype=bool)
         for number, word in enumerate(_words(part, width)):
-            unlike |= expected[:, number] != word
-        wrong.append(np.flatnonzero(unlike) + place.start)
-    rows = np.concatenate(wrong)
+            wrong |= expected[:, number] != word
+        found: NDArray[np.int64] = np.flatnonzero(wrong) + place.start
+        return found
+
+    rows = np.concatenate(list(pool.map(unlike, *zip(*parts, strict=True))))
     if not len(rows):
         return codes, first
     others = one_array(pa.chunked_array(keys).take(pa.array(rows))).dictionary_encode().indices
     codes[rows] = len(first) + np.asarray(others, dtype=np.int64)
     first = np.concatenate([first, rows[np.unique(others, return_index=True)[1]]])
-    ranks: NDArray[np.int64] = _ranks(first)
-    return ranks[codes], np.sort(first)
+    found: NDArray[np.int64] = _ranks(first)[codes]
+    return found, np.sort(first)
 
 
 def _inside(places: NDArray[np.int64], part: slice) -> NDArray[np.int64]:
