@@ -11,17 +11,17 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from advcli.blocks import FOLDED, folded, in_blocks
 from advcli.masks import plain
 
 # A row whose |A| is this share of its group's largest |A|, or less, is neutral: neither positive nor
 # negative. A row that sits on the mean of its group is not exactly 0 in floating point.
 NEUTRAL = 1e-6
 
-# Up to so many rows per segment torch takes as long for each segment as for all of its rows.
-_FOLDED = 16
+# Segments per row up to which an index is made dense by counting.
+_SPARSE = 4
 
 
 # Not a ContextVar, which torch.compile cannot look into.
@@ -73,7 +73,7 @@ class Segments:
         if count is None:
             count = int(index.max()) + 1 if rows else 0
         width = rows // count if count and rows % count == 0 else 0
-        return cls(index, count, width if width and _in_blocks(index, count, width) else None)
+        return cls(index, count, width if width and in_blocks(index, count, width) else None)
 
     @classmethod
     def batch(cls, index: "Tensor | Segments") -> "Segments":
@@ -105,7 +105,11 @@ class Segments:
             >>> Segments.dense(torch.tensor([7, 2, 2])).index.tolist()
             [1, 0, 0]
         """
-        return cls.of(torch.unique(index, return_inverse=True)[1])
+        if not index.numel() or int(index.min()) < 0 or int(index.max()) >= _SPARSE * index.numel():
+            return cls.of(torch.unique(index, return_inverse=True)[1])
+        # Counted, not sorted.
+        met = index.new_zeros(int(index.max()) + 1).index_fill_(0, index, 1)
+        return cls.of((torch.cumsum(met, dim=0) - 1)[index])
 
     def size(self) -> Tensor:
         """Rows per segment, [S] int64."""
@@ -122,16 +126,16 @@ class Segments:
     def max(self, values: Tensor) -> Tensor:
         """Largest value per segment, [S]; -inf for an empty segment. `values`: [N] float."""
         if self.width is not None:
-            if self.width <= _FOLDED and plain(values):
-                return torch.from_numpy(_folded(np.maximum, values.numpy(), self.width))
+            if self.width <= FOLDED and plain(values):
+                return torch.from_numpy(folded(np.maximum, values.numpy(), self.width))
             return values.view(self.count, self.width).amax(dim=1)
         lowest = values.new_full((self.count,), -torch.inf)
         return lowest.scatter_reduce_(0, self.index, values, reduce="amax")
 
     def min(self, values: Tensor) -> Tensor:
         """Smallest value per segment, [S]; +inf for an empty segment. `values`: [N] float."""
-        if self.width is not None and self.width <= _FOLDED and plain(values):
-            return torch.from_numpy(_folded(np.minimum, values.numpy(), self.width))
+        if self.width is not None and self.width <= FOLDED and plain(values):
+            return torch.from_numpy(folded(np.minimum, values.numpy(), self.width))
         return -self.max(-values)
 
     def mean(self, values: Tensor) -> Tensor:
@@ -216,6 +220,11 @@ class Segments:
             >>> Segments.of(torch.tensor([0, 1, 0, 0])).order(torch.tensor([3.0, 9.0, 1.0, 1.0])).tolist()
             [2, 3, 0, 1]
         """
+        if self.width is not None:
+            # Each row of the matrix for itself: no second sort, and a shorter first one.
+            order = torch.argsort(values.view(self.count, self.width), dim=1, stable=True)
+            first = torch.arange(self.count, device=order.device) * self.width
+            return (order + first.unsqueeze(1)).view(-1)
         order = torch.argsort(values, stable=True)
         return order[torch.argsort(self.index[order], stable=True)]
 
@@ -378,25 +387,6 @@ def signs(advantages: Tensor, group: "Tensor | Segments") -> Tensor:
 def divide(numerator: Tensor, denominator: Tensor) -> Tensor:
     """Quotient, and 0 where the denominator is 0 (a dead group has advantage 0, not NaN)."""
     return torch.where(denominator == 0, 0.0, numerator / denominator)
-
-
-def _in_blocks(index: Tensor, count: int, width: int) -> bool:
-    """Whether the rows lie as S contiguous blocks of n."""
-    if not plain(index):
-        return bool((index.view(count, width) == _arange(count, index).unsqueeze(1)).all())
-    found, numbers = index.numpy(), np.arange(count)
-    ends = (found[::width] == numbers).all() and (found[width - 1 :: width] == numbers).all()
-    return bool(ends and (found[1:] >= found[:-1]).all())
-
-
-def _folded(pick: np.ufunc, values: NDArray[Any], width: int) -> NDArray[Any]:
-    """The largest or smallest of each n numbers: [S · n] → [S]. Halved while n is even, the rest place by place."""
-    while width % 2 == 0:
-        values, width = pick(values[::2], values[1::2]), width // 2
-    found = values[::width]
-    for place in range(1, width):
-        found = pick(found, values[place::width])
-    return np.ascontiguousarray(found)
 
 
 def _arange(length: int, like: Tensor) -> Tensor:

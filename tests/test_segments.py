@@ -1,7 +1,6 @@
 """The reductions against plain loops, on both layouts; where a group's rewards lie; signs."""
 
 import math
-import random
 
 import pytest
 import references
@@ -69,20 +68,6 @@ def test_rank_is_ascending_and_ties_follow_the_row_order(index):
     assert of(index).rank(torch.tensor(VALUES)).tolist() == expected
 
 
-@pytest.mark.parametrize("width", [1, 2, 3, 5, 6, 8, 12, 16, 17, 64])
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.int64])
-@pytest.mark.parametrize("step", [1, 2])
-def test_extremes_of_blocks_of_any_width(width, dtype, step):
-    chance = random.Random(width)
-    rows = [[chance.randint(-9, 9) for _ in range(width)] for _ in range(4)]
-    values = torch.tensor(rows, dtype=dtype).reshape(-1, 1).repeat(1, step)[:, 0]
-    segments = Segments.of(torch.arange(4).repeat_interleave(width))
-    assert segments.width == width
-    assert segments.max(values).tolist() == [max(row) for row in rows]
-    assert segments.min(values).tolist() == [min(row) for row in rows]
-    assert segments.max(values).dtype == dtype
-
-
 @pytest.mark.parametrize("index", LAYOUTS.values(), ids=LAYOUTS)
 @pytest.mark.parametrize("per", [[2.0] * 6, [0.0, 2.0] * 3, [0.0] * 6, [-0.0, -4.0] * 3])
 def test_quotients_are_0_where_the_segment_has_0(index, per):
@@ -95,25 +80,6 @@ def test_quotients_are_0_where_the_segment_has_0(index, per):
     assert not found[dead].signbit().any()
     halves = segments.over(torch.tensor(VALUES).half(), per_segment.half())
     assert halves.dtype == torch.float16
-
-
-def test_extremes_of_a_block_with_a_nan_are_nan():
-    segments = Segments.of(torch.arange(2).repeat_interleave(4))
-    values = torch.tensor([0.0, math.nan, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
-    assert segments.max(values).isnan().tolist() == segments.min(values).isnan().tolist() == [True, False]
-
-
-@pytest.mark.parametrize(
-    ("index", "width"),
-    [
-        ([0, 0, 1, 0, 1, 1, 2, 2, 2], None),
-        ([0, 1, 1, 0, 1, 1], None),
-        ([0, 0, 2, 1, 1, 2], None),
-        ([0, 1, 0, 1], None),
-    ],
-)
-def test_rows_that_only_begin_and_end_like_blocks(index, width):
-    assert of(index).width is width
 
 
 def test_reductions_of_no_rows():
