@@ -310,18 +310,6 @@ def _opened(source: Source) -> pq.ParquetFile:
         raise _broken(source, error) from error
 
 
-def _buffer(version: str) -> int:
-    """Bytes of a column chunk that are read at once; 0 for all.
-
-    Arrow 18 calls sound files unreadable: "Cannot shrink read buffer if buffered data remains".
-
-    Example:
-        >>> _buffer("18.1.0"), _buffer("26.0.1")
-        (0, 1048576)
-    """
-    return 0 if version.startswith("18.") else 1 << 20
-
-
 def _batches(
     file: pq.ParquetFile,
     source: Source,
