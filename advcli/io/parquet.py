@@ -303,9 +303,7 @@ def to_metadata(prefix: str, settings: Mapping[str, object]) -> dict[str, str]:
 def _opened(source: Source) -> pq.ParquetFile:
     try:
         # Without pre-buffering: it would hold every column chunk of the file at once.
-        return pq.ParquetFile(
-            random_access(source.path), pre_buffer=False, buffer_size=_buffer(pa.__version__)
-        )
+        return pq.ParquetFile(random_access(source.path), pre_buffer=False, buffer_size=1 << 20)
     except _UNREADABLE as error:
         raise _broken(source, error) from error
 
