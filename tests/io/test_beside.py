@@ -123,7 +123,8 @@ def test_whoever_leaves_lots_early_closes_the_source():
         finally:
             closed.set()
 
-    found = lots(endless(), len, 2)
+    source = endless()
+    found = lots(source, len, 2)
     assert [next(found), next(found)] == [["a"], ["a", "a"]]
     found.close()
     assert closed.is_set()
