@@ -31,7 +31,7 @@ class Commands(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:  # noqa: ANN401
         """The whole command in place of its first sentence."""
-        name, command, rest = super().resolve_command(ctx, args)
+        name, _, rest = super().resolve_command(ctx, args)
         return name, None if name is None else whole(name), rest
 
 

@@ -3,8 +3,7 @@
 Arrow, numpy and the operating system work without Python's lock, so a thread that reads and one that writes take two cores.
 """
 
-from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import closing
+from collections.abc import Generator, Iterable, Iterator
 from queue import Full, Queue
 from threading import Event, Thread
 from typing import TypeVar
@@ -54,39 +53,6 @@ def beside(items: Iterable[T], depth: int = 1, *, apart: bool = True) -> Generat
     finally:
         left.set()
         thread.join()
-
-
-def lots(items: Generator[T], size: Callable[[T], int], most: int) -> Generator[list[T]]:
-    """The same items, some at a time, as each change from thread to thread takes a while; the first comes alone.
-
-    Args:
-        items: what is made; closed with what this gives.
-        size: how much an item is.
-        most: how much is enough for a lot.
-
-    Raises:
-        BaseException: what making an item raised, after those before it.
-
-    Example:
-        >>> list(lots((text for text in ("a", "b", "cd", "e")), len, 2))
-        [['a'], ['b', 'cd'], ['e']]
-    """
-    held: list[T] = []
-    some = most
-    with closing(items):
-        try:
-            for item in items:
-                held.append(item)
-                some += size(item)
-                if some >= most:
-                    yield held
-                    held, some = [], 0
-        except Exception:
-            if held:
-                yield held
-            raise
-    if held:
-        yield held
 
 
 def _make(source: Iterator[T], made: "Queue[tuple[list[T], BaseException | None]]", left: Event) -> None:

@@ -1,7 +1,7 @@
 """JSON Lines: parse what is needed, and put keys into a line without touching its bytes."""
 
 import json
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from advcli.errors import DataError
 from advcli.io import document, explode, narrow, shapes
 from advcli.io.batch import BadRows, Batch
-from advcli.io.beside import beside, lots
+from advcli.io.beside import beside
 from advcli.io.dedup import ROW, digests
 from advcli.io.insert import inserted
 from advcli.io.lines import Block, blocks, is_long
@@ -27,9 +27,8 @@ _HEAD = 100
 _HEAD_BYTES = 16 << 20
 # Bytes of lines in one batch.
 _BATCH_BYTES = 4 << 20
-# Bytes of lines that are copied at once, and that are handed to the thread that writes.
+# Bytes of lines that are copied at once: memory of such pieces is used again, that of larger ones is given back and cleared.
 _COPIED = 1 << 20
-_LOT = 2 << 20
 
 
 def _integer(digits: str) -> int | str:
@@ -169,35 +168,33 @@ def annotate(
         DataError: the source has more or fewer rows than when it was read.
     """
     ended = True
-    made = lots(_pieces(source, dropped, suffixes), len, _LOT)
-    with closing(beside(made, apart=is_long(source))) as read:
-        for pieces in read:
+    with closing(beside(_blocks_with(source, dropped, suffixes), apart=is_long(source))) as made:
+        for pieces in made:
             for piece in pieces:
                 write(piece)
-            ended = pieces[-1][-1:] == b"\n"
+                ended = piece[-1:] == b"\n"
     if next(suffixes, None) is not None:
         raise changed(source)
     if end_line and not ended:
         write(b"\n")
 
 
-def _pieces(source: Source, dropped: Collection[int], suffixes: Suffixes) -> Generator[bytes | memoryview]:
-    """The lines with more keys, some or many at a time."""
-    # Read in this thread, which is one already, and in blocks whose memory is used again.
+def _blocks_with(
+    source: Source, dropped: Collection[int], suffixes: Suffixes
+) -> Iterator[Sequence[bytes | memoryview]]:
+    """The lines with more keys, a block in some pieces."""
+    # Read in this thread, which is one already.
     with closing(blocks(source, size=_COPIED, apart=False)) as read:
         for block in read:
             done = inserted(block, dropped, suffixes)
-            yield from done if done is not None else _one_by_one(source, block, dropped, suffixes)
+            yield done if done is not None else _one_by_one(source, block, dropped, suffixes)
 
 
-def _one_by_one(
-    source: Source, block: Block, dropped: Collection[int], suffixes: Suffixes
-) -> Iterator[bytes]:
+def _one_by_one(source: Source, block: Block, dropped: Collection[int], suffixes: Suffixes) -> list[bytes]:
     """The same for the lines of a block that is not simple."""
     lines = (_with_suffix(source, raw, suffixes) for number, raw in block.lines() if number not in dropped)
     whole = b"".join(lines)
-    if whole:
-        yield whole
+    return [whole] if whole else []
 
 
 def objects(source: Source, dropped: Collection[int], layout: Layout = PLAIN) -> Iterator[dict[str, Any]]:

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from advcli.io.values import one_array
 
 # Rows that are made into text at once: arrow takes half a millisecond however few they are.
-_ROWS = 1 << 14
+_ROWS = 1 << 13
 # Between these, arrow and Python both write a number without an exponent.
 _SMALL, _LARGE = 1e-4, 1e9
 

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from advcli.io.beside import beside, lots
+from advcli.io.beside import beside
 
 
 def test_the_items_come_in_order_from_another_thread():
@@ -81,50 +81,3 @@ def test_whoever_leaves_early_ends_the_thread_and_closes_the_source():
     items.close()
     assert closed.is_set()
     assert all(thread.name != "beside" for thread in threading.enumerate())
-
-
-@pytest.mark.parametrize("most", [1, 5, 9, 1000])
-def test_lots_hold_the_same_items_and_the_first_comes_alone(most):
-    items = ["a" * (place % 4) for place in range(30)]
-    found = list(lots((item for item in items), len, most))
-    assert [item for lot in found for item in lot] == items
-    assert len(found[0]) == 1
-    assert all(sum(map(len, lot)) >= most for lot in found[1:-1])
-    assert all(sum(map(len, lot[:-1])) < most for lot in found)
-
-
-def test_of_nothing_there_is_no_lot():
-    assert list(lots((item for item in ""), len, 3)) == []
-
-
-def test_what_came_before_an_error_comes_before_it_in_lots():
-    def made():
-        yield from "abcd"
-        raise ValueError("broken")
-
-    seen = []
-
-    def go():
-        for lot in lots(made(), len, 2):
-            seen.append(lot)  # noqa: PERF402  what came before the error is kept
-
-    with pytest.raises(ValueError, match="broken"):
-        go()
-    assert seen == [["a"], ["b", "c"], ["d"]]
-
-
-def test_whoever_leaves_lots_early_closes_the_source():
-    closed = threading.Event()
-
-    def endless():
-        try:
-            while True:
-                yield "a"
-        finally:
-            closed.set()
-
-    source = endless()
-    found = lots(source, len, 2)
-    assert [next(found), next(found)] == [["a"], ["a", "a"]]
-    found.close()
-    assert closed.is_set()

@@ -53,8 +53,8 @@ def test_both_ways_write_the_same(tmp_path, monkeypatch, seed):
     )
     (tmp_path / "a.jsonl").write_bytes(data)
     monkeypatch.setattr(jsonl, "_COPIED", chance.choice([60, 90, 1000]))
-    monkeypatch.setattr(jsonl, "_LOT", chance.choice([1, 100, 1000]))
-    monkeypatch.setattr(jsonl, "is_long", lambda source, long=chance.random() < 0.5: long)
+    apart = chance.random() < 0.5
+    monkeypatch.setattr(jsonl, "is_long", lambda source: apart)
     monkeypatch.setattr("advcli.io.suffixes._ROWS", chance.choice([1, 3, 1000]))
     monkeypatch.setattr("advcli.io.lines._PIECE", 7)
 
