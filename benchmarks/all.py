@@ -4,7 +4,7 @@ import argparse
 import datetime
 from pathlib import Path
 
-from benchmarks import files, growth, jsonl, memory, narrow, startup, wide
+from benchmarks import files, growth, jsonl, match, memory, narrow, startup, wide
 from benchmarks.processes import machine, workplace
 
 
@@ -35,6 +35,8 @@ def main() -> None:
     from benchmarks import engine
 
     print("\n".join(engine.report(10_000_000 // scale)), flush=True)
+    with workplace(args.folder) as folder:
+        print("\n".join(match.report(folder, 1_000_000 // scale, max(2, runs))), flush=True)
 
 
 if __name__ == "__main__":

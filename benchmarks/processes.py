@@ -35,8 +35,12 @@ class Usage:
     peak: float
 
 
-def run(command: Sequence[str]) -> Usage:
+def run(command: Sequence[str], *, may_answer_no: bool = False) -> Usage:
     """Run a command to its end.
+
+    Args:
+        command: the program and its arguments.
+        may_answer_no: whether exit code 1, an answer, is none that is raised.
 
     Raises:
         RuntimeError: it failed.
@@ -49,8 +53,9 @@ def run(command: Sequence[str]) -> Usage:
     process = os.posix_spawn(command[0], command, os.environ, file_actions=quiet)
     _, status, used = os.wait4(process, 0)
     wall = time.perf_counter() - start
-    if status:
-        raise RuntimeError(f"{' '.join(command)} ended with {os.waitstatus_to_exitcode(status)}")
+    code = os.waitstatus_to_exitcode(status)
+    if code and not (may_answer_no and code == 1):
+        raise RuntimeError(f"{' '.join(command)} ended with {code}")
     return Usage(wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
 
 

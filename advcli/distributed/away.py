@@ -69,18 +69,30 @@ class Away:
     def _put(self, data: bytes | Path) -> None:
         store = self._store()
         try:
-            with store.open_output_stream(self.path, compression=None) as stream:
-                if isinstance(data, bytes):
-                    stream.write(data)
-                    return
-                with data.open("rb") as file:
-                    while chunk := file.read(_CHUNK):
-                        stream.write(chunk)
+            self._check(store, self._send(store, data))
         except BaseException:
             # Arrow closes what it opened, whatever happened: what was sent so far may be there by now.
             with suppress(OSError, pa.ArrowException):
                 store.delete_file(self.path)
             raise
+
+    def _check(self, store: fs.FileSystem, sent: int) -> None:
+        """Make sure that all bytes that were sent are there."""
+        arrived = store.get_file_info(self.path).size
+        if arrived != sent:
+            raise OSError(f"{arrived or 0:,} of {sent:,} bytes arrived")
+
+    def _send(self, store: fs.FileSystem, data: bytes | Path) -> int:
+        """How many bytes were sent."""
+        with store.open_output_stream(self.path, compression=None) as stream:
+            if isinstance(data, bytes):
+                stream.write(data)
+                return len(data)
+            sent = 0
+            with data.open("rb") as file:
+                while chunk := file.read(_CHUNK):
+                    sent += stream.write(chunk)
+            return sent
 
     def _store(self) -> fs.FileSystem:
         return file_system(self.url)[0]

@@ -18,7 +18,7 @@ from advcli.errors import DataError
 from advcli.io import traps
 from advcli.matching import match as matching
 from advcli.matching import wording
-from advcli.matching.match import Explanation
+from advcli.matching.assumptions import Explanation
 from advcli.matching.search import Tell, indistinguishable
 from advcli.matching.trials import Trial
 from advcli.pipeline.match import logged
@@ -99,7 +99,7 @@ def _match(loaded: Loaded, request: Request, tell: Tell) -> Match:
         if outcome.found or not proof.off or last:
             break
         picked = replace(picked, also=picked.also | frozenset(proof.off))
-    return _of_all(outcome, loaded, sample, proof)
+    return _of_all(outcome, loaded, sample, proof, steps=picked.steps is not None)
 
 
 def _table(loaded: Loaded, view: View, rows: pa.Table) -> RewardTable:
@@ -249,7 +249,7 @@ def _with_filtered(explanation: Explanation, rows: int) -> Explanation:
     return replace(explanation, words=words, after={**after, "filtered_rows": rows})
 
 
-def _of_all(outcome: Match, loaded: Loaded, sample: RewardTable, proof: Proof) -> Match:
+def _of_all(outcome: Match, loaded: Loaded, sample: RewardTable, proof: Proof, *, steps: bool) -> Match:
     """What was found, with the figures of all rows."""
     summaries, name = loaded.summaries, loaded.job.choice.logged
     told, uneven = (sum(getattr(one, what) for one in summaries) for what in ("logged", "uneven"))
@@ -263,6 +263,11 @@ def _of_all(outcome: Match, loaded: Loaded, sample: RewardTable, proof: Proof) -
     notes += [note for note in outcome.notes if note.startswith("not tried for want of")]
     some = f"searched on {counted(len(sample.rewards), 'row')} of {loaded.count:,}"
     notes += [some if outcome.found else f"{some}: what does not fit is told of these", *proof.told]
+    if not steps and (not outcome.found or outcome.weights):
+        # One weight for all rewards looks like one standard deviation of all of them.
+        notes.append(
+            "not tried for want of whole steps: rules of the batch, of which each divides by one number"
+        )
     sentence = outcome.sentence
     if outcome.found and outcome.best and proof.trial and proof.explanation:
         sentence = wording.found(

@@ -11,9 +11,9 @@ from advcli.advantages import Plan
 from advcli.dataset import grouped
 from advcli.distributed.rounds import Here
 from advcli.grouping import group
+from advcli.matching.assumptions import Explanation
 from advcli.matching.candidates import Candidate
 from advcli.matching.logged import RELATIVE, Logged
-from advcli.matching.match import Explanation
 from advcli.matching.partitions import Partition
 from advcli.matching.sample import Slice
 from advcli.matching.trials import Trial, judge, predict

@@ -5,6 +5,9 @@ from torch import Tensor
 
 from advcli.frameworks.blocks import matrices
 
+# Groups that tell whether many have the same rewards.
+_SOME = 256
+
 
 def one_pass(  # noqa: PLR0913  one knob per rule that differs
     rewards: Tensor,
@@ -97,6 +100,10 @@ def one_pass_parts(  # noqa: PLR0913  one knob per rule that differs
 
 def _products(counting: Tensor, values: Tensor) -> Tensor:
     """[n, n] times each row of [G, n]: a product per group, as the trainer has it; one for all rounds differently."""
+    some = values[:: max(1, len(values) // _SOME)]
+    if len(torch.unique(some, dim=0)) > len(some) / 2:
+        # Hardly a group has the rewards of another one.
+        return torch.stack([counting @ row for row in values])
     distinct, which = torch.unique(values, dim=0, return_inverse=True)
     return torch.stack([counting @ row for row in distinct])[which]
 

@@ -5,10 +5,8 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from advcli.matching.candidates import Candidate
 from advcli.matching.problem import Problem
-from advcli.matching.sample import SIZE, Slice
-from advcli.matching.trials import Trial, predict
+from advcli.matching.trials import Trial
 from advcli.records.match import Break, Breaks
 from advcli.records.table import RewardTable
 from advcli.segments import Segments, chosen
@@ -16,18 +14,11 @@ from advcli.words import counted, shortened, verb
 
 _WORST = 5
 _TOLD_STEPS = 5
-# Rows up to which the advantages of every rule are looked for in another order; of more rows, of so many rules.
-_SHUFFLED_ROWS, _SHUFFLED = 65_536, 6
-# How far the advantages of a rule, in order of size, may be from the logged ones on average, as a share of their size.
-_APART = 0.1
 _NEARLY = 0.02
-# How much larger or smaller the advantages of a rule are with another eps or ddof.
-_FAR = 2.0
 # What another ddof makes of a std, at most: that of two rows.
 _OF_DDOF = 1.42
-_DIGITS = 5
-# Share of rows that do not fit up to which the rule is right and the rows are not.
-_FEW = 0.1
+FEW = 0.1
+"""Share of rows that do not fit up to which the rule is right and the rows are not."""
 
 
 def breaks(table: RewardTable, problem: Problem, trial: Trial) -> Breaks | None:
@@ -84,105 +75,20 @@ def _met(index: Tensor) -> list[int]:
     return torch.nonzero(torch.bincount(index)).squeeze(1).tolist()
 
 
-def causes(problem: Problem, where: Breaks | None) -> list[str]:
+def causes(problem: Problem, where: Breaks | None, shuffled: str | None) -> list[str]:
     """What explains the rest, in sentences, the most telling first.
 
     Args:
         problem: what was searched for.
         where: where the best one does not fit.
+        shuffled: what `misaligned` says.
     """
-    if where is not None and where.rows <= _FEW * where.compared:
+    if shuffled is not None:
+        # Sums over the groups of such rows tell nothing.
+        return [shuffled, *_partly(where)]
+    if where is not None and where.rows <= FEW * where.compared:
         return list(_partly(where))
-    return [*_misaligned(problem), *_partly(where), *_parallel(problem), *_not_centred(problem)]
-
-
-def _misaligned(problem: Problem) -> Iterator[str]:
-    """The same advantages in another order within the groups, the steps, or all rows."""
-    partition = problem.partitions[0]
-    whole = problem.whole(partition)
-    scopes = {"group": problem.part(partition), "step": problem.step(partition) or whole, "file": whole}
-    if int(whole.columns["step"].max()) == 0:
-        scopes.pop("step")
-    rules = _rules(problem)
-    for scope, part in scopes.items():
-        for candidate in rules[:_SHUFFLED] if part.size > _SHUFFLED_ROWS else rules:
-            if _reordered(candidate, part, scope) and (part is whole or _reordered(candidate, whole, scope)):
-                within = "over all rows" if scope == "file" else f"within each {scope}"
-                yield (
-                    f"rows and advantages are misaligned: {within}, the logged advantages are those of "
-                    f"{candidate.fit('', 0.0, 0.0).name} in another order"
-                )
-                return
-
-
-def _rules(problem: Problem) -> list[Candidate]:
-    """The rules whose advantages lie as the logged ones do, one of those with the same numbers, likeliest first."""
-    even, step = _even(problem), problem.step(problem.partitions[0])
-    ranked = sorted(
-        problem.candidates,
-        key=lambda c: (c.framework != problem.framework, c.framework is None, c.order),
-    )
-    found: dict[tuple[object, ...], tuple[float, Candidate]] = {}
-    far: dict[object, bool] = {}
-    for candidate in ranked:
-        # Of a part of a step a rule of the batch is known up to a factor only.
-        part = step if candidate.of_batch and step is not None and not even.whole else even
-        if far.get(candidate.kin) or any(name not in part.columns for name in candidate.plan.entry.needs):
-            continue
-        predicted = predict(candidate, part)
-        if predicted is None:
-            continue
-        one, other = predicted[part.compared()].nan_to_num(nan=0.0), part.given.values
-        size = _size(other)
-        far.setdefault(candidate.kin, not size / _FAR <= _size(one) <= size * _FAR)
-        apart = float((one.sort().values - part.sorted_values).abs().mean()) / size
-        if apart <= _APART:
-            # What differs by a factor only is looked for once.
-            figures = (one.abs().mean() / _size(one), one.max() / _size(one))
-            same = tuple(round(float(figure), _DIGITS) for figure in figures)
-            found.setdefault((part is even, *same), (round(apart, 2), candidate))
-    return [candidate for _, candidate in sorted(found.values(), key=lambda pair: pair[0])]
-
-
-def _even(problem: Problem) -> Slice:
-    """Groups from all over the file, none chosen for what it is: their advantages lie as all do."""
-    whole = problem.whole(problem.partitions[0])
-    if whole.size <= 2 * SIZE:
-        return whole
-    count = whole.groups.segments.count
-    picked = torch.zeros(count, dtype=torch.bool)
-    picked[torch.linspace(0, count - 1, max(1, SIZE * count // whole.size)).long()] = True
-    rows = torch.nonzero(picked[whole.groups.index.clamp(min=0)] & whole.groups.used).squeeze(1)
-    return Slice.of(whole.columns, whole.logged, rows, whole=False)
-
-
-def _size(values: Tensor) -> float:
-    """Root mean square."""
-    return float(values.square().mean().sqrt())
-
-
-def _reordered(candidate: Candidate, part: Slice, scope: str) -> bool:
-    """Whether a rule has the logged advantages in every segment, in whatever order, but for a factor near to 1.
-
-    The factor is that of another eps or ddof, which the order of the rows hides.
-    """
-    predicted = predict(candidate, part)
-    compared = part.compared()
-    if predicted is None or not bool(predicted[compared].isfinite().all()):
-        return False
-    index = chosen({**part.columns, "file": torch.zeros_like(part.columns["step"])}[scope], compared)
-    one, other = chosen(predicted, compared), part.given.values
-    factor = _size(other) / max(_size(one), 1e-300)
-    if abs(factor - 1) > _APART:
-        return False
-    one, segments = one * factor, Segments.dense(index)
-    # Cheap and nearly always enough: sums have to agree before anything is sorted.
-    room = part.logged.tolerance * segments.size()
-    sums = ((one.abs(), other.abs(), room), (one**2, other**2, 2 * part.logged.peak * room))
-    if any(bool(((segments.sum(a) - segments.sum(b)).abs() > most).any()) for a, b, most in sums):
-        return False
-    one, other = one[segments.order(one)], other[segments.order(other)]
-    return bool(((one - other).abs() <= part.logged.tolerance).all())
+    return [*_partly(where), *_parallel(problem), *_not_centred(problem)]
 
 
 def _partly(where: Breaks | None) -> Iterator[str]:
@@ -253,8 +159,13 @@ def _not_centred(problem: Problem) -> Iterator[str]:
     segments = Segments.of(part.columns["group"][use])
     sums = segments.mean(problem.logged.values[use]).nan_to_num(nan=0.0).abs()
     many = int((sums > _NEARLY * problem.logged.peak).sum())
-    if many:
-        yield (
-            f"the advantages of {counted(many, 'group')} of {segments.count:,} do not sum to 0: the groups are others, "
-            "or rows are missing, or the rule does not centre by group"
-        )
+    if not many:
+        return
+    steps = Segments.of(part.columns["step"][use])
+    off = float(steps.mean(problem.logged.values[use]).nan_to_num(nan=0.0).abs().max())
+    told = f"the advantages of {counted(many, 'group')} of {segments.count:,} do not sum to 0"
+    if steps.count < segments.count and off <= problem.logged.tolerance:
+        all_ = "those of every step" if steps.count > 1 else "all together"
+        yield f"{told}, and {all_} do: rows and advantages are misaligned, or the rule centres by step"
+    else:
+        yield f"{told}: the groups are others, or rows are missing, or the rule does not centre by group"

@@ -15,6 +15,8 @@ Tell = Callable[[str], None]
 # Different computations that are run on all rows, and how many more where none of them fits: one, and the others if
 # they fit so many rows.
 _CONFIRMED, _MORE, _HALF = 8, 3, 0.5
+# Share of the rows that more of them may fit without that saying anything.
+_CHANCE = 0.01
 # How many different computations that do not fit on a small part of the rows are run on a larger one.
 _NEAR = 12
 
@@ -140,7 +142,7 @@ def _confirmed(problem: Problem, sampled: Sequence[Trial], tell: Tell, *, neares
             known[key] = (trial, found)
         done.append(replace(known[key][1], candidate=trial.candidate))
     if nearest and not any(trial.explained for trial in done):
-        done += [_on_all(problem, trial, tell) for trial in _nearest(sampled, known)]
+        done += [_on_all(problem, trial, tell) for trial in _nearest(problem, sampled, known)]
     return [trial for trial in done if trial.complete]
 
 
@@ -203,13 +205,17 @@ def _on_all(problem: Problem, trial: Trial, tell: Tell) -> Trial:
     return judged
 
 
-def _nearest(sampled: Sequence[Trial], known: Collection[Any]) -> list[Trial]:
+def _nearest(problem: Problem, sampled: Sequence[Trial], known: Collection[Any]) -> list[Trial]:
     """The best few of the sample, one of those with the same figures; where not even half of the rows fit, one."""
     found: dict[tuple[str, float, float], Trial] = {}
     for trial in sampled:
         if (trial.partition.label, trial.candidate.work) not in known:
             found.setdefault((trial.partition.label, trial.share, trial.max_abs), trial)
     few = list(found.values())[:_MORE]
+    if few and few[0].share <= _HALF:
+        # A row more or less is chance: of those that fit about as many, the one that is believed first.
+        alike = [trial for trial in found.values() if trial.share >= few[0].share - _CHANCE]
+        return [min(alike, key=problem.preference)]
     return few[:1] + [trial for trial in few[1:] if trial.share > _HALF]
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from advcli.errors import DataError
 from advcli.io.catalog import LOGGED
-from advcli.io.read import read
+from advcli.io.read import look, read
 from advcli.io.sources import opened
 from advcli.matching import match as matching
 from advcli.matching.search import Tell
@@ -29,8 +29,9 @@ def match(request: Request, tell: Tell = lambda text: None) -> Match:
         table = logged(ahead or read(sources, wanted, skip_bad_rows=request.skip_bad_rows))
         outcome = matching.match(table, n=columns.n, only=request.settings, tell=tell)
         if not outcome.found and len(table.choice.rewards) == 1 and not columns.rewards:
-            parts = read(sources, replace(wanted, parts="always"), skip_bad_rows=request.skip_bad_rows)
-            if parts.choice.rewards != table.choice.rewards:
+            apart = replace(wanted, parts="always")
+            if look(sources, apart, skip_bad_rows=request.skip_bad_rows)[1].rewards != table.choice.rewards:
+                parts = read(sources, apart, skip_bad_rows=request.skip_bad_rows)
                 again = matching.match(parts, n=columns.n, only=request.settings, tell=tell)
                 outcome = again if again.found else outcome
     return replace(outcome, warnings=(*request.warnings, *outcome.warnings))

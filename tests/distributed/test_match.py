@@ -118,6 +118,16 @@ def test_one_group_that_is_otherwise_is_found_wherever_it_is(step: bool, tmp_pat
     assert any("what does not fit is told of these" in note for note in two.notes)
 
 
+@pytest.mark.usefixtures("sampled")
+@pytest.mark.parametrize(("step", "told"), [(False, True), (True, False)])
+def test_a_part_of_a_step_tells_no_rule_of_the_batch(step: bool, told: bool, tmp_path: Path):
+    one, two = on_both(written(tmp_path, step=step, estimator="grpo", scale="batch"))
+    assert one.best.scale == "batch"
+    assert (two.best.scale == "batch") is step
+    said = [note for note in two.notes if note.startswith("not tried for want of whole steps")]
+    assert bool(said) is told
+
+
 def test_what_is_no_log(tmp_path: Path):
     from advcli.distributed import commands
 

@@ -34,13 +34,14 @@ class Moody(http.server.BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     every = 5
+    moody_at = ("GET",)
     port = 0
     seen = 0
     refused = 0
 
     def handle_any(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        if self.command == "GET" and "rewards" in self.path and self.every:
+        body = self.body()
+        if self.every and self.mark() in self.path and self.command in self.moody_at:
             type(self).seen += 1
             if self.seen % self.every == 0:
                 type(self).refused += 1
@@ -53,7 +54,24 @@ class Moody(http.server.BaseHTTPRequestHandler):
         }
         return self.answer(reply.status, headers, reply.read())
 
-    do_GET = do_HEAD = handle_any  # noqa: N815  what http.server calls
+    do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = handle_any  # noqa: N815  what http.server calls
+
+    def mark(self) -> str:
+        """What the path of a request that may be refused has in it."""
+        return "rewards" if self.command == "GET" else ".adv"
+
+    def body(self) -> bytes:
+        """What is sent: of a length that is told, or in pieces that each tell their own."""
+        if self.headers.get("Transfer-Encoding") != "chunked":
+            return self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        found = b""
+        while size := int(self.rfile.readline().partition(b";")[0], 16):
+            found += self.rfile.read(size)
+            self.rfile.readline()
+        while self.rfile.readline().strip():
+            """The headers that follow the last piece."""
+        del self.headers["Transfer-Encoding"], self.headers["Expect"]
+        return found
 
     def answer(self, status: int, headers: dict, body: bytes) -> None:
         self.send_response(status)
@@ -199,6 +217,52 @@ def test_a_store_to_write_to(dump: tuple[str, list[str]], tmp_path: Path):
     engines.same_files(tmp_path / "local", brought(folder, tmp_path / "again"))
     with pytest.raises(UsageError, match="and was not written by this run"):
         commands.compute(Request((url,), Settings(scale="none"), columns), Output(out=out, resume=True))
+
+
+@pytest.mark.usefixtures("on_ray")
+def test_a_store_that_refuses_uploads_now_and_then(dump: tuple[str, list[str]], tmp_path: Path, monkeypatch):
+    from advcli.distributed import commands
+
+    url, names = dump
+    settings, columns = Settings(), ColumnOptions()
+    one_machine.compute(Request(tuple(names), settings, columns), Output(out=f"{tmp_path}/local/"))
+    monkeypatch.setattr(Moody, "moody_at", ("PUT", "POST"))
+    monkeypatch.setattr(Moody, "every", 3)
+    Moody.seen = Moody.refused = 0
+    folder = f"bucket/moody{Path(names[0]).suffix}"
+    commands.compute(
+        Request((url,), settings, columns), Output(out=f"s3://{folder}/?{url.partition('?')[2]}")
+    )
+    assert Moody.refused, "the store was in a good mood"
+    engines.same_files(tmp_path / "local", brought(folder, tmp_path / "ray"))
+
+
+@pytest.mark.parametrize("dump", [".parquet"], indirect=True)
+def test_a_store_that_takes_no_uploads(dump: tuple[str, list[str]], tmp_path: Path, monkeypatch):
+    """One line, and no object under the name."""
+    from advcli.distributed import away, patience
+
+    monkeypatch.setattr(patience, "_WAITS", ())
+    monkeypatch.setattr(Moody, "moody_at", ("PUT", "POST"))
+    monkeypatch.setattr(Moody, "every", 1)
+    target = away.folder(f"s3://bucket/closed/?{dump[0].partition('?')[2]}").below("part.adv.parquet")
+    with pytest.raises(DataError, match=r"part.adv.parquet: cannot be written") as error:
+        target.put(bytes(1 << 20))
+    assert "\n" not in str(error.value)
+    assert target.size() is None
+
+
+@pytest.mark.parametrize("dump", [".parquet"], indirect=True)
+def test_an_object_that_is_shorter_than_what_was_sent(dump: tuple[str, list[str]], monkeypatch):
+    from advcli.distributed import away, patience
+
+    target = away.folder(f"s3://bucket/short/?{dump[0].partition('?')[2]}").below("x.bin")
+    monkeypatch.setattr(patience, "_WAITS", ())
+    send = away.Away._send
+    monkeypatch.setattr(away.Away, "_send", lambda self, store, data: send(self, store, data[:-1]) + 1)
+    with pytest.raises(DataError, match=r"x.bin: cannot be written \(999 of 1,000 bytes arrived\)"):
+        target.put(bytes(1000))
+    assert target.size() is None
 
 
 @pytest.mark.usefixtures("on_ray")

@@ -1,7 +1,6 @@
 """Logs that no rule reproduces, and what is said of them."""
 
 import numpy as np
-import pytest
 from logged_tables import table
 
 from advcli.matching.match import match
@@ -35,16 +34,18 @@ def test_a_log_of_zeros_tells_no_rule():
     assert "every logged advantage in 'a' is 0" in outcome.sentence
 
 
-@pytest.mark.parametrize("scope", ["group", "step"])
-def test_another_order_is_called_misaligned(scope):
-    draw, rewards, group, step, logged = log()
-    index = {"group": group, "step": step}[scope]
-    for value in np.unique(index):
-        rows = np.flatnonzero(index == value)
+def test_shuffled_rows_of_weighed_parts_sum_to_nothing_in_their_steps_only():
+    draw = np.random.default_rng(3)
+    parts, group = draw.random((GROUPS * SIZE, 2)), np.repeat(np.arange(GROUPS), SIZE)
+    total = (parts @ [1.0, 0.3]).reshape(GROUPS, SIZE)
+    logged = ((total - total.mean(1, keepdims=True)) / total.std(1, ddof=1, keepdims=True)).reshape(-1)
+    step = group // 8
+    for value in np.unique(step):
+        rows = np.flatnonzero(step == value)
         logged[rows] = logged[draw.permutation(rows)]
-    outcome = match(table(rewards, group, step, logged))
+    outcome = match(table(parts, group, step, logged))
     assert not outcome.found
-    assert f"misaligned: within each {scope}" in outcome.sentence
+    assert "and those of every step do: rows and advantages are misaligned, or" in outcome.sentence
 
 
 def test_rewards_that_were_rounded():

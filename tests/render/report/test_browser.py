@@ -109,3 +109,22 @@ def test_what_a_model_wrote_stays_text(opened):
     assert tab.title() == "dump.jsonl · advcli report"
     assert tab.locator("img").count() == 0
     assert EVIL in tab.locator(".said").all_text_contents()
+
+
+def test_nothing_is_cut_off_on_paper(opened):
+    # A sheet of A4 between the margins that browsers leave.
+    tab = opened(width=1240)
+    tab.emulate_media(media="print")
+    tab.evaluate("() => window.dispatchEvent(new Event('beforeprint'))")
+    # Nothing tells the page of the sheet's width: the plots have to fit into half of it before they are laid on it.
+    widths = tab.evaluate("() => [...document.querySelectorAll('.main-svg')].map((one) => one.clientWidth)")
+    assert max(widths) <= 717 / 2 - 32
+    tab.set_viewport_size({"width": 717, "height": 1040})
+    tab.wait_for_timeout(300)
+    beyond = tab.evaluate(
+        """() => [...document.querySelectorAll('.main-svg, table, .card')].filter((one) => {
+            const card = one.parentElement.closest('.plot, .table, .group, section, body');
+            return one.getBoundingClientRect().right > card.getBoundingClientRect().right + 1;
+        }).map((one) => one.closest('[id]')?.id ?? one.className)"""
+    )
+    assert beyond == []

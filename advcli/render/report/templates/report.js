@@ -11,14 +11,17 @@
       return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, coloured(part, palette)]));
     return value;
   };
-  const draw = (theme) => Promise.all(Object.entries(figures).map(([name, figure]) => {
+  // Half of a sheet of A4 or Letter with usual margins, in pixels of CSS: when a page is printed its width is not known.
+  const ON_PAPER = 318;
+  const draw = (theme, width) => Promise.all(Object.entries(figures).map(([name, figure]) => {
     const { data, layout } = coloured(figure, palettes[theme]);
-    return Plotly.react(name, data, { ...layout, autosize: true }, { responsive: true, displaylogo: false, displayModeBar: false });
+    const size = width ? { width, autosize: false } : { autosize: true };
+    return Plotly.react(name, data, { ...layout, ...size }, { responsive: true, displaylogo: false, displayModeBar: false });
   }));
   const theme = () => (dark.matches ? "dark" : "light");
   draw(theme()).then(() => { document.body.dataset.drawn = "yes"; });
   dark.addEventListener("change", () => draw(theme()));
-  window.addEventListener("beforeprint", () => draw("light"));
+  window.addEventListener("beforeprint", () => draw("light", ON_PAPER));
   window.addEventListener("afterprint", () => draw(theme()));
 
   const input = document.getElementById("search");
