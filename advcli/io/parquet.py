@@ -303,23 +303,9 @@ def to_metadata(prefix: str, settings: Mapping[str, object]) -> dict[str, str]:
 def _opened(source: Source) -> pq.ParquetFile:
     try:
         # Without pre-buffering: it would hold every column chunk of the file at once.
-        return pq.ParquetFile(
-            random_access(source.path), pre_buffer=False, buffer_size=_buffer(pa.__version__)
-        )
+        return pq.ParquetFile(random_access(source.path), pre_buffer=False, buffer_size=1 << 20)
     except _UNREADABLE as error:
         raise _broken(source, error) from error
-
-
-def _buffer(version: str) -> int:
-    """Bytes of a column chunk that are read at once; 0 for all.
-
-    Arrow 18 calls sound files unreadable: "Cannot shrink read buffer if buffered data remains".
-
-    Example:
-        >>> _buffer("18.1.0"), _buffer("26.0.1")
-        (0, 1048576)
-    """
-    return 0 if version.startswith("18.") else 1 << 20
 
 
 def _batches(
