@@ -51,13 +51,19 @@ class Block:
         return enumerate(io.BytesIO(self.data), start=self.first)
 
 
-def blocks(source: Source) -> Generator[Block]:
+def blocks(source: Source, *, size: int | None = None, apart: bool = True) -> Generator[Block]:
     """The lines of a source, decompressed; the next are read while these are used.
+
+    Args:
+        source: the source.
+        size: bytes of a block; None for as many as are best to be parsed.
+        apart: False to read in the thread that asks, unless they have to be decompressed.
 
     Raises:
         DataError: the file breaks off; the lines before come first.
     """
-    return beside(_blocks(source), apart=is_long(source))
+    apart = is_long(source) and (apart or source.codec is not None)
+    return beside(_blocks(source, size or _FIRST, size or _SIZE), apart=apart)
 
 
 def is_long(source: Source) -> bool:
@@ -69,8 +75,8 @@ def is_long(source: Source) -> bool:
         return False
 
 
-def _blocks(source: Source) -> Generator[Block]:
-    number, size, rest = 1, _FIRST, b""
+def _blocks(source: Source, first: int, more: int) -> Generator[Block]:
+    number, size, rest = 1, first, b""
     with stream(source) as file:
         while True:
             try:
@@ -94,7 +100,7 @@ def _blocks(source: Source) -> Generator[Block]:
                 ) from error
             if not cut:
                 break
-            size = _SIZE
+            size = more
     if rest:
         yield Block(number, rest)
 
