@@ -14,9 +14,10 @@ from advcli.estimators import engine
 from advcli.estimators.catalog import COLUMNS, ESTIMATORS, Estimator
 from advcli.frameworks.catalog import find
 from advcli.frameworks.rule import Rule
+from advcli.masks import every, finite, undefined
 from advcli.records.settings import DEFAULT_ESTIMATOR, AdvantageTable, FilterSpec, LeftOut, Settings
 from advcli.registry import load
-from advcli.segments import Segments, finite
+from advcli.segments import Segments
 from advcli.selection.catalog import FILTERS
 from advcli.selection.keep_ratio import keep_ratio
 from advcli.shaping.catalog import SHAPINGS
@@ -200,7 +201,7 @@ def run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
     """
     plan = plan.at(columns)
     if blockwise.possible(plan, columns):
-        return blockwise.run(partial(_run, plan), columns)
+        return blockwise.run(partial(_run, plan), blockwise.needed(plan, columns))
     return _run(plan, columns)
 
 
@@ -220,15 +221,18 @@ def _run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
         original = fallbacks.singletons(original, moved, valid, plan.settings.singleton)
     if plan.rule is None:
         original = fallbacks.missing_rewards(original, moved["group"], usable, plan.settings.missing)
-    defined = ~original.isnan()
+    defined = ~undefined(original)
     kept, after = _leave_out(plan, "after", {**moved, "advantages": original}, defined)
-    kept &= keep_ratio(
-        torch.where(kept, original, torch.nan),
-        moved["group"].clamp(min=0),
-        keep_pos=plan.settings.keep_pos,
-        keep_neg=plan.settings.keep_neg,
-    )
-    processed = torch.where((defined & ~kept) | (usable & ~valid), 0.0, original)
+    if not plan.settings.keep_pos == plan.settings.keep_neg == 1:
+        kept &= keep_ratio(
+            torch.where(kept, original, torch.nan),
+            moved["group"].clamp(min=0),
+            keep_pos=plan.settings.keep_pos,
+            keep_neg=plan.settings.keep_neg,
+        )
+    stays = (kept | ~defined) & (valid | ~usable)
+    # Mostly nothing is left out: then both are one column.
+    processed = original if every(stays) else torch.where(stays, original, 0.0)
     warnings = _lacking(plan, raw, moved, usable)
     if plan.settings.compute_new_adv:
         processed, more = _recompute(plan, moved, processed, kept, valid)

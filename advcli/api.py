@@ -1,6 +1,7 @@
 """The Python interface: rewards and groups of any kind in, tensors out."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -113,7 +114,9 @@ def compute_advantages(  # noqa: PLR0913  the stable public signature
         columns["kl"], kl = _per_row(kl, "kl", rows), None
     per_token = {"values": values, "log_probs": log_probs, "sum_pi_squared": sum_pi_squared}
     columns |= _per_token({**per_token, "mask": mask, "token_kl": kl}, rows)
-    return run(plan, columns)
+    found = run(plan, columns)
+    # Where nothing is left out both are one column: whoever writes into one must not change the other.
+    return replace(found, processed=found.processed.clone()) if found.processed is found.original else found
 
 
 def _are_sequences(values: Any) -> bool:  # noqa: ANN401  whatever the caller has

@@ -1,7 +1,9 @@
 """Advantages some whole groups at a time, where the advantage of a row depends on its group alone."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import reduce
+from itertools import chain
 from operator import add
 from typing import TYPE_CHECKING
 
@@ -10,7 +12,8 @@ from torch import Tensor
 
 from advcli.ranges import Ranges, pays
 from advcli.reach import reach
-from advcli.records.settings import AdvantageTable
+from advcli.records.settings import AdvantageTable, LeftOut
+from advcli.shaping.catalog import SHAPINGS
 from advcli.words import together
 
 if TYPE_CHECKING:
@@ -33,6 +36,16 @@ def possible(plan: "Plan", columns: Mapping[str, Tensor]) -> bool:
     return own and pays(columns["group"]) and plan.device.type == "cpu" and not (stops or whole)
 
 
+def needed(plan: "Plan", columns: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The columns that a plan looks at: the others need not be put in order."""
+    if plan.settings.filters:
+        return dict(columns)
+    shapings = (SHAPINGS[name].needs for name in plan.settings.shaping)
+    names = {"rewards", "group", "weights", *plan.entry.needs, *chain.from_iterable(shapings)}
+    # Within groups a step is asked for and not looked at: any column will do, and this one lies in order already.
+    return {name: column for name, column in columns.items() if name in names} | {"step": columns["group"]}
+
+
 def run(
     compute: Callable[[Mapping[str, Tensor]], AdvantageTable], columns: Mapping[str, Tensor]
 ) -> AdvantageTable:
@@ -45,18 +58,45 @@ def run(
     ranges = Ranges.of(columns["group"])
     if ranges is None:
         return compute(columns)
+    fixed = {name: column for name, column in columns.items() if name == "weights"}
+    others = [name for name in columns if name not in ("group", "weights")]
+    rows = len(columns["group"])
+    ranges.all_laid(columns["rewards"])
+    original, kept = torch.empty(rows, dtype=torch.float64), torch.empty(rows, dtype=torch.bool)
 
-    def part(place: slice, group: Tensor) -> AdvantageTable:
-        others = columns.keys() - {"group", "weights"}
+    def part(place: slice, group: Tensor) -> _Rest:
         block = {name: ranges.laid(columns[name], place) for name in others}
-        fixed = {name: column for name, column in columns.items() if name == "weights"}
-        return compute({**block, **fixed, "group": group})
+        found = compute({**block, **fixed, "group": group})
+        original[place], kept[place] = found.original, found.kept
+        same = found.processed is found.original
+        return _Rest(place, None if same else found.processed, found.warnings, found.left_out)
 
     parts = ranges.each(part)
-    original, processed, kept = (
-        ranges.back(torch.cat([getattr(part, name) for part in parts]))
-        for name in ("original", "processed", "kept")
-    )
+    processed = original
+    if any(part.processed is not None for part in parts):
+        processed = original.clone()
+        for one in parts:
+            if one.processed is not None:
+                processed[one.place] = one.processed
     said = together(text for part in parts for text in part.warnings)
     left_out = tuple(reduce(add, counts) for counts in zip(*(part.left_out for part in parts), strict=True))
-    return AdvantageTable(original, processed, kept, said, left_out)
+    first = ranges.back(original)
+    last = first if processed is original else ranges.back(processed)
+    return AdvantageTable(first, last, ranges.back(kept), said, left_out)
+
+
+@dataclass(frozen=True)
+class _Rest:
+    """What is left of a range once its advantages are where all are.
+
+    Attributes:
+        place: where it lies.
+        processed: None where it is the original advantage.
+        warnings: as in an `AdvantageTable`.
+        left_out: as in an `AdvantageTable`.
+    """
+
+    place: slice
+    processed: Tensor | None
+    warnings: tuple[str, ...]
+    left_out: tuple[LeftOut, ...]

@@ -10,9 +10,10 @@ from advcli import grouping
 from advcli.errors import DataError
 from advcli.estimators.engine import token_rows
 from advcli.io.read import read
+from advcli.masks import rewarded
 from advcli.records.settings import Settings
 from advcli.records.table import ColumnOptions, Grouping, RewardTable, Rows, Source
-from advcli.segments import Segments, rewarded
+from advcli.segments import Segments
 from advcli.words import counted, verb
 
 
@@ -96,12 +97,13 @@ def load(
 def grouped(table: RewardTable, groups: Grouping) -> DataSet:
     """A table and its groups as a data set."""
     rewards = torch.from_numpy(table.rewards)
-    no_step = torch.zeros(len(rewards), dtype=torch.int64)
     rows = Rows(
         rewards=rewards,
         group=torch.from_numpy(groups.group),
         count=groups.count,
-        step=no_step if table.step is None else torch.from_numpy(table.step),
+        step=torch.zeros(len(rewards), dtype=torch.int64)
+        if table.step is None
+        else torch.from_numpy(table.step),
         lengths=None if table.length is None else torch.from_numpy(table.length),
     )
     return DataSet(table, groups, rows)

@@ -6,7 +6,8 @@ import torch
 from torch import Tensor
 
 from advcli.errors import DataError
-from advcli.segments import Segments, chosen
+from advcli.masks import chosen
+from advcli.segments import Segments
 from advcli.words import counted, verb
 
 
@@ -30,6 +31,8 @@ def singletons(original: Tensor, columns: Mapping[str, Tensor], valid: Tensor, r
 
 def missing_rewards(original: Tensor, group: Tensor, valid: Tensor, rule: str) -> Tensor:
     """Give rows without a usable reward what the rule says; rows without a group stay undefined."""
+    if rule == "null":
+        return original
     missing = ~valid & (group >= 0)
     if rule == "error" and missing.any():
         raise DataError(

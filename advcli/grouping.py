@@ -102,6 +102,9 @@ def sizes_met(
     """
     there = group >= 0
     sizes = np.bincount(group if there.all() else group[there], minlength=count)
+    if count and begins is None and (sizes == sizes[0]).all():
+        # Mostly all groups are of one size: then nothing has to be sorted.
+        return {int(sizes[0]): (count, 0)}
     found, first, many = np.unique(sizes, return_index=True, return_counts=True)
     if begins is not None:
         # Groups may be numbered in another order than that in which they begin.

@@ -6,13 +6,14 @@ cache, where many passes over them cost little, and its cores share the ranges.
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TypeVar
 from weakref import ref
 
 import torch
 from torch import Tensor
+from torch.utils.weak import WeakTensorKeyDictionary
 
 from advcli.runs import in_order
 
@@ -54,6 +55,7 @@ class Ranges:
     order: Tensor | None
     group: Tensor
     ends: tuple[int, ...]
+    _laid: WeakTensorKeyDictionary = field(default_factory=WeakTensorKeyDictionary, repr=False, compare=False)
 
     @classmethod
     def of(cls, group: Tensor) -> "Ranges | None":
@@ -74,21 +76,41 @@ class Ranges:
 
     @classmethod
     def _of(cls, group: Tensor) -> "Ranges | None":
-        rows, order = group.numel(), None
-        if not bool((group[1:] >= group[:-1]).all()):
+        given, rows, order = group, group.numel(), None
+        if not (group[1:].numpy() >= group[:-1].numpy()).all():
             order = torch.from_numpy(in_order(group.numpy()))
             group = group.index_select(0, order)
         cuts = torch.searchsorted(group, group[_ROWS::_ROWS].contiguous())
         # Not the tensor itself: whoever has it may let it go.
-        return cls(order, group.detach(), (0, *torch.unique_consecutive(cuts[cuts > 0]).tolist(), rows))
+        found = cls(order, group.detach(), (0, *torch.unique_consecutive(cuts[cuts > 0]).tolist(), rows))
+        found._laid[given] = found.group
+        return found
 
     def laid(self, values: Tensor, place: slice = slice(None)) -> Tensor:
         """[N, ...] the values of all rows, group after group, or of those at a place."""
-        return values[place] if self.order is None else values.index_select(0, self.order[place])
+        if self.order is None:
+            return values[place]
+        known = self._laid.get(values)
+        return values.index_select(0, self.order[place]) if known is None else known[place]
+
+    def all_laid(self, values: Tensor) -> Tensor:
+        """The same for all rows; once it is found it is known as long as the values are there."""
+        if self.order is None:
+            return values
+        if values not in self._laid:
+            self._laid[values] = self.laid(values)
+        found: Tensor = self._laid[values]
+        return found
 
     def back(self, values: Tensor) -> Tensor:
-        """The same values in the order of the rows."""
-        return values if self.order is None else torch.empty_like(values).index_copy_(0, self.order, values)
+        """The same values in the order of the rows; how they lie by groups stays known."""
+        order = self.order
+        if order is None:
+            return values
+        found = torch.empty_like(values)
+        self.each(lambda place, _: found.index_copy_(0, order[place], values[place]))
+        self._laid[found] = values
+        return found
 
     def each(self, work: Callable[[slice, Tensor], T]) -> list[T]:
         """Do something with each range.
@@ -108,4 +130,6 @@ class Ranges:
 
     def _numbers(self, place: slice) -> Tensor:
         group = self.group[place]
-        return torch.where(group >= 0, group - group[0].clamp(min=0), -1)
+        if group[0] >= 0:
+            return group - group[0]
+        return torch.where(group >= 0, group, -1)

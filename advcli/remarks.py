@@ -8,6 +8,7 @@ from torch import Tensor
 
 from advcli.dataset import DataSet
 from advcli.frameworks.rule import KL, Rule
+from advcli.masks import every, undefined
 from advcli.records.table import Choice
 from advcli.runs import first_rows, met_with_several
 from advcli.segments import Segments
@@ -59,7 +60,7 @@ def warnings(
         weights: the reward weights that a configuration gave.
     """
     blocks = rule is None or not rule.positional or _in_blocks(data)
-    yield from warnings_of(data, rule, weights=weights, undefined=bool(original.isnan().all()), blocks=blocks)
+    yield from warnings_of(data, rule, weights=weights, undefined=every(undefined(original)), blocks=blocks)
 
 
 def warnings_of(

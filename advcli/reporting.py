@@ -10,12 +10,13 @@ from advcli.advantages import Plan, run
 from advcli.dataset import DataSet
 from advcli.inspection.details import prompt, response
 from advcli.io.lookup import read_back
+from advcli.masks import rewarded
 from advcli.records.inspection import Inspection, RewardSignal
 from advcli.records.page import ExtremeGroup, ExtremeRow, KeepGrid, Page
 from advcli.records.report import Report
 from advcli.records.settings import AdvantageTable
 from advcli.records.table import Rows, Source
-from advcli.segments import Segments, rewarded
+from advcli.segments import Segments
 from advcli.stats.figures import mean
 from advcli.stats.histogram import histogram
 from advcli.stats.points import group_means, group_points, length_points, solve_rates

@@ -1,11 +1,15 @@
 """Numbering equal values, where equal ones mostly stand together: each run of them is looked at once."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 # The codes and the rows that fit into half of a number each.
 _PACKED = 1 << 31
+# So many rows are looked at while they are in the cache.
+_FEW = 1 << 15
 
 
 def numbered(values: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -15,22 +19,36 @@ def numbered(values: NDArray[np.int64]) -> NDArray[np.int64]:
         >>> numbered(np.array([7, 7, 2, 7])).tolist()
         [0, 0, 1, 0]
     """
-    starts = np.concatenate([[0], np.flatnonzero(values[1:] != values[:-1]) + 1])[: len(values)]
-    heads = values[starts]
-    if _is_numbered(heads):
+    if _is_numbered(values):
         return values
+    starts = np.concatenate([[0], np.flatnonzero(values[1:] != values[:-1]) + 1])[: len(values)]
     if 2 * len(starts) > len(values):
         return _hashed(values)
-    codes = _hashed(heads)
+    codes = _hashed(values[starts])
     return np.repeat(codes, np.diff(starts, append=len(values)))
 
 
 def _is_numbered(values: NDArray[np.int64]) -> bool:
     """Whether equal values are numbered in order of first appearance already."""
-    if not len(values) or values[0] != 0 or values.min() < 0:
-        return False
-    highest = np.maximum.accumulate(values)
-    return bool((highest[1:] - highest[:-1] <= 1).all())
+    before = -1
+    for _, values_here, highest in _highest_so_far(values):
+        if values_here.min() < 0 or highest[0] > before + 1 or (highest[1:] - highest[:-1] > 1).any():
+            return False
+        before = int(highest[-1])
+    return True
+
+
+def _highest_so_far(
+    values: NDArray[np.int64],
+) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int64]]]:
+    """Where some rows begin, their values, and the highest of all up to each: few rows at a time, which stay in the cache."""
+    before = -1
+    for start in range(0, len(values), _FEW):
+        here = values[start : start + _FEW]
+        highest = np.maximum.accumulate(here)
+        np.maximum(highest, before, out=highest)
+        yield start, here, highest
+        before = int(highest[-1])
 
 
 def _hashed(values: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -83,7 +101,8 @@ def paired(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.in
         first = numbered(first)
     of_first = np.zeros(int(first.max()) + 1, dtype=second.dtype)
     of_first[first] = second
-    if (of_first[first] == second).all():
+    pieces = (slice(start, start + _FEW) for start in range(0, len(first), _FEW))
+    if all((of_first[first[piece]] == second[piece]).all() for piece in pieces):
         # A code stands beside one other only: the pairs are as many as the codes.
         return numbered(first)
     return numbered(first * (int(second.max()) + 1) + second)
@@ -96,7 +115,11 @@ def first_rows(codes: NDArray[np.int64]) -> NDArray[np.int64]:
         >>> first_rows(np.array([0, 0, 1, 0, 2])).tolist()
         [0, 2, 4]
     """
-    return np.flatnonzero(np.diff(np.maximum.accumulate(codes), prepend=-1))
+    found, before = [np.empty(0, dtype=np.int64)], -1
+    for start, _, highest in _highest_so_far(codes):
+        found.append(np.flatnonzero(np.diff(highest, prepend=before)) + start)
+        before = int(highest[-1])
+    return np.concatenate(found)
 
 
 def met_with_several(first: NDArray[np.int64], second: NDArray[np.int64]) -> int:

@@ -9,8 +9,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
+
+from advcli.blocks import FOLDED, folded, in_blocks
+from advcli.masks import plain
 
 # A row whose |A| is this share of its group's largest |A|, or less, is neutral: neither positive nor
 # negative. A row that sits on the mean of its group is not exactly 0 in floating point.
@@ -69,9 +73,7 @@ class Segments:
         if count is None:
             count = int(index.max()) + 1 if rows else 0
         width = rows // count if count and rows % count == 0 else 0
-        if width and bool((index.view(count, width) == _arange(count, index).unsqueeze(1)).all()):
-            return cls(index, count, width)
-        return cls(index, count, None)
+        return cls(index, count, width if width and in_blocks(index, count, width) else None)
 
     @classmethod
     def batch(cls, index: "Tensor | Segments") -> "Segments":
@@ -124,12 +126,16 @@ class Segments:
     def max(self, values: Tensor) -> Tensor:
         """Largest value per segment, [S]; -inf for an empty segment. `values`: [N] float."""
         if self.width is not None:
+            if self.width <= FOLDED and plain(values):
+                return torch.from_numpy(folded(np.maximum, values.numpy(), self.width))
             return values.view(self.count, self.width).amax(dim=1)
         lowest = values.new_full((self.count,), -torch.inf)
         return lowest.scatter_reduce_(0, self.index, values, reduce="amax")
 
     def min(self, values: Tensor) -> Tensor:
         """Smallest value per segment, [S]; +inf for an empty segment. `values`: [N] float."""
+        if self.width is not None and self.width <= FOLDED and plain(values):
+            return torch.from_numpy(folded(np.minimum, values.numpy(), self.width))
         return -self.max(-values)
 
     def mean(self, values: Tensor) -> Tensor:
@@ -139,13 +145,40 @@ class Segments:
         """
         size = self.size().to(values.dtype)
         mean = self.sum(values) / size
-        return mean + self.sum(values - self.rows(mean)) / size
+        return mean + self.sum(self.with_own(torch.sub, values, mean)) / size
 
     def rows(self, per_segment: Tensor) -> Tensor:
         """Give each row the value of its segment: [S] → [N]."""
         if self.width is not None:
             return per_segment.unsqueeze(1).expand(-1, self.width).reshape(-1)
-        return per_segment[self.index]
+        return per_segment.index_select(0, self.index)
+
+    def with_own(
+        self, operation: Callable[[Tensor, Tensor], Tensor], values: Tensor, per_segment: Tensor
+    ) -> Tensor:
+        """What an operation gives for each row and the value of its segment: [N], [S] → [N].
+
+        Example:
+            >>> pairs = Segments.of(torch.tensor([0, 0, 1, 1]))
+            >>> pairs.with_own(
+            ...     torch.sub, torch.tensor([1.0, 2.0, 3.0, 4.0]), torch.tensor([1.0, 3.0])
+            ... ).tolist()
+            [0.0, 1.0, 0.0, 1.0]
+        """
+        if self.width is None:
+            return operation(values, self.rows(per_segment))
+        blocks = values.reshape(self.count, self.width)
+        return operation(blocks, per_segment.unsqueeze(1)).reshape(-1)
+
+    def over(self, values: Tensor, per_segment: Tensor) -> Tensor:
+        """The values divided by that of their segment, 0 where that is 0: [N] finite, [S] → [N]."""
+        if not plain(values):
+            return divide(values, self.rows(per_segment))
+        none = per_segment == 0
+        if not none.any():
+            return self.with_own(torch.div, values, per_segment)
+        # A quotient of -0 becomes 0 when 0 is added.
+        return self.with_own(torch.div, values, torch.where(none, torch.inf, per_segment)).add_(0.0)
 
     def within(self, outer: Tensor) -> Tensor:
         """The outer segment that each segment lies in, [S] int64; 0 for an empty segment.
@@ -248,6 +281,8 @@ class Segments:
 
     def compared(self, advantages: Tensor) -> Tensor:
         """The same [N] advantages, but NaN in segments of one: there is nothing to compare the row with."""
+        if self.width is not None:
+            return advantages if self.width > 1 else torch.full_like(advantages, torch.nan)
         return torch.where(self.rows(self.size()) > 1, advantages, torch.nan)
 
 
@@ -287,8 +322,8 @@ class Spread:
 
     @classmethod
     def _of(cls, rewards: Tensor, segments: Segments, low: Tensor, extent: Tensor) -> "Spread":
-        scaled = divide(rewards - segments.rows(low), segments.rows(extent))
-        return cls(segments, extent, scaled - segments.rows(segments.mean(scaled)))
+        scaled = segments.over(segments.with_own(torch.sub, rewards, low), extent)
+        return cls(segments, extent, segments.with_own(torch.sub, scaled, segments.mean(scaled)))
 
     @classmethod
     def about_zero(cls, values: Tensor, segments: Segments) -> "Spread":
@@ -297,11 +332,11 @@ class Spread:
         The mean that rounding leaves is not subtracted, so that 0 stays exactly 0.
         """
         extent = segments.max(values) - segments.min(values)
-        return cls(segments, extent, divide(values, segments.rows(extent)))
+        return cls(segments, extent, segments.over(values, extent))
 
     def centred(self) -> Tensor:
         """[N] r − mean of the segment; exactly 0 in a dead segment."""
-        return self.unit * self.segments.rows(self.range)
+        return self.segments.with_own(torch.mul, self.unit, self.range)
 
     def unit_std(self, ddof: int) -> Tensor:
         """[S] standard deviation divided by the range; NaN with `ddof` or fewer rows, 0 if dead."""
@@ -321,11 +356,12 @@ class Spread:
         """[N] deviations of any kind over std + eps; `unit`: [N] float, in units of the range."""
         if eps == 0:
             # The range cancels: no product that could overflow or underflow.
-            return divide(unit, self.segments.rows(self.unit_std(ddof)))
-        return unit * self.segments.rows(self.range) / (self.segments.rows(self.std(ddof)) + eps)
+            return self.segments.over(unit, self.unit_std(ddof))
+        centred = self.segments.with_own(torch.mul, unit, self.range)
+        return self.segments.with_own(torch.div, centred, self.std(ddof) + eps)
 
 
-def signs(advantages: Tensor, group: Tensor) -> Tensor:
+def signs(advantages: Tensor, group: "Tensor | Segments") -> Tensor:
     """Sign of each advantage, with neutral rows as 0.
 
     Args:
@@ -340,57 +376,12 @@ def signs(advantages: Tensor, group: Tensor) -> Tensor:
         [1.0, 0.0, -1.0]
     """
     segments = Segments.of(group)
-    size = advantages.abs().nan_to_num(nan=0.0)
-    neutral = size <= NEUTRAL * segments.rows(segments.max(size))
-    return torch.where(neutral, 0.0, advantages.sign())
-
-
-def filled(rows: Tensor, values: Tensor) -> Tensor:
-    """The values on some of the rows, NaN on the others.
-
-    Args:
-        rows: [N] bool.
-        values: [n] float, one for each True.
-
-    Example:
-        >>> filled(torch.tensor([False, True]), torch.tensor([2.0])).tolist()
-        [nan, 2.0]
-    """
-    return values.new_full(rows.shape, torch.nan).masked_scatter(rows, values)
-
-
-def chosen(values: Tensor, rows: Tensor) -> Tensor:
-    """The values of some rows; no copy is made where it is all of them.
-
-    Args:
-        values: [N, ...].
-        rows: [N] bool.
-
-    Example:
-        >>> chosen(torch.tensor([1.0, 2.0]), torch.tensor([False, True])).tolist()
-        [2.0]
-    """
-    return values if bool(rows.all()) else values[rows]
-
-
-def finite(values: Tensor) -> Tensor:
-    """[N] bool, where a float is neither NaN nor ±inf: what `torch.isfinite` says, in half of its passes.
-
-    Example:
-        >>> finite(torch.tensor([1.0, torch.nan, -torch.inf])).tolist()
-        [True, False, False]
-    """
-    return (values - values) == 0
-
-
-def rewarded(rewards: Tensor, group: Tensor) -> Tensor:
-    """[N] bool, the rows that statistics of rewards are over: with a finite reward and a group.
-
-    Example:
-        >>> rewarded(torch.tensor([1.0, torch.nan, 1.0]), torch.tensor([0, 0, -1])).tolist()
-        [True, False, False]
-    """
-    return finite(rewards) & (group >= 0)
+    least = segments.rows(NEUTRAL * segments.max(advantages.abs().nan_to_num(nan=0.0)))
+    if plain(advantages):
+        values, bound = advantages.numpy(), least.numpy()
+        found = (values > bound).view(np.int8) - (values < -bound).view(np.int8)
+        return torch.from_numpy(found).to(advantages.dtype)
+    return torch.where((advantages > least) | (advantages < -least), advantages.sign(), 0.0)
 
 
 def divide(numerator: Tensor, denominator: Tensor) -> Tensor:

@@ -1,25 +1,33 @@
 """Narrow parquet (id, step, reward), groups of 8, contiguous and shuffled: `python -m benchmarks.narrow [--rows N]`."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.processes import against_fastest, beside_peers, made, parser, table, workplace
+from benchmarks.processes import PEERS, against_fastest, beside_peers, made, parser, table, workplace
 
 TARGET = 1.5
 
 
-def report(folder: Path, rows: int, runs: int) -> list[str]:
-    """Both orders as Markdown."""
+ORDERS = ("contiguous", "shuffled")
+
+
+def report(
+    folder: Path, rows: int, runs: int, peers: Sequence[str] = PEERS, orders: Sequence[str] = ORDERS
+) -> list[str]:
+    """The orders as Markdown."""
     lines = []
-    for order in ("contiguous", "shuffled"):
+    for order in orders:
         more = ["--shuffled"] if order == "shuffled" else []
         source = made("narrow", folder / f"narrow-{order}-{rows}.parquet", "--rows", str(rows), *more)
-        found = beside_peers(source, "prompt_id,step", "reward", (), runs, folder)
+        found = beside_peers(source, "prompt_id,step", "reward", (), runs, folder, peers)
         lines += [f"### Narrow parquet, {rows:,} rows, {order}", "", *table(found), ""]
         lines += [against_fastest(found, TARGET), ""]
     return lines
 
 
 if __name__ == "__main__":
-    args = parser(__doc__ or "", rows=10_000_000).parse_args()
+    options = parser(__doc__ or "", rows=10_000_000)
+    options.add_argument("--orders", nargs="+", choices=ORDERS, default=ORDERS)
+    args = options.parse_args()
     with workplace(args.folder) as place:
-        print("\n".join(report(place, args.rows, args.runs)))
+        print("\n".join(report(place, args.rows, args.runs, args.peers, args.orders)))

@@ -138,8 +138,14 @@ def leanest(found: Mapping[str, Sequence[Usage]], names: Sequence[str]) -> str:
     return min(names, key=lambda name: statistics.median(usage.peak for usage in found[name]))
 
 
-def beside_peers(
-    source: Path, key: str, reward: str, more: Sequence[str], runs: int, folder: Path
+def beside_peers(  # noqa: PLR0913  what runs, on what, how often and where
+    source: Path,
+    key: str,
+    reward: str,
+    more: Sequence[str],
+    runs: int,
+    folder: Path,
+    peers: Sequence[str] = PEERS,
 ) -> dict[str, list[Usage]]:
     """Run advcli and every peer on a file in turn.
 
@@ -150,23 +156,24 @@ def beside_peers(
         more: what runs too, although it does less.
         runs: counted runs of each.
         folder: where they write.
+        peers: which of them.
     """
     commands = {
         "advcli": advcli(source),
-        **{name: peer(name, source, key, reward) for name in (*PEERS, *more)},
+        **{name: peer(name, source, key, reward) for name in (*peers, *more)},
     }
     return in_turn(commands, runs, folder, source.suffix)
 
 
 def against_fastest(found: Mapping[str, Sequence[Usage]], target: float) -> str:
     """The ratio of time to the fastest peer, in a sentence."""
-    best = fastest(found, PEERS)
+    best = fastest(found, [name for name in PEERS if name in found])
     return f"Fastest peer: {best}. advcli / {best}: {spread(ratios(found['advcli'], found[best]))}; target ≤ {target}."
 
 
 def against_leanest(found: Mapping[str, Sequence[Usage]], target: float = 0.5) -> str:
     """The ratio of memory to the leanest peer, in a sentence."""
-    least = leanest(found, PEERS)
+    least = leanest(found, [name for name in PEERS if name in found])
     memory = [one.peak / other.peak for one, other in zip(found["advcli"], found[least], strict=True)]
     return f"Leanest peer: {least}. Peak memory, advcli / {least}: {spread(memory)}; target ≤ {target}."
 
@@ -192,6 +199,7 @@ def parser(what: str, **defaults: int) -> argparse.ArgumentParser:
     found.add_argument(
         "--runs", type=int, default=defaults.pop("runs", 3), help="counted runs of each command"
     )
+    found.add_argument("--peers", nargs="+", choices=PEERS, default=PEERS, help="beside which of them")
     found.add_argument("--folder", type=Path, help="where the data lie and stay; else a temporary folder")
     for name, value in defaults.items():
         found.add_argument(f"--{name}", type=int, default=value)

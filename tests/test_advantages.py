@@ -512,3 +512,9 @@ def test_groups_of_very_different_magnitude_do_not_disturb_each_other():
     rewards, groups = [0, 1e-200, 0, 1e150, 5, 6], [0, 0, 1, 1, 2, 2]
     root = 0.5**0.5
     close(compute_advantages(rewards, groups).original, [-root, root] * 3)
+
+
+def test_the_two_columns_are_not_one_for_whoever_writes_into_them():
+    found = compute_advantages([0.0, 1.0, 1.0, 0.0], [0, 0, 1, 1])
+    found.processed[0] = 7.0
+    assert found.original[0] != 7.0

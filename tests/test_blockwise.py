@@ -104,6 +104,30 @@ def test_what_is_computed_at_once(settings, monkeypatch):
     assert not blockwise.possible(Plan.of(Settings(**settings)), dump("in order"))
 
 
+@pytest.mark.parametrize("order", ORDERS)
+def test_nothing_is_copied_where_nothing_is_left_out(order, monkeypatch):
+    _, result = both(monkeypatch, Settings(), dump(order))
+    assert result.processed is result.original
+    expected, result = both(monkeypatch, Settings(keep_pos=0.5), dump(order))
+    assert result.processed is not result.original
+    assert not torch.equal(result.processed.nan_to_num(7.0), result.original.nan_to_num(7.0))
+    assert expected.processed is not expected.original
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_columns_that_nobody_looks_at_change_nothing(order, monkeypatch):
+    columns = dump(order)
+    plan = Plan.of(Settings())
+    needed = blockwise.needed(plan, columns)
+    assert not {"parts", "lengths"} & needed.keys()
+    assert needed["rewards"] is columns["rewards"]
+    expected, _ = both(monkeypatch, Settings(), columns)
+    other = {**columns, "step": torch.randperm(len(columns["step"]))}
+    same(expected, both(monkeypatch, Settings(), other)[1])
+    filters = (FilterSpec("after", "truncated", {"max": 20}),)
+    assert blockwise.needed(Plan.of(Settings(filters=filters)), columns) == columns
+
+
 def test_an_error_in_a_block_is_the_error(monkeypatch):
     monkeypatch.setattr(ranges, "_MANY", 1)
     monkeypatch.setattr(ranges, "_ROWS", 10)

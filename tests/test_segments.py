@@ -68,6 +68,20 @@ def test_rank_is_ascending_and_ties_follow_the_row_order(index):
     assert of(index).rank(torch.tensor(VALUES)).tolist() == expected
 
 
+@pytest.mark.parametrize("index", LAYOUTS.values(), ids=LAYOUTS)
+@pytest.mark.parametrize("per", [[2.0] * 6, [0.0, 2.0] * 3, [0.0] * 6, [-0.0, -4.0] * 3])
+def test_quotients_are_0_where_the_segment_has_0(index, per):
+    segments = of(index)
+    per_segment = torch.tensor(per[: segments.count], dtype=torch.float64)
+    found = segments.over(torch.tensor(VALUES, dtype=torch.float64), per_segment)
+    expected = [0.0 if per[s] == 0 else value / per[s] for value, s in zip(VALUES, index, strict=True)]
+    assert found.tolist() == expected
+    dead = torch.tensor([per[s] == 0 for s in index])
+    assert not found[dead].signbit().any()
+    halves = segments.over(torch.tensor(VALUES).half(), per_segment.half())
+    assert halves.dtype == torch.float16
+
+
 def test_reductions_of_no_rows():
     segments, nothing = of([], 2), torch.tensor([], dtype=torch.float64)
     assert segments.size().tolist() == [0, 0]

@@ -9,24 +9,14 @@ from typing import NoReturn
 
 import typer
 
-from advcli.cli import (
-    _loading,
-    compare,
-    compute,
-    estimators,
-    filters,
-    formats,
-    frameworks,
-    inspect,
-    match,
-    report,
-    sweep,
-)
+from advcli.cli import _loading
+from advcli.cli._commands import Commands, add_to
 from advcli.cli._show import say
 from advcli.errors import AdvcliError, DataError, Interrupted, UsageError
 
 app = typer.Typer(
     name="advcli",
+    cls=Commands,
     help="Recompute the advantages of an RL run from the dump its trainer wrote.",
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -34,19 +24,7 @@ app = typer.Typer(
 )
 
 
-for _name, _command in {
-    "compute": compute.command,
-    "compare": compare.command,
-    "inspect": inspect.command,
-    "sweep": sweep.command,
-    "match": match.command,
-    "report": report.command,
-    "estimators": estimators.command,
-    "filters": filters.command,
-    "formats": formats.command,
-    "frameworks": frameworks.command,
-}.items():
-    app.command(_name)(_command)
+add_to(app)
 
 
 def _version(*, wanted: bool) -> None:

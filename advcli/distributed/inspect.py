@@ -26,12 +26,13 @@ from advcli.inspection.details import Wanted
 from advcli.inspection.facts import SUM, FactsCount, Frame, reward_columns
 from advcli.inspection.phantoms import Part
 from advcli.io.lookup import repeated
+from advcli.masks import rewarded
 from advcli.pipeline.describe import settings_of
 from advcli.pipeline.request import Request
 from advcli.reach import crosses
 from advcli.records.inspection import NEAR_DEAD, Facts, Files, Inspection
 from advcli.records.table import Choice
-from advcli.segments import Segments, rewarded
+from advcli.segments import Segments
 
 _TOGETHER = 262_144
 """Rows of a dump without steps that one worker looks at alone, so that rules of the batch can be tried."""

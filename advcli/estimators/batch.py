@@ -9,7 +9,8 @@ import math
 import torch
 from torch import Tensor
 
-from advcli.segments import Segments, Spread, divide, filled
+from advcli.masks import filled
+from advcli.segments import Segments, Spread, divide
 
 
 def reinforce(rewards: Tensor) -> Tensor:

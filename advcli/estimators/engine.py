@@ -10,8 +10,9 @@ from torch import Tensor
 
 from advcli.errors import DataError, UsageError
 from advcli.estimators.catalog import COLUMNS, ESTIMATORS, SCALES, TOKEN_COLUMNS, Estimator
+from advcli.masks import belongs, every, filled, finite
 from advcli.registry import load
-from advcli.segments import Segments, filled, finite
+from advcli.segments import Segments
 from advcli.words import either, one_line
 
 NON_NEGATIVE = ("eps", "batch_eps", "ddof", "k")
@@ -249,7 +250,7 @@ def usable(entry: Estimator, columns: Mapping[str, Tensor]) -> Tensor:
 
     Where the parts of the reward are needed and not their sum, one part is enough.
     """
-    valid = columns["group"] >= 0
+    valid = belongs(columns["group"])
     if "parts" in entry.needs:
         valid &= torch.isfinite(columns["parts"]).any(dim=1)
     else:
@@ -308,7 +309,7 @@ def estimate(entry: Estimator, columns: Mapping[str, Tensor], rows: Tensor, **kn
     Returns:
         [N], dtype and device of the rewards; NaN on the other rows and where the estimator is undefined.
     """
-    everything = bool(rows.all())
+    everything = every(rows)
     narrowed = (
         columns[name] if everything or name == "weights" else columns[name][rows] for name in entry.needs
     )

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from advcli.errors import UsageError
-from advcli.segments import NEUTRAL, Segments, Spread, divide, filled
+from advcli.masks import filled
+from advcli.segments import NEUTRAL, Segments, Spread, divide
 
 
 def quantile(

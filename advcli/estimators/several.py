@@ -3,7 +3,8 @@
 import torch
 from torch import Tensor
 
-from advcli.segments import Segments, Spread, filled
+from advcli.masks import filled
+from advcli.segments import Segments, Spread
 
 
 def gdpo(  # noqa: PLR0913  four columns

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from advcli.segments import Segments, chosen
+from advcli.masks import chosen
+from advcli.segments import Segments
 
 
 def matrices(index: Tensor, present: Tensor) -> Iterator[Tensor]:

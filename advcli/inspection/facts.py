@@ -10,9 +10,10 @@ from advcli.dataset import DataSet
 from advcli.grouping import by_frequency, met_together, sizes_met
 from advcli.inspection import phantoms
 from advcli.inspection.phantoms import Arithmetic, Part
+from advcli.masks import rewarded
 from advcli.records.inspection import Facts, Phantoms
 from advcli.records.table import Rows
-from advcli.segments import Segments, rewarded
+from advcli.segments import Segments
 from advcli.stats.health import dead_groups
 from advcli.stats.length import LengthCount
 from advcli.stats.parts import PartsCount

@@ -9,9 +9,10 @@ from torch import Tensor
 from advcli.advantages import Plan, run
 from advcli.errors import AdvcliError
 from advcli.frameworks.catalog import frameworks
+from advcli.masks import rewarded
 from advcli.records.inspection import Phantoms
 from advcli.records.settings import Settings
-from advcli.segments import Segments, rewarded
+from advcli.segments import Segments
 from advcli.stats.health import dead_groups
 
 # Functions that look at nothing but the group of a row, unless a knob sends them to the batch.

@@ -6,8 +6,8 @@ the next of them too, a row group for each.
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
-from copy import copy
-from dataclasses import dataclass
+from copy import copy, deepcopy
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from struct import Struct as Layout
 from typing import NamedTuple
@@ -23,9 +23,12 @@ TAIL = Layout("<I4s")
 
 # Numbers of fields in parquet.thrift: of a footer, a row group, a column chunk, and what that says of itself.
 ROW_GROUPS = 4
-COLUMNS, GROUP_ROWS = 1, 3
+COLUMNS, BYTES, GROUP_ROWS, COMPRESSED = 1, 2, 3, 6
 CHUNK_OFFSET, CHUNK, OFFSET_INDEX, COLUMN_INDEX = 2, 3, 4, 6
 CODEC, PAGES, INDEX, DICTIONARY, BLOOM = 4, 9, 10, 11, 14
+_PATH, _PLAIN_SIZE, _CHUNK_SIZE = 3, 6, 7
+# The head of a list of one text.
+_ONE_TEXT = b"\x18"
 OPENED: thrift.Wanted = {ROW_GROUPS: {COLUMNS: {CHUNK: {}}}}
 """What is opened of a footer: its row groups, their chunks, and what these say of themselves."""
 
@@ -135,26 +138,75 @@ def groups(added: pa.Table, sizes: Sequence[int], look: Look) -> list[Group]:
         sizes: the rows of each group; none is empty.
         look: how they are written.
     """
-    data, footer = written(added, sizes, look)
+    first = _first_of_its_kind(added)
+    data, footer = written(added.select(sorted(set(first))), sizes, look)
     told = structs(footer, ROW_GROUPS)
     starts = [_start(group) for group in told]
     assert len(told) == len(sizes), "arrow writes each table as a row group"
     ends = [*starts[1:], data.size]
-    return [
+    made = [
         Group(size, data[start:end].to_pybytes(), group, start)
         for size, group, start, end in zip(sizes, told, starts, ends, strict=True)
     ]
+    if first == list(range(len(first))):
+        return made
+    return [_with_copies(group, first, added.column_names) for group in made]
+
+
+def _first_of_its_kind(added: pa.Table) -> list[int]:
+    """For each column the first one that lies at the same place of the memory: mostly itself."""
+    known: dict[object, int] = {}
+    found = []
+    for place, column in enumerate(added.columns):
+        lies = tuple(
+            (part.offset, len(part), *(None if held is None else held.address for held in part.buffers()))
+            for part in column.chunks
+        )
+        kind = place if pa.types.is_nested(column.type) else (str(column.type), lies)
+        found.append(known.setdefault(kind, place))
+    return found
+
+
+def _with_copies(group: Group, first: Sequence[int], names: Sequence[str]) -> Group:
+    """A row group with the columns that are the same as one before them: copies of its bytes at the end.
+
+    Where nothing is left out, the processed advantage is the original one: its chunk is made once.
+    """
+    made = dict(zip(sorted(set(first)), structs(group.told, COLUMNS), strict=True))
+    columns, pieces = [], [group.body]
+    end = group.start + len(group.body)
+    for place, name in enumerate(names):
+        column = made[first[place]]
+        if first[place] != place:
+            column = deepcopy(column)
+            chunk = column[CHUNK][1]
+            start = min(number(chunk, field) for field in (PAGES, DICTIONARY) if field in chunk)
+            length = number(chunk, _CHUNK_SIZE)
+            pieces.append(group.body[start - group.start : start - group.start + length])
+            chunk[_PATH] = (thrift.LIST, _ONE_TEXT + thrift.of_binary(name.encode()))
+            move(column, by=end - start)
+            end += length
+            for total, own in ((BYTES, _PLAIN_SIZE), (COMPRESSED, _CHUNK_SIZE)):
+                if total in group.told:
+                    add(group.told, total, number(chunk, own))
+        columns.append(column)
+    structs(group.told, COLUMNS)[:] = columns
+    return replace(group, body=b"".join(pieces))
 
 
 def written(table: pa.Table, sizes: Sequence[int], look: Look) -> tuple[pa.Buffer, Struct]:
     """The first rows of a table as a parquet file with such row groups: all before its footer, and that."""
     sink = pa.BufferOutputStream()
+    # Group numbers mostly go up by 0 or 1, and never have few values.
+    numbers = [field.name for field in table.schema if pa.types.is_int64(field.type)]
     with pq.ParquetWriter(
         sink,
         table.schema,
         version="2.6",
         compression=look.codec,
         store_schema=False,
+        use_dictionary=[name for name in table.column_names if name not in numbers],
+        column_encoding=dict.fromkeys(numbers, "DELTA_BINARY_PACKED"),
         use_compliant_nested_type=look.compliant,
     ) as writer:
         for start, size in zip(accumulate(sizes, initial=0), sizes, strict=False):

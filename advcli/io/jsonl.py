@@ -29,6 +29,8 @@ _HEAD_BYTES = 16 << 20
 _HEAD_FIRST = 1 << 15
 # Bytes of lines in one batch.
 _BATCH_BYTES = 4 << 20
+# Bytes of lines that are copied at once: memory of such pieces is used again, that of larger ones is given back and cleared.
+_COPIED = 1 << 20
 
 
 def _integer(digits: str) -> int | str:
@@ -171,32 +173,33 @@ def annotate(
         DataError: the source has more or fewer rows than when it was read.
     """
     ended = True
-    with closing(beside(_pieces(source, dropped, suffixes), apart=is_long(source))) as pieces:
-        for piece in pieces:
-            write(piece)
-            ended = piece[-1:] == b"\n"
+    with closing(beside(_blocks_with(source, dropped, suffixes), apart=is_long(source))) as made:
+        for pieces in made:
+            for piece in pieces:
+                write(piece)
+                ended = piece[-1:] == b"\n"
     if suffixes.left:
         raise changed(source)
     if end_line and not ended:
         write(b"\n")
 
 
-def _pieces(source: Source, dropped: Collection[int], suffixes: Suffixes) -> Iterator[bytes | memoryview]:
-    """The lines with more keys, some or many at a time."""
-    with closing(blocks(source)) as read:
+def _blocks_with(
+    source: Source, dropped: Collection[int], suffixes: Suffixes
+) -> Iterator[Sequence[bytes | memoryview]]:
+    """The lines with more keys, a block in some pieces."""
+    # Read in this thread, which is one already.
+    with closing(blocks(source, size=_COPIED, apart=False)) as read:
         for block in read:
             done = inserted(block, dropped, suffixes)
-            yield from done if done is not None else _one_by_one(source, block, dropped, suffixes)
+            yield done if done is not None else _one_by_one(source, block, dropped, suffixes)
 
 
-def _one_by_one(
-    source: Source, block: Block, dropped: Collection[int], suffixes: Suffixes
-) -> Iterator[bytes]:
+def _one_by_one(source: Source, block: Block, dropped: Collection[int], suffixes: Suffixes) -> list[bytes]:
     """The same for the lines of a block that is not simple."""
     lines = (_with_suffix(source, raw, suffixes) for number, raw in block.lines() if number not in dropped)
     whole = b"".join(lines)
-    if whole:
-        yield whole
+    return [whole] if whole else []
 
 
 def objects(source: Source, dropped: Collection[int], layout: Layout = PLAIN) -> Iterator[dict[str, Any]]:

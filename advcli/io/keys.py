@@ -5,6 +5,7 @@ never become Python objects on the way; whatever else an id may be goes through 
 """
 
 import json
+from collections.abc import Callable
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any
@@ -14,11 +15,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from advcli.io import texts
 from advcli.io.values import Cells
 
 # Longer keys are kept as their beginning and a digest, so that a prompt's text is never held.
 _DIGEST_FROM = 64
 _DIGEST = 32
+# So many keys tell whether equal ones stand together.
+_FIRST = 4096
 
 
 class Coder:
@@ -50,9 +54,8 @@ class Coder:
 
     def codes(self) -> NDArray[np.int64]:
         """[N] int64 codes of all rows; -1 for null and NaN."""
-        none = np.empty(0, dtype=np.int64)
-        runs = [np.asarray(part.indices.fill_null(-1), dtype=np.int64) for part in self._encoded]
-        return np.repeat(np.concatenate([none, *runs]), np.concatenate([none, *self._lengths]))
+        runs, lengths = self._encoded[0], np.concatenate([np.empty(0, dtype=np.int64), *self._lengths])
+        return runs if len(runs) == lengths.sum() else np.repeat(runs, lengths)
 
     def names(self) -> list[str]:
         """The value of each code as text; of a long one the beginning."""
@@ -60,8 +63,7 @@ class Coder:
 
     def identities(self) -> list[bytes]:
         """What is the same for the same value of any column, for each code."""
-        parts = self._encoded
-        found: list[bytes] = parts[-1].dictionary.to_pylist() if parts else []
+        found: list[bytes] = self._encoded[1]().to_pylist()
         return found
 
     def digests(self) -> list[bytes]:
@@ -69,24 +71,30 @@ class Coder:
         return [blake2b(identity, digest_size=16).digest() for identity in self.identities()]
 
     @cached_property
-    def _encoded(self) -> list[pa.DictionaryArray]:
-        """The runs as codes into one dictionary; asked for when all batches are there."""
+    def _encoded(self) -> tuple[NDArray[np.int64], Callable[[], pa.Array]]:
+        """The code of each run, -1 for null, and what gives the keys; asked for when all batches are there."""
         integers = [pa.types.is_integer(keys.type) for keys in self._keys]
-        if not all(integers):
-            keys = [_texts(keys) if whole else keys for keys, whole in zip(self._keys, integers, strict=True)]
-            found: list[pa.DictionaryArray] = (
-                pa.chunked_array(keys, pa.large_binary()).dictionary_encode().chunks
-            )
-            return found
         if not self._keys:
-            return []
-        # Integers are told apart as they are: only the different ones become text.
-        parts = pa.chunked_array(self._keys, pa.int64()).dictionary_encode().chunks
-        texts = _texts(parts[-1].dictionary)
-        return [
-            pa.DictionaryArray.from_arrays(part.indices, texts.slice(0, len(part.dictionary)))
-            for part in parts
-        ]
+            return np.empty(0, dtype=np.int64), lambda: pa.array([], pa.large_binary())
+        if all(integers):
+            # Integers are told apart as they are: only the different ones become text.
+            codes, different = _looked_up(pa.chunked_array(self._keys, pa.int64()))
+            return codes, lambda: _texts(different)
+        keys = [_texts(keys) if whole else keys for keys, whole in zip(self._keys, integers, strict=True)]
+        if not texts.pays(keys):
+            codes, different = _looked_up(pa.chunked_array(keys, pa.large_binary()))
+            return codes, lambda: different
+        codes, first = texts.numbered(keys)
+        return codes, lambda: pa.chunked_array(keys).take(pa.array(first))
+
+
+def _looked_up(keys: pa.ChunkedArray) -> tuple[NDArray[np.int64], pa.Array]:
+    """The code of each key, -1 for null, and the keys of the codes: by a table of the different ones."""
+    parts = keys.dictionary_encode().chunks
+    if not parts:
+        return np.empty(0, dtype=np.int64), pa.array([], keys.type)
+    codes = [np.asarray(part.indices.fill_null(-1), dtype=np.int64) for part in parts]
+    return np.concatenate(codes), parts[-1].dictionary
 
 
 def _keys(cells: Cells) -> tuple[pa.Array, NDArray[np.int64]]:
@@ -126,7 +134,13 @@ def _one_by_one(values: list[Any]) -> pa.Array:
 
 def _runs(keys: pa.Array) -> tuple[pa.Array, NDArray[np.int64]]:
     """The key of each run of equal ones, and how many rows it has."""
-    encoded = pc.run_end_encode(keys, run_end_type=pa.int64())
+    first = keys.slice(0, _FIRST)
+    encoded = pc.run_end_encode(first, run_end_type=pa.int64())
+    if len(first) < len(keys):
+        if 2 * len(encoded.values) > len(first):
+            # Too few are equal to the one before them for it to pay.
+            return keys, np.ones(len(keys), dtype=np.int64)
+        encoded = pc.run_end_encode(keys, run_end_type=pa.int64())
     return encoded.values, np.diff(np.asarray(encoded.run_ends), prepend=0)
 
 

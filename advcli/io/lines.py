@@ -51,17 +51,22 @@ class Block:
         return enumerate(io.BytesIO(self.data), start=self.first)
 
 
-def blocks(source: Source, first: int | None = None) -> Generator[Block]:
+def blocks(
+    source: Source, first: int | None = None, *, size: int | None = None, apart: bool = True
+) -> Generator[Block]:
     """The lines of a source, decompressed; the next are read while these are used.
 
     Args:
         source: a source of lines.
         first: about how many bytes the first block has; None for the usual number.
+        size: bytes of the others; None for as many as are best to be parsed.
+        apart: False to read in the thread that asks, unless they have to be decompressed.
 
     Raises:
         DataError: the file breaks off; the lines before come first.
     """
-    return beside(_blocks(source, first or _FIRST), apart=is_long(source))
+    apart = is_long(source) and (apart or source.codec is not None)
+    return beside(_blocks(source, first or size or _FIRST, size or _SIZE), apart=apart)
 
 
 def is_long(source: Source) -> bool:
@@ -73,8 +78,8 @@ def is_long(source: Source) -> bool:
         return False
 
 
-def _blocks(source: Source, size: int) -> Generator[Block]:
-    number, rest = 1, b""
+def _blocks(source: Source, first: int, more: int) -> Generator[Block]:
+    number, size, rest = 1, first, b""
     with stream(source) as file:
         while True:
             try:
@@ -98,7 +103,7 @@ def _blocks(source: Source, size: int) -> Generator[Block]:
                 ) from error
             if not cut:
                 break
-            size = _SIZE
+            size = more
     if rest:
         yield Block(number, rest)
 

@@ -23,9 +23,11 @@ import pyarrow as pa
 from advcli.io import jsonl, parquet, thrift
 from advcli.io.beside import beside
 from advcli.io.chunks import (
+    BYTES,
     CHUNK,
     CODEC,
     COLUMNS,
+    COMPRESSED,
     GROUP_ROWS,
     MAGIC,
     ROW_GROUPS,
@@ -52,7 +54,6 @@ _ARROW_SCHEMA = b"ARROW:schema"
 # Numbers of fields in parquet.thrift, beside those of `chunks`.
 _SCHEMA, _METADATA, _ORDERS, _ENCRYPTION = 2, 5, 7, 8
 _NAME, _CHILDREN = 4, 5
-_BYTES, _COMPRESSED = 2, 6
 _ELSEWHERE, _CRYPTO = 1, 8
 # What is opened of a footer: its row groups, and their chunks.
 _OPENED: thrift.Wanted = {ROW_GROUPS: {COLUMNS: {}}}
@@ -200,7 +201,7 @@ def _append(group: Struct, new: Group, at: int) -> None:
     for column in columns:
         move(column, at - new.start)
     structs(group, COLUMNS).extend(columns)
-    for name in (_BYTES, _COMPRESSED):
+    for name in (BYTES, COMPRESSED):
         if name in group:
             add(group, name, number(new.told, name))
 

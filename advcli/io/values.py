@@ -112,6 +112,9 @@ def one_array(column: pa.ChunkedArray) -> pa.Array:
         ... )
         ([1, 2, 3], 0)
     """
+    if column.num_chunks == 1:
+        # To combine one chunk is to copy it.
+        return column.chunk(0)
     combined = column.combine_chunks()
     if isinstance(combined, pa.ChunkedArray):
         assert combined.num_chunks <= 1, "more than one array can hold"

@@ -322,10 +322,10 @@ def added_columns(prefix: str, result: AdvantageTable, grouping: Grouping) -> di
         result: the advantages, [N].
         grouping: the groups, [N].
     """
-    original, processed = (values.double().numpy() for values in (result.original, result.processed))
+    original = _numbers(result.original)
     arrays = (
-        pa.array(original, pa.float64(), mask=np.isnan(original)),
-        pa.array(processed, pa.float64(), mask=np.isnan(processed)),
+        original,
+        original if result.processed is result.original else _numbers(result.processed),
         pa.array(result.kept.numpy(), pa.bool_()),
         pa.array(grouping.group, pa.int64(), mask=grouping.group < 0),
     )
@@ -333,6 +333,13 @@ def added_columns(prefix: str, result: AdvantageTable, grouping: Grouping) -> di
     if result.tokens is not None:
         columns[TOKENS] = lists(result.tokens, result.token_counts)
     return {prefix + name: array for name, array in columns.items()}
+
+
+def _numbers(values: "Tensor") -> pa.Array:
+    """Floats as they lie, null where they are NaN."""
+    found = values.double().numpy()
+    undefined = np.isnan(found)
+    return pa.array(found, pa.float64(), mask=undefined if undefined.any() else None)
 
 
 def lists(tokens: "Tensor", counts: "Tensor | None") -> pa.Array:

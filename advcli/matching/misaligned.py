@@ -6,11 +6,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from advcli.masks import chosen
 from advcli.matching.candidates import Candidate
 from advcli.matching.problem import MANY, Problem
 from advcli.matching.sample import SIZE, Slice
 from advcli.matching.trials import predict
-from advcli.segments import Segments, chosen
+from advcli.segments import Segments
 
 # Rows up to which the advantages of every rule are looked for in another order; of more rows, of so many rules.
 _ROWS, _RULES = 65_536, 6

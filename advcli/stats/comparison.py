@@ -6,17 +6,18 @@ from dataclasses import dataclass, fields
 from functools import reduce
 from operator import add
 
-import numpy as np
 import torch
 from torch import Tensor
 
+from advcli.masks import belongs, chosen, count, every, finite, undefined
 from advcli.ranges import Ranges
 from advcli.records.report import Column
 from advcli.records.settings import AdvantageTable
 from advcli.records.table import Rows
-from advcli.segments import Segments, chosen, finite, signs
-from advcli.stats.figures import PERCENTILES, UNDEFINED, Tally, described, mean
+from advcli.segments import Segments, signs
+from advcli.stats.figures import PERCENTILES, Tally, described, mean
 from advcli.stats.health import dead_groups
+from advcli.stats.percentiles import percentiles
 
 
 def compare(label: str, rows: Rows, original: Tensor, result: AdvantageTable) -> Column:
@@ -32,10 +33,8 @@ def compare(label: str, rows: Rows, original: Tensor, result: AdvantageTable) ->
         The figures over the kept rows. Comparisons are over kept rows where both are defined.
     """
     processed = chosen(result.processed, result.kept).double().numpy()
-    percentiles = (
-        np.percentile(processed, list(PERCENTILES.values())).tolist() if len(processed) else UNDEFINED
-    )
-    return column(label, _measured(rows, original, result), percentiles)
+    found = percentiles(processed, tuple(PERCENTILES.values()))
+    return column(label, _measured(rows, original, result), found)
 
 
 def _measured(rows: Rows, original: Tensor, result: AdvantageTable) -> "Measured":
@@ -44,14 +43,18 @@ def _measured(rows: Rows, original: Tensor, result: AdvantageTable) -> "Measured
     if ranges is None:
         return Measured.of(rows, original, result)
     same = result.processed is original
-    laid = [ranges.laid(values) for values in (rows.rewards, rows.step, original, result.kept)]
-    lengths = None if rows.lengths is None else ranges.laid(rows.lengths)
-    last = laid[2] if same else ranges.laid(result.processed)
+    for values in (rows.rewards, original):
+        ranges.all_laid(values)
 
     def measure(place: slice, group: Tensor) -> Measured:
-        rewards, step, first, kept = (values[place] for values in laid)
-        part = Rows(rewards, group, int(group[-1]) + 1, step, None if lengths is None else lengths[place])
-        return Measured.of(part, first, AdvantageTable(first, first if same else last[place], kept))
+        rewards, first, kept = (
+            ranges.laid(values, place) for values in (rows.rewards, original, result.kept)
+        )
+        last = first if same else ranges.laid(result.processed, place)
+        lengths = None if rows.lengths is None else ranges.laid(rows.lengths, place)
+        # No figure of a column is by step.
+        part = Rows(rewards, group, int(group[-1]) + 1, group, lengths)
+        return Measured.of(part, first, AdvantageTable(first, last, kept))
 
     return reduce(add, ranges.each(measure))
 
@@ -91,24 +94,24 @@ class Measured:
         """Count; the arguments are those of `compare`."""
         kept, processed = result.kept, result.processed
         rewarded = finite(rows.rewards)
-        scored, both = kept & rewarded, kept & ~original.isnan()
-        segments = Segments.of(chosen(rows.group, scored), rows.count)
-        had_rows = Segments.of(chosen(rows.group, rewarded & (rows.group >= 0)), rows.count).size() > 1
-        group = rows.group.clamp(min=0)
-        sign = signs(processed, group)
-        first_sign = sign if processed is original else signs(original, group)
+        scored, both = kept & rewarded, kept & ~undefined(original)
+        segments = _Groups(rows.group, rows.count)
+        of_scored = segments.of(scored)
+        had_rows = segments.of(rewarded & belongs(rows.group)).size() > 1
+        sign = signs(processed, segments.all)
+        first_sign = sign if processed is original else signs(original, segments.all)
         before, after = chosen(original, both), chosen(processed, both)
         weights = None if rows.lengths is None else chosen(rows.lengths, kept)
-        dead = dead_groups(chosen(rows.rewards, scored), segments)[0]
-        agreement = _agreements(before, after, chosen(rows.group, both), rows.count)
+        dead = dead_groups(chosen(rows.rewards, scored), of_scored)[0]
+        agreement = _agreements(before, after, segments.of(both))
         return cls(
             tally=Tally.of(chosen(processed, kept), chosen(sign, kept), weights),
-            kept_groups=int((Segments.of(chosen(rows.group, kept), rows.count).size() > 0).sum()),
-            below_two=int(((segments.size() < 2) & had_rows).sum()),
+            kept_groups=int((segments.of(kept).size() > 0).sum()),
+            below_two=int(((of_scored.size() < 2) & had_rows).sum()),
             dead_groups=int(dead.sum()),
-            phantoms=int((segments.rows(dead) & (chosen(processed, scored) != 0)).sum()),
-            both=int(both.sum()),
-            changed=int((chosen(first_sign, both) != chosen(sign, both)).sum()),
+            phantoms=_phantoms(dead, of_scored, chosen(processed, scored)),
+            both=count(both),
+            changed=0 if first_sign is sign else count(chosen(first_sign, both) != chosen(sign, both)),
             sum_abs=float(after.double().abs().sum()),
             sum_abs_original=float(before.double().abs().sum()),
             ranked=agreement.numel(),
@@ -119,18 +122,35 @@ class Measured:
         return Measured(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
 
-def column(label: str, measured: Measured, percentiles: Sequence[float]) -> Column:
+class _Groups:
+    """The groups of some rows, looked at once as long as it is all of them."""
+
+    def __init__(self, group: Tensor, count: int) -> None:
+        self._group, self._count = group, count
+        self.all = Segments.of(group if every(belongs(group)) else group.clamp(min=0), count)
+
+    def of(self, rows: Tensor) -> Segments:
+        """The groups of the rows in a mask, none of which is without a group."""
+        return self.all if every(rows) else Segments.of(chosen(self._group, rows), self._count)
+
+
+def _phantoms(dead: Tensor, segments: Segments, processed: Tensor) -> int:
+    """How many rows of dead groups have an advantage other than 0."""
+    return count(segments.rows(dead) & (processed != 0)) if dead.any() else 0
+
+
+def column(label: str, measured: Measured, found: Sequence[float]) -> Column:
     """Describe a column, once all of its rows are counted.
 
     Args:
         label: heading of the column.
         measured: the counts.
-        percentiles: one for each of `figures.PERCENTILES`.
+        found: a percentile for each of `figures.PERCENTILES`.
     """
     both = measured.both
     return Column(
         label=label,
-        figures=described(measured.tally, percentiles),
+        figures=described(measured.tally, found),
         kept_rows=measured.tally.moments.count,
         kept_groups=measured.kept_groups,
         below_two=measured.below_two,
@@ -161,13 +181,12 @@ def rank_agreement(first: Tensor, second: Tensor, group: Tensor, count: int) -> 
         >>> rank_agreement(a, torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0]), torch.tensor([0, 0, 0, 1, 1]), 2)
         0.0
     """
-    return mean(_agreements(first, second, group, count))
+    return mean(_agreements(first, second, Segments.of(group, count)))
 
 
-def _agreements(first: Tensor, second: Tensor, group: Tensor, count: int) -> Tensor:
+def _agreements(first: Tensor, second: Tensor, segments: Segments) -> Tensor:
     """Spearman's ρ of each group where it is defined."""
-    segments = Segments.of(group, count)
-    if torch.equal(first, second):
+    if first is second or torch.equal(first, second):
         # Nothing has to be ranked: ρ is 1 wherever it is defined.
         return torch.ones(int((segments.max(first) > segments.min(first)).sum()), dtype=torch.double)
     x, y = (_centred_ranks(values, segments) for values in (first, second))

@@ -4,11 +4,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 from torch import Tensor
 
 from advcli.records.report import Figures
 from advcli.stats.moments import Moments
+from advcli.stats.percentiles import percentiles
 
 PERCENTILES = {"p5": 5, "p25": 25, "median": 50, "p75": 75, "p95": 95}
 UNDEFINED = [math.nan] * len(PERCENTILES)
@@ -46,16 +46,15 @@ def figures(advantages: Tensor, signs: Tensor, lengths: Tensor | None = None) ->
         (0.5, -0.25, 0.5)
     """
     values = advantages.double().numpy()
-    percentiles = np.percentile(values, list(PERCENTILES.values())).tolist() if len(values) else UNDEFINED
-    return described(Tally.of(advantages, signs, lengths), percentiles)
+    return described(Tally.of(advantages, signs, lengths), percentiles(values, tuple(PERCENTILES.values())))
 
 
-def described(tally: "Tally", percentiles: Sequence[float]) -> Figures:
+def described(tally: "Tally", found: Sequence[float]) -> Figures:
     """The statistics of a column, once all of its rows are counted.
 
     Args:
         tally: the counts.
-        percentiles: one for each of `PERCENTILES`.
+        found: a percentile for each of `PERCENTILES`.
     """
     moments, tokens = tally.moments, tally.tokens
     count = moments.count
@@ -71,7 +70,7 @@ def described(tally: "Tally", percentiles: Sequence[float]) -> Figures:
         share_negative=tally.negative / count if count else math.nan,
         token_mean=None if tokens is None else tokens.mean,
         token_std=None if tokens is None else tokens.std(ddof=0),
-        **dict(zip(PERCENTILES, percentiles, strict=True)),
+        **dict(zip(PERCENTILES, found, strict=True)),
     )
 
 
@@ -98,13 +97,13 @@ class Tally:
     @classmethod
     def of(cls, advantages: Tensor, signs: Tensor, lengths: Tensor | None = None) -> "Tally":
         """Count; the arguments are those of `figures`."""
-        values = advantages.double()
+        values, sign = advantages.double(), signs.numpy()
         return cls(
             moments=Moments.of(values),
             sum_abs=float(values.abs().sum()),
-            positive=int((signs > 0).sum()),
-            zero=int((signs == 0).sum()),
-            negative=int((signs < 0).sum()),
+            positive=int((sign > 0).sum()),
+            zero=int((sign == 0).sum()),
+            negative=int((sign < 0).sum()),
             tokens=None if lengths is None else Moments.of(values, lengths.double()),
         )
 

@@ -1,14 +1,19 @@
 """What the groups look like before any estimator: sizes, dead groups, singletons, missing rewards."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from advcli.masks import chosen, rewarded
 from advcli.ranges import Ranges
 from advcli.records.report import Health
 from advcli.records.table import CAUSES, Rows
-from advcli.segments import Segments, chosen, rewarded
+from advcli.segments import Segments
 
 
 def health(
@@ -27,52 +32,83 @@ def health(
         `dead_min` are those at the largest and the smallest reward of the data set.
     """
     rewards, group, count = rows.rewards, rows.group, rows.count
-    by_cause = {name: int((cause == code).sum()) for code, name in enumerate(CAUSES, start=1)}
+    there = cause.numpy()
+    many = np.bincount(there[there > 0], minlength=len(CAUSES) + 1)[1:].tolist()
     ranges = Ranges.of(group)
     if ranges is None:
-        groups = _groups(rewards, group, count, extremes or _extremes(rewards, group))
+        dead = _Dead.of(rewards, group, count, extremes)
     else:
-        laid = ranges.laid(rewards)
-        bounds = extremes or _around(ranges.each(lambda place, part: _extremes(laid[place], part)))
-        each = ranges.each(lambda place, part: _groups(laid[place], part, int(part[-1]) + 1, bounds))
-        groups = {name: sum(counts[name] for counts in each) for name in each[0]}
+        laid = ranges.all_laid(rewards)
+        dead = reduce(
+            add, ranges.each(lambda place, part: _Dead.of(laid[place], part, int(part[-1]) + 1, extremes))
+        )
     return Health(
         rows=rewards.numel(),
         groups=count,
         sizes=sizes,
-        missing=sum(by_cause.values()),
-        missing_by_cause=by_cause,
-        **groups,
+        missing=sum(many),
+        missing_by_cause=dict(zip(CAUSES, many, strict=True)),
+        dead_groups=dead.groups,
+        dead_max=dead.at_high,
+        dead_min=dead.at_low if dead.low != dead.high else 0,
+        singletons=dead.singletons,
     )
 
 
-def _extremes(rewards: Tensor, group: Tensor) -> tuple[float, float]:
-    """The smallest and the largest reward of the rows with a group; NaN without any."""
-    found = chosen(rewards, rewarded(rewards, group))
-    if not len(found):
-        return torch.nan, torch.nan
-    low, high = found.aminmax()
-    return float(low), float(high)
+@dataclass(frozen=True)
+class _Dead:
+    """The groups without signal among some whole groups, such that those of two parts make those of both.
 
+    Attributes:
+        low: the smallest reward, NaN without any.
+        high: the largest, NaN without any.
+        groups: dead groups.
+        at_low: those at the smallest reward.
+        at_high: those at the largest.
+        singletons: groups of one valid row.
+    """
 
-def _around(extremes: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """The smallest and the largest of several ranges."""
-    there = [bounds for bounds in extremes if bounds[0] == bounds[0]] or [(torch.nan, torch.nan)]
-    return min(low for low, _ in there), max(high for _, high in there)
+    low: float
+    high: float
+    groups: int
+    at_low: int
+    at_high: int
+    singletons: int
 
+    @classmethod
+    def of(cls, rewards: Tensor, group: Tensor, count: int, extremes: tuple[float, float] | None) -> "_Dead":
+        """Count; with the extremes of the data set where these rows are not all of it."""
+        valid = rewarded(rewards, group)
+        rewards = chosen(rewards, valid)
+        segments = Segments.of(chosen(group, valid), count)
+        dead, level = dead_groups(rewards, segments)
+        if extremes is None:
+            extremes = (
+                (float(rewards.min()), float(rewards.max())) if len(rewards) else (torch.nan, torch.nan)
+            )
+        low, high = extremes
+        level = level[dead]
+        return cls(
+            low,
+            high,
+            groups=len(level),
+            at_low=int((level == low).sum()),
+            at_high=int((level == high).sum()),
+            singletons=int((segments.size() == 1).sum()),
+        )
 
-def _groups(rewards: Tensor, group: Tensor, count: int, extremes: tuple[float, float]) -> dict[str, int]:
-    """The groups without signal among some whole groups."""
-    low, high = extremes
-    valid = rewarded(rewards, group)
-    segments = Segments.of(chosen(group, valid), count)
-    dead, level = dead_groups(chosen(rewards, valid), segments)
-    return {
-        "dead_groups": int(dead.sum()),
-        "dead_max": int((dead & (level == high)).sum()),
-        "dead_min": int((dead & (level == low) & (level != high)).sum()),
-        "singletons": int((segments.size() == 1).sum()),
-    }
+    def __add__(self, other: "_Dead") -> "_Dead":
+        # Where one part has no reward, both of its ends are NaN and it has no dead group.
+        low, high = np.fmin(self.low, other.low), np.fmax(self.high, other.high)
+        both = (self, other)
+        return _Dead(
+            float(low),
+            float(high),
+            self.groups + other.groups,
+            sum(part.at_low for part in both if part.low == low),
+            sum(part.at_high for part in both if part.high == high),
+            self.singletons + other.singletons,
+        )
 
 
 def dead_groups(rewards: Tensor, segments: Segments) -> tuple[Tensor, Tensor]:

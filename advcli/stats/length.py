@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from advcli.masks import rewarded
 from advcli.records.inspection import Lengths
 from advcli.records.table import Rows
-from advcli.segments import Segments, Spread, divide, rewarded
+from advcli.segments import Segments, Spread, divide
 from advcli.stats.health import dead_groups
 from advcli.stats.moments import Moments
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass, fields
 import torch
 from torch import Tensor
 
+from advcli.masks import rewarded
 from advcli.records.inspection import Part, Parts
-from advcli.segments import Segments, Spread, rewarded, signs
+from advcli.segments import Segments, Spread, signs
 from advcli.stats.health import dead_groups
 
 # Two advantages of a group that differ by less than this share of its largest |A| are one: sums of parts round.

@@ -3,9 +3,10 @@
 import torch
 from torch import Tensor
 
+from advcli.masks import rewarded
 from advcli.records.page import GroupPoints, LengthPoints
 from advcli.records.table import Rows
-from advcli.segments import Segments, Spread, rewarded
+from advcli.segments import Segments, Spread
 from advcli.stats.health import dead_groups
 
 LIMIT = 4000

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from advcli.io import keys
 from advcli.io.keys import Coder, digests, key_text
 
 
@@ -47,6 +48,22 @@ def test_equal_values_have_one_code(case, make):
     cells, codes = KEYS[case]
     found = coded(TYPES[make](cells))
     assert (found.dtype, found.tolist()) == (np.int64, codes)
+
+
+@pytest.mark.parametrize("runs", [1, 3])
+@pytest.mark.parametrize("null", [False, True])
+def test_rows_that_mostly_differ_from_the_one_before_them(runs, null, monkeypatch):
+    monkeypatch.setattr(keys, "_FIRST", 4)
+    cells = [f"p{row // runs % 5}" for row in range(20)]
+    cells[7] = None if null else cells[7]
+    known = {}
+    expected = [-1 if cell is None else known.setdefault(cell, len(known)) for cell in cells]
+    assert coded(pa.array(cells), pa.array(cells[:3])).tolist() == [*expected, *expected[:3]]
+    numbers = [None if cell is None else int(cell[1:]) for cell in cells]
+    assert coded(pa.array(numbers)).tolist() == expected
+    coder = Coder()
+    assert coder.add(pa.array(cells)).tolist() == [cell is None for cell in cells]
+    assert len(coder._keys[0]) == (20 if runs == 1 else 7 + 2 * null)
 
 
 @pytest.mark.parametrize("make", [list, pa.array])

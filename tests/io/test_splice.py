@@ -2,6 +2,7 @@
 
 import io
 import random
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from advcli.errors import DataError
-from advcli.io import parquet, splice
+from advcli.io import chunks, parquet, splice
 from advcli.io.chunks import Chunks
 from advcli.io.slices import Slices
 from advcli.records.table import Source
@@ -95,6 +96,60 @@ def test_the_copy_reads_as_one_that_was_decoded(tmp_path, seed):
     before = path.read_bytes()
     length = int.from_bytes(before[-8:-4], "little")
     assert fast.getvalue().startswith(before[: -8 - length])
+
+
+@pytest.mark.parametrize("compression", ["none", "snappy", "zstd"])
+@pytest.mark.parametrize("nulls", [False, True])
+def test_a_column_that_is_another_one_is_a_copy_of_its_bytes(tmp_path, compression, nulls):
+    path, rows = tmp_path / "a.parquet", 100
+    pq.write_table(pa.table({"a": range(rows)}), path, row_group_size=30, compression=compression)
+    one = pa.array(np.arange(rows) / 8, mask=np.arange(rows) % 7 == 0 if nulls else None)
+    group, text = pa.array(np.arange(rows) // 8), pa.array(["x", "yy"] * (rows // 2))
+    equal = pa.array(one.to_pylist())
+    added = pa.table({"o": one, "p": one, "g": group, "e": equal, "t": text, "q": one, "h": group, "u": text})
+    out = io.BytesIO()
+    assert splice.annotate(Source("a", path, "parquet"), out, Chunks(added), {})
+    file = pq.ParquetFile(out)
+    assert file.read().equals(
+        pa.table({"a": range(rows), **dict(zip(added.column_names, added, strict=True))})
+    )
+    assert file.schema_arrow.names == ["a", *added.column_names]
+    assert chunks._first_of_its_kind(added) == [0, 0, 2, 3, 4, 0, 2, 4]
+    ends = [(0, 4)]
+    for place in range(file.num_row_groups):
+        said = file.metadata.row_group(place)
+        parts = [said.column(i) for i in range(said.num_columns)]
+        assert [chunk.path_in_schema for chunk in parts] == file.schema_arrow.names
+        assert said.total_byte_size == sum(chunk.total_uncompressed_size for chunk in parts)
+        starts = [
+            chunk.dictionary_page_offset if chunk.has_dictionary_page else chunk.data_page_offset
+            for chunk in parts
+        ]
+        ends += [
+            (start, start + chunk.total_compressed_size) for start, chunk in zip(starts, parts, strict=True)
+        ]
+        bytes_of = {
+            chunk.path_in_schema: out.getvalue()[start : start + chunk.total_compressed_size]
+            for start, chunk in zip(starts, parts, strict=True)
+        }
+        assert bytes_of["o"] == bytes_of["p"] == bytes_of["q"]
+        assert parts[1].statistics.max == parts[2].statistics.max == parts[6].statistics.max
+    # No two chunks share a byte, and none is lost between them.
+    ends.sort()
+    assert all(end == start for (_, end), (start, _) in pairwise(ends))
+    for number in range(file.num_row_groups):
+        assert file.read_row_group(number).equals(file.read().slice(number * 30, 30))
+
+
+def test_numbers_of_groups_are_stored_as_differences(tmp_path):
+    path, rows = tmp_path / "a.parquet", 10_000
+    pq.write_table(pa.table({"a": range(rows)}), path)
+    out = io.BytesIO()
+    new = pa.table({"g": pa.array(np.arange(rows) // 8, mask=np.arange(rows) % 99 == 5)})
+    assert splice.annotate(Source("a", path, "parquet"), out, Chunks(new), {})
+    chunk = pq.ParquetFile(out).metadata.row_group(0).column(1)
+    assert "DELTA_BINARY_PACKED" in chunk.encodings
+    assert pq.ParquetFile(out).read()["g"].to_pylist() == new["g"].to_pylist()
 
 
 def test_what_is_written_can_be_added_to_again(tmp_path):

@@ -62,14 +62,29 @@ def test_every_kind_of_column():
     assert Suffixes(pa.table(COLUMNS)).take(9).to_pylist() == expected
 
 
-@pytest.mark.parametrize("takes", [(3, 0, 5000, 1), (1,) * 10, (9000, 2)])
-def test_one_by_one_and_at_once_go_on_from_the_same_place(takes):
+@pytest.mark.parametrize("rows", [1, 7, 100_000])
+@pytest.mark.parametrize("takes", [(3, 0, 5000, 1), (1,) * 10, (9000, 2), (6, 6, 6)])
+def test_one_by_one_and_at_once_go_on_from_the_same_place(takes, rows, monkeypatch):
+    monkeypatch.setattr("advcli.io.suffixes._ROWS", rows)
     table = pa.concat_tables([pa.table({"i": range(k, k + 5000)}) for k in (0, 5000)])
     suffixes, found = Suffixes(table), []
     for rows in takes:
         found += suffixes.take(rows).to_pylist()
         found.append(next(suffixes))
     assert found == [f'"i": {place}'.encode() for place in range(len(found))]
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 100])
+def test_it_tells_how_many_rows_are_done(rows, monkeypatch):
+    monkeypatch.setattr("advcli.io.suffixes._ROWS", rows)
+    told = []
+    suffixes = Suffixes(pa.table({"i": range(5)}), told.append)
+    next(suffixes)
+    suffixes.take(2)
+    assert told[-1] == 3
+    suffixes.take(9)
+    assert told[-1] == 5
+    assert told == sorted(told)
 
 
 def test_the_end():
@@ -91,6 +106,6 @@ def test_parts_are_made_together(monkeypatch):
     assert (next(parts[1], None), parts[1].left, parts[2].left) == (None, False, True)
     assert parts[2].take(9).to_pylist() == [b'"i": 2', b'"i": 3', b'"i": 4']
     assert list(parts[3]) == [f'"i": {row}'.encode() for row in range(5, 13)]
-    assert made == [6, 6, 2]
+    assert made == [6, 6, 1]
     assert done == sorted(done)
     assert done[-1] == 13
