@@ -165,7 +165,8 @@ class Segments:
             ... ).tolist()
             [0.0, 1.0, 0.0, 1.0]
         """
-        if self.width is None:
+        # The compiler makes one pass of it all where every step is over rows; of blocks it makes several.
+        if self.width is None or torch.compiler.is_compiling():
             return operation(values, self.rows(per_segment))
         blocks = values.reshape(self.count, self.width)
         return operation(blocks, per_segment.unsqueeze(1)).reshape(-1)
