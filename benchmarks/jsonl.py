@@ -1,8 +1,10 @@
 """JSON Lines as verl writes them: `python -m benchmarks.jsonl [--mb MEGABYTES]`. Only advcli keeps the bytes of the lines."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.processes import (
+    PEERS,
     against_fastest,
     against_leanest,
     beside_peers,
@@ -16,11 +18,11 @@ from benchmarks.processes import (
 TEXT, AROUND = 4096, 110
 
 
-def report(folder: Path, mb: int, runs: int) -> list[str]:
+def report(folder: Path, mb: int, runs: int, peers: Sequence[str] = PEERS) -> list[str]:
     """The table as Markdown."""
     rows = mb * 1_000_000 // (TEXT + AROUND) // 8 * 8
     source = made("jsonl", folder / f"verl-{rows}.jsonl", "--rows", str(rows), "--text", str(TEXT))
-    found = beside_peers(source, "input,step", "score", (), runs, folder)
+    found = beside_peers(source, "input,step", "score", (), runs, folder, peers)
     target = 1.0 if mb >= 5000 else 1.5
     return [
         f"### JSON Lines of verl, {source.stat().st_size / 1e9:.2f} GB, {rows:,} rows",
@@ -36,4 +38,4 @@ def report(folder: Path, mb: int, runs: int) -> list[str]:
 if __name__ == "__main__":
     args = parser(__doc__ or "", mb=750).parse_args()
     with workplace(args.folder) as place:
-        print("\n".join(report(place, args.mb, args.runs)))
+        print("\n".join(report(place, args.mb, args.runs, args.peers)))
