@@ -127,11 +127,14 @@ class _Groups:
 
     def __init__(self, group: Tensor, count: int) -> None:
         self._group, self._count = group, count
-        self.all = Segments.of(group if every(belongs(group)) else group.clamp(min=0), count)
+        # Rows without a group count as the first one's, also where there is none.
+        self.all = Segments.of(group if every(belongs(group)) else group.clamp(min=0), max(1, count))
 
     def of(self, rows: Tensor) -> Segments:
         """The groups of the rows in a mask, none of which is without a group."""
-        return self.all if every(rows) else Segments.of(chosen(self._group, rows), self._count)
+        if self._count and every(rows):
+            return self.all
+        return Segments.of(chosen(self._group, rows), self._count)
 
 
 def _phantoms(dead: Tensor, segments: Segments, processed: Tensor) -> int:

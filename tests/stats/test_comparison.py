@@ -29,6 +29,13 @@ def column(rewards, group, original, processed, kept, lengths=None, count=None):
     return compare("it", rows, first, table)
 
 
+@pytest.mark.parametrize("rows", [0, 2])
+def test_no_row_has_a_group(rows):
+    """As in one of several places that share the rows of a data set."""
+    found = column([1.0] * rows, [-1] * rows, [NAN] * rows, [0.0] * rows, [False] * rows)
+    assert (found.kept_groups, found.below_two, found.dead_groups, found.phantoms) == (0, 0, 0, 0)
+
+
 def test_by_hand():
     # Groups: 0 has three kept, 1 has one kept of two, 2 is a singleton, 3 lost all rows, 4 has a missing
     # reward and two equal kept ones.
