@@ -20,7 +20,7 @@ Assign: TypeAlias = Callable[..., tuple[pa.Table, NDArray[np.int64]]]
 _TO = "to"
 _PIECES = 10_000
 """Pieces, of one table for another, beyond which they are merged on the way."""
-_PATIENCE = 60
+_PATIENCE, _GRACE = 60, 2
 """Seconds that tasks have to stop once one of them has failed."""
 
 
@@ -97,11 +97,19 @@ class Tasks:
 
     def stop(self) -> None:
         """End what runs, and wait until it has ended."""
-        for one in self._begun:
+        # What is about to end may end: Ray 2.60 takes the driver down where a task is called off as its answer comes.
+        for one in self._running(_GRACE):
             with suppress(Exception):
                 self._ray.cancel(one, recursive=True)
-        with suppress(Exception):
-            self._ray.wait(self._begun, num_returns=len(self._begun), timeout=_PATIENCE, fetch_local=False)
+        self._running(_PATIENCE)
+
+    def _running(self, seconds: float) -> list[Kept]:
+        """What has not ended after some time."""
+        try:
+            many = len(self._begun)
+            return list(self._ray.wait(self._begun, num_returns=many, timeout=seconds, fetch_local=False)[1])
+        except Exception:  # noqa: BLE001  without any task, or without Ray, there is nothing to wait for
+            return []
 
     def _of(self, function: Callable[..., Any]) -> Any:  # noqa: ANN401  Ray's class
         if function not in self._remote:
