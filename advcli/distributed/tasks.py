@@ -21,7 +21,7 @@ _TO = "to"
 _PIECES = 10_000
 """Pieces, of one table for another, beyond which they are merged on the way."""
 _PATIENCE, _GRACE = 60, 2
-"""Seconds that tasks have to stop once one of them has failed."""
+"""Seconds that tasks have to stop once one of them has failed, and in which they are not called off."""
 
 
 class Tasks:
@@ -108,7 +108,8 @@ class Tasks:
         try:
             many = len(self._begun)
             return list(self._ray.wait(self._begun, num_returns=many, timeout=seconds, fetch_local=False)[1])
-        except Exception:  # noqa: BLE001  without any task, or without Ray, there is nothing to wait for
+        except Exception:
+            # Without any task, or without Ray, there is nothing to wait for.
             return []
 
     def _of(self, function: Callable[..., Any]) -> Any:  # noqa: ANN401  Ray's class
