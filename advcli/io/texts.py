@@ -106,8 +106,9 @@ def _told_apart(
         return codes, first
     ends = np.cumsum([0, *map(len, keys)]).tolist()
     parts = [(part, slice(*pair)) for part, pair in zip(keys, pairwise(ends), strict=True)]
-    heads = np.concatenate(
-        [_words(part.take(pa.array(_inside(first, place))), width).T for part, place in parts]
+    # One text after the other: `take` would copy all of them first, for each part anew, if they lay word after word.
+    heads = np.ascontiguousarray(
+        np.concatenate([_words(part.take(pa.array(_inside(first, place))), width).T for part, place in parts])
     )
 
     def unlike(part: pa.Array, place: slice) -> NDArray[np.int64]:
