@@ -163,13 +163,15 @@ def write(
     """
     start = 0
     layout = table.choice.layout
-    added = _all_added(table, additions)
+    in_records = [additions.record is not None and _has_records(source, layout) for source in sources]
+    added = {key: _added(table, additions, with_record=key) for key in set(in_records)}
     made = {key: (Chunks(part, table.rows, advance), Suffixes(part, advance)) for key, part in added.items()}
-    for source, goal, rows, dropped in zip(sources, goals, table.rows, table.dropped, strict=True):
+    for source, goal, rows, dropped, key in zip(
+        sources, goals, table.rows, table.dropped, in_records, strict=True
+    ):
         if additions.record is None:
             can_stay(source, goal, layout)
-        with_record = additions.record is not None and _has_records(source, layout)
-        columns, (chunks, suffixes) = added[with_record].slice(start, rows), made[with_record]
+        columns, (chunks, suffixes) = added[key].slice(start, rows), made[key]
         job = _Job(
             source,
             columns,
@@ -194,12 +196,12 @@ def write(
             _unchanged(source)
 
 
-def _all_added(table: RewardTable, additions: Additions) -> dict[bool, pa.Table]:
-    """The new columns of all rows, without and with the number of the record."""
+def _added(table: RewardTable, additions: Additions, *, with_record: bool) -> pa.Table:
+    """The new columns of all rows, with the number of the record where rows lie in one."""
     columns = pa.table(dict(additions.columns))
-    if additions.record is None:
-        return {False: columns}
-    return {False: columns, True: columns.append_column(additions.record, pa.array(table.lines))}
+    if not with_record:
+        return columns
+    return columns.append_column(additions.record, pa.array(table.lines))
 
 
 def _has_records(source: Source, layout: Layout) -> bool:
