@@ -165,16 +165,16 @@ class Segments:
             ... ).tolist()
             [0.0, 1.0, 0.0, 1.0]
         """
-        # The compiler makes one pass of it all where every step is over rows; of blocks it makes several.
-        if self.width is None or torch.compiler.is_compiling():
+        if self.width is None:
             return operation(values, self.rows(per_segment))
+        # The compiler makes one pass of all steps that are over blocks, and several where one is over rows.
         blocks = values.reshape(self.count, self.width)
         return operation(blocks, per_segment.unsqueeze(1)).reshape(-1)
 
     def over(self, values: Tensor, per_segment: Tensor) -> Tensor:
         """The values divided by that of their segment, 0 where that is 0: [N] finite, [S] → [N]."""
         if not plain(values):
-            return divide(values, self.rows(per_segment))
+            return self.with_own(divide, values, per_segment)
         none = per_segment == 0
         if not none.any():
             return self.with_own(torch.div, values, per_segment)
@@ -312,9 +312,8 @@ class Spread:
         if torch.compiler.is_compiling():
             # A branch on data would cut the graph in two; in one graph the halving costs no pass over the rows.
             half = torch.where(extent == torch.inf, 0.5, 1.0).to(rewards.dtype)
-            measured = cls._of(
-                rewards * segments.rows(half), segments, low * half, segments.max(rewards) * half - low * half
-            )
+            halved = segments.with_own(torch.mul, rewards, half)
+            measured = cls._of(halved, segments, low * half, segments.max(rewards) * half - low * half)
             return cls(segments, measured.range / half, measured.unit)
         if (extent == torch.inf).any():
             halved = cls.of(rewards / 2, segments)

@@ -99,7 +99,7 @@ def in_blocks(
     compiled: bool = False,
     **knobs: Any,  # noqa: ANN401
 ) -> Callable[[Tensor], Tensor]:
-    """An estimator for rewards that lie group after group, without an index per row in memory.
+    """An estimator for rewards that lie group after group, without an index per row in memory unless it asks for one.
 
     For rewards that are on a GPU already, many of them or many times. Compiled, the passes of the estimator over
     the rows become one; the first call takes seconds.
@@ -127,11 +127,12 @@ def in_blocks(
 
     def estimated(rewards: Tensor) -> Tensor:
         rows, device = len(rewards), rewards.device
-        given = {
-            "rewards": rewards,
+        blocks = {
             "group": Segments.blocks(rows // width, width, device),
             "step": Segments.blocks(1, rows, device),
         }
+        indexed = ((name, one.index.reshape(-1) if entry.by_index else one) for name, one in blocks.items())
+        given = {"rewards": rewards, **dict(indexed)}
         result: Tensor = function(*(given[name] for name in entry.needs), **knobs)
         return result
 

@@ -79,8 +79,8 @@ def rloo(
         [1.0, -0.333, -0.333, -0.333]
     """
     spread = Spread.of(rewards, Segments.of(group))
-    size = spread.segments.rows(spread.segments.size()).to(rewards.dtype)
-    leave_one_out = spread.unit * (size / (size - 1))
+    size = spread.segments.size().to(rewards.dtype)
+    leave_one_out = spread.segments.with_own(torch.mul, spread.unit, size / (size - 1))
     return spread.segments.compared(_SCALED[scale](leave_one_out, spread, rewards, step, ddof, eps))
 
 
@@ -264,13 +264,13 @@ def _by_group(unit: Tensor, spread: Spread, rewards: Tensor, step: Tensor, ddof:
 
 def _by_batch(unit: Tensor, spread: Spread, rewards: Tensor, step: Tensor, ddof: int, eps: float) -> Tensor:
     batch = Spread.of(rewards, Segments.batch(step))
-    extent = spread.segments.rows(spread.range)
-    return divide(unit * extent, batch.segments.rows(batch.std(ddof)) + eps)
+    centred = spread.segments.with_own(torch.mul, unit, spread.range)
+    return divide(centred, batch.segments.rows(batch.std(ddof)) + eps)
 
 
 def _unscaled(unit: Tensor, spread: Spread, rewards: Tensor, step: Tensor, ddof: int, eps: float) -> Tensor:
     del rewards, step, ddof, eps
-    return unit * spread.segments.rows(spread.range)
+    return spread.segments.with_own(torch.mul, unit, spread.range)
 
 
 _SCALED = {"group": _by_group, "batch": _by_batch, "none": _unscaled}

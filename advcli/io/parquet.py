@@ -20,7 +20,7 @@ from advcli.records.table import Source
 
 # Bytes of column data in one batch: what bounds the memory, however long the texts are.
 _BATCH_BYTES = 32 << 20
-_MAX_ROWS = 1 << 16
+_MAX_ROWS = 1 << 18
 _PROBE = 64
 _CODECS = {"SNAPPY", "GZIP", "BROTLI", "ZSTD", "LZ4", "NONE"}
 

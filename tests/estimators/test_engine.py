@@ -9,6 +9,7 @@ from advcli.errors import UsageError
 from advcli.estimators import engine
 from advcli.estimators.catalog import ESTIMATORS
 from advcli.records.settings import Settings
+from advcli.registry import load
 
 GRPO, RLOO = ESTIMATORS["grpo"], ESTIMATORS["rloo"]
 
@@ -195,6 +196,20 @@ def test_blocks_need_no_index(monkeypatch, name, graph):
     found = engine.in_blocks(ESTIMATORS[name], 4)(BLOCKS)
     assert found.dtype == torch.float32
     assert found.tolist() == pytest.approx(IN_BLOCKS[name], abs=1e-6)
+
+
+OF_GROUPS = [
+    row.name for row in ESTIMATORS if {*row.needs} <= {"rewards", "group", "step"} and row.level == "row"
+]
+
+
+@pytest.mark.parametrize("name", OF_GROUPS)
+def test_blocks_are_the_groups_that_an_index_tells(name):
+    rewards, function = torch.tensor([3.0, 0.0, 1.0, 0.0, 1.0, 1.0, 0.0, 0.5]), load(ESTIMATORS[name].target)
+    index = {"rewards": rewards, "group": torch.arange(8) // 4, "step": torch.zeros(8, dtype=torch.int64)}
+    expected = function(*(index[need] for need in ESTIMATORS[name].needs))
+    found = engine.in_blocks(ESTIMATORS[name], 4)(rewards)
+    assert torch.allclose(found, expected, rtol=0, atol=1e-6, equal_nan=True)
 
 
 @pytest.mark.parametrize("graph", [False, True])
