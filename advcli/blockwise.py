@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from advcli.ranges import Ranges, pays
+from advcli.ranges import Ranges, empty, pays
 from advcli.reach import reach
 from advcli.records.settings import AdvantageTable, LeftOut
 from advcli.shaping.catalog import SHAPINGS
@@ -62,7 +62,7 @@ def run(
     others = [name for name in columns if name not in ("group", "weights")]
     rows = len(columns["group"])
     ranges.all_laid(columns["rewards"])
-    original, kept = torch.empty(rows, dtype=torch.float64), torch.empty(rows, dtype=torch.bool)
+    original, kept = empty(rows, torch.float64), empty(rows, torch.bool)
 
     def part(place: slice, group: Tensor) -> _Rest:
         block = {name: ranges.laid(columns[name], place) for name in others}

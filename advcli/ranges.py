@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import TypeVar
 from weakref import ref
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
@@ -19,9 +20,9 @@ from advcli.runs import in_order
 
 T = TypeVar("T")
 
-# Rows of a range: their columns fit into the cache, and an operation on no more of them is one thread's. Several threads would
-# wait for each other after every operation, and on a busy machine long.
-_ROWS = 30_000
+# Rows of a range: their columns fit into the caches of a core, and an operation on them takes longer than two threads that ask for
+# Python's lock at once. The operation is one thread's: torch's own threads would wait for each other, on a busy machine long.
+_ROWS = 200_000
 # Fewer rows than that are done before the threads are there.
 _MANY = 1 << 18
 
@@ -33,6 +34,16 @@ _latest: "tuple[ref[Tensor], Ranges | None] | None" = None
 def pays(group: Tensor) -> bool:
     """Whether to cut is worth while: there are many rows, and they lie where each thread has a cache of its own."""
     return group.numel() >= _MANY and group.device.type == "cpu"
+
+
+def empty(rows: int, dtype: torch.dtype) -> Tensor:
+    """[N] not filled in yet, as numpy makes it: it asks for large pages, and to get small ones takes as long as the arithmetic.
+
+    Args:
+        rows: N.
+        dtype: one that numpy has too.
+    """
+    return torch.from_numpy(np.empty(rows, dtype=torch.empty(0, dtype=dtype).numpy().dtype))
 
 
 def _forget(gone: "ref[Tensor]") -> None:
@@ -107,7 +118,7 @@ class Ranges:
         order = self.order
         if order is None:
             return values
-        found = torch.empty_like(values)
+        found = empty(len(values), values.dtype)
         self.each(lambda place, _: found.index_copy_(0, order[place], values[place]))
         self._laid[found] = values
         return found
@@ -121,12 +132,14 @@ class Ranges:
         Returns:
             What it gives, range by range.
         """
-        places = [slice(*ends) for ends in pairwise(self.ends)]
-        with ThreadPoolExecutor(torch.get_num_threads()) as pool:
+        places, threads = [slice(*ends) for ends in pairwise(self.ends)], torch.get_num_threads()
+        with ThreadPoolExecutor(threads, initializer=lambda: torch.set_num_threads(1)) as pool:
             try:
                 return list(pool.map(lambda place: work(place, self._numbers(place)), places))
             finally:
-                pool.shutdown(wait=False, cancel_futures=True)
+                pool.shutdown(cancel_futures=True)
+                # What a thread sets for itself is what threads that come later get.
+                torch.set_num_threads(threads)
 
     def _numbers(self, place: slice) -> Tensor:
         group = self.group[place]

@@ -70,10 +70,13 @@ class Segments:
         if isinstance(index, Segments):
             return index
         rows = index.numel()
-        if count is None:
-            count = int(index.max()) + 1 if rows else 0
-        width = rows // count if count and rows % count == 0 else 0
-        return cls(index, count, width if width and in_blocks(index, count, width) else None)
+        if not rows:
+            return cls(index, count or 0, None)
+        # Where rows lie in blocks, the last one is of the last segment: no need to look for the highest.
+        guess = int(index[-1]) + 1 if count is None else count
+        if guess > 0 and rows % guess == 0 and in_blocks(index, guess, rows // guess):
+            return cls(index, guess, rows // guess)
+        return cls(index, int(index.max()) + 1 if count is None else count, None)
 
     @classmethod
     def batch(cls, index: "Tensor | Segments") -> "Segments":
@@ -312,8 +315,8 @@ class Spread:
         if torch.compiler.is_compiling():
             # A branch on data would cut the graph in two; in one graph the halving costs no pass over the rows.
             half = torch.where(extent == torch.inf, 0.5, 1.0).to(rewards.dtype)
-            halved = segments.with_own(torch.mul, rewards, half)
-            measured = cls._of(halved, segments, low * half, segments.max(rewards) * half - low * half)
+            smaller = segments.with_own(torch.mul, rewards, half)
+            measured = cls._of(smaller, segments, low * half, segments.max(rewards) * half - low * half)
             return cls(segments, measured.range / half, measured.unit)
         if (extent == torch.inf).any():
             halved = cls.of(rewards / 2, segments)

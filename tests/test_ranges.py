@@ -2,6 +2,7 @@
 
 import gc
 import random
+import threading
 
 import pytest
 import torch
@@ -116,3 +117,30 @@ def test_the_same_groups_are_cut_once_and_let_go_with_them():
     del group
     gc.collect()
     assert ranges._latest is None
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_each_range_is_one_thread_s_and_torch_keeps_its_threads(fails):
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    cut = Ranges.of(torch.arange(200) // 2)
+
+    def work(place, group):
+        if fails and place.start:
+            raise ValueError(place)
+        return threading.get_ident(), torch.get_num_threads()
+
+    try:
+        if fails:
+            with pytest.raises(ValueError, match="slice"):
+                cut.each(work)
+        else:
+            assert {threads for _, threads in cut.each(work)} == {1}
+            assert threading.get_ident() not in {ident for ident, _ in cut.each(work)}
+        later = threading.Thread(target=lambda: told.append(torch.get_num_threads()))
+        told = [torch.get_num_threads()]
+        later.start()
+        later.join()
+        assert told == [3, 3]
+    finally:
+        torch.set_num_threads(before)

@@ -215,3 +215,30 @@ def test_ctrl_c_while_the_program_is_imported(monkeypatch):
     with pytest.raises(SystemExit) as stop:
         start.main()
     assert stop.value.code == 130
+
+
+# What is left when the command is done, and what is said once it has ended.
+LEFT = {
+    "nothing": ("pass", ""),
+    "a function for the end": ("import atexit; atexit.register(print, 'bye')", "bye\n"),
+    "a thread": ("import threading; threading.Timer(0.3, print, ['late']).start()", "late\n"),
+}
+
+
+@pytest.mark.parametrize("left", LEFT)
+@pytest.mark.parametrize(("args", "code"), [(["--version"], 0), (["compute", "no-such-file"], 3)])
+def test_the_end_of_the_program_leaves_nothing_undone(left, args, code):
+    before, said = LEFT[left]
+    program = (
+        f"{before}\nimport sys\nfrom advcli.__main__ import main\nsys.argv = {['advcli', *args]}\nmain()"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == code
+    assert done.stdout == (f"advcli {__version__}\n" if code == 0 else "") + said
+    assert len(done.stderr.splitlines()) == (code != 0)
+
+
+def test_a_profiler_sees_the_end():
+    command = [sys.executable, "-m", "cProfile", "-m", "advcli", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "function calls" in done.stdout
