@@ -12,6 +12,7 @@ import typer
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.progress import Progress
 
     from advcli.records.between import Between
     from advcli.records.inspection import Checked
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from advcli.records.sweep import Sweep
 
 _UNBOUNDED = 10_000
-# Seconds after which it is said how far a search is.
+# Seconds after which it is said how far a work is.
 _PATIENCE = 1.0
 _FREE: Mapping[str, int | None] = MappingProxyType({})
 
@@ -99,6 +100,30 @@ def progress(what: str, unit: str = "") -> "Iterator[Callable[..., None] | None]
     if not sys.stderr.isatty():
         yield None
         return
+    begun = time.monotonic()
+    shown: list[Progress] = []
+
+    def advance(done: int, total: int | None, doing: str = what) -> None:
+        if not shown:
+            if time.monotonic() - begun < _PATIENCE:
+                return
+            # Not before: a bar has a thread of its own, and other commands are over by now.
+            shown.append(_bar(unit))
+            shown[0].start()
+            shown[0].add_task(doing, total=None)
+        bar = shown[0]
+        if bar.tasks[0].description != doing:
+            bar.reset(bar.task_ids[0], description=doing)
+        bar.update(bar.task_ids[0], completed=done, total=total)
+
+    try:
+        yield advance
+    finally:
+        for bar in shown:
+            bar.stop()
+
+
+def _bar(unit: str) -> "Progress":
     from rich.console import Console
     from rich.progress import Progress, ProgressColumn, Task
     from rich.text import Text
@@ -110,16 +135,7 @@ def progress(what: str, unit: str = "") -> "Iterator[Callable[..., None] | None]
             return Text(f"{task.speed or 0:,.0f} {unit}/s" if unit else "")
 
     columns = [*Progress.get_default_columns(), Rate()]
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=None, visible=False)
-        started = time.monotonic()
-
-        def advance(done: int, total: int | None, doing: str = what) -> None:
-            if bar.tasks[0].description != doing:
-                bar.reset(task, description=doing)
-            bar.update(task, completed=done, total=total, visible=time.monotonic() - started > 1)
-
-        yield advance
+    return Progress(*columns, console=Console(stderr=True), transient=True)
 
 
 def listing(

@@ -1,6 +1,7 @@
 """The one error boundary: exit codes, one line per error, no traceback for anything a user can cause."""
 
 import builtins
+import io
 import json
 import os
 import pty
@@ -8,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,6 +17,7 @@ import pytest
 
 from advcli import __main__ as start
 from advcli import __version__, cli
+from advcli.cli import _show
 from advcli.errors import MissingPackage
 
 
@@ -242,3 +245,29 @@ def test_a_profiler_sees_the_end():
     command = [sys.executable, "-m", "cProfile", "-m", "advcli", "--version"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "function calls" in done.stdout
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(("patience", "shown"), [(0.0, True), (60.0, False)])
+def test_a_bar_is_there_once_the_work_takes_long(monkeypatch, patience, shown):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setattr(_show, "_PATIENCE", patience)
+    threads = threading.active_count()
+    with _show.progress("reading", "rows") as advance:
+        # No thread yet: a copy of this process may be made.
+        assert threading.active_count() == threads
+        advance(500, 1000)
+        advance(250, 1000, "writing")
+        said = sys.stderr.getvalue() if not shown else None
+    said = sys.stderr.getvalue() if said is None else said
+    assert [text in said for text in ("writing", "25%", "rows/s")] == [shown] * 3
+
+
+def test_no_bar_where_nobody_looks(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    with _show.progress("reading") as advance:
+        assert advance is None

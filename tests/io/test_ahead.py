@@ -2,8 +2,12 @@
 
 import dataclasses
 import gzip
+import multiprocessing
+import os
+import signal
 import tempfile
 import threading
+import time
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +16,7 @@ import pytest
 
 from advcli.errors import DataError
 from advcli.io import ahead
+from advcli.io import read as read_module
 from advcli.io import sources as sources_module
 from advcli.io.ahead import HeadStart
 from advcli.io.read import read
@@ -21,7 +26,17 @@ from advcli.pipeline.request import Request
 from advcli.records.settings import Settings
 from advcli.records.table import ColumnOptions
 
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*fork:DeprecationWarning"
+)  # of Python, for any thread that is there
 ROWS = b'{"prompt_id": "a", "reward": 1}\n{"prompt_id": "a", "reward": 0}\n'
+
+
+@pytest.fixture(autouse=True, params=["thread", "process"])
+def way(request, monkeypatch):
+    """Both ways, whatever else runs here."""
+    monkeypatch.setattr(ahead, "_pays", lambda inputs: request.param == "process")
+    return request.param
 
 
 @pytest.fixture
@@ -118,7 +133,9 @@ def test_a_file_that_has_changed_is_looked_for_again(dump, change):
         assert found == now != before
 
 
-def test_a_thread_leaves_off_while_it_looks_for_files(dump, monkeypatch):
+def test_a_thread_leaves_off_while_it_looks_for_files(dump, monkeypatch, way):
+    if way == "process":
+        return
     for number in range(20):
         (dump.parent / f"{number}.jsonl").write_bytes(ROWS)
     looked, plain = [], sources_module._source
@@ -139,16 +156,67 @@ def test_a_thread_leaves_off_while_it_looks_for_files(dump, monkeypatch):
     assert (len(looked), start.sources(), start._table) == (3, [], None)
 
 
-def test_a_thread_leaves_off_when_it_is_told(dump, monkeypatch):
-    asked = threading.Event()
-    monkeypatch.setattr(
-        HeadStart, "_go_on", lambda self, rows: (asked.set(), self._stop.wait(10), self._leave())
-    )
-    monkeypatch.setattr(
-        HeadStart, "_leave", lambda self: (_ for _ in ()).throw(ahead._Stopped()), raising=False
-    )
-    start = HeadStart([str(dump)], ColumnOptions())
+def test_it_leaves_off_when_it_is_told(dump):
+    asked, told = threading.Event(), threading.Event()
+    start = HeadStart([str(dump)], ColumnOptions(), advance=lambda rows: (asked.set(), told.wait(10)))
     assert asked.wait(10)
-    ahead.stop()
-    assert not start._thread.is_alive()
+    ending = threading.Thread(target=ahead.stop)
+    ending.start()
+    while not start._stop.is_set():
+        time.sleep(0.001)
+    told.set()
+    ending.join(10)
+    assert [ending.is_alive(), start._thread.is_alive()] == [False, False]
     assert start._table is None
+    assert not multiprocessing.active_children()
+
+
+def test_a_process_leaves_off_in_the_middle_of_its_work(dump, monkeypatch, way):
+    if way == "thread":
+        return
+    monkeypatch.setattr("advcli.io.read.read", lambda *args, **rules: time.sleep(60))
+    start = HeadStart([str(dump)], ColumnOptions())
+    assert start.sources()
+    start.stop()
+    assert (start._table, multiprocessing.active_children()) == (None, [])
+
+
+@pytest.mark.parametrize(
+    "end", [lambda: os.kill(os.getpid(), signal.SIGKILL), lambda: 1 / 0], ids=["killed", "bug"]
+)
+def test_what_a_process_cannot_read_is_read_here(dump, monkeypatch, way, end, capfd):
+    if way == "thread":
+        return
+    plain = read_module.read
+    monkeypatch.setattr(read_module, "read", lambda *args, **rules: end())
+    start = HeadStart([str(dump)], ColumnOptions(n=2))
+    request = Request((str(dump),), Settings(), ColumnOptions(n=2), head_start=start)
+    with request.opened() as sources:
+        assert request.ahead(sources, ColumnOptions(n=2)) is None
+        monkeypatch.setattr(read_module, "read", plain)
+        assert len(request.load(sources).table.rewards) == 100
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("sizes", "much"),
+    [([10], False), ([ahead._MUCH, 1], True), ([], False)],
+    ids=["little", "much", "nothing"],
+)
+def test_a_process_is_for_much(tmp_path, sizes, much):
+    folder = tmp_path / "dump"
+    (folder / "deep").mkdir(parents=True)
+    for number, size in enumerate(sizes):
+        with (folder / "deep" / f"{number}.jsonl").open("wb") as file:
+            file.truncate(size)
+    assert ahead._is_much([str(folder), "gone", "x\0y"]) is much
+
+
+def test_no_process_where_the_system_makes_none(dump, monkeypatch):
+    def refused(work):
+        raise BlockingIOError
+
+    monkeypatch.setattr(ahead.apart, "Apart", refused)
+    start = HeadStart([str(dump)], ColumnOptions(n=2))
+    with opened([str(dump)]) as sources:
+        assert len(start.table(sources, ColumnOptions(n=2), ()).rewards) == 100
