@@ -15,13 +15,14 @@ from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from advcli.io.values import one_array
-from advcli.runs import in_order
 
 # Fewer texts than that are looked up as fast; so many tell whether the same ones come again and again.
 _MANY = 1 << 16
 # Of the hash. Odd numbers without order in their bits: the fractional part of the golden ratio, and those of Murmur's last steps.
 _FACTORS = tuple(np.uint64(factor) for factor in (0x9E3779B97F4A7C15, 0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53))
 _WORD = 8
+# Of so many texts fewer than one is met again where hardly any is.
+_RARE = 8
 
 
 def pays(keys: Sequence[pa.Array]) -> bool:
@@ -79,19 +80,15 @@ def _by_hash(packed: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.
     packed.sort()
     row = (packed & ((np.uint64(1) << bits) - np.uint64(1))).view(np.int64)
     packed >>= bits
-    starts = np.flatnonzero(np.concatenate([[True], packed[1:] != packed[:-1]])[:rows])
-    first = row[starts]
-    codes = np.empty(rows, dtype=np.int64)
-    codes[row] = np.repeat(_ranks(first), np.diff(starts, append=rows))
-    first.sort()
-    return codes, first
-
-
-def _ranks(values: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The place of each value among all of them in ascending order."""
-    ranks: NDArray[np.int64] = np.empty(len(values), dtype=np.int64)
-    ranks[in_order(values)] = np.arange(len(values))
-    return ranks
+    starts = np.concatenate([[True], packed[1:] != packed[:-1]])[:rows]
+    del packed
+    of_runs, later = row[starts], ~starts
+    is_first = np.zeros(rows, dtype=bool)
+    is_first[of_runs] = True
+    # Counted in the order of the rows; what is met again has the number of its first.
+    codes = np.cumsum(is_first) - 1
+    codes[row[later]] = codes[of_runs[(np.cumsum(starts) - 1)[later]]]
+    return codes, np.flatnonzero(is_first)
 
 
 def _told_apart(
@@ -104,6 +101,10 @@ def _told_apart(
     """The codes where no two texts share one: texts that are not the first of their code get others."""
     if len(first) == len(codes):
         return codes, first
+    again = np.ones(len(codes), dtype=bool)
+    again[first] = False
+    if _RARE * int(again.sum()) < len(codes):
+        return _unlike_first(pa.chunked_array(keys), codes, first, np.flatnonzero(again))
     ends = np.cumsum([0, *map(len, keys)]).tolist()
     parts = [(part, slice(*pair)) for part, pair in zip(keys, pairwise(ends), strict=True)]
     # One text after the other: `take` would copy all of them first, for each part anew, if they lay word after word.
@@ -120,13 +121,30 @@ def _told_apart(
         return found
 
     rows = np.concatenate(list(pool.map(unlike, *zip(*parts, strict=True))))
+    return _apart(pa.chunked_array(keys), codes, first, rows)
+
+
+def _unlike_first(
+    keys: pa.ChunkedArray, codes: NDArray[np.int64], first: NDArray[np.int64], rows: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The same where few texts are not the first of their code: these rows alone are compared."""
+    one, other = keys.take(pa.array(rows)), keys.take(pa.array(first[codes[rows]]))
+    return _apart(keys, codes, first, rows[np.asarray(pc.not_equal(one, other))])
+
+
+def _apart(
+    keys: pa.ChunkedArray, codes: NDArray[np.int64], first: NDArray[np.int64], rows: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The codes once some rows, which are unlike the first of theirs, have others."""
     if not len(rows):
         return codes, first
-    others = one_array(pa.chunked_array(keys).take(pa.array(rows))).dictionary_encode().indices
+    others = one_array(keys.take(pa.array(rows))).dictionary_encode().indices
     codes[rows] = len(first) + np.asarray(others, dtype=np.int64)
     first = np.concatenate([first, rows[np.unique(others, return_index=True)[1]]])
-    found: NDArray[np.int64] = _ranks(first)[codes]
-    return found, np.sort(first)
+    is_first = np.zeros(len(codes), dtype=bool)
+    is_first[first] = True
+    found: NDArray[np.int64] = (np.cumsum(is_first) - 1)[first][codes]
+    return found, np.flatnonzero(is_first)
 
 
 def _inside(places: NDArray[np.int64], part: slice) -> NDArray[np.int64]:
