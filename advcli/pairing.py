@@ -143,7 +143,7 @@ def _place(data: DataSet) -> Tensor:
 
 
 def _same_files(a: RewardTable, b: RewardTable) -> bool:
-    return (a.names, a.rows) == (b.names, b.rows) and np.array_equal(a.lines, b.lines)
+    return (a.names, a.rows) == (b.names, b.rows) and np.array_equal(a.line_numbers, b.line_numbers)
 
 
 def _same_lengths(a: DataSet, b: DataSet, rows_a: Tensor, rows_b: Tensor) -> str | None:

@@ -159,7 +159,7 @@ def _columns(number: int, table: RewardTable, digests: NDArray[np.int64], job: J
     columns: dict[str, Any] = {
         "file": pa.array(np.full(rows, number, dtype=np.int32)),
         "row": pa.array(np.arange(rows)),
-        "line": pa.array(table.lines.astype(np.int64)),
+        "line": pa.array(table.line_numbers),
         "key": pa.array(key[:, 0]),
         "key2": pa.array(key[:, 1]),
         "usable": pa.array(usable),
@@ -180,7 +180,7 @@ def _columns(number: int, table: RewardTable, digests: NDArray[np.int64], job: J
         columns["by"] = pa.array(table.by)
     if job.inspected and job.choice.layout.exploded:
         # The place of each row among those of its record.
-        columns[NTH] = pa.array(np.arange(rows) - np.searchsorted(table.lines, table.lines))
+        columns[NTH] = pa.array(np.arange(rows) - np.searchsorted(table.line_numbers, table.line_numbers))
     if table.token_counts is not None:
         ends = pa.array(np.concatenate([[0], np.cumsum(table.token_counts)]), pa.int64())
         for role, values in table.tokens.items():

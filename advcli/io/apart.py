@@ -18,7 +18,10 @@ from multiprocessing import reduction
 from multiprocessing.connection import Connection
 from typing import Any, Generic, TypeVar
 
+import numpy as np
+
 from advcli.errors import AdvcliError
+from advcli.io import growing
 
 T = TypeVar("T")
 
@@ -104,6 +107,7 @@ def _work(work: Callable[[Callable[[Any], None]], object], here: Connection, the
     here.close()
     gc.freeze()
     gc.enable()
+    growing.share()
     try:
         _send(work(lambda what: there.send(("told", what))), there)
     except AdvcliError as error:
@@ -126,9 +130,13 @@ def _send(answer: object, there: Connection) -> None:
     there.send(("done", (packed, [buffer.raw().nbytes for buffer in large])))
     while large:
         # One after the other, and each goes as soon as it is written: so that not all are there twice.
-        handle, left = os.memfd_create("advcli"), large.pop(0).raw()
-        while left:
-            left = left[os.write(handle, left) :]
+        values = large.pop(0).raw()
+        handle = growing.handle(values)
+        if handle is None:
+            column = growing.Growing()
+            column.append(np.frombuffer(values, dtype=np.uint8))
+            handle = growing.handle(column.whole().data)
+        assert handle is not None
         reduction.send_handle(there, handle, None)
         os.close(handle)
 

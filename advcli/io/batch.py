@@ -18,12 +18,13 @@ class Batch:
     Attributes:
         name: the source.
         columns: column → its cells.
-        lines: [n] int64 line (JSON Lines) or row (parquet) of each row, counted from 1.
+        lines: [n] int64 line (JSON Lines) or row (parquet) of each row, counted from 1; a range where these are consecutive and
+            all batches of the source together have every one of its rows.
     """
 
     name: str
     columns: Mapping[str, Cells]
-    lines: NDArray[np.int64]
+    lines: "NDArray[np.int64] | range"
 
     def place(self, row: int) -> str:
         """Where a row of the batch stands, as it is shown to the user."""

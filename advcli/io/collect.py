@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from advcli.errors import DataError
 from advcli.io import dedup
 from advcli.io.batch import BadRows, Batch
+from advcli.io.growing import Growing
 from advcli.io.keys import Coder, digests
 from advcli.io.rules import RuleBook
 from advcli.io.values import Cells, lists, numbers, token_means
@@ -45,7 +46,8 @@ class Collector:
         self._rules = RuleBook(choice)
         self._rows = Coder()
         self._by = Coder()
-        self._parts: dict[str, list[NDArray[Any]]] = {}
+        self._parts: dict[str, Growing] = {}
+        self._consecutive: list[range] = []
 
     def anew(self) -> "Collector":
         """Another one that has taken in nothing."""
@@ -67,7 +69,7 @@ class Collector:
             self._steps.add(batch.columns[self.choice.step])
         self._beside(batch, bad)
         self._tokens(batch, bad)
-        self._append("lines", batch.lines)
+        self._lines(batch.lines)
         if self.choice.row:
             self._append("row", digests(batch.columns[self.choice.row]))
         self._rules.add(batch)
@@ -92,7 +94,7 @@ class Collector:
     ) -> RewardTable:
         """Everything that was taken in; `numbered` if rows carry a number of their own."""
         # Each column's batches go as it is put together, so that only one is there twice.
-        columns = {name: np.concatenate(self._parts.pop(name)) for name in list(self._parts)}
+        columns = {name: self._parts.pop(name).whole() for name in list(self._parts)}
         step, names = None, tuple(self._steps.names())
         if self.choice.step:
             # A row without a step is of a step of its own.
@@ -130,7 +132,7 @@ class Collector:
             rows=rows,
             choice=self.choice,
             dropped=dropped,
-            lines=columns["lines"],
+            lines=columns.get("lines"),
             names=tuple(source.name for source in sources),
             warnings=(*self.bad_rows.warnings(), *said),
             causes={
@@ -159,7 +161,7 @@ class Collector:
         sources = np.searchsorted(np.cumsum(table.rows), first, side="right").clip(max=len(table.names) - 1)
         places = [
             f"{table.names[at]}:{line}"
-            for at, line in zip(sources.tolist(), table.lines[first].tolist(), strict=True)
+            for at, line in zip(sources.tolist(), table.line_numbers[first].tolist(), strict=True)
         ]
         return tuple(
             Prompt(" · ".join(name for name, _ in part), tuple(one for _, one in part), place)
@@ -285,7 +287,17 @@ class Collector:
         )
 
     def _append(self, name: str, values: NDArray[Any]) -> None:
-        self._parts.setdefault(name, []).append(values)
+        self._parts.setdefault(name, Growing()).append(values)
+
+    def _lines(self, lines: "NDArray[np.int64] | range") -> None:
+        """Numbers are put down only where some file has lines that are no rows, or rows that share one."""
+        if isinstance(lines, range) and "lines" not in self._parts:
+            self._consecutive.append(lines)
+            return
+        for before in self._consecutive:
+            self._append("lines", np.asarray(before))
+        self._consecutive = []
+        self._append("lines", np.asarray(lines))
 
 
 def _total(

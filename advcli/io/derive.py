@@ -256,6 +256,6 @@ def _values(cells: Cells) -> Sequence[Any]:
 def _place(name: str, batch: Batch) -> list[Any]:
     path = PurePath(batch.name)
     if name == "@line":
-        return [str(line) for line in batch.lines.tolist()]
+        return [str(line) for line in batch.lines]
     value = {"@file": batch.name, "@folder": path.parent.name, "@step": step_of(batch.name)}[name]
     return [value] * len(batch.lines)

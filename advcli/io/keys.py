@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from advcli.io import texts
+from advcli.io.growing import repeated
 from advcli.io.values import Cells
 
 # Longer keys are kept as their beginning and a digest, so that a prompt's text is never held.
@@ -55,7 +56,7 @@ class Coder:
     def codes(self) -> NDArray[np.int64]:
         """[N] int64 codes of all rows; -1 for null and NaN."""
         runs, lengths = self._encoded[0], np.concatenate([np.empty(0, dtype=np.int64), *self._lengths])
-        return runs if len(runs) == lengths.sum() else np.repeat(runs, lengths)
+        return runs if len(runs) == lengths.sum() else repeated(runs, lengths)
 
     def names(self) -> list[str]:
         """The value of each code as text; of a long one the beginning."""

@@ -63,9 +63,9 @@ def read_back(sources: Sequence[Source], table: RewardTable, rows: Collection[in
         Position → the columns of the row, those that identify its prompt among them under the names of the choice.
     """
     found: dict[int, Row] = {}
-    before = 0
+    before, numbers = 0, table.line_numbers
     for source, count in zip(sources, table.rows, strict=True):
-        lines = table.lines[before : before + count]
+        lines = numbers[before : before + count]
         wanted: dict[int, list[tuple[int, int]]] = {}
         for row in sorted(rows):
             if before <= row < before + count:

@@ -117,7 +117,7 @@ def _cells(
         }
         if ROW in columns:
             cells[ROW] = [digest for record in batch.to_pylist() for digest in digests(record, layout)]
-        yield Batch(source.name, cells, np.arange(done + 1, done + batch.num_rows + 1))
+        yield Batch(source.name, cells, range(done + 1, done + batch.num_rows + 1))
         done += batch.num_rows
 
 

@@ -21,6 +21,8 @@ _MANY = 1 << 16
 # Of the hash. Odd numbers without order in their bits: the fractional part of the golden ratio, and those of Murmur's last steps.
 _FACTORS = tuple(np.uint64(factor) for factor in (0x9E3779B97F4A7C15, 0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53))
 _WORD = 8
+# So many numbers at a time stay in the cache.
+_FEW = 1 << 16
 # Of so many texts fewer than one is met again where hardly any is.
 _RARE = 8
 
@@ -57,10 +59,17 @@ def numbered(keys: Sequence[pa.Array]) -> tuple[NDArray[np.int64], NDArray[np.in
     keys, everyone = [part.drop_null() for part in keys], sum(map(len, keys))
     longest = max((int(np.diff(_offsets(part)).max(initial=0)) for part in keys), default=0)
     width = 1 + -(-longest // _WORD)
+    ends = np.cumsum([0, *map(len, keys)]).tolist()
+    parts = [(part, slice(*pair)) for part, pair in zip(keys, pairwise(ends), strict=True)]
+    hashes = np.empty(ends[-1], dtype=np.uint64)
+
+    def hashed(part: pa.Array, place: slice) -> None:
+        hashes[place] = _hashes(_words(part, width))
+
     with ThreadPoolExecutor(pa.cpu_count()) as pool:
-        made = pool.map(lambda part: _hashes(_words(part, width)), keys)
-        codes, first = _by_hash(np.concatenate([np.empty(0, dtype=np.uint64), *made]))
-        codes, first = _told_apart(keys, width, codes, first, pool)
+        list(pool.map(lambda part: hashed(*part), parts))
+        codes, first = _by_hash(hashes)
+        codes, first = _told_apart(parts, width, codes, first, pool)
     if len(codes) == everyone:
         return codes, first
     places = np.flatnonzero(np.concatenate(there))
@@ -74,25 +83,31 @@ def _by_hash(packed: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.
     rows = len(packed)
     bits = np.uint64(max(1, (rows - 1).bit_length()))
     # The hash in the upper bits, the place in the lower ones.
-    packed >>= bits
-    packed <<= bits
-    packed |= np.arange(rows, dtype=np.uint64)
+    for start in range(0, rows, _FEW):
+        some = packed[start : start + _FEW]
+        some >>= bits
+        some <<= bits
+        some |= np.arange(start, start + len(some), dtype=np.uint64)
     packed.sort()
-    row = (packed & ((np.uint64(1) << bits) - np.uint64(1))).view(np.int64)
-    packed >>= bits
-    starts = np.concatenate([[True], packed[1:] != packed[:-1]])[:rows]
-    del packed
-    of_runs, later = row[starts], ~starts
+    starts = np.ones(rows, dtype=bool)
+    for start in range(1, rows, _FEW):
+        hashes = packed[start - 1 : start + _FEW] >> bits
+        starts[start : start + _FEW] = hashes[1:] != hashes[:-1]
+    packed &= (np.uint64(1) << bits) - np.uint64(1)
+    row = packed.view(np.int64)
+    of_runs = row[starts]
     is_first = np.zeros(rows, dtype=bool)
     is_first[of_runs] = True
     # Counted in the order of the rows; what is met again has the number of its first.
     codes = np.cumsum(is_first) - 1
-    codes[row[later]] = codes[of_runs[(np.cumsum(starts) - 1)[later]]]
+    if len(of_runs) < rows:
+        later = np.flatnonzero(~starts)
+        codes[row[later]] = codes[of_runs[np.cumsum(starts)[later] - 1]]
     return codes, np.flatnonzero(is_first)
 
 
 def _told_apart(
-    keys: Sequence[pa.Array],
+    parts: Sequence[tuple[pa.Array, slice]],
     width: int,
     codes: NDArray[np.int64],
     first: NDArray[np.int64],
@@ -101,18 +116,18 @@ def _told_apart(
     """The codes where no two texts share one: texts that are not the first of their code get others."""
     if len(first) == len(codes):
         return codes, first
+    keys = pa.chunked_array([part for part, _ in parts])
     again = np.ones(len(codes), dtype=bool)
     again[first] = False
     if _RARE * int(again.sum()) < len(codes):
-        return _unlike_first(pa.chunked_array(keys), codes, first, np.flatnonzero(again))
-    ends = np.cumsum([0, *map(len, keys)]).tolist()
-    parts = [(part, slice(*pair)) for part, pair in zip(keys, pairwise(ends), strict=True)]
+        return _unlike_first(keys, codes, first, np.flatnonzero(again))
     # One text after the other: `take` would copy all of them first, for each part anew, if they lay word after word.
     heads = np.ascontiguousarray(
         np.concatenate([_words(part.take(pa.array(_inside(first, place))), width).T for part, place in parts])
     )
 
-    def unlike(part: pa.Array, place: slice) -> NDArray[np.int64]:
+    def unlike(whole: tuple[pa.Array, slice]) -> NDArray[np.int64]:
+        part, place = whole
         expected = heads.take(codes[place], axis=0)
         wrong = np.zeros(len(part), dtype=bool)
         for number, word in enumerate(_words(part, width)):
@@ -120,8 +135,7 @@ def _told_apart(
         found: NDArray[np.int64] = np.flatnonzero(wrong) + place.start
         return found
 
-    rows = np.concatenate(list(pool.map(unlike, *zip(*parts, strict=True))))
-    return _apart(pa.chunked_array(keys), codes, first, rows)
+    return _apart(keys, codes, first, np.concatenate(list(pool.map(unlike, parts))))
 
 
 def _unlike_first(
@@ -143,8 +157,8 @@ def _apart(
     first = np.concatenate([first, rows[np.unique(others, return_index=True)[1]]])
     is_first = np.zeros(len(codes), dtype=bool)
     is_first[first] = True
-    found: NDArray[np.int64] = (np.cumsum(is_first) - 1)[first][codes]
-    return found, np.flatnonzero(is_first)
+    ranks = (np.cumsum(is_first) - 1)[first]
+    return np.take(ranks, codes, out=codes, mode="clip"), np.flatnonzero(is_first)
 
 
 def _inside(places: NDArray[np.int64], part: slice) -> NDArray[np.int64]:

@@ -201,7 +201,7 @@ def _added(table: RewardTable, additions: Additions, *, with_record: bool) -> pa
     columns = pa.table(dict(additions.columns))
     if not with_record:
         return columns
-    return columns.append_column(additions.record, pa.array(table.lines))
+    return columns.append_column(additions.record, pa.array(table.line_numbers))
 
 
 def _has_records(source: Source, layout: Layout) -> bool:

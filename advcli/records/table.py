@@ -213,7 +213,8 @@ class RewardTable:
         rows: rows of each source.
         choice: which columns were read.
         dropped: numbers of the lines of each source that are no rows and were skipped.
-        lines: [N] int64 line (JSON Lines), element (JSON) or row (parquet) of each row in its source.
+        lines: [N] int64 line (JSON Lines), element (JSON) or row (parquet) of each row in its source; None where
+            the rows of each source are its lines, counted from 1.
         names: the name of each source.
         warnings: what was skipped, in words.
         row: [N] int64 digest of what tells rows apart, -1 where there is nothing; None without such a column.
@@ -236,7 +237,7 @@ class RewardTable:
     rows: tuple[int, ...]
     choice: Choice
     dropped: tuple[frozenset[int], ...]
-    lines: "NDArray[np.int64]"
+    lines: "NDArray[np.int64] | None"
     names: tuple[str, ...]
     warnings: tuple[str, ...] = ()
     parts: "NDArray[np.float64] | None" = None
@@ -258,9 +259,18 @@ class RewardTable:
         before = 0
         for name, rows in zip(self.names, self.rows, strict=True):
             if row < before + rows:
-                return f"{name}:{self.lines[row]}"
+                return f"{name}:{row - before + 1 if self.lines is None else self.lines[row]}"
             before += rows
         raise IndexError(row)
+
+    @property
+    def line_numbers(self) -> "NDArray[np.int64]":
+        """[N] int64, the same as `lines`, made where nobody put them down."""
+        if self.lines is not None:
+            return self.lines
+        import numpy as np
+
+        return np.concatenate([np.empty(0, dtype=np.int64), *(np.arange(1, rows + 1) for rows in self.rows)])
 
 
 @dataclass(frozen=True)

@@ -96,6 +96,8 @@ def outcome(names, **rules):
             table = read(sources, ColumnOptions(), **rules)
     except AdvcliError as error:
         return str(error)
+    # Lines are numbered only where somebody has to: seen from outside, they always are.
+    table = dataclasses.replace(table, lines=table.line_numbers)
     return {field.name: getattr(table, field.name) for field in dataclasses.fields(table)}
 
 
