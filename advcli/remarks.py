@@ -155,6 +155,9 @@ def reused_keys(data: DataSet) -> int:
     table = data.table
     if table.step is None or not table.choice.step_in_key or not table.choice.prompt:
         return 0
+    if table.key.min() >= 0 and int(table.key.max()) + 1 == data.grouping.count:
+        # As many prompts as groups.
+        return 0
     # A group is of one step, so its first row tells it.
     first = first_rows(data.grouping.group)
     return met_with_several(table.key[first], table.step[first])

@@ -45,8 +45,12 @@ def _highest_so_far(
     before = -1
     for start in range(0, len(values), _FEW):
         here = values[start : start + _FEW]
-        highest = np.maximum.accumulate(here)
-        np.maximum(highest, before, out=highest)
+        if here[0] >= before and (here[1:] >= here[:-1]).all():
+            # Several times as fast where rows lie in order.
+            highest = here
+        else:
+            highest = np.maximum.accumulate(here)
+            np.maximum(highest, before, out=highest)
         yield start, here, highest
         before = int(highest[-1])
 
