@@ -18,8 +18,9 @@ from advcli.records.table import ColumnOptions, RewardTable, Source
 
 # The first bytes of what is read where it lies.
 _PLAIN = (b"PAR1", b"{")
-# So many bytes take longer to read than another process takes to be there.
+# So many bytes take longer to read than another process takes to be there; to open a file takes as long as to read so many.
 _MUCH = 16 << 20
+_FILE = 1 << 17
 
 
 _RUNNING: list["HeadStart"] = []
@@ -196,7 +197,7 @@ def _pays(inputs: Iterable[str]) -> bool:
 
 
 def _is_much(inputs: Iterable[str]) -> bool:
-    """Whether some inputs have more than a few bytes together; no more files are looked at than it takes to tell."""
+    """Whether some inputs have more than a few bytes or files together; no more files are looked at than it takes to tell."""
     return any(size > _MUCH for size in accumulate(_sizes(inputs)))
 
 
@@ -205,6 +206,6 @@ def _sizes(inputs: Iterable[str]) -> Iterator[int]:
         try:
             path = Path(name)
             files = path.rglob("*") if path.is_dir() else [path]
-            yield from (file.stat().st_size for file in files)
+            yield from (_FILE + file.stat().st_size for file in files)
         except (OSError, ValueError):
             continue
