@@ -29,12 +29,12 @@ _MADE_FROM: Mapping[str, tuple[str, ...]] = {
 
 # Seconds on an H100 and an H200, and on 2 and 16 cores of their hosts: to start CUDA, to move and compute a row there; on the CPU
 # for a row, in blocks or at once, where groups are contiguous and where not, on one thread, and how much n threads help: n^power.
-_CUDA_START, _CUDA_ROW, _CUDA_BYTES = 0.45, 1.2e-8, 150
+_CUDA_START, _CUDA_ROW, _CUDA_BYTES = 0.4, 1.2e-8, 150
 _CPU_ROW: Mapping[tuple[bool, bool], tuple[float, float]] = {
-    (True, True): (5.3e-8, 0.23),
-    (True, False): (1.2e-7, 0.17),
-    (False, True): (2e-7, 0.72),
-    (False, False): (3e-7, 0.41),
+    (True, True): (2.3e-8, 0.15),
+    (True, False): (1.05e-7, 0.2),
+    (False, True): (7.8e-8, 0.37),
+    (False, False): (1.5e-7, 0.04),
 }
 
 _AVAILABLE: Mapping[str, Callable[[], bool]] = {

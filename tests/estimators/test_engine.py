@@ -151,13 +151,14 @@ def rows_of(many, *, shuffled=False):
 @pytest.mark.parametrize(
     ("rows", "shuffled", "in_blocks", "threads", "free", "chosen"),
     [
-        (1_000_000, True, False, 2, 80e9, "cpu"),  # 0.23 s there, and CUDA has not started by then
-        (8_000_000, False, False, 2, 80e9, "cuda"),  # 0.97 s or 0.55 s
-        (8_000_000, False, True, 2, 80e9, "cpu"),  # 0.36 s
+        (1_000_000, True, False, 2, 80e9, "cpu"),  # 0.15 s there, and CUDA has not started by then
+        (12_000_000, False, False, 2, 80e9, "cuda"),  # 0.72 s or 0.54 s
+        (8_000_000, False, True, 2, 80e9, "cpu"),  # 0.17 s
         (8_000_000, False, False, 16, 80e9, "cpu"),  # 0.22 s
-        (8_000_000, True, False, 16, 80e9, "cuda"),  # 0.77 s
+        (8_000_000, True, False, 16, 80e9, "cuda"),  # 1.07 s
         (8_000_000, True, False, 16, 1e9, "cpu"),  # needs 1.2 GB
-        (8_000_000, True, True, 2, 80e9, "cuda"),  # 0.85 s or 0.55 s
+        (8_000_000, True, True, 2, 80e9, "cuda"),  # 0.73 s or 0.5 s
+        (30_000_000, False, True, 16, 80e9, "cpu"),  # 0.46 s or 0.76 s
     ],
 )
 def test_auto_takes_what_is_done_first(monkeypatch, rows, shuffled, in_blocks, threads, free, chosen):
