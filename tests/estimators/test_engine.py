@@ -168,6 +168,12 @@ def test_auto_takes_what_is_done_first(monkeypatch, rows, shuffled, in_blocks, t
     assert engine.quicker(rows_of(rows, shuffled=shuffled), in_blocks=in_blocks).type == chosen
 
 
+def test_nobody_asks_for_cuda_where_the_cpu_is_done_first(monkeypatch):
+    monkeypatch.setitem(engine._AVAILABLE, "cuda", lambda: pytest.fail("asked"))
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    assert engine.quicker(rows_of(3_000_000, shuffled=True), in_blocks=True).type == "cpu"
+
+
 def test_auto_without_cuda_is_the_cpu(monkeypatch):
     monkeypatch.setitem(engine._AVAILABLE, "cuda", lambda: False)
     assert engine.quicker(rows_of(8_000_000)).type == "cpu"
