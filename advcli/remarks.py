@@ -155,7 +155,7 @@ def reused_keys(data: DataSet) -> int:
     table = data.table
     if table.step is None or not table.choice.step_in_key or not table.choice.prompt:
         return 0
-    if table.key.min() >= 0 and int(table.key.max()) + 1 == data.grouping.count:
+    if table.key.min(initial=0) >= 0 and int(table.key.max(initial=-1)) + 1 == data.grouping.count:
         # As many prompts as groups.
         return 0
     # A group is of one step, so its first row tells it.
