@@ -8,13 +8,14 @@ import signal
 import tempfile
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from advcli.errors import DataError
+from advcli.errors import AdvcliError, DataError
 from advcli.io import ahead
 from advcli.io import read as read_module
 from advcli.io import sources as sources_module
@@ -29,6 +30,7 @@ from advcli.records.table import ColumnOptions
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*fork:DeprecationWarning"
 )  # of Python, for any thread that is there
+DATA = Path(__file__).parent / "data"
 ROWS = b'{"prompt_id": "a", "reward": 1}\n{"prompt_id": "a", "reward": 0}\n'
 
 
@@ -53,6 +55,30 @@ def test_the_table_is_the_one_that_read_gives(dump):
         plain = read(sources, ColumnOptions(n=2), refused=refused_names("adv_"))
     for field in dataclasses.fields(plain):
         np.testing.assert_equal(getattr(found, field.name), getattr(plain, field.name))
+
+
+SAMPLES = sorted(path for path in DATA.rglob("*") if path.suffix in (".jsonl", ".json", ".parquet"))
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: str(path.relative_to(DATA)))
+def test_the_table_of_every_format_comes_back(sample, way):
+    """What a process cannot send is read again, and nobody would see it."""
+    if way == "thread":
+        return
+    options = ColumnOptions(named=True)
+    start = HeadStart([str(sample)], options)
+    found = outcome(lambda: start.table(start.sources(), options, ()))
+    with opened([str(sample)]) as sources:
+        np.testing.assert_equal(found, outcome(lambda: read(sources, options)))
+
+
+def outcome(read):
+    """Column by column, or the words of the error."""
+    try:
+        table = read()
+    except AdvcliError as error:
+        return str(error)
+    return {field.name: getattr(table, field.name) for field in dataclasses.fields(table)}
 
 
 @pytest.mark.parametrize(
