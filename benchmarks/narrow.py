@@ -5,9 +5,8 @@ from pathlib import Path
 
 from benchmarks.processes import PEERS, against_fastest, beside_peers, made, parser, table, workplace
 
-TARGET = 1.5
-
-
+# From so many rows on, another target: what is imported takes no time that counts.
+MANY = 100_000_000
 ORDERS = ("contiguous", "shuffled")
 
 
@@ -21,7 +20,7 @@ def report(
         source = made("narrow", folder / f"narrow-{order}-{rows}.parquet", "--rows", str(rows), *more)
         found = beside_peers(source, "prompt_id,step", "reward", (), runs, folder, peers)
         lines += [f"### Narrow parquet, {rows:,} rows, {order}", "", *table(found), ""]
-        lines += [against_fastest(found, TARGET), ""]
+        lines += [against_fastest(found, 0.9 if rows >= MANY else 1.5), ""]
     return lines
 
 

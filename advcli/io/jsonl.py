@@ -6,6 +6,7 @@ from contextlib import closing
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from advcli.errors import DataError
 from advcli.io import document, explode, narrow, shapes
@@ -103,9 +104,9 @@ def scan(  # noqa: PLR0913  what a scan needs, and what is known from others
         yield from _scanned(source, lines(source), columns, frozenset(refused), bad_rows, dropped, layout)
         return
     reader = narrow.Reader(source.name, columns, refused, learnt)
-    with closing(blocks(source)) as read:
-        for block in read:
-            batch = reader.batch(block)
+    with closing(beside(_with_numbers(source), apart=is_long(source))) as read:
+        for block, numbers in read:
+            batch = reader.batch(block, numbers)
             if batch is not None:
                 yield batch
                 continue
@@ -114,6 +115,13 @@ def scan(  # noqa: PLR0913  what a scan needs, and what is known from others
             ):
                 reader.learn(batch.columns)
                 yield batch
+
+
+def _with_numbers(source: Source) -> Iterator[tuple[Block, NDArray[np.int64] | None]]:
+    """The lines in blocks, each looked through in the thread that reads: that needs no lock of Python's."""
+    with closing(blocks(source, apart=False)) as read:
+        for block in read:
+            yield block, narrow.numbers(block)
 
 
 def _scanned(  # noqa: PLR0913  what a scan needs, and the lines

@@ -76,10 +76,14 @@ class Reader:
             self._learnt.types = types
             self._learnt.ways = _ways(types, self._refused)
 
-    def batch(self, block: Block) -> Batch | None:
-        """The fields of a block; None if it has to be read line by line."""
-        lines = _lines(block) if self._learnt.types else None
-        if lines is None:
+    def batch(self, block: Block, lines: NDArray[np.int64] | None) -> Batch | None:
+        """The fields of a block; None if it has to be read line by line.
+
+        Args:
+            block: some lines.
+            lines: what `numbers` says of them.
+        """
+        if lines is None or not self._learnt.types:
             return None
         for read in self._learnt.ways:
             cells = read(block.data, len(lines))
@@ -156,7 +160,7 @@ def _type_of(cells: Sequence[Any]) -> pa.DataType | None:
     return pa.float64() if kinds <= {int, float} else None
 
 
-def _lines(block: Block) -> NDArray[np.int64] | None:
+def numbers(block: Block) -> NDArray[np.int64] | None:
     """The number of each line that is not blank; None unless they are UTF-8 and begin and end with a brace.
 
     The last line of a file that has no end is left to Python. A brace that ends a line and one that begins the next cannot
@@ -171,8 +175,8 @@ def _lines(block: Block) -> NDArray[np.int64] | None:
     some = last >= starts
     if not ((text[starts[some]] == _OPEN) & (text[last[some]] == _CLOSE)).all() or not _is_utf8(data):
         return None
-    numbers: NDArray[np.int64] = block.first + np.flatnonzero(some)
-    return numbers
+    found: NDArray[np.int64] = block.first + np.flatnonzero(some)
+    return found
 
 
 def _is_utf8(data: bytes) -> bool:

@@ -70,6 +70,11 @@ ODD = [
 ]
 
 
+def batch_of(reader, block):
+    """As the scan asks for it."""
+    return reader.batch(block, narrow.numbers(block))
+
+
 def usual(place):
     return USUAL % (place // 4, place // 8, place * 0.37 % 1, place)
 
@@ -103,8 +108,8 @@ def scanned(tmp_path, monkeypatch, request):
         path.write_bytes(data)
         read, plain = [], narrow.Reader.batch
 
-        def counted(self, block):
-            read.append(plain(self, block))
+        def counted(self, block, numbers):
+            read.append(plain(self, block, numbers))
             return read[-1]
 
         with monkeypatch.context() as patch:
@@ -113,7 +118,7 @@ def scanned(tmp_path, monkeypatch, request):
             patch.setattr(lines, "_PIECE", 50)
             patch.setattr(narrow.Reader, "batch", counted)
             fast = outcome(path, skip=skip)
-            patch.setattr(narrow.Reader, "batch", lambda self, block: None)
+            patch.setattr(narrow.Reader, "batch", lambda self, block, numbers: None)
             return fast, outcome(path, skip=skip), sum(batch is not None for batch in read)
 
     return run
@@ -158,7 +163,7 @@ def test_any_bytes_on_a_line_read_as_python_reads_them(way, data):
     reader.learn({"a": [1.5]})
     reader._learnt.ways = (reader._learnt.ways[WAYS[way]],)
     line = b'{"a": ' + data + b"}\n"
-    batch = reader.batch(Block(1, line))
+    batch = batch_of(reader, Block(1, line))
     if batch is not None:
         (_, row, _), *rest = jsonl._rows(Source("a", None, "jsonl"), [(1, line)], BadRows(), set())
         expected, found = numbers([row.get("a")])[0], numbers(batch.columns["a"])[0]
@@ -185,7 +190,7 @@ def test_numbers_are_those_of_python_to_the_last_digit():
     reader = narrow.Reader("a", ("a",), ())
     reader.learn({"a": [1.5]})
     reader._learnt.ways = reader._learnt.ways[:1]
-    found = np.asarray(reader.batch(Block(1, data)).columns["a"])
+    found = np.asarray(batch_of(reader, Block(1, data)).columns["a"])
     assert found.tobytes() == np.array([float(text) for text in texts]).tobytes()
 
 
@@ -205,7 +210,7 @@ def test_numbers_are_those_of_python_to_the_last_digit():
 def test_only_fields_of_one_plain_type_are_read(cells, read):
     reader = narrow.Reader("a", ("a",), ())
     reader.learn({"a": cells})
-    assert (reader.batch(Block(1, b'{"a": null}\n')) is not None) is read
+    assert (batch_of(reader, Block(1, b'{"a": null}\n')) is not None) is read
 
 
 @pytest.mark.parametrize("name", ['a"b', "a\\b", "a\tb"])
@@ -213,4 +218,4 @@ def test_a_name_that_msgspec_does_not_take_is_left_to_arrow(name):
     reader = narrow.Reader("a", ("a",), (name,))
     reader.learn({"a": [1]})
     assert [type(way) for way in reader._learnt.ways] == [narrow._Arrow]
-    assert reader.batch(Block(1, b'{"a": 3}\n')).columns["a"].to_pylist() == [3]
+    assert batch_of(reader, Block(1, b'{"a": 3}\n')).columns["a"].to_pylist() == [3]
