@@ -27,6 +27,7 @@ T = TypeVar("T")
 
 # Bytes of an array from which on it is not sent with the rest.
 _LARGE = 1 << 16
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Lost(Exception):  # noqa: N818  it leads to another way, no user meets it
@@ -62,7 +63,12 @@ class Apart(Generic[T]):
         context = multiprocessing.get_context("fork")
         self._here, there = context.Pipe()
         self._process = context.Process(target=_work, args=(work, self._here, there), daemon=True)
-        self._process.start()
+        # Until the copy knows better, it would take a signal as this one does.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+        try:
+            self._process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         there.close()
 
     def stop(self) -> None:
@@ -103,6 +109,7 @@ def _work(work: Callable[[Callable[[Any], None]], object], here: Connection, the
     # Ctrl-C is for whoever waits, and he ends this process too.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
     # Its own copy would keep the pipe open after whoever waits is gone.
     here.close()
     gc.freeze()

@@ -134,6 +134,20 @@ def test_ctrl_c_is_not_for_it():
     assert other.answer == "done"
 
 
+def test_a_signal_that_comes_at_once_is_not_taken_as_here(monkeypatch, capfd):
+    """Before the other process has its own way with signals."""
+    taken, plain = [], apart._work
+    before = signal.signal(signal.SIGINT, lambda *_: (taken.append(1), os.write(2, b"taken\n")))
+    monkeypatch.setattr(apart, "_work", lambda *args: (os.kill(os.getpid(), signal.SIGINT), plain(*args)))
+    try:
+        other = Apart(lambda tell: "done")
+        list(other.told())
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert (other.answer, taken, capfd.readouterr().err) == ("done", [], "")
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+
 def test_possible_only_where_no_other_thread_is(monkeypatch):
     monkeypatch.setattr(threading, "active_count", lambda: 1)
     monkeypatch.setattr(apart.sys, "platform", "linux")
