@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from advcli.dataset import DataSet
+from advcli.io.numbering import line_numbers
 from advcli.records.table import Prompt, RewardTable
 from advcli.stats.paired_rows import join
 
@@ -143,7 +144,7 @@ def _place(data: DataSet) -> Tensor:
 
 
 def _same_files(a: RewardTable, b: RewardTable) -> bool:
-    return (a.names, a.rows) == (b.names, b.rows) and np.array_equal(a.line_numbers, b.line_numbers)
+    return (a.names, a.rows) == (b.names, b.rows) and np.array_equal(line_numbers(a), line_numbers(b))
 
 
 def _same_lengths(a: DataSet, b: DataSet, rows_a: Tensor, rows_b: Tensor) -> str | None:

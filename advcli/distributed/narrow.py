@@ -14,6 +14,7 @@ from advcli.distributed.patience import patiently
 from advcli.distributed.tasks import Kept, Tasks
 from advcli.io.batch import BadRows
 from advcli.io.lookup import row_digests
+from advcli.io.numbering import line_numbers
 from advcli.io.read import read_one, refuse_nothing
 from advcli.records.table import Choice, ColumnOptions, RewardTable, Source
 from advcli.words import together
@@ -156,10 +157,11 @@ def _columns(number: int, table: RewardTable, digests: NDArray[np.int64], job: J
     else:
         # Cut by position: the place among the usable rows is all that there is to a key.
         key = np.stack([np.cumsum(usable) - 1, np.zeros(rows, dtype=np.int64)], axis=1)
+    lines = line_numbers(table)
     columns: dict[str, Any] = {
         "file": pa.array(np.full(rows, number, dtype=np.int32)),
         "row": pa.array(np.arange(rows)),
-        "line": pa.array(table.line_numbers),
+        "line": pa.array(lines),
         "key": pa.array(key[:, 0]),
         "key2": pa.array(key[:, 1]),
         "usable": pa.array(usable),
@@ -180,7 +182,7 @@ def _columns(number: int, table: RewardTable, digests: NDArray[np.int64], job: J
         columns["by"] = pa.array(table.by)
     if job.inspected and job.choice.layout.exploded:
         # The place of each row among those of its record.
-        columns[NTH] = pa.array(np.arange(rows) - np.searchsorted(table.line_numbers, table.line_numbers))
+        columns[NTH] = pa.array(np.arange(rows) - np.searchsorted(lines, lines))
     if table.token_counts is not None:
         ends = pa.array(np.concatenate([[0], np.cumsum(table.token_counts)]), pa.int64())
         for role, values in table.tokens.items():

@@ -13,6 +13,7 @@ from advcli.io import dedup
 from advcli.io.batch import BadRows, Batch
 from advcli.io.growing import Growing
 from advcli.io.keys import Coder, digests
+from advcli.io.numbering import line_numbers
 from advcli.io.rules import RuleBook
 from advcli.io.values import Cells, lists, numbers, token_means
 from advcli.records.table import CAUSES, Choice, Prompt, RewardTable, Source
@@ -161,7 +162,7 @@ class Collector:
         sources = np.searchsorted(np.cumsum(table.rows), first, side="right").clip(max=len(table.names) - 1)
         places = [
             f"{table.names[at]}:{line}"
-            for at, line in zip(sources.tolist(), table.line_numbers[first].tolist(), strict=True)
+            for at, line in zip(sources.tolist(), line_numbers(table)[first].tolist(), strict=True)
         ]
         return tuple(
             Prompt(" · ".join(name for name, _ in part), tuple(one for _, one in part), place)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from advcli.io import derive, explode, jsonl, parquet
 from advcli.io.batch import BadRows, Batch
 from advcli.io.keys import key_text
+from advcli.io.numbering import line_numbers
 from advcli.io.read import scans
 from advcli.io.values import Cells
 from advcli.records.layout import Layout
@@ -63,7 +64,7 @@ def read_back(sources: Sequence[Source], table: RewardTable, rows: Collection[in
         Position → the columns of the row, those that identify its prompt among them under the names of the choice.
     """
     found: dict[int, Row] = {}
-    before, numbers = 0, table.line_numbers
+    before, numbers = 0, line_numbers(table)
     for source, count in zip(sources, table.rows, strict=True):
         lines = numbers[before : before + count]
         wanted: dict[int, list[tuple[int, int]]] = {}

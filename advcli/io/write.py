@@ -14,6 +14,7 @@ import pyarrow as pa
 from advcli.errors import AdvcliError, DataError, UsageError
 from advcli.io import convert, explode, jsonl, parquet, rewrite, sink, splice
 from advcli.io.chunks import Chunks
+from advcli.io.numbering import line_numbers
 from advcli.io.remote import is_remote
 from advcli.io.slices import Slices
 from advcli.io.sources import CODECS, SUFFIXES, stamp
@@ -201,7 +202,7 @@ def _added(table: RewardTable, additions: Additions, *, with_record: bool) -> pa
     columns = pa.table(dict(additions.columns))
     if not with_record:
         return columns
-    return columns.append_column(additions.record, pa.array(table.line_numbers))
+    return columns.append_column(additions.record, pa.array(line_numbers(table)))
 
 
 def _has_records(source: Source, layout: Layout) -> bool:

@@ -263,15 +263,6 @@ class RewardTable:
             before += rows
         raise IndexError(row)
 
-    @property
-    def line_numbers(self) -> "NDArray[np.int64]":
-        """[N] int64, the same as `lines`, made where nobody put them down."""
-        if self.lines is not None:
-            return self.lines
-        import numpy as np
-
-        return np.concatenate([np.empty(0, dtype=np.int64), *(np.arange(1, rows + 1) for rows in self.rows)])
-
 
 @dataclass(frozen=True)
 class Grouping:

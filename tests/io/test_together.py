@@ -14,6 +14,7 @@ from advcli.errors import AdvcliError, DataError
 from advcli.io import together
 from advcli.io.batch import BadRows, Batch
 from advcli.io.collect import Collector
+from advcli.io.numbering import line_numbers
 from advcli.io.read import read
 from advcli.io.sources import opened
 from advcli.records.table import Choice, ColumnOptions
@@ -97,7 +98,7 @@ def outcome(names, **rules):
     except AdvcliError as error:
         return str(error)
     # Lines are numbered only where somebody has to: seen from outside, they always are.
-    table = dataclasses.replace(table, lines=table.line_numbers)
+    table = dataclasses.replace(table, lines=line_numbers(table))
     return {field.name: getattr(table, field.name) for field in dataclasses.fields(table)}
 
 
