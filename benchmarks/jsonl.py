@@ -5,11 +5,14 @@ from pathlib import Path
 
 from benchmarks.processes import (
     PEERS,
+    advcli,
     against_fastest,
     against_leanest,
     beside_peers,
+    in_turn,
     made,
     parser,
+    peer,
     table,
     workplace,
 )
@@ -35,7 +38,23 @@ def report(folder: Path, mb: int, runs: int, peers: Sequence[str] = PEERS) -> li
     ]
 
 
+def alone(folder: Path, mb: int, runs: int, peers: Sequence[str]) -> list[str]:
+    """Each way several times in a row, so that none finds the memory as another left it; medians."""
+    rows = mb * 1_000_000 // (TEXT + AROUND) // 8 * 8
+    source = made("jsonl", folder / f"verl-{rows}.jsonl", "--rows", str(rows), "--text", str(TEXT))
+    ways = {"advcli": advcli(source), **{name: peer(name, source, "input,step", "score") for name in peers}}
+    found = {name: in_turn({name: way}, runs, folder, ".jsonl")[name] for name, way in ways.items()}
+    return [
+        f"### {source.stat().st_size / 1e9:.2f} GB, each way {runs} times in a row",
+        "",
+        *table(found),
+        "",
+    ]
+
+
 if __name__ == "__main__":
-    args = parser(__doc__ or "", mb=750).parse_args()
+    options = parser(__doc__ or "", mb=750)
+    options.add_argument("--alone", action="store_true", help="each way several times in a row, not in turn")
+    args = options.parse_args()
     with workplace(args.folder) as place:
-        print("\n".join(report(place, args.mb, args.runs, args.peers)))
+        print("\n".join((alone if args.alone else report)(place, args.mb, args.runs, args.peers)))
