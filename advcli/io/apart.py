@@ -13,7 +13,6 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Generator
-from contextlib import suppress
 from multiprocessing import reduction
 from multiprocessing.connection import Connection
 from typing import Any, Generic, TypeVar
@@ -60,6 +59,7 @@ class Apart(Generic[T]):
     answer: T
 
     def __init__(self, work: Callable[[Callable[[Any], None]], T]) -> None:
+        self._ending, self._ended = threading.Lock(), False
         context = multiprocessing.get_context("fork")
         self._here, there = context.Pipe()
         self._process = context.Process(target=_work, args=(work, self._here, there), daemon=True)
@@ -73,9 +73,9 @@ class Apart(Generic[T]):
 
     def stop(self) -> None:
         """End the process, whatever it does: `told` ends with it."""
-        # It may have ended, and be put away, already.
-        with suppress(ValueError):
-            self._process.kill()
+        with self._ending:
+            if not self._ended:
+                self._process.kill()
 
     def told(self) -> Generator[Any]:
         """What it tells on the way; once that is all, the answer is there. Whoever leaves early ends the process.
@@ -98,9 +98,12 @@ class Apart(Generic[T]):
         except (EOFError, OSError, pickle.UnpicklingError) as error:
             raise Lost from error
         finally:
-            self._process.kill()
-            self._process.join()
-            self._process.close()
+            # Another thread may want to end it meanwhile.
+            with self._ending:
+                self._process.kill()
+                self._process.join()
+                self._process.close()
+                self._ended = True
             self._here.close()
 
 

@@ -63,11 +63,12 @@ def numbered(keys: Sequence[pa.Array]) -> tuple[NDArray[np.int64], NDArray[np.in
     parts = [(part, slice(*pair)) for part, pair in zip(keys, pairwise(ends), strict=True)]
     hashes = np.empty(ends[-1], dtype=np.uint64)
 
-    def hashed(part: pa.Array, place: slice) -> None:
+    def hashed(whole: tuple[pa.Array, slice]) -> None:
+        part, place = whole
         hashes[place] = _hashes(_words(part, width))
 
     with ThreadPoolExecutor(pa.cpu_count()) as pool:
-        list(pool.map(lambda part: hashed(*part), parts))
+        list(pool.map(hashed, parts))
         codes, first = _by_hash(hashes)
         codes, first = _told_apart(parts, width, codes, first, pool)
     if len(codes) == everyone:

@@ -61,10 +61,9 @@ SAMPLES = sorted(path for path in DATA.rglob("*") if path.suffix in (".jsonl", "
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: str(path.relative_to(DATA)))
+@pytest.mark.parametrize("way", ["process"], indirect=True)
 def test_the_table_of_every_format_comes_back(sample, way):
     """What a process cannot send is read again, and nobody would see it."""
-    if way == "thread":
-        return
     options = ColumnOptions(named=True)
     start = HeadStart([str(sample)], options)
     found = outcome(lambda: start.table(start.sources(), options, ()))
@@ -159,9 +158,8 @@ def test_a_file_that_has_changed_is_looked_for_again(dump, change):
         assert found == now != before
 
 
+@pytest.mark.parametrize("way", ["thread"], indirect=True)
 def test_a_thread_leaves_off_while_it_looks_for_files(dump, monkeypatch, way):
-    if way == "process":
-        return
     for number in range(20):
         (dump.parent / f"{number}.jsonl").write_bytes(ROWS)
     looked, plain = [], sources_module._source
@@ -188,8 +186,7 @@ def test_it_leaves_off_when_it_is_told(dump):
     assert asked.wait(10)
     ending = threading.Thread(target=ahead.stop)
     ending.start()
-    while not start._stop.is_set():
-        time.sleep(0.001)
+    assert start._stop.wait(10)
     told.set()
     ending.join(10)
     assert [ending.is_alive(), start._thread.is_alive()] == [False, False]
@@ -197,9 +194,8 @@ def test_it_leaves_off_when_it_is_told(dump):
     assert not multiprocessing.active_children()
 
 
+@pytest.mark.parametrize("way", ["process"], indirect=True)
 def test_a_process_leaves_off_in_the_middle_of_its_work(dump, monkeypatch, way):
-    if way == "thread":
-        return
     monkeypatch.setattr("advcli.io.read.read", lambda *args, **rules: time.sleep(60))
     start = HeadStart([str(dump)], ColumnOptions())
     assert start.sources()
@@ -210,9 +206,8 @@ def test_a_process_leaves_off_in_the_middle_of_its_work(dump, monkeypatch, way):
 @pytest.mark.parametrize(
     "end", [lambda: os.kill(os.getpid(), signal.SIGKILL), lambda: 1 / 0], ids=["killed", "bug"]
 )
+@pytest.mark.parametrize("way", ["process"], indirect=True)
 def test_what_a_process_cannot_read_is_read_here(dump, monkeypatch, way, end, capfd):
-    if way == "thread":
-        return
     plain = read_module.read
     monkeypatch.setattr(read_module, "read", lambda *args, **rules: end())
     start = HeadStart([str(dump)], ColumnOptions(n=2))
@@ -226,8 +221,8 @@ def test_what_a_process_cannot_read_is_read_here(dump, monkeypatch, way, end, ca
 
 @pytest.mark.parametrize(
     ("sizes", "much"),
-    [([10], False), ([ahead._MUCH, 1], True), ([], False)],
-    ids=["little", "much", "nothing"],
+    [([10], False), ([ahead._MUCH, 1], True), ([0] * 200, True), ([], False)],
+    ids=["little", "much", "many", "nothing"],
 )
 def test_a_process_is_for_much(tmp_path, sizes, much):
     folder = tmp_path / "dump"
