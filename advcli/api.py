@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from advcli.advantages import Plan, run
+from advcli.engine.run import Plan, run
 from advcli.errors import UsageError
 from advcli.records.settings import DEFAULT_ESTIMATOR, AdvantageTable, Settings
 from advcli.shaping.catalog import SHAPINGS
-from advcli.words import one_line
+from advcli.wording import one_line
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

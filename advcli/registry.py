@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, Generic, Protocol, TypeVar
 
 from advcli.errors import MissingPackage, UsageError
-from advcli.words import either
+from advcli.wording import either
 
 
 class Row(Protocol):

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from advcli.advantages import Plan, run
+from advcli.engine.run import Plan, run
 from advcli.records.settings import Settings
 
 RUNS = 5

@@ -14,9 +14,9 @@ from collections.abc import Callable
 
 import torch
 
-from advcli.advantages import Plan, run
+from advcli.engine.dispatch import in_blocks
+from advcli.engine.run import Plan, run
 from advcli.estimators.catalog import ESTIMATORS
-from advcli.estimators.engine import in_blocks
 from advcli.records.settings import Settings
 
 RUNS = 7

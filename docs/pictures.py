@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.terminal_theme import MONOKAI
 
 from advcli.inspection.details import Wanted
-from advcli.io import sample
+from advcli.io.sources import sample
 from advcli.pipeline.compare import compare
 from advcli.pipeline.inspect import inspect
 from advcli.pipeline.report import report

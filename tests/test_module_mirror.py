@@ -18,17 +18,17 @@ EXCEPTIONS = {
     "cli/_request.py": ("cli/test_compute.py", "flags to a request, seen through the commands"),
     "cli/_shared.py": ("cli/test_compute.py", "options of several commands, seen through the commands"),
     "cli/_show.py": ("cli/test_compare.py", "what goes to which stream, seen through the commands"),
-    "io/collect.py": ("io/test_read.py", "what is gathered of each batch, seen through the reader"),
-    "io/batch.py": ("io/test_read.py", "what to do with a bad row, seen through the reader"),
-    "io/format.py": ("io/test_catalog.py", "what a row is, seen through every row"),
-    "io/formats_agents.py": ("io/test_catalog.py", "rows of the catalog, which tests each of them"),
-    "io/formats_others.py": ("io/test_catalog.py", "rows of the catalog, which tests each of them"),
-    "io/formats_trl.py": ("io/test_catalog.py", "rows of the catalog, which tests each of them"),
-    "io/formats_verl.py": ("io/test_catalog.py", "rows of the catalog, which tests each of them"),
-    "io/slices.py": ("io/test_splice.py", "a table handed out in pieces, seen through the copies"),
+    "io/collect/collector.py": ("io/test_read.py", "what is gathered of each batch, seen through the reader"),
+    "io/collect/batch.py": ("io/test_read.py", "what to do with a bad row, seen through the reader"),
+    "io/formats/format.py": ("io/formats/test_catalog.py", "what a row is, seen through every row"),
+    "io/formats/agents.py": ("io/formats/test_catalog.py", "rows of the catalog, which tests each of them"),
+    "io/formats/others.py": ("io/formats/test_catalog.py", "rows of the catalog, which tests each of them"),
+    "io/formats/trl.py": ("io/formats/test_catalog.py", "rows of the catalog, which tests each of them"),
+    "io/formats/verl.py": ("io/formats/test_catalog.py", "rows of the catalog, which tests each of them"),
+    "io/slices.py": ("io/parquet/test_append.py", "a table handed out in pieces, seen through the copies"),
     "io/metrics.py": ("cli/test_compute.py", "one small file, seen through --metrics"),
-    "dataset.py": ("cli/test_compute.py", "reading and grouping in one step, seen through the commands"),
-    "api.py": ("test_advantages.py", "the public function, through which the advantages are tested"),
+    "dataset/load.py": ("cli/test_compute.py", "reading and grouping in one step, seen through the commands"),
+    "api.py": ("engine/test_run.py", "the public function, through which the advantages are tested"),
     "frameworks/per_token.py": (
         "parity/test_token_parity.py",
         "the packages' own numbers go through every function",
@@ -62,7 +62,7 @@ EXCEPTIONS = {
         for name in ("account", "annotate", "load", "narrow", "prompts", "rounds", "sketch", "traps", "units")
     },
     "distributed/details.py": ("distributed/test_inspect.py", "lists, seen through the command on Ray"),
-    "distributed/proof.py": (
+    "distributed/verify.py": (
         "distributed/test_match.py",
         "a step of the search, seen through the command on Ray",
     ),
@@ -74,9 +74,9 @@ EXCEPTIONS = {
         f"distributed/{name}.py": ("distributed/test_remote.py", "seen through a store that says 503")
         for name in ("away", "patience")
     },
-    "fallbacks.py": ("test_advantages.py", "the rules of Settings, seen through what is computed"),
-    "reach.py": ("test_blockwise.py", "which plans can be cut, seen through what is cut"),
-    "remarks.py": ("cli/test_compute.py", "what is said about a data set, seen through the commands"),
+    "engine/fallbacks.py": ("engine/test_run.py", "the rules of Settings, seen through what is computed"),
+    "engine/scope.py": ("engine/test_chunked.py", "which plans can be cut, seen through what is cut"),
+    "dataset/remarks.py": ("cli/test_compute.py", "what is said about a data set, seen through the commands"),
     "inspection/inspect.py": ("cli/test_inspect.py", "what is put together, seen through the command"),
     "inspection/facts.py": ("cli/test_inspect.py", "every figure together, seen through the command"),
     "inspection/details.py": ("cli/test_inspect.py", "single groups and rows, seen through the command"),
@@ -85,21 +85,27 @@ EXCEPTIONS = {
         "render/report/test_plots.py",
         "frozen records, seen through what is drawn from them",
     ),
-    "reporting.py": ("cli/test_report.py", "what is put together, seen through the command"),
+    "inspection/page.py": ("cli/test_report.py", "what is put together, seen through the command"),
     "render/report/pictures.py": ("cli/test_report.py", "the plots as pictures, seen through --png"),
     "render/report/sections.py": ("render/report/test_html.py", "the tables, seen on the page"),
     "records/between.py": (
         "render/test_between.py",
         "frozen records; made by hand in the tests of the renderer",
     ),
-    "records/layout.py": ("io/test_explode.py", "frozen records; made by hand in the tests of the layouts"),
+    "records/layout.py": (
+        "io/layouts/test_objects.py",
+        "frozen records; made by hand in the tests of the layouts",
+    ),
     "records/report.py": (
         "render/test_tables.py",
         "frozen records; made by hand in the tests of the renderers",
     ),
-    "records/settings.py": ("test_advantages.py", "frozen records; what the functions take and give"),
+    "records/settings.py": ("engine/test_run.py", "frozen records; what the functions take and give"),
     "records/sweep.py": ("render/test_sweep.py", "frozen records; made by hand in the tests of the renderer"),
-    "records/table.py": ("test_grouping.py", "frozen records; made by hand in the tests of the grouping"),
+    "records/table.py": (
+        "dataset/test_grouping.py",
+        "frozen records; made by hand in the tests of the grouping",
+    ),
 }
 
 

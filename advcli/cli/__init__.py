@@ -77,7 +77,7 @@ def main() -> None:
             raise
         _fail(" ".join(text().split()).rstrip("."), UsageError.exit_code)
     finally:
-        if ahead := sys.modules.get("advcli.io.ahead"):
+        if ahead := sys.modules.get("advcli.io.prefetch"):
             ahead.stop()
 
 

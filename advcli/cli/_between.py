@@ -12,7 +12,7 @@ import typer
 from advcli.cli import _loading, _request, _show
 from advcli.cli._shared import Shared
 from advcli.errors import UsageError
-from advcli.words import either
+from advcli.wording import either
 
 if TYPE_CHECKING:
     from advcli.pipeline.request import Request
@@ -39,13 +39,13 @@ class Asked:
 
 def show(shared: Shared, asked: Asked) -> None:
     """Compare two inputs and print or write what comes out."""
-    from advcli.io import points
+    from advcli.io import tables
     from advcli.pipeline.between import Bootstrap
     from advcli.render import between as text
     from advcli.render.jsonout import dumped
 
     a, b = _requests(shared, asked)
-    check = partial(points.check, asked.out, force=asked.force, hint="prompts.csv") if asked.out else None
+    check = partial(tables.check, asked.out, force=asked.force, hint="prompts.csv") if asked.out else None
     bootstrap = Bootstrap(
         seed=_number("--seed", asked.seed, 0, 0), resamples=_number("--resamples", asked.resamples, 2000, 100)
     )
@@ -53,7 +53,7 @@ def show(shared: Shared, asked: Asked) -> None:
     result = between(a, b, bootstrap, top=_number("--top", asked.top, 10, 0), check=check)
     _show.notes(result, quiet=shared.quiet)
     if asked.out:
-        points.write(asked.out, result.prompts, force=asked.force)
+        tables.write(asked.out, result.prompts, force=asked.force)
     if shared.json_:
         typer.echo(dumped(text.as_json(result)))
     else:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from advcli.errors import UsageError
-from advcli.words import either
+from advcli.wording import either
 
 _COLUMNS = "Columns"
 _SETTINGS = "Advantages"

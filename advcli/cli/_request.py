@@ -14,7 +14,7 @@ from advcli.cli._shared import Shared
 from advcli.errors import UsageError
 
 if TYPE_CHECKING:
-    from advcli.io.ahead import HeadStart
+    from advcli.io.prefetch import HeadStart
     from advcli.pipeline.request import Request
     from advcli.records.settings import FilterSpec, Settings
     from advcli.records.table import ColumnOptions
@@ -92,7 +92,7 @@ def _head_start(
     skip: bool,
     advance: Callable[[int], None],
 ) -> "HeadStart":
-    from advcli.io.ahead import HeadStart
+    from advcli.io.prefetch import HeadStart
 
     return HeadStart(
         inputs,
@@ -143,7 +143,7 @@ def only_here(name: str, shared: Shared) -> None:
 def inputs(shared: Shared) -> list[str]:
     """The inputs; without one standard input if something is piped in, else the bundled sample, which is said."""
     from advcli.cli._show import say
-    from advcli.io import sample
+    from advcli.io.sources import sample
 
     given = _named_or_piped(shared)
     if not given:
@@ -203,7 +203,7 @@ def _shaping(shared: Shared) -> dict[str, dict[str, float]]:
 
 def _filters(shared: Shared) -> "tuple[FilterSpec, ...]":
     """The filters that were given, those before the statistics first."""
-    from advcli.selection.catalog import filter_spec
+    from advcli.filters.catalog import filter_spec
 
     given = [("before", text) for text in shared.before or ()] + [
         ("after", text) for text in shared.after or ()

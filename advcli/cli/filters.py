@@ -11,8 +11,8 @@ def command(
     name: Annotated[str | None, typer.Argument(help="One filter.", show_default=False)] = None,
 ) -> None:
     """List the filters of --before and --after, or describe one: what it leaves out, knobs, source."""
+    from advcli.filters.catalog import FILTERS
     from advcli.registry import knobs
-    from advcli.selection.catalog import FILTERS
 
     if name is None:
         rows = [(row.name, " or ".join(row.when), row.summary) for row in FILTERS]

@@ -7,14 +7,14 @@ import typer
 from advcli.cli import _show
 
 if TYPE_CHECKING:
-    from advcli.io.format import Format
+    from advcli.io.formats.format import Format
 
 
 def command(
     name: Annotated[str | None, typer.Argument(help="One format.", show_default=False)] = None,
 ) -> None:
     """List the formats, or describe one: its columns, its files, its writer, its traps."""
-    from advcli.io.catalog import FORMATS
+    from advcli.io.formats.catalog import FORMATS
 
     if name is None:
         _show.listing(("name", "where it comes from"), [(row.name, row.summary) for row in FORMATS])

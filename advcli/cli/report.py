@@ -48,7 +48,7 @@ def command(
 
     It shows what inspect says of the dump, and the original beside the processed advantage of the chosen rule.
     """
-    from advcli.io import sink
+    from advcli.io import atomic
     from advcli.render.report import html, pictures
 
     html.check_installed()
@@ -61,7 +61,7 @@ def command(
         request, texts=texts, search=not no_match, check=check, tell=_show.patiently(quiet=shared.quiet)
     )
     _show.notes(page.report, quiet=shared.quiet)
-    with sink.replacing(out, force=force) as file:
+    with atomic.replacing(out, force=force) as file:
         file.write(html.html(page).encode("utf-8", errors="backslashreplace"))
     wrote = [str(out)]
     if png is not None:
@@ -73,9 +73,9 @@ def command(
 
 def _check(out: Path, png: Path | None, sources: "Sequence[Source]", *, force: bool) -> None:
     """Refuse what must not be written, before anything is computed."""
-    from advcli.io import sink
+    from advcli.io import atomic
 
-    sink.check(out, sources, force=force)
+    atomic.check(out, sources, force=force)
     if png is not None and png.exists() and not png.is_dir():
         raise UsageError(f"--png {png} is a file, expected a folder", hint="--png plots/")
     there = sorted(png.glob("*.png")) if png is not None and not force else []
@@ -85,14 +85,14 @@ def _check(out: Path, png: Path | None, sources: "Sequence[Source]", *, force: b
 
 def _pictures(page: "Page", folder: Path, *, force: bool) -> list[Path]:
     """Write the pictures, each whole or not at all."""
-    from advcli.io import sink
+    from advcli.io import atomic
     from advcli.render.report import pictures
 
     written = []
     for name, picture in pictures.pictures(page).items():
         path = folder / f"{name}.png"
-        sink.check(path, (), force=force, parent=False, flag="--png")
-        with sink.replacing(path, force=force, flag="--png") as file:
+        atomic.check(path, (), force=force, parent=False, flag="--png")
+        with atomic.replacing(path, force=force, flag="--png") as file:
             file.write(picture)
         written.append(path)
     return written

@@ -46,7 +46,7 @@ def _command(
 
     Without INPUT it reads standard input if something is piped in, else the bundled sample.
     """
-    from advcli.io import points
+    from advcli.io import tables
     from advcli.pipeline.sweep import Grid
     from advcli.render import sweep as text
     from advcli.render.jsonout import dumped
@@ -64,13 +64,13 @@ def _command(
         again=again[compute_new_adv],
     )
     request = _request.build(_request.inputs(shared), shared)
-    check = partial(points.check, out, force=force) if out is not None else None
+    check = partial(tables.check, out, force=force) if out is not None else None
     with _show.progress("points") as advance:
         result = _request.command("sweep", shared)(request, axes, check=check, advance=advance)
     result = text.in_order(result, sort)
     _show.notes(result, quiet=shared.quiet)
     if out is not None:
-        points.write(out, [{**point.settings, **point.figures()} for point in result.points], force=force)
+        tables.write(out, [{**point.settings, **point.figures()} for point in result.points], force=force)
     if shared.json_:
         typer.echo(dumped(text.as_json(result)))
     elif not shared.quiet:

@@ -3,35 +3,36 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from advcli import remarks
-from advcli.advantages import Plan
-from advcli.distributed import annotate, cluster, done, rounds, sketch
-from advcli.distributed.account import Account, ColumnCount, Shown, account
-from advcli.distributed.annotate import Writing
-from advcli.distributed.done import Goal
+from advcli.dataset import remarks
+from advcli.dataset.grouping import Sizes
+from advcli.distributed import cluster, resume, sketches, write
+from advcli.distributed import run as rounds
+from advcli.distributed.counts import Account, ColumnCount, Shown, account
 from advcli.distributed.inspect import inspect
 from advcli.distributed.load import Loaded, columns, described, load, looked_at, nothing, too_large
 from advcli.distributed.match import match
-from advcli.distributed.narrow import Job
-from advcli.distributed.rounds import Work
+from advcli.distributed.resume import Goal
+from advcli.distributed.run import Work
+from advcli.distributed.scan import Job
 from advcli.distributed.tasks import Kept
+from advcli.distributed.write import Writing
+from advcli.engine.run import Plan
+from advcli.engine.scope import crosses
 from advcli.errors import UsageError
-from advcli.grouping import Sizes
 from advcli.io import metrics as metrics_file
-from advcli.io.parquet import to_metadata
+from advcli.io.parquet.read import to_metadata
 from advcli.io.write import SOURCE, can_stay, refused_names
 from advcli.pipeline.compare import plans_of, with_hints, without_filters
 from advcli.pipeline.compute import Output
 from advcli.pipeline.describe import settings_of
 from advcli.pipeline.request import Request
 from advcli.pipeline.sweep import Grid, coordinates, points
-from advcli.reach import crosses
 from advcli.records.report import Column, Report
 from advcli.records.settings import Settings
 from advcli.records.sweep import Point, Sweep
 from advcli.records.table import STANDARD_OUTPUT, Source
 from advcli.stats import comparison, concentration, metrics
-from advcli.words import counted
+from advcli.wording import counted
 
 __all__ = ["compare", "compute", "inspect", "match", "sweep"]
 
@@ -43,9 +44,9 @@ def compute(request: Request, output: Output, *, advance: Callable[[int, int], N
         raise UsageError("--engine ray writes a file per input, not standard output", hint="--out DIR/")
     with looked_at(request, refused_names(output.prefix)) as job:
         plan = plan.at(columns(job.choice))
-        goals = done.goals(job.sources, output.out)
+        goals = resume.goals(job.sources, output.out)
         settings = settings_of(plan, request, nothing(job, request, ()))
-        run = done.fingerprint(
+        run = resume.fingerprint(
             settings, job.sources, [output.prefix, output.same_layout, *(goal.path for goal in goals)]
         )
         # What must not be written is refused before anything is computed.
@@ -56,7 +57,7 @@ def compute(request: Request, output: Output, *, advance: Callable[[int, int], N
             spread, work, found = _counted(loaded, (plan,), shown, per_step=output.metrics is not None)
             if open_:
                 about = to_metadata(output.prefix, settings)
-                annotate.write_all(
+                write.write_all(
                     loaded.tasks, _writing(loaded, work, goals, output, run, about), spread, open_
                 )
     if advance:
@@ -80,7 +81,7 @@ def _open(job: Job, goals: Sequence[Goal], output: Output, run: str) -> list[int
     if output.same_layout:
         for source, goal in zip(job.sources, goals, strict=True):
             can_stay(source, goal.target, job.choice.layout)
-    return done.left(goals, run, resume=output.resume, force=output.force)
+    return resume.left(goals, run, resume=output.resume, force=output.force)
 
 
 def compare(request: Request, versus: Mapping[str, Settings] | None = None) -> Report:
@@ -172,7 +173,7 @@ def _report(
     blocks = not found.scattered and len(seen.sizes) == 1
     weights, undefined = request.columns.weights, not found.defined
     counts = found.columns
-    sketched = [sketch.percentiles(count.sketches) for count in counts]
+    sketched = [sketches.percentiles(count.sketches) for count in counts]
     return Report(
         health=found.health,
         settings=settings_of(plan, request, data),
@@ -183,7 +184,7 @@ def _report(
         ),
         notes=(
             *remarks.notes_of(data, found.reused, found.logged, found.distance, plan.rule),
-            *([] if all(exact for _, exact in sketched) else [_PERCENTILES.format(100 * sketch.bound())]),
+            *([] if all(exact for _, exact in sketched) else [_PERCENTILES.format(100 * sketches.bound())]),
         ),
         warnings=(
             *request.warnings,

@@ -9,12 +9,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from advcli.distributed import rounds
+from advcli.distributed import run
 from advcli.distributed.load import Loaded
-from advcli.distributed.narrow import NTH, Job
-from advcli.distributed.patience import patiently
-from advcli.distributed.places import numbers
-from advcli.distributed.rounds import Here, Work
+from advcli.distributed.partitions import numbers
+from advcli.distributed.retry import patiently
+from advcli.distributed.run import Here, Work
+from advcli.distributed.scan import NTH, Job
 from advcli.distributed.tasks import Kept
 from advcli.inspection.details import (
     Asked,
@@ -101,12 +101,12 @@ def details(
     if not lists:
         return ()
     among = _among(wanted, loaded, places, work, groups, columns)
-    found: Found = rounds.over(loaded.tasks, places, work, find, lists, among)
+    found: Found = run.over(loaded.tasks, places, work, find, lists, among)
     if among is None or (wanted.group is not None and not found.there):
         raise no_group(wanted.group or "", columns, groups)
     entries = [entry for one in found.lists for entry in one.entries]
     begins = sorted({entry.group for entry in entries})
-    ranks = rounds.over(loaded.tasks, places, work, begun_before, tuple(begins)) if begins else []
+    ranks = run.over(loaded.tasks, places, work, begun_before, tuple(begins)) if begins else []
     texts = _texts(loaded, work, {entry.row for entry in entries})
     known = dict(zip(begins, map(int, ranks), strict=True))
     return tuple(one.detail(asked_, known, texts) for asked_, one in zip(lists, found.lists, strict=True))
@@ -151,7 +151,7 @@ def _begin(loaded: Loaded, places: Sequence[Kept], work: Work, number: int) -> i
     low, width = 0, loaded.count
     while width > 1:
         width = -(-width // _BUCKETS)
-        counts = rounds.over(loaded.tasks, places, work, begun_in, low, width)
+        counts = run.over(loaded.tasks, places, work, begun_in, low, width)
         before = np.cumsum(counts)
         bucket = int(np.searchsorted(before, number, side="right"))
         number -= int(before[bucket - 1]) if bucket else 0

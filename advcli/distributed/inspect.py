@@ -10,29 +10,30 @@ import pyarrow as pa
 import torch
 from numpy.typing import NDArray
 
-from advcli import remarks
-from advcli.advantages import Plan
-from advcli.distributed import cluster, rounds, sketch
-from advcli.distributed.account import scattered
+from advcli.dataset import remarks
+from advcli.dataset.grouping import Sizes, mixed_steps
+from advcli.distributed import cluster, run
+from advcli.distributed import sketches as sketch
+from advcli.distributed.counts import scattered
 from advcli.distributed.details import details
 from advcli.distributed.load import Loaded, columns, described, load, looked_at, too_large
-from advcli.distributed.narrow import DIGEST
-from advcli.distributed.places import largest_step, numbers
-from advcli.distributed.rounds import Here, Work
+from advcli.distributed.partitions import largest_step, numbers
+from advcli.distributed.run import Here, Work
+from advcli.distributed.scan import DIGEST
 from advcli.distributed.traps import Seen, seen
 from advcli.distributed.traps import together as together_seen
-from advcli.grouping import Sizes, mixed_steps
+from advcli.engine.run import Plan
+from advcli.engine.scope import crosses
 from advcli.inspection.details import Wanted
 from advcli.inspection.facts import SUM, FactsCount, Frame, reward_columns
 from advcli.inspection.phantoms import Part
 from advcli.io.lookup import repeated
-from advcli.masks import rewarded
 from advcli.pipeline.describe import settings_of
 from advcli.pipeline.request import Request
-from advcli.reach import crosses
 from advcli.records.inspection import NEAR_DEAD, Facts, Files, Inspection
 from advcli.records.table import Choice
-from advcli.segments import Segments
+from advcli.tensors.masks import rewarded
+from advcli.tensors.segments import Segments
 
 _TOGETHER = 262_144
 """Rows of a dump without steps that one worker looks at alone, so that rules of the batch can be tried."""
@@ -112,11 +113,11 @@ def inspect(request: Request, wanted: Wanted, *, near_dead: float = NEAR_DEAD) -
         view, places = loaded.spread(_unit(loaded, plan))
         whole = view.unit in ("step", "all")
         open_ = (0,) if crosses(plan) and not whole else ()
-        work = rounds.known(tasks, places, Work(view, (plan,), (), ((),), open_))
-        kinds: Kinds = rounds.over(tasks, places, work, sized)
+        work = run.known(tasks, places, Work(view, (plan,), (), ((),), open_))
+        kinds: Kinds = run.over(tasks, places, work, sized)
         part = Part((_once(kinds.rows), _once(kinds.valid)), whole, len(kinds.rows) > 1)
         extents = _extents(loaded, view.by)
-        found: Inspected = rounds.over(tasks, places, work, inspected, near_dead, extents, part)
+        found: Inspected = run.over(tasks, places, work, inspected, near_dead, extents, part)
         found = replace(found, reused=found.reused + loaded.met_again(view))
         facts, split, estimated = _facts(job.choice, work, found)
         seen_ = Sizes(facts.rows, facts.groups, facts.sizes, found.mixed)

@@ -7,17 +7,17 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from advcli.advantages import Plan
-from advcli.dataset import DataSet, grouped
-from advcli.distributed import cluster, narrow, places, prompts, traps, units
-from advcli.distributed.narrow import Job, Summary
-from advcli.distributed.places import View
+from advcli.dataset.grouping import Sizes, group, lint, refuse_singletons
+from advcli.dataset.load import DataSet, grouped
+from advcli.distributed import cluster, partitions, prompts, scan, traps, units
+from advcli.distributed.partitions import View
+from advcli.distributed.scan import Job, Summary
 from advcli.distributed.tasks import Kept, Tasks
 from advcli.distributed.traps import Seen
+from advcli.engine.run import Plan
 from advcli.errors import UsageError
-from advcli.grouping import Sizes, group, lint, refuse_singletons
 from advcli.io.read import look
-from advcli.io.sources import STDIN, opened
+from advcli.io.sources.find import STDIN, opened
 from advcli.pipeline.request import Request
 from advcli.records.table import Choice
 
@@ -57,14 +57,14 @@ class Loaded:
     def unit(self, plans: Sequence[Plan]) -> str:
         """What has to lie in one place for some plans."""
         return units.unit(
-            plans, self.job.choice, largest_step=places.largest_step(self.summaries), roomy=self.roomy
+            plans, self.job.choice, largest_step=partitions.largest_step(self.summaries), roomy=self.roomy
         )
 
     def spread(self, unit: str) -> tuple[View, list[Kept]]:
         """Move the rows to their places."""
         per_place = min(self.roomy, max(1, -(-self.count // cluster.workers())))
         view = View.of(self.job, self.summaries, unit, per_place)
-        return view, places.spread(self.tasks, self.rows, view)
+        return view, partitions.spread(self.tasks, self.rows, view)
 
     def met_again(self, view: View) -> int:
         """Prompts that are met at several steps, as far as places cannot tell."""
@@ -106,7 +106,7 @@ def looked_at(request: Request, refused: Sequence[str] = (), *, inspected: bool 
 
 def load(tasks: Tasks, job: Job) -> Loaded:
     """Read all files."""
-    rows, summaries = narrow.read(tasks, job)
+    rows, summaries = scan.read(tasks, job)
     return Loaded(tasks, rows, summaries, job, cluster.memory_per_worker())
 
 
@@ -125,7 +125,7 @@ def columns(choice: Choice) -> dict[str, Tensor]:
 
 def nothing(job: Job, request: Request, warnings: Sequence[str]) -> DataSet:
     """A data set without rows that was read in the same way."""
-    table = replace(narrow.blank(job.choice), warnings=tuple(warnings))
+    table = replace(scan.blank(job.choice), warnings=tuple(warnings))
     return grouped(table, group(table, request.columns.n, part=True))
 
 
@@ -145,7 +145,7 @@ def described(request: Request, loaded: Loaded, view: View, seen: Sizes, steps: 
     job = loaded.job
     said = [text for source in job.sources for text in source.remarks]
     trapped = traps.said(job, loaded.summaries, steps, view.steps)
-    data = nothing(job, request, [*said, *narrow.warnings(loaded.summaries), *trapped])
+    data = nothing(job, request, [*said, *scan.warnings(loaded.summaries), *trapped])
     n, expected = request.columns.n, request.settings.singleton in ("zero", "raw")
     refuse_singletons(data.table, seen, n, expected=expected)
     return replace(data, grouping=replace(data.grouping, warnings=lint(data.table, seen, n)))

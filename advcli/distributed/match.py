@@ -7,25 +7,25 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from advcli.distributed import cluster, narrow, places, rounds
+from advcli.distributed import cluster, partitions, run, scan
 from advcli.distributed.load import Loaded, load, looked_at
-from advcli.distributed.narrow import Job
-from advcli.distributed.places import View, assign, largest_step, numbers, unpack
-from advcli.distributed.proof import Agreements, Claim, agreements, claims, wider
-from advcli.distributed.rounds import Work
+from advcli.distributed.partitions import View, assign, largest_step, numbers, unpack
+from advcli.distributed.run import Work
+from advcli.distributed.scan import Job
 from advcli.distributed.tasks import Tasks
+from advcli.distributed.verify import Agreements, Claim, agreements, claims, wider
 from advcli.errors import DataError
-from advcli.io import traps
+from advcli.io.formats import traps
 from advcli.matching import match as matching
 from advcli.matching import wording
-from advcli.matching.assumptions import Explanation
+from advcli.matching.explanations import Explanation
 from advcli.matching.search import Tell, indistinguishable
 from advcli.matching.trials import Trial
 from advcli.pipeline.match import logged
 from advcli.pipeline.request import Request
 from advcli.records.match import Match
 from advcli.records.table import ColumnOptions, RewardTable
-from advcli.words import counted
+from advcli.wording import counted
 
 _TOGETHER = 262_144
 """Rows that are searched on this machine as they are."""
@@ -71,7 +71,7 @@ def _searched(
     with looked_at(replace(request, columns=columns)) as job:
         if unless is not None and job.choice.rewards == unless.choice.rewards:
             return Match(found=False, sentence="", best=None), job
-        logged(narrow.blank(job.choice))
+        logged(scan.blank(job.choice))
         with cluster.running(request.ray_address) as tasks:
             return _match(load(tasks, job), request, tell), job
 
@@ -80,7 +80,7 @@ def _match(loaded: Loaded, request: Request, tell: Tell) -> Match:
     n, only = request.columns.n, request.settings
     view = View.of(loaded.job, loaded.summaries, "all", max(1, loaded.count))
     if loaded.count <= _TOGETHER:
-        (all_,) = places.spread(loaded.tasks, loaded.rows, view)
+        (all_,) = partitions.spread(loaded.tasks, loaded.rows, view)
         (rows,) = loaded.tasks.get([all_])
         return matching.match(_table(loaded, view, rows), n=n, only=only, tell=tell)
     if not any(summary.logged for summary in loaded.summaries):
@@ -104,10 +104,10 @@ def _match(loaded: Loaded, request: Request, tell: Tell) -> Match:
 
 def _table(loaded: Loaded, view: View, rows: pa.Table) -> RewardTable:
     """Rows that were brought here as a table, with everything that is said of the dump."""
-    table = places.table(unpack(rows), view)
+    table = partitions.table(unpack(rows), view)
     remarks = [text for source in loaded.job.sources for text in source.remarks]
     trapped = traps.found(table, loaded.job.kinds)
-    return replace(table, warnings=(*remarks, *narrow.warnings(loaded.summaries), *trapped))
+    return replace(table, warnings=(*remarks, *scan.warnings(loaded.summaries), *trapped))
 
 
 def _first_pick(loaded: Loaded, view: View) -> Picked:
@@ -209,7 +209,7 @@ class Proof:
         loaded = replace(self.loaded, job=replace(job, options=replace(job.options, n=n)))
         view, spread = loaded.spread(unit)
         work = Work(view, (), (), (), ())
-        found: Agreements = rounds.over(self.tasks, spread, work, agreements, tuple(asked))
+        found: Agreements = run.over(self.tasks, spread, work, agreements, tuple(asked))
         trials = [agreed.trial(trial) for agreed, trial in zip(found.all, alike, strict=True)]
         if not any(trial.explained for trial in trials):
             best = min(found.all, key=lambda one: one.misses)

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from advcli.distributed.narrow import Job
-from advcli.distributed.places import View, assign, numbers
+from advcli.distributed.partitions import View, assign, numbers
+from advcli.distributed.scan import Job
 from advcli.distributed.tasks import Kept, Tasks
 
 _NAMES = ("key", "key2", "step")

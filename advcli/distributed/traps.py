@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from advcli.dataset import DataSet
-from advcli.distributed import narrow
-from advcli.distributed.narrow import Job, Summary
-from advcli.io import traps
+from advcli.dataset.load import DataSet
+from advcli.distributed import scan
+from advcli.distributed.scan import Job, Summary
+from advcli.io.formats import traps
 from advcli.records.table import Choice
 
 _MIX = np.uint64(1099511628211)
@@ -115,7 +115,7 @@ def said(job: Job, summaries: Sequence[Summary], found: Seen, steps: Sequence[st
         ),
         "no_advantage_yet": lambda: traps.none_logged_said(logged=any(one.logged for one in summaries)),
     }
-    return traps.found(replace(narrow.blank(job.choice), names=job.names), job.kinds, told=told)
+    return traps.found(replace(scan.blank(job.choice), names=job.names), job.kinds, told=told)
 
 
 def _again(choice: Choice, found: Seen) -> list[int]:

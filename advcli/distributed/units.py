@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from advcli.advantages import Plan
-from advcli.reach import reach
+from advcli.engine.run import Plan
+from advcli.engine.scope import reach
 from advcli.records.table import Choice
 
 

@@ -9,8 +9,8 @@ import math
 import torch
 from torch import Tensor
 
-from advcli.masks import filled
-from advcli.segments import Segments, Spread, divide
+from advcli.tensors.masks import filled
+from advcli.tensors.segments import Segments, Spread, divide
 
 
 def reinforce(rewards: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ of the rewards, `ddof` 1 and no eps unless asked. A dead group gives exactly 0, 
 import torch
 from torch import Tensor
 
-from advcli.segments import Segments, Spread, divide
+from advcli.tensors.segments import Segments, Spread, divide
 
 
 def grpo(

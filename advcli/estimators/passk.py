@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from advcli.errors import UsageError
-from advcli.segments import Segments, Spread, divide
+from advcli.tensors.segments import Segments, Spread, divide
 
 _SMALLEST_K = {"loo": 2, "plain": 1}
 

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from advcli.errors import UsageError
-from advcli.masks import filled
-from advcli.segments import NEUTRAL, Segments, Spread, divide
+from advcli.tensors.masks import filled
+from advcli.tensors.segments import NEUTRAL, Segments, Spread, divide
 
 
 def quantile(

@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor
 
-from advcli.masks import filled
-from advcli.segments import Segments, Spread
+from advcli.tensors.masks import filled
+from advcli.tensors.segments import Segments, Spread
 
 
 def gdpo(  # noqa: PLR0913  four columns

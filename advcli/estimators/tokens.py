@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from advcli.estimators.batch import white_rows
-from advcli.segments import Segments, Spread, divide
+from advcli.tensors.segments import Segments, Spread, divide
 
 
 def gae(  # noqa: PLR0913  the knobs of the paper and of the whitening

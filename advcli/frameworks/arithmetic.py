@@ -15,7 +15,7 @@ from torch import Tensor
 
 from advcli.errors import DataError
 from advcli.frameworks.blocks import as_cut, matrices
-from advcli.segments import Segments
+from advcli.tensors.segments import Segments
 
 
 def standardised(  # noqa: PLR0913  one knob per rule that differs between trainers

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from advcli.masks import chosen
-from advcli.segments import Segments
+from advcli.tensors.masks import chosen
+from advcli.tensors.segments import Segments
 
 
 def matrices(index: Tensor, present: Tensor) -> Iterator[Tensor]:

@@ -11,18 +11,14 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from advcli.errors import UsageError
-from advcli.frameworks import rules_areal, rules_nemo, rules_openrlhf, rules_others, rules_trl, rules_verl
+from advcli.frameworks import areal, nemo_rl, openrlhf, others, trl, verl
 from advcli.frameworks.absent import ABSENT
 from advcli.frameworks.rule import Rule
 from advcli.registry import Registry
 
 RULES: Registry[Rule] = Registry(
     "framework rule",
-    [
-        row
-        for rules in (rules_verl, rules_trl, rules_openrlhf, rules_nemo, rules_areal, rules_others)
-        for row in rules.ROWS
-    ],
+    [row for rules in (verl, trl, openrlhf, nemo_rl, areal, others) for row in rules.ROWS],
 )
 
 

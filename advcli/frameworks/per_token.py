@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from advcli.frameworks.arithmetic import standardised
-from advcli.segments import Segments
+from advcli.tensors.segments import Segments
 
 
 def gae(  # noqa: PLR0913  one knob per rule that differs between trainers

@@ -7,13 +7,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from advcli.dataset import DataSet
+from advcli.dataset.load import DataSet
 from advcli.errors import UsageError
 from advcli.io.lookup import Row, read_back, rows_with_key
 from advcli.records.inspection import Detail
 from advcli.records.table import Choice, Source
-from advcli.segments import Segments
-from advcli.words import either
+from advcli.tensors.segments import Segments
+from advcli.wording import either
 
 # Where a response is usually written; else the longest text of the row is shown.
 RESPONSES = (

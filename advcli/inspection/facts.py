@@ -6,19 +6,19 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from advcli.dataset import DataSet
-from advcli.grouping import by_frequency, met_together, sizes_met
+from advcli.dataset.grouping import by_frequency, met_together, sizes_met
+from advcli.dataset.load import DataSet
 from advcli.inspection import phantoms
 from advcli.inspection.phantoms import Arithmetic, Part
-from advcli.masks import rewarded
 from advcli.records.inspection import Facts, Phantoms
 from advcli.records.table import Rows
-from advcli.segments import Segments
 from advcli.stats.health import dead_groups
 from advcli.stats.length import LengthCount
 from advcli.stats.parts import PartsCount
 from advcli.stats.per_step import StepCounts
 from advcli.stats.signal import SignalCount
+from advcli.tensors.masks import rewarded
+from advcli.tensors.segments import Segments
 
 SUM = "sum"
 """The name of a reward that several parts add up to."""

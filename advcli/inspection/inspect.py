@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-from advcli import remarks
-from advcli.advantages import Plan, run
-from advcli.dataset import DataSet
+from advcli.dataset import remarks
+from advcli.dataset.load import DataSet
+from advcli.engine.run import Plan, run
 from advcli.inspection.details import Wanted, details
 from advcli.inspection.facts import Frame, facts, split
 from advcli.io.lookup import duplicates

@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from advcli.advantages import Plan, run
+from advcli.engine.run import Plan, run
 from advcli.errors import AdvcliError
 from advcli.frameworks.catalog import frameworks
-from advcli.masks import rewarded
 from advcli.records.inspection import Phantoms
 from advcli.records.settings import Settings
-from advcli.segments import Segments
 from advcli.stats.health import dead_groups
+from advcli.tensors.masks import rewarded
+from advcli.tensors.segments import Segments
 
 # Functions that look at nothing but the group of a row, unless a knob sends them to the batch.
 _PER_GROUP = ("standardised", "leave_one_out")

@@ -7,12 +7,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from advcli.io import derive, explode, jsonl, parquet
-from advcli.io.batch import BadRows, Batch
-from advcli.io.keys import key_text
-from advcli.io.numbering import line_numbers
+from advcli.io.collect.batch import BadRows, Batch
+from advcli.io.collect.cells import Cells
+from advcli.io.collect.keys import key_text
+from advcli.io.collect.numbering import line_numbers
+from advcli.io.formats import derived
+from advcli.io.jsonl import read as jsonl
+from advcli.io.layouts import objects
+from advcli.io.parquet import read as parquet
 from advcli.io.read import scans
-from advcli.io.values import Cells
 from advcli.records.layout import Layout
 from advcli.records.table import Choice, RewardTable, Source
 
@@ -111,14 +114,14 @@ def rows_with_key(sources: Sequence[Source], table: RewardTable, key: str) -> li
     for source in sources:
         batches = scan[source.layout](
             source,
-            derive.inputs(choice),
+            derived.inputs(choice),
             refused=(),
             bad_rows=BadRows(skip=True),
             dropped=set(),
             layout=choice.layout,
         )
         for batch in batches:
-            columns = derive.completed(batch, choice).columns
+            columns = derived.completed(batch, choice).columns
             for name in choice.prompt:
                 values = _values(columns[name])
                 found += [done + place for place, value in enumerate(values) if key_text(value) == key]
@@ -129,9 +132,9 @@ def rows_with_key(sources: Sequence[Source], table: RewardTable, key: str) -> li
 def _rows(name: str, line: int, record: Row, choice: Choice) -> list[Row]:
     """The rows of a record; a prompt that is a path or derived is there under its name."""
     choice = _keys_only(choice)
-    count, cells = explode.cells(record, choice.layout, derive.inputs(choice))
-    keys = derive.completed(Batch(name, cells, np.full(count, line)), choice).columns
-    rows = explode.rows(record, choice.layout)
+    count, cells = objects.cells(record, choice.layout, derived.inputs(choice))
+    keys = derived.completed(Batch(name, cells, np.full(count, line)), choice).columns
+    rows = objects.rows(record, choice.layout)
     return [{**row, **{name: keys[name][place] for name in choice.prompt}} for place, row in enumerate(rows)]
 
 
@@ -172,7 +175,7 @@ def _record_texts(record: Row | None, layout: Layout) -> list[bytes]:
     """Each row that lies in a record as text."""
     return [
         repr(sorted(row.items())).encode("utf-8", "surrogatepass")
-        for row in explode.rows(record or {}, layout)
+        for row in objects.rows(record or {}, layout)
     ]
 
 

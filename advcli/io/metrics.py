@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from advcli.errors import UsageError
-from advcli.io import sink
+from advcli.io import atomic
 from advcli.io.write import Target
 from advcli.records.table import Source
 
@@ -20,11 +20,11 @@ def check(path: Path, sources: Sequence[Source], goals: Sequence[Target], *, for
     """
     if any(goal.path and goal.path.resolve() == path.resolve() for goal in goals):
         raise UsageError(f"{path} is where the annotated rows go", hint="another --metrics")
-    sink.check(path, sources, force=force, flag="--metrics")
+    atomic.check(path, sources, force=force, flag="--metrics")
 
 
 def write(path: Path, records: Sequence[Mapping[str, Any]], *, force: bool) -> None:
     """Write the records as JSON Lines, whole or not at all."""
-    with sink.replacing(path, force=force, flag="--metrics") as file:
+    with atomic.replacing(path, force=force, flag="--metrics") as file:
         for record in records:
             file.write(json.dumps(record, allow_nan=False).encode() + b"\n")

@@ -9,12 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advcli.errors import DataError, UsageError
-from advcli.io import dedup, derive, jsonl, narrow, parquet, traps
-from advcli.io.batch import BadRows
-from advcli.io.choose import choose
-from advcli.io.collect import Collector
+from advcli.io.collect import duplicates
+from advcli.io.collect.batch import BadRows
+from advcli.io.collect.batching import Together
+from advcli.io.collect.collector import Collector
+from advcli.io.formats import derived, traps
+from advcli.io.formats.columns import choose
+from advcli.io.jsonl import fields
+from advcli.io.jsonl import read as jsonl
+from advcli.io.parquet import read as parquet
 from advcli.io.survey import Survey, survey
-from advcli.io.together import Together
 from advcli.records.table import Choice, ColumnOptions, RewardTable, Source
 
 Advance: TypeAlias = Callable[[int], None]
@@ -23,7 +27,7 @@ Advance: TypeAlias = Callable[[int], None]
 
 def scans() -> Mapping[str, Callable[..., Any]]:
     """How files of each layout are read; what is learnt from one helps with the next, if they are asked for the same."""
-    lines = partial(jsonl.scan, learnt=narrow.Learnt())
+    lines = partial(jsonl.scan, learnt=fields.Learnt())
     return {"jsonl": lines, "json": lines, "parquet": parquet.scan}
 
 
@@ -63,7 +67,7 @@ def read(
     rows, dropped = _scan_all(sources, collector, refused, advance)
     if not sum(rows):
         raise _no_rows(sources, collector.bad_rows)
-    table = collector.table(sources, rows, dropped, numbered=dedup.has_numbers(seen.kinds))
+    table = collector.table(sources, rows, dropped, numbered=duplicates.has_numbers(seen.kinds))
     usable = bool((table.key >= 0).any())
     refuse_nothing(sources, sum(rows), usable, collector.bad_rows, table.warnings)
     remarks = (text for source in sources for text in source.remarks)
@@ -189,7 +193,7 @@ def _scanned(
     dropped: set[int] = set()
     batches = scan[source.layout](
         source,
-        derive.inputs(collector.choice),
+        derived.inputs(collector.choice),
         refused=refused,
         bad_rows=collector.bad_rows,
         dropped=dropped,
@@ -197,7 +201,7 @@ def _scanned(
     )
     try:
         for batch in batches:
-            together.add(derive.completed(batch, collector.choice))
+            together.add(derived.completed(batch, collector.choice))
             rows += len(batch.lines)
             advance(len(batch.lines))
     except (UnicodeDecodeError, OverflowError) as error:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
-from advcli.io.values import one_array
+from advcli.io.collect.cells import one_array
 
 
 class Slices:

@@ -8,15 +8,21 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from advcli.errors import DataError, UsageError
-from advcli.io import explode, jsonl, opening, parquet, recognise, shapes, sidefiles
-from advcli.io.catalog import FORMATS
-from advcli.io.derive import PLACES, step_of
-from advcli.io.format import Format
-from advcli.io.paths import ABSENT, find, roots
-from advcli.io.values import kinds_of_objects
+from advcli.io.collect.cells import kinds_of_objects
+from advcli.io.formats import detect
+from advcli.io.formats.catalog import FORMATS
+from advcli.io.formats.derived import PLACES, step_of
+from advcli.io.formats.format import Format
+from advcli.io.jsonl import read as jsonl
+from advcli.io.layouts import kinds as shapes
+from advcli.io.layouts import objects as explode
+from advcli.io.layouts.paths import ABSENT, find, roots
+from advcli.io.parquet import open
+from advcli.io.parquet import read as parquet
+from advcli.io.sources import side_files as sidefiles
 from advcli.records.layout import PLAIN, Layout
 from advcli.records.table import ColumnOptions, Source
-from advcli.words import either
+from advcli.wording import either
 
 _KEPT = 400
 _FLAT = {"number", "text", "null"}
@@ -104,7 +110,7 @@ def side_files(sources: Sequence[Source], advance: Callable[[], None] = lambda: 
     """
     limit = _limit(sources)
     _KNOWN.clear()
-    opening.forget()
+    open.forget()
     found: dict[str, str] = {}
     first: Mapping[str, str] = {}
     for source in sources:
@@ -198,7 +204,7 @@ def _format(seen: Sequence[Seen]) -> Format:
     if len(seen) == 1:
         sidefiles.refuse(seen[0].source.name, seen[0].shapes)
     merged = _merged(one.shapes for one in seen)
-    together = recognise.recognised(merged, lambda path: any(one.has(path) for one in seen))
+    together = detect.recognised(merged, lambda path: any(one.has(path) for one in seen))
     return together or FORMATS["generic"]
 
 
@@ -213,7 +219,7 @@ def _recognised(one: Seen, known: dict[tuple[tuple[str, str], ...], Format | Non
         asked.append(path)
         return one.has(path)
 
-    form = recognise.recognised(one.shapes, has, name=one.source.name)
+    form = detect.recognised(one.shapes, has, name=one.source.name)
     if not asked:
         known[columns] = form
     return form
@@ -342,5 +348,5 @@ def _asked(options: ColumnOptions) -> list[str]:
 
 
 def _place(form: Format, seen: Sequence[Seen]) -> str:
-    fitting = (one.source.name for one in seen if recognise.fits(form, one.shapes, one.has))
+    fitting = (one.source.name for one in seen if detect.fits(form, one.shapes, one.has))
     return next(fitting, seen[0].source.name)

@@ -12,13 +12,18 @@ import numpy as np
 import pyarrow as pa
 
 from advcli.errors import AdvcliError, DataError, UsageError
-from advcli.io import convert, explode, jsonl, parquet, rewrite, sink, splice
-from advcli.io.chunks import Chunks
-from advcli.io.numbering import line_numbers
-from advcli.io.remote import is_remote
+from advcli.io import atomic, convert
+from advcli.io.collect.numbering import line_numbers
+from advcli.io.jsonl import read as jsonl
+from advcli.io.jsonl.suffixes import Suffixes
+from advcli.io.layouts import objects
+from advcli.io.layouts import text as rewrite
+from advcli.io.parquet import append
+from advcli.io.parquet import read as parquet
+from advcli.io.parquet.column_chunks import Chunks
 from advcli.io.slices import Slices
-from advcli.io.sources import CODECS, SUFFIXES, stamp
-from advcli.io.suffixes import Suffixes
+from advcli.io.sources.find import CODECS, SUFFIXES, stamp
+from advcli.io.sources.remote import is_remote
 from advcli.records.layout import Layout
 from advcli.records.settings import AdvantageTable
 from advcli.records.table import STANDARD_OUTPUT, Grouping, RewardTable, Source
@@ -97,7 +102,7 @@ def targets(sources: Sequence[Source], out: str | None, *, force: bool) -> list[
         raise UsageError(
             "two inputs have the same file name and would overwrite each other", hint="one --out each"
         )
-    sink.check_all(paths, sources, force=force, parent=not into_folder)
+    atomic.check_all(paths, sources, force=force, parent=not into_folder)
     return found
 
 
@@ -185,8 +190,8 @@ def write(
             advance,
         )
         start += rows
-        opened = sink.standard_output() if goal.path is None else sink.replacing(goal.path, force=force)
-        with opened as raw, sink.compressed(raw, goal.codec) as out, _explained(source):
+        opened = atomic.standard_output() if goal.path is None else atomic.replacing(goal.path, force=force)
+        with opened as raw, atomic.compressed(raw, goal.codec) as out, _explained(source):
             more = goal.path is None and source is not sources[-1]
             if not _has_records(source, layout) and (layout.name == "rows" or additions.record):
                 _copy(job, goal.layout, out, more=more)
@@ -219,7 +224,7 @@ def _copy(job: _Job, layout: str, out: BinaryIO, *, more: bool) -> None:
         if job.dropped:
             batches = parquet.objects(source, job.dropped)
             parquet.write_batches(source, out, _joined(batches, job.slices()), job.about)
-        elif not splice.annotate(source, out, job.chunks, job.about):
+        elif not append.annotate(source, out, job.chunks, job.about):
             parquet.annotate(source, out, job.slices(), job.about)
     elif layout == "jsonl":
         convert.parquet_to_jsonl(parquet.objects(source, job.dropped), job.suffixes, out)
@@ -263,7 +268,7 @@ def _fold(job: _Job, out: BinaryIO) -> None:
             raise UsageError(
                 f"{source.name}: '{job.layout.path}' is JSON within a string", hint="without --same-layout"
             )
-        rows = [next(values) for _ in range(explode.length(record, job.layout))]
+        rows = [next(values) for _ in range(objects.length(record, job.layout))]
         columns = {name: [row[place] for row in rows] for place, name in enumerate(added.column_names)}
         out.write(rewrite.folded(text, job.layout, columns).encode("utf-8", "surrogatepass") + b"\n")
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from advcli.masks import chosen
-from advcli.masks import finite as _finite
+from advcli.tensors.masks import chosen
+from advcli.tensors.masks import finite as _finite
 
 # Of the largest |A|, and of anything.
 RELATIVE, ABSOLUTE = 1e-5, 1e-6

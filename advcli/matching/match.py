@@ -7,14 +7,14 @@ from typing import Any
 
 import torch
 
-from advcli.dataset import grouped
+from advcli.dataset.load import grouped
 from advcli.errors import DataError, UsageError
 from advcli.estimators.catalog import COLUMNS
 from advcli.frameworks.catalog import frameworks
 from advcli.matching import wording
-from advcli.matching.assumptions import Explanation, explained
 from advcli.matching.candidates import Candidate, candidates
 from advcli.matching.causes import breaks, causes
+from advcli.matching.explanations import Explanation, explained
 from advcli.matching.logged import Logged
 from advcli.matching.partitions import partitions
 from advcli.matching.problem import Problem
@@ -23,8 +23,8 @@ from advcli.matching.trials import Trial
 from advcli.records.match import Fit, Match
 from advcli.records.settings import Settings
 from advcli.records.table import RewardTable
-from advcli.segments import Segments
-from advcli.words import counted, shortened
+from advcli.tensors.segments import Segments
+from advcli.wording import counted, shortened
 
 _OTHERS = 5
 _NAMED = 3

@@ -7,9 +7,9 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from advcli.masks import chosen, finite
 from advcli.matching.logged import Logged, rounding
-from advcli.segments import Segments, Spread
+from advcli.tensors.masks import chosen, finite
+from advcli.tensors.segments import Segments, Spread
 
 SIZE = 4096
 """Rows that a rule is tried on before it is run on all."""

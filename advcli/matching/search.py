@@ -9,7 +9,7 @@ from advcli.matching.partitions import Partition
 from advcli.matching.problem import MANY, Problem
 from advcli.matching.sample import FIRST, SIZE, Slice
 from advcli.matching.trials import Trial, judge, predict, tried
-from advcli.words import counted
+from advcli.wording import counted
 
 Tell = Callable[[str], None]
 # Different computations that are run on all rows, and how many more where none of them fits: one, and the others if

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from advcli.advantages import run
+from advcli.engine.run import run
 from advcli.errors import AdvcliError
-from advcli.masks import chosen
 from advcli.matching.candidates import Candidate
 from advcli.matching.partitions import Partition
 from advcli.matching.sample import FIRST, Slice
-from advcli.segments import Segments
+from advcli.tensors.masks import chosen
+from advcli.tensors.segments import Segments
 
 # By how much the spread of a part of a step may differ from that of the whole step, and of a small part.
 _STRETCH, _STRETCH_FIRST = 1.5, 1e3

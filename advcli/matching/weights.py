@@ -20,7 +20,7 @@ from advcli.matching.problem import Problem
 from advcli.matching.sample import FIRST, Slice
 from advcli.matching.search import Found, Tell, search
 from advcli.matching.trials import Trial, tried
-from advcli.segments import Segments, Spread
+from advcli.tensors.segments import Segments, Spread
 
 _ROWS = 16_384
 # Share of |A| that may be left over, and share of the largest singular value that counts as none.

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import torch
 from torch import Tensor
 
-from advcli.matching.after import After
+from advcli.matching.postprocess import After
 from advcli.matching.problem import Problem
 from advcli.matching.trials import Trial
 from advcli.records.match import Fit
-from advcli.words import counted, verb
+from advcli.wording import counted, verb
 
 # A range of ratios that is not worth a word.
 _NARROW = 0.1

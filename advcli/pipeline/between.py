@@ -6,10 +6,10 @@ from typing import Any
 
 import torch
 
-from advcli.advantages import run
-from advcli.dataset import DataSet
+from advcli.dataset.load import DataSet
+from advcli.dataset.pairing import Joined, Pairing, joined
+from advcli.engine.run import run
 from advcli.errors import DataError, UsageError
-from advcli.pairing import Joined, Pairing, joined
 from advcli.pipeline.describe import report_of
 from advcli.pipeline.request import Request
 from advcli.records.between import Between, Coverage, Paired, PromptPair, RowPairs, Side, StepPair
@@ -20,7 +20,7 @@ from advcli.stats import concentration, paired_prompts, paired_steps
 from advcli.stats.figures import figures
 from advcli.stats.paired_prompts import PromptMeans
 from advcli.stats.paired_rows import row_pairs
-from advcli.words import counted, one_line, verb
+from advcli.wording import counted, one_line, verb
 
 # With fewer prompts the percentile interval is too narrow: over 6 it holds the true mean 6 times in 7, not 19 in 20.
 _FEW = 20

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from advcli.advantages import Plan, run
+from advcli.engine.run import Plan, run
 from advcli.errors import UsageError
 from advcli.pipeline.describe import report_of
 from advcli.pipeline.request import Request

@@ -5,9 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from advcli.advantages import run
+from advcli.engine.run import run
 from advcli.io import metrics as metrics_file
-from advcli.io.parquet import to_metadata
+from advcli.io.parquet.read import to_metadata
 from advcli.io.write import SOURCE, Additions, added_columns, refused_names, targets, write
 from advcli.pipeline.describe import report_of, settings_of
 from advcli.pipeline.request import Request

@@ -7,10 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from advcli import __version__, remarks
-from advcli.advantages import Plan
-from advcli.dataset import DataSet
-from advcli.grouping import sizes_of
+from advcli import __version__
+from advcli.dataset import remarks
+from advcli.dataset.grouping import sizes_of
+from advcli.dataset.load import DataSet
+from advcli.engine.run import Plan
 from advcli.pipeline.request import Request
 from advcli.records.report import Column, Health, Report
 from advcli.records.settings import AdvantageTable

@@ -3,14 +3,14 @@
 from dataclasses import replace
 
 from advcli.errors import DataError
-from advcli.io.catalog import LOGGED
+from advcli.io.formats.catalog import LOGGED
 from advcli.io.read import look, read
 from advcli.matching import match as matching
 from advcli.matching.search import Tell
 from advcli.pipeline.request import Request
 from advcli.records.match import Match
 from advcli.records.table import RewardTable
-from advcli.words import either
+from advcli.wording import either
 
 
 def match(request: Request, tell: Tell = lambda text: None) -> Match:

@@ -3,12 +3,13 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from advcli import __version__, reporting
-from advcli.advantages import run
+from advcli import __version__
+from advcli.engine.run import run
 from advcli.errors import AdvcliError
+from advcli.inspection import page as reporting
 from advcli.inspection.details import Wanted
 from advcli.inspection.inspect import inspection
-from advcli.io.fingerprint import fingerprints
+from advcli.io.sources.fingerprint import fingerprints
 from advcli.matching.search import Tell
 from advcli.pipeline.describe import report_of
 from advcli.pipeline.match import match

@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from advcli import dataset
-from advcli.advantages import Plan
-from advcli.dataset import DataSet
+from advcli.dataset import load as dataset
+from advcli.dataset.load import DataSet
+from advcli.engine.run import Plan
 from advcli.errors import UsageError
-from advcli.io.ahead import HeadStart
-from advcli.io.sources import opened, stamp
+from advcli.io.prefetch import HeadStart
+from advcli.io.sources.find import opened, stamp
 from advcli.records.settings import Settings
 from advcli.records.table import ColumnOptions, RewardTable, Source
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from torch import Tensor
 
-from advcli import remarks
-from advcli.advantages import Plan, run
+from advcli.dataset import remarks
+from advcli.engine.run import Plan, run
 from advcli.pipeline.describe import health_of
 from advcli.pipeline.request import Request
 from advcli.records.settings import Settings

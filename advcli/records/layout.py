@@ -57,7 +57,7 @@ class Rules:
         last_of: a column that names a unit (a session of several outputs), and one that numbers its rows: only the
             last one counts. Empty if every row counts.
         same: columns that must be equal in all rows of a group.
-        checks: names of checks in `advcli.io.traps`.
+        checks: names of checks in `advcli.io.formats.traps`.
     """
 
     filler: str | None = None

@@ -10,7 +10,7 @@ from advcli.render.jsonout import figures, head, known
 from advcli.render.numbers import count, number, points, share, signed
 from advcli.render.tables import health_line, left_out_line, rule_line
 from advcli.render.whole import print_whole, ruled
-from advcli.words import counted, one_line, summed
+from advcli.wording import counted, one_line, summed
 
 if TYPE_CHECKING:
     from rich.console import Console

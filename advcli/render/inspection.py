@@ -10,7 +10,7 @@ from advcli.render.bars import bar, binned
 from advcli.render.numbers import UNDEFINED, count, number, share, short
 from advcli.render.tables import describe_sizes
 from advcli.render.whole import needed, print_whole
-from advcli.words import counted, verb
+from advcli.wording import counted, verb
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from advcli.records.match import Breaks, Fit, Match
 from advcli.render.numbers import UNDEFINED, number, share
 from advcli.render.whole import print_whole, ruled
-from advcli.words import counted, shortened
+from advcli.wording import counted, shortened
 
 if TYPE_CHECKING:
     from rich.console import Console

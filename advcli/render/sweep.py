@@ -10,7 +10,7 @@ from advcli.records.sweep import Point, Sweep
 from advcli.render.numbers import count, number, share
 from advcli.render.tables import health_line
 from advcli.render.whole import print_whole, ruled, spread
-from advcli.words import either
+from advcli.wording import either
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -7,7 +7,7 @@ from advcli.records.report import Column, Health, Report
 from advcli.records.settings import LeftOut
 from advcli.render.numbers import count, number, share
 from advcli.render.whole import print_whole, ruled, spread
-from advcli.words import counted
+from advcli.wording import counted
 
 if TYPE_CHECKING:
     from rich.console import Console

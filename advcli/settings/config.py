@@ -9,7 +9,7 @@ from typing import Any
 
 from advcli.errors import UsageError
 from advcli.settings.catalog import CONFIG_KEYS, UNREPLAYABLE, ConfigKey, Unreplayable
-from advcli.words import one_line
+from advcli.wording import one_line
 
 Flat = dict[str, Any]
 """Dotted path → value."""

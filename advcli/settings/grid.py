@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from advcli.errors import UsageError
-from advcli.words import one_line
+from advcli.wording import one_line
 
 _MOST = 10_000
 

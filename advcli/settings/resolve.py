@@ -12,7 +12,7 @@ from advcli.records.settings import DEFAULT_ESTIMATOR, Settings
 from advcli.records.table import ColumnOptions
 from advcli.settings import config
 from advcli.settings.catalog import PRESETS
-from advcli.words import one_line
+from advcli.wording import one_line
 
 _SHARES = ("keep_pos", "keep_neg")
 # Knobs of an estimator that a configuration tells.

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from advcli.errors import UsageError
 from advcli.registry import Registry
-from advcli.words import either, one_line
+from advcli.wording import either, one_line
 
 
 @dataclass(frozen=True)

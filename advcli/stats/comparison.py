@@ -9,15 +9,15 @@ from operator import add
 import torch
 from torch import Tensor
 
-from advcli.masks import belongs, chosen, count, every, finite, undefined
-from advcli.ranges import Ranges
 from advcli.records.report import Column
 from advcli.records.settings import AdvantageTable
 from advcli.records.table import Rows
-from advcli.segments import Segments, signs
 from advcli.stats.figures import PERCENTILES, Tally, described, mean
 from advcli.stats.health import dead_groups
 from advcli.stats.percentiles import percentiles
+from advcli.tensors.group_ranges import Ranges
+from advcli.tensors.masks import belongs, chosen, count, every, finite, undefined
+from advcli.tensors.segments import Segments, signs
 
 
 def compare(label: str, rows: Rows, original: Tensor, result: AdvantageTable) -> Column:

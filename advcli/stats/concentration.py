@@ -7,7 +7,7 @@ from torch import Tensor
 
 from advcli.records.settings import AdvantageTable
 from advcli.records.table import Rows
-from advcli.segments import Segments
+from advcli.tensors.segments import Segments
 
 
 def effective_rows(advantages: Tensor) -> float:

@@ -9,11 +9,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from advcli.masks import chosen, rewarded
-from advcli.ranges import Ranges
 from advcli.records.report import Health
 from advcli.records.table import CAUSES, Rows
-from advcli.segments import Segments
+from advcli.tensors.group_ranges import Ranges
+from advcli.tensors.masks import chosen, rewarded
+from advcli.tensors.segments import Segments
 
 
 def health(

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from advcli.masks import rewarded
 from advcli.records.inspection import Lengths
 from advcli.records.table import Rows
-from advcli.segments import Segments, Spread, divide
 from advcli.stats.health import dead_groups
 from advcli.stats.moments import Moments
+from advcli.tensors.masks import rewarded
+from advcli.tensors.segments import Segments, Spread, divide
 
 
 def lengths(rows: Rows, advantages: Tensor) -> Lengths | None:

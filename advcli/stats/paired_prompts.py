@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from advcli.records.between import Coverage, Paired
-from advcli.segments import Segments
 from advcli.stats.bootstrap import interval
 from advcli.stats.comparison import rank_agreement
+from advcli.tensors.segments import Segments
 
 # Two means that differ by less, relative to the larger, are the same: their sums were rounded differently.
 _RESIDUE = 1e-12

@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 
 from advcli.records.between import RowPairs
-from advcli.segments import signs
 from advcli.stats.comparison import rank_agreement
 from advcli.stats.figures import mean
 from advcli.stats.paired_prompts import moves
+from advcli.tensors.segments import signs
 
 
 def join(a: Mapping[str, Tensor], b: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:

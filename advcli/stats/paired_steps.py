@@ -9,8 +9,8 @@ from torch import Tensor
 from advcli.records.between import StepPair
 from advcli.records.settings import AdvantageTable
 from advcli.records.table import Rows
-from advcli.segments import Segments
 from advcli.stats.metrics import step_order
+from advcli.tensors.segments import Segments
 
 _Figures = tuple[Tensor, Tensor, Tensor, Tensor]
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass, fields
 import torch
 from torch import Tensor
 
-from advcli.masks import rewarded
 from advcli.records.inspection import Part, Parts
-from advcli.segments import Segments, Spread, signs
 from advcli.stats.health import dead_groups
+from advcli.tensors.masks import rewarded
+from advcli.tensors.segments import Segments, Spread, signs
 
 # Two advantages of a group that differ by less than this share of its largest |A| are one: sums of parts round.
 _SAME = 1e-9

@@ -8,9 +8,9 @@ from torch import Tensor
 
 from advcli.records.inspection import StepFigures
 from advcli.records.table import Rows
-from advcli.segments import Segments
 from advcli.stats.health import dead_groups
 from advcli.stats.metrics import step_order
+from advcli.tensors.segments import Segments
 
 # Iglewicz and Hoaglin, "How to Detect and Handle Outliers" (1993): |z| > 3.5.
 OUTLIER = 3.5

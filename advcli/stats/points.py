@@ -3,11 +3,11 @@
 import torch
 from torch import Tensor
 
-from advcli.masks import rewarded
 from advcli.records.page import GroupPoints, LengthPoints
 from advcli.records.table import Rows
-from advcli.segments import Segments, Spread
 from advcli.stats.health import dead_groups
+from advcli.tensors.masks import rewarded
+from advcli.tensors.segments import Segments, Spread
 
 LIMIT = 4000
 _TENTHS = 10

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from advcli.masks import rewarded
 from advcli.records.inspection import NEAR_DEAD, DeadChance, RewardSignal, Spreads
 from advcli.records.table import CAUSES
-from advcli.segments import Segments, Spread
 from advcli.stats.health import dead_groups
 from advcli.stats.moments import Moments
+from advcli.tensors.masks import rewarded
+from advcli.tensors.segments import Segments, Spread
 
 GROUP_SIZES = (2, 4, 8, 16, 32)
 

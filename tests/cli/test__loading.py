@@ -11,7 +11,7 @@ from advcli.errors import MissingPackage
 def test_a_command_is_loaded_and_the_collector_goes_on():
     gc.disable()
     try:
-        assert _loading.loaded("advcli.words:either")(["a", "b"]) == "a or b"
+        assert _loading.loaded("advcli.wording:either")(["a", "b"]) == "a or b"
         assert gc.isenabled()
         assert _loading.DONE.is_set()
     finally:

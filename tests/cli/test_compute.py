@@ -429,7 +429,7 @@ def test_an_annotated_file_needs_another_prefix(computed, dump):
 def test_device(dump, monkeypatch):
     name = dump(rewards([0, 1]))
     assert strict(run(name, "--json", "--device", "cpu").stdout)["settings"]["device"] == "cpu"
-    monkeypatch.setattr("advcli.estimators.engine._AVAILABLE", {"cuda": lambda: False})
+    monkeypatch.setattr("advcli.engine.dispatch._AVAILABLE", {"cuda": lambda: False})
     with pytest.raises(UsageError, match="device 'cuda' is not available on this machine; try --device cpu"):
         run(name, "--device", "cuda", "--force")
     with pytest.raises(UsageError, match="unknown device 'tpu'"):

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from advcli.cli import app
 from advcli.errors import DataError, UsageError
-from advcli.selection.catalog import FILTERS
+from advcli.filters.catalog import FILTERS
 
 # One live group of four, one dead group of two. Group means 0.5 and 1.
 ROWS = [

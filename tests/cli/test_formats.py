@@ -5,7 +5,7 @@ from typer.testing import CliRunner
 
 from advcli.cli import app
 from advcli.errors import UsageError
-from advcli.io.catalog import FORMATS
+from advcli.io.formats.catalog import FORMATS
 
 
 def run(*args):

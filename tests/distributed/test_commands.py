@@ -16,13 +16,13 @@ from packaging.specifiers import SpecifierSet
 
 from advcli.errors import DataError
 from advcli.estimators.catalog import ESTIMATORS
+from advcli.filters.catalog import filter_spec
 from advcli.frameworks.catalog import RULES
 from advcli.pipeline.compute import Output
 from advcli.pipeline.request import Request
 from advcli.pipeline.sweep import Grid
 from advcli.records.settings import Settings
 from advcli.records.table import ColumnOptions
-from advcli.selection.catalog import filter_spec
 
 pytestmark = pytest.mark.ray
 

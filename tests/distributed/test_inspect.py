@@ -147,7 +147,7 @@ def test_repeated_rows_are_found_in_whatever_file(tmp_path: Path):
 
 
 def test_more_different_values_than_a_sketch_keeps(tmp_path: Path):
-    from advcli.distributed import sketch
+    from advcli.distributed import sketches
 
     path = tmp_path / "many.jsonl"
     path.write_text(
@@ -161,8 +161,8 @@ def test_more_different_values_than_a_sketch_keeps(tmp_path: Path):
     # Within 2^14 it counts exactly.
     import numpy as np
 
-    assert sketch.count(
-        [sketch.different(np.arange(9000.0)), sketch.different(np.arange(5000.0, 12_000))]
+    assert sketches.count(
+        [sketches.different(np.arange(9000.0)), sketches.different(np.arange(5000.0, 12_000))]
     ) == (
         12_000,
         0.0,

@@ -4,7 +4,7 @@ import logging
 import sys
 import threading
 
-from advcli.distributed import annotate, cluster, commands
+from advcli.distributed import cluster, commands, write
 from advcli.errors import AdvcliError
 from advcli.pipeline.compute import Output
 from advcli.pipeline.request import Request
@@ -23,7 +23,7 @@ def main() -> None:
     nodes = Cluster(initialize_head=True, head_node_args=size)
     second = nodes.add_node(num_cpus=2, object_store_memory=100 << 20)
     nodes.wait_for_nodes()
-    numbered = annotate.numbered
+    numbered = write.numbered
 
     def removed(*given):
         # Everything is computed and about to be written: much of it lies on the second node.
@@ -32,7 +32,7 @@ def main() -> None:
         print("a node was removed", flush=True)
         return found
 
-    annotate.numbered = removed
+    write.numbered = removed
     request = Request(tuple(inputs), Settings(scale="batch"), ColumnOptions(), ray_address=nodes.address)
     code = 0
     try:

@@ -9,7 +9,7 @@ import torch
 from columns import columns as columns_of
 
 from advcli import compute_advantages
-from advcli.advantages import Plan, run
+from advcli.engine.run import Plan, run
 from advcli.estimators.catalog import COLUMNS, ESTIMATORS
 from advcli.records.settings import Settings
 

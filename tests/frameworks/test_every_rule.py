@@ -8,7 +8,7 @@ import torch
 from columns import columns as columns_of
 from packaging.specifiers import SpecifierSet
 
-from advcli.advantages import Plan, run
+from advcli.engine.run import Plan, run
 from advcli.frameworks.catalog import RULES, find
 from advcli.records.settings import Settings
 

@@ -9,7 +9,7 @@ import pytest
 
 from advcli.io.lookup import duplicates, read_back, rows_with_key
 from advcli.io.read import read
-from advcli.io.sources import opened
+from advcli.io.sources.find import opened
 from advcli.records.table import ColumnOptions
 
 ROWS = [

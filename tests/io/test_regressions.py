@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from advcli.errors import AdvcliError, DataError
-from advcli.io import parquet
-from advcli.io.choose import choose
+from advcli.io.formats.columns import choose
+from advcli.io.parquet import read as parquet
 from advcli.pipeline.compute import Output, compute
 from advcli.pipeline.request import Request
 from advcli.records.settings import Settings
@@ -77,8 +77,8 @@ def wide(path, groups=20):
 PEAK = """
 import sys, pyarrow as pa
 from advcli.io import parquet
-from advcli.io.sources import opened
-from advcli.io.batch import BadRows
+from advcli.io.sources.find import opened
+from advcli.io.collect.batch import BadRows
 parquet._BATCH_BYTES = 1 << 20
 class Sink:
     closed = False

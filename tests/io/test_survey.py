@@ -7,12 +7,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from advcli.dataset.grouping import group
 from advcli.errors import DataError, UsageError
-from advcli.grouping import group
-from advcli.io import parquet
 from advcli.io import survey as survey_module
+from advcli.io.parquet import read as parquet
 from advcli.io.read import read
-from advcli.io.sources import opened
+from advcli.io.sources.find import opened
 from advcli.io.survey import survey
 from advcli.records.table import ColumnOptions
 

@@ -8,7 +8,7 @@ import torch
 from searched import problem
 
 from advcli.matching import wording
-from advcli.matching.after import After
+from advcli.matching.postprocess import After
 from advcli.matching.trials import judge, predict
 from advcli.records.match import Fit
 

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from advcli.records.table import CAUSES, Rows
-from advcli.segments import Segments
 from advcli.stats.health import dead_groups, health
+from advcli.tensors.segments import Segments
 
 NAN = math.nan
 

@@ -6,8 +6,8 @@ import pytest
 import references_inspect as plain
 import torch
 
-from advcli.segments import Segments
 from advcli.stats.parts import collapses, parts
+from advcli.tensors.segments import Segments
 
 NAN = math.nan
 WEIGHTS = (("a", 1.0), ("b", 2.0))

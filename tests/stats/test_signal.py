@@ -6,8 +6,8 @@ import pytest
 import references_inspect as plain
 import torch
 
-from advcli.segments import Segments
 from advcli.stats.signal import dead_chances, signal, variances
+from advcli.tensors.segments import Segments
 
 NAN = math.nan
 

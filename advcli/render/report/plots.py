@@ -11,7 +11,7 @@ from typing import Any
 
 from advcli.records.page import Histogram, Page
 from advcli.render.numbers import count, number
-from advcli.words import counted
+from advcli.wording import counted
 
 # From Okabe and Ito's palette, which colour-blind readers can tell apart; lighter on dark ground.
 PALETTES: Mapping[str, Mapping[str, str]] = {

@@ -8,7 +8,7 @@ from advcli.records.inspection import DeadChance
 from advcli.records.page import Page
 from advcli.records.report import Column
 from advcli.render.numbers import count, number, share
-from advcli.words import counted
+from advcli.wording import counted
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""Rows with their groups: what the commands work on."""

@@ -1,0 +1,225 @@
+"""Which rows belong together, and what looks wrong with it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from advcli.errors import DataError, UsageError
+from advcli.records.table import Grouping, RewardTable
+from advcli.tensors.codes import met_with_several, numbered, paired, places
+from advcli.wording import counted, verb
+
+
+def group(
+    table: RewardTable, n: int | None = None, *, singletons_expected: bool = False, part: bool = False
+) -> Grouping:
+    """Number the groups of a data set.
+
+    The rows of one key (prompt, and step when the rule has one) are a group. With `n` they are cut, in file
+    order, into groups of n; without any key, consecutive rows (of one step) are.
+
+    Args:
+        table: the narrow columns.
+        n: rows per group, or None.
+        singletons_expected: whether groups of one are what the user wants.
+        part: whether these are some whole groups of a data set, of which nothing is to be said alone.
+
+    Returns:
+        The group of each row, numbered in order of first appearance.
+
+    Raises:
+        DataError: every group has one row.
+        UsageError: `n` is below 1.
+    """
+    if n is not None and n < 1:
+        raise UsageError(f"n is {n}, expected rows per prompt, 1 or more", hint="--n 8")
+    usable = table.key >= 0
+    # Mostly every row is: then nothing has to be taken out and put back.
+    rows = slice(None) if usable.all() else usable
+    key = table.key[rows]
+    if table.step is not None and table.choice.step in _columns(table):
+        key = paired(key, table.step[rows])
+    else:
+        key = numbered(key)
+    if n is not None:
+        key = paired(key, places(key) // n)
+    groups = key
+    if len(key) < len(table.key):
+        groups = np.full(len(table.key), -1, dtype=np.int64)
+        groups[rows] = key
+    count = int(groups.max(initial=-1)) + 1
+    columns = _columns(table)
+    if part:
+        return Grouping(groups, count, columns, _rule(columns, n))
+    seen = Sizes(len(table.key), count, sizes_of(groups, count), mixed_steps(table, groups))
+    refuse_singletons(table, seen, n, expected=singletons_expected)
+    return Grouping(groups, count, columns, _rule(columns, n), lint(table, seen, n))
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How large the groups of a data set are.
+
+    Attributes:
+        rows: all rows.
+        count: groups.
+        sizes: group size → number of groups, the most frequent size first.
+        mixed: groups that mix rows of several steps.
+    """
+
+    rows: int
+    count: int
+    sizes: Mapping[int, int]
+    mixed: int = 0
+
+
+def refuse_singletons(table: RewardTable, seen: Sizes, n: int | None, *, expected: bool) -> None:
+    """Refuse a data set in which every group has one row.
+
+    Raises:
+        DataError: it is so, and not what the user wants.
+    """
+    if seen.count > 1 and set(seen.sizes) == {1} and not expected and n != 1:
+        raise _all_singletons(_columns(table), seen.count, n)
+
+
+def sizes_of(group: NDArray[np.int64], count: int) -> dict[int, int]:
+    """Group size → number of groups, the most frequent size first; of two that are as frequent the one met first."""
+    return by_frequency(sizes_met(group, count))
+
+
+def sizes_met(
+    group: NDArray[np.int64], count: int, begins: NDArray[np.int64] | None = None
+) -> dict[int, tuple[int, int]]:
+    """Group size → number of groups, and where the first of them begins.
+
+    Args:
+        group: [N] int64 in [0, G), -1 for rows that belong nowhere.
+        count: G.
+        begins: [G] where each group begins; None where that is the order of their numbers.
+    """
+    there = group >= 0
+    sizes = np.bincount(group if there.all() else group[there], minlength=count)
+    if count and begins is None and (sizes == sizes[0]).all():
+        # Mostly all groups are of one size: then nothing has to be sorted.
+        return {int(sizes[0]): (count, 0)}
+    found, first, many = np.unique(sizes, return_index=True, return_counts=True)
+    if begins is not None:
+        # Groups may be numbered in another order than that in which they begin.
+        order = np.argsort(begins)
+        first = begins[order][np.unique(sizes[order], return_index=True)[1]]
+    return dict(zip(found.tolist(), zip(many.tolist(), first.tolist(), strict=True), strict=True))
+
+
+def by_frequency(met: Mapping[int, tuple[int, int]]) -> dict[int, int]:
+    """Group size → number of groups, the most frequent size first, from `sizes_met`."""
+    order = sorted(met, key=lambda size: (-met[size][0], met[size][1]))
+    return {size: met[size][0] for size in order}
+
+
+def met_together(
+    one: Mapping[int, tuple[int, int]], two: Mapping[int, tuple[int, int]]
+) -> dict[int, tuple[int, int]]:
+    """What `sizes_met` gives for two parts with whole groups together.
+
+    Example:
+        >>> met_together({8: (3, 40)}, {8: (1, 2), 4: (1, 0)})
+        {8: (4, 2), 4: (1, 0)}
+    """
+    found = dict(one)
+    for size, (many, first) in two.items():
+        before, earlier = found.get(size, (0, first))
+        found[size] = (before + many, min(earlier, first))
+    return found
+
+
+def _columns(table: RewardTable) -> tuple[str, ...]:
+    """The columns whose equal values make a group."""
+    with_step = table.step is not None and (table.choice.step_in_key or not table.choice.prompt)
+    return (*table.choice.prompt, *([str(table.choice.step)] if with_step else []))
+
+
+def _rule(columns: tuple[str, ...], n: int | None) -> str:
+    named = " + ".join(f"'{name}'" for name in columns) or "consecutive rows"
+    return named if n is None else f"{named}, cut by {n}"
+
+
+def lint(table: RewardTable, seen: Sizes, n: int | None) -> tuple[str, ...]:
+    """One line for each thing that looks wrong with the groups.
+
+    Args:
+        table: the narrow columns, or a part of them: what was chosen and whether there are steps is all that counts.
+        seen: the groups.
+        n: rows per group, or None.
+    """
+    checks = (
+        _one_group(table, seen, n),
+        _leftovers(seen.sizes, n),
+        _multiples(table, seen.sizes, n),
+        _across_steps(table, seen.mixed),
+    )
+    return tuple(filter(None, checks))
+
+
+def _one_group(table: RewardTable, seen: Sizes, n: int | None) -> str | None:
+    if seen.count != 1 or n is not None or seen.rows == 1:
+        return None
+    where = " + ".join(table.choice.prompt)
+    return f"all {seen.rows:,} rows are one group: '{where}' is the same in every row"
+
+
+def _leftovers(sizes: Mapping[int, int], n: int | None) -> str | None:
+    if n is None:
+        return None
+    left = {size: many for size, many in sizes.items() if size != n}
+    if not left:
+        return None
+    count = sum(left.values())
+    rows = sum(size * many for size, many in left.items())
+    kept = verb(count, "kept as it is", "kept as they are")
+    return f"{counted(count, 'group')} of fewer than {n} rows left over ({counted(rows, 'row')}), {kept}"
+
+
+def _multiples(table: RewardTable, sizes: Mapping[int, int], n: int | None) -> str | None:
+    if n is not None or len(sizes) < 2:
+        return None
+    mode = next(iter(sizes))
+    many = sum(groups for size, groups in sizes.items() if size > mode > 1 and size % mode == 0)
+    if not many:
+        return None
+    cure = f"--n {mode}" if table.step is not None else f"--n {mode} or --step-col COL"
+    return (
+        f"{counted(many, 'group')} {verb(many, 'has', 'have')} a multiple of {mode} rows: the same prompt drawn more than once? "
+        f"try {cure}"
+    )
+
+
+def mixed_steps(table: RewardTable, group: NDArray[np.int64]) -> int:
+    """Groups that mix rows of several steps; only possible when the step is not part of the key."""
+    if table.step is None or (table.choice.step_in_key or not table.choice.prompt):
+        return 0
+    return met_with_several(group[group >= 0], table.step[group >= 0])
+
+
+def _across_steps(table: RewardTable, many: int) -> str | None:
+    if not many:
+        return None
+    named = ",".join((*table.choice.prompt, str(table.choice.step)))
+    return (
+        f"{counted(many, 'group')} {verb(many, 'mixes', 'mix')} rows of several steps; try --group-by {named}"
+    )
+
+
+def _all_singletons(columns: tuple[str, ...], count: int, n: int | None) -> DataError:
+    named = " + ".join(f"'{name}'" for name in columns)
+    differs = "differs" if len(columns) == 1 else "differ together"
+    ways = ["--prompt-col COL with a column that the rows of a prompt share"]
+    ways += [f"--group-by {columns[0]}"] if len(columns) > 1 else []
+    ways += ["--n ROWS_PER_PROMPT"] if n is None and not columns else []
+    cause = " (verl's uid ends in _session_index)" if "uid" in columns else ""
+    return DataError(
+        f"every group has one row: {named} {differs} in all {count:,} rows, so the key names the row, not the prompt{cause}",
+        hint=" or ".join(ways),
+    )

@@ -1,0 +1,159 @@
+"""Which prompts, steps and rows of two data sets are the same."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from advcli.dataset.load import DataSet
+from advcli.io.collect.numbering import line_numbers
+from advcli.records.table import Prompt, RewardTable
+from advcli.stats.paired_rows import join
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """Two data sets with one numbering of their prompts and of their steps.
+
+    Attributes:
+        prompts: [N] int64 for each data set, the prompt of each row in [0, U); -1 for rows that are left out or have
+            no prompt.
+        named: for each data set the U prompts; None where it does not have one.
+        steps: [N] int64 for each data set, the step of each row in [0, S); None where one has no steps.
+        step_names: the S steps.
+    """
+
+    prompts: tuple[Tensor, Tensor]
+    named: tuple[list[Prompt | None], list[Prompt | None]]
+    steps: tuple[Tensor, Tensor] | None
+    step_names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, a: DataSet, b: DataSet) -> "Pairing":
+        """Number the prompts and the steps of both; prompts are the same where their key has the same text."""
+        tables = (a.table, b.table)
+        present = [np.unique(table.key[table.key >= 0]).tolist() if table.prompts else [] for table in tables]
+        numbers: dict[Hashable, int] = {}
+        for table, codes in zip(tables, present, strict=True):
+            for code in codes:
+                numbers.setdefault(table.prompts[code].identity, len(numbers))
+        prompts, named = [], []
+        for table, codes in zip(tables, present, strict=True):
+            names: list[Prompt | None] = [None] * len(numbers)
+            to = np.full(int(table.key.max(initial=-1)) + 2, -1, dtype=np.int64)
+            for code in codes:
+                to[code] = number = numbers[table.prompts[code].identity]
+                names[number] = table.prompts[code]
+            prompts.append(torch.from_numpy(to[table.key]))
+            named.append(names)
+        steps = _steps(*tables)
+        return cls(
+            (prompts[0], prompts[1]), (named[0], named[1]), steps and steps[0], steps[1] if steps else ()
+        )
+
+    @property
+    def shared(self) -> bool:
+        """Whether both have a prompt."""
+        return any(a is not None and b is not None for a, b in zip(*self.named, strict=True))
+
+    def shared_steps(self) -> tuple[int, int, int] | None:
+        """How many steps are in both, only in A, only in B; None where one has no steps."""
+        if self.steps is None:
+            return None
+        a, b = ({*torch.unique(steps).tolist()} for steps in self.steps)
+        return len(a & b), len(a - b), len(b - a)
+
+    def other_steps(self) -> int | None:
+        """How many prompts of both were not met at the same steps; None where one has no steps."""
+        if self.steps is None:
+            return None
+        count = len(self.step_names)
+        a, b = (
+            torch.unique((prompts * count + steps)[prompts >= 0]).numpy()
+            for prompts, steps in zip(self.prompts, self.steps, strict=True)
+        )
+        differing = np.setxor1d(a, b, assume_unique=True) // count
+        return int(np.isin(np.intersect1d(a // count, b // count), differing).sum())
+
+
+def _steps(a: RewardTable, b: RewardTable) -> tuple[tuple[Tensor, Tensor], tuple[str, ...]] | None:
+    if a.step is None or b.step is None:
+        return None
+    names = tuple(dict.fromkeys((*a.step_names, *b.step_names)))
+    number = {name: code for code, name in enumerate(names)}
+    first, second = (
+        torch.tensor([number[name] for name in table.step_names], dtype=torch.int64)[torch.from_numpy(step)]
+        for table, step in ((a, a.step), (b, b.step))
+    )
+    return (first, second), names
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Rows of A and their partners in B.
+
+    Attributes:
+        a: [J] int64 rows of A.
+        b: [J] int64 rows of B.
+        by: what tells that they are the same, in words.
+    """
+
+    a: Tensor
+    b: Tensor
+    by: str
+
+
+def joined(a: DataSet, b: DataSet, pairing: Pairing) -> Joined | None:
+    """The rows that are the same in both, as far as something tells so.
+
+    That is a column that the user names (`--join`), at the same prompt and step; or that both are the same files; or,
+    where every prompt has as many rows at each step in both, that the rows at the same place have the same lengths.
+
+    Returns:
+        None if nothing tells.
+    """
+    at = pairing.prompts if pairing.shared else None
+    keys = [
+        ({} if at is None else {"prompt": at[side]})
+        | ({} if pairing.steps is None else {"step": pairing.steps[side]})
+        for side in (0, 1)
+    ]
+    if a.table.row is not None and b.table.row is not None:
+        rows = [key | {"row": _row(data)} for key, data in zip(keys, (a, b), strict=True)]
+        name, other = a.table.choice.row, b.table.choice.row
+        return Joined(*join(*rows), f"'{name}'" if name == other else f"'{name}' and '{other}'")
+    if _same_files(a.table, b.table):
+        return Joined(*join({"place": _place(a)}, {"place": _place(b)}), "their place in the same files")
+    if at is None:
+        return None
+    found = join(keys[0], keys[1])
+    length = _same_lengths(a, b, *found)
+    return Joined(*found, f"their place and {length}") if length else None
+
+
+def _row(data: DataSet) -> Tensor:
+    """What tells the rows apart; -1 for those that are left out."""
+    assert data.table.row is not None
+    return torch.where(data.rows.group >= 0, torch.from_numpy(data.table.row), -1)
+
+
+def _place(data: DataSet) -> Tensor:
+    return torch.where(data.rows.group >= 0, torch.arange(len(data.rows.group)), -1)
+
+
+def _same_files(a: RewardTable, b: RewardTable) -> bool:
+    return (a.names, a.rows) == (b.names, b.rows) and np.array_equal(line_numbers(a), line_numbers(b))
+
+
+def _same_lengths(a: DataSet, b: DataSet, rows_a: Tensor, rows_b: Tensor) -> str | None:
+    """The column of lengths, if every row of A has a partner of the same length; equal lengths alone tell nothing."""
+    lengths = (a.rows.lengths, b.rows.lengths)
+    everyone = all(len(rows_a) == int((data.rows.group >= 0).sum()) for data in (a, b))
+    if lengths[0] is None or lengths[1] is None or not everyone:
+        return None
+    first, second = lengths[0][rows_a], lengths[1][rows_b]
+    if not torch.equal(first, second) or len(torch.unique(first)) < 2:
+        return None
+    return f"'{a.table.choice.length}'"

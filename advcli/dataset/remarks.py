@@ -1,0 +1,186 @@
+"""What a user should be told about a data set and its advantages, one sentence each."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from advcli.dataset.load import DataSet
+from advcli.frameworks.rule import KL, Rule
+from advcli.records.table import Choice
+from advcli.tensors.codes import first_rows, met_with_several
+from advcli.tensors.masks import every, undefined
+from advcli.tensors.segments import Segments
+from advcli.wording import counted, summed, verb
+
+
+def notes(data: DataSet, original: Tensor, rule: Rule | None = None) -> Iterator[str]:
+    """What was chosen, and what is worth knowing.
+
+    Args:
+        data: the data set.
+        original: [N] the original advantage.
+        rule: the framework's row, if its numbers were reproduced.
+    """
+    yield from notes_of(data, reused_keys(data), *logged(data, original), rule)
+
+
+def notes_of(data: DataSet, reused: int, rows: int, distance: float, rule: Rule | None) -> Iterator[str]:
+    """The same, once everything is counted.
+
+    Args:
+        data: the data set, or one without rows that was read in the same way.
+        reused: prompts that are met at several steps.
+        rows: rows with a logged and an original advantage.
+        distance: the largest distance of the two.
+        rule: the framework's row, if its numbers were reproduced.
+    """
+    yield _chosen(data)
+    if reused:
+        yield _met_again(reused)
+    if rows:
+        name = data.table.choice.logged
+        yield f"logged '{name}' differs from original by at most {distance:.2g} in {counted(rows, 'row')}"
+    told = data.table.choice.kl_column
+    lost = [what for what in rule.lost if not (what == KL and told)] if rule is not None else []
+    if rule is not None and lost:
+        yield f"like {rule.framework}: what a dump does not tell is not replayed: {', '.join(lost)}"
+
+
+def warnings(
+    data: DataSet, original: Tensor, rule: Rule | None = None, *, weights: Sequence[float] = ()
+) -> Iterator[str]:
+    """What looks wrong.
+
+    Args:
+        data: the data set.
+        original: [N] the original advantage.
+        rule: the framework's row, if its numbers were reproduced.
+        weights: the reward weights that a configuration gave.
+    """
+    blocks = rule is None or not rule.positional or _in_blocks(data)
+    yield from warnings_of(data, rule, weights=weights, undefined=every(undefined(original)), blocks=blocks)
+
+
+def warnings_of(
+    data: DataSet, rule: Rule | None, *, weights: Sequence[float], undefined: bool, blocks: bool
+) -> Iterator[str]:
+    """The same, once everything is counted.
+
+    Args:
+        data: the data set, or one without rows that was read in the same way and has its warnings.
+        rule: the framework's row, if its numbers were reproduced.
+        weights: the reward weights that a configuration gave.
+        undefined: whether no row has an advantage.
+        blocks: whether all groups are contiguous blocks of one size.
+    """
+    yield from data.table.warnings
+    if weights and not data.table.choice.skip_missing_parts:
+        names = " + ".join(f"'{name}'" for name, _ in data.table.choice.rewards)
+        yield f"the configuration's reward weights are not used: the reward is {names}; weigh it with --reward COL=WEIGHT"
+    yield from data.grouping.warnings
+    if undefined:
+        yield "no row has an advantage: too few rows of a group have a reward"
+
+    if rule is not None and rule.positional and not blocks:
+        yield (
+            f"{rule.framework} groups rows by position, and the groups of this dump are not contiguous blocks of one "
+            f"size: {rule.as_in_the_run or 'it may have trained on other groups'}"
+        )
+
+
+def _in_blocks(data: DataSet) -> bool:
+    return Segments.of(data.rows.group.clamp(min=0), data.rows.count).width is not None
+
+
+def columns(data: DataSet) -> dict[str, Any]:
+    """Part → the column or columns that play it; None where there is none."""
+    choice = data.table.choice
+    return {
+        "group": list(data.grouping.columns),
+        "reward": dict(choice.rewards),
+        "outcomes": list(choice.outcomes),
+        "step": choice.step,
+        "length": choice.length,
+        "baseline": choice.baseline,
+        "kl": choice.kl,
+        "logged": choice.logged,
+    }
+
+
+def inspected(data: DataSet) -> Iterator[str]:
+    """What is worth knowing of the groups, beyond the warnings."""
+    sizes = Segments.of(data.rows.group[data.rows.group >= 0], data.rows.count).size()
+    return inspected_of(data.table.choice, int((sizes == 1).sum()), reused_keys(data), mixed_by(data))
+
+
+def inspected_of(choice: Choice, alone: int, reused: int, mixed: int) -> Iterator[str]:
+    """The same, once everything is counted.
+
+    Args:
+        choice: the columns that are read.
+        alone: groups of one row.
+        reused: prompts that are met at several steps.
+        mixed: groups whose rows differ in the `--by` column.
+    """
+    if alone:
+        yield f"{counted(alone, 'group')} of one row"
+    if reused:
+        yield _met_again(reused)
+    if mixed:
+        yield (
+            f"{counted(mixed, 'group')} {verb(mixed, 'has', 'have')} rows of several values of "
+            f"'{choice.by}', and {verb(mixed, 'is', 'are')} split"
+        )
+
+
+def _met_again(prompts: int) -> str:
+    met = f"{counted(prompts, 'prompt')} {verb(prompts, 'is', 'are')} met at several steps"
+    return f"{met}: each step is a group of its own"
+
+
+def mixed_by(data: DataSet) -> int:
+    """Groups whose rows differ in the `--by` column."""
+    if data.table.by is None:
+        return 0
+    there = data.rows.group >= 0
+    segments = Segments.of(data.rows.group[there], data.rows.count)
+    by = torch.from_numpy(data.table.by)[there].double()
+    return int((segments.max(by) > segments.min(by)).sum())
+
+
+def reused_keys(data: DataSet) -> int:
+    """How many prompts are met at more than one step; each step is a group of its own."""
+    table = data.table
+    if table.step is None or not table.choice.step_in_key or not table.choice.prompt:
+        return 0
+    if table.key.min(initial=0) >= 0 and int(table.key.max(initial=-1)) + 1 == data.grouping.count:
+        # As many prompts as groups.
+        return 0
+    # A group is of one step, so its first row tells it.
+    first = first_rows(data.grouping.group)
+    return met_with_several(table.key[first], table.step[first])
+
+
+def _chosen(data: DataSet) -> str:
+    """What was read as what, in one line."""
+    choice = data.table.choice
+    rewards = summed(dict(choice.rewards))
+    parts = [f"format {choice.format}", f"groups: {data.grouping.rule}", f"reward: {rewards}"]
+    if choice.layout.name != "rows":
+        of = f" of '{choice.layout.path}'" if choice.layout.path else ""
+        parts += [f"layout: {choice.layout.name}{of}"]
+    parts += [f"step: '{choice.step}'"] if choice.step else []
+    parts += [f"length: '{choice.length}'"] if choice.length else []
+    parts += [f"baseline: '{choice.baseline}'"] if choice.baseline else []
+    return ", ".join(parts)
+
+
+def logged(data: DataSet, original: Tensor) -> tuple[int, float]:
+    """The rows with a logged and an original advantage, and how far the two are apart at most."""
+    if data.table.logged is None:
+        return 0, 0.0
+    distance = (torch.from_numpy(data.table.logged) - original).abs()
+    distance = distance[distance.isfinite()]
+    return distance.numel(), float(distance.max()) if distance.numel() else 0.0

@@ -1,0 +1,173 @@
+"""Pass (b): the engine runs on every place, as often as it takes until the sums over all places are known."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from advcli.dataset.load import DataSet
+from advcli.distributed import faults
+from advcli.distributed.counts import Shown
+from advcli.distributed.partitions import View, data_of, unpack
+from advcli.distributed.partitions import first_rows as first_rows_of
+from advcli.distributed.tasks import Kept, Tasks
+from advcli.engine.run import Plan, run
+from advcli.io.write import lists
+from advcli.records.settings import AdvantageTable
+from advcli.tensors.codes import first_rows
+from advcli.tensors.partial import Asked, Wanted, merged, run_part
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is done in every place.
+
+    Attributes:
+        view: what is known of the whole.
+        plans: what is computed.
+        shown: the columns that are counted.
+        known: for each plan, the sums over all places that are known.
+        open: the plans that may want more of them.
+        per_step: whether the metrics of each step are wanted.
+    """
+
+    view: View
+    plans: tuple[Plan, ...]
+    shown: tuple[Shown, ...]
+    known: tuple[tuple[Asked, ...], ...]
+    open: tuple[int, ...]
+    per_step: bool = False
+
+    def results(self, data: DataSet, of: Sequence[int] | None = None) -> list[AdvantageTable]:
+        """The advantages of the rows of a place.
+
+        Raises:
+            Wanted: sums over all places are not known.
+        """
+        columns, chosen = data.columns(), range(len(self.plans)) if of is None else of
+        return [self._one(plan, columns) for plan in chosen]
+
+    def _one(self, number: int, columns: Any) -> AdvantageTable:  # noqa: ANN401  tensors by name
+        plan = self.plans[number]
+        if self.view.unit in ("step", "all"):
+            return run(plan, columns)
+        steps = max(1, len(self.view.steps))
+        found: AdvantageTable = run_part(lambda: run(plan, columns), self.known[number], steps)  # type: ignore[assignment]
+        return found
+
+
+@dataclass(frozen=True)
+class Here:
+    """A place, as a task sees it.
+
+    Attributes:
+        columns: what lies there.
+        data: the same as a data set.
+        work: what is done in every place.
+    """
+
+    columns: Mapping[str, pa.Array]
+    data: DataSet
+    work: Work
+
+    def positions(self) -> NDArray[np.int64]:
+        """[n] where each row stands among all rows."""
+        starts = np.repeat(self.work.view.starts, self.data.table.rows)
+        found: NDArray[np.int64] = starts + self.columns["row"].to_numpy()
+        return found
+
+    def begins(self) -> NDArray[np.int64]:
+        """[G] where each group begins among all rows: in ascending order, as groups are numbered."""
+        group = self.data.grouping.group
+        found: NDArray[np.int64] = self.positions()[group >= 0][first_rows(group[group >= 0])]
+        return found
+
+
+def over(tasks: Tasks, places: Sequence[Kept], work: Work, what: Callable[..., Any], *given: object) -> Any:  # noqa: ANN401  what `what` gives
+    """Ask something of every place, and add the answers up.
+
+    Args:
+        tasks: where it is done.
+        places: from `places.spread`.
+        work: what is done in every place.
+        what: takes a `Here` and what is given; a function of a module.
+        given: what else it takes.
+    """
+    shared = tasks.share((work, what, given))
+    return reduce(
+        add, tasks.get([tasks.run(answer, number, place, shared) for number, place in enumerate(places)])
+    )
+
+
+def answer(number: int, place: pa.Table, asked: tuple[Work, Callable[..., Any], tuple[object, ...]]) -> Any:  # noqa: ANN401
+    """What one place has to say."""
+    work, what, given = asked
+    faults.strike("step", number)
+    columns = unpack(place)
+    return what(Here(columns, data_of(columns, work.view), work), *given)
+
+
+def known(tasks: Tasks, places: Sequence[Kept], work: Work) -> Work:
+    """The work, with everything that its plans have to know of all places.
+
+    Args:
+        tasks: where it is done.
+        places: from `places.spread`.
+        work: what to do, with nothing known.
+    """
+    while work.open:
+        work = _wiser(work, over(tasks, places, work, wanted))
+    return work
+
+
+def wanted(here: Here) -> list[dict[int, tuple[Asked, ...]]]:
+    """What the open plans want to know of all places: the part of this one."""
+    found = {}
+    for number in here.work.open:
+        try:
+            here.work.results(here.data, [number])
+        except Wanted as wanted:
+            found[number] = wanted.asked
+    return [found]
+
+
+def _wiser(work: Work, answers: Sequence[dict[int, tuple[Asked, ...]]]) -> Work:
+    """The same work, with what the places asked for."""
+    asked = {number: [one[number] for one in answers if number in one] for number in work.open}
+    known = list(work.known)
+    for number, parts in asked.items():
+        if parts:
+            known[number] = (*known[number], *merged(parts))
+    return replace(work, known=tuple(known), open=tuple(number for number in work.open if asked[number]))
+
+
+def advantages(place: pa.Table, work: Work) -> tuple[pa.Table, NDArray[np.int64]]:
+    """The advantages of the rows of a place, with the first row of their group, whose number is not known here.
+
+    Returns:
+        The advantages, and [n] the file of each row.
+    """
+    columns = unpack(place)
+    data = data_of(columns, work.view)
+    result = work.results(data, [0])[0]
+    group = data.grouping.group
+    file, row = first_rows_of(columns, group)
+    grouped = group >= 0
+    original, processed = (values.double().numpy() for values in (result.original, result.processed))
+    found = {
+        "row": columns["row"],
+        "original": pa.array(original, pa.float64(), mask=np.isnan(original)),
+        "processed": pa.array(processed, pa.float64(), mask=np.isnan(processed)),
+        "kept": pa.array(result.kept.numpy()),
+        "first file": pa.array(np.where(grouped, file[group] if len(file) else -1, -1), pa.int32()),
+        "first row": pa.array(np.where(grouped, row[group] if len(row) else -1, -1), pa.int64()),
+        "line": columns["line"],
+    }
+    if result.tokens is not None:
+        found["tokens"] = lists(result.tokens, result.token_counts)
+    return pa.table(found), columns["file"].to_numpy().astype(np.int64)

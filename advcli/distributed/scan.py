@@ -1,0 +1,291 @@
+"""Pass (a): one task per file reads its narrow columns, and numbers its rows."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from advcli.distributed import faults
+from advcli.distributed.retry import patiently
+from advcli.distributed.tasks import Kept, Tasks
+from advcli.io.collect.batch import BadRows
+from advcli.io.collect.numbering import line_numbers
+from advcli.io.lookup import row_digests
+from advcli.io.read import read_one, refuse_nothing
+from advcli.records.table import Choice, ColumnOptions, RewardTable, Source
+from advcli.wording import together
+
+DIGEST, NTH = "digest", "nth"
+"""Columns that only some commands need."""
+
+# Columns of one number per row, by the field of the table that they come from.
+_NUMBERS = ("length", "baseline", "kl", "logged")
+
+
+@dataclass(frozen=True)
+class Job:
+    """What every task has to know.
+
+    Attributes:
+        sources: the files.
+        choice: the columns that are read.
+        kinds: the columns that there are, and what they hold.
+        options: what the user asked for.
+        refused: names that no file may have.
+        skip_bad_rows: count bad rows instead of stopping at the first.
+        refuse_missing: stop at the first missing reward.
+        refuse_singletons: stop at a group with one valid row.
+        inspected: tell more: a digest of each row, texts included, and the extents of every reward column.
+    """
+
+    sources: tuple[Source, ...]
+    choice: Choice
+    kinds: Mapping[str, str]
+    options: ColumnOptions
+    refused: tuple[str, ...] = ()
+    skip_bad_rows: bool = False
+    refuse_missing: bool = False
+    refuse_singletons: bool = False
+    inspected: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The name of each file."""
+        return tuple(source.name for source in self.sources)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What the driver gets to know of a file.
+
+    Attributes:
+        file: its number.
+        rows: its rows.
+        usable: those that belong to a prompt.
+        steps: the names of its steps.
+        step_rows: the rows of each.
+        low: the smallest usable reward; NaN without one.
+        high: the largest.
+        by: the values of the column that splits the figures.
+        extents: of all rows (None), and of those of each of these values: the smallest and the largest usable value of
+            each reward column, NaN without one.
+        logged: how many rows have a logged advantage.
+        peak: the largest of them, without its sign; 0 without any.
+        uneven: rows whose logged advantage differs between their tokens.
+        dropped: numbers of the lines that are no rows.
+        bad: the bad rows.
+        warnings: what else was skipped, in words.
+    """
+
+    file: int
+    rows: int
+    usable: int = 0
+    steps: tuple[str, ...] = ()
+    step_rows: tuple[int, ...] = ()
+    low: float = math.nan
+    high: float = math.nan
+    by: tuple[str, ...] = ()
+    extents: Mapping[str | None, tuple[tuple[float, float], ...]] = field(default_factory=dict)
+    logged: int = 0
+    peak: float = 0.0
+    uneven: int = 0
+    dropped: frozenset[int] = frozenset()
+    bad: BadRows = field(default_factory=BadRows)
+    warnings: tuple[str, ...] = ()
+
+
+def read(tasks: Tasks, job: Job) -> tuple[list[Kept], list[Summary]]:
+    """Read all files: one file, one task, so that a worker that dies loses no more than that.
+
+    Args:
+        tasks: where it is done.
+        job: what to read.
+
+    Returns:
+        The rows of each file, which stay with the workers, and a summary of each, in order.
+
+    Raises:
+        DataError: a file is broken, or no file has a row.
+    """
+    shared = tasks.share(job)
+    found = [tasks.split(2, scan, number, shared) for number in range(len(job.sources))]
+    summaries = tasks.get([summary for summary, _ in found])
+    _refuse_nothing(job, summaries)
+    return [rows for _, rows in found], summaries
+
+
+def scan(number: int, job: Job) -> tuple[Summary, pa.Table]:
+    """Read a file."""
+    faults.strike("read", number)
+    found = patiently(job.sources[number], lambda source: _read(source, job))
+    if found is None:
+        nothing = _columns(number, blank(job.choice), np.zeros((0, 2), dtype=np.int64), job)
+        if job.inspected:
+            nothing = nothing.append_column(DIGEST, pa.array(np.zeros(0, dtype=np.uint64)))
+        return Summary(number, 0), nothing
+    table, digests, bad = found
+    columns = _columns(number, table, digests, job)
+    if job.inspected:
+        texts = patiently(
+            job.sources[number], lambda source: row_digests(source, table.dropped[0], job.choice.layout)
+        )
+        columns = columns.append_column(DIGEST, pa.array(texts))
+    return _summary(number, table, bad, job), columns
+
+
+def _read(source: Source, job: Job) -> tuple[RewardTable, NDArray[np.int64], BadRows] | None:
+    return read_one(
+        source,
+        job.choice,
+        job.options,
+        refused=job.refused,
+        skip_bad_rows=job.skip_bad_rows,
+        refuse_missing=job.refuse_missing,
+    )
+
+
+def _columns(number: int, table: RewardTable, digests: NDArray[np.int64], job: Job) -> pa.Table:
+    """The narrow columns of a file; a digest stands for the key, as codes differ from file to file."""
+    rows = len(table.key)
+    usable = table.key >= 0
+    if table.choice.prompt:
+        key = digests[np.where(usable, table.key, 0)] if len(digests) else np.zeros((rows, 2), dtype=np.int64)
+    else:
+        # Cut by position: the place among the usable rows is all that there is to a key.
+        key = np.stack([np.cumsum(usable) - 1, np.zeros(rows, dtype=np.int64)], axis=1)
+    lines = line_numbers(table)
+    columns: dict[str, Any] = {
+        "file": pa.array(np.full(rows, number, dtype=np.int32)),
+        "row": pa.array(np.arange(rows)),
+        "line": pa.array(lines),
+        "key": pa.array(key[:, 0]),
+        "key2": pa.array(key[:, 1]),
+        "usable": pa.array(usable),
+        "step": pa.array(np.zeros(rows, dtype=np.int64) if table.step is None else table.step),
+        "reward": pa.array(table.rewards),
+        "cause": pa.array(table.cause),
+    }
+    if table.parts is not None:
+        columns |= {f"part {i}": pa.array(part) for i, part in enumerate(np.ascontiguousarray(table.parts.T))}
+    columns |= {name: pa.array(getattr(table, name)) for name in _NUMBERS if getattr(table, name) is not None}
+    columns |= {f"extra {name}": pa.array(values) for name, values in table.extra.items()}
+    columns |= {f"outcome {name}": pa.array(values) for name, values in table.outcomes.items()}
+    columns |= {f"cause {name}": pa.array(codes) for name, codes in table.causes.items()}
+    if table.choice.logged:
+        uneven = np.zeros(rows, dtype=bool) if table.uneven is None else table.uneven
+        columns["uneven"] = pa.array(uneven)
+    if table.by is not None:
+        columns["by"] = pa.array(table.by)
+    if job.inspected and job.choice.layout.exploded:
+        # The place of each row among those of its record.
+        columns[NTH] = pa.array(np.arange(rows) - np.searchsorted(lines, lines))
+    if table.token_counts is not None:
+        ends = pa.array(np.concatenate([[0], np.cumsum(table.token_counts)]), pa.int64())
+        for role, values in table.tokens.items():
+            columns[f"tokens {role}"] = pa.LargeListArray.from_arrays(ends, pa.array(values))
+    return pa.table(columns)
+
+
+def blank(choice: Choice) -> RewardTable:
+    """No row, with the columns of a choice."""
+    nothing = np.zeros(0)
+    single = {name: nothing for name in _NUMBERS if getattr(choice, name)}
+    return RewardTable(
+        rewards=nothing,
+        cause=np.zeros(0, dtype=np.int8),
+        key=np.zeros(0, dtype=np.int64),
+        step=np.zeros(0, dtype=np.int64) if choice.step else None,
+        step_names=(),
+        length=single.get("length"),
+        baseline=single.get("baseline"),
+        kl=single.get("kl"),
+        logged=single.get("logged"),
+        parts=np.zeros((0, len(choice.rewards))) if len(choice.rewards) > 1 else None,
+        extra=dict.fromkeys(choice.extra, nothing),
+        outcomes=dict.fromkeys(choice.outcomes, nothing),
+        causes=dict.fromkeys(_with_causes(choice), np.zeros(0, dtype=np.int8)),
+        by=np.zeros(0, dtype=np.int64) if choice.by else None,
+        tokens={role: nothing for role, _ in choice.tokens},
+        token_counts=np.zeros(0, dtype=np.int64) if choice.tokens else None,
+        rows=(),
+        choice=choice,
+        dropped=(),
+        lines=np.zeros(0, dtype=np.int64),
+        names=(),
+    )
+
+
+def _with_causes(choice: Choice) -> list[str]:
+    """The reward columns of which it is told why they are missing."""
+    parts = [name for name, _ in choice.rewards] if len(choice.rewards) > 1 else []
+    return [*parts, *choice.outcomes]
+
+
+def _summary(number: int, table: RewardTable, bad: BadRows, job: Job) -> Summary:
+    usable = table.key >= 0
+    logged = np.zeros(0) if table.logged is None else table.logged[np.isfinite(table.logged)]
+    finite = table.rewards[usable & np.isfinite(table.rewards)]
+    counts = (
+        () if table.step is None else tuple(np.bincount(table.step, minlength=len(table.step_names)).tolist())
+    )
+    return Summary(
+        file=number,
+        rows=len(table.key),
+        usable=int(usable.sum()),
+        steps=table.step_names,
+        step_rows=counts,
+        low=float(finite.min()) if len(finite) else math.nan,
+        high=float(finite.max()) if len(finite) else math.nan,
+        by=table.by_names,
+        extents=_extents(table) if job.inspected else {},
+        logged=len(logged),
+        peak=float(np.abs(logged).max(initial=0.0)),
+        uneven=0 if table.uneven is None else int(table.uneven.sum()),
+        dropped=table.dropped[0],
+        bad=bad,
+        warnings=table.warnings[len(bad.warnings()) :],
+    )
+
+
+def _extents(table: RewardTable) -> dict[str | None, tuple[tuple[float, float], ...]]:
+    parts = () if table.parts is None else table.parts.T
+    columns = [table.rewards, *parts, *table.outcomes.values()]
+    usable = table.key >= 0
+    found: dict[str | None, tuple[tuple[float, float], ...]] = {
+        None: tuple(_extent(values[usable]) for values in columns)
+    }
+    for code, name in enumerate(table.by_names):
+        here = usable & (table.by == code)
+        found[name] = tuple(_extent(values[here]) for values in columns)
+    return found
+
+
+def _extent(values: NDArray[np.float64]) -> tuple[float, float]:
+    values = values[np.isfinite(values)]
+    return (float(values.min()), float(values.max())) if len(values) else (math.nan, math.nan)
+
+
+def _refuse_nothing(job: Job, summaries: Sequence[Summary]) -> None:
+    """The errors of a data set without rows, as one machine has them."""
+    rows, usable = (sum(getattr(summary, name) for summary in summaries) for name in ("rows", "usable"))
+    refuse_nothing(job.sources, rows, usable, _bad(summaries), _said(summaries))
+
+
+def _bad(summaries: Sequence[Summary]) -> BadRows:
+    """The bad rows of all files."""
+    first = next((summary.bad.first for summary in summaries if summary.bad.first), "")
+    count, empty = (sum(getattr(summary.bad, name) for summary in summaries) for name in ("count", "empty"))
+    return BadRows(skip=True, count=count, first=first, empty=empty)
+
+
+def _said(summaries: Sequence[Summary]) -> tuple[str, ...]:
+    return together(text for summary in summaries for text in summary.warnings)
+
+
+def warnings(summaries: Sequence[Summary]) -> tuple[str, ...]:
+    """What was skipped in all files together, in words."""
+    return (*_bad(summaries).warnings(), *_said(summaries))

@@ -1,0 +1,251 @@
+"""Whether what reproduces a sample of the log reproduces all of it: every place looks at its own rows."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from advcli.dataset.grouping import group
+from advcli.dataset.load import grouped
+from advcli.distributed.run import Here
+from advcli.engine.run import Plan
+from advcli.matching.candidates import Candidate
+from advcli.matching.explanations import Explanation
+from advcli.matching.logged import RELATIVE, Logged
+from advcli.matching.partitions import Partition
+from advcli.matching.sample import Slice
+from advcli.matching.trials import Trial, judge, predict
+from advcli.records.table import Grouping, RewardTable
+
+_NAMED = 32
+"""Places of rows that do not fit which a place names."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """How rows are grouped, such that some whole groups can be.
+
+    Attributes:
+        label: in words.
+        n: rows per group, or None.
+        over_steps: whether a prompt at another step is the same group.
+        position: whether rows are cut by position.
+    """
+
+    label: str
+    n: int | None
+    over_steps: bool
+    position: bool
+
+    @classmethod
+    def of(cls, partition: Partition, n: int | None) -> "Way":
+        """Tell it from a partition of the sample; `n` is what the user named."""
+        grouping = partition.grouping
+        position = partition.label.startswith("position")
+        cut = position or (not partition.given and ", cut by " in grouping.rule)
+        largest = int(np.bincount(grouping.group[grouping.group >= 0]).max())
+        return cls(
+            partition.label, largest if cut else n, partition.label.endswith("over all steps"), position
+        )
+
+    def grouping(self, table: RewardTable) -> Grouping:
+        """The groups of the rows of a place."""
+        choice = replace(table.choice, step_in_key=False) if self.over_steps else table.choice
+        return group(replace(table, choice=choice), self.n, part=True)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A rule, and what is said to have happened to its advantages.
+
+    Attributes:
+        candidate: the rule.
+        way: the groups.
+        logged: how a logged advantage is compared; without the advantages.
+        blur: how far a logged reward may be from the one that was used.
+        clip: bounds of the advantages, or None.
+        filtered: whether rows at 0 were filtered.
+        ratios: the rule with the keep ratios that filtered them, or None.
+    """
+
+    candidate: Candidate
+    way: Way
+    logged: Logged
+    blur: float
+    clip: tuple[float, float] | None
+    filtered: bool
+    ratios: Candidate | None
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How far a claim holds in a place, or in several.
+
+    Attributes:
+        explained: whether every compared row fits.
+        compared: rows that were compared.
+        misses: those that are not within the tolerance.
+        max_abs: the largest difference.
+        empty: rows without a logged advantage.
+        nulls: those that have none by the rule either.
+        filtered: rows that were set to 0.
+        off: where some rows stand that do not fit.
+    """
+
+    explained: bool
+    compared: int
+    misses: int
+    max_abs: float
+    empty: int
+    nulls: int
+    filtered: int
+    off: tuple[int, ...]
+
+    def __add__(self, other: "Agreement") -> "Agreement":
+        return Agreement(
+            self.explained and other.explained,
+            self.compared + other.compared,
+            self.misses + other.misses,
+            max(self.max_abs, other.max_abs),
+            self.empty + other.empty,
+            self.nulls + other.nulls,
+            self.filtered + other.filtered,
+            (*self.off, *other.off)[: 2 * _NAMED],
+        )
+
+    def trial(self, before: Trial) -> Trial:
+        """What was found on the sample, with the figures of all rows."""
+        return replace(
+            before,
+            explained=self.explained and self.compared > 0,
+            share=1 - self.misses / self.compared if self.compared else 0.0,
+            misses=self.misses,
+            max_abs=self.max_abs,
+            nulls=self.nulls / self.empty if self.empty else 1.0,
+        )
+
+
+@dataclass(frozen=True)
+class Agreements:
+    """How far each claim holds."""
+
+    all: tuple[Agreement, ...]
+
+    def __add__(self, other: "Agreements") -> "Agreements":
+        return Agreements(tuple(one + two for one, two in zip(self.all, other.all, strict=True)))
+
+
+def claims(explanation: Explanation, trials: list[Trial], n: int | None, peak: float) -> list[Claim] | None:
+    """What is to be proven; None if no place can tell, because rewards or rows are other ones than those of the dump.
+
+    Args:
+        explanation: from the sample.
+        trials: its rules.
+        n: rows per group, if the user named it.
+        peak: the largest |A| of all rows.
+    """
+    after = explanation.after or {}
+    if explanation.weights is not None or "filtered_before" in after:
+        return None
+    problem = explanation.problem
+    clip = after.get("clip")
+    logged = replace(
+        problem.logged,
+        values=torch.zeros(0, dtype=torch.float64),
+        peak=peak,
+        tolerance=wider(problem.logged.tolerance, problem.logged.peak, peak),
+    )
+    return [
+        Claim(
+            trial.candidate,
+            Way.of(trial.partition, n),
+            logged,
+            problem.blur,
+            (clip[0], clip[1]) if isinstance(clip, list) else None,
+            "filtered_rows" in after and not after.get("compute_new_adv"),
+            _with_ratios(trial.candidate, after),
+        )
+        for trial in trials
+    ]
+
+
+def wider(tolerance: float, peak: float, other: float) -> float:
+    """A tolerance for a log with another largest |A|."""
+    return tolerance + RELATIVE * (other - peak)
+
+
+def _with_ratios(candidate: Candidate, after: Mapping[str, object]) -> Candidate | None:
+    """The same rule with the keep ratios that were found; None without, or where the rule has them already."""
+    if "keep_pos" not in after or after.get("compute_new_adv"):
+        return None
+    ratios = {name: after[name] for name in ("keep_pos", "keep_neg")}
+    return replace(candidate, plan=Plan.of(replace(candidate.plan.settings, **ratios)))  # type: ignore[arg-type]
+
+
+def agreements(here: Here, asked: tuple[Claim, ...]) -> Agreements:
+    """How far each claim holds in a place."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        return Agreements(tuple(_agreement(here, claim) for claim in asked))
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _agreement(here: Here, claim: Claim) -> Agreement:
+    table = here.data.table
+    assert table.logged is not None
+    grouping = claim.way.grouping(table)
+    columns = grouped(table, grouping).columns()
+    logged = replace(claim.logged, values=torch.from_numpy(table.logged))
+    part = Slice.of(columns, logged, None, whole=True, blur=claim.blur)
+    compared = part.compared()
+    empty = ~logged.values.isfinite() & (columns["group"] >= 0)
+    if not bool(compared.any()):
+        return _nothing(0, int(empty.sum()))
+    predicted = predict(claim.candidate, part)
+    if predicted is None:
+        return _nothing(int(compared.sum()), int(empty.sum()))
+    predicted, filtered = _changed(predicted, claim, part)
+    trial = judge(claim.candidate, Partition(claim.way.label, grouping), part, predicted)
+    off = compared & ~((predicted - logged.values).abs() <= logged.room())
+    places = here.positions()[torch.nonzero(off).squeeze(1)[:_NAMED].numpy()]
+    return Agreement(
+        trial.explained,
+        int(compared.sum()),
+        trial.misses,
+        trial.max_abs,
+        int(empty.sum()),
+        int(predicted[empty].isnan().sum()),
+        filtered,
+        () if trial.explained else tuple(places.tolist()),
+    )
+
+
+def _nothing(compared: int, empty: int) -> Agreement:
+    """Nothing agrees: there is nothing to compare, or the rule cannot be computed."""
+    return Agreement(
+        explained=not compared,
+        compared=compared,
+        misses=compared,
+        max_abs=torch.inf if compared else 0.0,
+        empty=empty,
+        nulls=0,
+        filtered=0,
+        off=(),
+    )
+
+
+def _changed(predicted: Tensor, claim: Claim, part: Slice) -> tuple[Tensor, int]:
+    """What became of the advantages of the rule, and how many rows were set to 0."""
+    clip = claim.clip or (-torch.inf, torch.inf)
+    predicted = predicted.clamp(*clip)
+    if not claim.filtered:
+        return predicted, 0
+    logged = part.logged
+    off = part.compared() & (logged.values == 0) & ((predicted - logged.values).abs() > logged.tolerance)
+    kept = None if claim.ratios is None else predict(claim.ratios, part)
+    changed = torch.where(off, 0.0, predicted) if kept is None else kept.clamp(*clip)
+    return changed, int(off.sum())

@@ -1,0 +1,207 @@
+"""Pass (c): one task per file streams that file through and appends its own columns."""
+
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from advcli.distributed import faults, resume
+from advcli.distributed.partitions import numbers, unpack
+from advcli.distributed.remote import Away
+from advcli.distributed.resume import Goal
+from advcli.distributed.retry import patiently
+from advcli.distributed.run import Work, advantages
+from advcli.distributed.scan import Job, blank
+from advcli.distributed.tasks import Kept, Tasks
+from advcli.errors import UsageError
+from advcli.io import atomic
+from advcli.io.write import COLUMNS, TOKENS, Additions, write
+
+
+@dataclass(frozen=True)
+class Writing:
+    """What every task has to know.
+
+    Attributes:
+        job: what was read.
+        goals: where each file goes.
+        dropped: numbers of the lines of each file that are no rows.
+        prefix: put before the names of the columns.
+        about: key-value metadata for parquet files.
+        record: the column with the number of the record, or None.
+        run: the fingerprint of the run.
+        force: overwrite what exists.
+        work: what is computed.
+        rows: rows of each file.
+        before: groups that begin in the files before each.
+        first: file → which of its rows begin a group, for files with groups that go on in others.
+    """
+
+    job: Job
+    goals: tuple[Goal, ...]
+    dropped: tuple[frozenset[int], ...]
+    prefix: str
+    about: Mapping[str, str]
+    record: str | None
+    run: str
+    force: bool
+    work: Work
+    rows: tuple[int, ...]
+    before: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    first: Mapping[int, NDArray[np.uint8]] = field(default_factory=dict)
+
+    @property
+    def tokens(self) -> bool:
+        """Whether there is an advantage per token."""
+        return self.work.plans[0].entry.level == "token"
+
+
+@dataclass(frozen=True)
+class Beginnings:
+    """The groups that begin in a file.
+
+    Attributes:
+        count: how many.
+        others: the other files in which groups of its rows begin.
+    """
+
+    count: int
+    others: tuple[int, ...]
+
+
+def collect(number: int, table: pa.Table) -> pa.Table:
+    """The advantages of one file, in the order of its rows."""
+    faults.strike("pack-file", number)
+    return table.take(pa.array(np.argsort(numbers(table, "row")))).combine_chunks()
+
+
+def numbered(tasks: Tasks, files: Sequence[Kept]) -> tuple[NDArray[np.int64], dict[int, NDArray[np.uint8]]]:
+    """What it takes to number the groups in order of first appearance.
+
+    Args:
+        tasks: where it is done.
+        files: the advantages of each file.
+
+    Returns:
+        [F] groups that begin in earlier files; and of files whose groups go on in others, a bit per row: whether it
+        begins a group.
+    """
+    found = tasks.get([tasks.run(beginnings, number, file) for number, file in enumerate(files)])
+    shared = sorted({other for one in found for other in one.others})
+    first = tasks.get([tasks.run(bits, number, files[number]) for number in shared])
+    begun = np.array([one.count for one in found], dtype=np.int64)
+    return np.cumsum(begun) - begun, dict(zip(shared, first, strict=True))
+
+
+def beginnings(number: int, columns: pa.Table) -> Beginnings:
+    """The groups that begin in a file."""
+    begins, file = _begins(number, columns)
+    return Beginnings(int(begins.sum()), tuple(sorted(set(np.unique(file).tolist()) - {number, -1})))
+
+
+def bits(number: int, columns: pa.Table) -> NDArray[np.uint8]:
+    """A bit per row of a file: whether it begins a group."""
+    return np.packbits(_begins(number, columns)[0])
+
+
+def _begins(number: int, columns: pa.Table) -> tuple[NDArray[np.bool_], NDArray[np.int32]]:
+    """[n] whether a row begins its group, and the file in which its group begins."""
+    file, first, row = (numbers(columns, name) for name in ("first file", "first row", "row"))
+    return (file == number) & (first == row), file
+
+
+def write_all(tasks: Tasks, writing: Writing, places: Sequence[Kept], open_: Sequence[int]) -> None:
+    """Write every file that is open.
+
+    Args:
+        tasks: where it is done.
+        writing: how.
+        places: the rows, from `places.spread`.
+        open_: the numbers of the files.
+    """
+    files = tasks.shuffle(places, len(writing.goals), advantages, collect, tasks.share(writing.work))
+    before, first = numbered(tasks, files)
+    shared = tasks.share(replace(writing, before=before, first=first))
+    try:
+        tasks.get([tasks.run(write_file, number, files[number], shared) for number in open_])
+    except BaseException:
+        tasks.stop()
+        raise
+    finally:
+        # A process that was killed leaves what it had written.
+        for folder in {
+            resume.staging(goal.path, writing.run) for goal in writing.goals if isinstance(goal.path, Path)
+        }:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def write_file(number: int, table: pa.Table, writing: Writing) -> None:
+    """Write one file with its columns."""
+    columns = unpack(table)
+    group = _groups(columns, number, writing)
+    made = (columns["original"], columns["processed"], columns["kept"], pa.array(group, mask=group < 0))
+    added = {writing.prefix + name: column for name, column in zip(COLUMNS, made, strict=True)}
+    if writing.tokens:
+        added[writing.prefix + TOKENS] = columns["tokens"]
+    _written(number, added, columns["line"].to_numpy(), writing)
+
+
+def _groups(columns: Mapping[str, pa.Array], number: int, writing: Writing) -> NDArray[np.int64]:
+    """[n] number of each row's group, in order of first appearance in all files; -1 without one."""
+    file, row = (columns[name].to_numpy() for name in ("first file", "first row"))
+    found = np.full(len(file), -1, dtype=np.int64)
+    for of in np.unique(file[file >= 0]).tolist():
+        begins = (
+            np.unpackbits(writing.first[of])
+            if of in writing.first
+            else (file == of) & (row == columns["row"].to_numpy())
+        )
+        rank = np.cumsum(begins, dtype=np.int64) - 1
+        here = file == of
+        found[here] = writing.before[of] + rank[row[here]]
+    return found
+
+
+def _written(number: int, added: dict[str, pa.Array], lines: NDArray[np.int64], writing: Writing) -> None:
+    """Write a file under another name, note it, and give it its own."""
+    source, goal = writing.job.sources[number], writing.goals[number]
+    lines_of = replace(
+        blank(writing.job.choice), rows=(len(lines),), dropped=(writing.dropped[number],), lines=lines
+    )
+    additions = Additions(added, writing.about, writing.record)
+    with _staged(goal, writing.run) as partial:
+        target = replace(goal.target, path=partial)
+        patiently(source, lambda source: write([source], [target], lines_of, additions, force=True))
+        faults.strike("write", number)
+        resume.note(partial, goal.path, writing.run)
+        if isinstance(goal.path, Away):
+            goal.path.put(partial)
+            return
+        try:
+            atomic.publish(partial, goal.path, force=writing.force)
+        except UsageError:
+            # A task that was taken for dead may have written it meanwhile: the same run, the same file.
+            if not resume.is_done(goal.path, writing.run):
+                raise
+
+
+@contextmanager
+def _staged(goal: Goal, run: str) -> Iterator[Path]:
+    """Another name for a file until it is complete: beside it, or for an object in a folder of this worker."""
+    if isinstance(goal.path, Away):
+        with tempfile.TemporaryDirectory(prefix="advcli-") as folder:
+            yield Path(folder) / goal.path.name[-40:]
+        return
+    partial = resume.staging(goal.path, run) / f"{secrets.token_hex(4)}.{goal.path.name[-40:]}"
+    partial.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        yield partial
+    finally:
+        partial.unlink(missing_ok=True)

@@ -1,0 +1,1 @@
+"""Advantages of a whole data set: the plan, where it runs, and the run itself."""

@@ -1,0 +1,102 @@
+"""Advantages some whole groups at a time, where the advantage of a row depends on its group alone."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from itertools import chain
+from operator import add
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from advcli.engine.scope import reach
+from advcli.records.settings import AdvantageTable, LeftOut
+from advcli.shaping.catalog import SHAPINGS
+from advcli.tensors.group_ranges import Ranges, empty, pays
+from advcli.wording import together
+
+if TYPE_CHECKING:
+    from advcli.engine.run import Plan
+
+
+def possible(plan: "Plan", columns: Mapping[str, Tensor]) -> bool:
+    """Whether groups can be computed apart from each other, and are many enough for it to pay.
+
+    Args:
+        plan: what to do; on another device than the CPU everything is done at once.
+        columns: as `advantages.run` takes them.
+    """
+    rows = len(columns["group"])
+    # These two stop at the first bad row of all, and say which row it is.
+    stops = "error" in (plan.settings.missing, plan.settings.singleton)
+    whole = any(len(column) != rows for name, column in columns.items() if name != "weights")
+    # The last digit of a framework's rule depends on what lies beside a group.
+    own = plan.rule is None and reach(plan) == "key"
+    return own and pays(columns["group"]) and plan.device.type == "cpu" and not (stops or whole)
+
+
+def needed(plan: "Plan", columns: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The columns that a plan looks at: the others need not be put in order."""
+    if plan.settings.filters:
+        return dict(columns)
+    shapings = (SHAPINGS[name].needs for name in plan.settings.shaping)
+    names = {"rewards", "group", "weights", *plan.entry.needs, *chain.from_iterable(shapings)}
+    # Within groups a step is asked for and not looked at: any column will do, and this one lies in order already.
+    return {name: column for name, column in columns.items() if name in names} | {"step": columns["group"]}
+
+
+def run(
+    compute: Callable[[Mapping[str, Tensor]], AdvantageTable], columns: Mapping[str, Tensor]
+) -> AdvantageTable:
+    """Compute each range of groups and put the results where the rows lie.
+
+    Args:
+        compute: what is done with the columns of a range; its groups are numbered from 0.
+        columns: as `advantages.run` takes them, on the CPU, without columns of tokens.
+    """
+    ranges = Ranges.of(columns["group"])
+    if ranges is None:
+        return compute(columns)
+    fixed = {name: column for name, column in columns.items() if name == "weights"}
+    others = [name for name in columns if name not in ("group", "weights")]
+    rows = len(columns["group"])
+    ranges.all_laid(columns["rewards"])
+    original, kept = empty(rows, torch.float64), empty(rows, torch.bool)
+
+    def part(place: slice, group: Tensor) -> _Rest:
+        block = {name: ranges.laid(columns[name], place) for name in others}
+        found = compute({**block, **fixed, "group": group})
+        original[place], kept[place] = found.original, found.kept
+        same = found.processed is found.original
+        return _Rest(place, None if same else found.processed, found.warnings, found.left_out)
+
+    parts = ranges.each(part)
+    processed = original
+    if any(part.processed is not None for part in parts):
+        processed = original.clone()
+        for one in parts:
+            if one.processed is not None:
+                processed[one.place] = one.processed
+    said = together(text for part in parts for text in part.warnings)
+    left_out = tuple(reduce(add, counts) for counts in zip(*(part.left_out for part in parts), strict=True))
+    first = ranges.back(original)
+    last = first if processed is original else ranges.back(processed)
+    return AdvantageTable(first, last, ranges.back(kept), said, left_out)
+
+
+@dataclass(frozen=True)
+class _Rest:
+    """What is left of a range once its advantages are where all are.
+
+    Attributes:
+        place: where it lies.
+        processed: None where it is the original advantage.
+        warnings: as in an `AdvantageTable`.
+        left_out: as in an `AdvantageTable`.
+    """
+
+    place: slice
+    processed: Tensor | None
+    warnings: tuple[str, ...]
+    left_out: tuple[LeftOut, ...]

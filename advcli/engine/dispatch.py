@@ -1,0 +1,399 @@
+"""The only code that picks a device or a dtype, and the one call of an estimator."""
+
+import inspect
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, get_args
+
+import torch
+from torch import Tensor
+
+from advcli.errors import DataError, UsageError
+from advcli.estimators.catalog import COLUMNS, ESTIMATORS, SCALES, TOKEN_COLUMNS, Estimator
+from advcli.registry import load
+from advcli.tensors.masks import belongs, every, filled, finite
+from advcli.tensors.segments import Segments
+from advcli.wording import either, one_line
+
+NON_NEGATIVE = ("eps", "batch_eps", "ddof", "k")
+SHARES = ("gamma", "lam", "keep", "p")
+FROM_ONE = ("m",)
+DEVICES = ("auto", "cpu", "cuda", "mps")
+
+# Columns that are made from others: one of those has to be there.
+_MADE_FROM: Mapping[str, tuple[str, ...]] = {
+    "row": ("tokens", "lengths"),
+    "place": ("tokens", "lengths"),
+    "token_kl": ("token_kl", "rewards"),
+}
+
+# Seconds on an H100 and an H200, and on 2 and 16 cores of their hosts: to start CUDA, to move and compute a row there; on the CPU
+# for a row, in blocks or at once, where groups are contiguous and where not, on one thread, and how much n threads help: n^power.
+_CUDA_START, _CUDA_ROW, _CUDA_BYTES = 0.4, 1.2e-8, 150
+_CPU_ROW: Mapping[tuple[bool, bool], tuple[float, float]] = {
+    (True, True): (2.3e-8, 0.15),
+    (True, False): (1.05e-7, 0.2),
+    (False, True): (7.8e-8, 0.37),
+    (False, False): (1.5e-7, 0.04),
+}
+
+_AVAILABLE: Mapping[str, Callable[[], bool]] = {
+    "cpu": lambda: True,
+    "cuda": torch.cuda.is_available,
+    "mps": torch.backends.mps.is_available,
+}
+
+
+def pick(device: str) -> tuple[torch.device, torch.dtype]:
+    """The device and the dtype to compute with.
+
+    Args:
+        device: "auto", "cpu", "cuda" or "mps". "auto" is the CPU until the data are there: see `quicker`.
+
+    Returns:
+        The device, and float64; float32 on "mps", which has no float64.
+
+    Raises:
+        UsageError: no such device, or none on this machine.
+    """
+    if device not in DEVICES:
+        raise UsageError(f"unknown device '{device}'", hint=either(DEVICES))
+    name = "cpu" if device == "auto" else device
+    if not _AVAILABLE[name]():
+        raise UsageError(f"device '{name}' is not available on this machine", hint="--device cpu")
+    return torch.device(name), torch.float32 if name == "mps" else torch.float64
+
+
+def quicker(columns: Mapping[str, Tensor], *, in_blocks: bool = False) -> torch.device:
+    """The device that is done first: CUDA where the CPU would take longer than to start it, move the rows and compute.
+
+    The seconds per row of both are those of `benchmarks/gpu.py`. They decide nothing but speed: the results
+    agree to 1e-12.
+
+    Args:
+        columns: "group" [N] int64, and what else the estimator gets.
+        in_blocks: whether the CPU would go over them in blocks, see `advcli.engine.chunked`.
+
+    Returns:
+        "cuda", or "cpu" where there is no such device, it has too little memory, or the rows are few.
+    """
+    cpu, rows = torch.device("cpu"), max(column.numel() for column in columns.values())
+    seconds, power = _CPU_ROW[in_blocks, _in_order(columns["group"])]
+    if rows * seconds / torch.get_num_threads() ** power < _CUDA_START + rows * _CUDA_ROW:
+        return cpu
+    # Asked last: the answer takes some hundredths of a second.
+    if not _AVAILABLE["cuda"]() or torch.cuda.mem_get_info()[0] < rows * _CUDA_BYTES:
+        return cpu
+    return torch.device("cuda")
+
+
+def _in_order(group: Tensor, looked_at: int = 100_000) -> bool:
+    """Whether the first rows lie group after group; a look at all of them would cost what it may save."""
+    first = group[:looked_at]
+    return bool((first[1:] >= first[:-1]).all())
+
+
+def in_blocks(
+    entry: Estimator,
+    width: int,
+    *,
+    compiled: bool = False,
+    **knobs: Any,  # noqa: ANN401
+) -> Callable[[Tensor], Tensor]:
+    """An estimator for rewards that lie group after group, without an index per row in memory unless it asks for one.
+
+    For rewards that are on a GPU already, many of them or many times. Compiled, the passes of the estimator over
+    the rows become one; the first call takes seconds.
+
+    Args:
+        entry: an estimator that needs rewards, group and step only. The step is one.
+        width: n, the rows of each group.
+        compiled: compile it with `torch.compile`, for each new number of rows.
+        **knobs: keyword arguments of the estimator.
+
+    Returns:
+        A function from [N] float, finite, to the advantages, [N] of the same dtype and device; N is a multiple of n.
+
+    Raises:
+        UsageError: the estimator needs another column.
+
+    Example:
+        >>> in_blocks(ESTIMATORS["rloo"], 2)(torch.tensor([1.0, 0.0, 3.0, 3.0]))
+        tensor([ 1., -1.,  0.,  0.])
+    """
+    more = [name for name in entry.needs if name not in ("rewards", "group", "step")]
+    if more:
+        raise UsageError(f"{entry.name} needs {COLUMNS[more[0]].what}, which blocks do not have")
+    function = load(entry.target)
+
+    def estimated(rewards: Tensor) -> Tensor:
+        rows, device = len(rewards), rewards.device
+        blocks = {
+            "group": Segments.blocks(rows // width, width, device),
+            "step": Segments.blocks(1, rows, device),
+        }
+        indexed = ((name, one.index.reshape(-1) if entry.by_index else one) for name, one in blocks.items())
+        given = {"rewards": rewards, **dict(indexed)}
+        result: Tensor = function(*(given[name] for name in entry.needs), **knobs)
+        return result
+
+    return torch.compile(estimated, dynamic=False) if compiled else estimated
+
+
+def knobs(entry: Estimator, scale: str | None, given: Mapping[str, float | str]) -> dict[str, Any]:
+    """Check the knobs of an estimator and fill in its scale.
+
+    Args:
+        entry: the estimator.
+        scale: "group", "batch", "none", or None for the estimator's default.
+        given: the other knobs, as numbers or as text.
+
+    Returns:
+        The keyword arguments of the estimator's function.
+
+    Raises:
+        UsageError: an unknown scale or knob, or a value that does not fit.
+    """
+    used = fitted(entry.name, entry.target, given, but="scale", scaled=entry.default_scale is not None)
+    if entry.default_scale is None:
+        if scale is not None:
+            able = ", ".join(row.name for row in ESTIMATORS if row.default_scale)
+            raise UsageError(f"{entry.name} has no scale to choose", hint=f"no --scale, or one of {able}")
+        return used
+    scale = entry.default_scale if scale is None else scale
+    if scale not in SCALES:
+        raise UsageError(f"unknown scale '{scale}'", hint=either(SCALES), about="scale")
+    if scale == "group" and entry.level == "token":
+        raise UsageError(f"{entry.name} has no scale 'group'", hint="--scale none or batch", about="scale")
+    return {"scale": scale, **used}
+
+
+def fitted(
+    who: str, target: str, given: Mapping[str, float | str], *, but: str = "", scaled: bool = False
+) -> dict[str, Any]:
+    """Check the knobs of a function and give them the types that it declares.
+
+    Args:
+        who: whose knobs they are, for messages.
+        target: "module:function".
+        given: knobs, as numbers or as text.
+        but: a keyword that is no knob here.
+        scaled: whether `but` is named among what there is all the same.
+
+    Raises:
+        UsageError: an unknown knob, one that is missing, or a value that does not fit.
+    """
+    parameters = inspect.signature(load(target)).parameters.values()
+    known = {p.name: p for p in parameters if p.kind is p.KEYWORD_ONLY and p.name != but}
+    for name in given:
+        if name not in known:
+            has = [*known, *([but] if scaled else [])]
+            raise UsageError(f"{who} has no knob '{name}'", hint=either(has) or None)
+    absent = [name for name, knob in known.items() if knob.default is knob.empty and name not in given]
+    if absent:
+        raise UsageError(f"{who} needs {', '.join(absent)}", hint=f"{who}:{absent[0]}=…")
+    return {name: _fitting(who, name, value, known[name].annotation) for name, value in given.items()}
+
+
+def numbers(who: str, given: Mapping[str, float | str]) -> dict[str, Any]:
+    """Knobs that are plain numbers, checked as those of an estimator are.
+
+    Raises:
+        UsageError: one is no number, or outside of its range.
+    """
+    return {name: _fitting(who, name, value, float) for name, value in given.items()}
+
+
+def form(entry: Estimator, given: Mapping[str, float | str]) -> tuple[Estimator, dict[str, float | str]]:
+    """The form of an estimator that its knobs ask for: a discount below 1 gives one advantage per token.
+
+    Returns:
+        The estimator, and the knobs without a discount of 1 where it is nothing to the estimator.
+    """
+    if entry.per_token is None or "gamma" not in given:
+        return entry, dict(given)
+    if given["gamma"] == 1:
+        return entry, {name: value for name, value in given.items() if name != "gamma"}
+    return entry.per_token, dict(given)
+
+
+def require(entry: Estimator, columns: Mapping[str, Tensor]) -> None:
+    """Make sure that the data set has what an estimator needs.
+
+    Raises:
+        DataError: a column is not there; the message says what it holds, the hint how to name it.
+    """
+    needed(entry.name, entry.needs, columns)
+
+
+def needed(who: str, names: Iterable[str], columns: Mapping[str, Tensor]) -> None:
+    """Make sure that some columns are there.
+
+    Args:
+        who: what needs them, for the message.
+        names: names of `COLUMNS`.
+        columns: what there is.
+
+    Raises:
+        DataError: a column is not there; the message says what it holds, the hint how to name it.
+    """
+    for name in names:
+        there = _MADE_FROM.get(name, (name,))
+        if not any(column in columns for column in there):
+            column = COLUMNS[name]
+            raise DataError(
+                f"{who} needs {column.what}, and there is no such column",
+                hint=f"{column.flag} (in Python: {column.argument})",
+            )
+
+
+def usable(entry: Estimator, columns: Mapping[str, Tensor]) -> Tensor:
+    """[N] bool, the rows with a group and a finite value in every numeric column that is needed.
+
+    Where the parts of the reward are needed and not their sum, one part is enough.
+    """
+    valid = belongs(columns["group"])
+    if "parts" in entry.needs:
+        valid &= torch.isfinite(columns["parts"]).any(dim=1)
+    else:
+        valid &= finite(columns["rewards"])
+    for name in ("lengths", "baselines"):
+        if name in entry.needs:
+            valid &= torch.isfinite(columns[name])
+    if entry.level == "token":
+        valid &= _has_tokens(entry, columns)
+    return valid
+
+
+def _has_tokens(entry: Estimator, columns: Mapping[str, Tensor]) -> Tensor:
+    """[N] bool, the rows with a token that counts, and a finite number at each of them."""
+    row, counted = token_rows(columns)
+    bad = torch.zeros_like(counted)
+    for name in (*TOKEN_COLUMNS, "token_kl"):
+        if name in columns and (name in entry.needs or name == "token_kl"):
+            bad |= ~columns[name].isfinite()
+    rows = Segments.of(row, len(columns["group"]))
+    return (rows.sum(counted.double()) > 0) & (rows.sum((bad & counted).double()) == 0)
+
+
+def token_rows(columns: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
+    """Lay out the tokens of all rows, row after row.
+
+    Args:
+        columns: "tokens" [N] int64, or "lengths" [N] float where there are no lists; "mask" [T] if there is one.
+
+    Returns:
+        [T] int64 the row of each token, and [T] bool whether the policy wrote it: where the mask is not 0.
+
+    Example:
+        >>> token_rows({"lengths": torch.tensor([2.0, 1.0])})
+        (tensor([0, 0, 1]), tensor([True, True, True]))
+    """
+    counts = (
+        columns["tokens"]
+        if "tokens" in columns
+        else columns["lengths"].nan_to_num(nan=0.0).clamp(min=0).long()
+    )
+    row = torch.repeat_interleave(torch.arange(len(counts), device=counts.device), counts)
+    mask = columns.get("mask")
+    return row, torch.ones_like(row, dtype=torch.bool) if mask is None else mask.nan_to_num(nan=0.0) != 0
+
+
+def estimate(entry: Estimator, columns: Mapping[str, Tensor], rows: Tensor, **knobs: Any) -> Tensor:  # noqa: ANN401
+    """Run an estimator on some of the rows.
+
+    Args:
+        entry: the estimator.
+        columns: what `entry.needs` names, [N] each ([N, K] parts, [K] weights), on one device.
+        rows: [N] bool, the rows that take part, as `usable` gives them.
+        **knobs: keyword arguments of the estimator.
+
+    Returns:
+        [N], dtype and device of the rewards; NaN on the other rows and where the estimator is undefined.
+    """
+    everything = every(rows)
+    narrowed = (
+        columns[name] if everything or name == "weights" else columns[name][rows] for name in entry.needs
+    )
+    result: Tensor = load(entry.target)(*narrowed, **knobs)
+    if everything:
+        return result
+    # A framework's rule may answer in another dtype than that of the columns.
+    return filled(rows, result)
+
+
+def estimate_tokens(
+    entry: Estimator,
+    columns: Mapping[str, Tensor],
+    rows: Tensor,
+    **knobs: Any,  # noqa: ANN401
+) -> tuple[Tensor, Tensor]:
+    """Run an estimator that gives one advantage per token on some of the rows.
+
+    Args:
+        entry: the estimator, of level "token".
+        columns: what `entry.needs` names, [N] for the columns of rows and [T] for those of tokens; "token_kl" [T],
+            where there is one, is what is taken off the reward of each token.
+        rows: [N] bool, the rows that take part, as `usable` gives them.
+        **knobs: keyword arguments of the estimator.
+
+    Returns:
+        [N] the mean over the tokens of the row, and [T] the advantage of each token; NaN on the other rows, and
+        on tokens that the policy did not write.
+    """
+    row, counted = token_rows(columns)
+    live = counted & rows[row]
+    row_of = row[live]
+    given = {name: columns[name][live] for name in TOKEN_COLUMNS if name in columns}
+    taken = (*given, "rewards", "token_kl")
+    given |= {name: columns[name][row_of] for name in entry.needs if name in columns and name not in taken}
+    given |= {"rewards": _laid_out(entry, columns, row_of, live), "row": Segments.dense(row_of).index}
+    given |= {"token_kl": _kl(columns, live), "place": Segments.of(row, len(rows)).place()[live]}
+    found: Tensor = load(entry.target)(*(given[name] for name in entry.needs), **knobs)
+    tokens = torch.full(row.shape, torch.nan, dtype=found.dtype, device=found.device).masked_scatter(
+        live, found
+    )
+    segments = Segments.of(row_of, len(rows))
+    return segments.sum(found) / segments.size().to(found.dtype), tokens
+
+
+def _laid_out(entry: Estimator, columns: Mapping[str, Tensor], row_of: Tensor, live: Tensor) -> Tensor:
+    """[T'] the reward of each row on its last token, less the KL of each token unless the estimator takes it."""
+    rewards = columns["rewards"].new_zeros(row_of.shape)
+    last = torch.ones_like(row_of, dtype=torch.bool)
+    last[:-1] = row_of[1:] != row_of[:-1]
+    rewards[last] = columns["rewards"][row_of[last]]
+    return rewards if "token_kl" in entry.needs else rewards - _kl(columns, live)
+
+
+def _kl(columns: Mapping[str, Tensor], live: Tensor) -> Tensor:
+    """[T'] what is taken off the reward of each token; 0 without KL."""
+    return (
+        columns["token_kl"][live] if "token_kl" in columns else columns["rewards"].new_zeros(int(live.sum()))
+    )
+
+
+def _fitting(estimator: str, name: str, value: float | str, kind: type) -> float | int | str | bool:
+    """A knob's value in the type that the function declares."""
+    if kind is str:
+        return str(value)
+    if words := get_args(kind):
+        if str(value) not in words:
+            raise UsageError(f"{estimator}: {name} is {one_line(value)}", hint=either(words))
+        return str(value)
+    try:
+        number = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise UsageError(f"{estimator}: {name} is {one_line(value)}, expected a number")
+    if number < 0 and name in NON_NEGATIVE:
+        raise UsageError(f"{estimator}: {name} is {number:g}, expected 0 or more")
+    if number < 1 and name in FROM_ONE:
+        raise UsageError(f"{estimator}: {name} is {number:g}, expected 1 or more")
+    if not 0 <= number <= 1 and name in SHARES:
+        raise UsageError(f"{estimator}: {name} is {number:g}, expected a number from 0 to 1")
+    if kind is not float and not number.is_integer():
+        raise UsageError(f"{estimator}: {name} is {number:g}, expected a whole number")
+    fitted: float | int | bool = kind(number)
+    return fitted

@@ -1,0 +1,1 @@
+"""Rules that keep some rows of a group or a batch and drop the others."""

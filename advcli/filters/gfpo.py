@@ -1,0 +1,48 @@
+"""GFPO: of each group the k rows that are shortest, or that earn most per token."""
+
+from typing import Literal
+
+from torch import Tensor
+
+from advcli.tensors.segments import Segments, divide
+
+
+def gfpo(
+    rewards: Tensor,
+    lengths: Tensor,
+    group: Tensor,
+    *,
+    k: int = 4,
+    by: Literal["length", "efficiency"] = "length",
+) -> Tensor:
+    """Keep k rows of each group.
+
+    Args:
+        rewards: [N] float, finite, in the unit of the dump.
+        lengths: [N] float, tokens per row.
+        group: [N] int64, group index in [0, G).
+        k: rows to keep of each group; smaller groups stay whole.
+        by: "length" keeps the shortest, "efficiency" those with the largest reward per token.
+
+    Returns:
+        [N] bool, True where the row is kept; of equal rows the first. A row without tokens has efficiency 0.
+
+    Raises:
+        KeyError: `by` is another word.
+
+    Source:
+        Shrivastava et al. 2025, GFPO, arXiv:2508.09726, algorithm 1.
+
+    Example:
+        >>> import torch
+        >>> r, tokens, g = (
+        ...     torch.tensor([1.0, 1.0, 0.0]),
+        ...     torch.tensor([30.0, 10.0, 20.0]),
+        ...     torch.tensor([0, 0, 0]),
+        ... )
+        >>> gfpo(r, tokens, g, k=2).tolist(), gfpo(r, tokens, g, k=2, by="efficiency").tolist()
+        ([False, True, True], [True, True, False])
+    """
+    tokens = lengths.to(rewards.dtype)
+    order = {"length": tokens, "efficiency": -divide(rewards, tokens)}[by]
+    return Segments.of(group).rank(order) < k

@@ -1,0 +1,1 @@
+"""From batches of cells to one table of rows."""

@@ -1,0 +1,69 @@
+"""A slice of a data set on its way from a file to the narrow columns, and what to do with bad rows."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from advcli.errors import DataError
+from advcli.io.collect.cells import Cells
+from advcli.wording import counted, verb
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some consecutive rows of one source.
+
+    Attributes:
+        name: the source.
+        columns: column → its cells.
+        lines: [n] int64 line (JSON Lines) or row (parquet) of each row, counted from 1; a range where these are consecutive and
+            all batches of the source together have every one of its rows.
+    """
+
+    name: str
+    columns: Mapping[str, Cells]
+    lines: "NDArray[np.int64] | range"
+
+    def place(self, row: int) -> str:
+        """Where a row of the batch stands, as it is shown to the user."""
+        return f"{self.name}:{self.lines[row]}"
+
+
+@dataclass
+class BadRows:
+    """Stops at the first bad row, or counts them.
+
+    Attributes:
+        skip: count instead of stopping (`--on-bad-row skip`).
+        count: how many were skipped.
+        first: what was wrong with the first one.
+        empty: records that hold no row.
+    """
+
+    skip: bool = False
+    count: int = 0
+    first: str = ""
+    empty: int = 0
+
+    def add(self, message: str, *, hint: str | None = None) -> None:
+        """Report one bad row.
+
+        Args:
+            message: where it stands, what it holds, what was expected.
+            hint: what to try; "--on-bad-row skip" if nothing better is known.
+
+        Raises:
+            DataError: unless bad rows are skipped.
+        """
+        if not self.skip:
+            raise DataError(message, hint=hint or "--on-bad-row skip")
+        self.count += 1
+        self.first = self.first or message
+
+    def warnings(self) -> tuple[str, ...]:
+        """What was skipped, in words."""
+        empty = f"{counted(self.empty, 'record')} {verb(self.empty, 'holds', 'hold')} no row"
+        bad = f"{counted(self.count, 'bad row')} skipped (first: {self.first})"
+        return (*([bad] if self.count else []), *([empty] if self.empty else []))

@@ -1,0 +1,325 @@
+"""What the first pass gathers, batch by batch, and the table that it becomes."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from advcli.errors import DataError
+from advcli.io.collect import duplicates
+from advcli.io.collect.batch import BadRows, Batch
+from advcli.io.collect.cells import Cells, lists, numbers, token_means
+from advcli.io.collect.keys import Coder, digests
+from advcli.io.collect.numbering import line_numbers
+from advcli.io.collect.row_rules import RuleBook
+from advcli.io.growing import Growing
+from advcli.records.table import CAUSES, Choice, Prompt, RewardTable, Source
+from advcli.tensors.codes import paired
+from advcli.wording import counted, one_line
+
+# Columns of numbers beside the reward, by the part that they play.
+_ROLES = ("length", "baseline", "kl")
+_NO_NUMBER = "--reward COL with another column, or --on-bad-row skip"
+_NO_LIST = "another column with a list per row, or --on-bad-row skip"
+_NO_KEY = "--prompt-col or --group-by with another column, or --on-bad-row skip"
+
+
+class Collector:
+    """Turns batches of cells into numbers and codes."""
+
+    def __init__(
+        self,
+        choice: Choice,
+        bad_rows: BadRows,
+        *,
+        refuse_missing: bool = False,
+        asked_for: Sequence[str | None] = (),
+    ) -> None:
+        self.choice = choice
+        self.bad_rows = bad_rows
+        self._asked_for = asked_for
+        self._refuse_missing = refuse_missing
+        self._coders = {name: Coder() for name in choice.prompt}
+        self._steps = Coder()
+        self._rules = RuleBook(choice)
+        self._rows = Coder()
+        self._by = Coder()
+        self._parts: dict[str, Growing] = {}
+        self._consecutive: list[range] = []
+
+    def anew(self) -> "Collector":
+        """Another one that has taken in nothing."""
+        bad_rows = BadRows(skip=self.bad_rows.skip)
+        return Collector(
+            self.choice, bad_rows, refuse_missing=self._refuse_missing, asked_for=self._asked_for
+        )
+
+    def add(self, batch: Batch) -> int:
+        """Take in a batch; the number of its rows."""
+        rows = len(batch.lines)
+        bad = np.zeros(rows, dtype=bool)
+        rewards, cause, parts = self._rewards(batch, bad)
+        for name in self.choice.prompt:
+            nulls = self._coders[name].add(batch.columns[name])
+            for row in np.flatnonzero(nulls).tolist():
+                self._bad(bad, row, f"{batch.place(row)}: '{name}' is null, expected a prompt id")
+        if self.choice.step:
+            self._steps.add(batch.columns[self.choice.step])
+        self._beside(batch, bad)
+        self._tokens(batch, bad)
+        self._lines(batch.lines)
+        if self.choice.row:
+            self._append("row", digests(batch.columns[self.choice.row]))
+        self._rules.add(batch)
+        if self.choice.dedup:
+            self._rows.add(batch.columns[duplicates.ROW])
+        if self._refuse_missing and cause.any():
+            self._stop_at_missing(batch, cause)
+        self._append("rewards", _without(rewards, bad, np.nan))
+        if len(self.choice.rewards) > 1:
+            self._append("parts", parts)
+        self._append("cause", _without(cause, bad, 0))
+        self._append("bad", bad)
+        return rows
+
+    def table(
+        self,
+        sources: Sequence[Source],
+        rows: tuple[int, ...],
+        dropped: tuple[frozenset[int], ...],
+        *,
+        numbered: bool = False,
+    ) -> RewardTable:
+        """Everything that was taken in; `numbered` if rows carry a number of their own."""
+        # Each column's batches go as it is put together, so that only one is there twice.
+        columns = {name: self._parts.pop(name).whole() for name in list(self._parts)}
+        step, names = None, tuple(self._steps.names())
+        if self.choice.step:
+            # A row without a step is of a step of its own.
+            step = self._steps.codes()
+            if (step < 0).any():
+                step, names = np.where(step < 0, len(names), step), (*names, "null")
+        out, said = self._rules.left_out(len(columns["bad"]))
+        key = _without(self._key(len(columns["bad"])), columns["bad"] | out, -1)
+        if self.choice.dedup:
+            source = np.repeat(np.arange(len(rows)), rows)
+            again = duplicates.repeats(self._rows.codes(), key, step, source, numbered=numbered)
+            key, out = np.where(again, -1, key), out | again
+            said = (*said, *([duplicates.remark(again)] if again.any() else []))
+        said = (*said, *self._rules.differing(key, step if self.choice.step_in_key else None))
+        by = self._by.codes() if self.choice.by else None
+        apart = tuple(self._by.names())
+        if by is not None and (by < 0).any():
+            by, apart = np.where(by < 0, len(apart), by), (*apart, "null")
+        table = RewardTable(
+            rewards=_without(columns["rewards"], out, np.nan),
+            cause=_without(columns["cause"], out, 0),
+            key=key,
+            step=step,
+            step_names=names,
+            parts=columns.get("parts"),
+            length=columns.get("length"),
+            baseline=columns.get("baseline"),
+            kl=columns.get("kl"),
+            extra={name: columns[f"extra {name}"] for name in self.choice.extra},
+            tokens={role: columns[f"tokens {role}"] for role, _ in self.choice.tokens},
+            token_counts=columns.get("token counts"),
+            logged=columns.get("logged"),
+            row=columns.get("row"),
+            uneven=columns.get("uneven") if self.choice.logged and columns["uneven"].any() else None,
+            rows=rows,
+            choice=self.choice,
+            dropped=dropped,
+            lines=columns.get("lines"),
+            names=tuple(source.name for source in sources),
+            warnings=(*self.bad_rows.warnings(), *said),
+            causes={
+                name.removeprefix("cause "): codes
+                for name, codes in columns.items()
+                if name.startswith("cause ")
+            },
+            outcomes={name: columns[f"outcome {name}"] for name in self.choice.outcomes},
+            by=by,
+            by_names=apart,
+        )
+        return replace(table, prompts=self._prompts(table)) if self.choice.named else table
+
+    def _prompts(self, table: RewardTable) -> tuple[Prompt, ...]:
+        """The prompt of each code that a row has; nothing without a key."""
+        if not self.choice.prompt:
+            return ()
+        first = np.full(int(table.key.max(initial=-1)) + 1, -1)
+        rows = np.flatnonzero(table.key >= 0)[::-1]
+        first[table.key[rows]] = rows
+        parts = []
+        for name in self.choice.prompt:
+            coder = self._coders[name]
+            known = list(zip(coder.names(), coder.identities(), strict=True))
+            parts.append([known[code] for code in coder.codes()[first].tolist()])
+        sources = np.searchsorted(np.cumsum(table.rows), first, side="right").clip(max=len(table.names) - 1)
+        places = [
+            f"{table.names[at]}:{line}"
+            for at, line in zip(sources.tolist(), line_numbers(table)[first].tolist(), strict=True)
+        ]
+        return tuple(
+            Prompt(" · ".join(name for name, _ in part), tuple(one for _, one in part), place)
+            for *part, place in zip(*parts, places, strict=True)
+        )
+
+    def _key(self, rows: int) -> NDArray[np.int64]:
+        """One code per combination of the prompt columns."""
+        key = np.zeros(rows, dtype=np.int64)
+        for place, name in enumerate(self.choice.prompt):
+            part = self._coders[name].codes()
+            key = paired(key + 1, part + 1) if place else part
+        return key
+
+    def digests(self, key: NDArray[np.int64]) -> NDArray[np.int64]:
+        """[K, 2] what stands for each prompt everywhere: a digest of its values, not the code that they have here."""
+        distinct, first = np.unique(key, return_index=True)
+        first = first[distinct >= 0]
+        columns = [self._coders[name].codes()[first].tolist() for name in self.choice.prompt]
+        known = [self._coders[name].digests() for name in self.choice.prompt]
+        found = np.zeros((int(key.max(initial=-1)) + 1, 2), dtype=np.int64)
+        for place, code in enumerate(key[first].tolist()):
+            values = b"".join(part[column[place]] for part, column in zip(known, columns, strict=True))
+            found[code] = np.frombuffer(blake2b(values, digest_size=16).digest(), dtype=np.int64)
+        return found
+
+    def _rewards(
+        self, batch: Batch, bad: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.float64], NDArray[np.int8], NDArray[np.float64]]:
+        """The weighted sum of the reward parts, why it is missing where it is, and the [n, K] parts."""
+        parts, causes = [], []
+        for name, _ in self.choice.rewards:
+            values, cause, wrong = numbers(batch.columns[name])
+            for row in wrong:
+                shown = one_line(_cell(batch.columns[name], row))
+                self._bad(
+                    bad, row, f"{batch.place(row)}: '{name}' is {shown}, expected a number", hint=_NO_NUMBER
+                )
+            parts.append(values)
+            causes.append(cause)
+        if not parts:
+            return np.zeros(len(bad)), np.zeros(len(bad), dtype=np.int8), np.zeros((len(bad), 0))
+        for (name, _), cause in zip(self.choice.rewards if len(parts) > 1 else (), causes, strict=False):
+            self._append(f"cause {name}", np.where(bad, 0, cause).astype(np.int8))
+        if self.choice.rewards[0][1] == 1 and len(parts) == 1:
+            # Its weighted sum is the part itself.
+            return parts[0], causes[0], parts[0][:, np.newaxis]
+        stacked = np.stack(parts, axis=1)
+        weights = np.array([weight for _, weight in self.choice.rewards])
+        total = _total((stacked * weights).T, np.stack(causes), skip_missing=self.choice.skip_missing_parts)
+        return (*total, stacked)
+
+    def _beside(self, batch: Batch, bad: NDArray[np.bool_]) -> None:
+        """The columns beside prompt, step and reward."""
+        for role in _ROLES:
+            name = getattr(self.choice, role)
+            if name:
+                self._append(role, self._numbers(batch, name))
+        if self.choice.by:
+            self._by.add(batch.columns[self.choice.by])
+        for name in self.choice.extra:
+            self._append(f"extra {name}", self._numbers(batch, name))
+        if self.choice.logged:
+            self._logged(batch, self.choice.logged)
+        for name in self.choice.outcomes:
+            self._append(f"outcome {name}", self._numbers(batch, name))
+            self._append(f"cause {name}", np.where(bad, 0, numbers(batch.columns[name])[1]).astype(np.int8))
+
+    def _numbers(self, batch: Batch, name: str) -> NDArray[np.float64]:
+        """A column beside the reward; a cell that is no number is as good as none, unless it was asked for."""
+        values, _, wrong = numbers(batch.columns[name])
+        if wrong and name in self._asked_for and not self.bad_rows.skip:
+            shown = one_line(_cell(batch.columns[name], wrong[0]))
+            raise DataError(
+                f"{batch.place(wrong[0])}: '{name}' is {shown}, expected a number",
+                hint="another column, or --on-bad-row skip",
+            )
+        return values
+
+    def _tokens(self, batch: Batch, bad: NDArray[np.bool_]) -> None:
+        """The columns with a list per row: as many numbers in each as in the first; a null is no number at all."""
+        read = [(role, name, *lists(batch.columns[name])) for role, name in self.choice.tokens]
+        for _, name, _, counts, wrong in read:
+            for row in wrong:
+                shown = one_line(_cell(batch.columns[name], row))
+                self._bad(
+                    bad, row, f"{batch.place(row)}: '{name}' is {shown}, expected a list of numbers", _NO_LIST
+                )
+            _, first, _, expected, _ = read[0]
+            for row in np.flatnonzero((counts != expected) & (counts > 0) & (expected > 0)).tolist():
+                told = f"'{first}' has {counted(int(expected[row]), 'token')} and '{name}' {counts[row]:,}"
+                self._bad(bad, row, f"{batch.place(row)}: {told}, expected as many", _NO_LIST)
+        if not read:
+            return
+        # A row that lacks a list, or whose lists differ, has no tokens; so all columns stay aligned.
+        same = np.logical_and.reduce([counts == read[0][3] for _, _, _, counts, _ in read]) & ~bad
+        self._append("token counts", np.where(same, read[0][3], 0))
+        for role, _, values, counts, _ in read:
+            self._append(f"tokens {role}", values[np.repeat(same, counts)])
+
+    def _logged(self, batch: Batch, name: str) -> None:
+        """The logged advantage: a number, or a list with one per token."""
+        cells = batch.columns[name]
+        values, _, wrong = numbers(cells)
+        uneven = np.zeros(len(values), dtype=bool)
+        if wrong:
+            means, differ = token_means(cells, batch.columns[self.choice.mask] if self.choice.mask else None)
+            values[wrong], uneven[wrong] = means[wrong], differ[wrong]
+        self._append("logged", values)
+        self._append("uneven", uneven)
+
+    def _bad(self, bad: NDArray[np.bool_], row: int, message: str, hint: str = _NO_KEY) -> None:
+        if not bad[row]:
+            self.bad_rows.add(message, hint=hint)
+        bad[row] = True
+
+    def _stop_at_missing(self, batch: Batch, cause: NDArray[np.int8]) -> None:
+        row = int(np.argmax(cause > 0))
+        names = " + ".join(name for name, _ in self.choice.rewards)
+        raise DataError(
+            f"{batch.place(row)}: '{names}' is {CAUSES[cause[row] - 1]}, expected a finite number",
+            hint="--missing null or zero",
+        )
+
+    def _append(self, name: str, values: NDArray[Any]) -> None:
+        self._parts.setdefault(name, Growing()).append(values)
+
+    def _lines(self, lines: "NDArray[np.int64] | range") -> None:
+        """Numbers are put down only where some file has lines that are no rows, or rows that share one."""
+        if isinstance(lines, range) and "lines" not in self._parts:
+            self._consecutive.append(lines)
+            return
+        for before in self._consecutive:
+            self._append("lines", np.asarray(before))
+        self._consecutive = []
+        self._append("lines", np.asarray(lines))
+
+
+def _total(
+    parts: NDArray[np.float64], causes: NDArray[np.int8], *, skip_missing: bool
+) -> tuple[NDArray[np.float64], NDArray[np.int8]]:
+    """[K, n] weighted parts → [n] totals and causes. An infinite part is never skipped."""
+    absent = causes > 0
+    infinite = CAUSES.index("inf") + 1
+    gone = absent.all(axis=0) | (causes == infinite).any(axis=0) if skip_missing else absent.any(axis=0)
+    cause = np.where(gone, causes.max(axis=0), 0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = np.where(absent, 0.0, parts).sum(axis=0)
+    cause = np.where(np.isfinite(total) | gone, cause, infinite).astype(np.int8)
+    return np.where(cause > 0, np.nan, total), cause
+
+
+def _without(values: NDArray[Any], rows: NDArray[np.bool_], fill: float) -> NDArray[Any]:
+    """[n] the values, and `fill` on some rows; no copy is made where there is none."""
+    return np.where(rows, fill, values).astype(values.dtype) if rows.any() else values
+
+
+def _cell(cells: Cells, row: int) -> object:
+    cell = cells[row]
+    return cell.as_py() if hasattr(cell, "as_py") else cell

@@ -1,0 +1,203 @@
+"""Codes for the values of a column that names something: a prompt, a step, a session.
+
+What is held of a column are its runs: consecutive rows mostly have one key, so a run is hashed once. Texts and integers
+never become Python objects on the way; whatever else an id may be goes through `key_text`, value by value.
+"""
+
+import json
+from collections.abc import Callable
+from functools import cached_property
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from advcli.io.collect import text_codes as texts
+from advcli.io.collect.cells import Cells
+from advcli.io.growing import repeated
+
+# Longer keys are kept as their beginning and a digest, so that a prompt's text is never held.
+_DIGEST_FROM = 64
+_DIGEST = 32
+# So many keys tell whether equal ones stand together.
+_FIRST = 4096
+
+
+class Coder:
+    """Gives each distinct value of a column a code, in order of first appearance.
+
+    A value is compared as text, so that the string "5" and the number 5 are one key while
+    "0005" and "005" are two.
+
+    Example:
+        >>> coder = Coder()
+        >>> coder.add(["b", "a", None]), coder.add(pa.array(["a", "c"]))
+        (array([False, False,  True]), array([False, False]))
+        >>> coder.codes(), coder.names()
+        (array([ 0,  1, -1,  1,  2]), ['b', 'a', 'c'])
+    """
+
+    def __init__(self) -> None:
+        self._keys: list[pa.Array] = []
+        self._lengths: list[NDArray[np.int64]] = []
+
+    def add(self, cells: Cells) -> NDArray[np.bool_]:
+        """Take in a batch; [n] bool, where it is null or NaN."""
+        keys, lengths = _keys(cells)
+        self._keys.append(keys if pa.types.is_integer(keys.type) else _shortened(keys))
+        self._lengths.append(lengths)
+        if not keys.null_count:
+            return np.zeros(int(lengths.sum()), dtype=bool)
+        return np.repeat(np.asarray(keys.is_null()), lengths)
+
+    def codes(self) -> NDArray[np.int64]:
+        """[N] int64 codes of all rows; -1 for null and NaN."""
+        runs, lengths = self._encoded[0], np.concatenate([np.empty(0, dtype=np.int64), *self._lengths])
+        return runs if len(runs) == lengths.sum() else repeated(runs, lengths)
+
+    def names(self) -> list[str]:
+        """The value of each code as text; of a long one the beginning."""
+        return [_beginning(key).decode("utf-8", "surrogatepass") for key in self.identities()]
+
+    def identities(self) -> list[bytes]:
+        """What is the same for the same value of any column, for each code."""
+        found: list[bytes] = self._encoded[1]().to_pylist()
+        return found
+
+    def digests(self) -> list[bytes]:
+        """A digest of 16 bytes for each code, the same for the same value of any column."""
+        return [blake2b(identity, digest_size=16).digest() for identity in self.identities()]
+
+    @cached_property
+    def _encoded(self) -> tuple[NDArray[np.int64], Callable[[], pa.Array]]:
+        """The code of each run, -1 for null, and what gives the keys; asked for when all batches are there."""
+        integers = [pa.types.is_integer(keys.type) for keys in self._keys]
+        if not self._keys:
+            return np.empty(0, dtype=np.int64), lambda: pa.array([], pa.large_binary())
+        if all(integers):
+            # Integers are told apart as they are: only the different ones become text.
+            codes, different = _looked_up(pa.chunked_array(self._keys, pa.int64()))
+            return codes, lambda: _texts(different)
+        keys = [_texts(keys) if whole else keys for keys, whole in zip(self._keys, integers, strict=True)]
+        if not texts.pays(keys):
+            codes, different = _looked_up(pa.chunked_array(keys, pa.large_binary()))
+            return codes, lambda: different
+        codes, first = texts.numbered(keys)
+        return codes, lambda: pa.chunked_array(keys).take(pa.array(first))
+
+
+def _looked_up(keys: pa.ChunkedArray) -> tuple[NDArray[np.int64], pa.Array]:
+    """The code of each key, -1 for null, and the keys of the codes: by a table of the different ones."""
+    parts = keys.dictionary_encode().chunks
+    if not parts:
+        return np.empty(0, dtype=np.int64), pa.array([], keys.type)
+    codes = [np.asarray(part.indices.fill_null(-1), dtype=np.int64) for part in parts]
+    return np.concatenate(codes), parts[-1].dictionary
+
+
+def _keys(cells: Cells) -> tuple[pa.Array, NDArray[np.int64]]:
+    """The key of each run of equal cells, as bytes of text or as int64, and how many rows it has."""
+    if isinstance(cells, pa.Array):
+        if pa.types.is_integer(cells.type) and not pa.types.is_uint64(cells.type):
+            return _runs(cells.cast(pa.int64()))
+        if pa.types.is_string(cells.type) or pa.types.is_large_string(cells.type):
+            # The runs first: then as little as possible is copied.
+            values, lengths = _runs(cells)
+            return _texts(values), lengths
+    return _runs(_texts(cells))
+
+
+def _texts(cells: Cells) -> pa.Array:
+    """The keys of a batch as bytes of text."""
+    if not isinstance(cells, pa.Array):
+        return _one_by_one(cells)
+    if isinstance(cells, pa.ExtensionArray):
+        cells = cells.storage
+    if pa.types.is_nested(cells.type) or pa.types.is_null(cells.type):
+        return _one_by_one(cells.to_pylist())
+    if pa.types.is_string(cells.type) or pa.types.is_large_string(cells.type):
+        return cells.cast(pa.large_binary())
+    if pa.types.is_integer(cells.type):
+        return cells.cast(pa.large_string()).cast(pa.large_binary())
+    encoded = cells if pa.types.is_dictionary(cells.type) else cells.dictionary_encode()
+    return _one_by_one(encoded.dictionary.to_pylist()).take(encoded.indices.cast(pa.int64()))
+
+
+def _one_by_one(values: list[Any]) -> pa.Array:
+    texts = (None if value is None or value != value else key_text(value) for value in values)
+    return pa.array(
+        [None if text is None else text.encode("utf-8", "surrogatepass") for text in texts], pa.large_binary()
+    )
+
+
+def _runs(keys: pa.Array) -> tuple[pa.Array, NDArray[np.int64]]:
+    """The key of each run of equal ones, and how many rows it has."""
+    first = keys.slice(0, _FIRST)
+    encoded = pc.run_end_encode(first, run_end_type=pa.int64())
+    if len(first) < len(keys):
+        if 2 * len(encoded.values) > len(first):
+            # Too few are equal to the one before them for it to pay.
+            return keys, np.ones(len(keys), dtype=np.int64)
+        encoded = pc.run_end_encode(keys, run_end_type=pa.int64())
+    return encoded.values, np.diff(np.asarray(encoded.run_ends), prepend=0)
+
+
+def _shortened(keys: pa.Array) -> pa.Array:
+    """The same keys; of a long one the beginning and a digest."""
+    long = pc.greater(pc.binary_length(keys), _DIGEST_FROM)
+    if not pc.any(long).as_py():
+        return keys
+    digests = [
+        key[:_DIGEST_FROM] + blake2b(key, digest_size=_DIGEST).digest()
+        for key in keys.filter(long).to_pylist()
+    ]
+    return pc.replace_with_mask(
+        keys, long.fill_null(pa.scalar(value=False)), pa.array(digests, pa.large_binary())
+    )
+
+
+def _beginning(key: bytes) -> bytes:
+    """A key as it was shown; a character that was cut is left out."""
+    if len(key) <= _DIGEST_FROM:
+        return key
+    return key[:_DIGEST_FROM].decode("utf-8", "ignore").encode()
+
+
+def digests(cells: Cells) -> NDArray[np.int64]:
+    """[n] int64 digests: 0 or more, the same for the same value of any column; -1 for null and NaN.
+
+    Two of a million different values are the same with a chance of 5e-8.
+
+    Example:
+        >>> one, two, none, again = digests(["a", "b", None, "a"]).tolist()
+        >>> one == two, one == again, none
+        (False, True, -1)
+    """
+    coder = Coder()
+    coder.add(cells)
+    of_code = [_digest(identity) for identity in coder.identities()]
+    return np.array([*of_code, -1], dtype=np.int64)[coder.codes()]
+
+
+def _digest(identity: bytes) -> int:
+    return int.from_bytes(blake2b(identity, digest_size=8).digest(), "big") >> 1
+
+
+def key_text(value: object) -> str:
+    """The text under which a key is compared.
+
+    Example:
+        >>> key_text("0012"), key_text(12), key_text(12.0), key_text([{"role": "user", "content": "Hi"}])
+        ('0012', '12', '12', '[{"content": "Hi", "role": "user"}]')
+    """
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float) and value.is_integer():
+        # A column of integers with a gap was stored as floats.
+        return str(int(value))
+    if isinstance(value, list | dict):
+        return json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
+    return str(value)

@@ -1,0 +1,1 @@
+"""The dump formats: which file is which, and which column is what."""

@@ -1,0 +1,261 @@
+"""Columns that no dump has as such: where a row comes from, and what a format computes from its own columns."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import PurePath
+from typing import Any
+
+from advcli.io.collect.batch import Batch
+from advcli.io.collect.cells import Cells
+from advcli.io.collect.duplicates import ROW
+from advcli.records.table import Choice
+from advcli.registry import load
+
+PLACES = ("@line", "@file", "@folder", "@step")
+"""Where a row comes from: its line, its file, the folder of that file, the step in its name."""
+
+_VERL_UID = re.compile(r"(.+)_(\d+)_(\d+)", re.DOTALL)
+_PADDING = re.compile(r"pad[0-9a-f]{32}_\d+_\d+")
+_STEP = re.compile(r"(?:step|iteration|iter)[_-]?(\d+)", re.IGNORECASE)
+_LAST_NUMBER = re.compile(r"(\d+)$")
+
+
+def inputs(choice: Choice) -> tuple[str, ...]:
+    """What has to be read from the files for the columns of a choice."""
+    derived = {column.name: column for column in choice.derived}
+    wanted: list[str] = []
+    for name in choice.columns():
+        if name in derived:
+            wanted += derived[name].inputs
+        elif name not in PLACES:
+            wanted.append(name)
+    return tuple(dict.fromkeys([*wanted, *([ROW] if choice.dedup else [])]))
+
+
+def completed(batch: Batch, choice: Choice) -> Batch:
+    """A batch with the columns of a choice that no file has."""
+    derived = {column.name: column for column in choice.derived}
+    columns: dict[str, Cells] = dict(batch.columns)
+    for name in choice.columns():
+        if name in derived:
+            cells = [_values(batch.columns[column]) for column in derived[name].inputs]
+            function = load(derived[name].target)
+            columns[name] = [function(*row) for row in zip(*cells, strict=True)]
+        elif name in PLACES and name not in columns:
+            columns[name] = _place(name, batch)
+    return replace(batch, columns=columns)
+
+
+def step_of(name: str) -> str | None:
+    """The step in the name of a file: the number after "step" or "iteration", else the one that ends the name.
+
+    Example:
+        >>> (
+        ...     step_of("run/step_12/train/all/traces.jsonl"),
+        ...     step_of("trajectories/0007.jsonl"),
+        ...     step_of("<stdin>"),
+        ... )
+        ('12', '7', None)
+    """
+    found = _STEP.findall(name) or _LAST_NUMBER.findall(PurePath(name).name.partition(".")[0])
+    return str(int(found[-1])) if found else None
+
+
+def verl_prompt(uid: object) -> object:
+    """What the rows of a prompt share in the uid of verl v1, `<uuid>_<session>_<index>`.
+
+    Example:
+        >>> verl_prompt("0f6c2b1e_3_0"), verl_prompt("plain")
+        ('0f6c2b1e', 'plain')
+    """
+    match = _VERL_UID.fullmatch(uid) if isinstance(uid, str) else None
+    return match.group(1) if match else uid
+
+
+def verl_session(uid: object) -> object:
+    """The session of a uid of verl v1: what the outputs of one agent loop share.
+
+    Example:
+        >>> verl_session("0f6c2b1e_3_0")
+        '0f6c2b1e_3'
+    """
+    match = _VERL_UID.fullmatch(uid) if isinstance(uid, str) else None
+    return f"{match.group(1)}_{match.group(2)}" if match else uid
+
+
+def verl_index(uid: object) -> int:
+    """The output's number within its session in a uid of verl v1.
+
+    Example:
+        >>> verl_index("0f6c2b1e_3_2")
+        2
+    """
+    match = _VERL_UID.fullmatch(uid) if isinstance(uid, str) else None
+    return int(match.group(3)) if match else 0
+
+
+def verl_padding(uid: object) -> bool:
+    """Whether a row of verl v1 only fills up the batch.
+
+    Example:
+        >>> verl_padding("pad5d1f0c3b9a7e4c0f8d2b6a1e93c47f05_0_0")
+        True
+    """
+    return isinstance(uid, str) and _PADDING.fullmatch(uid) is not None
+
+
+def weighted_total(rewards: object) -> float | None:
+    """The total of verifiers' rewards, {name: {score, weight} or null or a number}; null if none is there.
+
+    Example:
+        >>> weighted_total({"correct": {"score": 1.0, "weight": 2.0}, "format": None, "extra": 0.5})
+        2.5
+    """
+    if not isinstance(rewards, Mapping):
+        return None
+    terms = []
+    for part in rewards.values():
+        score, weight = (part.get("score"), part.get("weight")) if isinstance(part, Mapping) else (part, 1.0)
+        if isinstance(score, int | float):
+            terms.append(score * (weight if isinstance(weight, int | float) else 1.0))
+    return float(sum(terms)) if terms else None
+
+
+def total(score: object) -> object:
+    """A score, or the sum of a list of token scores.
+
+    Example:
+        >>> total(0.5), total([0, 0, 1.0]), total(None), total("?")
+        (0.5, 1.0, None, '?')
+    """
+    if isinstance(score, list) and score and all(isinstance(item, int | float) for item in score):
+        return sum(score)
+    return None if score == [] else score
+
+
+def before_training(tokens: object, mask: object) -> object:
+    """The tokens of the prompt: all before the first that is trained on.
+
+    Example:
+        >>> before_training([5, 6, 7, 0], [0, 0, 1, 0])
+        [5, 6]
+    """
+    if not isinstance(tokens, list) or not isinstance(mask, list):
+        return tokens
+    return tokens[: mask.index(1)] if 1 in mask else tokens
+
+
+def first_trained(values: object, mask: object) -> object:
+    """The value of the first token that is trained on; a scalar is itself.
+
+    Example:
+        >>> first_trained([0.0, 0.0, 0.75, 0.75], [0, 0, 1, 1]), first_trained([0.5], [0])
+        (0.75, None)
+    """
+    if not isinstance(values, list) or not isinstance(mask, list):
+        return values
+    at = mask.index(1) if 1 in mask else len(values)
+    return values[at] if at < len(values) else None
+
+
+def true_count(mask: object) -> object:
+    """The number of tokens that are trained on.
+
+    Example:
+        >>> true_count([0, 1, 1, 0])
+        2
+    """
+    return sum(map(bool, mask)) if isinstance(mask, list) else None
+
+
+def before_answer(messages: object) -> object:
+    """A chat up to the first answer of the model.
+
+    Example:
+        >>> before_answer([{"role": "user", "content": "2+2?"}, {"role": "assistant", "content": "4"}])
+        [{'role': 'user', 'content': '2+2?'}]
+    """
+    if not isinstance(messages, list):
+        return messages
+    roles = [message.get("role") if isinstance(message, Mapping) else None for message in messages]
+    return messages[: roles.index("assistant")] if "assistant" in roles else messages[:1]
+
+
+def action_tokens(steps: object) -> object:
+    """The tokens that the model wrote in all steps of tinker-cookbook's summary.
+
+    Example:
+        >>> action_tokens([{"ac_len": 3}, {"ac_len": 4}])
+        7
+    """
+    if not isinstance(steps, list):
+        return None
+    lengths = [step.get("ac_len") for step in steps if isinstance(step, Mapping)]
+    return sum(length for length in lengths if isinstance(length, int)) if lengths else None
+
+
+def sampled_tokens(nodes: object) -> object:
+    """The tokens that the model wrote in all nodes of a trace of verifiers.
+
+    Example:
+        >>> sampled_tokens([{"mask": [False, False]}, {"mask": [True, True]}])
+        2
+    """
+    if not isinstance(nodes, list):
+        return None
+    masks = [node.get("mask") for node in nodes if isinstance(node, Mapping)]
+    return sum(sum(map(bool, mask)) for mask in masks if isinstance(mask, list)) if masks else None
+
+
+def answer_tokens(mask: object) -> object:
+    """The tokens of a mask of atropos, which has -100 where a token is not trained on.
+
+    Example:
+        >>> answer_tokens([-100, -100, 17, 4])
+        2
+    """
+    return sum(item != -100 for item in mask) if isinstance(mask, list) else None
+
+
+def first_answered(values: object, mask: object) -> object:
+    """The value of the first token that is trained on, with a mask of atropos; a scalar is itself.
+
+    Example:
+        >>> first_answered([0.0, 0.0, 0.5], [-100, -100, 17])
+        0.5
+    """
+    trained = [int(item != -100) for item in mask] if isinstance(mask, list) else mask
+    return first_trained(values, trained)
+
+
+def reward_value(reward: object) -> object:
+    """A reward, or the score in an object of slime.
+
+    Example:
+        >>> reward_value(1.0), reward_value({"score": 0.5, "acc": 1}), reward_value({"acc": 1})
+        (1.0, 0.5, None)
+    """
+    return reward.get("score", reward.get("reward")) if isinstance(reward, Mapping) else reward
+
+
+def is_null(value: object) -> bool:
+    """Whether there is no value.
+
+    Example:
+        >>> is_null(None), is_null(0)
+        (True, False)
+    """
+    return value is None
+
+
+def _values(cells: Cells) -> Sequence[Any]:
+    return cells if isinstance(cells, list) else cells.to_pylist()
+
+
+def _place(name: str, batch: Batch) -> list[Any]:
+    path = PurePath(batch.name)
+    if name == "@line":
+        return [str(line) for line in batch.lines]
+    value = {"@file": batch.name, "@folder": path.parent.name, "@step": step_of(batch.name)}[name]
+    return [value] * len(batch.lines)

@@ -1,0 +1,66 @@
+"""Which format a dump has, told by its columns and what they hold, never by its name."""
+
+from collections.abc import Callable, Mapping
+
+from advcli.errors import DataError
+from advcli.io.formats.catalog import FORMATS
+from advcli.io.formats.format import Format
+from advcli.wording import either
+
+# What a column may hold to satisfy a requirement. Nothing but nulls satisfies any; "nested" is a list or an object.
+_HOLDS = {
+    "number": ("number", "null"),
+    "text": ("text", "null"),
+    "list": ("list", "nested", "null"),
+    "object": ("object", "nested", "null"),
+}
+
+
+def fits(form: Format, shapes: Mapping[str, str], has: Callable[[str], bool] | None = None) -> bool:
+    """Whether a dump has what a format requires and lacks what it forbids.
+
+    Args:
+        form: a row of the catalog.
+        shapes: column → "number", "text", "list", "object" ("nested": one of both), "null" or "other".
+        has: tells of a dotted path whether there is anything; None if only columns are known.
+    """
+    return all(_met(need, shapes, has) for need in form.requires) and not any(
+        _met(name, shapes, has) for name in form.forbids
+    )
+
+
+def recognised(
+    shapes: Mapping[str, str], has: Callable[[str], bool] | None = None, *, name: str = "the dump"
+) -> Format | None:
+    """The format of a dump; None if no row of the catalog that requires anything fits.
+
+    Of two that fit, the one that requires all that the other does and more is taken.
+
+    Args:
+        shapes: column → what it holds.
+        has: tells of a dotted path whether there is anything.
+        name: the dump, for messages.
+
+    Raises:
+        DataError: two formats fit.
+    """
+    found = [form for form in FORMATS if form.requires and fits(form, shapes, has)]
+    needs = {form.name: {need.partition(":")[0] for need in form.requires} for form in found}
+    best = [form for form in found if not any(needs[form.name] < needs[other.name] for other in found)]
+    if len(best) > 1:
+        raise several([form.name for form in best], name)
+    return best[0] if best else None
+
+
+def several(names: list[str], place: str) -> DataError:
+    """The error for a dump that more than one format fits."""
+    return DataError(
+        f"{place}: the formats {' and '.join(names)} fit", hint=either([f"--format {name}" for name in names])
+    )
+
+
+def _met(need: str, shapes: Mapping[str, str], has: Callable[[str], bool] | None) -> bool:
+    name, _, holds = need.partition(":")
+    if name in shapes:
+        return not holds or shapes[name] in _HOLDS[holds]
+    return "." in name and has is not None and has(name)

@@ -1,0 +1,191 @@
+"""Known traps of formats: what a dump shows when one has snapped, one sentence each.
+
+The catalog names the checks of a format; each looks at the narrow columns only.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+import numpy as np
+
+from advcli.records.table import RewardTable
+from advcli.tensors.codes import in_order
+from advcli.wording import counted, verb
+
+Check = Callable[[RewardTable, Mapping[str, str]], str | None]
+
+
+def found(
+    table: RewardTable,
+    kinds: Mapping[str, str],
+    *,
+    told: Mapping[str, Callable[[], str | None]] | None = None,
+) -> tuple[str, ...]:
+    """What the checks of the table's format have to say.
+
+    Args:
+        table: the narrow columns.
+        kinds: the columns of the dump and what they hold.
+        told: what the checks `OF_ROWS` have to say, where the rows are not in the table.
+    """
+    told = told or {}
+    said = (
+        told[name]() if name in told else CHECKS[name](table, kinds) for name in table.choice.rules.checks
+    )
+    return tuple(text for text in said if text)
+
+
+def same_rows_at_several_steps(table: RewardTable, kinds: Mapping[str, str]) -> str | None:
+    """A generation batch that was written again under a later step: the same prompts and rewards in the same order."""
+    del kinds
+    if table.step is None or table.choice.dedup:
+        return None
+    blocks: dict[tuple[bytes, bytes], int] = {}
+    again: list[int] = []
+    for code, rows in _steps(table):
+        rewards = table.rewards[rows]
+        if len(set(rewards[np.isfinite(rewards)].tolist())) < 2:
+            continue
+        logged = b"" if table.logged is None else table.logged[rows].tobytes()
+        block = (table.key[rows].tobytes(), rewards.tobytes() + logged)
+        if block in blocks:
+            again.append(code)
+        blocks.setdefault(block, code)
+    return again_said(again, table.step_names)
+
+
+def again_said(again: Sequence[int], names: Sequence[str]) -> str | None:
+    """What is said of steps that hold the rows of an earlier one."""
+    if not again:
+        return None
+    return (
+        f"{counted(len(again), 'step')} {verb(len(again), 'holds', 'hold')} the rows of an earlier step again "
+        f"(the first: step {names[again[0]]}), as when one generation batch is logged at several steps; try --dedup"
+    )
+
+
+def evaluation_rows(table: RewardTable, kinds: Mapping[str, str]) -> str | None:
+    """Two sizes of groups within one step: rows of training and of evaluation in one file."""
+    del kinds
+    return sizes_said({code: _sizes(table, rows) for code, rows in _steps(table)}, table.step_names)
+
+
+def sizes_said(sizes: Mapping[int, Collection[int]], names: Sequence[str]) -> str | None:
+    """What is said of steps whose groups are of several sizes.
+
+    Args:
+        sizes: code of the step (-1 for all rows of a dump without steps) → the sizes of its groups.
+        names: the step of each code.
+    """
+    mixed = [code for code, found in sizes.items() if len(set(found)) > 1]
+    if not mixed:
+        return None
+    first = ", ".join(str(size) for size in sorted(set(sizes[mixed[0]])))
+    return (
+        f"{counted(len(mixed), 'step')} {verb(len(mixed), 'has', 'have')} groups of several sizes (step "
+        f"{names[mixed[0]] if mixed[0] >= 0 else 'none'}: {first}): evaluation rows among the training rows, or a group that was cut?"
+    )
+
+
+def numbers_from_log_extra(table: RewardTable, kinds: Mapping[str, str]) -> str | None:
+    """Numeric columns that a user logged are taken for reward functions."""
+    odd = [
+        name
+        for name, _ in table.choice.rewards
+        if len(table.choice.rewards) > 1 and not any(word in name.lower() for word in ("reward", "score"))
+    ]
+    typical = [name for name, _ in table.choice.rewards if name not in odd]
+    del kinds
+    if not odd or not typical:
+        return None
+    flags = " ".join(f"--reward {name}" for name in typical)
+    return (
+        f"{', '.join(repr(name) for name in odd)} {verb(len(odd), 'counts as a reward function', 'count as reward functions')}; "
+        f"if logged with log_extra, try {flags}"
+    )
+
+
+def overlong_penalty(table: RewardTable, kinds: Mapping[str, str]) -> str | None:
+    """A score that stands before the penalty for long responses, which training used."""
+    if "overlong_reward" not in kinds or any(name == "overlong_reward" for name, _ in table.choice.rewards):
+        return None
+    return (
+        "'overlong_reward' is there, so 'score' may stand before the penalty that was trained with; try --reward score "
+        "--reward overlong_reward"
+    )
+
+
+def misaligned_rewards(table: RewardTable, kinds: Mapping[str, str]) -> str | None:
+    """NeMo-RL's rewards under dynamic sampling are those of other rows."""
+    if "filtered_rewards" not in kinds:
+        return None
+    used = [name for name, _ in table.choice.rewards]
+    if used == ["rewards"]:
+        return "'rewards' belong to other rows under dynamic sampling ('filtered_rewards' is there); try --reward filtered_rewards"
+    return "'rewards' belong to other rows under dynamic sampling: 'filtered_rewards' is read"
+
+
+def no_advantage_yet(table: RewardTable, kinds: Mapping[str, str]) -> str | None:
+    """prime-rl's window of all arrivals, which is written before groups are scored."""
+    del kinds
+    return none_logged_said(logged=table.logged is not None and bool(np.isfinite(table.logged).any()))
+
+
+def none_logged_said(*, logged: bool) -> str | None:
+    """What is said of a window without any logged advantage."""
+    if logged:
+        return None
+    return (
+        "no advantage is logged: this is the window of all arrivals, written before groups were scored ('effective' beside "
+        "'all' holds what was trained on)"
+    )
+
+
+def several_splits(table: RewardTable, kinds: Mapping[str, str]) -> str | None:
+    """Training and evaluation files read as one data set."""
+    del kinds
+    evals = [name for name in table.names if name.rpartition("/")[2].startswith("eval")]
+    if not evals or len(evals) == len(table.names):
+        return None
+    return (
+        f"{counted(len(evals), 'file')} of evaluation among those of training: statistics of a step mix them "
+        "(groups do not); try the train_ files alone"
+    )
+
+
+def already_normalised(table: RewardTable, kinds: Mapping[str, str]) -> str | None:
+    """ROLL's logging board holds rewards after normalisation."""
+    del table, kinds
+    return "the rewards of this file are already normalised: advantages of them are not those of the run"
+
+
+CHECKS: Mapping[str, Check] = {
+    check.__name__: check
+    for check in (
+        same_rows_at_several_steps,
+        evaluation_rows,
+        numbers_from_log_extra,
+        overlong_penalty,
+        misaligned_rewards,
+        no_advantage_yet,
+        several_splits,
+        already_normalised,
+    )
+}
+"""The checks that a format can name."""
+
+OF_ROWS = ("same_rows_at_several_steps", "evaluation_rows", "no_advantage_yet")
+"""Those that look at the rows."""
+
+
+def _steps(table: RewardTable) -> list[tuple[int, "np.ndarray"]]:
+    """The rows of each step, in order of first appearance; all rows where there is none."""
+    usable = np.flatnonzero(table.key >= 0)
+    if table.step is None:
+        return [(-1, usable)]
+    rows = usable[in_order(table.step[usable])]
+    steps = np.split(rows, np.flatnonzero(np.diff(table.step[rows])) + 1) if len(rows) else []
+    return [(int(table.step[step[0]]), step) for step in sorted(steps, key=lambda step: int(step[0]))]
+
+
+def _sizes(table: RewardTable, rows: "np.ndarray") -> list[int]:
+    return [int(size) for size in np.unique(table.key[rows], return_counts=True)[1]]

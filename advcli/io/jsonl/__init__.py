@@ -1,0 +1,1 @@
+"""JSON Lines: read a few fields, append keys to each line."""

@@ -1,0 +1,1 @@
+"""Rows within records: lists and objects that hold several rows."""

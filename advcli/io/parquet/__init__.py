@@ -1,0 +1,1 @@
+"""Parquet: read a few columns, append columns without reading the others."""

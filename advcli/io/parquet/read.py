@@ -1,0 +1,374 @@
+"""Parquet: read a few columns of every row group, and stream the rest through with columns appended."""
+
+import json
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from typing import Any, BinaryIO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from advcli.errors import DataError
+from advcli.io.collect.batch import BadRows, Batch
+from advcli.io.collect.duplicates import ROW, digests
+from advcli.io.jsonl.read import already_there
+from advcli.io.layouts import arrow, kinds, paths
+from advcli.io.layouts import objects as explode
+from advcli.io.parquet import open
+from advcli.io.readahead import beside
+from advcli.records.layout import PLAIN, Layout
+from advcli.records.table import Source
+
+# Bytes of column data in one batch: what bounds the memory, however long the texts are.
+_BATCH_BYTES = 32 << 20
+_MAX_ROWS = 1 << 18
+_PROBE = 64
+_CODECS = {"SNAPPY", "GZIP", "BROTLI", "ZSTD", "LZ4", "NONE"}
+
+
+def columns(source: Source, *, again: bool = False) -> dict[str, str]:
+    """The columns and their shapes.
+
+    Args:
+        source: a parquet source.
+        again: whether the file will soon be opened once more.
+
+    Raises:
+        DataError: no parquet file, or two columns of one name.
+    """
+    schema = open.opened(source, again=again).schema_arrow
+    names = schema.names
+    if len(set(names)) < len(names):
+        twice = sorted({name for name in names if names.count(name) > 1})
+        raise DataError(f"{source.name}: the column {', '.join(twice)} is there twice, expected unique names")
+    return {field.name: kinds.of_type(field.type) for field in schema}
+
+
+def head(source: Source, rows: int = 8) -> list[Mapping[str, Any]]:
+    """The first rows as objects, binary columns left out: what cannot be told from the types.
+
+    Raises:
+        DataError: the file is broken.
+    """
+    file = open.opened(source, again=open.is_kept(source))
+    names = [field.name for field in file.schema_arrow if kinds.of_type(field.type) != "other"]
+    try:
+        for batch in file.iter_batches(batch_size=rows, columns=names) if names else ():
+            found: list[Mapping[str, Any]] = batch.to_pylist()
+            return found
+    except open.UNREADABLE:
+        # The scan says what is wrong, if the column is wanted.
+        return []
+    return []
+
+
+def scan(
+    source: Source,
+    columns: Collection[str],
+    *,
+    refused: Collection[str],
+    bad_rows: BadRows,
+    dropped: set[int],
+    layout: Layout = PLAIN,
+) -> Iterator[Batch]:
+    """Read some columns of every row; a column that the file lacks is null.
+
+    Args:
+        source: a parquet source.
+        columns: the columns or dotted paths.
+        refused: names that the file may not have, because they would be written.
+        bad_rows: what to do with a row that is laid out in another way.
+        dropped: gets the numbers of the rows that were skipped.
+        layout: how rows lie in a row of the file.
+
+    Yields:
+        Batches of arrow arrays.
+
+    Raises:
+        DataError: the file is broken or has a refused column.
+    """
+    file = open.opened(source)
+    names = file.schema_arrow.names
+    if not set(refused).isdisjoint(names):
+        raise already_there(source.name, sorted(set(names) & set(refused)))
+    if layout.name != "rows":
+        yield from _exploded(file, source, columns, layout, bad_rows, dropped)
+        return
+    roots = paths.roots(tuple(columns), names)
+    read = _batches(file, source, None if ROW in columns else _leaves(file, roots))
+    with closing(beside(read, apart=file.metadata.num_rows > _MAX_ROWS)) as batches:
+        yield from _cells(source, batches, columns, roots, layout)
+
+
+def _cells(
+    source: Source,
+    batches: Iterable[pa.RecordBatch],
+    columns: Collection[str],
+    roots: Mapping[str, str],
+    layout: Layout,
+) -> Iterator[Batch]:
+    """The columns that are wanted of each batch."""
+    done = 0
+    for batch in batches:
+        cells: dict[str, Any] = {
+            name: paths.in_batch(batch, name, roots[name])
+            if name in roots
+            else pa.nulls(batch.num_rows, pa.float64())
+            for name in columns
+        }
+        if ROW in columns:
+            cells[ROW] = [digest for record in batch.to_pylist() for digest in digests(record, layout)]
+        yield Batch(source.name, cells, range(done + 1, done + batch.num_rows + 1))
+        done += batch.num_rows
+
+
+def _leaves(file: pq.ParquetFile, roots: Mapping[str, str]) -> list[str]:
+    """What to read for some paths: only the fields of a struct that are wanted, if they can be told apart."""
+    if all(path == root for path, root in roots.items()):
+        return list(roots)
+    found = []
+    for path, root in roots.items():
+        inner = path != root and pa.types.is_struct(file.schema_arrow.field(root).type)
+        known = inner and any(
+            column == path or column.startswith(f"{path}.")
+            for column in (file.schema.column(i).path for i in range(len(file.schema)))
+        )
+        found.append(path if known else root)
+    # A whole column beside one of its fields would be read as the field only.
+    whole = set(found) & set(file.schema_arrow.names)
+    return list(
+        dict.fromkeys(
+            roots[path] if roots[path] in whole else name for path, name in zip(roots, found, strict=True)
+        )
+    )
+
+
+def _exploded(
+    file: pq.ParquetFile,
+    source: Source,
+    columns: Collection[str],
+    layout: Layout,
+    bad_rows: BadRows,
+    dropped: set[int],
+) -> Iterator[Batch]:
+    """The rows that lie in rows of the file: in Python, only for the columns that are wanted."""
+    names = [name for name in columns if name != ROW]
+    wanted = [
+        layout.path,
+        *(name.removeprefix("record.") for name in names),
+        *(name.split(".")[0] for name in names),
+    ]
+    needed = list(dict.fromkeys(paths.roots(wanted, file.schema_arrow.names).values()))
+    number = 0
+    for batch in _batches(file, source, None if ROW in columns else needed):
+        cells: dict[str, list[Any]] = {name: [] for name in columns}
+        lines: list[int] = []
+        for record in batch.to_pylist():
+            number += 1
+            try:
+                count, found = explode.cells(record, layout, names)
+            except explode.Misfit as error:
+                bad_rows.add(
+                    f"{source.name}:{number}: {error}", hint="--layout or --explode, or --on-bad-row skip"
+                )
+                dropped.add(number)
+                continue
+            bad_rows.empty += not count
+            lines += [number] * count
+            if ROW in cells:
+                cells[ROW] += digests(record, layout)
+            for name in names:
+                cells[name] += found[name]
+        yield Batch(source.name, cells, np.array(lines, dtype=np.int64))
+
+
+def annotate(
+    source: Source, sink: BinaryIO, slices: Callable[[int], pa.RecordBatch], about: Mapping[str, str]
+) -> None:
+    """Copy a parquet file with columns appended.
+
+    Columns, types, nested values, dictionaries, schema and field metadata, codecs and the size of the row
+    groups are those of the source.
+
+    Args:
+        source: a parquet source.
+        sink: takes the bytes; need not be seekable.
+        slices: called with a number of rows, gives the new columns of the next rows.
+        about: further key-value metadata of the file.
+    """
+    file = open.opened(source)
+    added = slices(0).schema
+    schema = pa.schema([*file.schema_arrow, *added], metadata={**(file.schema_arrow.metadata or {}), **about})
+    with pq.ParquetWriter(sink, schema, **_written_like(file, added.names)) as writer:
+        for group in range(file.num_row_groups):
+            # Asked to be as long as the group, the writer closes its row group where the source does.
+            rows = max(1, file.metadata.row_group(group).num_rows)
+            for batch in _batches(file, source, None, row_groups=[group]):
+                columns = [*batch.columns, *slices(batch.num_rows).columns]
+                writer.write_batch(pa.record_batch(columns, schema=schema), row_group_size=rows)
+
+
+def write_batches(
+    source: Source, sink: BinaryIO, batches: Iterator[pa.RecordBatch], about: Mapping[str, str]
+) -> None:
+    """Write batches that were made of a file's own.
+
+    Args:
+        source: where they come from: its metadata go along.
+        sink: takes the bytes; need not be seekable.
+        batches: all columns.
+        about: further key-value metadata of the file.
+    """
+    metadata = {**(open.opened(source).schema_arrow.metadata or {}), **about}
+    # It describes columns that are no longer the same.
+    metadata.pop(b"pandas", None)
+    writer = None
+    try:
+        for batch in batches:
+            schema = batch.schema.with_metadata(metadata)
+            writer = writer or pq.ParquetWriter(sink, schema, version="2.6")
+            writer.write_batch(batch.replace_schema_metadata(metadata))
+    finally:
+        if writer:
+            writer.close()
+
+
+def rows(source: Source, layout: Layout, dropped: Collection[int]) -> Iterator[pa.RecordBatch]:
+    """All columns of the rows that lie in records, batch by batch."""
+    return (arrow.unfolded(batch, layout) for batch in objects(source, dropped))
+
+
+def with_lists(
+    source: Source, layout: Layout, dropped: Collection[int], slices: Callable[[int], pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """All columns of the records, the new ones appended as lists."""
+    for batch in objects(source, dropped):
+        counts = arrow.lengths(batch, layout)
+        new = arrow.as_lists(slices(int(counts.sum())), counts)
+        schema = pa.schema([*batch.schema, *new.schema])
+        yield pa.record_batch([*batch.columns, *new.columns], schema=schema)
+
+
+def objects(source: Source, dropped: Collection[int] = ()) -> Iterator[pa.RecordBatch]:
+    """All columns, batch by batch, without the rows that were skipped; one empty batch of a file without rows."""
+    file = open.opened(source)
+    number = 1
+    for batch in _batches(file, source, None):
+        yield arrow.without(batch, number, dropped)
+        number += batch.num_rows
+    if number == 1:
+        yield from file.schema_arrow.empty_table().to_batches() or [_no_rows(file.schema_arrow)]
+
+
+def decode(source: Source) -> None:
+    """Go through all columns.
+
+    Raises:
+        DataError: the file is broken.
+    """
+    for _ in _batches(open.opened(source), source, None):
+        pass
+
+
+def _no_rows(schema: pa.Schema) -> pa.RecordBatch:
+    return pa.record_batch([pa.array([], field.type) for field in schema], schema=schema)
+
+
+def rows_at(source: Source, wanted: Collection[int]) -> Iterator[tuple[int, dict[str, object]]]:
+    """Some rows with all their columns; row groups without such a row are not read.
+
+    Args:
+        source: a parquet source.
+        wanted: numbers of the rows, counted from 1.
+
+    Yields:
+        Number and columns of each, in file order.
+    """
+    file = open.opened(source)
+    done = 0
+    places = np.array(sorted(wanted), dtype=np.int64) - 1
+    for group in range(file.num_row_groups):
+        end = done + file.metadata.row_group(group).num_rows
+        if not ((places >= done) & (places < end)).any():
+            done = end
+            continue
+        for batch in _batches(file, source, None, row_groups=[group]):
+            here = places[(places >= done) & (places < done + batch.num_rows)]
+            for place, row in zip(here.tolist(), batch.take(pa.array(here - done)).to_pylist(), strict=True):
+                yield place + 1, row
+            done += batch.num_rows
+
+
+def to_metadata(prefix: str, settings: Mapping[str, object]) -> dict[str, str]:
+    """The settings as key-value metadata of a parquet file, one key per prefix."""
+    return {f"advcli/{prefix}": json.dumps(settings, allow_nan=False)}
+
+
+def _batches(
+    file: pq.ParquetFile,
+    source: Source,
+    columns: Collection[str] | None,
+    row_groups: Sequence[int] | None = None,
+) -> Generator[pa.RecordBatch]:
+    """Columns (None: all) of some row groups (None: all), in batches of about `_BATCH_BYTES`."""
+    if columns is not None and not columns:
+        # No column at all: pyarrow would yield nothing, but the rows are there.
+        columns = file.schema_arrow.names[:1]
+    try:
+        for group in range(file.num_row_groups) if row_groups is None else row_groups:
+            # For a few rows, threads take longer than the reading.
+            few = _is_one_batch(file.metadata.row_group(group), columns)
+            yield from file.iter_batches(
+                batch_size=_MAX_ROWS if few else _rows_per_batch(file, group, columns),
+                columns=columns,
+                row_groups=[group],
+                use_threads=not few,
+            )
+    except open.UNREADABLE as error:
+        raise open.broken(source, error) from error
+
+
+def _is_one_batch(group: pq.RowGroupMetaData, columns: Collection[str] | None) -> bool:
+    """Whether all rows of a row group make a batch, however its values are encoded: none is longer than its chunk."""
+    if group.num_rows > _MAX_ROWS:
+        return False
+    chunks = (group.column(place) for place in range(group.num_columns))
+    size = 0
+    for chunk in chunks:
+        path = chunk.path_in_schema
+        if columns is None or any(path == name or path.startswith(f"{name}.") for name in columns):
+            size += chunk.num_values * chunk.total_uncompressed_size
+    return size <= _BATCH_BYTES
+
+
+def _rows_per_batch(file: pq.ParquetFile, group: int, columns: Collection[str] | None) -> int:
+    """So many rows of a row group that a batch stays near `_BATCH_BYTES`.
+
+    The sizes that a file tells are those of its encodings: a text that is repeated is counted once. So the first
+    rows are read and measured.
+    """
+    for batch in file.iter_batches(batch_size=_PROBE, columns=columns, row_groups=[group]):
+        per_row: int = max(1, batch.nbytes // max(1, batch.num_rows))
+        return max(1, min(_MAX_ROWS, _BATCH_BYTES // per_row))
+    return _MAX_ROWS
+
+
+def _written_like(file: pq.ParquetFile, added: Collection[str]) -> dict[str, object]:
+    """Writer options that give the copy the look of the original."""
+    options: dict[str, object] = {"version": "2.6", "store_schema": True}
+    physical = set()
+    if file.num_row_groups:
+        group = file.metadata.row_group(0)
+        chunks = [group.column(i) for i in range(group.num_columns)]
+        codecs = {chunk.path_in_schema: _codec(chunk.compression) for chunk in chunks}
+        first = next(iter(codecs.values()), "snappy")
+        options["compression"] = codecs | dict.fromkeys(added, first)
+        options["use_compliant_nested_type"] = not any(".list.item" in path for path in codecs)
+        physical = {chunk.physical_type for chunk in chunks}
+    options["use_deprecated_int96_timestamps"] = "INT96" in physical
+    return options
+
+
+def _codec(name: str) -> str:
+    return name.lower() if name in _CODECS else {"UNCOMPRESSED": "none"}.get(name, "snappy")

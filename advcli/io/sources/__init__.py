@@ -1,0 +1,1 @@
+"""Inputs: files, folders, URLs and standard input."""

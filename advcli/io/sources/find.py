@@ -1,0 +1,299 @@
+"""From what the user typed to a list of inputs that can be read twice."""
+
+import fnmatch
+import glob
+import io
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import BinaryIO, TypeAlias
+
+import pyarrow as pa
+
+from advcli.errors import DataError, UsageError
+from advcli.io.formats.catalog import FORMATS
+from advcli.io.jsonl import document
+from advcli.io.sources import magic as sniff
+from advcli.io.sources import remote, side_files
+from advcli.records.table import Source
+
+STDIN = "-"
+SUFFIXES = {".parquet": "parquet", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl"}
+CODECS = {".gz": "gzip", ".zst": "zstd"}
+
+# Decompressed at once: the smaller, the nearer is the line that an error names to the place where a file breaks off.
+_CHUNK = 1 << 16
+_MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+_PARQUET_MAGIC = b"PAR1"
+Scratch: TypeAlias = Callable[[], Path]
+"""Gives the folder for temporary copies."""
+
+_OWN_OUTPUT = re.compile(r"\.adv\.[a-z.]+$")
+
+
+@contextmanager
+def opened(
+    inputs: Sequence[str],
+    *,
+    copied: bool = True,
+    scratch: Scratch | None = None,
+    advance: Callable[[], None] = lambda: None,
+) -> Iterator[list[Source]]:
+    """Find the inputs and hold the temporary copies that some need.
+
+    Args:
+        inputs: files, globs, folders, or "-" for standard input.
+        copied: whether inputs behind a URL are copied to this machine, or read where they lie.
+        scratch: gives the folder for temporary copies; None for one that goes when the sources do.
+        advance: called for each file that is looked at.
+
+    Yields:
+        One source per file, folders in natural order of names.
+
+    Raises:
+        DataError: nothing there, or nothing that can be read.
+        UsageError: "-" beside other inputs or twice.
+    """
+    if STDIN in inputs and len(inputs) > 1:
+        raise UsageError("standard input ('-') cannot be combined with other inputs", hint="a file for each")
+    with ExitStack() as stack:
+
+        @cache
+        def own() -> Path:
+            """A folder for copies, made when one is needed."""
+            return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="advcli-")))
+
+        scratch = scratch or own
+        found = list(_find(inputs, scratch, copied=copied))
+        left = side_files.rivals([name for name, _, searched in found if searched])
+        left |= {name: "empty" for name, path, searched in found if searched and not path.stat().st_size}
+        if len(left) == len(found):
+            left = {}
+        sources = []
+        for name, path, _ in found:
+            if name not in left:
+                advance()
+                sources.append(_source(name, path, scratch))
+        yield _dumps_among(sources, left, advance)
+
+
+def stream(source: Source) -> BinaryIO:
+    """Open the bytes of a source, decompressed.
+
+    Raises:
+        DataError: the file cannot be opened.
+    """
+    return _decompressed(source.path, source.codec, source.name)
+
+
+def _find(inputs: Sequence[str], scratch: Scratch, *, copied: bool) -> Iterator[tuple[str, Path, bool]]:
+    """Name and path of every file, and whether it was looked for in a folder."""
+    seen: set[Path] = set()
+    resolved = cache(Path.resolve)
+    for text in inputs:
+        found = _behind_url(text, scratch, copied=copied) if remote.is_remote(text) else _matches(text)
+        for name, path, searched in found:
+            # The files of a folder share its way to it.
+            apart = not (searched and isinstance(path, Path)) or path.is_symlink()
+            place = path.resolve() if apart else resolved(path.parent) / path.name
+            if text == STDIN or place not in seen:
+                seen.add(place)
+                yield name, path, searched
+
+
+def _behind_url(url: str, scratch: Scratch, *, copied: bool) -> Iterator[tuple[str, Path, bool]]:
+    return remote.fetched(url, scratch(), _patterns()) if copied else remote.listed(url, _patterns())
+
+
+def _dumps_among(sources: list[Source], left: dict[str, str], advance: Callable[[], None]) -> list[Source]:
+    """The sources without those that hold no rollouts; the first one remarks what was passed over."""
+    if len(sources) > 1:
+        from advcli.io import survey  # it needs the readers, which need this module
+
+        found = survey.side_files(sources, advance)
+        left = left | found
+        sources = [source for source in sources if source.name not in found]
+    return [replace(sources[0], remarks=side_files.passed_over(left)), *sources[1:]]
+
+
+def _matches(text: str) -> list[tuple[str, Path, bool]]:
+    if not text.strip():
+        raise UsageError("an input is an empty name", hint="a file, a folder or - for standard input")
+    path = Path(text)
+    if text == STDIN:
+        return [("<stdin>", path, False)]
+    try:
+        if path.is_dir():
+            return [(str(file), file, True) for file in _dumps_in(path)]
+        if path.exists():
+            return [(text, path, False)]
+        # pathlib cannot expand an absolute pattern.
+        found = sorted(glob.glob(text, recursive=True), key=_natural)  # noqa: PTH207
+    except DataError:
+        raise
+    except (OSError, ValueError) as error:
+        raise DataError(f"{text}: {_reason(error)}") from error
+    found = [name for name in found if not Path(name).is_dir()]
+    if not found:
+        raise DataError(
+            f"{text}: no such file", hint="a file, a folder, a quoted glob or - for standard input"
+        )
+    return [(name, Path(name), False) for name in found]
+
+
+def _dumps_in(folder: Path) -> list[Path]:
+    """The dumps in a folder and below, by the names that the catalog knows; our own outputs apart."""
+    dumps = [file for file in _named_like_dumps(folder) if file.is_file()]
+    if not dumps:
+        there = sniff.without_dumps(file for file in folder.rglob("*") if file.is_file())
+        raise DataError(
+            f"{folder}: no dump in this folder (hidden files and advcli's own .adv. files are passed over)"
+            + (f"; {there}" if there else ""),
+            hint="a folder with .parquet or .jsonl files, or the files themselves",
+        )
+    return sorted(dumps, key=lambda file: _natural(str(file)))
+
+
+def _named_like_dumps(folder: Path) -> set[Path]:
+    """The files whose names the catalog knows; of hidden ones and our own outputs none."""
+    patterns = _patterns()
+    # A pattern with a folder in it leads also through a link.
+    files = {file for pattern in patterns if "/" in pattern for file in folder.rglob(pattern)}
+    files = {
+        file for file in files if not any(part.startswith(".") for part in file.relative_to(folder).parts)
+    }
+    known = re.compile("|".join(map(fnmatch.translate, (name for name in patterns if "/" not in name))))
+    for place, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        files |= {Path(place, name) for name in names if name[0] != "." and known.match(name)}
+    return {file for file in files if not _OWN_OUTPUT.search(file.name)}
+
+
+@cache
+def _patterns() -> frozenset[str]:
+    """The names of dumps, as far as a folder is searched for them."""
+    return frozenset(pattern + codec for row in FORMATS for pattern in row.files for codec in ("", *CODECS))
+
+
+def _natural(name: str) -> list[tuple[int, int, str]]:
+    """Sort key under which 2.jsonl comes before 10.jsonl."""
+    return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in re.split(r"(\d+)", name)]
+
+
+def _source(name: str, path: Path, scratch: Scratch) -> Source:
+    """Look at the first bytes and make sure that the input can be read twice."""
+    path = _readable_twice(name, path, scratch)
+    codec, head = _beginning(name, path)
+    if not head:
+        raise DataError(f"{name}: the file is empty, expected rows")
+    stranger = None if head.startswith(_PARQUET_MAGIC) else sniff.stranger(head)
+    if stranger:
+        raise DataError(f"{name}: {stranger.what}", hint=stranger.hint)
+    if not head.startswith(_PARQUET_MAGIC):
+        _refuse_parquet_name(name)
+        return Source(name, path, _json_layout(name, path, codec), codec, stamp(path))
+    if codec:
+        # A parquet file is read from its end: it has to lie decompressed somewhere.
+        with _decompressed(path, codec, name) as file:
+            path = _spooled(file, scratch, name)
+    return Source(name, path, "parquet", None, stamp(path))
+
+
+def _json_layout(name: str, path: Path, codec: str | None) -> str:
+    with _decompressed(path, codec, name) as file:
+        try:
+            return "json" if document.is_document(file) else "jsonl"
+        except document.Broken as error:
+            several = error.what.startswith("extra data")
+            raise DataError(
+                f"{name}:{error.line}: not valid JSON ({error.what}); the value that begins in line 1 "
+                + ("ends before it" if several else "is cut off or broken"),
+                hint="writing one value per line: jq -c ."
+                if several
+                else "writing or copying the file again",
+            ) from error
+
+
+def _readable_twice(name: str, path: Path, scratch: Scratch) -> Path:
+    """The file itself, or a copy of what comes out of standard input or a pipe."""
+    if name == "<stdin>":
+        if sys.stdin is None:
+            raise DataError("standard input is closed", hint="a file")
+        return _spooled(sys.stdin.buffer, scratch, name)
+    if path.is_file():
+        return path
+    with _open(path, name) as pipe:
+        return _spooled(pipe, scratch, name)
+
+
+def _beginning(name: str, path: Path) -> tuple[str | None, bytes]:
+    """The codec of a file and its first bytes, decompressed."""
+    with _open(path, name) as file:
+        head = _read(file, sniff.HEAD, name)
+    codec = next((codec for magic, codec in _MAGIC.items() if head.startswith(magic)), None)
+    if codec:
+        with _decompressed(path, codec, name) as file:
+            try:
+                head = file.read(sniff.HEAD)
+            except OSError:
+                # Cut off so early that nothing can be read; the reader says where.
+                head = b"{"
+    return codec, head
+
+
+def stamp(path: Path) -> tuple[int, int]:
+    """Size and time of the last change of a file."""
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns
+
+
+def _refuse_parquet_name(name: str) -> None:
+    if ".parquet" in Path(name).suffixes:
+        raise DataError(
+            f"{name}: not a parquet file (it does not begin with PAR1)", hint="writing the file again"
+        )
+
+
+def _spooled(file: BinaryIO, scratch: Scratch, name: str) -> Path:
+    """Copy a stream to disk, because two passes are made over it."""
+    target = scratch() / f"spool-{len(list(scratch().iterdir()))}"
+    try:
+        with target.open("wb") as out:
+            shutil.copyfileobj(file, out, 1 << 20)
+    except OSError as error:
+        raise DataError(f"{name}: {_reason(error)}") from error
+    return target
+
+
+def _open(path: Path, name: str) -> BinaryIO:
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise DataError(f"{name}: {_reason(error)}") from error
+
+
+def _decompressed(path: Path, codec: str | None, name: str) -> BinaryIO:
+    file = _open(path, name)
+    if codec is None:
+        return file
+    return io.BufferedReader(pa.CompressedInputStream(pa.PythonFile(file, mode="r"), codec), _CHUNK)
+
+
+def _read(file: BinaryIO, size: int, name: str) -> bytes:
+    try:
+        return file.read(size)
+    except OSError as error:
+        raise DataError(f"{name}: {_reason(error)}") from error
+
+
+def _reason(error: Exception) -> str:
+    """The operating system's words, without the path that stands before them."""
+    text = getattr(error, "strerror", None) or str(error)
+    return text[:1].lower() + text[1:]

@@ -1,0 +1,213 @@
+"""What has to be assumed for a rule to reproduce the log, fewest assumptions first."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import torch
+
+from advcli.matching import wording
+from advcli.matching.causes import FEW
+from advcli.matching.infer_eps import fitted
+from advcli.matching.logged import half_step
+from advcli.matching.postprocess import After, after, recomputed
+from advcli.matching.problem import Problem
+from advcli.matching.search import Found, Tell, indistinguishable, search
+from advcli.matching.shuffled import misaligned
+from advcli.matching.trials import Trial
+from advcli.matching.weights import Weighed, named, weighed
+from advcli.records.table import RewardTable
+from advcli.tensors.segments import Segments
+from advcli.wording import counted, verb
+
+_WHY_FREE = "constant within the groups, or only moving together with another part"
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A search that reproduces every row, and what had to be assumed.
+
+    Attributes:
+        problem: what was searched for in the end.
+        trials: the rules on all rows, the best first.
+        words: what was assumed, in words.
+        weights: reward column → inferred weight, or None.
+        after: what happened to the advantages, name → value.
+        otherwise: rules with the same numbers and other weights, each with those weights in words.
+    """
+
+    problem: Problem
+    trials: Sequence[Trial]
+    words: Sequence[str] = ()
+    weights: Mapping[str, float | None] | None = None
+    after: Mapping[str, object] | None = None
+    otherwise: Sequence[tuple[Trial, str]] = ()
+
+
+def explained(
+    problem: Problem, first: Found, table: RewardTable, tell: Tell
+) -> tuple[Explanation | None, str | None]:
+    """The first explanation that holds, one assumption more at a time.
+
+    Args:
+        problem: what is searched for.
+        first: the rules without any assumption.
+        table: what was read.
+        tell: takes a line each time something has been tried.
+
+    Returns:
+        The explanation or None, and where the rows were shuffled against their advantages, a sentence that says so.
+    """
+    logs = [(problem, first)]
+    explanation = _explain(_ATTEMPTS, problem, first, table, tell)
+    if explanation is None and problem.logged.coarse:
+        loose = problem.but(logged=problem.logged.loosened())
+        logs.append((loose, search(loose, tell)))
+        explanation = _explain(_ATTEMPTS, *logs[-1], table, tell)
+    if explanation is not None:
+        return explanation, None
+    best = next(iter(first.trials), None)
+    shuffled = None if best and best.share >= 1 - FEW else misaligned(logs[-1][0])
+    if shuffled is None:
+        told = (_explain(_FARTHER, log, found, table, tell) for log, found in logs)
+        explanation = next(filter(None, told), None) or _blurred(problem, tell)
+    return explanation, shuffled
+
+
+def _explain(
+    attempts: "Sequence[Attempt]", problem: Problem, first: Found, table: RewardTable, tell: Tell
+) -> Explanation | None:
+    """What the first attempt explains that explains something."""
+    if first.explained:
+        return Explanation(problem, first.trials)
+    for attempt in attempts:
+        explanation = attempt(problem, first, table, tell)
+        if explanation is not None:
+            return explanation
+    return None
+
+
+def _as_changed(problem: Problem, first: Found, table: RewardTable, tell: Tell) -> Explanation | None:
+    """Clipped, or rows set to 0."""
+    del table, tell
+    return _of_after(problem, after(problem, list(first.trials)))
+
+
+def _as_recomputed(problem: Problem, first: Found, table: RewardTable, tell: Tell) -> Explanation | None:
+    """Keep ratios, and the kept rows computed again."""
+    del first, table, tell
+    return _of_after(problem, recomputed(problem))
+
+
+def _of_after(problem: Problem, done: After | None) -> Explanation | None:
+    if done is None:
+        return None
+    told: dict[str, object] = {"clip": list(done.clip)} if done.clip else {}
+    if done.keep:
+        told |= {"keep_pos": done.keep[0], "keep_neg": done.keep[1], "compute_new_adv": done.recomputed}
+    if done.filtered:
+        told["filtered_rows"] = done.filtered
+    return Explanation(problem, done.trials, list(wording.done(done)), after=told)
+
+
+def _as_fitted(problem: Problem, first: Found, table: RewardTable, tell: Tell) -> Explanation | None:
+    """An eps that is no one's default."""
+    del first, table, tell
+    found = fitted(problem)
+    return Explanation(problem, found.trials) if found else None
+
+
+def _as_weighed(problem: Problem, first: Found, table: RewardTable, tell: Tell) -> Explanation | None:
+    """Reward parts with weights, and what was clipped or set to 0 then."""
+    del first
+    choice = table.choice
+    names = [name for name, _ in choice.rewards]
+    able = weighed(problem, tell, skip_missing_parts=choice.skip_missing_parts)
+    for best in able:
+        weights = named(best.solution, names)
+        told = _weights_told(best, weights)
+        if best.found.explained:
+            trials = best.found.trials
+            otherwise = _otherwise(best, able, names)
+            return Explanation(best.problem, trials, [told], weights, otherwise=otherwise)
+        changed = _of_after(best.problem, after(best.problem, list(best.found.trials)))
+        if changed is not None:
+            return replace(changed, words=[told, *changed.words], weights=weights)
+    return None
+
+
+def _otherwise(best: Weighed, rest: Iterable[Weighed], names: Sequence[str]) -> list[tuple[Trial, str]]:
+    """Rules that do not divide and explain all rows with other weights: a constant factor is a weight's or a rule's."""
+    if best.solution.scale != "none":
+        return []
+    found = []
+    for other in rest:
+        if other.found.explained and other.solution.scale == "none":
+            told = _listed(named(other.solution, names))
+            alike = indistinguishable(other.problem, other.found.trials)
+            found += [(trial, f"with reward weights {told}") for trial in alike]
+    return found
+
+
+def _blurred(problem: Problem, tell: Tell) -> Explanation | None:
+    """Rewards that were rounded when they were logged."""
+    half = half_step(problem.columns["rewards"])
+    if not half:
+        return None
+    blurred = problem.but(blur=half)
+    found = search(blurred, tell)
+    if not found.explained or not _told_apart(blurred, found):
+        return None
+    return Explanation(blurred, found.trials, [f"as far as rewards rounded to {2 * half:g} tell"])
+
+
+def _listed(weights: Mapping[str, float | None]) -> str:
+    return ", ".join(f"{name} {weight:.4g}" for name, weight in weights.items() if weight is not None)
+
+
+def _weights_told(best: Weighed, weights: Mapping[str, float | None]) -> str:
+    told = _listed(weights)
+    free = [name for name, weight in weights.items() if weight is None]
+    text = f"reward weights: {told}" if told else "reward weights"
+    if not best.solution.factor_known:
+        text += " (their ratios only: the scale divides a common factor out)"
+    if free:
+        text += f"; not determined: {', '.join(free)} ({_WHY_FREE})"
+    return f"{text}; residual {best.solution.residual:.1g}"
+
+
+def _as_filtered_before(problem: Problem, first: Found, table: RewardTable, tell: Tell) -> Explanation | None:
+    """Rows that were left out before the statistics were made."""
+    del first, table
+    group = torch.from_numpy(problem.partitions[0].grouping.group)
+    used = group >= 0
+    segments = Segments.of(group[used], problem.partitions[0].grouping.count)
+    blank = (problem.logged.values == 0) | ~problem.logged.values.isfinite()
+    alive = torch.zeros_like(blank)
+    alive[used] = segments.rows(segments.max((~blank[used]).double())) > 0
+    live = problem.whole(problem.partitions[0]).groups.std > 0
+    ways = {"rows": blank & alive, "groups": blank & ~alive, "rows and groups": blank}
+    for what, excluded in ways.items():
+        # The zeros of dead groups are no filter's.
+        if not bool((excluded & used & live).any()) or bool(excluded[used].all()):
+            continue
+        values = torch.where(excluded, torch.nan, problem.logged.values)
+        kept = problem.but(excluded=excluded, logged=replace(problem.logged, values=values))
+        found = search(kept, tell)
+        if found.explained and _told_apart(kept, found):
+            many = int((excluded & used).sum())
+            words = f"{counted(many, 'row')} with no advantage (whole {what}) {verb(many, 'was', 'were')} filtered before the statistics"
+            return Explanation(kept, found.trials, [words], after={"filtered_before": many})
+    return None
+
+
+def _told_apart(problem: Problem, found: Found) -> bool:
+    """Whether what is left is more than a few rows that many rules fit."""
+    left = problem.logged.values.isfinite()
+    return int((left & (problem.logged.values != 0)).sum()) >= 8 and found.trials[0].partition is not None
+
+
+Attempt: TypeAlias = Callable[[Problem, Found, RewardTable, Tell], Explanation | None]
+_ATTEMPTS: Sequence[Attempt] = (_as_changed, _as_fitted, _as_weighed, _as_recomputed)
+# What is tried of a log that is not another one's in another order.
+_FARTHER: Sequence[Attempt] = (_as_filtered_before,)

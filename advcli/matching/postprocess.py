@@ -1,0 +1,246 @@
+"""What happened to the advantages of a rule before they were logged: rows filtered, values clipped."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import TypeAlias
+
+import torch
+from torch import Tensor
+
+from advcli.engine.run import Plan
+from advcli.matching.candidates import Candidate
+from advcli.matching.partitions import Partition
+from advcli.matching.problem import Problem
+from advcli.matching.sample import FIRST, Slice
+from advcli.matching.trials import Trial, judge, predict
+from advcli.tensors.segments import Segments, signs
+
+# Shares in hundredths; of several that fit, the roundest.
+_STEPS = 100
+_TOP = 3
+_FEWEST_AT_BOUND = 2
+# Share of the groups that agree with a ratio after which rows were computed again: some rows are 0 by chance then.
+_AGREED = 0.5
+_Pair: TypeAlias = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class After:
+    """What was done to the advantages of some rules.
+
+    Attributes:
+        trials: the rules, with it done: every row fits.
+        clip: the bounds, or None.
+        filtered: rows set to 0 in live groups.
+        keep: the keep ratios (positive, negative) that filtered them, or None.
+        range_: lowest and highest ratio that gives the same, of each.
+        recomputed: whether the kept rows were computed again.
+    """
+
+    trials: tuple[Trial, ...]
+    clip: _Pair | None = None
+    filtered: int = 0
+    keep: _Pair | None = None
+    range_: tuple[_Pair, _Pair] | None = None
+    recomputed: bool = False
+
+
+def after(problem: Problem, trials: list[Trial]) -> After | None:
+    """Explain rows that do not fit by a clamp or by rows that were set to 0; None if they are not.
+
+    Args:
+        problem: what is searched for.
+        trials: rules on all rows, the best first.
+    """
+    found: list[After] = []
+    known: dict[object, After | None] = {}
+    for trial in trials:
+        if trial.core and trial.predicted is not None:
+            # Rules with the same numbers share them.
+            key = (id(trial.predicted), trial.candidate.eps, trial.candidate.plan.entry.recompute)
+            if key not in known:
+                known[key] = _explained(trial, trial.predicted, problem.whole(trial.partition))
+            explained = known[key]
+            if explained:
+                own = tuple(replace(one, candidate=trial.candidate) for one in explained.trials)
+                found.append(replace(explained, trials=own))
+    if not found:
+        return None
+    # Fewest rows changed, then those that have a reason for it.
+    first = min(found, key=lambda item: (_changed(item), item.keep is None))
+    same = [item.trials[0] for item in found if _done(item) == _done(first)]
+    return replace(first, trials=tuple(same))
+
+
+def recomputed(problem: Problem) -> After | None:
+    """Keep ratios after which the kept rows were computed again; None if they do not explain the log.
+
+    Args:
+        problem: what is searched for.
+    """
+    able = [
+        candidate
+        for candidate in problem.candidates
+        if candidate.framework is None
+        and candidate.plan.entry.recompute
+        and candidate.ddof in (1, None)
+        and candidate.plan.settings.missing == candidate.plan.settings.singleton == "null"
+    ]
+    for partition in problem.partitions:
+        if not _zeros(problem.part(partition)):
+            continue
+        found = [item for candidate in able for item in _again(problem, partition, candidate)]
+        same = [item for item in found if _done(item) == _done(found[0])]
+        if same:
+            return replace(same[0], trials=tuple(item.trials[0] for item in same))
+    return None
+
+
+def _again(problem: Problem, partition: Partition, candidate: Candidate) -> Iterator[After]:
+    """The likeliest keep ratios with which one rule, computed again on the kept rows, explains all rows."""
+    part = problem.part(partition)
+    original = predict(candidate, part)
+    if original is None:
+        return
+    for keep, range_ in _ratios(original, part, agreed=_AGREED):
+        tried = _with(candidate, keep, compute_new_adv=True)
+        if not (_fits(tried, partition, problem.part(partition, FIRST)) and _fits(tried, partition, part)):
+            continue
+        full = problem.whole(partition)
+        trial = _judged(tried, partition, full)
+        if trial is not None and trial.explained:
+            yield After((trial,), None, _zeros(full), keep, range_, recomputed=True)
+            return
+
+
+def _fits(candidate: Candidate, partition: Partition, part: Slice) -> bool:
+    trial = _judged(candidate, partition, part)
+    return trial is not None and trial.explained
+
+
+def _judged(candidate: Candidate, partition: Partition, part: Slice) -> Trial | None:
+    predicted = predict(candidate, part)
+    return None if predicted is None else judge(candidate, partition, part, predicted)
+
+
+def _changed(item: After) -> int:
+    return item.filtered + (0 if item.clip is None else 1)
+
+
+def _done(item: After) -> tuple[object, ...]:
+    return (item.clip, item.filtered, item.keep)
+
+
+def _explained(trial: Trial, predicted: Tensor, part: Slice) -> After | None:
+    """One rule with a clamp, with rows at 0, or with both."""
+    values = part.logged.values
+    compared = part.compared()
+    clip = _bounds(predicted[compared], values[compared], part.logged.tolerance)
+    clipped = predicted.clamp(*clip) if clip else predicted
+    judged = judge(trial.candidate, trial.partition, part, clipped)
+    if judged.explained:
+        return After((judged,), clip) if clip else None
+    off = compared & ((clipped - values).abs() > part.logged.tolerance)
+    if not bool((values[off] == 0).all()):
+        return None
+    judged = judge(trial.candidate, trial.partition, part, torch.where(off, 0.0, clipped))
+    if not judged.explained:
+        return None
+    keep, range_ = _verified(trial.candidate, predicted, part, clip) or (None, None)
+    return After((judged,), clip, int(off.sum()), keep, range_)
+
+
+def _bounds(predicted: Tensor, values: Tensor, room: float) -> tuple[float, float] | None:
+    """The clamp that the log shows; None if too few rows lie at a bound that the rule goes beyond.
+
+    Where one side only is met, the clamp is taken to be symmetric if it can be.
+    """
+    low, high = float(values.min()), float(values.max())
+    # A bound of 0 is no clamp: the rows of one sign were filtered.
+    above = (predicted > high + room) & (values == high) & (high != 0)
+    below = (predicted < low - room) & (values == low) & (low != 0)
+    if int(above.sum() + below.sum()) < _FEWEST_AT_BOUND:
+        return None
+    if not below.any():
+        low = -high if high > 0 and float(predicted.min()) >= -high - room else -math.inf
+    if not above.any():
+        high = -low if low < 0 and float(predicted.max()) <= -low + room else math.inf
+    return low, high
+
+
+def _verified(
+    candidate: Candidate, predicted: Tensor, part: Slice, clip: _Pair | None
+) -> tuple[_Pair, tuple[_Pair, _Pair]] | None:
+    """The keep ratios, and their ranges, that filter exactly the rows that were filtered."""
+    for keep, range_ in _ratios(predicted, part):
+        processed = predict(_with(candidate, keep), part)
+        if processed is None:
+            continue
+        processed = processed.clamp(*clip) if clip else processed
+        difference = (processed - part.logged.values).abs()[part.compared()]
+        if bool((difference.nan_to_num(nan=torch.inf) <= part.logged.tolerance).all()):
+            return keep, range_
+    return None
+
+
+def _with(candidate: Candidate, keep: _Pair, *, compute_new_adv: bool = False) -> Candidate:
+    settings = replace(
+        candidate.plan.settings, keep_pos=keep[0], keep_neg=keep[1], compute_new_adv=compute_new_adv
+    )
+    return replace(candidate, plan=Plan.of(settings))
+
+
+def _ratios(
+    original: Tensor, part: Slice, agreed: float = 0.0
+) -> Iterator[tuple[_Pair, tuple[_Pair, _Pair]]]:
+    """Pairs of keep ratios that leave as many rows as the log has, the likeliest first, and their ranges.
+
+    Args:
+        original: [n] the rule's advantages.
+        part: the rows.
+        agreed: share of the groups that have to agree with a ratio.
+    """
+    sides = [_likely(original, part, sign, agreed) for sign in (1.0, -1.0)]
+    for (positive, range_), (negative, other) in product(*sides):
+        if (positive, negative) != (1.0, 1.0):
+            yield (positive, negative), (range_, other)
+
+
+def _likely(original: Tensor, part: Slice, sign: float, agreed: float) -> list[tuple[float, _Pair]]:
+    """The ratios of one sign that most groups agree with, each with the range that has as many."""
+    group = part.columns["group"]
+    used = part.compared() & original.isfinite()
+    count = int(group.max()) + 1
+    segments = Segments.of(group[used], count)
+    values = part.logged.values[used]
+    has_sign = signs(original[used], group[used]) == sign
+    total = segments.sum(has_sign.double())
+    kept = segments.sum((has_sign & (values != 0)).double())
+    # A group that is all 0 may have had its kept rows computed again, all equal.
+    telling = (total > 0) & (segments.max(values.abs()) > 0)
+    if not bool(telling.any()):
+        return [(1.0, (1.0, 1.0))]
+    ratios = torch.arange(_STEPS + 1, dtype=torch.float64) / _STEPS
+    expected = (total[telling, None] * ratios).trunc().clamp(min=1)
+    expected[:, 0] = 0
+    expected[:, -1] = total[telling]
+    votes = (expected == kept[telling, None]).sum(dim=0)
+    likely = []
+    for many in votes[votes >= agreed * int(telling.sum())].unique(sorted=True).flip(0)[:_TOP].tolist():
+        steps = torch.nonzero(votes == many).squeeze(1).tolist()
+        # Of the roundest the largest: it filters the fewest rows.
+        best = min(steps, key=lambda step: (_roughness(step), -step))
+        likely.append((best / _STEPS, (steps[0] / _STEPS, steps[-1] / _STEPS)))
+    return likely
+
+
+def _roughness(step: int) -> int:
+    """How odd a share of so many hundredths is."""
+    return next(place for place, unit in enumerate((100, 10, 5, 1)) if step % unit == 0)
+
+
+def _zeros(part: Slice) -> int:
+    """Rows with a logged 0 in groups whose rewards differ."""
+    return int((part.compared() & (part.logged.values == 0) & (part.groups.std > 0)).sum())

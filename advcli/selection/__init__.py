@@ -1,1 +1,0 @@
-"""Which rows take part in training: tensors in, keep-mask out (True = kept)."""

@@ -1,0 +1,1 @@
+"""Operations on tensors of rows that belong to groups."""

@@ -1,0 +1,148 @@
+"""Rows by whole groups, some thousands at a time.
+
+What is computed within groups needs no more than the rows of some whole groups. So few at a time stay in the processor's
+cache, where many passes over them cost little, and its cores share the ranges.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TypeVar
+from weakref import ref
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.weak import WeakTensorKeyDictionary
+
+from advcli.tensors.codes import in_order
+
+T = TypeVar("T")
+
+# Rows of a range: their columns fit into the caches of a core, and an operation on them takes longer than two threads that ask for
+# Python's lock at once. The operation is one thread's: torch's own threads would wait for each other, on a busy machine long.
+_ROWS = 200_000
+# Fewer rows than that are done before the threads are there.
+_MANY = 1 << 18
+
+
+# The groups that were cut last: advantages and what is told of them are of the same ones.
+_latest: "tuple[ref[Tensor], Ranges | None] | None" = None
+
+
+def pays(group: Tensor) -> bool:
+    """Whether to cut is worth while: there are many rows, and they lie where each thread has a cache of its own."""
+    return group.numel() >= _MANY and group.device.type == "cpu"
+
+
+def empty(rows: int, dtype: torch.dtype) -> Tensor:
+    """[N] not filled in yet, as numpy makes it: it asks for large pages, and to get small ones takes as long as the arithmetic.
+
+    Args:
+        rows: N.
+        dtype: one that numpy has too.
+    """
+    return torch.from_numpy(np.empty(rows, dtype=torch.empty(0, dtype=dtype).numpy().dtype))
+
+
+def _forget(gone: "ref[Tensor]") -> None:
+    """Let the ranges go with their groups."""
+    global _latest  # noqa: PLW0603
+    if _latest is not None and _latest[0] is gone:
+        _latest = None
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """The rows of a data set, cut between groups.
+
+    Attributes:
+        order: [N] int64, the rows group after group; None where they lie so.
+        group: [N] int64, the group of each row in that order; rows without one (-1) come first.
+        ends: where a range ends and the next begins, from 0 to N.
+    """
+
+    order: Tensor | None
+    group: Tensor
+    ends: tuple[int, ...]
+    _laid: WeakTensorKeyDictionary = field(default_factory=WeakTensorKeyDictionary, repr=False, compare=False)
+
+    @classmethod
+    def of(cls, group: Tensor) -> "Ranges | None":
+        """Cut the rows.
+
+        Args:
+            group: [N] int64, -1 for rows without one.
+
+        Returns:
+            None where that is not worth while, or on a GPU.
+        """
+        if not pays(group):
+            return None
+        global _latest  # noqa: PLW0603
+        if _latest is None or _latest[0]() is not group:
+            _latest = (ref(group, _forget), cls._of(group))
+        return _latest[1]
+
+    @classmethod
+    def _of(cls, group: Tensor) -> "Ranges | None":
+        given, rows, order = group, group.numel(), None
+        if not (group[1:].numpy() >= group[:-1].numpy()).all():
+            order = torch.from_numpy(in_order(group.numpy()))
+            group = group.index_select(0, order)
+        cuts = torch.searchsorted(group, group[_ROWS::_ROWS].contiguous())
+        # Not the tensor itself: whoever has it may let it go.
+        found = cls(order, group.detach(), (0, *torch.unique_consecutive(cuts[cuts > 0]).tolist(), rows))
+        found._laid[given] = found.group
+        return found
+
+    def laid(self, values: Tensor, place: slice = slice(None)) -> Tensor:
+        """[N, ...] the values of all rows, group after group, or of those at a place."""
+        if self.order is None:
+            return values[place]
+        known = self._laid.get(values)
+        return values.index_select(0, self.order[place]) if known is None else known[place]
+
+    def all_laid(self, values: Tensor) -> Tensor:
+        """The same for all rows; once it is found it is known as long as the values are there."""
+        if self.order is None:
+            return values
+        if values not in self._laid:
+            self._laid[values] = self.laid(values)
+        found: Tensor = self._laid[values]
+        return found
+
+    def back(self, values: Tensor) -> Tensor:
+        """The same values in the order of the rows; how they lie by groups stays known."""
+        order = self.order
+        if order is None:
+            return values
+        found = empty(len(values), values.dtype)
+        self.each(lambda place, _: found.index_copy_(0, order[place], values[place]))
+        self._laid[found] = values
+        return found
+
+    def each(self, work: Callable[[slice, Tensor], T]) -> list[T]:
+        """Do something with each range.
+
+        Args:
+            work: called with the place of the rows and their groups, numbered from 0; in several threads.
+
+        Returns:
+            What it gives, range by range.
+        """
+        places, threads = [slice(*ends) for ends in pairwise(self.ends)], torch.get_num_threads()
+        with ThreadPoolExecutor(threads, initializer=lambda: torch.set_num_threads(1)) as pool:
+            try:
+                return list(pool.map(lambda place: work(place, self._numbers(place)), places))
+            finally:
+                pool.shutdown(cancel_futures=True)
+                # What a thread sets for itself is what threads that come later get.
+                torch.set_num_threads(threads)
+
+    def _numbers(self, place: slice) -> Tensor:
+        group = self.group[place]
+        if group[0] >= 0:
+            return group - group[0]
+        return torch.where(group >= 0, group, -1)

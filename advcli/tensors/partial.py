@@ -1,0 +1,135 @@
+"""Statistics of steps whose rows lie in several places: each place gives its part, and the parts are merged.
+
+An estimator is run on every part as it stands. Where it asks for a size, a sum or an extreme of a step, the run
+stops with its own part of it (`Wanted`); the parts of all places are merged, and the runs begin again with what is
+known by now. A standard deviation is so two passes: one for the mean, one for the centred squares. No formula is
+written a second time, and no row leaves its place.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+import torch
+from torch import Tensor
+
+from advcli.tensors.segments import Segments, elsewhere
+
+_MERGED: Mapping[str, Callable[[Tensor], Tensor]] = {
+    "sum": lambda parts: parts.sum(dim=0),
+    "max": lambda parts: parts.amax(dim=0),
+}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A reduction over the steps.
+
+    Attributes:
+        how: "sum" or "max".
+        values: [S], of the rows of one place, or of all.
+    """
+
+    how: str
+    values: Tensor
+
+
+class Wanted(Exception):  # noqa: N818  no error: a question
+    """A run cannot go on before some reductions over all places are known.
+
+    Args:
+        asked: the part of this place in each.
+    """
+
+    def __init__(self, asked: Sequence[Asked]) -> None:
+        self.asked = tuple(asked)
+        super().__init__(self.asked)
+
+
+class Ordered(Exception):  # noqa: N818  told to the user in other words
+    """An estimator asks for the order of the rows of a step, which no place knows."""
+
+
+def merged(parts: Sequence[Sequence[Asked]]) -> tuple[Asked, ...]:
+    """The reductions over all places.
+
+    Args:
+        parts: what each place asked; all ask the same.
+
+    Example:
+        >>> one, two = [Asked("sum", torch.tensor([1.0]))], [Asked("sum", torch.tensor([2.0]))]
+        >>> merged([one, two])[0].values.tolist()
+        [3.0]
+    """
+    together = []
+    for asked in zip(*parts, strict=True):
+        how = asked[0].how
+        assert all(one.how == how for one in asked), "the places ask different questions"
+        together.append(Asked(how, _MERGED[how](torch.stack([one.values for one in asked]))))
+    return tuple(together)
+
+
+def run_part(run: Callable[[], object], known: Sequence[Asked], steps: int) -> object:
+    """Run something on the rows of one place.
+
+    Args:
+        run: what to run; estimators take their steps from `Segments.batch`.
+        known: the reductions over all places that are known, in the order in which they are asked for.
+        steps: S, of all places.
+
+    Returns:
+        What `run` returns.
+
+    Raises:
+        Wanted: more reductions have to be known.
+        Ordered: a step would have to be in one place.
+
+    Example:
+        >>> step = torch.zeros(2, dtype=torch.int64)
+        >>> mean = lambda: Segments.batch(step).mean(torch.tensor([1.0, 2.0]))
+        >>> run_part(mean, [Asked("sum", torch.tensor([n])) for n in (4, 10.0, 0.0)], 1).tolist()
+        [2.5]
+    """
+    answers = list(known)
+    with elsewhere(lambda index: _Shared(index, steps, None, answers)):
+        return run()
+
+
+@dataclass(frozen=True)
+class _Shared(Segments):
+    """Steps of which only some rows are here: [S] reductions are over all rows, the rest is as it is."""
+
+    answers: list[Asked]
+
+    def size(self) -> Tensor:
+        """Rows per step, of all places."""
+        return self._total("sum", torch.bincount(self.index, minlength=self.count))
+
+    def sum(self, values: Tensor) -> Tensor:
+        """Sum per step, over all places."""
+        return self._total("sum", super().sum(values))
+
+    def max(self, values: Tensor) -> Tensor:
+        """Largest value per step, over all places."""
+        return self._total("max", super().max(values))
+
+    def order(self, values: Tensor) -> NoReturn:
+        """No place knows it."""
+        raise Ordered
+
+    rank = order
+
+    def place(self) -> NoReturn:
+        """No place knows it."""
+        raise Ordered
+
+    def within(self, outer: Tensor) -> NoReturn:
+        """No place knows it."""
+        raise Ordered
+
+    def _total(self, how: str, here: Tensor) -> Tensor:
+        if not self.answers:
+            raise Wanted([Asked(how, here)])
+        found = self.answers.pop(0)
+        assert found.how == how, "another question than in the run before"
+        return found.values

@@ -1,0 +1,396 @@
+"""Sums and extremes over segments (groups, steps): the only code that knows how to group.
+
+A segment index is an int64 tensor [N] with values in [0, S). Where the rows are contiguous and all
+segments have the same size, the reductions run on a [S, n] view instead of scattering.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from advcli.tensors.blocks import FOLDED, folded, in_blocks
+from advcli.tensors.masks import plain
+
+# A row whose |A| is this share of its group's largest |A|, or less, is neutral: neither positive nor
+# negative. A row that sits on the mean of its group is not exactly 0 in floating point.
+NEUTRAL = 1e-6
+
+# Segments per row up to which an index is made dense by counting.
+_SPARSE = 4
+
+
+# Not a ContextVar, which torch.compile cannot look into.
+_elsewhere: "Callable[[Any], Segments] | None" = None
+
+
+@contextmanager
+def elsewhere(wrap: "Callable[[Any], Segments]") -> Iterator[None]:
+    """Let `wrap` make the segments of steps, as they have rows elsewhere too; in this process, one at a time."""
+    global _elsewhere  # noqa: PLW0603
+    before, _elsewhere = _elsewhere, wrap
+    try:
+        yield
+    finally:
+        _elsewhere = before
+
+
+@dataclass(frozen=True)
+class Segments:
+    """N rows partitioned into S segments.
+
+    Attributes:
+        index: [N] int64, the segment of each row.
+        count: S. A segment may be empty.
+        width: n when the rows lie as S contiguous blocks of n, else None.
+    """
+
+    index: Tensor
+    count: int
+    width: int | None
+
+    @classmethod
+    def of(cls, index: "Tensor | Segments", count: int | None = None) -> "Segments":
+        """Look at an index once.
+
+        Args:
+            index: [N] int64 with values in [0, S); segments that are known already are given back.
+            count: S, if the caller knows it; else max + 1.
+
+        Example:
+            >>> Segments.of(torch.tensor([0, 0, 1, 1])).width
+            2
+            >>> Segments.of(torch.tensor([0, 1, 0, 1])).width is None
+            True
+        """
+        if isinstance(index, Segments):
+            return index
+        rows = index.numel()
+        if not rows:
+            return cls(index, count or 0, None)
+        # Where rows lie in blocks, the last one is of the last segment: no need to look for the highest.
+        guess = int(index[-1]) + 1 if count is None else count
+        if guess > 0 and rows % guess == 0 and in_blocks(index, guess, rows // guess):
+            return cls(index, guess, rows // guess)
+        return cls(index, int(index.max()) + 1 if count is None else count, None)
+
+    @classmethod
+    def batch(cls, index: "Tensor | Segments") -> "Segments":
+        """Segments that are steps: the only ones whose rows may lie elsewhere too, on another machine.
+
+        Without `elsewhere` it is `of`. An estimator that takes its steps from here, and nothing but sizes, sums and
+        extremes of them, can run on a part of a step.
+
+        Args:
+            index: [N] int64, the step of each row (or group, or token).
+        """
+        return cls.of(index) if _elsewhere is None else _elsewhere(index)
+
+    @classmethod
+    def blocks(cls, count: int, width: int, device: torch.device) -> "Segments":
+        """S segments of n rows each, one after the other, without an index per row in memory.
+
+        Example:
+            >>> Segments.blocks(2, 3, torch.device("cpu")).sum(torch.arange(6.0)).tolist()
+            [3.0, 12.0]
+        """
+        return cls(torch.arange(count, device=device).unsqueeze(1).expand(-1, width), count, width)
+
+    @classmethod
+    def dense(cls, index: Tensor) -> "Segments":
+        """The same segments in the same order, without the empty ones.
+
+        Example:
+            >>> Segments.dense(torch.tensor([7, 2, 2])).index.tolist()
+            [1, 0, 0]
+        """
+        if not index.numel() or int(index.min()) < 0 or int(index.max()) >= _SPARSE * index.numel():
+            return cls.of(torch.unique(index, return_inverse=True)[1])
+        # Counted, not sorted.
+        met = index.new_zeros(int(index.max()) + 1).index_fill_(0, index, 1)
+        return cls.of((torch.cumsum(met, dim=0) - 1)[index])
+
+    def size(self) -> Tensor:
+        """Rows per segment, [S] int64."""
+        if self.width is not None:
+            return self.index.new_full((self.count,), self.width)
+        return torch.bincount(self.index, minlength=self.count)
+
+    def sum(self, values: Tensor) -> Tensor:
+        """Sum per segment, [S]; 0 for an empty segment. `values`: [N] float."""
+        if self.width is not None:
+            return values.view(self.count, self.width).sum(dim=1)
+        return values.new_zeros(self.count).index_add_(0, self.index, values)
+
+    def max(self, values: Tensor) -> Tensor:
+        """Largest value per segment, [S]; -inf for an empty segment. `values`: [N] float."""
+        if self.width is not None:
+            if self.width <= FOLDED and plain(values):
+                return torch.from_numpy(folded(np.maximum, values.numpy(), self.width))
+            return values.view(self.count, self.width).amax(dim=1)
+        lowest = values.new_full((self.count,), -torch.inf)
+        return lowest.scatter_reduce_(0, self.index, values, reduce="amax")
+
+    def min(self, values: Tensor) -> Tensor:
+        """Smallest value per segment, [S]; +inf for an empty segment. `values`: [N] float."""
+        if self.width is not None and self.width <= FOLDED and plain(values):
+            return torch.from_numpy(folded(np.minimum, values.numpy(), self.width))
+        return -self.max(-values)
+
+    def mean(self, values: Tensor) -> Tensor:
+        """Mean per segment, [S]; NaN for an empty segment. `values`: [N] float.
+
+        The residue of a first pass is added back, so that the error does not grow with N.
+        """
+        size = self.size().to(values.dtype)
+        mean = self.sum(values) / size
+        return mean + self.sum(self.with_own(torch.sub, values, mean)) / size
+
+    def rows(self, per_segment: Tensor) -> Tensor:
+        """Give each row the value of its segment: [S] → [N]."""
+        if self.width is not None:
+            return per_segment.unsqueeze(1).expand(-1, self.width).reshape(-1)
+        return per_segment.index_select(0, self.index)
+
+    def with_own(
+        self, operation: Callable[[Tensor, Tensor], Tensor], values: Tensor, per_segment: Tensor
+    ) -> Tensor:
+        """What an operation gives for each row and the value of its segment: [N], [S] → [N].
+
+        Example:
+            >>> pairs = Segments.of(torch.tensor([0, 0, 1, 1]))
+            >>> pairs.with_own(
+            ...     torch.sub, torch.tensor([1.0, 2.0, 3.0, 4.0]), torch.tensor([1.0, 3.0])
+            ... ).tolist()
+            [0.0, 1.0, 0.0, 1.0]
+        """
+        if self.width is None:
+            return operation(values, self.rows(per_segment))
+        # The compiler makes one pass of all steps that are over blocks, and several where one is over rows.
+        blocks = values.reshape(self.count, self.width)
+        return operation(blocks, per_segment.unsqueeze(1)).reshape(-1)
+
+    def over(self, values: Tensor, per_segment: Tensor) -> Tensor:
+        """The values divided by that of their segment, 0 where that is 0: [N] finite, [S] → [N]."""
+        if not plain(values):
+            return self.with_own(divide, values, per_segment)
+        none = per_segment == 0
+        if not none.any():
+            return self.with_own(torch.div, values, per_segment)
+        # A quotient of -0 becomes 0 when 0 is added.
+        return self.with_own(torch.div, values, torch.where(none, torch.inf, per_segment)).add_(0.0)
+
+    def within(self, outer: Tensor) -> Tensor:
+        """The outer segment that each segment lies in, [S] int64; 0 for an empty segment.
+
+        Args:
+            outer: [N] int64, the outer segment of each row. Of several in one segment, the lowest counts.
+
+        Example:
+            >>> Segments.of(torch.tensor([0, 1, 0, 1])).within(torch.tensor([3, 5, 3, 5])).tolist()
+            [3, 5]
+        """
+        if self.width is not None:
+            return outer.view(self.count, self.width).amin(dim=1)
+        return outer.new_zeros(self.count).scatter_reduce_(
+            0, self.index, outer, reduce="amin", include_self=False
+        )
+
+    def rank(self, values: Tensor) -> Tensor:
+        """Position of each row in its segment, in ascending order of `values`; ties in row order.
+
+        Args:
+            values: [N] float.
+
+        Returns:
+            [N] int64, 0 for the smallest value of the segment.
+
+        Example:
+            >>> Segments.of(torch.tensor([0, 1, 0, 0])).rank(torch.tensor([3.0, 9.0, 1.0, 1.0])).tolist()
+            [2, 0, 0, 1]
+        """
+        order = self.order(values)
+        place = Segments(self.index[order], self.count, self.width).place()
+        return torch.empty_like(place).scatter_(0, order, place)
+
+    def order(self, values: Tensor) -> Tensor:
+        """The rows, segment by segment, in ascending order of `values` ([N] float); ties in row order.
+
+        Example:
+            >>> Segments.of(torch.tensor([0, 1, 0, 0])).order(torch.tensor([3.0, 9.0, 1.0, 1.0])).tolist()
+            [2, 3, 0, 1]
+        """
+        if self.width is not None:
+            # Each row of the matrix for itself: no second sort, and a shorter first one.
+            order = torch.argsort(values.view(self.count, self.width), dim=1, stable=True)
+            first = torch.arange(self.count, device=order.device) * self.width
+            return (order + first.unsqueeze(1)).view(-1)
+        order = torch.argsort(values, stable=True)
+        return order[torch.argsort(self.index[order], stable=True)]
+
+    def place(self) -> Tensor:
+        """Position of each row in its segment, [N] int64. The rows must lie in ascending order of `index`."""
+        size = self.size()
+        start = torch.cumsum(size, dim=0) - size
+        return _arange(self.index.numel(), self.index) - start[self.index]
+
+    def cumsum(self, values: Tensor) -> Tensor:
+        """Sum of each row and the rows before it in its segment, [N]. The rows must lie as for `place`.
+
+        Every step doubles the stretch that is summed. No sum runs over the edge of a segment, so that none
+        loses digits to the segments before it.
+
+        Example:
+            >>> Segments.of(torch.tensor([0, 0, 0, 1, 1])).cumsum(
+            ...     torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0])
+            ... ).tolist()
+            [1.0, 3.0, 6.0, 4.0, 9.0]
+        """
+        longest = int(self.size().max()) if self.count else 0
+        stretch = 1
+        while stretch < longest:
+            same = self.index[stretch:] == self.index[:-stretch]
+            carried = torch.where(same, values[:-stretch], 0.0)
+            values = torch.cat([values[:stretch], values[stretch:] + carried])
+            stretch *= 2
+        return values
+
+    def discounted(self, values: Tensor, factor: float) -> Tensor:
+        """Σ_k factor^k · v_{i+k} over each row and the rows after it in its segment, [N].
+
+        The stretch that is summed doubles, as in `cumsum`: log₂(longest) passes instead of one per row.
+
+        Args:
+            values: [N] float. The rows must lie as for `place`.
+            factor: the weight of the next row, from 0 to 1.
+
+        Example:
+            >>> Segments.of(torch.tensor([0, 0, 0, 1])).discounted(
+            ...     torch.tensor([0.0, 1.0, 4.0, 8.0]), 0.5
+            ... ).tolist()
+            [1.5, 3.0, 4.0, 8.0]
+        """
+        longest = int(self.size().max()) if self.count else 0
+        stretch = 1
+        while stretch < longest:
+            same = self.index[stretch:] == self.index[:-stretch]
+            carried = torch.where(same, factor * values[stretch:], 0.0)
+            values = torch.cat([values[:-stretch] + carried, values[-stretch:]])
+            factor, stretch = factor * factor, stretch * 2
+        return values
+
+    def compared(self, advantages: Tensor) -> Tensor:
+        """The same [N] advantages, but NaN in segments of one: there is nothing to compare the row with."""
+        if self.width is not None:
+            return advantages if self.width > 1 else torch.full_like(advantages, torch.nan)
+        return torch.where(self.rows(self.size()) > 1, advantages, torch.nan)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Where the rewards of a segment lie, free of overflow, underflow and cancellation.
+
+    Rewards are mapped to [0, 1] by the segment's smallest reward and range before anything is summed:
+    a group is dead exactly when its range is 0, and tiny or huge rewards keep their variance.
+
+    Attributes:
+        segments: the S segments.
+        range: [S] max − min.
+        unit: [N] (r − mean) / range of the row's segment, in [-1, 1]; 0 where the range is 0.
+    """
+
+    segments: Segments
+    range: Tensor
+    unit: Tensor
+
+    @classmethod
+    def of(cls, rewards: Tensor, segments: Segments) -> "Spread":
+        """Measure `rewards` ([N] float, finite)."""
+        low = segments.min(rewards)
+        extent = segments.max(rewards) - low
+        if torch.compiler.is_compiling():
+            # A branch on data would cut the graph in two; in one graph the halving costs no pass over the rows.
+            half = torch.where(extent == torch.inf, 0.5, 1.0).to(rewards.dtype)
+            smaller = segments.with_own(torch.mul, rewards, half)
+            measured = cls._of(smaller, segments, low * half, segments.max(rewards) * half - low * half)
+            return cls(segments, measured.range / half, measured.unit)
+        if (extent == torch.inf).any():
+            halved = cls.of(rewards / 2, segments)
+            return cls(segments, halved.range * 2, halved.unit)
+        return cls._of(rewards, segments, low, extent)
+
+    @classmethod
+    def _of(cls, rewards: Tensor, segments: Segments, low: Tensor, extent: Tensor) -> "Spread":
+        scaled = segments.over(segments.with_own(torch.sub, rewards, low), extent)
+        return cls(segments, extent, segments.with_own(torch.sub, scaled, segments.mean(scaled)))
+
+    @classmethod
+    def about_zero(cls, values: Tensor, segments: Segments) -> "Spread":
+        """Measure values whose mean is 0 in every segment by construction.
+
+        The mean that rounding leaves is not subtracted, so that 0 stays exactly 0.
+        """
+        extent = segments.max(values) - segments.min(values)
+        return cls(segments, extent, segments.over(values, extent))
+
+    def centred(self) -> Tensor:
+        """[N] r − mean of the segment; exactly 0 in a dead segment."""
+        return self.segments.with_own(torch.mul, self.unit, self.range)
+
+    def unit_std(self, ddof: int) -> Tensor:
+        """[S] standard deviation divided by the range; NaN with `ddof` or fewer rows, 0 if dead."""
+        free = (self.segments.size() - ddof).to(self.unit.dtype)
+        variance = self.segments.sum(self.unit**2) / torch.where(free > 0, free, torch.nan)
+        return variance.sqrt()
+
+    def std(self, ddof: int) -> Tensor:
+        """[S] standard deviation, in the unit of the rewards."""
+        return self.unit_std(ddof) * self.range
+
+    def scores(self, ddof: int, eps: float) -> Tensor:
+        """[N] (r − mean) / (std + eps); 0 in a dead segment."""
+        return self.over_std(self.unit, ddof, eps)
+
+    def over_std(self, unit: Tensor, ddof: int, eps: float) -> Tensor:
+        """[N] deviations of any kind over std + eps; `unit`: [N] float, in units of the range."""
+        if eps == 0:
+            # The range cancels: no product that could overflow or underflow.
+            return self.segments.over(unit, self.unit_std(ddof))
+        centred = self.segments.with_own(torch.mul, unit, self.range)
+        return self.segments.with_own(torch.div, centred, self.std(ddof) + eps)
+
+
+def signs(advantages: Tensor, group: "Tensor | Segments") -> Tensor:
+    """Sign of each advantage, with neutral rows as 0.
+
+    Args:
+        advantages: [N] float, NaN where undefined.
+        group: [N] int64, group index in [0, G).
+
+    Returns:
+        [N], dtype of `advantages`: -1, 0 or 1; 0 where the advantage is NaN.
+
+    Example:
+        >>> signs(torch.tensor([1.0, 1e-9, -1.0]), torch.tensor([0, 0, 0])).tolist()
+        [1.0, 0.0, -1.0]
+    """
+    segments = Segments.of(group)
+    least = segments.rows(NEUTRAL * segments.max(advantages.abs().nan_to_num(nan=0.0)))
+    if plain(advantages):
+        values, bound = advantages.numpy(), least.numpy()
+        found = (values > bound).view(np.int8) - (values < -bound).view(np.int8)
+        return torch.from_numpy(found).to(advantages.dtype)
+    return torch.where((advantages > least) | (advantages < -least), advantages.sign(), 0.0)
+
+
+def divide(numerator: Tensor, denominator: Tensor) -> Tensor:
+    """Quotient, and 0 where the denominator is 0 (a dead group has advantage 0, not NaN)."""
+    return torch.where(denominator == 0, 0.0, numerator / denominator)
+
+
+def _arange(length: int, like: Tensor) -> Tensor:
+    return torch.arange(length, device=like.device)

@@ -1,0 +1,240 @@
+"""Device and dtype, knobs, and the call of an estimator on some of the rows."""
+
+import pytest
+import torch
+
+from advcli import compute_advantages
+from advcli.engine import dispatch
+from advcli.engine.run import Plan
+from advcli.errors import UsageError
+from advcli.estimators.catalog import ESTIMATORS
+from advcli.records.settings import Settings
+from advcli.registry import load
+
+GRPO, RLOO = ESTIMATORS["grpo"], ESTIMATORS["rloo"]
+
+
+def present(monkeypatch, **devices):
+    monkeypatch.setattr(
+        dispatch, "_AVAILABLE", {name: lambda there=there: there for name, there in devices.items()}
+    )
+
+
+@pytest.mark.parametrize("device", ["auto", "cpu"])
+def test_auto_is_the_cpu_in_float64(monkeypatch, device):
+    present(monkeypatch, cpu=True, cuda=True, mps=True)
+    assert dispatch.pick(device) == (torch.device("cpu"), torch.float64)
+
+
+@pytest.mark.parametrize(("device", "dtype"), [("cuda", torch.float64), ("mps", torch.float32)])
+def test_a_device_that_is_there(monkeypatch, device, dtype):
+    present(monkeypatch, cpu=True, cuda=True, mps=True)
+    assert dispatch.pick(device) == (torch.device(device), dtype)
+
+
+@pytest.mark.parametrize("device", ["cuda", "mps"])
+def test_a_device_that_is_not_there(monkeypatch, device):
+    present(monkeypatch, cpu=True, cuda=False, mps=False)
+    with pytest.raises(
+        UsageError, match=f"device '{device}' is not available on this machine; try --device cpu"
+    ):
+        dispatch.pick(device)
+
+
+def test_no_such_device():
+    with pytest.raises(UsageError, match="unknown device 'gpu'; try auto, cpu, cuda or mps"):
+        dispatch.pick("gpu")
+
+
+@pytest.mark.parametrize(
+    ("entry", "scale", "given", "expected"),
+    [
+        (GRPO, None, {}, {"scale": "group"}),
+        (RLOO, None, {}, {"scale": "none"}),
+        (RLOO, "batch", {"eps": 0.5}, {"scale": "batch", "eps": 0.5}),
+        (GRPO, "none", {"ddof": 0, "eps": 1e-6}, {"scale": "none", "ddof": 0, "eps": 1e-6}),
+    ],
+)
+def test_knobs(entry, scale, given, expected):
+    assert dispatch.knobs(entry, scale, given) == expected
+
+
+def test_no_such_scale():
+    with pytest.raises(UsageError, match="unknown scale 'std'; try group, batch or none"):
+        dispatch.knobs(GRPO, "std", {})
+
+
+@pytest.mark.parametrize("name", ["epsilon", "scale", "rewards", "group"])
+def test_no_such_knob(name):
+    with pytest.raises(UsageError, match=f"rloo has no knob '{name}'; try ddof, eps or scale"):
+        dispatch.knobs(RLOO, None, {name: 1.0})
+
+
+def test_rows_that_take_no_part_do_not_count_and_are_undefined():
+    columns = {
+        "step": torch.tensor([0, 0, 0, 0, 0]),
+        "group": torch.tensor([5, 5, 5, -1, 5]),
+        "rewards": torch.tensor([0.0, 2.0, torch.nan, 9.0, 4.0], dtype=torch.float64),
+        "unused": torch.tensor([0.0]),
+    }
+    rows = torch.tensor([True, True, False, False, True])
+    found = dispatch.estimate(GRPO, columns, rows, scale="none")
+    assert found.dtype == torch.float64
+    torch.testing.assert_close(
+        found, torch.tensor([-2.0, 0.0, torch.nan, torch.nan, 2.0], dtype=torch.float64), equal_nan=True
+    )
+
+
+def test_all_rows_and_knobs_are_passed_on():
+    columns = {name: torch.tensor([0, 0, 0, 0]) for name in ("group", "step")}
+    columns["rewards"] = torch.tensor([1.0, 0.0, 0.0, 0.0])
+    everyone = torch.ones(4, dtype=torch.bool)
+    found = dispatch.estimate(GRPO, columns, everyone, scale="group", ddof=0)
+    assert found.tolist() == pytest.approx([3**0.5, *[-(3**-0.5)] * 3], rel=1e-6)
+    assert found.dtype == torch.float32
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("layout", ["blocks", "shuffled", "ragged"])
+@pytest.mark.parametrize("scale", ["group", "batch", "none"])
+@pytest.mark.parametrize("estimator", ["grpo", "rloo"])
+def test_cuda_equals_the_cpu(estimator, scale, layout):
+    random = torch.Generator().manual_seed(7)
+    rewards = torch.randint(0, 9, (4096,), generator=random) * 0.1 + 0.05
+    rewards[::97] = torch.nan
+    groups = torch.arange(4096) // 8
+    if layout == "shuffled":
+        groups = groups[torch.randperm(4096, generator=random)]
+    if layout == "ragged":
+        groups = torch.randint(0, 700, (4096,), generator=random)
+    both = [
+        compute_advantages(
+            rewards,
+            groups,
+            steps=groups // 64,
+            estimator=estimator,
+            scale=scale,
+            keep_pos=0.7,
+            keep_neg=0.29,
+            compute_new_adv=estimator == "grpo",
+            device=device,
+        )
+        for device in ("cpu", "cuda")
+    ]
+    assert both[0].warnings == both[1].warnings
+    assert torch.equal(both[0].kept, both[1].kept)
+    for name in ("original", "processed"):
+        cpu, cuda = (getattr(result, name) for result in both)
+        assert cuda.device.type == "cpu"
+        torch.testing.assert_close(cuda, cpu, rtol=1e-12, atol=1e-12, equal_nan=True)
+    # Sums over scattered rows come in another order each time, so a row on the mean may be 0 or nearly; a dead group is 0.
+    dead = torch.tensor(
+        [rewards[groups == g].nan_to_num(nan=9.9).unique().numel() == 1 for g in groups.tolist()]
+    )
+    assert all((found.original[dead].nan_to_num() == 0).all() for found in both)
+
+
+@pytest.mark.gpu
+def test_cuda_tensors_are_taken_and_dead_groups_are_exactly_zero():
+    rewards = torch.tensor([0.1] * 8 + [0.9] * 8 + [0.0, 1.0], dtype=torch.float64, device="cuda")
+    groups = torch.tensor([0] * 8 + [1] * 8 + [2] * 2, device="cuda")
+    result = compute_advantages(rewards, groups, device="cuda")
+    assert result.original[:16].tolist() == [0.0] * 16
+    assert result.original[16:].tolist() == pytest.approx([-(0.5**0.5), 0.5**0.5], rel=1e-12)
+
+
+def rows_of(many, *, shuffled=False):
+    group = torch.arange(many) // 8
+    return {"group": group.flip(0) if shuffled else group, "rewards": torch.zeros(many)}
+
+
+@pytest.mark.parametrize(
+    ("rows", "shuffled", "in_blocks", "threads", "free", "chosen"),
+    [
+        (1_000_000, True, False, 2, 80e9, "cpu"),  # 0.15 s there, and CUDA has not started by then
+        (12_000_000, False, False, 2, 80e9, "cuda"),  # 0.72 s or 0.54 s
+        (8_000_000, False, True, 2, 80e9, "cpu"),  # 0.17 s
+        (8_000_000, False, False, 16, 80e9, "cpu"),  # 0.22 s
+        (8_000_000, True, False, 16, 80e9, "cuda"),  # 1.07 s
+        (8_000_000, True, False, 16, 1e9, "cpu"),  # needs 1.2 GB
+        (8_000_000, True, True, 2, 80e9, "cuda"),  # 0.73 s or 0.5 s
+        (30_000_000, False, True, 16, 80e9, "cpu"),  # 0.46 s or 0.76 s
+    ],
+)
+def test_auto_takes_what_is_done_first(monkeypatch, rows, shuffled, in_blocks, threads, free, chosen):
+    monkeypatch.setitem(dispatch._AVAILABLE, "cuda", lambda: True)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (free, free))
+    assert dispatch.quicker(rows_of(rows, shuffled=shuffled), in_blocks=in_blocks).type == chosen
+
+
+def test_nobody_asks_for_cuda_where_the_cpu_is_done_first(monkeypatch):
+    monkeypatch.setitem(dispatch._AVAILABLE, "cuda", lambda: pytest.fail("asked"))
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    assert dispatch.quicker(rows_of(3_000_000, shuffled=True), in_blocks=True).type == "cpu"
+
+
+def test_auto_without_cuda_is_the_cpu(monkeypatch):
+    monkeypatch.setitem(dispatch._AVAILABLE, "cuda", lambda: False)
+    assert dispatch.quicker(rows_of(8_000_000)).type == "cpu"
+
+
+def test_a_framework_stays_on_the_cpu(monkeypatch):
+    monkeypatch.setattr(dispatch, "quicker", lambda columns, in_blocks: torch.device("meta"))
+    columns = rows_of(8)
+    assert Plan.of(Settings()).at(columns).device.type == "meta"
+    assert Plan.of(Settings(device="cpu")).at(columns).device.type == "cpu"
+    assert Plan.of(Settings(like="verl", estimator="grpo")).at(columns).device.type == "cpu"
+
+
+BLOCKS = torch.tensor([1.0, 0.0, 0.0, 0.0, 2.0, 2.0, 2.0, 2.0, 0.0, 1.0, 1.0, 0.0])
+# By hand: (r − 1/4) / (1/2), a dead group, (r − 1/2) / √(1/3); r minus the mean of the three others.
+IN_BLOCKS = {
+    "grpo": [1.5, -0.5, -0.5, -0.5, 0, 0, 0, 0, -0.8660254, 0.8660254, 0.8660254, -0.8660254],
+    "rloo": [1, -1 / 3, -1 / 3, -1 / 3, 0, 0, 0, 0, -2 / 3, 2 / 3, 2 / 3, -2 / 3],
+}
+
+
+@pytest.mark.parametrize("graph", [False, True])
+@pytest.mark.parametrize("name", IN_BLOCKS)
+def test_blocks_need_no_index(monkeypatch, name, graph):
+    # What runs in a compiled graph, without the compiler.
+    monkeypatch.setattr(torch.compiler, "is_compiling", lambda: graph)
+    found = dispatch.in_blocks(ESTIMATORS[name], 4)(BLOCKS)
+    assert found.dtype == torch.float32
+    assert found.tolist() == pytest.approx(IN_BLOCKS[name], abs=1e-6)
+
+
+OF_GROUPS = [
+    row.name for row in ESTIMATORS if {*row.needs} <= {"rewards", "group", "step"} and row.level == "row"
+]
+
+
+@pytest.mark.parametrize("name", OF_GROUPS)
+def test_blocks_are_the_groups_that_an_index_tells(name):
+    rewards, function = torch.tensor([3.0, 0.0, 1.0, 0.0, 1.0, 1.0, 0.0, 0.5]), load(ESTIMATORS[name].target)
+    index = {"rewards": rewards, "group": torch.arange(8) // 4, "step": torch.zeros(8, dtype=torch.int64)}
+    expected = function(*(index[need] for need in ESTIMATORS[name].needs))
+    found = dispatch.in_blocks(ESTIMATORS[name], 4)(rewards)
+    assert torch.allclose(found, expected, rtol=0, atol=1e-6, equal_nan=True)
+
+
+@pytest.mark.parametrize("graph", [False, True])
+def test_blocks_whose_range_overflows(monkeypatch, graph):
+    monkeypatch.setattr(torch.compiler, "is_compiling", lambda: graph)
+    huge = torch.tensor([1.5e308, -1.5e308, 0.0, 1.0, 0.0, 0.5], dtype=torch.float64)
+    found = dispatch.in_blocks(ESTIMATORS["grpo"], 3)(huge)
+    assert found.tolist() == pytest.approx([1, -1, 0, 1, -1, 0])
+
+
+def test_blocks_have_no_other_columns():
+    with pytest.raises(UsageError, match=r"opo needs .* which blocks do not have"):
+        dispatch.in_blocks(ESTIMATORS["opo"], 4)
+
+
+@pytest.mark.gpu
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of the compiler itself
+@pytest.mark.parametrize("name", IN_BLOCKS)
+def test_compiled_on_a_gpu(name):
+    estimate = dispatch.in_blocks(ESTIMATORS[name], 4, compiled=True)
+    assert estimate(BLOCKS.cuda()).tolist() == pytest.approx(IN_BLOCKS[name], abs=1e-6)
