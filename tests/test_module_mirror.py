@@ -38,7 +38,7 @@ EXCEPTIONS = {
     "frameworks/rule.py": ("frameworks/test_catalog.py", "what a row is, seen through every row"),
     "frameworks/absent.py": ("frameworks/test_catalog.py", "a table, seen through the errors of the catalog"),
     **dict.fromkeys(
-        [f"frameworks/rules_{name}.py" for name in ("areal", "nemo", "openrlhf", "others", "trl", "verl")],
+        [f"frameworks/{name}.py" for name in ("areal", "nemo_rl", "openrlhf", "others", "trl", "verl")],
         ("frameworks/test_catalog.py", "rows of the catalog, which tests each of them"),
     ),
     "records/match.py": ("cli/test_match.py", "frozen records, seen through the JSON that they become"),
@@ -59,7 +59,7 @@ EXCEPTIONS = {
     },
     **{
         f"distributed/{name}.py": ("distributed/test_commands.py", "a pass, seen through the commands on Ray")
-        for name in ("account", "annotate", "load", "narrow", "prompts", "rounds", "sketch", "traps", "units")
+        for name in ("counts", "write", "load", "scan", "prompts", "run", "sketches", "traps", "units")
     },
     "distributed/details.py": ("distributed/test_inspect.py", "lists, seen through the command on Ray"),
     "distributed/verify.py": (
@@ -68,12 +68,10 @@ EXCEPTIONS = {
     ),
     **{
         f"distributed/{name}.py": ("distributed/test_faults.py", "seen through what dies")
-        for name in ("cluster", "done")
+        for name in ("cluster", "resume")
     },
-    **{
-        f"distributed/{name}.py": ("distributed/test_remote.py", "seen through a store that says 503")
-        for name in ("away", "patience")
-    },
+    "distributed/retry.py": ("distributed/test_remote.py", "seen through a store that says 503"),
+    "io/inputs.py": ("io/sources/test_find.py", "what is skipped among files, seen through what is found"),
     "engine/fallbacks.py": ("engine/test_run.py", "the rules of Settings, seen through what is computed"),
     "engine/scope.py": ("engine/test_chunked.py", "which plans can be cut, seen through what is cut"),
     "dataset/remarks.py": ("cli/test_compute.py", "what is said about a data set, seen through the commands"),

@@ -6,7 +6,7 @@ from dataclasses import replace
 from advcli.dataset import remarks
 from advcli.dataset.grouping import Sizes
 from advcli.distributed import cluster, resume, sketches, write
-from advcli.distributed import run as rounds
+from advcli.distributed import run as runs
 from advcli.distributed.counts import Account, ColumnCount, Shown, account
 from advcli.distributed.inspect import inspect
 from advcli.distributed.load import Loaded, columns, described, load, looked_at, nothing, too_large
@@ -154,8 +154,8 @@ def _counted(
     view, spread = loaded.spread(unit)
     open_ = () if unit in ("step", "all") else tuple(i for i, plan in enumerate(plans) if crosses(plan))
     work = Work(view, plans, shown, ((),) * len(plans), open_, per_step)
-    work = rounds.known(loaded.tasks, spread, work)
-    found = rounds.over(loaded.tasks, spread, work, account)
+    work = runs.known(loaded.tasks, spread, work)
+    found = runs.over(loaded.tasks, spread, work, account)
     return spread, work, replace(found, reused=found.reused + loaded.met_again(view))
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from advcli.dataset import remarks
 from advcli.dataset.grouping import by_frequency, met_together, mixed_steps, sizes_met
 from advcli.dataset.load import DataSet
-from advcli.distributed import sketches as sketch
+from advcli.distributed import sketches
 from advcli.distributed.traps import Seen, seen
 from advcli.distributed.traps import together as together_seen
 from advcli.records.report import Health
@@ -164,7 +164,7 @@ def _counted(data: DataSet, first: Tensor, result: AdvantageTable) -> ColumnCoun
     tokens = None if lengths is None else lengths.nan_to_num(nan=0.0).clamp(min=0)
     return ColumnCount(
         measured=Measured.of(data.rows, first, result),
-        sketches=(sketch.sketch(result.processed[kept].double().numpy()),),
+        sketches=(sketches.sketch(result.processed[kept].double().numpy()),),
         live_groups=concentration.live_groups(data.rows, result),
         kept_tokens=0.0 if tokens is None else float(torch.where(kept, tokens, 0.0).sum()),
         tokens=None if tokens is None else float(tokens.sum()),

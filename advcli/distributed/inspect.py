@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from advcli.dataset import remarks
 from advcli.dataset.grouping import Sizes, mixed_steps
-from advcli.distributed import cluster, run
-from advcli.distributed import sketches as sketch
+from advcli.distributed import cluster, run, sketches
 from advcli.distributed.counts import scattered
 from advcli.distributed.details import details
 from advcli.distributed.load import Loaded, columns, described, load, looked_at, too_large
@@ -86,9 +85,9 @@ class Inspected:
         for code, count in other.split.items():
             split[code] = split[code] + count if code in split else count
         distinct = dict(self.distinct)
-        for value, sketches in other.distinct.items():
-            mine = distinct.get(value, ((),) * len(sketches))
-            distinct[value] = tuple(one + two for one, two in zip(mine, sketches, strict=True))
+        for value, theirs in other.distinct.items():
+            mine = distinct.get(value, ((),) * len(theirs))
+            distinct[value] = tuple(one + two for one, two in zip(mine, theirs, strict=True))
         return Inspected(
             facts=self.facts + other.facts,
             split=split,
@@ -217,7 +216,7 @@ def _values(frame: Frame) -> list[NDArray[np.float64]]:
 
 
 def _sketched(values: NDArray[np.float64]) -> tuple[bytes, ...]:
-    return (sketch.different(values),)
+    return (sketches.different(values),)
 
 
 def _facts(choice: Choice, work: Work, found: Inspected) -> tuple[Facts, dict[str, Facts], tuple[str, ...]]:
@@ -226,7 +225,7 @@ def _facts(choice: Choice, work: Work, found: Inspected) -> tuple[Facts, dict[st
     names = [SUM if parts else choice.rewards[0][0], *(name for name, _ in parts), *choice.outcomes]
     steps = work.view.steps if work.view.has_steps else ()
     counted = {
-        code: [sketch.count(sketches) for sketches in columns] for code, columns in found.distinct.items()
+        code: [sketches.count(column) for column in columns] for code, columns in found.distinct.items()
     }
 
     def figures(code: int | None, count: FactsCount) -> Facts:

@@ -16,8 +16,9 @@ from advcli.distributed.tasks import Kept, Tasks
 from advcli.distributed.traps import Seen
 from advcli.engine.run import Plan
 from advcli.errors import UsageError
+from advcli.io.inputs import opened
 from advcli.io.read import look
-from advcli.io.sources.find import STDIN, opened
+from advcli.io.sources.find import STDIN
 from advcli.pipeline.request import Request
 from advcli.records.table import Choice
 

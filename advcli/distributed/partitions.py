@@ -9,14 +9,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from advcli.dataset import grouping
-from advcli.dataset import load as dataset
+from advcli.dataset import load as data_set
 from advcli.dataset.load import DataSet
 from advcli.distributed import faults
 from advcli.distributed.scan import DIGEST, Job, Summary
 from advcli.distributed.tasks import Kept, Tasks
 from advcli.io.collect.cells import one_array
 from advcli.records.table import RewardTable
-from advcli.tensors import codes as runs
+from advcli.tensors import codes as group_codes
 
 _STEP = "step"
 
@@ -220,9 +220,9 @@ def data_of(columns: Mapping[str, pa.Array], view: View) -> DataSet:
     """The rows of a place as a data set, grouped as on one machine."""
     rows = table(columns, view)
     groups = grouping.group(rows, view.job.options.n, part=True)
-    data = dataset.grouped(rows, groups)
+    data = data_set.grouped(rows, groups)
     if view.job.refuse_singletons:
-        dataset.refuse_singletons(data)
+        data_set.refuse_singletons(data)
     return data
 
 
@@ -230,7 +230,7 @@ def first_rows(
     columns: Mapping[str, pa.Array], group: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """File and row of the first row of each group: rows lie in order, so it is the first that is met."""
-    place = np.flatnonzero(group >= 0)[runs.first_rows(group[group >= 0])]
+    place = np.flatnonzero(group >= 0)[group_codes.first_rows(group[group >= 0])]
     file, row = (columns[name].to_numpy(zero_copy_only=False) for name in ("file", "row"))
     return file[place], row[place]
 
@@ -238,7 +238,7 @@ def first_rows(
 def _key(values: Mapping[str, NDArray[Any]], job: Job) -> NDArray[np.int64]:
     if not job.choice.prompt:
         return np.where(values["usable"], 0, -1)
-    codes = runs.paired(*(runs.numbered(values[name]) for name in ("key", "key2")))
+    codes = group_codes.paired(*(group_codes.numbered(values[name]) for name in ("key", "key2")))
     return np.where(values["usable"], codes, -1)
 
 

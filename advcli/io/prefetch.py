@@ -148,8 +148,8 @@ class HeadStart:
         if not all(map(_is_plain, self._inputs)):
             return None
         # Imported here, beside what is imported meanwhile: they take their time too.
+        from advcli.io.inputs import opened
         from advcli.io.read import read
-        from advcli.io.sources.find import opened
         from advcli.io.write import refused_names
 
         refused = () if self._prefix is None else refused_names(self._prefix)

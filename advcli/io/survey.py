@@ -14,12 +14,12 @@ from advcli.io.formats.catalog import FORMATS
 from advcli.io.formats.derived import PLACES, step_of
 from advcli.io.formats.format import Format
 from advcli.io.jsonl import read as jsonl
-from advcli.io.layouts import kinds as shapes
-from advcli.io.layouts import objects as explode
+from advcli.io.layouts import kinds as column_kinds
+from advcli.io.layouts import objects as layouts
 from advcli.io.layouts.paths import ABSENT, find, roots
-from advcli.io.parquet import open
+from advcli.io.parquet import files
 from advcli.io.parquet import read as parquet
-from advcli.io.sources import side_files as sidefiles
+from advcli.io.sources import side_files
 from advcli.records.layout import PLAIN, Layout
 from advcli.records.table import ColumnOptions, Source
 from advcli.wording import either
@@ -98,7 +98,7 @@ def look(source: Source, *, limit: int = 100, whole: bool = False, again: bool =
     return Seen(source, *jsonl.head(source, limit=limit, whole=whole))
 
 
-def side_files(sources: Sequence[Source], advance: Callable[[], None] = lambda: None) -> dict[str, str]:
+def without_rollouts(sources: Sequence[Source], advance: Callable[[], None] = lambda: None) -> dict[str, str]:
     """The sources that hold no rollouts: name → what they are. What is seen of the others is kept for `looked`.
 
     Args:
@@ -110,22 +110,22 @@ def side_files(sources: Sequence[Source], advance: Callable[[], None] = lambda: 
     """
     limit = _limit(sources)
     _KNOWN.clear()
-    open.forget()
+    files.forget()
     found: dict[str, str] = {}
     first: Mapping[str, str] = {}
     for source in sources:
         advance()
         seen = look(source, limit=limit, again=True)
         _KNOWN[source.path, source.stamp, limit] = seen
-        if not (seen.whole or sidefiles.may_be_a_dump(seen.shapes)):
+        if not (seen.whole or side_files.may_be_a_dump(seen.shapes)):
             # Only a column can tell that it is a dump, so more of them are looked for.
             seen = look(source)
-        what = sidefiles.what(source.name, seen.shapes)
+        what = side_files.what(source.name, seen.shapes)
         if what:
             found[source.name] = what
         first = first or seen.shapes
     if len(found) == len(sources):
-        sidefiles.refuse(sources[0].name, first)
+        side_files.refuse(sources[0].name, first)
     return found
 
 
@@ -202,7 +202,7 @@ def _format(seen: Sequence[Seen]) -> Format:
     if forms:
         return next(iter(forms.values()))
     if len(seen) == 1:
-        sidefiles.refuse(seen[0].source.name, seen[0].shapes)
+        side_files.refuse(seen[0].source.name, seen[0].shapes)
     merged = _merged(one.shapes for one in seen)
     together = detect.recognised(merged, lambda path: any(one.has(path) for one in seen))
     return together or FORMATS["generic"]
@@ -230,10 +230,10 @@ def _layout(form: Format, seen: Sequence[Seen], options: ColumnOptions) -> Layou
         return _exploded(options, _records(seen))
     if options.layout:
         _check_layout(options.layout)
-        return explode.laid_out(options.layout, "", _records(seen))
+        return layouts.laid_out(options.layout, "", _records(seen))
     if form.name == "generic":
-        return PLAIN if all(one.is_flat for one in seen) else explode.guessed(_records(seen))
-    return explode.laid_out(form.layout, form.path, [] if form.layout == "rows" else _records(seen))
+        return PLAIN if all(one.is_flat for one in seen) else layouts.guessed(_records(seen))
+    return layouts.laid_out(form.layout, form.path, [] if form.layout == "rows" else _records(seen))
 
 
 def _exploded(options: ColumnOptions, records: Sequence[Mapping[str, Any]]) -> Layout:
@@ -242,11 +242,11 @@ def _exploded(options: ColumnOptions, records: Sequence[Mapping[str, Any]]) -> L
     if not any(first in record for record in records):
         there = ", ".join(dict.fromkeys(key for record in records for key in record))
         raise UsageError(f"--explode {first}: no such column; there is {there}", hint="--explode COL")
-    objects = [item for value in values for item in explode.as_list(value) or ()]
+    objects = [item for value in values for item in layouts.as_list(value) or ()]
     nested = bool(objects) and all(isinstance(item, Mapping) for item in objects)
     name = options.layout or ("nested" if nested and len(options.explode) == 1 else "lists")
     _check_layout(name)
-    layout = explode.laid_out(name, first, records)
+    layout = layouts.laid_out(name, first, records)
     if len(options.explode) == 1 or name == "nested":
         return layout
     names = dict.fromkeys(key for record in records for key in record)
@@ -254,21 +254,21 @@ def _exploded(options: ColumnOptions, records: Sequence[Mapping[str, Any]]) -> L
 
 
 def _check_layout(name: str) -> None:
-    if name not in explode.LAYOUTS:
-        raise UsageError(f"unknown layout '{name}'", hint=either(explode.LAYOUTS))
+    if name not in layouts.LAYOUTS:
+        raise UsageError(f"unknown layout '{name}'", hint=either(layouts.LAYOUTS))
 
 
 def _kinds(seen: Sequence[Seen], layout: Layout) -> tuple[dict[str, str], "_Rows"]:
     """The columns of a row and what they hold, and some rows when they are asked for."""
     if layout.name == "rows":
         merged = _merged(one.shapes for one in seen)
-        kinds = {name: shapes.kind(shape) for name, shape in merged.items()}
+        kinds = {name: column_kinds.kind(shape) for name, shape in merged.items()}
         return kinds, cache(lambda: _records(seen))
     rows: list[Mapping[str, Any]] = []
     for record in _records(seen):
         try:
-            rows += [_as_laid_out(row, record, layout) for row in explode.rows(record, layout)]
-        except explode.Misfit:
+            rows += [_as_laid_out(row, record, layout) for row in layouts.rows(record, layout)]
+        except layouts.Misfit:
             # The scan says where.
             continue
     return kinds_of_objects(rows), lambda: rows

@@ -17,7 +17,7 @@ from advcli.io.collect.numbering import line_numbers
 from advcli.io.jsonl import read as jsonl
 from advcli.io.jsonl.suffixes import Suffixes
 from advcli.io.layouts import objects
-from advcli.io.layouts import text as rewrite
+from advcli.io.layouts import text as json_text
 from advcli.io.parquet import append
 from advcli.io.parquet import read as parquet
 from advcli.io.parquet.column_chunks import Chunks
@@ -250,7 +250,7 @@ def _unfold(job: _Job, layout: str, out: BinaryIO) -> None:
     else:
         suffixes = job.suffixes
         for text, record in jsonl.texts(source, job.dropped):
-            for row in rewrite.row_texts(text, record, job.layout):
+            for row in json_text.row_texts(text, record, job.layout):
                 comma = b"" if row == "{" else b", "
                 out.write(row.encode("utf-8", "surrogatepass") + comma + next(suffixes) + b"}\n")
 
@@ -264,13 +264,13 @@ def _fold(job: _Job, out: BinaryIO) -> None:
         return
     values = _json_values(added)
     for text, record in jsonl.texts(source, job.dropped):
-        if not rewrite.can_fold(text, job.layout):
+        if not json_text.can_fold(text, job.layout):
             raise UsageError(
                 f"{source.name}: '{job.layout.path}' is JSON within a string", hint="without --same-layout"
             )
         rows = [next(values) for _ in range(objects.length(record, job.layout))]
         columns = {name: [row[place] for row in rows] for place, name in enumerate(added.column_names)}
-        out.write(rewrite.folded(text, job.layout, columns).encode("utf-8", "surrogatepass") + b"\n")
+        out.write(json_text.folded(text, job.layout, columns).encode("utf-8", "surrogatepass") + b"\n")
 
 
 def _joined(

@@ -6,7 +6,7 @@ from dataclasses import replace
 from advcli import __version__
 from advcli.engine.run import run
 from advcli.errors import AdvcliError
-from advcli.inspection import page as reporting
+from advcli.inspection import page as report_page
 from advcli.inspection.details import Wanted
 from advcli.inspection.inspect import inspection
 from advcli.io.sources.fingerprint import fingerprints
@@ -56,7 +56,7 @@ def report(
             near_dead=NEAR_DEAD,
             weights=request.columns.weights,
         )
-        page = reporting.page(data, sources, plan, result, figures, found, texts=texts, version=__version__)
+        page = report_page.page(data, sources, plan, result, figures, found, texts=texts, version=__version__)
         page = replace(page, inputs=fingerprints(sources, data.table))
         if search and data.table.logged is not None:
             # Standard input and what lay behind a URL cannot be read twice; their copies can.

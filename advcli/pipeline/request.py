@@ -4,12 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from advcli.dataset import load as dataset
+from advcli.dataset import load as data_set
 from advcli.dataset.load import DataSet
 from advcli.engine.run import Plan
 from advcli.errors import UsageError
+from advcli.io.inputs import opened
 from advcli.io.prefetch import HeadStart
-from advcli.io.sources.find import opened, stamp
+from advcli.io.sources.find import stamp
 from advcli.records.settings import Settings
 from advcli.records.table import ColumnOptions, RewardTable, Source
 
@@ -61,7 +62,7 @@ class Request:
     def load(self, sources: Sequence[Source], refused: Sequence[str] = ()) -> DataSet:
         """Read and group the inputs."""
         table = self.ahead(sources, self.columns, refused)
-        return dataset.load(
+        return data_set.load(
             sources,
             self.columns,
             self.settings,

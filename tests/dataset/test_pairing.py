@@ -5,7 +5,7 @@ import json
 import pytest
 
 from advcli.dataset.pairing import Pairing, joined
-from advcli.io.sources.find import opened
+from advcli.io.inputs import opened
 from advcli.pipeline.request import Request
 from advcli.records.settings import Settings
 from advcli.records.table import ColumnOptions

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from advcli import DataError, UsageError, compute_advantages
 
-GOLDEN_FILE = Path(__file__).parent / "data" / "golden" / "keep_ratio.jsonl"
+GOLDEN_FILE = Path(__file__).parents[1] / "data" / "golden" / "keep_ratio.jsonl"
 GOLDEN = [json.loads(line) for line in GOLDEN_FILE.read_text().splitlines()]
 NAN, INF = math.nan, math.inf
 FIVE = [0.1, 0.5, 0.9, 1.3, 1.7]

@@ -7,9 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from advcli.io.inputs import opened
 from advcli.io.lookup import duplicates, read_back, rows_with_key
 from advcli.io.read import read
-from advcli.io.sources.find import opened
 from advcli.records.table import ColumnOptions
 
 ROWS = [

@@ -18,10 +18,10 @@ import pytest
 from advcli.errors import AdvcliError, DataError
 from advcli.io import prefetch
 from advcli.io import read as read_module
+from advcli.io.inputs import opened
 from advcli.io.prefetch import HeadStart
 from advcli.io.read import read
 from advcli.io.sources import find as sources_module
-from advcli.io.sources.find import opened
 from advcli.io.write import refused_names
 from advcli.pipeline.request import Request
 from advcli.records.settings import Settings

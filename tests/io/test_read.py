@@ -9,10 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from advcli.errors import DataError, UsageError
+from advcli.io.inputs import opened
 from advcli.io.jsonl import read as jsonl
 from advcli.io.parquet import read as parquet
 from advcli.io.read import read
-from advcli.io.sources.find import opened
 from advcli.records.table import ColumnOptions
 
 NAN = math.nan

@@ -77,7 +77,7 @@ def wide(path, groups=20):
 PEAK = """
 import sys, pyarrow as pa
 from advcli.io import parquet
-from advcli.io.sources.find import opened
+from advcli.io.inputs import opened
 from advcli.io.collect.batch import BadRows
 parquet._BATCH_BYTES = 1 << 20
 class Sink:

@@ -10,9 +10,9 @@ import pytest
 from advcli.dataset.grouping import group
 from advcli.errors import DataError, UsageError
 from advcli.io import survey as survey_module
+from advcli.io.inputs import opened
 from advcli.io.parquet import read as parquet
 from advcli.io.read import read
-from advcli.io.sources.find import opened
 from advcli.io.survey import survey
 from advcli.records.table import ColumnOptions
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from advcli.io.collect import text_codes as texts
+from advcli.io.collect import text_codes
 from advcli.io.collect.cells import Cells
 from advcli.io.growing import repeated
 
@@ -82,10 +82,10 @@ class Coder:
             codes, different = _looked_up(pa.chunked_array(self._keys, pa.int64()))
             return codes, lambda: _texts(different)
         keys = [_texts(keys) if whole else keys for keys, whole in zip(self._keys, integers, strict=True)]
-        if not texts.pays(keys):
+        if not text_codes.pays(keys):
             codes, different = _looked_up(pa.chunked_array(keys, pa.large_binary()))
             return codes, lambda: different
-        codes, first = texts.numbered(keys)
+        codes, first = text_codes.numbered(keys)
         return codes, lambda: pa.chunked_array(keys).take(pa.array(first))
 
 

@@ -16,7 +16,7 @@ from advcli.io.jsonl.append import inserted
 from advcli.io.jsonl.blocks import Block, blocks, is_long
 from advcli.io.jsonl.suffixes import Suffixes
 from advcli.io.layouts import kinds
-from advcli.io.layouts import objects as explode
+from advcli.io.layouts import objects as layouts
 from advcli.io.layouts.paths import get
 from advcli.io.readahead import beside
 from advcli.io.sources.find import stream
@@ -146,7 +146,7 @@ def _scanned(  # noqa: PLR0913  what a scan needs, and the lines
             raise already_there(f"{source.name}:{number}", twice)
         try:
             count = _take(row, layout, cells, plain)
-        except explode.Misfit as error:
+        except layouts.Misfit as error:
             bad_rows.add(
                 f"{source.name}:{number}: {error}", hint="--layout or --explode, or --on-bad-row skip"
             )
@@ -216,7 +216,7 @@ def objects(source: Source, dropped: Collection[int], layout: Layout = PLAIN) ->
     """Every row as a parsed object, for writing another format."""
     for number, record, _ in _rows(source, lines(source), BadRows(skip=bool(dropped)), set()):
         if number not in dropped:
-            yield from explode.rows(record, layout)
+            yield from layouts.rows(record, layout)
 
 
 def texts(source: Source, dropped: Collection[int]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -289,14 +289,14 @@ def _take(record: dict[str, Any], layout: Layout, cells: dict[str, list[Any]], p
         The number of its rows.
 
     Raises:
-        explode.Misfit: the record is laid out in another way.
+        layouts.Misfit: the record is laid out in another way.
     """
     count = 1
     if layout.name == "rows":
         for name in plain:
             cells[name].append(record[name] if name in record else get(record, name) if "." in name else None)
     else:
-        count, found = explode.cells(record, layout, plain)
+        count, found = layouts.cells(record, layout, plain)
         for name in plain:
             cells[name] += found[name]
     if ROW in cells:
@@ -308,7 +308,7 @@ def _already_there(record: dict[str, Any], layout: Layout, refused: frozenset[st
     """The names that would be there twice."""
     if layout.name == "rows" and refused.isdisjoint(record):
         return []
-    return sorted(refused & explode.keys(record, layout))
+    return sorted(refused & layouts.keys(record, layout))
 
 
 def parsed(raw: bytes) -> dict[str, Any] | None:

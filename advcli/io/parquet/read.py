@@ -14,8 +14,8 @@ from advcli.io.collect.batch import BadRows, Batch
 from advcli.io.collect.duplicates import ROW, digests
 from advcli.io.jsonl.read import already_there
 from advcli.io.layouts import arrow, kinds, paths
-from advcli.io.layouts import objects as explode
-from advcli.io.parquet import open
+from advcli.io.layouts import objects as layouts
+from advcli.io.parquet import files
 from advcli.io.readahead import beside
 from advcli.records.layout import PLAIN, Layout
 from advcli.records.table import Source
@@ -37,7 +37,7 @@ def columns(source: Source, *, again: bool = False) -> dict[str, str]:
     Raises:
         DataError: no parquet file, or two columns of one name.
     """
-    schema = open.opened(source, again=again).schema_arrow
+    schema = files.opened(source, again=again).schema_arrow
     names = schema.names
     if len(set(names)) < len(names):
         twice = sorted({name for name in names if names.count(name) > 1})
@@ -51,13 +51,13 @@ def head(source: Source, rows: int = 8) -> list[Mapping[str, Any]]:
     Raises:
         DataError: the file is broken.
     """
-    file = open.opened(source, again=open.is_kept(source))
+    file = files.opened(source, again=files.is_kept(source))
     names = [field.name for field in file.schema_arrow if kinds.of_type(field.type) != "other"]
     try:
         for batch in file.iter_batches(batch_size=rows, columns=names) if names else ():
             found: list[Mapping[str, Any]] = batch.to_pylist()
             return found
-    except open.UNREADABLE:
+    except files.UNREADABLE:
         # The scan says what is wrong, if the column is wanted.
         return []
     return []
@@ -88,7 +88,7 @@ def scan(
     Raises:
         DataError: the file is broken or has a refused column.
     """
-    file = open.opened(source)
+    file = files.opened(source)
     names = file.schema_arrow.names
     if not set(refused).isdisjoint(names):
         raise already_there(source.name, sorted(set(names) & set(refused)))
@@ -167,8 +167,8 @@ def _exploded(
         for record in batch.to_pylist():
             number += 1
             try:
-                count, found = explode.cells(record, layout, names)
-            except explode.Misfit as error:
+                count, found = layouts.cells(record, layout, names)
+            except layouts.Misfit as error:
                 bad_rows.add(
                     f"{source.name}:{number}: {error}", hint="--layout or --explode, or --on-bad-row skip"
                 )
@@ -197,7 +197,7 @@ def annotate(
         slices: called with a number of rows, gives the new columns of the next rows.
         about: further key-value metadata of the file.
     """
-    file = open.opened(source)
+    file = files.opened(source)
     added = slices(0).schema
     schema = pa.schema([*file.schema_arrow, *added], metadata={**(file.schema_arrow.metadata or {}), **about})
     with pq.ParquetWriter(sink, schema, **_written_like(file, added.names)) as writer:
@@ -220,7 +220,7 @@ def write_batches(
         batches: all columns.
         about: further key-value metadata of the file.
     """
-    metadata = {**(open.opened(source).schema_arrow.metadata or {}), **about}
+    metadata = {**(files.opened(source).schema_arrow.metadata or {}), **about}
     # It describes columns that are no longer the same.
     metadata.pop(b"pandas", None)
     writer = None
@@ -252,7 +252,7 @@ def with_lists(
 
 def objects(source: Source, dropped: Collection[int] = ()) -> Iterator[pa.RecordBatch]:
     """All columns, batch by batch, without the rows that were skipped; one empty batch of a file without rows."""
-    file = open.opened(source)
+    file = files.opened(source)
     number = 1
     for batch in _batches(file, source, None):
         yield arrow.without(batch, number, dropped)
@@ -267,7 +267,7 @@ def decode(source: Source) -> None:
     Raises:
         DataError: the file is broken.
     """
-    for _ in _batches(open.opened(source), source, None):
+    for _ in _batches(files.opened(source), source, None):
         pass
 
 
@@ -285,7 +285,7 @@ def rows_at(source: Source, wanted: Collection[int]) -> Iterator[tuple[int, dict
     Yields:
         Number and columns of each, in file order.
     """
-    file = open.opened(source)
+    file = files.opened(source)
     done = 0
     places = np.array(sorted(wanted), dtype=np.int64) - 1
     for group in range(file.num_row_groups):
@@ -325,8 +325,8 @@ def _batches(
                 row_groups=[group],
                 use_threads=not few,
             )
-    except open.UNREADABLE as error:
-        raise open.broken(source, error) from error
+    except files.UNREADABLE as error:
+        raise files.broken(source, error) from error
 
 
 def _is_one_batch(group: pq.RowGroupMetaData, columns: Collection[str] | None) -> bool:

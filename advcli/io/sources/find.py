@@ -10,7 +10,6 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
@@ -20,8 +19,7 @@ import pyarrow as pa
 from advcli.errors import DataError, UsageError
 from advcli.io.formats.catalog import FORMATS
 from advcli.io.jsonl import document
-from advcli.io.sources import magic as sniff
-from advcli.io.sources import remote, side_files
+from advcli.io.sources import magic, remote, side_files
 from advcli.records.table import Source
 
 STDIN = "-"
@@ -39,13 +37,13 @@ _OWN_OUTPUT = re.compile(r"\.adv\.[a-z.]+$")
 
 
 @contextmanager
-def opened(
+def found(
     inputs: Sequence[str],
     *,
     copied: bool = True,
     scratch: Scratch | None = None,
     advance: Callable[[], None] = lambda: None,
-) -> Iterator[list[Source]]:
+) -> Iterator[tuple[list[Source], dict[str, str]]]:
     """Find the inputs and hold the temporary copies that some need.
 
     Args:
@@ -55,7 +53,7 @@ def opened(
         advance: called for each file that is looked at.
 
     Yields:
-        One source per file, folders in natural order of names.
+        One source per file, folders in natural order of names; and name → reason of the files that are skipped.
 
     Raises:
         DataError: nothing there, or nothing that can be read.
@@ -71,17 +69,17 @@ def opened(
             return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="advcli-")))
 
         scratch = scratch or own
-        found = list(_find(inputs, scratch, copied=copied))
-        left = side_files.rivals([name for name, _, searched in found if searched])
-        left |= {name: "empty" for name, path, searched in found if searched and not path.stat().st_size}
-        if len(left) == len(found):
-            left = {}
+        files = list(_find(inputs, scratch, copied=copied))
+        skipped = side_files.rivals([name for name, _, searched in files if searched])
+        skipped |= {name: "empty" for name, path, searched in files if searched and not path.stat().st_size}
+        if len(skipped) == len(files):
+            skipped = {}
         sources = []
-        for name, path, _ in found:
-            if name not in left:
+        for name, path, _ in files:
+            if name not in skipped:
                 advance()
                 sources.append(_source(name, path, scratch))
-        yield _dumps_among(sources, left, advance)
+        yield sources, skipped
 
 
 def stream(source: Source) -> BinaryIO:
@@ -110,17 +108,6 @@ def _find(inputs: Sequence[str], scratch: Scratch, *, copied: bool) -> Iterator[
 
 def _behind_url(url: str, scratch: Scratch, *, copied: bool) -> Iterator[tuple[str, Path, bool]]:
     return remote.fetched(url, scratch(), _patterns()) if copied else remote.listed(url, _patterns())
-
-
-def _dumps_among(sources: list[Source], left: dict[str, str], advance: Callable[[], None]) -> list[Source]:
-    """The sources without those that hold no rollouts; the first one remarks what was passed over."""
-    if len(sources) > 1:
-        from advcli.io import survey  # it needs the readers, which need this module
-
-        found = survey.side_files(sources, advance)
-        left = left | found
-        sources = [source for source in sources if source.name not in found]
-    return [replace(sources[0], remarks=side_files.passed_over(left)), *sources[1:]]
 
 
 def _matches(text: str) -> list[tuple[str, Path, bool]]:
@@ -152,7 +139,7 @@ def _dumps_in(folder: Path) -> list[Path]:
     """The dumps in a folder and below, by the names that the catalog knows; our own outputs apart."""
     dumps = [file for file in _named_like_dumps(folder) if file.is_file()]
     if not dumps:
-        there = sniff.without_dumps(file for file in folder.rglob("*") if file.is_file())
+        there = magic.without_dumps(file for file in folder.rglob("*") if file.is_file())
         raise DataError(
             f"{folder}: no dump in this folder (hidden files and advcli's own .adv. files are passed over)"
             + (f"; {there}" if there else ""),
@@ -193,7 +180,7 @@ def _source(name: str, path: Path, scratch: Scratch) -> Source:
     codec, head = _beginning(name, path)
     if not head:
         raise DataError(f"{name}: the file is empty, expected rows")
-    stranger = None if head.startswith(_PARQUET_MAGIC) else sniff.stranger(head)
+    stranger = None if head.startswith(_PARQUET_MAGIC) else magic.stranger(head)
     if stranger:
         raise DataError(f"{name}: {stranger.what}", hint=stranger.hint)
     if not head.startswith(_PARQUET_MAGIC):
@@ -236,12 +223,12 @@ def _readable_twice(name: str, path: Path, scratch: Scratch) -> Path:
 def _beginning(name: str, path: Path) -> tuple[str | None, bytes]:
     """The codec of a file and its first bytes, decompressed."""
     with _open(path, name) as file:
-        head = _read(file, sniff.HEAD, name)
-    codec = next((codec for magic, codec in _MAGIC.items() if head.startswith(magic)), None)
+        head = _read(file, magic.HEAD, name)
+    codec = next((codec for first, codec in _MAGIC.items() if head.startswith(first)), None)
     if codec:
         with _decompressed(path, codec, name) as file:
             try:
-                head = file.read(sniff.HEAD)
+                head = file.read(magic.HEAD)
             except OSError:
                 # Cut off so early that nothing can be read; the reader says where.
                 head = b"{"

@@ -11,7 +11,7 @@ def path() -> Path:
     Raises:
         DataError: the package was installed without it.
     """
-    package = Path(__file__).parent.parent
+    package = Path(__file__).parents[2]
     for folder in (package / "sample_data", package.parent / "sample_data"):
         if (folder / "rewards.parquet").is_file():
             return folder / "rewards.parquet"

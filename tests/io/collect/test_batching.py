@@ -15,8 +15,8 @@ from advcli.io.collect import batching
 from advcli.io.collect.batch import BadRows, Batch
 from advcli.io.collect.collector import Collector
 from advcli.io.collect.numbering import line_numbers
+from advcli.io.inputs import opened
 from advcli.io.read import read
-from advcli.io.sources.find import opened
 from advcli.records.table import Choice, ColumnOptions
 
 CHOICE = Choice("generic", ("id",), None, (("reward", 1.0),))

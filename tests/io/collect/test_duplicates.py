@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from advcli.io.collect.duplicates import digests, repeats
+from advcli.io.inputs import opened
 from advcli.io.read import read
-from advcli.io.sources.find import opened
 from advcli.pipeline.compute import Output, compute
 from advcli.pipeline.request import Request
 from advcli.records.layout import PLAIN, Layout

@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from advcli.io.collect.numbering import line_numbers
+from advcli.io.inputs import opened
 from advcli.io.read import read
-from advcli.io.sources.find import opened
 from advcli.records.table import ColumnOptions
 
 

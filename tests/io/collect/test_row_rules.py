@@ -8,8 +8,8 @@ import pytest
 from advcli.dataset.grouping import group
 from advcli.io.collect.batch import Batch
 from advcli.io.collect.row_rules import RuleBook
+from advcli.io.inputs import opened
 from advcli.io.read import read
-from advcli.io.sources.find import opened
 from advcli.records.layout import Rules
 from advcli.records.table import Choice, ColumnOptions
 

@@ -14,15 +14,15 @@ from advcli.dataset.grouping import group
 from advcli.errors import DataError, UsageError
 from advcli.io.formats.catalog import FORMATS
 from advcli.io.formats.traps import CHECKS
+from advcli.io.inputs import opened
 from advcli.io.read import read
-from advcli.io.sources.find import opened
 from advcli.pipeline.compute import Output, compute
 from advcli.pipeline.request import Request
 from advcli.records.settings import Settings
 from advcli.records.table import ColumnOptions
 from advcli.registry import load
 
-HERE = Path(__file__).parent / "data"
+HERE = Path(__file__).parents[1] / "data"
 
 NAN = math.nan
 F32 = 0.10000000149011612  # 0.1 as float32, widened, as trainers write it

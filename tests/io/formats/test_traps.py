@@ -5,8 +5,8 @@ import json
 import pytest
 
 from advcli.io.formats.traps import CHECKS
+from advcli.io.inputs import opened
 from advcli.io.read import read
-from advcli.io.sources.find import opened
 from advcli.records.table import ColumnOptions
 
 

@@ -4,9 +4,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from advcli.io.inputs import opened
 from advcli.io.layouts.paths import ABSENT, find, get, in_batch, parsed, roots
 from advcli.io.read import read
-from advcli.io.sources.find import opened
 from advcli.records.table import ColumnOptions
 
 ROW = {

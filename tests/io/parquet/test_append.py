@@ -210,7 +210,7 @@ def test_an_empty_block_is_an_error_only_where_it_is_damage(tmp_path, hole):
         assert pq.read_table(out).select(["a"]).equals(zeros)
 
 
-SAMPLES = sorted((Path(__file__).parent / "data").rglob("*.parquet"))
+SAMPLES = sorted((Path(__file__).parents[1] / "data").rglob("*.parquet"))
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=[path.parent.name for path in SAMPLES])

@@ -16,8 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from advcli.errors import DataError, Interrupted, UsageError
+from advcli.io.inputs import opened
 from advcli.io.sources import find as sources
-from advcli.io.sources.find import opened, stream
+from advcli.io.sources.find import stream
 
 ROW = b'{"prompt_id": "a", "reward": 1}\n'
 TABLE = pa.table({"prompt_id": ["a", "a"], "reward": [0.0, 1.0]})

@@ -2,8 +2,8 @@
 
 import hashlib
 
+from advcli.io.inputs import opened
 from advcli.io.read import read
-from advcli.io.sources.find import opened
 from advcli.io.sources.fingerprint import fingerprints
 from advcli.records.table import ColumnOptions
 

@@ -18,9 +18,9 @@ import pytest
 from pyarrow import fs
 
 from advcli.errors import AdvcliError, DataError, MissingPackage, UsageError
+from advcli.io.inputs import opened
 from advcli.io.read import read
 from advcli.io.sources import remote
-from advcli.io.sources.find import opened
 from advcli.pipeline.compute import Output, compute
 from advcli.pipeline.request import Request
 from advcli.records.settings import Settings

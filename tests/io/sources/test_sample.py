@@ -15,8 +15,10 @@ def test_the_sample_is_there():
 @pytest.fixture
 def package(tmp_path, monkeypatch):
     """An installed package in an empty folder."""
-    (tmp_path / "site" / "advcli" / "io").mkdir(parents=True)
-    monkeypatch.setattr(sample, "__file__", str(tmp_path / "site" / "advcli" / "io" / "sample.py"))
+    (tmp_path / "site" / "advcli" / "io" / "sources").mkdir(parents=True)
+    monkeypatch.setattr(
+        sample, "__file__", str(tmp_path / "site" / "advcli" / "io" / "sources" / "sample.py")
+    )
     return tmp_path / "site" / "advcli"
 
 

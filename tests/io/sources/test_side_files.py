@@ -5,9 +5,9 @@ import json
 import pytest
 
 from advcli.errors import DataError
+from advcli.io.inputs import opened
 from advcli.io.layouts import kinds
 from advcli.io.read import read
-from advcli.io.sources.find import opened
 from advcli.io.sources.side_files import passed_over, rivals, what
 from advcli.records.table import ColumnOptions
 

@@ -8,16 +8,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from advcli.errors import DataError
-from advcli.io.parquet import open
+from advcli.io.inputs import opened
+from advcli.io.parquet import files
 from advcli.io.read import read
-from advcli.io.sources.find import opened, stamp
+from advcli.io.sources.find import stamp
 from advcli.records.table import ColumnOptions, Source
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    open.forget()
+    files.forget()
     return tmp_path
 
 
@@ -41,23 +42,23 @@ def test_each_small_file_is_opened_once_for_the_first_pass(monkeypatch, nested):
     monkeypatch.setattr(pq, "ParquetFile", lambda *args, **more: made.append(args) or plain(*args, **more))
     with opened(["."]) as sources:
         table = read(sources, ColumnOptions())
-    assert (len(made), len(open._KEPT), table.rewards.tolist()[1::2]) == (5, 0, [0.0, 1.0, 2.0, 3.0, 4.0])
+    assert (len(made), len(files._KEPT), table.rewards.tolist()[1::2]) == (5, 0, [0.0, 1.0, 2.0, 3.0, 4.0])
 
 
 def test_a_file_that_is_kept_is_given_once():
     source = put("a.parquet", 1.0)
-    kept = open.opened(source, again=True)
-    assert open.is_kept(source)
-    assert open.opened(source) is kept
-    assert not open.is_kept(source)
-    assert open.opened(source) is not kept
+    kept = files.opened(source, again=True)
+    assert files.is_kept(source)
+    assert files.opened(source) is kept
+    assert not files.is_kept(source)
+    assert files.opened(source) is not kept
 
 
 def test_another_file_of_that_name_is_opened_anew():
-    kept = open.opened(put("a.parquet", 1.0), again=True)
+    kept = files.opened(put("a.parquet", 1.0), again=True)
     again = put("a.parquet", 2.0, 3.0)
     os.utime("a.parquet", ns=(1, 1))
-    file = open.opened(Source(again.name, again.path, "parquet", None, stamp(again.path)))
+    file = files.opened(Source(again.name, again.path, "parquet", None, stamp(again.path)))
     assert (rewards(kept), rewards(file)) == ([1.0], [2.0, 3.0])
 
 
@@ -65,15 +66,15 @@ def test_only_small_files_are_kept_and_not_all(monkeypatch):
     small, other = put("a.parquet", 1.0), put("b.parquet", 2.0)
     monkeypatch.setattr(open, "_MOST", 1)
     for source in (small, other):
-        open.opened(source, again=True)
-    assert (open.is_kept(small), open.is_kept(other)) == (True, False)
-    open.forget()
+        files.opened(source, again=True)
+    assert (files.is_kept(small), files.is_kept(other)) == (True, False)
+    files.forget()
     monkeypatch.setattr(open, "_SMALL", 10)
-    assert rewards(open.opened(small, again=True)) == [1.0]
-    assert not open.is_kept(small)
+    assert rewards(files.opened(small, again=True)) == [1.0]
+    assert not files.is_kept(small)
     # Nobody knows how large it is.
-    open.opened(Source("a.parquet", Path("a.parquet"), "parquet"), again=True)
-    assert not open._KEPT
+    files.opened(Source("a.parquet", Path("a.parquet"), "parquet"), again=True)
+    assert not files._KEPT
 
 
 @pytest.mark.parametrize("size", [1, 1 << 20])
@@ -82,7 +83,7 @@ def test_a_broken_file(monkeypatch, size):
     monkeypatch.setattr(open, "_SMALL", size)
     Path("a.parquet").write_bytes(b"PAR1" + b"x" * 60)
     with pytest.raises(DataError, match=r"a\.parquet: not a readable parquet file"):
-        open.opened(source)
+        files.opened(source)
     Path("a.parquet").unlink()
     with pytest.raises(DataError, match=r"a\.parquet: not a readable parquet file"):
-        open.opened(source)
+        files.opened(source)
