@@ -4,7 +4,28 @@ A format is recognised by its columns, not by its file name. Within a format, an
 names, a column is found by the ranked lists below: ids before texts, a total before parts.
 """
 
-from advcli.io.formats import agents, others, trl, verl
+from advcli.io.formats import (
+    areal,
+    art,
+    atropos,
+    easyr1,
+    generic,
+    ms_swift,
+    nemo_gym,
+    nemo_rl,
+    oat,
+    open_instruct,
+    openrlhf,
+    prime_rl,
+    rllm,
+    roll,
+    skyrl,
+    slime,
+    tinker,
+    trl,
+    verifiers,
+    verl,
+)
 from advcli.io.formats.format import Format
 from advcli.registry import Registry
 
@@ -37,38 +58,31 @@ OWN = ("adv_original", "adv_processed", "adv_kept", "adv_group", "adv_source")
 PART_PREFIXES = ("reward_", "reward/", "rewards/", "reward.", "rewards.")
 PART_SUFFIXES = ("_reward", "_score")
 
+# Looked through in this order: what fits anything comes last.
+_MODULES = (
+    trl,
+    ms_swift,
+    openrlhf,
+    verl,
+    easyr1,
+    prime_rl,
+    verifiers,
+    rllm,
+    art,
+    atropos,
+    tinker,
+    nemo_rl,
+    nemo_gym,
+    skyrl,
+    roll,
+    open_instruct,
+    areal,
+    oat,
+    slime,
+    generic,
+)
 
 FORMATS: Registry[Format] = Registry(
     "format",
-    [
-        *trl.ROWS,
-        *verl.ROWS,
-        *agents.ROWS,
-        *others.ROWS,
-        Format(
-            name="nested",
-            requires=(),
-            layout="nested",
-            files=("*.parquet", "*.jsonl", "*.ndjson"),
-            summary="a prompt per line with a list of objects, a reward in each",
-            source="any writer",
-            switch="--explode COL names the list",
-        ),
-        Format(
-            name="lists",
-            requires=(),
-            layout="lists",
-            files=("*.parquet", "*.jsonl", "*.ndjson"),
-            summary="a prompt or step per line: rewards, and lists as long",
-            source="any writer",
-            switch="--explode COL names the list of rewards",
-        ),
-        Format(
-            name="generic",
-            requires=(),
-            files=("*.parquet", "*.jsonl", "*.ndjson"),
-            summary="a row per response: a prompt id or text, a reward, a step",
-            source="any writer",
-        ),
-    ],
+    [row for module in _MODULES for row in module.ROWS],
 )

@@ -1,0 +1,23 @@
+"""Dumps of AReaL."""
+
+from advcli.io.formats.format import Format
+
+ROWS = (
+    Format(
+        name="areal",
+        requires=("task_id", "sample_idx", "seqlen", "completion", "reward"),
+        # task_id starts at 0 again in every process, and files are appended to.
+        prompt=("@file+prompt",),
+        step=("@folder",),
+        reward=("reward",),
+        files=("[0-9]*.jsonl",),
+        summary="AReaL <policy version>/<task>.jsonl: one file per prompt",
+        source="areal/infra/workflow_executor.py",
+        switch="rollout.dump_to_file: true",
+        traps=(
+            "the reward is raw: before bias, scale, clip and the overlong penalty",
+            "rejected trajectories are in the file, unmarked",
+            "task_id starts again in every process: file and prompt are the key",
+        ),
+    ),
+)

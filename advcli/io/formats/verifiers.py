@@ -1,0 +1,46 @@
+"""Dumps of verifiers."""
+
+from advcli.io.formats.format import Format
+from advcli.records.layout import Derived
+
+_TOTAL = Derived("rewards.total", ("rewards",), "advcli.io.formats.derived:weighted_total")
+_SAMPLED = Derived("nodes.tokens", ("nodes",), "advcli.io.formats.derived:sampled_tokens")
+_TRACE_TRAPS = (
+    "there is no reward as such: the total is the sum of score x weight over rewards that are not null",
+    "a trace of which ok is false failed; its rewards may be missing",
+)
+
+ROWS = (
+    Format(
+        name="verifiers",
+        requires=("example_id", "reward", "completion"),
+        forbids=("is_filtered", "traces", "turns"),
+        prompt=("example_id",),
+        reward=("reward",),
+        files=("results.jsonl",),
+        summary="verifiers v0 results.jsonl: a rollout per line",
+        source="verifiers/utils/save_utils.py",
+        switch="vf-eval --save-results",
+        traps=(
+            "each metric is copied to the top level: these are no reward functions",
+            "'verifiers validate' and GEPA write other files of the same name",
+        ),
+    ),
+    Format(
+        name="verifiers-v1",
+        requires=("traces:list", "task:object"),
+        forbids=("group",),
+        layout="nested",
+        path="traces",
+        prompt=("task.key+agent.name?", "task.data.idx+agent.name?"),
+        reward=("rewards.total",),
+        lengths=("nodes.tokens",),
+        logged=("info.advantage",),
+        derived=(_TOTAL, _SAMPLED),
+        files=("traces.jsonl",),
+        summary="verifiers v1 traces.jsonl: an episode per line",
+        source="verifiers/v1/cli/output.py, episode.py",
+        switch="vf eval (on by default)",
+        traps=_TRACE_TRAPS,
+    ),
+)
