@@ -14,7 +14,7 @@ from advcli.cli._shared import Shared
 from advcli.errors import UsageError
 
 if TYPE_CHECKING:
-    from advcli.io.prefetch import HeadStart
+    from advcli.io.prefetch import Prefetch
     from advcli.pipeline.request import Request
     from advcli.records.settings import FilterSpec, Settings
     from advcli.records.table import ColumnOptions
@@ -75,15 +75,15 @@ def build(
     )
     chosen = replace(chosen, **columns)
     pandas_unasked.keep_out()
-    head_start = None
+    prefetch = None
     if ahead and shared.engine == "local":
-        head_start = _head_start(inputs, as_read(chosen), settings, prefix, skip=skip, advance=advance)
+        prefetch = _prefetch(inputs, as_read(chosen), settings, prefix, skip=skip, advance=advance)
     from advcli.pipeline.request import Request
 
-    return Request(tuple(inputs), settings, chosen, skip, warnings, origin, head_start, shared.ray_address)
+    return Request(tuple(inputs), settings, chosen, skip, warnings, origin, prefetch, shared.ray_address)
 
 
-def _head_start(
+def _prefetch(
     inputs: Sequence[str],
     columns: "ColumnOptions",
     settings: "Settings",
@@ -91,10 +91,10 @@ def _head_start(
     *,
     skip: bool,
     advance: Callable[[int], None],
-) -> "HeadStart":
-    from advcli.io.prefetch import HeadStart
+) -> "Prefetch":
+    from advcli.io.prefetch import Prefetch
 
-    return HeadStart(
+    return Prefetch(
         inputs,
         columns,
         prefix=prefix,

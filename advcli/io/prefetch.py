@@ -1,35 +1,26 @@
-"""The first pass in a process or thread of its own, while the rest of the program is imported.
+"""The first pass in a thread, while the rest of the program is imported.
 
-Importing torch takes longer than reading a million rows, so both are done at once. Importing holds Python's lock, which whatever reads needs too:
-hence another process where there is much to read, and a thread where that would not pay or is not possible. Only plain files and folders of them are read ahead, because nothing has to be put away for them if the program ends meanwhile. Whether
-there was a head start changes no result: where the inputs are not those that were read, they are read again.
+Importing torch takes longer than reading a million rows, so both are done at once. Only plain files and folders of them are
+prefetched, because they need no cleanup if the program ends meanwhile. Prefetching changes no result: inputs other than
+the prefetched ones are read again.
 """
 
-import sys
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from pathlib import Path
-from typing import TypeAlias
 
-from advcli.io import apart
 from advcli.records.table import ColumnOptions, RewardTable, Source
 
 # The first bytes of what is read where it lies.
 _PLAIN = (b"PAR1", b"{")
-# So many bytes take longer to read than another process takes to be there; to open a file takes as long as to read so many.
-_MUCH = 16 << 20
-_FILE = 1 << 17
-
-
-_RUNNING: list["HeadStart"] = []
 
 
 def stop() -> None:
-    """End all threads, because the program ends."""
-    for start in _RUNNING:
-        start.stop()
+    """End the threads that still prefetch, because the program ends."""
+    for thread in threading.enumerate():
+        if isinstance(thread, Prefetch):
+            thread.stop()
 
 
 class _Stopped(Exception):  # noqa: N818  never leaves the thread
@@ -49,11 +40,7 @@ class _Found:
     refused: tuple[str, ...]
 
 
-_Tell: TypeAlias = Callable[["_Found | int"], None]
-"""Hears which inputs were found, and how many rows more are read."""
-
-
-class HeadStart:
+class Prefetch(threading.Thread):
     """Reads some inputs ahead.
 
     Args:
@@ -75,6 +62,7 @@ class HeadStart:
         refuse_missing: bool = False,
         advance: Callable[[int], None] = lambda rows: None,
     ) -> None:
+        super().__init__(name="prefetch")
         self._advance, self._rows = advance, 0
         self._inputs = inputs
         self._options = options
@@ -84,11 +72,8 @@ class HeadStart:
         self._looked = threading.Event()
         self._table: RewardTable | None = None
         self._error: BaseException | None = None
-        self._stop = threading.Event()
-        self._apart = self._in_a_process()
-        self._thread = threading.Thread(target=self._run, name="head start")
-        self._thread.start()
-        _RUNNING.append(self)
+        self._ending = threading.Event()
+        self.start()
 
     def sources(self) -> list[Source]:
         """The inputs, once they are found; none if they are not read ahead."""
@@ -103,7 +88,7 @@ class HeadStart:
         Raises:
             AdvcliError: as `read` does.
         """
-        self._thread.join()
+        self.join()
         same = [_same(source) for source in sources] == [_same(source) for source in self._found.sources]
         if not (same and self._options == options and self._found.refused == tuple(refused)):
             return None
@@ -112,39 +97,21 @@ class HeadStart:
         return self._table
 
     def stop(self) -> None:
-        """Leave off: a thread after the batch that is being read, a process at once."""
-        self._stop.set()
-        if self._apart is not None:
-            self._apart.stop()
-        self._thread.join()
+        """End after the batch that is being read."""
+        self._ending.set()
+        self.join()
 
-    def _in_a_process(self) -> "apart.Apart[RewardTable | None] | None":
-        if not _pays(self._inputs):
-            return None
+    def run(self) -> None:
+        """Read; called by the thread itself."""
         try:
-            return apart.Apart(self._read)
-        except OSError:
-            return None
-
-    def _run(self) -> None:
-        try:
-            self._table = self._read(self._hear) if self._apart is None else self._listened(self._apart)
+            self._table = self._read()
         except BaseException as error:
             # Raised again where the table is asked for.
             self._error = error
         finally:
             self._looked.set()
 
-    def _listened(self, other: "apart.Apart[RewardTable | None]") -> RewardTable | None:
-        try:
-            for what in other.told():
-                self._hear(what)
-        except apart.Lost:
-            # It is read again where it is asked for, and fails there if it has to.
-            return None
-        return other.answer
-
-    def _read(self, tell: _Tell) -> RewardTable | None:
+    def _read(self) -> RewardTable | None:
         if not all(map(_is_plain, self._inputs)):
             return None
         # Imported here, beside what is imported meanwhile: they take their time too.
@@ -154,20 +121,17 @@ class HeadStart:
 
         refused = () if self._prefix is None else refused_names(self._prefix)
         with opened(self._inputs, scratch=_no_copies, advance=self._still_wanted) as sources:
-            tell(_Found(sources, refused))
-            return read(sources, self._options, refused=refused, advance=tell, **self._rules)
-
-    def _hear(self, what: "_Found | int") -> None:
-        if isinstance(what, _Found):
-            self._found = what
+            self._found = _Found(sources, refused)
             self._looked.set()
-        else:
-            self._rows += what
-            self._advance(self._rows)
+            return read(sources, self._options, refused=refused, advance=self._count, **self._rules)
+
+    def _count(self, rows: int) -> None:
+        self._rows += rows
+        self._advance(self._rows)
         self._still_wanted()
 
     def _still_wanted(self) -> None:
-        if self._stop.is_set():
+        if self._ending.is_set():
             raise _Stopped
 
 
@@ -189,23 +153,3 @@ def _is_plain(name: str) -> bool:
 
 def _same(source: Source) -> tuple[object, ...]:
     return source.name, source.path, source.layout, source.codec, source.stamp
-
-
-def _pays(inputs: Iterable[str]) -> bool:
-    """Whether to read in another process. Where torch is there already, nothing is left that would hold a thread up."""
-    return "torch" not in sys.modules and apart.possible() and _is_much(inputs)
-
-
-def _is_much(inputs: Iterable[str]) -> bool:
-    """Whether some inputs have more than a few bytes or files together; no more files are looked at than it takes to tell."""
-    return any(size > _MUCH for size in accumulate(_sizes(inputs)))
-
-
-def _sizes(inputs: Iterable[str]) -> Iterator[int]:
-    for name in inputs:
-        try:
-            path = Path(name)
-            files = path.rglob("*") if path.is_dir() else [path]
-            yield from (_FILE + file.stat().st_size for file in files)
-        except (OSError, ValueError):
-            continue

@@ -9,7 +9,7 @@ from advcli.dataset.load import DataSet
 from advcli.engine.run import Plan
 from advcli.errors import UsageError
 from advcli.io.inputs import opened
-from advcli.io.prefetch import HeadStart
+from advcli.io.prefetch import Prefetch
 from advcli.io.sources.find import stamp
 from advcli.records.settings import Settings
 from advcli.records.table import ColumnOptions, RewardTable, Source
@@ -26,7 +26,7 @@ class Request:
         skip_bad_rows: count bad rows instead of stopping at the first.
         warnings: what came up while the request was made.
         origin: setting → where it was read from, "" for the command line.
-        head_start: the inputs that are being read already, or None.
+        prefetch: the inputs that are being read already, or None.
         ray_address: where Ray runs, for the commands on Ray; None to start it.
     """
 
@@ -36,7 +36,7 @@ class Request:
     skip_bad_rows: bool = False
     warnings: tuple[str, ...] = ()
     origin: Mapping[str, str] = field(default_factory=dict)
-    head_start: HeadStart | None = None
+    prefetch: Prefetch | None = None
     ray_address: str | None = None
 
     def plan(self) -> Plan:
@@ -52,7 +52,7 @@ class Request:
     @contextmanager
     def opened(self) -> Iterator[list[Source]]:
         """The inputs: those that are being read ahead, if they are still the same, so that no file is looked at twice."""
-        ahead = self.head_start.sources() if self.head_start else []
+        ahead = self.prefetch.sources() if self.prefetch else []
         if ahead and all(_is_same(source) for source in ahead):
             yield ahead
             return
@@ -75,7 +75,7 @@ class Request:
         self, sources: Sequence[Source], columns: ColumnOptions, refused: Sequence[str] = ()
     ) -> RewardTable | None:
         """What has been read ahead, if it is these columns of these inputs."""
-        return self.head_start.table(sources, columns, refused) if self.head_start else None
+        return self.prefetch.table(sources, columns, refused) if self.prefetch else None
 
 
 def _is_same(source: Source) -> bool:

@@ -15,7 +15,6 @@ from advcli.io.collect.cells import Cells, lists, numbers, token_means
 from advcli.io.collect.keys import Coder, digests
 from advcli.io.collect.numbering import line_numbers
 from advcli.io.collect.row_rules import RuleBook
-from advcli.io.growing import Growing
 from advcli.records.table import CAUSES, Choice, Prompt, RewardTable, Source
 from advcli.tensors.codes import paired
 from advcli.wording import counted, one_line
@@ -47,7 +46,7 @@ class Collector:
         self._rules = RuleBook(choice)
         self._rows = Coder()
         self._by = Coder()
-        self._parts: dict[str, Growing] = {}
+        self._parts: dict[str, list[NDArray[Any]]] = {}
         self._consecutive: list[range] = []
 
     def anew(self) -> "Collector":
@@ -95,7 +94,7 @@ class Collector:
     ) -> RewardTable:
         """Everything that was taken in; `numbered` if rows carry a number of their own."""
         # Each column's batches go as it is put together, so that only one is there twice.
-        columns = {name: self._parts.pop(name).whole() for name in list(self._parts)}
+        columns = {name: np.concatenate(self._parts.pop(name)) for name in list(self._parts)}
         step, names = None, tuple(self._steps.names())
         if self.choice.step:
             # A row without a step is of a step of its own.
@@ -288,7 +287,7 @@ class Collector:
         )
 
     def _append(self, name: str, values: NDArray[Any]) -> None:
-        self._parts.setdefault(name, Growing()).append(values)
+        self._parts.setdefault(name, []).append(values)
 
     def _lines(self, lines: "NDArray[np.int64] | range") -> None:
         """Numbers are put down only where some file has lines that are no rows, or rows that share one."""

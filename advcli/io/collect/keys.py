@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from advcli.io.collect import text_codes
 from advcli.io.collect.cells import Cells
-from advcli.io.growing import repeated
 
 # Longer keys are kept as their beginning and a digest, so that a prompt's text is never held.
 _DIGEST_FROM = 64
@@ -56,7 +55,7 @@ class Coder:
     def codes(self) -> NDArray[np.int64]:
         """[N] int64 codes of all rows; -1 for null and NaN."""
         runs, lengths = self._encoded[0], np.concatenate([np.empty(0, dtype=np.int64), *self._lengths])
-        return runs if len(runs) == lengths.sum() else repeated(runs, lengths)
+        return runs if len(runs) == lengths.sum() else np.repeat(runs, lengths)
 
     def names(self) -> list[str]:
         """The value of each code as text; of a long one the beginning."""
