@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from advcli.dataset import grouping
 from advcli.dataset import load as data_set
 from advcli.dataset.load import DataSet
-from advcli.distributed import faults
 from advcli.distributed.scan import DIGEST, Job, Summary
 from advcli.distributed.tasks import Kept, Tasks
 from advcli.io.collect.cells import one_array
@@ -158,7 +157,6 @@ _PLACES: Mapping[str, Any] = {
 
 def pack(number: int, rows: pa.Table) -> pa.Table:
     """The rows of one place, in the order of the files."""
-    faults.strike("pack-place", number)
     order = np.lexsort((numbers(rows, "row"), numbers(rows, "file")))
     return rows.take(pa.array(order)).combine_chunks()
 

@@ -11,7 +11,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from advcli.dataset.load import DataSet
-from advcli.distributed import faults
 from advcli.distributed.counts import Shown
 from advcli.distributed.partitions import View, data_of, unpack
 from advcli.distributed.partitions import first_rows as first_rows_of
@@ -107,7 +106,6 @@ def over(tasks: Tasks, places: Sequence[Kept], work: Work, what: Callable[..., A
 def answer(number: int, place: pa.Table, asked: tuple[Work, Callable[..., Any], tuple[object, ...]]) -> Any:  # noqa: ANN401
     """What one place has to say."""
     work, what, given = asked
-    faults.strike("step", number)
     columns = unpack(place)
     return what(Here(columns, data_of(columns, work.view), work), *given)
 

@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from advcli.distributed import faults
 from advcli.distributed.retry import patiently
 from advcli.distributed.tasks import Kept, Tasks
 from advcli.io.collect.batch import BadRows
@@ -120,7 +119,6 @@ def read(tasks: Tasks, job: Job) -> tuple[list[Kept], list[Summary]]:
 
 def scan(number: int, job: Job) -> tuple[Summary, pa.Table]:
     """Read a file."""
-    faults.strike("read", number)
     found = patiently(job.sources[number], lambda source: _read(source, job))
     if found is None:
         nothing = _columns(number, blank(job.choice), np.zeros((0, 2), dtype=np.int64), job)

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from advcli.distributed import faults, resume
+from advcli.distributed import resume
 from advcli.distributed.partitions import numbers, unpack
 from advcli.distributed.remote import Away
 from advcli.distributed.resume import Goal
@@ -78,7 +78,6 @@ class Beginnings:
 
 def collect(number: int, table: pa.Table) -> pa.Table:
     """The advantages of one file, in the order of its rows."""
-    faults.strike("pack-file", number)
     return table.take(pa.array(np.argsort(numbers(table, "row")))).combine_chunks()
 
 
@@ -179,7 +178,6 @@ def _written(number: int, added: dict[str, pa.Array], lines: NDArray[np.int64], 
     with _staged(goal, writing.run) as partial:
         target = replace(goal.target, path=partial)
         patiently(source, lambda source: write([source], [target], lines_of, additions, force=True))
-        faults.strike("write", number)
         resume.note(partial, goal.path, writing.run)
         if isinstance(goal.path, Away):
             goal.path.put(partial)

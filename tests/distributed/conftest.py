@@ -3,7 +3,6 @@
 import importlib.util
 import os
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -20,15 +19,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def faults(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder: a file WHERE-NUMBER in it kills the worker that comes there, once."""
-    folder = tmp_path_factory.mktemp("faults")
-    os.environ["ADVCLI_TEST_FAULTS"] = str(folder)
-    return folder
-
-
-@pytest.fixture(scope="session")
-def on_ray(faults: Path) -> Iterator[None]:
+def on_ray() -> Iterator[None]:
     """A Ray of two workers that all commands of this process find running."""
     from advcli.distributed import cluster
 

@@ -1,9 +1,11 @@
 """What dies while a command runs: the result is right, or one line says what to do, and --resume completes it."""
 
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -50,11 +52,49 @@ def complete(folder: Path) -> list[str]:
     return names
 
 
-@pytest.mark.parametrize("where", ["read-1", "pack-place-0", "step-1", "pack-file-2", "write-0"])
-def test_a_worker_that_is_killed(where: str, faults: Path, inputs: list[str], local: Path, tmp_path: Path):
-    (faults / where).touch()
+def dies(function, number: int, mark: Path, before: bool):
+    """A function of a worker that kills it when it comes to `number`, once: `mark` is removed first.
+
+    A closure, so it is sent to the workers as it is.
+    """
+
+    def wrapped(at: int, *given):
+        answer = None if before else function(at, *given)
+        if at == number and mark.exists():
+            mark.unlink()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return function(at, *given) if before else answer
+
+    return wrapped
+
+
+@pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
+@pytest.mark.parametrize(
+    ("target", "number"),
+    [
+        ("scan.scan", 1),
+        ("partitions.pack", 0),
+        ("run.answer", 1),
+        ("write.collect", 2),
+        ("write.write_file", 0),
+    ],
+)
+def test_a_worker_that_is_killed(
+    target: str,
+    number: int,
+    before: bool,
+    inputs: list[str],
+    local: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    module, name = target.split(".")
+    part = import_module(f"advcli.distributed.{module}")
+    mark = tmp_path / "mark"
+    mark.touch()
+    monkeypatch.setattr(part, name, dies(getattr(part, name), number, mark, before))
     on_ray_into(tmp_path / "out", inputs)
-    assert not (faults / where).exists(), "nobody was killed"
+    assert not mark.exists(), "nobody was killed"
     engines.same_files(local, tmp_path / "out")
     complete(tmp_path / "out")
 
