@@ -12,9 +12,9 @@ from advcli.distributed.inspect import inspect
 from advcli.distributed.load import Loaded, columns, described, load, looked_at, nothing, too_large
 from advcli.distributed.match import match
 from advcli.distributed.resume import Goal
-from advcli.distributed.run import Work
-from advcli.distributed.scan import Job
-from advcli.distributed.tasks import Kept
+from advcli.distributed.run import PartitionJob
+from advcli.distributed.scan import ScanJob
+from advcli.distributed.tasks import ObjectRef
 from advcli.distributed.write import Writing
 from advcli.engine.run import Plan
 from advcli.engine.scope import crosses
@@ -73,7 +73,7 @@ def compute(request: Request, output: Output, *, advance: Callable[[int, int], N
     return replace(report, notes=(*report.notes, *notes, *(f"wrote {path}" for path in written)))
 
 
-def _open(job: Job, goals: Sequence[Goal], output: Output, run: str) -> list[int]:
+def _open(job: ScanJob, goals: Sequence[Goal], output: Output, run: str) -> list[int]:
     """The files that are to be written; an error for those that must not be."""
     here = [goal.target for goal in goals]
     if output.metrics:
@@ -130,7 +130,12 @@ def sweep(
 
 
 def _writing(
-    loaded: Loaded, work: Work, goals: Sequence[Goal], output: Output, run: str, about: Mapping[str, str]
+    loaded: Loaded,
+    work: PartitionJob,
+    goals: Sequence[Goal],
+    output: Output,
+    run: str,
+    about: Mapping[str, str],
 ) -> Writing:
     return Writing(
         job=loaded.job,
@@ -148,12 +153,12 @@ def _writing(
 
 def _counted(
     loaded: Loaded, plans: tuple[Plan, ...], shown: tuple[Shown, ...], *, per_step: bool = False
-) -> tuple[list[Kept], Work, Account]:
+) -> tuple[list[ObjectRef], PartitionJob, Account]:
     """Move the rows to places that suit all plans, and run them there."""
     unit = loaded.unit(plans)
     view, spread = loaded.spread(unit)
     open_ = () if unit in ("step", "all") else tuple(i for i, plan in enumerate(plans) if crosses(plan))
-    work = Work(view, plans, shown, ((),) * len(plans), open_, per_step)
+    work = PartitionJob(view, plans, shown, ((),) * len(plans), open_, per_step)
     work = runs.known(loaded.tasks, spread, work)
     found = runs.over(loaded.tasks, spread, work, account)
     return spread, work, replace(found, reused=found.reused + loaded.met_again(view))
@@ -164,7 +169,7 @@ def _report(
     loaded: Loaded,
     plan: Plan,
     found: Account,
-    work: Work,
+    work: PartitionJob,
     *,
     said_of_columns: bool = True,
 ) -> Report:

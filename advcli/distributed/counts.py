@@ -24,7 +24,7 @@ from advcli.tensors.segments import Segments
 from advcli.wording import together
 
 if TYPE_CHECKING:
-    from advcli.distributed.run import Here
+    from advcli.distributed.run import PartitionRows
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ class Account:
         )
 
 
-def account(here: "Here") -> Account:
+def account(here: "PartitionRows") -> Account:
     """What is counted of a place."""
     data, view = here.data, here.work.view
     results = here.work.results(data)

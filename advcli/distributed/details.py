@@ -13,9 +13,9 @@ from advcli.distributed import run
 from advcli.distributed.load import Loaded
 from advcli.distributed.partitions import numbers
 from advcli.distributed.retry import patiently
-from advcli.distributed.run import Here, Work
-from advcli.distributed.scan import NTH, Job
-from advcli.distributed.tasks import Kept
+from advcli.distributed.run import PartitionJob, PartitionRows
+from advcli.distributed.scan import NTH, ScanJob
+from advcli.distributed.tasks import ObjectRef
 from advcli.inspection.details import (
     Asked,
     Listed,
@@ -48,7 +48,7 @@ class Among:
     begins: int | None = None
     keys: frozenset[tuple[int, int]] | None = None
 
-    def mask(self, here: Here) -> Tensor:
+    def mask(self, here: PartitionRows) -> Tensor:
         """[n] bool of a place."""
         data = here.data
         found = data.rows.group >= 0
@@ -82,7 +82,12 @@ class Found:
 
 
 def details(
-    wanted: Wanted, loaded: Loaded, places: Sequence[Kept], work: Work, groups: int, columns: Sequence[str]
+    wanted: Wanted,
+    loaded: Loaded,
+    places: Sequence[ObjectRef],
+    work: PartitionJob,
+    groups: int,
+    columns: Sequence[str],
 ) -> tuple[Detail, ...]:
     """Find what the user wants to see, and read it back.
 
@@ -113,7 +118,12 @@ def details(
 
 
 def _among(
-    wanted: Wanted, loaded: Loaded, places: Sequence[Kept], work: Work, groups: int, columns: Sequence[str]
+    wanted: Wanted,
+    loaded: Loaded,
+    places: Sequence[ObjectRef],
+    work: PartitionJob,
+    groups: int,
+    columns: Sequence[str],
 ) -> Among:
     among = Among()
     if wanted.step is not None:
@@ -135,7 +145,7 @@ def _keys(loaded: Loaded, key: str) -> frozenset[tuple[int, int]]:
     return frozenset().union(*loaded.tasks.get(found))
 
 
-def keys_with(number: int, key: str, job: Job) -> frozenset[tuple[int, int]]:
+def keys_with(number: int, key: str, job: ScanJob) -> frozenset[tuple[int, int]]:
     """The same of one file."""
     source = job.sources[number]
     read = patiently(source, lambda source: read_one(source, job.choice, job.options, skip_bad_rows=True))
@@ -146,7 +156,7 @@ def keys_with(number: int, key: str, job: Job) -> frozenset[tuple[int, int]]:
     return frozenset(tuple(digests[code].tolist()) for code in set(codes[codes >= 0].tolist()))
 
 
-def _begin(loaded: Loaded, places: Sequence[Kept], work: Work, number: int) -> int:
+def _begin(loaded: Loaded, places: Sequence[ObjectRef], work: PartitionJob, number: int) -> int:
     """Where a group begins, from its number: as many groups begin before it."""
     low, width = 0, loaded.count
     while width > 1:
@@ -159,18 +169,18 @@ def _begin(loaded: Loaded, places: Sequence[Kept], work: Work, number: int) -> i
     return low
 
 
-def begun_in(here: Here, low: int, width: int) -> NDArray[np.int64]:
+def begun_in(here: PartitionRows, low: int, width: int) -> NDArray[np.int64]:
     """Groups of a place that begin in each of some stretches of rows."""
     bucket = (here.begins() - low) // width
     return np.bincount(bucket[(bucket >= 0) & (bucket < _BUCKETS)], minlength=_BUCKETS)
 
 
-def begun_before(here: Here, rows: tuple[int, ...]) -> NDArray[np.int64]:
+def begun_before(here: PartitionRows, rows: tuple[int, ...]) -> NDArray[np.int64]:
     """Groups of a place that begin before each of some rows."""
     return np.searchsorted(here.begins(), np.array(rows))
 
 
-def find(here: Here, lists: tuple[Asked, ...], among: Among) -> Found:
+def find(here: PartitionRows, lists: tuple[Asked, ...], among: Among) -> Found:
     """What was asked for, of one place."""
     original = here.work.results(here.data, [0])[0].original
     mask = among.mask(here)
@@ -191,7 +201,7 @@ def find(here: Here, lists: tuple[Asked, ...], among: Among) -> Found:
     return Found(int(mask.sum()), tuple(found))
 
 
-def _texts(loaded: Loaded, work: Work, rows: set[int]) -> dict[int, Mapping[str, str]]:
+def _texts(loaded: Loaded, work: PartitionJob, rows: set[int]) -> dict[int, Mapping[str, str]]:
     """The texts of some rows: each file is read by a task of its own."""
     starts = work.view.starts
     by_file: dict[int, list[int]] = {}
@@ -206,7 +216,7 @@ def _texts(loaded: Loaded, work: Work, rows: set[int]) -> dict[int, Mapping[str,
 
 
 def texts(
-    number: int, table: pa.Table, rows: tuple[int, ...], start: int, job: Job
+    number: int, table: pa.Table, rows: tuple[int, ...], start: int, job: ScanJob
 ) -> dict[int, Mapping[str, str]]:
     """The texts of some rows of a file."""
     lines = numbers(table, "line")

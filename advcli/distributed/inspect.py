@@ -17,7 +17,7 @@ from advcli.distributed.counts import scattered
 from advcli.distributed.details import details
 from advcli.distributed.load import Loaded, columns, described, load, looked_at, too_large
 from advcli.distributed.partitions import largest_step, numbers
-from advcli.distributed.run import Here, Work
+from advcli.distributed.run import PartitionJob, PartitionRows
 from advcli.distributed.scan import DIGEST
 from advcli.distributed.traps import Seen, seen
 from advcli.distributed.traps import together as together_seen
@@ -112,7 +112,7 @@ def inspect(request: Request, wanted: Wanted, *, near_dead: float = NEAR_DEAD) -
         view, places = loaded.spread(_unit(loaded, plan))
         whole = view.unit in ("step", "all")
         open_ = (0,) if crosses(plan) and not whole else ()
-        work = run.known(tasks, places, Work(view, (plan,), (), ((),), open_))
+        work = run.known(tasks, places, PartitionJob(view, (plan,), (), ((),), open_))
         kinds: Kinds = run.over(tasks, places, work, sized)
         part = Part((_once(kinds.rows), _once(kinds.valid)), whole, len(kinds.rows) > 1)
         extents = _extents(loaded, view.by)
@@ -173,7 +173,7 @@ def _extents(loaded: Loaded, by: Sequence[str]) -> Extents:
     return {code: tuple((low, high) for low, high in ends.T.tolist()) for code, ends in found.items()}
 
 
-def sized(here: Here) -> Kinds:
+def sized(here: PartitionRows) -> Kinds:
     """The sizes of the groups of a place."""
     rows = here.data.rows
     masks = (rows.group >= 0, rewarded(rows.rewards, rows.group))
@@ -181,7 +181,7 @@ def sized(here: Here) -> Kinds:
     return Kinds(Counter(sizes[0]), Counter(sizes[1]))
 
 
-def inspected(here: Here, near_dead: float, extents: Extents, part: Part) -> Inspected:
+def inspected(here: PartitionRows, near_dead: float, extents: Extents, part: Part) -> Inspected:
     """What is counted of a place."""
     data, unit = here.data, here.work.view.unit
     plan = here.work.plans[0]
@@ -219,7 +219,9 @@ def _sketched(values: NDArray[np.float64]) -> tuple[bytes, ...]:
     return (sketches.different(values),)
 
 
-def _facts(choice: Choice, work: Work, found: Inspected) -> tuple[Facts, dict[str, Facts], tuple[str, ...]]:
+def _facts(
+    choice: Choice, work: PartitionJob, found: Inspected
+) -> tuple[Facts, dict[str, Facts], tuple[str, ...]]:
     """The figures of all rows, those of each value, and what is estimated."""
     parts = choice.rewards if len(choice.rewards) > 1 else ()
     names = [SUM if parts else choice.rewards[0][0], *(name for name, _ in parts), *choice.outcomes]

@@ -10,9 +10,9 @@ from torch import Tensor
 from advcli.dataset.grouping import Sizes, group, lint, refuse_singletons
 from advcli.dataset.load import DataSet, grouped
 from advcli.distributed import cluster, partitions, prompts, scan, traps, units
-from advcli.distributed.partitions import View
-from advcli.distributed.scan import Job, Summary
-from advcli.distributed.tasks import Kept, Tasks
+from advcli.distributed.partitions import PartitionPlan
+from advcli.distributed.scan import ScanJob, Summary
+from advcli.distributed.tasks import ObjectRef, Tasks
 from advcli.distributed.traps import Seen
 from advcli.engine.run import Plan
 from advcli.errors import UsageError
@@ -40,9 +40,9 @@ class Loaded:
     """
 
     tasks: Tasks
-    rows: Sequence[Kept]
+    rows: Sequence[ObjectRef]
     summaries: Sequence[Summary]
-    job: Job
+    job: ScanJob
     memory: int
 
     @property
@@ -61,13 +61,13 @@ class Loaded:
             plans, self.job.choice, largest_step=partitions.largest_step(self.summaries), roomy=self.roomy
         )
 
-    def spread(self, unit: str) -> tuple[View, list[Kept]]:
+    def spread(self, unit: str) -> tuple[PartitionPlan, list[ObjectRef]]:
         """Move the rows to their places."""
         per_place = min(self.roomy, max(1, -(-self.count // cluster.workers())))
-        view = View.of(self.job, self.summaries, unit, per_place)
+        view = PartitionPlan.of(self.job, self.summaries, unit, per_place)
         return view, partitions.spread(self.tasks, self.rows, view)
 
-    def met_again(self, view: View) -> int:
+    def met_again(self, view: PartitionPlan) -> int:
         """Prompts that are met at several steps, as far as places cannot tell."""
         if view.unit != "step" or not prompts.can_be(self.job):
             return 0
@@ -75,7 +75,7 @@ class Loaded:
 
 
 @contextmanager
-def looked_at(request: Request, refused: Sequence[str] = (), *, inspected: bool = False) -> Iterator[Job]:
+def looked_at(request: Request, refused: Sequence[str] = (), *, inspected: bool = False) -> Iterator[ScanJob]:
     """The inputs, looked at on this machine.
 
     Args:
@@ -92,7 +92,7 @@ def looked_at(request: Request, refused: Sequence[str] = (), *, inspected: bool 
         )
     with opened(request.inputs, copied=False) as sources:
         seen, choice = look(sources, request.columns, skip_bad_rows=request.skip_bad_rows)
-        yield Job(
+        yield ScanJob(
             sources=tuple(sources),
             choice=choice,
             kinds=seen.kinds,
@@ -105,7 +105,7 @@ def looked_at(request: Request, refused: Sequence[str] = (), *, inspected: bool 
         )
 
 
-def load(tasks: Tasks, job: Job) -> Loaded:
+def load(tasks: Tasks, job: ScanJob) -> Loaded:
     """Read all files."""
     rows, summaries = scan.read(tasks, job)
     return Loaded(tasks, rows, summaries, job, cluster.memory_per_worker())
@@ -124,13 +124,13 @@ def columns(choice: Choice) -> dict[str, Tensor]:
     return dict.fromkeys(names, torch.zeros(0))
 
 
-def nothing(job: Job, request: Request, warnings: Sequence[str]) -> DataSet:
+def nothing(job: ScanJob, request: Request, warnings: Sequence[str]) -> DataSet:
     """A data set without rows that was read in the same way."""
     table = replace(scan.blank(job.choice), warnings=tuple(warnings))
     return grouped(table, group(table, request.columns.n, part=True))
 
 
-def described(request: Request, loaded: Loaded, view: View, seen: Sizes, steps: Seen) -> DataSet:
+def described(request: Request, loaded: Loaded, view: PartitionPlan, seen: Sizes, steps: Seen) -> DataSet:
     """A data set without rows, with everything that is to be said of the rows and the groups of all places.
 
     Args:
@@ -160,7 +160,7 @@ _WHAT = {
 }
 
 
-def too_large(view: View, largest: int, memory: int) -> tuple[str, ...]:
+def too_large(view: PartitionPlan, largest: int, memory: int) -> tuple[str, ...]:
     """Said when a place needed more than the share of a worker."""
     need = largest * _BYTES_PER_ROW
     if need <= memory:

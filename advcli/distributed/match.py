@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from advcli.distributed import cluster, partitions, run, scan
 from advcli.distributed.load import Loaded, load, looked_at
-from advcli.distributed.partitions import View, assign, largest_step, numbers, unpack
-from advcli.distributed.run import Work
-from advcli.distributed.scan import Job
+from advcli.distributed.partitions import PartitionPlan, assign, largest_step, numbers, unpack
+from advcli.distributed.run import PartitionJob
+from advcli.distributed.scan import ScanJob
 from advcli.distributed.tasks import Tasks
 from advcli.distributed.verify import Agreements, Claim, agreements, claims, wider
 from advcli.errors import DataError
@@ -65,8 +65,8 @@ def match(request: Request, tell: Tell = lambda text: None) -> Match:
 
 
 def _searched(
-    request: Request, columns: ColumnOptions, tell: Tell, unless: Job | None = None
-) -> tuple[Match, Job]:
+    request: Request, columns: ColumnOptions, tell: Tell, unless: ScanJob | None = None
+) -> tuple[Match, ScanJob]:
     """Search with these columns, unless that has been done."""
     with looked_at(replace(request, columns=columns)) as job:
         if unless is not None and job.choice.rewards == unless.choice.rewards:
@@ -78,7 +78,7 @@ def _searched(
 
 def _match(loaded: Loaded, request: Request, tell: Tell) -> Match:
     n, only = request.columns.n, request.settings
-    view = View.of(loaded.job, loaded.summaries, "all", max(1, loaded.count))
+    view = PartitionPlan.of(loaded.job, loaded.summaries, "all", max(1, loaded.count))
     if loaded.count <= _TOGETHER:
         (all_,) = partitions.spread(loaded.tasks, loaded.rows, view)
         (rows,) = loaded.tasks.get([all_])
@@ -102,7 +102,7 @@ def _match(loaded: Loaded, request: Request, tell: Tell) -> Match:
     return _of_all(outcome, loaded, sample, proof, steps=picked.steps is not None)
 
 
-def _table(loaded: Loaded, view: View, rows: pa.Table) -> RewardTable:
+def _table(loaded: Loaded, view: PartitionPlan, rows: pa.Table) -> RewardTable:
     """Rows that were brought here as a table, with everything that is said of the dump."""
     table = partitions.table(unpack(rows), view)
     remarks = [text for source in loaded.job.sources for text in source.remarks]
@@ -110,7 +110,7 @@ def _table(loaded: Loaded, view: View, rows: pa.Table) -> RewardTable:
     return replace(table, warnings=(*remarks, *scan.warnings(loaded.summaries), *trapped))
 
 
-def _first_pick(loaded: Loaded, view: View) -> Picked:
+def _first_pick(loaded: Loaded, view: PartitionPlan) -> Picked:
     """Whole steps, spread evenly over the run; prompts where steps are too large, or where there are none."""
     choice = loaded.job.choice
     largest = largest_step(loaded.summaries)
@@ -123,7 +123,7 @@ def _first_pick(loaded: Loaded, view: View) -> Picked:
     return Picked(share=max(1, _FINE * _SAMPLE // loaded.count))
 
 
-def _sample(loaded: Loaded, view: View, picked: Picked) -> RewardTable:
+def _sample(loaded: Loaded, view: PartitionPlan, picked: Picked) -> RewardTable:
     """The rows of a sample, brought here."""
     tasks = loaded.tasks
     also = tasks.get(
@@ -146,7 +146,9 @@ def _sample(loaded: Loaded, view: View, picked: Picked) -> RewardTable:
     return _table(loaded, view, pa.concat_tables(found))
 
 
-def named(rows: pa.Table, wanted: tuple[int, ...], start: int, view: View) -> frozenset[tuple[int, int, int]]:
+def named(
+    rows: pa.Table, wanted: tuple[int, ...], start: int, view: PartitionPlan
+) -> frozenset[tuple[int, int, int]]:
     """Prompt and step of some rows of a file, told by where they stand among all."""
     rows = assign(rows, view)[0]
     places_ = [place - start for place in wanted if start <= place < start + rows.num_rows]
@@ -155,7 +157,7 @@ def named(rows: pa.Table, wanted: tuple[int, ...], start: int, view: View) -> fr
 
 
 def taken(
-    rows: pa.Table, start: int, asked: tuple[View, Picked, frozenset[tuple[int, int, int]]]
+    rows: pa.Table, start: int, asked: tuple[PartitionPlan, Picked, frozenset[tuple[int, int, int]]]
 ) -> pa.Table:
     """The rows of a file that are in the sample."""
     view, picked, also = asked
@@ -208,7 +210,7 @@ class Proof:
         n = asked[0].way.n if asked[0].way.position else self.n
         loaded = replace(self.loaded, job=replace(job, options=replace(job.options, n=n)))
         view, spread = loaded.spread(unit)
-        work = Work(view, (), (), (), ())
+        work = PartitionJob(view, (), (), (), ())
         found: Agreements = run.over(self.tasks, spread, work, agreements, tuple(asked))
         trials = [agreed.trial(trial) for agreed, trial in zip(found.all, alike, strict=True)]
         if not any(trial.explained for trial in trials):

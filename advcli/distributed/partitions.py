@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from advcli.dataset import grouping
 from advcli.dataset import load as data_set
 from advcli.dataset.load import DataSet
-from advcli.distributed.scan import DIGEST, Job, Summary
-from advcli.distributed.tasks import Kept, Tasks
+from advcli.distributed.scan import DIGEST, ScanJob, Summary
+from advcli.distributed.tasks import ObjectRef, Tasks
 from advcli.io.collect.cells import one_array
 from advcli.records.table import RewardTable
 from advcli.tensors import codes as group_codes
@@ -21,7 +21,7 @@ _STEP = "step"
 
 
 @dataclass(frozen=True)
-class View:
+class PartitionPlan:
     """What every place has to know of the whole.
 
     Attributes:
@@ -39,7 +39,7 @@ class View:
         high: the largest.
     """
 
-    job: Job
+    job: ScanJob
     unit: str
     places: int
     steps: tuple[str, ...]
@@ -53,7 +53,9 @@ class View:
     high: float
 
     @classmethod
-    def of(cls, job: Job, summaries: Sequence[Summary], unit: str, rows_per_place: int) -> "View":
+    def of(
+        cls, job: ScanJob, summaries: Sequence[Summary], unit: str, rows_per_place: int
+    ) -> "PartitionPlan":
         """Plan the places.
 
         Args:
@@ -111,7 +113,7 @@ def largest_step(summaries: Sequence[Summary]) -> int:
     return max(sizes.values(), default=0)
 
 
-def spread(tasks: Tasks, rows: Sequence[Kept], view: View) -> list[Kept]:
+def spread(tasks: Tasks, rows: Sequence[ObjectRef], view: PartitionPlan) -> list[ObjectRef]:
     """Move the rows to their places.
 
     Args:
@@ -125,7 +127,7 @@ def spread(tasks: Tasks, rows: Sequence[Kept], view: View) -> list[Kept]:
     return tasks.shuffle(rows, view.places, assign, pack, tasks.share(view))
 
 
-def assign(rows: pa.Table, view: View) -> tuple[pa.Table, NDArray[np.int64]]:
+def assign(rows: pa.Table, view: PartitionPlan) -> tuple[pa.Table, NDArray[np.int64]]:
     """Rows with the number of their step among all steps, and the place of each."""
     file, row = numbers(rows, "file"), numbers(rows, "row")
     key, usable = numbers(rows, "key"), numbers(rows, "usable")
@@ -172,7 +174,7 @@ def numbers(block: pa.Table, name: str) -> NDArray[Any]:
     return found
 
 
-def table(columns: Mapping[str, pa.Array], view: View) -> RewardTable:
+def table(columns: Mapping[str, pa.Array], view: PartitionPlan) -> RewardTable:
     """The rows of a place as a table of their own, their prompts coded anew."""
     values = {
         name: column.to_numpy(zero_copy_only=False)
@@ -214,7 +216,7 @@ def table(columns: Mapping[str, pa.Array], view: View) -> RewardTable:
     )
 
 
-def data_of(columns: Mapping[str, pa.Array], view: View) -> DataSet:
+def data_of(columns: Mapping[str, pa.Array], view: PartitionPlan) -> DataSet:
     """The rows of a place as a data set, grouped as on one machine."""
     rows = table(columns, view)
     groups = grouping.group(rows, view.job.options.n, part=True)
@@ -233,7 +235,7 @@ def first_rows(
     return file[place], row[place]
 
 
-def _key(values: Mapping[str, NDArray[Any]], job: Job) -> NDArray[np.int64]:
+def _key(values: Mapping[str, NDArray[Any]], job: ScanJob) -> NDArray[np.int64]:
     if not job.choice.prompt:
         return np.where(values["usable"], 0, -1)
     codes = group_codes.paired(*(group_codes.numbered(values[name]) for name in ("key", "key2")))

@@ -6,14 +6,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from advcli.distributed.partitions import View, assign, numbers
-from advcli.distributed.scan import Job
-from advcli.distributed.tasks import Kept, Tasks
+from advcli.distributed.partitions import PartitionPlan, assign, numbers
+from advcli.distributed.scan import ScanJob
+from advcli.distributed.tasks import ObjectRef, Tasks
 
 _NAMES = ("key", "key2", "step")
 
 
-def met_again(tasks: Tasks, rows: Sequence[Kept], view: View) -> int:
+def met_again(tasks: Tasks, rows: Sequence[ObjectRef], view: PartitionPlan) -> int:
     """How many prompts are met at more than one step; a row per prompt and step of a file moves for it.
 
     Args:
@@ -24,12 +24,12 @@ def met_again(tasks: Tasks, rows: Sequence[Kept], view: View) -> int:
     return sum(tasks.get(tasks.shuffle(rows, view.places, pairs, several, tasks.share(view))))
 
 
-def can_be(job: Job) -> bool:
+def can_be(job: ScanJob) -> bool:
     """Whether a prompt at another step is another group."""
     return bool(job.choice.step and job.choice.step_in_key and job.choice.prompt)
 
 
-def pairs(rows: pa.Table, view: View) -> tuple[pa.Table, NDArray[np.int64]]:
+def pairs(rows: pa.Table, view: PartitionPlan) -> tuple[pa.Table, NDArray[np.int64]]:
     """The prompts of a file with their steps, once each, and where each goes."""
     rows = assign(rows, view)[0]
     found = rows.filter(rows["usable"]).select(_NAMES).group_by(list(_NAMES)).aggregate([]).combine_chunks()

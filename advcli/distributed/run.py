@@ -12,18 +12,18 @@ from numpy.typing import NDArray
 
 from advcli.dataset.load import DataSet
 from advcli.distributed.counts import Shown
-from advcli.distributed.partitions import View, data_of, unpack
+from advcli.distributed.partitions import PartitionPlan, data_of, unpack
 from advcli.distributed.partitions import first_rows as first_rows_of
-from advcli.distributed.tasks import Kept, Tasks
+from advcli.distributed.tasks import ObjectRef, Tasks
 from advcli.engine.run import Plan, run
 from advcli.io.write import lists
 from advcli.records.settings import AdvantageTable
 from advcli.tensors.codes import first_rows
-from advcli.tensors.partial import Asked, Wanted, merged, run_part
+from advcli.tensors.partial import NeedsReduction, Reduction, merged, run_part
 
 
 @dataclass(frozen=True)
-class Work:
+class PartitionJob:
     """What is done in every place.
 
     Attributes:
@@ -35,10 +35,10 @@ class Work:
         per_step: whether the metrics of each step are wanted.
     """
 
-    view: View
+    view: PartitionPlan
     plans: tuple[Plan, ...]
     shown: tuple[Shown, ...]
-    known: tuple[tuple[Asked, ...], ...]
+    known: tuple[tuple[Reduction, ...], ...]
     open: tuple[int, ...]
     per_step: bool = False
 
@@ -46,7 +46,7 @@ class Work:
         """The advantages of the rows of a place.
 
         Raises:
-            Wanted: sums over all places are not known.
+            NeedsReduction: sums over all places are not known.
         """
         columns, chosen = data.columns(), range(len(self.plans)) if of is None else of
         return [self._one(plan, columns) for plan in chosen]
@@ -61,7 +61,7 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Here:
+class PartitionRows:
     """A place, as a task sees it.
 
     Attributes:
@@ -72,7 +72,7 @@ class Here:
 
     columns: Mapping[str, pa.Array]
     data: DataSet
-    work: Work
+    work: PartitionJob
 
     def positions(self) -> NDArray[np.int64]:
         """[n] where each row stands among all rows."""
@@ -87,7 +87,9 @@ class Here:
         return found
 
 
-def over(tasks: Tasks, places: Sequence[Kept], work: Work, what: Callable[..., Any], *given: object) -> Any:  # noqa: ANN401  what `what` gives
+def over(
+    tasks: Tasks, places: Sequence[ObjectRef], work: PartitionJob, what: Callable[..., Any], *given: object
+) -> Any:  # noqa: ANN401  what `what` gives
     """Ask something of every place, and add the answers up.
 
     Args:
@@ -103,14 +105,16 @@ def over(tasks: Tasks, places: Sequence[Kept], work: Work, what: Callable[..., A
     )
 
 
-def answer(number: int, place: pa.Table, asked: tuple[Work, Callable[..., Any], tuple[object, ...]]) -> Any:  # noqa: ANN401
+def answer(
+    number: int, place: pa.Table, asked: tuple[PartitionJob, Callable[..., Any], tuple[object, ...]]
+) -> Any:  # noqa: ANN401
     """What one place has to say."""
     work, what, given = asked
     columns = unpack(place)
-    return what(Here(columns, data_of(columns, work.view), work), *given)
+    return what(PartitionRows(columns, data_of(columns, work.view), work), *given)
 
 
-def known(tasks: Tasks, places: Sequence[Kept], work: Work) -> Work:
+def known(tasks: Tasks, places: Sequence[ObjectRef], work: PartitionJob) -> PartitionJob:
     """The work, with everything that its plans have to know of all places.
 
     Args:
@@ -123,18 +127,18 @@ def known(tasks: Tasks, places: Sequence[Kept], work: Work) -> Work:
     return work
 
 
-def wanted(here: Here) -> list[dict[int, tuple[Asked, ...]]]:
+def wanted(here: PartitionRows) -> list[dict[int, tuple[Reduction, ...]]]:
     """What the open plans want to know of all places: the part of this one."""
     found = {}
     for number in here.work.open:
         try:
             here.work.results(here.data, [number])
-        except Wanted as wanted:
+        except NeedsReduction as wanted:
             found[number] = wanted.asked
     return [found]
 
 
-def _wiser(work: Work, answers: Sequence[dict[int, tuple[Asked, ...]]]) -> Work:
+def _wiser(work: PartitionJob, answers: Sequence[dict[int, tuple[Reduction, ...]]]) -> PartitionJob:
     """The same work, with what the places asked for."""
     asked = {number: [one[number] for one in answers if number in one] for number in work.open}
     known = list(work.known)
@@ -144,7 +148,7 @@ def _wiser(work: Work, answers: Sequence[dict[int, tuple[Asked, ...]]]) -> Work:
     return replace(work, known=tuple(known), open=tuple(number for number in work.open if asked[number]))
 
 
-def advantages(place: pa.Table, work: Work) -> tuple[pa.Table, NDArray[np.int64]]:
+def advantages(place: pa.Table, work: PartitionJob) -> tuple[pa.Table, NDArray[np.int64]]:
     """The advantages of the rows of a place, with the first row of their group, whose number is not known here.
 
     Returns:

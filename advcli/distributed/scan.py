@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from advcli.distributed.retry import patiently
-from advcli.distributed.tasks import Kept, Tasks
+from advcli.distributed.tasks import ObjectRef, Tasks
 from advcli.io.collect.batch import BadRows
 from advcli.io.collect.numbering import line_numbers
 from advcli.io.lookup import row_digests
@@ -26,7 +26,7 @@ _NUMBERS = ("length", "baseline", "kl", "logged")
 
 
 @dataclass(frozen=True)
-class Job:
+class ScanJob:
     """What every task has to know.
 
     Attributes:
@@ -97,7 +97,7 @@ class Summary:
     warnings: tuple[str, ...] = ()
 
 
-def read(tasks: Tasks, job: Job) -> tuple[list[Kept], list[Summary]]:
+def read(tasks: Tasks, job: ScanJob) -> tuple[list[ObjectRef], list[Summary]]:
     """Read all files: one file, one task, so that a worker that dies loses no more than that.
 
     Args:
@@ -117,7 +117,7 @@ def read(tasks: Tasks, job: Job) -> tuple[list[Kept], list[Summary]]:
     return [rows for _, rows in found], summaries
 
 
-def scan(number: int, job: Job) -> tuple[Summary, pa.Table]:
+def scan(number: int, job: ScanJob) -> tuple[Summary, pa.Table]:
     """Read a file."""
     found = patiently(job.sources[number], lambda source: _read(source, job))
     if found is None:
@@ -135,7 +135,7 @@ def scan(number: int, job: Job) -> tuple[Summary, pa.Table]:
     return _summary(number, table, bad, job), columns
 
 
-def _read(source: Source, job: Job) -> tuple[RewardTable, NDArray[np.int64], BadRows] | None:
+def _read(source: Source, job: ScanJob) -> tuple[RewardTable, NDArray[np.int64], BadRows] | None:
     return read_one(
         source,
         job.choice,
@@ -146,7 +146,7 @@ def _read(source: Source, job: Job) -> tuple[RewardTable, NDArray[np.int64], Bad
     )
 
 
-def _columns(number: int, table: RewardTable, digests: NDArray[np.int64], job: Job) -> pa.Table:
+def _columns(number: int, table: RewardTable, digests: NDArray[np.int64], job: ScanJob) -> pa.Table:
     """The narrow columns of a file; a digest stands for the key, as codes differ from file to file."""
     rows = len(table.key)
     usable = table.key >= 0
@@ -223,7 +223,7 @@ def _with_causes(choice: Choice) -> list[str]:
     return [*parts, *choice.outcomes]
 
 
-def _summary(number: int, table: RewardTable, bad: BadRows, job: Job) -> Summary:
+def _summary(number: int, table: RewardTable, bad: BadRows, job: ScanJob) -> Summary:
     usable = table.key >= 0
     logged = np.zeros(0) if table.logged is None else table.logged[np.isfinite(table.logged)]
     finite = table.rewards[usable & np.isfinite(table.rewards)]
@@ -267,7 +267,7 @@ def _extent(values: NDArray[np.float64]) -> tuple[float, float]:
     return (float(values.min()), float(values.max())) if len(values) else (math.nan, math.nan)
 
 
-def _refuse_nothing(job: Job, summaries: Sequence[Summary]) -> None:
+def _refuse_nothing(job: ScanJob, summaries: Sequence[Summary]) -> None:
     """The errors of a data set without rows, as one machine has them."""
     rows, usable = (sum(getattr(summary, name) for summary in summaries) for name in ("rows", "usable"))
     refuse_nothing(job.sources, rows, usable, _bad(summaries), _said(summaries))

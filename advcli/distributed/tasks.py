@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-Kept: TypeAlias = Any
+ObjectRef: TypeAlias = Any
 """Something that lies in the memory of a worker; here is only its name."""
 
 Assign: TypeAlias = Callable[..., tuple[pa.Table, NDArray[np.int64]]]
@@ -34,29 +34,29 @@ class Tasks:
     def __init__(self, ray: Any) -> None:  # noqa: ANN401  a module
         self._ray = ray
         self._remote: dict[Callable[..., Any], Any] = {}
-        self._begun: list[Kept] = []
+        self._begun: list[ObjectRef] = []
 
-    def share(self, value: object) -> Kept:
+    def share(self, value: object) -> ObjectRef:
         """Send something to the workers once, for many tasks."""
         return self._ray.put(value)
 
-    def run(self, function: Callable[..., Any], *given: object) -> Kept:
+    def run(self, function: Callable[..., Any], *given: object) -> ObjectRef:
         """Let a worker run a function; what is kept with a worker is handed to it, not brought here."""
         found = self._of(function).remote(*given)
         self._begun.append(found)
         return found
 
-    def split(self, many: int, function: Callable[..., Sequence[Any]], *given: object) -> list[Kept]:
+    def split(self, many: int, function: Callable[..., Sequence[Any]], *given: object) -> list[ObjectRef]:
         """The same with a function that gives so many things, each of which is kept apart."""
         if many == 1:
             return [self.run(_only, function, *given)]
-        found: list[Kept] = self._of(function).options(num_returns=many).remote(*given)
+        found: list[ObjectRef] = self._of(function).options(num_returns=many).remote(*given)
         self._begun += found
         return found
 
     def shuffle(
-        self, tables: Sequence[Kept], many: int, assign: Assign, pack: Callable[..., Any], *given: object
-    ) -> list[Kept]:
+        self, tables: Sequence[ObjectRef], many: int, assign: Assign, pack: Callable[..., Any], *given: object
+    ) -> list[ObjectRef]:
         """Move the rows of some tables to others: Ray Data sorts them by the number of the other table.
 
         Args:
@@ -86,7 +86,7 @@ class Tasks:
         like = blocks[int(np.argmax(counts))]
         return [self.run(_packed, pack, number, block, like) for number, block in enumerate(blocks)]
 
-    def get(self, kept: Sequence[Kept]) -> list[Any]:
+    def get(self, kept: Sequence[ObjectRef]) -> list[Any]:
         """Bring things here.
 
         Raises:
@@ -103,7 +103,7 @@ class Tasks:
                 self._ray.cancel(one, recursive=True)
         self._running(_PATIENCE)
 
-    def _running(self, seconds: float) -> list[Kept]:
+    def _running(self, seconds: float) -> list[ObjectRef]:
         """What has not ended after some time."""
         try:
             many = len(self._begun)

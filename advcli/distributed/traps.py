@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from advcli.dataset.load import DataSet
 from advcli.distributed import scan
-from advcli.distributed.scan import Job, Summary
+from advcli.distributed.scan import ScanJob, Summary
 from advcli.io.formats import traps
 from advcli.records.table import Choice
 
@@ -99,7 +99,7 @@ def together(one: Seen, two: Seen) -> dict[int, StepSeen]:
     return found
 
 
-def said(job: Job, summaries: Sequence[Summary], found: Seen, steps: Sequence[str]) -> tuple[str, ...]:
+def said(job: ScanJob, summaries: Sequence[Summary], found: Seen, steps: Sequence[str]) -> tuple[str, ...]:
     """What the checks of the format have to say.
 
     Args:

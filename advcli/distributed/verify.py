@@ -9,7 +9,7 @@ from torch import Tensor
 
 from advcli.dataset.grouping import group
 from advcli.dataset.load import grouped
-from advcli.distributed.run import Here
+from advcli.distributed.run import PartitionRows
 from advcli.engine.run import Plan
 from advcli.matching.candidates import Candidate
 from advcli.matching.explanations import Explanation
@@ -184,7 +184,7 @@ def _with_ratios(candidate: Candidate, after: Mapping[str, object]) -> Candidate
     return replace(candidate, plan=Plan.of(replace(candidate.plan.settings, **ratios)))  # type: ignore[arg-type]
 
 
-def agreements(here: Here, asked: tuple[Claim, ...]) -> Agreements:
+def agreements(here: PartitionRows, asked: tuple[Claim, ...]) -> Agreements:
     """How far each claim holds in a place."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -194,7 +194,7 @@ def agreements(here: Here, asked: tuple[Claim, ...]) -> Agreements:
         torch.set_num_threads(threads)
 
 
-def _agreement(here: Here, claim: Claim) -> Agreement:
+def _agreement(here: PartitionRows, claim: Claim) -> Agreement:
     table = here.data.table
     assert table.logged is not None
     grouping = claim.way.grouping(table)

@@ -17,9 +17,9 @@ from advcli.distributed.partitions import numbers, unpack
 from advcli.distributed.remote import Away
 from advcli.distributed.resume import Goal
 from advcli.distributed.retry import patiently
-from advcli.distributed.run import Work, advantages
-from advcli.distributed.scan import Job, blank
-from advcli.distributed.tasks import Kept, Tasks
+from advcli.distributed.run import PartitionJob, advantages
+from advcli.distributed.scan import ScanJob, blank
+from advcli.distributed.tasks import ObjectRef, Tasks
 from advcli.errors import UsageError
 from advcli.io import atomic
 from advcli.io.write import COLUMNS, TOKENS, Additions, write
@@ -44,7 +44,7 @@ class Writing:
         first: file → which of its rows begin a group, for files with groups that go on in others.
     """
 
-    job: Job
+    job: ScanJob
     goals: tuple[Goal, ...]
     dropped: tuple[frozenset[int], ...]
     prefix: str
@@ -52,7 +52,7 @@ class Writing:
     record: str | None
     run: str
     force: bool
-    work: Work
+    work: PartitionJob
     rows: tuple[int, ...]
     before: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     first: Mapping[int, NDArray[np.uint8]] = field(default_factory=dict)
@@ -81,7 +81,9 @@ def collect(number: int, table: pa.Table) -> pa.Table:
     return table.take(pa.array(np.argsort(numbers(table, "row")))).combine_chunks()
 
 
-def numbered(tasks: Tasks, files: Sequence[Kept]) -> tuple[NDArray[np.int64], dict[int, NDArray[np.uint8]]]:
+def numbered(
+    tasks: Tasks, files: Sequence[ObjectRef]
+) -> tuple[NDArray[np.int64], dict[int, NDArray[np.uint8]]]:
     """What it takes to number the groups in order of first appearance.
 
     Args:
@@ -116,7 +118,7 @@ def _begins(number: int, columns: pa.Table) -> tuple[NDArray[np.bool_], NDArray[
     return (file == number) & (first == row), file
 
 
-def write_all(tasks: Tasks, writing: Writing, places: Sequence[Kept], open_: Sequence[int]) -> None:
+def write_all(tasks: Tasks, writing: Writing, places: Sequence[ObjectRef], open_: Sequence[int]) -> None:
     """Write every file that is open.
 
     Args:

@@ -61,17 +61,17 @@ def run(
     fixed = {name: column for name, column in columns.items() if name == "weights"}
     others = [name for name in columns if name not in ("group", "weights")]
     rows = len(columns["group"])
-    ranges.all_laid(columns["rewards"])
+    ranges.gather_all(columns["rewards"])
     original, kept = empty(rows, torch.float64), empty(rows, torch.bool)
 
     def part(place: slice, group: Tensor) -> _Rest:
-        block = {name: ranges.laid(columns[name], place) for name in others}
+        block = {name: ranges.gather(columns[name], place) for name in others}
         found = compute({**block, **fixed, "group": group})
         original[place], kept[place] = found.original, found.kept
         same = found.processed is found.original
         return _Rest(place, None if same else found.processed, found.warnings, found.left_out)
 
-    parts = ranges.each(part)
+    parts = ranges.map(part)
     processed = original
     if any(part.processed is not None for part in parts):
         processed = original.clone()
@@ -80,9 +80,9 @@ def run(
                 processed[one.place] = one.processed
     said = together(text for part in parts for text in part.warnings)
     left_out = tuple(reduce(add, counts) for counts in zip(*(part.left_out for part in parts), strict=True))
-    first = ranges.back(original)
-    last = first if processed is original else ranges.back(processed)
-    return AdvantageTable(first, last, ranges.back(kept), said, left_out)
+    first = ranges.scatter(original)
+    last = first if processed is original else ranges.scatter(processed)
+    return AdvantageTable(first, last, ranges.scatter(kept), said, left_out)
 
 
 @dataclass(frozen=True)

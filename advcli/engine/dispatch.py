@@ -348,7 +348,7 @@ def estimate_tokens(
     taken = (*given, "rewards", "token_kl")
     given |= {name: columns[name][row_of] for name in entry.needs if name in columns and name not in taken}
     given |= {"rewards": _laid_out(entry, columns, row_of, live), "row": Segments.dense(row_of).index}
-    given |= {"token_kl": _kl(columns, live), "place": Segments.of(row, len(rows)).place()[live]}
+    given |= {"token_kl": _kl(columns, live), "place": Segments.of(row, len(rows)).position()[live]}
     found: Tensor = load(entry.target)(*(given[name] for name in entry.needs), **knobs)
     tokens = torch.full(row.shape, torch.nan, dtype=found.dtype, device=found.device).masked_scatter(
         live, found

@@ -167,7 +167,7 @@ def reinforce_plus_plus_baseline(
     """
     groups = Segments.of(group)
     rows = (groups.rows(groups.size()) > 1) & (lengths > 0)
-    batch = Segments.batch(groups.rows(groups.within(step))[rows])
+    batch = Segments.batch(groups.rows(groups.parent(step))[rows])
     centred = Spread.of(rewards, groups).centred()[rows]
     return filled(rows, _white_tokens(centred, batch, lengths[rows], ddof, eps))
 
@@ -205,7 +205,7 @@ def reinforce_plus_plus_baseline_rows(
     """
     groups = Segments.of(group)
     rows = groups.rows(groups.size()) > 1
-    batch = Segments.batch(groups.rows(groups.within(step))[rows])
+    batch = Segments.batch(groups.rows(groups.parent(step))[rows])
     centred = Spread.of(rewards, groups).centred()[rows]
     return filled(rows, white_rows(Spread.about_zero(centred, batch), ddof, eps))
 

@@ -46,7 +46,7 @@ def grpo(
         [-1.265, -0.632, 0.0, 0.632, 1.265]
     """
     spread = Spread.of(rewards, Segments.of(group))
-    return spread.segments.compared(_SCALED[scale](spread.unit, spread, rewards, step, ddof, eps))
+    return spread.segments.nan_if_single(_SCALED[scale](spread.unit, spread, rewards, step, ddof, eps))
 
 
 def rloo(
@@ -80,8 +80,8 @@ def rloo(
     """
     spread = Spread.of(rewards, Segments.of(group))
     size = spread.segments.size().to(rewards.dtype)
-    leave_one_out = spread.segments.with_own(torch.mul, spread.unit, size / (size - 1))
-    return spread.segments.compared(_SCALED[scale](leave_one_out, spread, rewards, step, ddof, eps))
+    leave_one_out = spread.segments.broadcast(torch.mul, spread.unit, size / (size - 1))
+    return spread.segments.nan_if_single(_SCALED[scale](leave_one_out, spread, rewards, step, ddof, eps))
 
 
 def loo_norm(rewards: Tensor, group: Tensor, *, eps: float = 0.0) -> Tensor:
@@ -115,7 +115,7 @@ def loo_norm(rewards: Tensor, group: Tensor, *, eps: float = 0.0) -> Tensor:
     leave_one_out = spread.centred() * (size / (size - 1))
     std = _std_of_others(rewards, group, spread, size)
     divided = torch.where(std > 0, leave_one_out / (std + eps), leave_one_out)
-    return spread.segments.compared(divided)
+    return spread.segments.nan_if_single(divided)
 
 
 def maxrl(rewards: Tensor, group: Tensor, *, eps: float = 0.0) -> Tensor:
@@ -146,7 +146,7 @@ def maxrl(rewards: Tensor, group: Tensor, *, eps: float = 0.0) -> Tensor:
     """
     spread = Spread.of(rewards, Segments.of(group))
     mean = spread.segments.rows(spread.segments.mean(rewards))
-    return spread.segments.compared(torch.where(mean > 0, spread.centred() / (mean + eps), 0.0))
+    return spread.segments.nan_if_single(torch.where(mean > 0, spread.centred() / (mean + eps), 0.0))
 
 
 def gpg(rewards: Tensor, group: Tensor, step: Tensor) -> Tensor:
@@ -177,7 +177,7 @@ def gpg(rewards: Tensor, group: Tensor, step: Tensor) -> Tensor:
     """
     spread, batch = Spread.of(rewards, Segments.of(group)), Segments.batch(step)
     alpha = batch.size() / batch.sum((rewards != 0).to(rewards.dtype)).clamp(min=1)
-    return spread.segments.compared(batch.rows(alpha) * spread.centred())
+    return spread.segments.nan_if_single(batch.rows(alpha) * spread.centred())
 
 
 def opo(rewards: Tensor, group: Tensor, lengths: Tensor) -> Tensor:
@@ -207,7 +207,7 @@ def opo(rewards: Tensor, group: Tensor, lengths: Tensor) -> Tensor:
     spread = Spread.of(rewards, Segments.of(group))
     segments, weight = spread.segments, lengths.to(rewards.dtype)
     baseline = segments.sum(weight * spread.unit) / segments.sum(weight)
-    return segments.compared((spread.unit - segments.rows(baseline)) * segments.rows(spread.range))
+    return segments.nan_if_single((spread.unit - segments.rows(baseline)) * segments.rows(spread.range))
 
 
 def ngrpo(rewards: Tensor, group: Tensor, *, r_max: float = 1.0, eps: float = 0.0) -> Tensor:
@@ -241,7 +241,7 @@ def ngrpo(rewards: Tensor, group: Tensor, *, r_max: float = 1.0, eps: float = 0.
     virtual = torch.arange(segments.count, device=group.device)
     everyone = Segments.of(torch.cat([group, virtual]), segments.count)
     spread = Spread.of(torch.cat([rewards, rewards.new_full((segments.count,), r_max)]), everyone)
-    return segments.compared(spread.scores(ddof=1, eps=eps)[: len(rewards)])
+    return segments.nan_if_single(spread.scores(ddof=1, eps=eps)[: len(rewards)])
 
 
 def _std_of_others(rewards: Tensor, group: Tensor, spread: Spread, size: Tensor) -> Tensor:
@@ -264,13 +264,13 @@ def _by_group(unit: Tensor, spread: Spread, rewards: Tensor, step: Tensor, ddof:
 
 def _by_batch(unit: Tensor, spread: Spread, rewards: Tensor, step: Tensor, ddof: int, eps: float) -> Tensor:
     batch = Spread.of(rewards, Segments.batch(step))
-    centred = spread.segments.with_own(torch.mul, unit, spread.range)
+    centred = spread.segments.broadcast(torch.mul, unit, spread.range)
     return divide(centred, batch.segments.rows(batch.std(ddof)) + eps)
 
 
 def _unscaled(unit: Tensor, spread: Spread, rewards: Tensor, step: Tensor, ddof: int, eps: float) -> Tensor:
     del rewards, step, ddof, eps
-    return spread.segments.with_own(torch.mul, unit, spread.range)
+    return spread.segments.broadcast(torch.mul, unit, spread.range)
 
 
 _SCALED = {"group": _by_group, "batch": _by_batch, "none": _unscaled}

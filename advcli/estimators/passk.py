@@ -50,7 +50,7 @@ def grpo_passk(rewards: Tensor, group: Tensor, *, ddof: int = 1, eps: float = 0.
     second = segments.max(torch.where(is_best, -torch.inf, rewards))
     lead = segments.rows(divide(best - second, spread.range))
     unrivalled = is_best & (segments.rows(segments.sum(is_best.to(rewards.dtype))) == 1)
-    return segments.compared(torch.where(unrivalled, spread.over_std(lead, ddof, eps), 0.0))
+    return segments.nan_if_single(torch.where(unrivalled, spread.over_std(lead, ddof, eps), 0.0))
 
 
 def passk(rewards: Tensor, group: Tensor, *, k: int = 2, threshold: float = 0.5) -> Tensor:
@@ -91,7 +91,7 @@ def passk(rewards: Tensor, group: Tensor, *, k: int = 2, threshold: float = 0.5)
     log_wrong = _log_share_without(right, size, k)
     right_row = divide(log_wrong.exp(), -torch.expm1(log_wrong)).sqrt()
     wrong_row = -divide(right, size - right) * right_row
-    return segments.compared(torch.where(is_right, segments.rows(right_row), segments.rows(wrong_row)))
+    return segments.nan_if_single(torch.where(is_right, segments.rows(right_row), segments.rows(wrong_row)))
 
 
 def pkpo(rewards: Tensor, group: Tensor, *, k: int = 2, form: str = "loo") -> Tensor:
@@ -132,7 +132,7 @@ def pkpo(rewards: Tensor, group: Tensor, *, k: int = 2, form: str = "loo") -> Te
     ascending = Segments.of(group[order], segments.count)
     values = rewards[order]
     size = ascending.rows(ascending.size()).to(rewards.dtype)
-    place = ascending.place().to(rewards.dtype)
+    place = ascending.position().to(rewards.dtype)
     rise = torch.where(place > 0, values - values.roll(1), 0.0)
     # From one row of the sorted group to the next, the advantage grows by the rise of the reward times the
     # share of sets whose k − 1 other rows lie below: a sum of terms ≥ 0, in which equal rows stay equal.
@@ -143,7 +143,7 @@ def pkpo(rewards: Tensor, group: Tensor, *, k: int = 2, form: str = "loo") -> Te
         best = ascending.rows(ascending.max(values)) * (k / size)
         result = best - (ascending.rows(ascending.max(grown)) - grown)
     result = torch.where(size >= k, result, torch.nan)
-    return segments.compared(torch.empty_like(result).scatter_(0, order, result))
+    return segments.nan_if_single(torch.empty_like(result).scatter_(0, order, result))
 
 
 def _log_share_without(right: Tensor, size: Tensor, k: int) -> Tensor:

@@ -56,7 +56,7 @@ def quantile(
     groups = Segments.of(group)
     spread = Spread.of(rewards, groups)
     baseline = (_between if interpolate else _reached)(spread.unit, groups, level)
-    return groups.compared(spread.over_std(spread.unit - groups.rows(baseline), ddof, eps))
+    return groups.nan_if_single(spread.over_std(spread.unit - groups.rows(baseline), ddof, eps))
 
 
 def median(rewards: Tensor, group: Tensor, *, eps: float = 1e-3) -> Tensor:
@@ -94,7 +94,7 @@ def median(rewards: Tensor, group: Tensor, *, eps: float = 1e-3) -> Tensor:
     divisor = _lower_median(deviation.abs(), groups) + eps
     moved = groups.sum((deviation != 0).to(rewards.dtype))
     factor = groups.size() / moved / torch.where(divisor > 0, divisor, torch.nan)
-    return groups.compared(torch.where(deviation == 0, 0.0, deviation * groups.rows(factor)))
+    return groups.nan_if_single(torch.where(deviation == 0, 0.0, deviation * groups.rows(factor)))
 
 
 def bnpo(
@@ -139,9 +139,9 @@ def bnpo(
     spread = Spread.of((rewards - low) / (high - low), groups)
     mean = groups.mean((rewards - low) / (high - low))
     _refuse_outside(mean, rewards, low, high)
-    weight = _inverse_density(mean, Segments.batch(groups.within(step))).clamp(max=cap)
+    weight = _inverse_density(mean, Segments.batch(groups.parent(step))).clamp(max=cap)
     weighted = spread.centred() * groups.rows(weight)
-    return groups.compared(torch.where(groups.rows(spread.range) == 0, 0.0, weighted))
+    return groups.nan_if_single(torch.where(groups.rows(spread.range) == 0, 0.0, weighted))
 
 
 def shrinkage(rewards: Tensor, group: Tensor, step: Tensor, *, eps: float = 0.0) -> Tensor:
@@ -179,11 +179,11 @@ def shrinkage(rewards: Tensor, group: Tensor, step: Tensor, *, eps: float = 0.0)
     everyone = Segments.of(group)
     rows = everyone.rows(everyone.size()) > 1
     groups = Segments.dense(group[rows])
-    batch = groups.rows(groups.within(step[rows]))
+    batch = groups.rows(groups.parent(step[rows]))
     spread = Spread.of(rewards[rows], Segments.batch(batch))
     own = Spread.of(spread.unit, groups)
     noise = own.std(ddof=1) ** 2 / groups.size()
-    batches = Segments.batch(groups.within(batch))
+    batches = Segments.batch(groups.parent(batch))
     floor = divide(torch.full_like(spread.range, eps).sqrt(), spread.range) ** 2
     weight, others = _shrink(groups.mean(spread.unit), noise, batches, batches.rows(floor))
     size = groups.rows(groups.size()).to(rewards.dtype)

@@ -55,9 +55,11 @@ def gdpo(  # noqa: PLR0913  four columns
     kinds = torch.arange(parts.shape[1], device=group.device)
     kind_of_group = Segments.dense((group.unsqueeze(1) * len(kinds) + kinds)[present])
     scores = Spread.of(parts[present], kind_of_group).scores(ddof, eps)
-    normalised = torch.full_like(parts, torch.nan).masked_scatter(present, kind_of_group.compared(scores))
+    normalised = torch.full_like(parts, torch.nan).masked_scatter(
+        present, kind_of_group.nan_if_single(scores)
+    )
     rows = normalised.isfinite().any(dim=1)
     total = (normalised.nan_to_num(nan=0.0) * weights).sum(dim=1)[rows]
     groups = Segments.of(group)
-    batch = Segments.batch(groups.rows(groups.within(step))[rows])
+    batch = Segments.batch(groups.rows(groups.parent(step))[rows])
     return filled(rows, Spread.about_zero(total, batch).scores(ddof, batch_eps))

@@ -32,7 +32,7 @@ def ragen(rewards: Tensor, group: Tensor, step: Tensor, *, p: float = 0.9) -> Te
     if p >= 1:
         return torch.ones_like(group, dtype=torch.bool)
     std = Spread.of(rewards, groups).std(1).nan_to_num(nan=0.0)
-    steps = Segments.dense(groups.within(step))
+    steps = Segments.dense(groups.parent(step))
     order = steps.order(-std)
     ordered = Segments(steps.index[order], steps.count, steps.width)
     before = ordered.cumsum(std[order]) - std[order]

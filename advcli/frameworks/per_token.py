@@ -128,7 +128,7 @@ def token_baseline(  # noqa: PLR0913  what the rule needs
     rows = Segments.of(row)
     reward_to_go = rows.discounted(r, 1.0)
     weight = rows.cumsum(1 - 2 * lp.exp() + squares)
-    at = rows.place() if packed else place
+    at = rows.position() if packed else place
     peers = Segments.dense(group * (int(at.max()) + 1) + at if len(at) else at)
     baseline = peers.sum(reward_to_go * weight) / (peers.sum(weight) + 1e-8)
     return reward_to_go - torch.where(_lonely_tail(rows, group, at), 0.0, peers.rows(baseline))
@@ -141,7 +141,7 @@ def _lonely_tail(rows: Segments, group: Tensor, at: Tensor) -> Tensor:
     """
     if not len(at):
         return at > 0
-    groups = Segments.dense(rows.within(group))
+    groups = Segments.dense(rows.parent(group))
     size = rows.size().double()
     last = groups.rank(size) == groups.rows(groups.size()) - 1
     second = groups.max(torch.where(last, -torch.inf, size)).clamp(min=0)
@@ -180,7 +180,7 @@ def after_baseline(  # noqa: PLR0913  one knob per rule that differs
         [T] in `dtype`.
     """
     rows = Segments.of(row)
-    outcome = standardised(rows.sum(rewards), rows.within(group), rows.within(step), dtype=dtype, **rule)  # type: ignore[arg-type]
+    outcome = standardised(rows.sum(rewards), rows.parent(group), rows.parent(step), dtype=dtype, **rule)  # type: ignore[arg-type]
     last = torch.ones_like(row, dtype=torch.bool)
     last[:-1] = row[1:] != row[:-1]
     r = torch.where(last, rows.rows(outcome), 0.0) - token_kl.to(outcome.dtype)

@@ -267,7 +267,7 @@ def _groups(data: DataSet, advantages: Tensor, mask: Tensor) -> Listed:
         "reward_mean": scored.mean(values),
         "reward_max": scored.max(values),
         "max_abs_adv": here.max(size[mask]),
-        "first": here.within(torch.nonzero(mask).squeeze(1)),
+        "first": here.parent(torch.nonzero(mask).squeeze(1)),
     }
     there = torch.nonzero(columns["rows"] > 0).squeeze(1)
     order = there[torch.argsort(columns["max_abs_adv"][there], descending=True, stable=True)]

@@ -153,7 +153,7 @@ def _representatives(rewards: Tensor, group: Tensor, dead: Tensor) -> tuple[Tens
     whole = torch.nonzero((level > -torch.inf) & (rows == scored)).squeeze(1)
     code = torch.unique(level[whole], return_inverse=True)[1] * (int(rows.max()) + 1 if count else 1)
     kind = torch.unique(code + rows[whole], return_inverse=True)[1]
-    first = Segments.of(kind).within(whole)
+    first = Segments.of(kind).parent(whole)
     stands_for[whole] = first[kind]
     wanted = _two_of_each_size(rows, scored)
     wanted[torch.unique(stands_for[group[dead]])] = True

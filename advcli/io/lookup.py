@@ -45,7 +45,7 @@ def duplicates(sources: Sequence[Source], table: RewardTable) -> int:
 
 def row_digests(source: Source, dropped: Collection[int], layout: Layout) -> NDArray[np.uint64]:
     """A digest of each row of an input, texts included; the same in every process."""
-    return np.concatenate(list(_DIGESTS[source.layout](source, dropped, layout)))
+    return np.concatenate(list(_DIGESTS[source.container](source, dropped, layout)))
 
 
 def repeated(digests: NDArray[np.uint64]) -> int:
@@ -93,7 +93,7 @@ def read_lines(
         wanted: number of the line → what each row is called, and its place among the rows of the record there.
     """
     found: dict[int, Row] = {}
-    for line, record in _RECORDS_AT[source.layout](source, wanted) if wanted else ():
+    for line, record in _RECORDS_AT[source.container](source, wanted) if wanted else ():
         of_record = _rows(source.name, line, record, choice)
         found |= {row: of_record[place] for row, place in wanted[line]}
     return found
@@ -112,7 +112,7 @@ def rows_with_key(sources: Sequence[Source], table: RewardTable, key: str) -> li
     choice = _keys_only(table.choice)
     scan = scans()
     for source in sources:
-        batches = scan[source.layout](
+        batches = scan[source.container](
             source,
             derived.inputs(choice),
             refused=(),

@@ -152,4 +152,4 @@ def _is_plain(name: str) -> bool:
 
 
 def _same(source: Source) -> tuple[object, ...]:
-    return source.name, source.path, source.layout, source.codec, source.stamp
+    return source.name, source.path, source.container, source.codec, source.stamp

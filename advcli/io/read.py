@@ -27,7 +27,7 @@ Advance: TypeAlias = Callable[[int], None]
 
 def scans() -> Mapping[str, Callable[..., Any]]:
     """How files of each layout are read; what is learnt from one helps with the next, if they are asked for the same."""
-    lines = partial(jsonl.scan, learnt=fields.Learnt())
+    lines = partial(jsonl.scan, learnt=fields.FieldTypes())
     return {"jsonl": lines, "json": lines, "parquet": parquet.scan}
 
 
@@ -191,7 +191,7 @@ def _scanned(
     """How many rows a source has, and the lines that are none."""
     rows = 0
     dropped: set[int] = set()
-    batches = scan[source.layout](
+    batches = scan[source.container](
         source,
         derived.inputs(collector.choice),
         refused=refused,

@@ -93,7 +93,7 @@ def look(source: Source, *, limit: int = 100, whole: bool = False, again: bool =
     Raises:
         DataError: the file is broken.
     """
-    if source.layout == "parquet":
+    if source.container == "parquet":
         return Seen(source, parquet.columns(source, again=again), None, whole=True)
     return Seen(source, *jsonl.head(source, limit=limit, whole=whole))
 
@@ -268,7 +268,7 @@ def _kinds(seen: Sequence[Seen], layout: Layout) -> tuple[dict[str, str], "_Rows
     for record in _records(seen):
         try:
             rows += [_as_laid_out(row, record, layout) for row in layouts.rows(record, layout)]
-        except layouts.Misfit:
+        except layouts.LayoutMismatch:
             # The scan says where.
             continue
     return kinds_of_objects(rows), lambda: rows

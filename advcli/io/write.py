@@ -212,15 +212,15 @@ def _added(table: RewardTable, additions: Additions, *, with_record: bool) -> pa
 
 def _has_records(source: Source, layout: Layout) -> bool:
     """Whether a row of a source is not a line or a parquet row of its own."""
-    return layout.exploded or source.layout == "json"
+    return layout.exploded or source.container == "json"
 
 
 def _copy(job: _Job, layout: str, out: BinaryIO, *, more: bool) -> None:
     """Write each record, which is a row, with the new columns at its end."""
     source = job.source
-    if source.layout == layout == "jsonl":
+    if source.container == layout == "jsonl":
         jsonl.annotate(source, job.dropped, job.suffixes, out.write, end_line=more)
-    elif source.layout == layout == "parquet":
+    elif source.container == layout == "parquet":
         if job.dropped:
             batches = parquet.objects(source, job.dropped)
             parquet.write_batches(source, out, _joined(batches, job.slices()), job.about)
@@ -237,7 +237,7 @@ def _copy(job: _Job, layout: str, out: BinaryIO, *, more: bool) -> None:
 def _unfold(job: _Job, layout: str, out: BinaryIO) -> None:
     """Write each row that lies in a record on its own."""
     source, added = job.source, job.added
-    if source.layout == "parquet":
+    if source.container == "parquet":
         rows = parquet.rows(source, job.layout, job.dropped)
         if layout == "parquet":
             parquet.write_batches(source, out, _joined(rows, job.slices()), job.about)
@@ -258,7 +258,7 @@ def _unfold(job: _Job, layout: str, out: BinaryIO) -> None:
 def _fold(job: _Job, out: BinaryIO) -> None:
     """Write each record with the new values where its rows lie."""
     source, added = job.source, job.added
-    if source.layout == "parquet":
+    if source.container == "parquet":
         records = parquet.with_lists(source, job.layout, job.dropped, job.slices())
         parquet.write_batches(source, out, records, job.about)
         return
@@ -284,14 +284,14 @@ def _joined(
 
 def can_stay(source: Source, goal: Target, laid: Layout) -> None:
     """Refuse to keep a layout that the output cannot have."""
-    if source.layout == "json":
+    if source.container == "json":
         raise UsageError(
             f"{source.name}: a JSON document cannot keep its layout", hint="without --same-layout"
         )
-    if laid.name != "rows" and goal.layout != source.layout:
+    if laid.name != "rows" and goal.layout != source.container:
         raise UsageError(
             f"{source.name}: --same-layout keeps the format too",
-            hint=f"--out with the suffix .{source.layout}",
+            hint=f"--out with the suffix .{source.container}",
         )
 
 
@@ -393,7 +393,7 @@ def _file_name(source: Source) -> str:
     path = Path("stdin" if source.name == "<stdin>" else source.name)
     tail = path.suffix if path.suffix in CODECS else ""
     path = Path(path.name.removesuffix(tail))
-    suffix = path.suffix if path.suffix in SUFFIXES and source.layout != "json" else f".{_written(source)}"
+    suffix = path.suffix if path.suffix in SUFFIXES and source.container != "json" else f".{_written(source)}"
     return (
         f"{path.name.removesuffix(path.suffix) if path.suffix in SUFFIXES else path.name}.adv{suffix}{tail}"
     )
@@ -401,7 +401,7 @@ def _file_name(source: Source) -> str:
 
 def _written(source: Source) -> str:
     """The format that the rows of a source are written in: those of a JSON document as JSON Lines."""
-    return "parquet" if source.layout == "parquet" else "jsonl"
+    return "parquet" if source.container == "parquet" else "jsonl"
 
 
 def _target(path: Path, source: Source) -> Target:

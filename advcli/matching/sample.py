@@ -186,7 +186,7 @@ class Slice:
         segments, step = self.groups.segments, chosen(self.columns["step"], self.groups.used)
         if not len(step):
             return True
-        return bool((segments.rows(segments.within(step)) == step).all())
+        return bool((segments.rows(segments.parent(step)) == step).all())
 
 
 @dataclass(frozen=True, eq=False)

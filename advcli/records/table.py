@@ -163,7 +163,7 @@ class Source:
     Attributes:
         name: what the user typed or what was found; "<stdin>" for standard input.
         path: where the bytes lie: `name`, or a temporary file.
-        layout: "jsonl", "json" (one value for the whole file) or "parquet".
+        container: "jsonl", "json" (one value for the whole file) or "parquet".
         codec: "gzip", "zstd" or None: how the bytes at `path` are compressed.
         stamp: size and time of the last change when it was found, to notice a writer that is not done.
         remarks: what was said when it was found (other files that were passed over).
@@ -171,7 +171,7 @@ class Source:
 
     name: str
     path: Path
-    layout: str
+    container: str
     codec: str | None = None
     stamp: tuple[int, int] = (0, 0)
     remarks: tuple[str, ...] = ()

@@ -44,19 +44,19 @@ def _measured(rows: Rows, original: Tensor, result: AdvantageTable) -> "Measured
         return Measured.of(rows, original, result)
     same = result.processed is original
     for values in (rows.rewards, original):
-        ranges.all_laid(values)
+        ranges.gather_all(values)
 
     def measure(place: slice, group: Tensor) -> Measured:
         rewards, first, kept = (
-            ranges.laid(values, place) for values in (rows.rewards, original, result.kept)
+            ranges.gather(values, place) for values in (rows.rewards, original, result.kept)
         )
-        last = first if same else ranges.laid(result.processed, place)
-        lengths = None if rows.lengths is None else ranges.laid(rows.lengths, place)
+        last = first if same else ranges.gather(result.processed, place)
+        lengths = None if rows.lengths is None else ranges.gather(rows.lengths, place)
         # No figure of a column is by step.
         part = Rows(rewards, group, int(group[-1]) + 1, group, lengths)
         return Measured.of(part, first, AdvantageTable(first, last, kept))
 
-    return reduce(add, ranges.each(measure))
+    return reduce(add, ranges.map(measure))
 
 
 @dataclass(frozen=True)

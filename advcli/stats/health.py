@@ -38,9 +38,9 @@ def health(
     if ranges is None:
         dead = _Dead.of(rewards, group, count, extremes)
     else:
-        laid = ranges.all_laid(rewards)
+        laid = ranges.gather_all(rewards)
         dead = reduce(
-            add, ranges.each(lambda place, part: _Dead.of(laid[place], part, int(part[-1]) + 1, extremes))
+            add, ranges.map(lambda place, part: _Dead.of(laid[place], part, int(part[-1]) + 1, extremes))
         )
     return Health(
         rows=rewards.numel(),

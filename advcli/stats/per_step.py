@@ -62,7 +62,7 @@ class StepCounts:
         """Count; the arguments are those of `per_step`, and `count` is S."""
         here = rows.group >= 0
         groups = Segments.of(rows.group[here], rows.count)
-        step_of_group = groups.within(rows.step[here])
+        step_of_group = groups.parent(rows.step[here])
         valid = torch.isfinite(rows.rewards) & here
         scored = Segments.of(rows.group[valid], rows.count)
         able = scored.size() > 1

@@ -97,33 +97,33 @@ class Ranges:
         found._laid[given] = found.group
         return found
 
-    def laid(self, values: Tensor, place: slice = slice(None)) -> Tensor:
+    def gather(self, values: Tensor, place: slice = slice(None)) -> Tensor:
         """[N, ...] the values of all rows, group after group, or of those at a place."""
         if self.order is None:
             return values[place]
         known = self._laid.get(values)
         return values.index_select(0, self.order[place]) if known is None else known[place]
 
-    def all_laid(self, values: Tensor) -> Tensor:
+    def gather_all(self, values: Tensor) -> Tensor:
         """The same for all rows; once it is found it is known as long as the values are there."""
         if self.order is None:
             return values
         if values not in self._laid:
-            self._laid[values] = self.laid(values)
+            self._laid[values] = self.gather(values)
         found: Tensor = self._laid[values]
         return found
 
-    def back(self, values: Tensor) -> Tensor:
+    def scatter(self, values: Tensor) -> Tensor:
         """The same values in the order of the rows; how they lie by groups stays known."""
         order = self.order
         if order is None:
             return values
         found = empty(len(values), values.dtype)
-        self.each(lambda place, _: found.index_copy_(0, order[place], values[place]))
+        self.map(lambda place, _: found.index_copy_(0, order[place], values[place]))
         self._laid[found] = values
         return found
 
-    def each(self, work: Callable[[slice, Tensor], T]) -> list[T]:
+    def map(self, work: Callable[[slice, Tensor], T]) -> list[T]:
         """Do something with each range.
 
         Args:

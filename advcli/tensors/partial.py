@@ -1,7 +1,7 @@
 """Statistics of steps whose rows lie in several places: each place gives its part, and the parts are merged.
 
 An estimator is run on every part as it stands. Where it asks for a size, a sum or an extreme of a step, the run
-stops with its own part of it (`Wanted`); the parts of all places are merged, and the runs begin again with what is
+stops with its own part of it (`NeedsReduction`); the parts of all places are merged, and the runs begin again with what is
 known by now. A standard deviation is so two passes: one for the mean, one for the centred squares. No formula is
 written a second time, and no row leaves its place.
 """
@@ -13,7 +13,7 @@ from typing import NoReturn
 import torch
 from torch import Tensor
 
-from advcli.tensors.segments import Segments, elsewhere
+from advcli.tensors.segments import Segments, partial_steps
 
 _MERGED: Mapping[str, Callable[[Tensor], Tensor]] = {
     "sum": lambda parts: parts.sum(dim=0),
@@ -22,7 +22,7 @@ _MERGED: Mapping[str, Callable[[Tensor], Tensor]] = {
 
 
 @dataclass(frozen=True)
-class Asked:
+class Reduction:
     """A reduction over the steps.
 
     Attributes:
@@ -34,30 +34,30 @@ class Asked:
     values: Tensor
 
 
-class Wanted(Exception):  # noqa: N818  no error: a question
+class NeedsReduction(Exception):  # noqa: N818  no error: a question
     """A run cannot go on before some reductions over all places are known.
 
     Args:
         asked: the part of this place in each.
     """
 
-    def __init__(self, asked: Sequence[Asked]) -> None:
+    def __init__(self, asked: Sequence[Reduction]) -> None:
         self.asked = tuple(asked)
         super().__init__(self.asked)
 
 
-class Ordered(Exception):  # noqa: N818  told to the user in other words
+class NeedsOrder(Exception):  # noqa: N818  told to the user in other words
     """An estimator asks for the order of the rows of a step, which no place knows."""
 
 
-def merged(parts: Sequence[Sequence[Asked]]) -> tuple[Asked, ...]:
+def merged(parts: Sequence[Sequence[Reduction]]) -> tuple[Reduction, ...]:
     """The reductions over all places.
 
     Args:
         parts: what each place asked; all ask the same.
 
     Example:
-        >>> one, two = [Asked("sum", torch.tensor([1.0]))], [Asked("sum", torch.tensor([2.0]))]
+        >>> one, two = [Reduction("sum", torch.tensor([1.0]))], [Reduction("sum", torch.tensor([2.0]))]
         >>> merged([one, two])[0].values.tolist()
         [3.0]
     """
@@ -65,11 +65,11 @@ def merged(parts: Sequence[Sequence[Asked]]) -> tuple[Asked, ...]:
     for asked in zip(*parts, strict=True):
         how = asked[0].how
         assert all(one.how == how for one in asked), "the places ask different questions"
-        together.append(Asked(how, _MERGED[how](torch.stack([one.values for one in asked]))))
+        together.append(Reduction(how, _MERGED[how](torch.stack([one.values for one in asked]))))
     return tuple(together)
 
 
-def run_part(run: Callable[[], object], known: Sequence[Asked], steps: int) -> object:
+def run_part(run: Callable[[], object], known: Sequence[Reduction], steps: int) -> object:
     """Run something on the rows of one place.
 
     Args:
@@ -81,17 +81,17 @@ def run_part(run: Callable[[], object], known: Sequence[Asked], steps: int) -> o
         What `run` returns.
 
     Raises:
-        Wanted: more reductions have to be known.
-        Ordered: a step would have to be in one place.
+        NeedsReduction: more reductions have to be known.
+        NeedsOrder: a step would have to be in one place.
 
     Example:
         >>> step = torch.zeros(2, dtype=torch.int64)
         >>> mean = lambda: Segments.batch(step).mean(torch.tensor([1.0, 2.0]))
-        >>> run_part(mean, [Asked("sum", torch.tensor([n])) for n in (4, 10.0, 0.0)], 1).tolist()
+        >>> run_part(mean, [Reduction("sum", torch.tensor([n])) for n in (4, 10.0, 0.0)], 1).tolist()
         [2.5]
     """
     answers = list(known)
-    with elsewhere(lambda index: _Shared(index, steps, None, answers)):
+    with partial_steps(lambda index: _Shared(index, steps, None, answers)):
         return run()
 
 
@@ -99,7 +99,7 @@ def run_part(run: Callable[[], object], known: Sequence[Asked], steps: int) -> o
 class _Shared(Segments):
     """Steps of which only some rows are here: [S] reductions are over all rows, the rest is as it is."""
 
-    answers: list[Asked]
+    answers: list[Reduction]
 
     def size(self) -> Tensor:
         """Rows per step, of all places."""
@@ -115,21 +115,21 @@ class _Shared(Segments):
 
     def order(self, values: Tensor) -> NoReturn:
         """No place knows it."""
-        raise Ordered
+        raise NeedsOrder
 
     rank = order
 
-    def place(self) -> NoReturn:
+    def position(self) -> NoReturn:
         """No place knows it."""
-        raise Ordered
+        raise NeedsOrder
 
-    def within(self, outer: Tensor) -> NoReturn:
+    def parent(self, outer: Tensor) -> NoReturn:
         """No place knows it."""
-        raise Ordered
+        raise NeedsOrder
 
     def _total(self, how: str, here: Tensor) -> Tensor:
         if not self.answers:
-            raise Wanted([Asked(how, here)])
+            raise NeedsReduction([Reduction(how, here)])
         found = self.answers.pop(0)
         assert found.how == how, "another question than in the run before"
         return found.values

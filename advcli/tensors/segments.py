@@ -29,8 +29,8 @@ _elsewhere: "Callable[[Any], Segments] | None" = None
 
 
 @contextmanager
-def elsewhere(wrap: "Callable[[Any], Segments]") -> Iterator[None]:
-    """Let `wrap` make the segments of steps, as they have rows elsewhere too; in this process, one at a time."""
+def partial_steps(wrap: "Callable[[Any], Segments]") -> Iterator[None]:
+    """Let `wrap` make the segments of steps, as they have rows partial_steps too; in this process, one at a time."""
     global _elsewhere  # noqa: PLW0603
     before, _elsewhere = _elsewhere, wrap
     try:
@@ -80,9 +80,9 @@ class Segments:
 
     @classmethod
     def batch(cls, index: "Tensor | Segments") -> "Segments":
-        """Segments that are steps: the only ones whose rows may lie elsewhere too, on another machine.
+        """Segments that are steps: the only ones whose rows may lie partial_steps too, on another machine.
 
-        Without `elsewhere` it is `of`. An estimator that takes its steps from here, and nothing but sizes, sums and
+        Without `partial_steps` it is `of`. An estimator that takes its steps from here, and nothing but sizes, sums and
         extremes of them, can run on a part of a step.
 
         Args:
@@ -148,7 +148,7 @@ class Segments:
         """
         size = self.size().to(values.dtype)
         mean = self.sum(values) / size
-        return mean + self.sum(self.with_own(torch.sub, values, mean)) / size
+        return mean + self.sum(self.broadcast(torch.sub, values, mean)) / size
 
     def rows(self, per_segment: Tensor) -> Tensor:
         """Give each row the value of its segment: [S] → [N]."""
@@ -156,14 +156,14 @@ class Segments:
             return per_segment.unsqueeze(1).expand(-1, self.width).reshape(-1)
         return per_segment.index_select(0, self.index)
 
-    def with_own(
+    def broadcast(
         self, operation: Callable[[Tensor, Tensor], Tensor], values: Tensor, per_segment: Tensor
     ) -> Tensor:
         """What an operation gives for each row and the value of its segment: [N], [S] → [N].
 
         Example:
             >>> pairs = Segments.of(torch.tensor([0, 0, 1, 1]))
-            >>> pairs.with_own(
+            >>> pairs.broadcast(
             ...     torch.sub, torch.tensor([1.0, 2.0, 3.0, 4.0]), torch.tensor([1.0, 3.0])
             ... ).tolist()
             [0.0, 1.0, 0.0, 1.0]
@@ -174,24 +174,24 @@ class Segments:
         blocks = values.reshape(self.count, self.width)
         return operation(blocks, per_segment.unsqueeze(1)).reshape(-1)
 
-    def over(self, values: Tensor, per_segment: Tensor) -> Tensor:
+    def safe_divide(self, values: Tensor, per_segment: Tensor) -> Tensor:
         """The values divided by that of their segment, 0 where that is 0: [N] finite, [S] → [N]."""
         if not plain(values):
-            return self.with_own(divide, values, per_segment)
+            return self.broadcast(divide, values, per_segment)
         none = per_segment == 0
         if not none.any():
-            return self.with_own(torch.div, values, per_segment)
+            return self.broadcast(torch.div, values, per_segment)
         # A quotient of -0 becomes 0 when 0 is added.
-        return self.with_own(torch.div, values, torch.where(none, torch.inf, per_segment)).add_(0.0)
+        return self.broadcast(torch.div, values, torch.where(none, torch.inf, per_segment)).add_(0.0)
 
-    def within(self, outer: Tensor) -> Tensor:
+    def parent(self, outer: Tensor) -> Tensor:
         """The outer segment that each segment lies in, [S] int64; 0 for an empty segment.
 
         Args:
             outer: [N] int64, the outer segment of each row. Of several in one segment, the lowest counts.
 
         Example:
-            >>> Segments.of(torch.tensor([0, 1, 0, 1])).within(torch.tensor([3, 5, 3, 5])).tolist()
+            >>> Segments.of(torch.tensor([0, 1, 0, 1])).parent(torch.tensor([3, 5, 3, 5])).tolist()
             [3, 5]
         """
         if self.width is not None:
@@ -214,7 +214,7 @@ class Segments:
             [2, 0, 0, 1]
         """
         order = self.order(values)
-        place = Segments(self.index[order], self.count, self.width).place()
+        place = Segments(self.index[order], self.count, self.width).position()
         return torch.empty_like(place).scatter_(0, order, place)
 
     def order(self, values: Tensor) -> Tensor:
@@ -232,14 +232,14 @@ class Segments:
         order = torch.argsort(values, stable=True)
         return order[torch.argsort(self.index[order], stable=True)]
 
-    def place(self) -> Tensor:
+    def position(self) -> Tensor:
         """Position of each row in its segment, [N] int64. The rows must lie in ascending order of `index`."""
         size = self.size()
         start = torch.cumsum(size, dim=0) - size
         return _arange(self.index.numel(), self.index) - start[self.index]
 
     def cumsum(self, values: Tensor) -> Tensor:
-        """Sum of each row and the rows before it in its segment, [N]. The rows must lie as for `place`.
+        """Sum of each row and the rows before it in its segment, [N]. The rows must lie as for `position`.
 
         Every step doubles the stretch that is summed. No sum runs over the edge of a segment, so that none
         loses digits to the segments before it.
@@ -265,7 +265,7 @@ class Segments:
         The stretch that is summed doubles, as in `cumsum`: log₂(longest) passes instead of one per row.
 
         Args:
-            values: [N] float. The rows must lie as for `place`.
+            values: [N] float. The rows must lie as for `position`.
             factor: the weight of the next row, from 0 to 1.
 
         Example:
@@ -283,7 +283,7 @@ class Segments:
             factor, stretch = factor * factor, stretch * 2
         return values
 
-    def compared(self, advantages: Tensor) -> Tensor:
+    def nan_if_single(self, advantages: Tensor) -> Tensor:
         """The same [N] advantages, but NaN in segments of one: there is nothing to compare the row with."""
         if self.width is not None:
             return advantages if self.width > 1 else torch.full_like(advantages, torch.nan)
@@ -315,7 +315,7 @@ class Spread:
         if torch.compiler.is_compiling():
             # A branch on data would cut the graph in two; in one graph the halving costs no pass over the rows.
             half = torch.where(extent == torch.inf, 0.5, 1.0).to(rewards.dtype)
-            smaller = segments.with_own(torch.mul, rewards, half)
+            smaller = segments.broadcast(torch.mul, rewards, half)
             measured = cls._of(smaller, segments, low * half, segments.max(rewards) * half - low * half)
             return cls(segments, measured.range / half, measured.unit)
         if (extent == torch.inf).any():
@@ -325,8 +325,8 @@ class Spread:
 
     @classmethod
     def _of(cls, rewards: Tensor, segments: Segments, low: Tensor, extent: Tensor) -> "Spread":
-        scaled = segments.over(segments.with_own(torch.sub, rewards, low), extent)
-        return cls(segments, extent, segments.with_own(torch.sub, scaled, segments.mean(scaled)))
+        scaled = segments.safe_divide(segments.broadcast(torch.sub, rewards, low), extent)
+        return cls(segments, extent, segments.broadcast(torch.sub, scaled, segments.mean(scaled)))
 
     @classmethod
     def about_zero(cls, values: Tensor, segments: Segments) -> "Spread":
@@ -335,11 +335,11 @@ class Spread:
         The mean that rounding leaves is not subtracted, so that 0 stays exactly 0.
         """
         extent = segments.max(values) - segments.min(values)
-        return cls(segments, extent, segments.over(values, extent))
+        return cls(segments, extent, segments.safe_divide(values, extent))
 
     def centred(self) -> Tensor:
         """[N] r − mean of the segment; exactly 0 in a dead segment."""
-        return self.segments.with_own(torch.mul, self.unit, self.range)
+        return self.segments.broadcast(torch.mul, self.unit, self.range)
 
     def unit_std(self, ddof: int) -> Tensor:
         """[S] standard deviation divided by the range; NaN with `ddof` or fewer rows, 0 if dead."""
@@ -359,9 +359,9 @@ class Spread:
         """[N] deviations of any kind over std + eps; `unit`: [N] float, in units of the range."""
         if eps == 0:
             # The range cancels: no product that could overflow or underflow.
-            return self.segments.over(unit, self.unit_std(ddof))
-        centred = self.segments.with_own(torch.mul, unit, self.range)
-        return self.segments.with_own(torch.div, centred, self.std(ddof) + eps)
+            return self.segments.safe_divide(unit, self.unit_std(ddof))
+        centred = self.segments.broadcast(torch.mul, unit, self.range)
+        return self.segments.broadcast(torch.div, centred, self.std(ddof) + eps)
 
 
 def signs(advantages: Tensor, group: "Tensor | Segments") -> Tensor:

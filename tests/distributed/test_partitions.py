@@ -4,18 +4,20 @@ import pyarrow as pa
 
 from advcli.distributed import cluster
 from advcli.distributed import partitions as places
-from advcli.distributed.partitions import View, assign, largest_step
-from advcli.distributed.scan import Job, Summary
+from advcli.distributed.partitions import PartitionPlan, assign, largest_step
+from advcli.distributed.scan import ScanJob, Summary
 from advcli.records.table import Choice, ColumnOptions
 
 
-def view(unit: str, *, n: int | None = None, prompt: tuple[str, ...] = ("id",), rows: int = 4) -> View:
+def view(
+    unit: str, *, n: int | None = None, prompt: tuple[str, ...] = ("id",), rows: int = 4
+) -> PartitionPlan:
     choice = Choice("generic", prompt, "step", (("reward", 1.0),))
     summaries = [
         Summary(0, 6, usable=5, steps=("a", "b"), step_rows=(2, 4)),
         Summary(1, 4, usable=4, steps=("b", "c"), step_rows=(1, 3)),
     ]
-    return View.of(Job((), choice, {}, ColumnOptions(n=n)), summaries, unit, rows)
+    return PartitionPlan.of(ScanJob((), choice, {}, ColumnOptions(n=n)), summaries, unit, rows)
 
 
 def block() -> pa.Table:
@@ -31,7 +33,7 @@ def block() -> pa.Table:
     )
 
 
-def assigned(view: View) -> dict[str, list]:
+def assigned(view: PartitionPlan) -> dict[str, list]:
     """The rows with their places."""
     rows, place = assign(block(), view)
     return {**rows.to_pydict(), "place": place.tolist()}

@@ -42,8 +42,8 @@ def rows_of(seed, *, shuffled):
 def test_every_range_is_of_whole_groups_and_every_row_in_one(seed, shuffled):
     rewards, group = rows_of(seed, shuffled=shuffled)
     cut = Ranges.of(group)
-    laid, numbers = cut.laid(rewards), cut.laid(group)
-    seen = cut.each(lambda place, part: (place, part))
+    laid, numbers = cut.gather(rewards), cut.gather(group)
+    seen = cut.map(lambda place, part: (place, part))
     assert [place.start for place, _ in seen] == [0, *(place.stop for place, _ in seen[:-1])]
     assert seen[-1][0].stop == len(group)
     owners = [set(numbers[place].tolist()) for place, _ in seen]
@@ -51,7 +51,7 @@ def test_every_range_is_of_whole_groups_and_every_row_in_one(seed, shuffled):
     for place, part in seen:
         assert part.tolist() == (numbers[place] - numbers[place][0]).tolist()
         assert part.tolist()[0] == 0
-    torch.testing.assert_close(cut.back(laid), rewards, rtol=0, atol=0, equal_nan=True)
+    torch.testing.assert_close(cut.scatter(laid), rewards, rtol=0, atol=0, equal_nan=True)
     # The rows of a group keep their order.
     for number in set(group.tolist()):
         expected = rewards[group == number]
@@ -100,7 +100,7 @@ def test_rows_without_a_group_come_first_and_keep_having_none(monkeypatch):
     monkeypatch.setattr(group_ranges, "_ROWS", 2)
     cut = Ranges.of(torch.tensor([1, -1, 0, 0, 1, -1]))
     assert cut.order.tolist() == [1, 5, 2, 3, 0, 4]
-    assert cut.each(lambda place, group: group.tolist()) == [[-1, -1], [0, 0], [0, 0]]
+    assert cut.map(lambda place, group: group.tolist()) == [[-1, -1], [0, 0], [0, 0]]
 
 
 def test_few_rows_are_not_cut(monkeypatch):
@@ -134,10 +134,10 @@ def test_each_range_is_one_thread_s_and_torch_keeps_its_threads(fails):
     try:
         if fails:
             with pytest.raises(ValueError, match="slice"):
-                cut.each(work)
+                cut.map(work)
         else:
-            assert {threads for _, threads in cut.each(work)} == {1}
-            assert threading.get_ident() not in {ident for ident, _ in cut.each(work)}
+            assert {threads for _, threads in cut.map(work)} == {1}
+            assert threading.get_ident() not in {ident for ident, _ in cut.map(work)}
         later = threading.Thread(target=lambda: told.append(torch.get_num_threads()))
         told = [torch.get_num_threads()]
         later.start()

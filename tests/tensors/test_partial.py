@@ -9,7 +9,7 @@ import torch
 from advcli.engine.run import Plan, run
 from advcli.estimators.catalog import ESTIMATORS
 from advcli.records.settings import Settings
-from advcli.tensors.partial import Asked, Ordered, Wanted, merged, run_part
+from advcli.tensors.partial import NeedsOrder, NeedsReduction, Reduction, merged, run_part
 from advcli.tensors.segments import Segments
 
 ROWS = 120
@@ -44,13 +44,13 @@ def places(whole: dict[str, torch.Tensor], many: int) -> list[tuple[torch.Tensor
 
 
 def spread_out(plan: Plan, whole: dict[str, torch.Tensor], many: int) -> tuple[torch.Tensor, int]:
-    known: tuple[Asked, ...] = ()
+    known: tuple[Reduction, ...] = ()
     for rounds in range(30):
         asked, found = [], torch.full((ROWS,), math.nan, dtype=torch.float64)
         for here, part in places(whole, many):
             try:
                 found[here] = run_part(lambda part=part: run(plan, part), known, 1).processed
-            except Wanted as wanted:
+            except NeedsReduction as wanted:
                 asked.append(wanted.asked)
         if not asked:
             return found, rounds
@@ -86,7 +86,7 @@ def test_parts_give_what_the_whole_gives(name: str, scale: str, many: int):
 def test_an_order_within_a_step_is_known_nowhere():
     plan, whole = Plan.of(Settings(estimator="shrinkage")), columns()
     assert ESTIMATORS["shrinkage"].whole_steps
-    with pytest.raises(Ordered):
+    with pytest.raises(NeedsOrder):
         spread_out(plan, whole, 3)
 
 
@@ -96,20 +96,20 @@ def test_a_mean_by_hand():
     def mean() -> torch.Tensor:
         return Segments.batch(step).mean(torch.tensor([1.0, 3.0]))
 
-    with pytest.raises(Wanted) as wanted:
+    with pytest.raises(NeedsReduction) as wanted:
         run_part(mean, (), 1)
     # The sum of its own two rows first; those of the other place are 5 and 7.
-    other = Asked("sum", wanted.value.asked[0].values.new_tensor([2]))
+    other = Reduction("sum", wanted.value.asked[0].values.new_tensor([2]))
     assert [one.how for one in wanted.value.asked] == ["sum"]
     assert merged([wanted.value.asked, [other]])[0].values.tolist() == [4]
     answers = [
-        Asked("sum", torch.tensor([4])),
-        Asked("sum", torch.tensor([16.0])),
-        Asked("sum", torch.tensor([0.0])),
+        Reduction("sum", torch.tensor([4])),
+        Reduction("sum", torch.tensor([16.0])),
+        Reduction("sum", torch.tensor([0.0])),
     ]
     assert run_part(mean, answers, 1).tolist() == [4.0]
 
 
 def test_largest_of_all_places():
-    parts = [[Asked("max", torch.tensor([1.0, 9.0]))], [Asked("max", torch.tensor([4.0, 2.0]))]]
+    parts = [[Reduction("max", torch.tensor([1.0, 9.0]))], [Reduction("max", torch.tensor([4.0, 2.0]))]]
     assert merged(parts)[0].values.tolist() == [4.0, 9.0]

@@ -73,12 +73,12 @@ def test_rank_is_ascending_and_ties_follow_the_row_order(index):
 def test_quotients_are_0_where_the_segment_has_0(index, per):
     segments = of(index)
     per_segment = torch.tensor(per[: segments.count], dtype=torch.float64)
-    found = segments.over(torch.tensor(VALUES, dtype=torch.float64), per_segment)
+    found = segments.safe_divide(torch.tensor(VALUES, dtype=torch.float64), per_segment)
     expected = [0.0 if per[s] == 0 else value / per[s] for value, s in zip(VALUES, index, strict=True)]
     assert found.tolist() == expected
     dead = torch.tensor([per[s] == 0 for s in index])
     assert not found[dead].signbit().any()
-    halves = segments.over(torch.tensor(VALUES).half(), per_segment.half())
+    halves = segments.safe_divide(torch.tensor(VALUES).half(), per_segment.half())
     assert halves.dtype == torch.float16
 
 
@@ -184,13 +184,13 @@ def test_sums_along_a_segment_do_not_cross_its_edges(rows):
     ascending = of(sorted(index), 5)
     own = [sorted(v for i, v in rows if i == s) for s in range(5)]
     assert values[order].tolist() == [v for group in own for v in group]
-    assert ascending.place().tolist() == [p for group in own for p in range(len(group))]
+    assert ascending.position().tolist() == [p for group in own for p in range(len(group))]
     assert ascending.cumsum(values[order]).tolist() == [
         sum(group[: p + 1]) for group in own for p in range(len(group))
     ]
 
 
 def test_only_rows_that_have_others_are_compared():
-    found = of([2, 0, 2, 1, 1]).compared(torch.tensor([1.0, 2.0, 3.0, 0.0, 5.0]))
+    found = of([2, 0, 2, 1, 1]).nan_if_single(torch.tensor([1.0, 2.0, 3.0, 0.0, 5.0]))
     assert found[[0, 2, 3, 4]].tolist() == [1.0, 3.0, 0.0, 5.0]
     assert math.isnan(found[1])

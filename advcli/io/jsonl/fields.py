@@ -38,7 +38,7 @@ _Way: TypeAlias = Callable[[bytes, int], dict[str, pa.Array] | None]
 
 
 @dataclass
-class Learnt:
+class FieldTypes:
     """What is known of some fields: of one file, or of those before it with the same fields.
 
     Attributes:
@@ -61,12 +61,12 @@ class Reader:
     """
 
     def __init__(
-        self, name: str, columns: Collection[str], refused: Collection[str], learnt: Learnt | None = None
+        self, name: str, columns: Collection[str], refused: Collection[str], learnt: FieldTypes | None = None
     ) -> None:
         self._name = name
         self._columns = tuple(columns)
         self._refused = tuple(refused)
-        self._learnt = learnt or Learnt()
+        self._learnt = learnt or FieldTypes()
 
     def learn(self, cells: Mapping[str, Sequence[Any]]) -> None:
         """Take the types of the fields from rows that were read in Python."""

@@ -79,7 +79,7 @@ def scan(  # noqa: PLR0913  what a scan needs, and what is known from others
     bad_rows: BadRows,
     dropped: set[int],
     layout: Layout = PLAIN,
-    learnt: fields.Learnt | None = None,
+    learnt: fields.FieldTypes | None = None,
 ) -> Iterator[Batch]:
     """Read some fields of every record.
 
@@ -99,7 +99,7 @@ def scan(  # noqa: PLR0913  what a scan needs, and what is known from others
         DataError: a line is broken or has a refused name.
     """
     if (
-        source.layout != "jsonl"
+        source.container != "jsonl"
         or layout.name != "rows"
         or any(name == ROW or "." in name for name in columns)
     ):
@@ -146,7 +146,7 @@ def _scanned(  # noqa: PLR0913  what a scan needs, and the lines
             raise already_there(f"{source.name}:{number}", twice)
         try:
             count = _take(row, layout, cells, plain)
-        except layouts.Misfit as error:
+        except layouts.LayoutMismatch as error:
             bad_rows.add(
                 f"{source.name}:{number}: {error}", hint="--layout or --explode, or --on-bad-row skip"
             )
@@ -267,7 +267,7 @@ def _rows(
 
 def lines(source: Source, first: int | None = None) -> Iterator[tuple[int, bytes]]:
     """Lines, or the elements of a JSON document, with their numbers; `first`: as `blocks` takes it."""
-    if source.layout == "jsonl":
+    if source.container == "jsonl":
         for block in blocks(source, first):
             yield from block.lines()
         return
@@ -289,7 +289,7 @@ def _take(record: dict[str, Any], layout: Layout, cells: dict[str, list[Any]], p
         The number of its rows.
 
     Raises:
-        layouts.Misfit: the record is laid out in another way.
+        layouts.LayoutMismatch: the record is laid out in another way.
     """
     count = 1
     if layout.name == "rows":

@@ -33,7 +33,7 @@ _OBJECT_LISTS = (
 Record = Mapping[str, Any]
 
 
-class Misfit(ValueError):  # noqa: N818  never leaves the readers, which know file and line
+class LayoutMismatch(ValueError):  # noqa: N818  never leaves the readers, which know file and line
     """A record is not laid out as the others are."""
 
 
@@ -41,7 +41,7 @@ def length(record: Record, layout: Layout) -> int:
     """The number of rows of a record.
 
     Raises:
-        Misfit: the record has no such list.
+        LayoutMismatch: the record has no such list.
     """
     if layout.name in ("rows", "ones"):
         return 1
@@ -60,7 +60,7 @@ def cells(record: Record, layout: Layout, names: Iterable[str]) -> tuple[int, di
         The number of rows; column → a value per row, null where there is none.
 
     Raises:
-        Misfit: a list has another length than the rows, or is none.
+        LayoutMismatch: a list has another length than the rows, or is none.
 
     Example:
         >>> cells({"p": "a", "rewards": [0, 1]}, Layout("lists", "rewards"), ["p", "rewards"])
@@ -72,7 +72,7 @@ def cells(record: Record, layout: Layout, names: Iterable[str]) -> tuple[int, di
         items = _list(record, layout)
         for place, item in enumerate(items, start=1):
             if not isinstance(item, Mapping):
-                raise Misfit(f"item {place} of '{layout.path}' is no object, expected one per row")
+                raise LayoutMismatch(f"item {place} of '{layout.path}' is no object, expected one per row")
         return len(items), {name: [of_item(item, record, layout, name) for item in items] for name in names}
     rows = length(record, layout)
     return rows, {name: _spread(record, layout, name, rows) for name in names}
@@ -84,7 +84,7 @@ def rows(record: Record, layout: Layout) -> list[dict[str, Any]]:
     A key that both a nested object and its record have is the object's; the record's becomes `record.KEY`.
 
     Raises:
-        Misfit: the record is not laid out like that.
+        LayoutMismatch: the record is not laid out like that.
     """
     if layout.name == "rows":
         return [dict(record)]
@@ -209,7 +209,9 @@ def _list(record: Record, layout: Layout) -> list[Any]:
     value = as_list(record.get(layout.path))
     if value is None:
         kind = "missing" if record.get(layout.path) is None else "no list"
-        raise Misfit(f"'{layout.path}' is {kind}, expected a list with one {_ENTRY[layout.name]} per row")
+        raise LayoutMismatch(
+            f"'{layout.path}' is {kind}, expected a list with one {_ENTRY[layout.name]} per row"
+        )
     return value
 
 
@@ -234,7 +236,7 @@ def _spread(record: Record, layout: Layout, name: str, count: int) -> list[Any]:
     if not isinstance(values, list) or len(values) != count:
         have = f"{len(values)} values" if isinstance(values, list) else "no list"
         beside = f", '{layout.path}' has {count}" if layout.name == "lists" else ""
-        raise Misfit(f"'{root}' has {have}{beside}, expected one value per row")
+        raise LayoutMismatch(f"'{root}' has {have}{beside}, expected one value per row")
     rest = name[len(root) + 1 :]
     return [get(value, rest) for value in values] if rest else list(values)
 

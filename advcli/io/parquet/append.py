@@ -33,9 +33,9 @@ from advcli.io.parquet.column_chunks import (
     MAGIC,
     ROW_GROUPS,
     TAIL,
+    ChunkFormat,
     Chunks,
     Group,
-    Look,
     add,
     move,
     number,
@@ -172,7 +172,7 @@ def _with_columns(
     found = dict(told)
     schema = thrift.decode_list(found[_SCHEMA], {})
     compliant = not any(thrift.binary(element[_NAME][1]) == b"item" for element in schema)
-    _, new = written(added.empty_table(), (), Look("none", compliant))
+    _, new = written(added.empty_table(), (), ChunkFormat("none", compliant))
     schema[0][_CHILDREN] = (thrift.I32, thrift.of_integer(number(schema[0], _CHILDREN) + len(added)))
     schema += thrift.decode_list(new[_SCHEMA][1], {})[1:]
     found[_SCHEMA] = thrift.encode_list(schema)
@@ -210,7 +210,7 @@ def _append(group: Struct, new: Group, at: int) -> None:
 
 def _new_chunks(group: Struct, chunks: Chunks, *, compliant: bool) -> Group:
     """The chunks of the new columns for a row group, with the codec of its first column."""
-    return chunks(number(group, GROUP_ROWS), Look(_codec(group), compliant))
+    return chunks(number(group, GROUP_ROWS), ChunkFormat(_codec(group), compliant))
 
 
 def _codec(group: Struct) -> str:

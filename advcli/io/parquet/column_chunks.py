@@ -36,7 +36,7 @@ OPENED: thrift.Wanted = {ROW_GROUPS: {COLUMNS: {CHUNK: {}}}}
 _ROWS, _BYTES = 1 << 13, 4 << 20
 
 
-class Look(NamedTuple):
+class ChunkFormat(NamedTuple):
     """What chunks have in common with the file that they are added to.
 
     Attributes:
@@ -94,7 +94,7 @@ class Chunks:
         found._done = start
         return found
 
-    def __call__(self, rows: int, look: Look) -> Group:
+    def __call__(self, rows: int, look: ChunkFormat) -> Group:
         """The next `rows` rows. Nobody else holds what is told of them, so it may be changed."""
         found = self._made.group(self._done, rows, look)
         self._done += rows
@@ -110,10 +110,10 @@ class _Made:
         sizes = [size for size in files if size]
         self._sizes, self._starts = sizes, [0, *accumulate(sizes)]
         self._most = min(_ROWS, _BYTES * len(added) // max(1, added.nbytes))
-        self._look: Look | None = None
+        self._look: ChunkFormat | None = None
         self._groups: dict[int, Group] = {}
 
-    def group(self, start: int, rows: int, look: Look) -> Group:
+    def group(self, start: int, rows: int, look: ChunkFormat) -> Group:
         found = self._groups.pop(start, None)
         if found is None or found.rows != rows or self._look != look:
             found, *more = groups(self._added.slice(start), self._next(start, rows), look)
@@ -130,7 +130,7 @@ class _Made:
         return [rows, *self._sizes[place + 1 : end]]
 
 
-def groups(added: pa.Table, sizes: Sequence[int], look: Look) -> list[Group]:
+def groups(added: pa.Table, sizes: Sequence[int], look: ChunkFormat) -> list[Group]:
     """Row groups of the first rows of a table.
 
     Args:
@@ -194,7 +194,7 @@ def _with_copies(group: Group, first: Sequence[int], names: Sequence[str]) -> Gr
     return replace(group, body=b"".join(pieces))
 
 
-def written(table: pa.Table, sizes: Sequence[int], look: Look) -> tuple[pa.Buffer, Struct]:
+def written(table: pa.Table, sizes: Sequence[int], look: ChunkFormat) -> tuple[pa.Buffer, Struct]:
     """The first rows of a table as a parquet file with such row groups: all before its footer, and that."""
     sink = pa.BufferOutputStream()
     # Group numbers mostly go up by 0 or 1, and never have few values.

@@ -168,7 +168,7 @@ def _exploded(
             number += 1
             try:
                 count, found = layouts.cells(record, layout, names)
-            except layouts.Misfit as error:
+            except layouts.LayoutMismatch as error:
                 bad_rows.add(
                     f"{source.name}:{number}: {error}", hint="--layout or --explode, or --on-bad-row skip"
                 )

@@ -24,7 +24,7 @@ _MANY = 15
 _DEEP = 40
 
 
-class Unknown(ValueError):  # noqa: N818  says what it is: nothing is wrong with the file
+class UnsupportedFooter(ValueError):  # noqa: N818  says what it is: nothing is wrong with the file
     """Bytes that this module does not know."""
 
 
@@ -32,7 +32,7 @@ def decode(data: bytes, wanted: Wanted) -> Struct:
     r"""One struct.
 
     Raises:
-        Unknown: the bytes are cut off, go on after the struct, or hold a type that parquet has no use for; or a
+        UnsupportedFooter: the bytes are cut off, go on after the struct, or hold a type that parquet has no use for; or a
             value that is wanted is neither a struct nor a list of structs.
 
     Example:
@@ -51,7 +51,7 @@ def decode_list(data: bytes, wanted: Wanted) -> list[Struct]:
     r"""A list of structs, as the value of a field spells it.
 
     Raises:
-        Unknown: as `decode`.
+        UnsupportedFooter: as `decode`.
 
     Example:
         >>> decode_list(b"\x1c\x18\x01a\x00", {})
@@ -90,7 +90,7 @@ def integer(value: bytes) -> int:
     """
     number, end = _varint(value, 0)
     if end != len(value):
-        raise Unknown("bytes after the number")
+        raise UnsupportedFooter("bytes after the number")
     return number >> 1 ^ -(number & 1)
 
 
@@ -113,7 +113,7 @@ def binary(value: bytes) -> bytes:
     """
     size, start = _varint(value, 0)
     if start + size != len(value):
-        raise Unknown("bytes after the text")
+        raise UnsupportedFooter("bytes after the text")
     return value[start:]
 
 
@@ -129,7 +129,9 @@ def of_binary(value: bytes) -> bytes:
 
 def _check_end(data: bytes, end: int) -> None:
     if end != len(data):
-        raise Unknown("bytes after the struct" if end < len(data) else "no compact thrift (cut off)")
+        raise UnsupportedFooter(
+            "bytes after the struct" if end < len(data) else "no compact thrift (cut off)"
+        )
 
 
 def _struct_in(data: bytes, at: int, wanted: Wanted) -> tuple[Struct, int]:
@@ -156,10 +158,10 @@ def _struct_in(data: bytes, at: int, wanted: Wanted) -> tuple[Struct, int]:
                     at = _AFTER[kind](data, at, 0)
                 value = data[start:at]
             if number in fields:
-                raise Unknown(f"field {number} twice")
+                raise UnsupportedFooter(f"field {number} twice")
             fields[number] = kind, value
     except (IndexError, KeyError) as error:
-        raise Unknown(f"no compact thrift ({error})") from error
+        raise UnsupportedFooter(f"no compact thrift ({error})") from error
     return fields, at + 1
 
 
@@ -169,7 +171,7 @@ def _opened(data: bytes, at: int, kind: int, wanted: Wanted) -> tuple[Any, int]:
         return _struct_in(data, at, wanted)
     if kind == LIST:
         return _structs_in(data, at, wanted)
-    raise Unknown(f"a value of type {kind} where structs are expected")
+    raise UnsupportedFooter(f"a value of type {kind} where structs are expected")
 
 
 def _field(data: bytes, at: int) -> tuple[int, int]:
@@ -183,7 +185,7 @@ def _structs_in(data: bytes, at: int, wanted: Wanted) -> tuple[list[Struct], int
     kind, count, at = _list_in(data, at)
     # An empty list may be told as one of anything.
     if count and kind != STRUCT:
-        raise Unknown(f"a list of type {kind} where structs are expected")
+        raise UnsupportedFooter(f"a list of type {kind} where structs are expected")
     found = []
     for _ in range(count):
         value, at = _struct_in(data, at, wanted)
@@ -199,16 +201,16 @@ def _list_in(data: bytes, at: int) -> tuple[int, int, int]:
         if count == _MANY:
             count, at = _varint(data, at)
     except IndexError as error:
-        raise Unknown("no compact thrift (cut off)") from error
+        raise UnsupportedFooter("no compact thrift (cut off)") from error
     # Whatever an item is, it takes a byte: so nobody counts to a number that is damage.
     if count > len(data) - at:
-        raise Unknown("no compact thrift (cut off)")
+        raise UnsupportedFooter("no compact thrift (cut off)")
     return kind, count, at
 
 
 def _check_depth(depth: int) -> None:
     if depth > _DEEP:
-        raise Unknown("no compact thrift (too deep)")
+        raise UnsupportedFooter("no compact thrift (too deep)")
 
 
 def _after_struct(data: bytes, at: int, depth: int) -> int:

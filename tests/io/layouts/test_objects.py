@@ -3,7 +3,7 @@
 import pytest
 
 from advcli.errors import DataError
-from advcli.io.layouts.objects import Misfit, cells, guessed, laid_out, length, outer_name, rows
+from advcli.io.layouts.objects import LayoutMismatch, cells, guessed, laid_out, length, outer_name, rows
 from advcli.records.layout import PLAIN, Layout
 
 LISTS = {"prompt": "p", "rewards": [1, 0], "text": ["a", "b"], "tags": ["x", "y", "z"], "meta": {"k": 1}}
@@ -67,7 +67,9 @@ def test_a_column_that_the_first_records_lack_is_told_by_its_length():
 def test_a_list_of_another_length_is_refused_where_it_is_read_and_kept_where_it_is_copied():
     layout = Layout("lists", "rewards", ("rewards", "text"))
     record = {"rewards": [1, 0], "text": ["a", "b", "c"]}
-    with pytest.raises(Misfit, match=r"'text' has 3 values, 'rewards' has 2, expected one value per row"):
+    with pytest.raises(
+        LayoutMismatch, match=r"'text' has 3 values, 'rewards' has 2, expected one value per row"
+    ):
         cells(record, layout, ["text"])
     assert [row["text"] for row in rows(record, layout)] == [["a", "b", "c"]] * 2
 
@@ -79,7 +81,7 @@ def test_ones():
         1,
         {"rewards": [0.5], "advantages": [[1.0, 2.0]], "idx": [3]},
     )
-    with pytest.raises(Misfit, match=r"'rewards' has 2 values, expected one value per row"):
+    with pytest.raises(LayoutMismatch, match=r"'rewards' has 2 values, expected one value per row"):
         cells({"rewards": [1, 2]}, layout, ["rewards"])
 
 
@@ -120,7 +122,7 @@ def test_nested_in_a_string():
     ],
 )
 def test_what_is_laid_out_otherwise(record, message):
-    with pytest.raises(Misfit, match=message):
+    with pytest.raises(LayoutMismatch, match=message):
         cells(record, Layout("nested", "rollouts"), ["reward"])
 
 

@@ -9,10 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from advcli.io.parquet import append, column_chunks
-from advcli.io.parquet.column_chunks import Chunks, Look
+from advcli.io.parquet.column_chunks import ChunkFormat, Chunks
 from advcli.records.table import Source
 
-LOOK = Look("snappy", compliant=True)
+LOOK = ChunkFormat("snappy", compliant=True)
 
 
 def new_columns(rows):
@@ -66,7 +66,7 @@ def test_the_groups_of_small_files_are_written_at_once(writers):
     ("asked", "expected"),
     [
         # The second file has another codec, so what was written for it is of no use; nor for the third.
-        ([(3, LOOK), (4, Look("zstd", compliant=True)), (2, LOOK)], [[3, 4, 2], [4, 2], [2]]),
+        ([(3, LOOK), (4, ChunkFormat("zstd", compliant=True)), (2, LOOK)], [[3, 4, 2], [4, 2], [2]]),
         # The second file has two row groups.
         ([(3, LOOK), (1, LOOK), (3, LOOK), (2, LOOK)], [[3, 4, 2], [1], [3], [2]]),
     ],

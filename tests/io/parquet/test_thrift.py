@@ -60,7 +60,7 @@ UNKNOWN = {
 
 @pytest.mark.parametrize(("data", "wanted"), UNKNOWN.values(), ids=UNKNOWN)
 def test_what_is_not_known(data, wanted):
-    with pytest.raises(thrift.Unknown):
+    with pytest.raises(thrift.UnsupportedFooter):
         thrift.decode(data, wanted)
 
 
@@ -149,7 +149,7 @@ def test_what_is_opened_is_written_as_it_was(data):
 def test_any_bytes_are_read_or_unknown(data):
     try:
         thrift.decode(data, {1: {1: {}}, 2: {}})
-    except thrift.Unknown:
+    except thrift.UnsupportedFooter:
         return
 
 
@@ -159,7 +159,7 @@ def test_any_bytes_are_read_or_unknown(data):
 )
 def test_numbers_of_the_specification(value, data):
     assert (thrift.integer(data), thrift.of_integer(value)) == (value, data)
-    with pytest.raises(thrift.Unknown):
+    with pytest.raises(thrift.UnsupportedFooter):
         thrift.integer(data + b"\x00")
 
 

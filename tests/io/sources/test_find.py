@@ -54,7 +54,7 @@ def names(*inputs):
 def one(name):
     """What the only source is, and its bytes."""
     with opened([name]) as (source,), stream(source) as file:
-        return (source.layout, source.codec), file.read()
+        return (source.container, source.codec), file.read()
 
 
 def test_files_in_the_order_in_which_they_were_typed():
@@ -214,7 +214,7 @@ def test_standard_input(monkeypatch, data, layout, pack):
     stdin = typed(pack(data))
     monkeypatch.setattr(sys, "stdin", stdin)
     with stdin.buffer, opened(["-"]) as (source,):
-        assert (source.name, source.layout) == ("<stdin>", layout)
+        assert (source.name, source.container) == ("<stdin>", layout)
         for _ in range(2):
             with stream(source) as file:
                 assert file.read() == data
