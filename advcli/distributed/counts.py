@@ -1,8 +1,9 @@
 """What is counted of a place, such that the counts of two places make those of both."""
 
+import operator
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import torch
@@ -14,7 +15,7 @@ from advcli.dataset.grouping import by_frequency, met_together, mixed_steps, siz
 from advcli.dataset.load import DataSet
 from advcli.distributed import sketches
 from advcli.distributed.traps import Seen, seen
-from advcli.distributed.traps import together as together_seen
+from advcli.records.mergeable import Merge, Mergeable, both
 from advcli.records.report import Health
 from advcli.records.settings import AdvantageTable, LeftOut
 from advcli.stats import concentration, metrics
@@ -48,7 +49,7 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class ColumnCount:
+class ColumnCount(Mergeable):
     """What is counted of a column.
 
     Attributes:
@@ -62,27 +63,24 @@ class ColumnCount:
     """
 
     measured: Measured
-    sketches: tuple[bytes, ...]
+    sketches: Annotated[tuple[bytes, ...], Merge(operator.add)]
     live_groups: int
     kept_tokens: float
     tokens: float | None
-    warnings: tuple[str, ...]
+    warnings: Annotated[tuple[str, ...], Merge(lambda one, two: together((*one, *two)))]
     left_out: tuple[LeftOut, ...]
 
-    def __add__(self, other: "ColumnCount") -> "ColumnCount":
-        return ColumnCount(
-            measured=self.measured + other.measured,
-            sketches=self.sketches + other.sketches,
-            live_groups=self.live_groups + other.live_groups,
-            kept_tokens=self.kept_tokens + other.kept_tokens,
-            tokens=None if self.tokens is None or other.tokens is None else self.tokens + other.tokens,
-            warnings=together((*self.warnings, *other.warnings)),
-            left_out=tuple(one + two for one, two in zip(self.left_out, other.left_out, strict=True)),
-        )
+
+def _healths(one: Health, two: Health) -> Health:
+    """The counts of both; `sizes` is that of one."""
+    counts = {
+        f.name: both(getattr(one, f.name), getattr(two, f.name)) for f in fields(Health) if f.name != "sizes"
+    }
+    return replace(one, **counts)
 
 
 @dataclass(frozen=True)
-class Account:
+class Account(Mergeable):
     """What is counted of a place, or of several.
 
     Attributes:
@@ -100,38 +98,22 @@ class Account:
         seen: what traps look at.
     """
 
-    health: Health
+    health: Annotated[Health, Merge(_healths)]
     mixed: int
     reused: int
     scattered: int
     defined: int
     logged: int
-    distance: float
+    distance: Annotated[float, Merge(max)]
     columns: tuple[ColumnCount, ...]
     steps: Mapping[int, metrics.StepCount] = field(default_factory=dict)
-    largest: int = 0
-    sizes: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    largest: Annotated[int, Merge(max)] = 0
+    sizes: Annotated[Mapping[int, tuple[int, int]], Merge(met_together)] = field(default_factory=dict)
     seen: Seen = field(default_factory=dict)
 
     def __add__(self, other: "Account") -> "Account":
-        steps = dict(self.steps)
-        for step, count in other.steps.items():
-            steps[step] = steps[step] + count if step in steps else count
-        sizes = met_together(self.sizes, other.sizes)
-        return Account(
-            health=_healths(self.health, other.health, by_frequency(sizes)),
-            mixed=self.mixed + other.mixed,
-            reused=self.reused + other.reused,
-            scattered=self.scattered + other.scattered,
-            defined=self.defined + other.defined,
-            logged=self.logged + other.logged,
-            distance=max(self.distance, other.distance),
-            columns=tuple(one + two for one, two in zip(self.columns, other.columns, strict=True)),
-            steps=steps,
-            largest=max(self.largest, other.largest),
-            sizes=sizes,
-            seen=together_seen(self.seen, other.seen),
-        )
+        found = super().__add__(other)
+        return replace(found, health=replace(found.health, sizes=by_frequency(found.sizes)))
 
 
 def account(here: "PartitionRows") -> Account:
@@ -183,13 +165,3 @@ def scattered(data: DataSet, positions: NDArray[np.int64]) -> int:
     segments = Segments.of(group[usable], data.grouping.count)
     extent = segments.max(rows) - segments.min(rows) + 1
     return int((extent != segments.size()).sum())
-
-
-def _healths(one: Health, two: Health, sizes: Mapping[int, int]) -> Health:
-    counts = {
-        name: getattr(one, name) + getattr(two, name)
-        for name in (f.name for f in fields(Health))
-        if name not in ("sizes", "missing_by_cause")
-    }
-    causes = {name: many + two.missing_by_cause[name] for name, many in one.missing_by_cause.items()}
-    return Health(**counts, sizes=sizes, missing_by_cause=causes)

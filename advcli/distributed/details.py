@@ -30,6 +30,7 @@ from advcli.inspection.details import (
 from advcli.io.lookup import read_lines, rows_with_key
 from advcli.io.read import read_one
 from advcli.records.inspection import Detail
+from advcli.records.mergeable import Mergeable
 
 _BUCKETS = 4096
 
@@ -63,7 +64,7 @@ class Among:
 
 
 @dataclass(frozen=True)
-class Found:
+class Found(Mergeable):
     """What is there in a place.
 
     Attributes:
@@ -73,12 +74,6 @@ class Found:
 
     there: int
     lists: tuple[Listed, ...]
-
-    def __add__(self, other: "Found") -> "Found":
-        return Found(
-            self.there + other.there,
-            tuple(one + two for one, two in zip(self.lists, other.lists, strict=True)),
-        )
 
 
 def details(

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +20,6 @@ from advcli.distributed.partitions import largest_step, numbers
 from advcli.distributed.run import PartitionJob, PartitionRows
 from advcli.distributed.scan import DIGEST
 from advcli.distributed.traps import Seen, seen
-from advcli.distributed.traps import together as together_seen
 from advcli.engine.run import Plan
 from advcli.engine.scope import crosses
 from advcli.inspection.details import Wanted
@@ -30,6 +29,7 @@ from advcli.io.lookup import repeated
 from advcli.pipeline.describe import settings_of
 from advcli.pipeline.request import Request
 from advcli.records.inspection import NEAR_DEAD, Facts, Files, Inspection
+from advcli.records.mergeable import Merge, Mergeable
 from advcli.records.table import Choice
 from advcli.tensors.masks import rewarded
 from advcli.tensors.segments import Segments
@@ -42,18 +42,27 @@ Extents: TypeAlias = Mapping[int | None, tuple[tuple[float, float], ...]]
 
 
 @dataclass(frozen=True)
-class Kinds:
+class Kinds(Mergeable):
     """How many groups there are of each number of rows, and of each number of valid rows."""
 
     rows: Counter[int]
     valid: Counter[int]
 
-    def __add__(self, other: "Kinds") -> "Kinds":
-        return Kinds(self.rows + other.rows, self.valid + other.valid)
+
+_Sketches: TypeAlias = Mapping[int | None, tuple[tuple[bytes, ...], ...]]
+
+
+def _joined(one: _Sketches, two: _Sketches) -> _Sketches:
+    """Of each value and each reward column, the sketches of both."""
+    found = dict(one)
+    for value, theirs in two.items():
+        mine = found.get(value, ((),) * len(theirs))
+        found[value] = tuple(ours + other for ours, other in zip(mine, theirs, strict=True))
+    return found
 
 
 @dataclass(frozen=True)
-class Inspected:
+class Inspected(Mergeable):
     """What is counted of a place, or of several.
 
     Attributes:
@@ -71,35 +80,14 @@ class Inspected:
 
     facts: FactsCount
     split: Mapping[int, FactsCount]
-    distinct: Mapping[int | None, tuple[tuple[bytes, ...], ...]]
+    distinct: Annotated[_Sketches, Merge(_joined)]
     mixed: int
     mixed_by: int
     reused: int
     scattered: int
     defined: int
-    largest: int
+    largest: Annotated[int, Merge(max)]
     seen: Seen
-
-    def __add__(self, other: "Inspected") -> "Inspected":
-        split = dict(self.split)
-        for code, count in other.split.items():
-            split[code] = split[code] + count if code in split else count
-        distinct = dict(self.distinct)
-        for value, theirs in other.distinct.items():
-            mine = distinct.get(value, ((),) * len(theirs))
-            distinct[value] = tuple(one + two for one, two in zip(mine, theirs, strict=True))
-        return Inspected(
-            facts=self.facts + other.facts,
-            split=split,
-            distinct=distinct,
-            mixed=self.mixed + other.mixed,
-            mixed_by=self.mixed_by + other.mixed_by,
-            reused=self.reused + other.reused,
-            scattered=self.scattered + other.scattered,
-            defined=self.defined + other.defined,
-            largest=max(self.largest, other.largest),
-            seen=together_seen(self.seen, other.seen),
-        )
 
 
 def inspect(request: Request, wanted: Wanted, *, near_dead: float = NEAR_DEAD) -> Inspection:

@@ -1,8 +1,9 @@
 """Traps of formats that show in the rows of a step, which may lie in several places."""
 
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,7 @@ from advcli.dataset.load import DataSet
 from advcli.distributed import scan
 from advcli.distributed.scan import ScanJob, Summary
 from advcli.io.formats import traps
+from advcli.records.mergeable import Merge, Mergeable
 from advcli.records.table import Choice
 
 _MIX = np.uint64(1099511628211)
@@ -19,7 +21,7 @@ _MODULUS = 2**64
 
 
 @dataclass(frozen=True)
-class StepSeen:
+class StepSeen(Mergeable):
     """What is seen of a step in a place.
 
     Attributes:
@@ -30,20 +32,11 @@ class StepSeen:
         sizes: the sizes of its groups.
     """
 
-    rows: int
-    first: int
-    low: float
-    high: float
-    sizes: frozenset[int]
-
-    def __add__(self, other: "StepSeen") -> "StepSeen":
-        return StepSeen(
-            (self.rows + other.rows) % _MODULUS,
-            min(self.first, other.first),
-            min(self.low, other.low),
-            max(self.high, other.high),
-            self.sizes | other.sizes,
-        )
+    rows: Annotated[int, Merge(lambda one, two: (one + two) % _MODULUS)]
+    first: Annotated[int, Merge(min)]
+    low: Annotated[float, Merge(min)]
+    high: Annotated[float, Merge(max)]
+    sizes: Annotated[frozenset[int], Merge(operator.or_)]
 
     def digest(self) -> int:
         """The same for the same rows in the same order, wherever they stand."""
@@ -89,14 +82,6 @@ def seen(data: DataSet, columns: Mapping[str, pa.Array], positions: NDArray[np.i
         )
         for code, rows, first, low, high in found.itertuples()
     }
-
-
-def together(one: Seen, two: Seen) -> dict[int, StepSeen]:
-    """What is seen in two places."""
-    found = dict(one)
-    for code, step in two.items():
-        found[code] = found[code] + step if code in found else step
-    return found
 
 
 def said(job: ScanJob, summaries: Sequence[Summary], found: Seen, steps: Sequence[str]) -> tuple[str, ...]:

@@ -1,7 +1,9 @@
 """Whether what reproduces a sample of the log reproduces all of it: every place looks at its own rows."""
 
+import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 import torch
@@ -17,6 +19,7 @@ from advcli.matching.logged import RELATIVE, Logged
 from advcli.matching.partitions import Partition
 from advcli.matching.sample import Slice
 from advcli.matching.trials import Trial, judge, predict
+from advcli.records.mergeable import Merge, Mergeable
 from advcli.records.table import Grouping, RewardTable
 
 _NAMED = 32
@@ -80,7 +83,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Agreement:
+class Agreement(Mergeable):
     """How far a claim holds in a place, or in several.
 
     Attributes:
@@ -94,26 +97,14 @@ class Agreement:
         off: where some rows stand that do not fit.
     """
 
-    explained: bool
+    explained: Annotated[bool, Merge(operator.and_)]
     compared: int
     misses: int
-    max_abs: float
+    max_abs: Annotated[float, Merge(max)]
     empty: int
     nulls: int
     filtered: int
-    off: tuple[int, ...]
-
-    def __add__(self, other: "Agreement") -> "Agreement":
-        return Agreement(
-            self.explained and other.explained,
-            self.compared + other.compared,
-            self.misses + other.misses,
-            max(self.max_abs, other.max_abs),
-            self.empty + other.empty,
-            self.nulls + other.nulls,
-            self.filtered + other.filtered,
-            (*self.off, *other.off)[: 2 * _NAMED],
-        )
+    off: Annotated[tuple[int, ...], Merge(lambda one, two: (*one, *two)[: 2 * _NAMED])]
 
     def trial(self, before: Trial) -> Trial:
         """What was found on the sample, with the figures of all rows."""
@@ -128,13 +119,10 @@ class Agreement:
 
 
 @dataclass(frozen=True)
-class Agreements:
+class Agreements(Mergeable):
     """How far each claim holds."""
 
     all: tuple[Agreement, ...]
-
-    def __add__(self, other: "Agreements") -> "Agreements":
-        return Agreements(tuple(one + two for one, two in zip(self.all, other.all, strict=True)))
 
 
 def claims(explanation: Explanation, trials: list[Trial], n: int | None, peak: float) -> list[Claim] | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import torch
 from torch import Tensor
@@ -11,6 +12,7 @@ from advcli.dataset.load import DataSet
 from advcli.inspection import phantoms
 from advcli.inspection.phantoms import Arithmetic, Part
 from advcli.records.inspection import Facts, Phantoms
+from advcli.records.mergeable import Merge, Mergeable
 from advcli.records.table import Rows
 from advcli.stats.health import dead_groups
 from advcli.stats.length import LengthCount
@@ -129,8 +131,17 @@ def facts(frame: Frame, *, near_dead: float) -> Facts:
     return FactsCount.of(frame, near_dead=near_dead).facts(names, frame.names, frame.steps, distinct)
 
 
+def _advantages(one: tuple[float, int, float], two: tuple[float, int, float]) -> tuple[float, int, float]:
+    """Sum of |A|, rows, and the largest |A|."""
+    return one[0] + two[0], one[1] + two[1], max(one[2], two[2])
+
+
+def _phantoms(one: tuple[Phantoms, ...], two: tuple[Phantoms, ...]) -> tuple[Phantoms, ...]:
+    return tuple(map(phantoms.together, one, two))
+
+
 @dataclass(frozen=True)
-class FactsCount:
+class FactsCount(Mergeable):
     """What is counted of some rows, such that the counts of two parts with whole groups make those of both.
 
     Attributes:
@@ -148,10 +159,10 @@ class FactsCount:
 
     rows: int
     groups: int
-    sizes: Mapping[int, tuple[int, int]]
+    sizes: Annotated[Mapping[int, tuple[int, int]], Merge(met_together)]
     rewards: tuple[SignalCount, ...]
-    advantages: tuple[float, int, float]
-    phantoms: tuple[Phantoms, ...]
+    advantages: Annotated[tuple[float, int, float], Merge(_advantages)]
+    phantoms: Annotated[tuple[Phantoms, ...], Merge(_phantoms)]
     constant_outcome: Mapping[str, int]
     parts: PartsCount | None
     length: LengthCount | None
@@ -194,23 +205,6 @@ class FactsCount:
             parts=_parts(frame),
             length=None if rows.lengths is None else LengthCount.of(rows, frame.advantages),
             steps=StepCounts.of(rows, frame.advantages, len(frame.steps)) if frame.steps else None,
-        )
-
-    def __add__(self, other: "FactsCount") -> "FactsCount":
-        (total, many, top), (more, others, higher) = self.advantages, other.advantages
-        return FactsCount(
-            rows=self.rows + other.rows,
-            groups=self.groups + other.groups,
-            sizes=met_together(self.sizes, other.sizes),
-            rewards=_added(self.rewards, other.rewards),
-            advantages=(total + more, many + others, max(top, higher)),
-            phantoms=tuple(map(phantoms.together, self.phantoms, other.phantoms)),
-            constant_outcome={
-                name: count + other.constant_outcome[name] for name, count in self.constant_outcome.items()
-            },
-            parts=None if self.parts is None or other.parts is None else self.parts + other.parts,
-            length=None if self.length is None or other.length is None else self.length + other.length,
-            steps=None if self.steps is None or other.steps is None else self.steps + other.steps,
         )
 
     def facts(

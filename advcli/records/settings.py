@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from advcli.records.mergeable import Merge, Mergeable, first
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -37,7 +39,7 @@ class FilterSpec:
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class LeftOut(Mergeable):
     """What a filter left out, of the rows that were there before it.
 
     Attributes:
@@ -47,14 +49,10 @@ class LeftOut:
         tokens: tokens of the rows; None without lengths.
     """
 
-    spec: FilterSpec
+    spec: Annotated[FilterSpec, Merge(first)]
     rows: int
     groups: int
     tokens: int | None = None
-
-    def __add__(self, other: "LeftOut") -> "LeftOut":
-        tokens = None if self.tokens is None or other.tokens is None else self.tokens + other.tokens
-        return LeftOut(self.spec, self.rows + other.rows, self.groups + other.groups, tokens)
 
 
 @dataclass(frozen=True)

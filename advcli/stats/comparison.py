@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import reduce
 from operator import add
 
 import torch
 from torch import Tensor
 
+from advcli.records.mergeable import Mergeable
 from advcli.records.report import Column
 from advcli.records.settings import AdvantageTable
 from advcli.records.table import Rows
@@ -60,7 +61,7 @@ def _measured(rows: Rows, original: Tensor, result: AdvantageTable) -> "Measured
 
 
 @dataclass(frozen=True)
-class Measured:
+class Measured(Mergeable):
     """What is counted of a column and of its distance from the original, such that two of them make one.
 
     Attributes:
@@ -117,9 +118,6 @@ class Measured:
             ranked=agreement.numel(),
             agreement=float(agreement.double().sum()),
         )
-
-    def __add__(self, other: "Measured") -> "Measured":
-        return Measured(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
 
 class _Groups:

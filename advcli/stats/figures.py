@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from advcli.records.mergeable import Mergeable
 from advcli.records.report import Figures
 from advcli.stats.moments import Moments
 from advcli.stats.percentiles import percentiles
@@ -75,7 +76,7 @@ def described(tally: "Tally", found: Sequence[float]) -> Figures:
 
 
 @dataclass(frozen=True)
-class Tally:
+class Tally(Mergeable):
     """What is counted of an advantage column, such that two of them make one.
 
     Attributes:
@@ -105,15 +106,4 @@ class Tally:
             zero=int((sign == 0).sum()),
             negative=int((sign < 0).sum()),
             tokens=None if lengths is None else Moments.of(values, lengths.double()),
-        )
-
-    def __add__(self, other: "Tally") -> "Tally":
-        both = None if self.tokens is None or other.tokens is None else self.tokens + other.tokens
-        return Tally(
-            self.moments + other.moments,
-            self.sum_abs + other.sum_abs,
-            self.positive + other.positive,
-            self.zero + other.zero,
-            self.negative + other.negative,
-            both,
         )

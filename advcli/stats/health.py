@@ -4,11 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
+from typing import Annotated
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from advcli.records.mergeable import Merge, Mergeable, Where
 from advcli.records.report import Health
 from advcli.records.table import CAUSES, Rows
 from advcli.tensors.group_ranges import Ranges
@@ -56,7 +58,7 @@ def health(
 
 
 @dataclass(frozen=True)
-class _Dead:
+class _Dead(Mergeable):
     """The groups without signal among some whole groups, such that those of two parts make those of both.
 
     Attributes:
@@ -68,11 +70,11 @@ class _Dead:
         singletons: groups of one valid row.
     """
 
-    low: float
-    high: float
+    low: Annotated[float, Merge(np.fmin)]
+    high: Annotated[float, Merge(np.fmax)]
     groups: int
-    at_low: int
-    at_high: int
+    at_low: Annotated[int, Where("low")]
+    at_high: Annotated[int, Where("high")]
     singletons: int
 
     @classmethod
@@ -95,19 +97,6 @@ class _Dead:
             at_low=int((level == low).sum()),
             at_high=int((level == high).sum()),
             singletons=int((segments.size() == 1).sum()),
-        )
-
-    def __add__(self, other: "_Dead") -> "_Dead":
-        # Where one part has no reward, both of its ends are NaN and it has no dead group.
-        low, high = np.fmin(self.low, other.low), np.fmax(self.high, other.high)
-        both = (self, other)
-        return _Dead(
-            float(low),
-            float(high),
-            self.groups + other.groups,
-            sum(part.at_low for part in both if part.low == low),
-            sum(part.at_high for part in both if part.high == high),
-            self.singletons + other.singletons,
         )
 
 

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from advcli.records.inspection import Lengths
+from advcli.records.mergeable import Mergeable
 from advcli.records.table import Rows
 from advcli.stats.health import dead_groups
 from advcli.stats.moments import Moments
@@ -28,7 +29,7 @@ def lengths(rows: Rows, advantages: Tensor) -> Lengths | None:
 
 
 @dataclass(frozen=True)
-class LengthCount:
+class LengthCount(Mergeable):
     """What is counted of the lengths, such that the counts of two parts with whole groups make those of both.
 
     Attributes:
@@ -59,15 +60,6 @@ class LengthCount:
             with_advantage=Products.of(rows.lengths, advantages.double(), rows.group, rows.count),
             total=float(tokens.sum()),
             dead=float(tokens[dead[rows.group[told]]].sum()),
-        )
-
-    def __add__(self, other: "LengthCount") -> "LengthCount":
-        return LengthCount(
-            self.tokens + other.tokens,
-            self.with_reward + other.with_reward,
-            self.with_advantage + other.with_advantage,
-            self.total + other.total,
-            self.dead + other.dead,
         )
 
     def figures(self) -> Lengths:

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from advcli.records.mergeable import Mergeable
 from advcli.records.settings import AdvantageTable
 from advcli.records.table import Rows
 from advcli.stats.moments import Moments
@@ -32,7 +33,7 @@ def per_step(rows: Rows, result: AdvantageTable, names: Sequence[str] | None) ->
 
 
 @dataclass(frozen=True)
-class StepCount:
+class StepCount(Mergeable):
     """What is counted of a step, such that two of them make one.
 
     Attributes:
@@ -44,11 +45,6 @@ class StepCount:
     score: Moments
     original: Moments
     processed: Moments
-
-    def __add__(self, other: "StepCount") -> "StepCount":
-        return StepCount(
-            self.score + other.score, self.original + other.original, self.processed + other.processed
-        )
 
 
 def counts(rows: Rows, result: AdvantageTable) -> dict[int, StepCount]:

@@ -1,12 +1,13 @@
 """How several rewards that are summed play together."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from advcli.records.inspection import Part, Parts
+from advcli.records.mergeable import Mergeable
 from advcli.stats.health import dead_groups
 from advcli.tensors.masks import rewarded
 from advcli.tensors.segments import Segments, Spread, signs
@@ -73,7 +74,7 @@ class PartCount:
 
 
 @dataclass(frozen=True)
-class PartsCount:
+class PartsCount(Mergeable):
     """What is counted of the parts of a reward, such that the counts of two places with whole groups make those of both.
 
     Attributes:
@@ -130,12 +131,6 @@ class PartsCount:
             conflicts=int(conflict.sum()),
             collapsed_rows=int(collapsed.sum()),
             collapsed_groups=torch.unique(segments.index[collapsed]).numel(),
-        )
-
-    def __add__(self, other: "PartsCount") -> "PartsCount":
-        return PartsCount(
-            tuple(one + two for one, two in zip(self.parts, other.parts, strict=True)),
-            *(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)[1:]),
         )
 
     def figures(self, weights: Sequence[tuple[str, float]]) -> Parts:

@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import torch
 from torch import Tensor
 
 from advcli.records.inspection import StepFigures
+from advcli.records.mergeable import Merge, Mergeable
 from advcli.records.table import Rows
 from advcli.stats.health import dead_groups
 from advcli.stats.metrics import step_order
@@ -34,7 +36,7 @@ def per_step(rows: Rows, advantages: Tensor, names: Sequence[str]) -> tuple[Step
 
 
 @dataclass(frozen=True)
-class StepCounts:
+class StepCounts(Mergeable):
     """What is counted of each of S steps, such that the counts of two parts with whole groups make those of both.
 
     Attributes:
@@ -55,7 +57,7 @@ class StepCounts:
     rewards: tuple[Tensor, Tensor]
     sizes: tuple[Tensor, Tensor]
     lengths: tuple[Tensor, Tensor]
-    top: Tensor
+    top: Annotated[Tensor, Merge(torch.maximum)]
 
     @classmethod
     def of(cls, rows: Rows, advantages: Tensor, count: int) -> "StepCounts":
@@ -87,22 +89,6 @@ class StepCounts:
             sizes=over(defined, size),
             lengths=over(told, lengths),
             top=Segments.of(rows.step[defined], count).max(size[defined]),
-        )
-
-    def __add__(self, other: "StepCounts") -> "StepCounts":
-        def both(name: str) -> tuple[Tensor, Tensor]:
-            (one, many), (two, more) = getattr(self, name), getattr(other, name)
-            return one + two, many + more
-
-        return StepCounts(
-            rows=self.rows + other.rows,
-            groups=self.groups + other.groups,
-            able=self.able + other.able,
-            alive=self.alive + other.alive,
-            rewards=both("rewards"),
-            sizes=both("sizes"),
-            lengths=both("lengths"),
-            top=torch.maximum(self.top, other.top),
         )
 
     def figures(self, names: Sequence[str]) -> tuple[StepFigures, ...]:
