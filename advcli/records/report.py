@@ -2,9 +2,24 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from advcli.records.settings import LeftOut
+
+
+@dataclass(frozen=True)
+class Shown:
+    """How tables show a figure, said in `Annotated` where the figure is declared.
+
+    Attributes:
+        heading: the words beside it.
+        form: how its number is written.
+        section: the part of the table that it stands in; "distance" is shown for all columns but the original.
+    """
+
+    heading: str
+    form: Literal["count", "number", "share"]
+    section: Literal["statistics", "tokens", "kept", "distance"]
 
 
 @dataclass(frozen=True)
@@ -19,22 +34,22 @@ class Figures:
         token_std: the matching standard deviation (population of tokens, ddof 0).
     """
 
-    count: int
-    mean: float
-    std: float
-    min: float
-    p5: float
-    p25: float
-    median: float
-    p75: float
-    p95: float
-    max: float
-    mean_abs: float
-    share_positive: float
-    share_zero: float
-    share_negative: float
-    token_mean: float | None = None
-    token_std: float | None = None
+    count: Annotated[int, Shown("count", "count", "statistics")]
+    mean: Annotated[float, Shown("mean", "number", "statistics")]
+    std: Annotated[float, Shown("std", "number", "statistics")]
+    min: Annotated[float, Shown("min", "number", "statistics")]
+    p5: Annotated[float, Shown("p5", "number", "statistics")]
+    p25: Annotated[float, Shown("p25", "number", "statistics")]
+    median: Annotated[float, Shown("median", "number", "statistics")]
+    p75: Annotated[float, Shown("p75", "number", "statistics")]
+    p95: Annotated[float, Shown("p95", "number", "statistics")]
+    max: Annotated[float, Shown("max", "number", "statistics")]
+    mean_abs: Annotated[float, Shown("mean |A|", "number", "statistics")]
+    share_positive: Annotated[float, Shown("positive", "share", "statistics")]
+    share_zero: Annotated[float, Shown("zero", "share", "statistics")]
+    share_negative: Annotated[float, Shown("negative", "share", "statistics")]
+    token_mean: Annotated[float | None, Shown("mean over tokens", "number", "tokens")] = None
+    token_std: Annotated[float | None, Shown("std over tokens", "number", "tokens")] = None
 
 
 @dataclass(frozen=True)
@@ -83,14 +98,14 @@ class Column:
 
     label: str
     figures: Figures
-    kept_rows: int
-    kept_groups: int
-    below_two: int
-    dead_groups: int
-    sign_changes: float
-    mean_abs_ratio: float
-    rank_agreement: float
-    phantoms: int
+    kept_rows: Annotated[int, Shown("kept rows", "count", "kept")]
+    kept_groups: Annotated[int, Shown("kept groups", "count", "kept")]
+    below_two: Annotated[int, Shown("groups with < 2 kept", "count", "kept")]
+    dead_groups: Annotated[int, Shown("dead groups", "count", "kept")]
+    sign_changes: Annotated[float, Shown("sign changes", "share", "distance")]
+    mean_abs_ratio: Annotated[float, Shown("ratio of mean |A|", "number", "distance")]
+    rank_agreement: Annotated[float, Shown("rank agreement", "number", "distance")]
+    phantoms: Annotated[int, Shown("phantom advantages", "count", "kept")]
 
 
 @dataclass(frozen=True)

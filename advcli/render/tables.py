@@ -1,9 +1,10 @@
 """A report as Rich tables."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
-from advcli.records.report import Column, Health, Report
+from advcli.records.report import Column, Figures, Health, Report, Shown
 from advcli.records.settings import LeftOut
 from advcli.render.numbers import count, number, share
 from advcli.render.whole import print_whole, ruled, spread
@@ -16,40 +17,7 @@ if TYPE_CHECKING:
 # How many group sizes are shown before the rest is summed up.
 _SHOWN_SIZES = 5
 
-_Row = tuple[str, Callable[[Column], float | None], Callable[[float | None], str]]
-
-_STATISTICS: Sequence[_Row] = (
-    ("count", lambda c: c.figures.count, count),
-    ("mean", lambda c: c.figures.mean, number),
-    ("std", lambda c: c.figures.std, number),
-    ("min", lambda c: c.figures.min, number),
-    ("p5", lambda c: c.figures.p5, number),
-    ("p25", lambda c: c.figures.p25, number),
-    ("median", lambda c: c.figures.median, number),
-    ("p75", lambda c: c.figures.p75, number),
-    ("p95", lambda c: c.figures.p95, number),
-    ("max", lambda c: c.figures.max, number),
-    ("mean |A|", lambda c: c.figures.mean_abs, number),
-    ("positive", lambda c: c.figures.share_positive, share),
-    ("zero", lambda c: c.figures.share_zero, share),
-    ("negative", lambda c: c.figures.share_negative, share),
-)
-_TOKENS: Sequence[_Row] = (
-    ("mean over tokens", lambda c: c.figures.token_mean, number),
-    ("std over tokens", lambda c: c.figures.token_std, number),
-)
-_KEPT: Sequence[_Row] = (
-    ("kept rows", lambda c: c.kept_rows, count),
-    ("kept groups", lambda c: c.kept_groups, count),
-    ("groups with < 2 kept", lambda c: c.below_two, count),
-    ("dead groups", lambda c: c.dead_groups, count),
-    ("phantom advantages", lambda c: c.phantoms, count),
-)
-_DISTANCE: Sequence[_Row] = (
-    ("sign changes", lambda c: c.sign_changes, share),
-    ("ratio of mean |A|", lambda c: c.mean_abs_ratio, number),
-    ("rank agreement", lambda c: c.rank_agreement, number),
-)
+_FORMS: Mapping[str, Callable[[float | None], str]] = {"count": count, "number": number, "share": share}
 
 
 def show(report: Report, console: "Console") -> None:
@@ -137,12 +105,21 @@ def _dead(health: Health) -> str:
 
 def _table(columns: Sequence[Column]) -> "Table":
     table = ruled(["advantage"], [column.label for column in columns])
-    has_tokens = columns[0].figures.token_mean is not None
-    sections = [_STATISTICS, *([_TOKENS] if has_tokens else []), _KEPT]
-    for rows in sections:
-        for label, value, text in rows:
-            table.add_row(label, *(text(value(column)) for column in columns))
+    for section in ("statistics", "tokens", "kept"):
+        for shown, values in _values(columns, section):
+            if values[0] is not None:
+                table.add_row(shown.heading, *map(_FORMS[shown.form], values))
         table.add_section()
-    for label, value, text in _DISTANCE if len(columns) > 1 else ():
-        table.add_row(f"{label} vs original", "", *(text(value(column)) for column in columns[1:]))
+    for shown, values in _values(columns[1:], "distance"):
+        table.add_row(f"{shown.heading} vs original", "", *map(_FORMS[shown.form], values))
     return table
+
+
+def _values(columns: Sequence[Column], section: str) -> Iterator[tuple[Shown, list[float | None]]]:
+    """The figures of a section, as `Figures` and `Column` declare them, and the value that each column has."""
+    for record in (Figures, Column) if columns else ():
+        holders = [column.figures if record is Figures else column for column in columns]
+        for one in fields(record):
+            for shown in getattr(one.type, "__metadata__", ()):
+                if shown.section == section:
+                    yield shown, [getattr(holder, one.name) for holder in holders]
