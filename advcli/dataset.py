@@ -87,7 +87,8 @@ def load(
         skip_bad_rows=skip_bad_rows,
         refuse_missing=settings.missing == "error",
     )
-    groups = grouping.group(table, options.n, singletons_expected=settings.singleton in ("zero", "raw"))
+    expected = options.singletons or settings.singleton in ("zero", "raw")
+    groups = grouping.group(table, options.n, singletons_expected=expected)
     data = grouped(table, groups)
     if settings.singleton == "error":
         refuse_singletons(data)

@@ -18,7 +18,7 @@ from advcli.grouping import by_frequency, met_together, mixed_steps, sizes_met
 from advcli.records.report import Health
 from advcli.records.settings import AdvantageTable, LeftOut
 from advcli.segments import Segments
-from advcli.stats import concentration, metrics
+from advcli.stats import metrics
 from advcli.stats.comparison import Measured
 from advcli.stats.health import health
 from advcli.words import together
@@ -54,7 +54,6 @@ class ColumnCount:
     Attributes:
         measured: the figures and the distance from the first column.
         sketches: of the kept rows, one per place.
-        live_groups: groups with a kept row whose advantage is not 0.
         kept_tokens: tokens of the kept rows.
         tokens: tokens of all rows; None without lengths.
         warnings: sentences about it.
@@ -63,7 +62,6 @@ class ColumnCount:
 
     measured: Measured
     sketches: tuple[bytes, ...]
-    live_groups: int
     kept_tokens: float
     tokens: float | None
     warnings: tuple[str, ...]
@@ -73,7 +71,6 @@ class ColumnCount:
         return ColumnCount(
             measured=self.measured + other.measured,
             sketches=self.sketches + other.sketches,
-            live_groups=self.live_groups + other.live_groups,
             kept_tokens=self.kept_tokens + other.kept_tokens,
             tokens=None if self.tokens is None or other.tokens is None else self.tokens + other.tokens,
             warnings=together((*self.warnings, *other.warnings)),
@@ -165,7 +162,6 @@ def _counted(data: DataSet, first: Tensor, result: AdvantageTable) -> ColumnCoun
     return ColumnCount(
         measured=Measured.of(data.rows, first, result),
         sketches=(sketch.sketch(result.processed[kept].double().numpy()),),
-        live_groups=concentration.live_groups(data.rows, result),
         kept_tokens=0.0 if tokens is None else float(torch.where(kept, tokens, 0.0).sum()),
         tokens=None if tokens is None else float(tokens.sum()),
         warnings=result.warnings,

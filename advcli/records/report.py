@@ -75,9 +75,11 @@ class Column:
         kept_groups: groups with at least one kept row.
         below_two: groups of which fewer than two rows are kept (missing rows are not counted).
         dead_groups: groups whose kept rewards, two or more, are all equal.
+        live_groups: groups whose kept rewards, two or more, are not all equal.
         sign_changes: share of kept rows whose sign (−, 0, +) is not that of the original.
         mean_abs_ratio: mean |A| over the kept rows, relative to that of the original on the same rows.
         rank_agreement: Spearman's ρ with the original within groups, mean over groups.
+        correlation: Pearson's r with the original over the kept rows of all groups.
         phantoms: kept rows of dead groups with an advantage other than 0.
     """
 
@@ -87,9 +89,11 @@ class Column:
     kept_groups: int
     below_two: int
     dead_groups: int
+    live_groups: int
     sign_changes: float
     mean_abs_ratio: float
     rank_agreement: float
+    correlation: float
     phantoms: int
 
 

@@ -42,6 +42,7 @@ _KEPT: Sequence[_Row] = (
     ("kept rows", lambda c: c.kept_rows, count),
     ("kept groups", lambda c: c.kept_groups, count),
     ("groups with < 2 kept", lambda c: c.below_two, count),
+    ("live groups", lambda c: c.live_groups, count),
     ("dead groups", lambda c: c.dead_groups, count),
     ("phantom advantages", lambda c: c.phantoms, count),
 )
@@ -49,6 +50,7 @@ _DISTANCE: Sequence[_Row] = (
     ("sign changes", lambda c: c.sign_changes, share),
     ("ratio of mean |A|", lambda c: c.mean_abs_ratio, number),
     ("rank agreement", lambda c: c.rank_agreement, number),
+    ("correlation", lambda c: c.correlation, number),
 )
 
 

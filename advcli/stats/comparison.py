@@ -17,6 +17,7 @@ from advcli.records.table import Rows
 from advcli.segments import Segments, signs
 from advcli.stats.figures import PERCENTILES, Tally, described, mean
 from advcli.stats.health import dead_groups
+from advcli.stats.moments import CoMoments
 from advcli.stats.percentiles import percentiles
 
 
@@ -67,7 +68,8 @@ class Measured:
         tally: the kept rows.
         kept_groups: groups with a kept row.
         below_two: groups of which fewer than two rows are kept.
-        dead_groups: groups whose kept rewards are all equal.
+        dead_groups: groups with two or more kept rewards, all equal.
+        live_groups: groups with two or more kept rewards that are not all equal.
         phantoms: kept rows of dead groups with an advantage other than 0.
         both: kept rows where both are defined.
         changed: those of them whose sign is another one.
@@ -75,12 +77,14 @@ class Measured:
         sum_abs_original: Σ|A| of the original over them.
         ranked: groups in which the rank agreement is defined.
         agreement: its sum over them.
+        together: both columns over `both`.
     """
 
     tally: Tally
     kept_groups: int
     below_two: int
     dead_groups: int
+    live_groups: int
     phantoms: int
     both: int
     changed: int
@@ -88,6 +92,7 @@ class Measured:
     sum_abs_original: float
     ranked: int
     agreement: float
+    together: CoMoments
 
     @classmethod
     def of(cls, rows: Rows, original: Tensor, result: AdvantageTable) -> "Measured":
@@ -109,6 +114,7 @@ class Measured:
             kept_groups=int((segments.of(kept).size() > 0).sum()),
             below_two=int(((of_scored.size() < 2) & had_rows).sum()),
             dead_groups=int(dead.sum()),
+            live_groups=int(((of_scored.size() > 1) & ~dead).sum()),
             phantoms=_phantoms(dead, of_scored, chosen(processed, scored)),
             both=count(both),
             changed=0 if first_sign is sign else count(chosen(first_sign, both) != chosen(sign, both)),
@@ -116,6 +122,7 @@ class Measured:
             sum_abs_original=float(before.double().abs().sum()),
             ranked=agreement.numel(),
             agreement=float(agreement.double().sum()),
+            together=CoMoments.of(before, after),
         )
 
     def __add__(self, other: "Measured") -> "Measured":
@@ -158,10 +165,12 @@ def column(label: str, measured: Measured, found: Sequence[float]) -> Column:
         kept_groups=measured.kept_groups,
         below_two=measured.below_two,
         dead_groups=measured.dead_groups,
+        live_groups=measured.live_groups,
         sign_changes=measured.changed / both if both else math.nan,
         mean_abs_ratio=_ratio(measured.sum_abs, measured.sum_abs_original) if both else math.nan,
         phantoms=measured.phantoms,
         rank_agreement=measured.agreement / measured.ranked if measured.ranked else math.nan,
+        correlation=measured.together.correlation,
     )
 
 
