@@ -14,6 +14,7 @@ from advcli.masks import rewarded
 from advcli.records.inspection import Facts, Phantoms
 from advcli.records.table import Rows
 from advcli.segments import Segments
+from advcli.stats import concentration
 from advcli.stats.health import dead_groups
 from advcli.stats.length import LengthCount
 from advcli.stats.parts import PartsCount
@@ -138,7 +139,7 @@ class FactsCount:
         groups: groups.
         sizes: from `grouping.sizes_met`.
         rewards: of each reward column.
-        advantages: Σ|A|, how many there are, and the largest |A|, 0 without any.
+        advantages: Σ|A|, ΣA², how many there are, and the largest |A|, 0 without any.
         phantoms: of each rule.
         constant_outcome: further reward → live groups in which it is constant.
         parts: None with one reward column.
@@ -150,7 +151,7 @@ class FactsCount:
     groups: int
     sizes: Mapping[int, tuple[int, int]]
     rewards: tuple[SignalCount, ...]
-    advantages: tuple[float, int, float]
+    advantages: tuple[float, float, int, float]
     phantoms: tuple[Phantoms, ...]
     constant_outcome: Mapping[str, int]
     parts: PartsCount | None
@@ -188,7 +189,12 @@ class FactsCount:
                 SignalCount.of(values, cause, rows.group, rows.count, near_dead=near_dead, extent=extent)
                 for (_, values, cause), extent in zip(columns, extents or (None,) * len(columns), strict=True)
             ),
-            advantages=(float(size.sum()), size.numel(), float(size.max()) if size.numel() else 0.0),
+            advantages=(
+                float(size.sum()),
+                float((size**2).sum()),
+                size.numel(),
+                float(size.max()) if size.numel() else 0.0,
+            ),
             phantoms=tuple(phantoms.counted(rule, dead & scored, rows.group) for rule in frame.arithmetics),
             constant_outcome=_constant_outcome(frame),
             parts=_parts(frame),
@@ -197,13 +203,19 @@ class FactsCount:
         )
 
     def __add__(self, other: "FactsCount") -> "FactsCount":
-        (total, many, top), (more, others, higher) = self.advantages, other.advantages
+        *sums, top = self.advantages
+        *more, higher = other.advantages
         return FactsCount(
             rows=self.rows + other.rows,
             groups=self.groups + other.groups,
             sizes=met_together(self.sizes, other.sizes),
             rewards=_added(self.rewards, other.rewards),
-            advantages=(total + more, many + others, max(top, higher)),
+            advantages=(
+                sums[0] + more[0],
+                sums[1] + more[1],
+                self.advantages[2] + other.advantages[2],
+                max(top, higher),
+            ),
             phantoms=tuple(map(phantoms.together, self.phantoms, other.phantoms)),
             constant_outcome={
                 name: count + other.constant_outcome[name] for name, count in self.constant_outcome.items()
@@ -228,7 +240,7 @@ class FactsCount:
             steps: the step of each code.
             distinct: how many different values each reward column has.
         """
-        total, many, top = self.advantages
+        total, squares, many, top = self.advantages
         return Facts(
             rows=self.rows,
             groups=self.groups,
@@ -240,6 +252,7 @@ class FactsCount:
             ),
             mean_abs_adv=total / many if many else torch.nan,
             max_abs_adv=top if many else torch.nan,
+            effective_rows=concentration.effective(total, squares),
             phantoms=self.phantoms,
             constant_outcome=self.constant_outcome,
             parts=self.parts.figures(weights) if self.parts else None,

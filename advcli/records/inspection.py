@@ -1,5 +1,6 @@
 """What `advcli inspect` finds: what is in a dump, and what its groups carry."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,32 +11,47 @@ NEAR_DEAD = 0.01
 
 @dataclass(frozen=True)
 class Spreads:
-    """The variance of a reward column, taken apart; ddof 0, so that total = within + between.
+    """The variance of a reward column, taken apart; the first three with ddof 0, so that total = within + between.
 
     Attributes:
         within: mean squared distance of a row from the mean of its group.
         between: mean squared distance of a row's group mean from the mean of all rows.
         total: mean squared distance of a row from the mean of all rows.
+        within_unbiased: the variance of the rows of one prompt; NaN where every group has one row.
+        between_unbiased: the variance of the true means of prompts, which `between` overstates by what chance adds to
+            the mean of a group; negative where the groups differ by less than chance; NaN as above, or with one group.
     """
 
     within: float
     between: float
     total: float
+    within_unbiased: float = math.nan
+    between_unbiased: float = math.nan
 
 
 @dataclass(frozen=True)
 class DeadChance:
-    """How probable it is that a group is dead at another group size.
+    """How probable it is that a group is dead at another group size, and what that size would cost.
 
     Attributes:
         g: the group size.
-        p: mean over the groups of the probability that g draws are all equal; NaN without groups.
-        plug_in: share of the groups that are smaller than g: their observed shares were taken as the true ones.
+        p: mean over the groups of the probability that g rewards are all equal; NaN where the data do not tell.
+        low: lower end of the 95 % interval of a fitted `p`; NaN where it was counted.
+        high: its upper end.
+        how: "counted" from the groups with g or more rows, "fitted" (beta-binomial), or "".
+        groups: groups with g or more valid rows.
+        live_groups: how many of the groups with two or more valid rows would be live with g rows each; NaN as `p`.
+        rows_saved: valid rows of these groups, less g for each; negative where g rows are more.
     """
 
     g: int
     p: float
-    plug_in: float
+    low: float
+    high: float
+    how: str
+    groups: int
+    live_groups: float
+    rows_saved: int
 
 
 @dataclass(frozen=True)
@@ -58,7 +74,7 @@ class RewardSignal:
         dead_groups_all_min: dead groups at the smallest value of the column, where it is not the largest.
         near_dead_groups: live groups whose spread is at most `near_dead` × the range of the column.
         singletons: groups with one valid row.
-        effective_rows: valid rows of live groups.
+        live_rows: valid rows of live groups.
         variance: within and between the groups, and in total.
         p_dead: how many groups would be dead at other sizes.
     """
@@ -78,7 +94,7 @@ class RewardSignal:
     dead_groups_all_min: int
     near_dead_groups: int
     singletons: int
-    effective_rows: int
+    live_rows: int
     variance: Spreads
     p_dead: tuple[DeadChance, ...]
 
@@ -200,6 +216,7 @@ class Facts:
         rewards: the reward that the estimator takes, then its parts, then other reward columns.
         mean_abs_adv: mean |A|.
         max_abs_adv: largest |A|.
+        effective_rows: (Σ|A|)² / ΣA²: how many rows of equal |A| would weigh as much; NaN where no A differs from 0.
         phantoms: of the chosen settings, then of each framework.
         constant_outcome: further reward column → live groups in which it is constant: alive through shaping, if that
             column is the raw outcome.
@@ -215,6 +232,7 @@ class Facts:
     rewards: tuple[RewardSignal, ...]
     mean_abs_adv: float
     max_abs_adv: float
+    effective_rows: float
     phantoms: tuple[Phantoms, ...]
     constant_outcome: Mapping[str, int]
     parts: Parts | None

@@ -105,7 +105,8 @@ def _sections(facts: Facts, console: "Console") -> None:
     for table, remarks in (
         (_rewards(facts.rewards), ()),
         (_signal(facts.rewards), _outcomes(facts)),
-        (_spread(facts.rewards), _plug_in(facts.rewards)),
+        (_spread(facts.rewards), _said_of_spread(facts.rewards)),
+        (_group_sizes(facts.signal), _fitted(facts.signal)),
         (_phantoms(facts), ()),
         (_parts(facts.parts), _interplay(facts.parts)),
         (_length(facts), ()),
@@ -143,7 +144,17 @@ def _missing(one: RewardSignal) -> str:
 
 
 def _signal(rewards: Sequence[RewardSignal]) -> "Table":
-    header = ("groups", "live", "near-dead", "dead", "all-max", "all-min", "between", "single", "live rows")
+    header = (
+        "groups",
+        "live",
+        "near-dead",
+        "dead",
+        "all-max",
+        "all-min",
+        "in between",
+        "single",
+        "live rows",
+    )
     return _table(
         header,
         [
@@ -156,7 +167,7 @@ def _signal(rewards: Sequence[RewardSignal]) -> "Table":
                 count(one.dead_groups_all_min),
                 count(one.dead_groups - one.dead_groups_all_max - one.dead_groups_all_min),
                 count(one.singletons),
-                count(one.effective_rows),
+                count(one.live_rows),
             )
             for one in rewards
         ],
@@ -170,20 +181,44 @@ def _outcomes(facts: Facts) -> Iterator[str]:
 
 
 def _spread(rewards: Sequence[RewardSignal]) -> "Table":
-    """The variance taken apart, and how many groups would be dead at other sizes."""
-    first, *more = (str(chance.g) for chance in rewards[0].p_dead)
-    header = ("variance", "within", "between", "total", f"dead: G={first}", *more)
+    """The variance taken apart."""
+    header = ("variance", "within", "between", "total", "between, unbiased")
     rows = []
     for one in rewards:
         of = one.variance
-        chances = (share(chance.p) + ("*" if chance.plug_in > 0 else " ") for chance in one.p_dead)
-        rows.append((one.name, number(of.within), number(of.between), number(of.total), *chances))
+        figures = (of.within, of.between, of.total, of.between_unbiased)
+        rows.append((one.name, *map(number, figures)))
     return _table(header, rows)
 
 
-def _plug_in(rewards: Sequence[RewardSignal]) -> Iterator[str]:
-    if any(chance.plug_in > 0 for one in rewards for chance in one.p_dead):
-        yield "* expected; some groups have fewer than G rows: shares as observed, biased up"
+def _said_of_spread(rewards: Sequence[RewardSignal]) -> Iterator[str]:
+    if any(not math.isnan(one.variance.between_unbiased) for one in rewards):
+        yield "between holds what chance adds to the mean of a group; the unbiased figure does not"
+
+
+def _group_sizes(one: RewardSignal) -> "Table | None":
+    """How many groups would be dead with more or fewer rows each, and what that would cost."""
+    told = [chance for chance in one.p_dead if chance.how]
+    if not told:
+        return None
+    header = ("rows per group", *(str(chance.g) for chance in told))
+    able = one.live_groups + one.dead_groups
+    rows = (
+        ("dead groups", *(share(chance.p) + ("*" if chance.how == "fitted" else " ") for chance in told)),
+        (f"live groups, of {able:,}", *(f"{chance.live_groups:,.1f} " for chance in told)),
+        ("rows saved", *(f"{chance.rows_saved:,} " for chance in told)),
+    )
+    return _table(header, rows)
+
+
+def _fitted(one: RewardSignal) -> Iterator[str]:
+    fitted = [chance for chance in one.p_dead if chance.how == "fitted"]
+    if fitted:
+        ends = ", ".join(f"{chance.g} rows {share(chance.low)} … {share(chance.high)}" for chance in fitted)
+        yield f"* fitted (beta-binomial), 95 % interval: {ends}"
+    sizes = [chance.g for chance in one.p_dead if not chance.how]
+    if sizes and len(sizes) < len(one.p_dead):
+        yield f"the groups do not tell how many would be dead with {', '.join(map(str, sizes))} rows"
 
 
 def _phantoms(facts: Facts) -> "Table | None":

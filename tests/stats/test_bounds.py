@@ -28,7 +28,7 @@ def found():
         dead_groups_all_min=2,
         near_dead_groups=5,
         singletons=2,
-        effective_rows=60,
+        live_rows=60,
         variance=Spreads(1.0, 1.0, 2.0),
         p_dead=(),
     )
