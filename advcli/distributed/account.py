@@ -185,7 +185,9 @@ def _healths(one: Health, two: Health, sizes: Mapping[int, int]) -> Health:
     counts = {
         name: getattr(one, name) + getattr(two, name)
         for name in (f.name for f in fields(Health))
-        if name not in ("sizes", "missing_by_cause")
+        if name not in ("sizes", "missing_by_cause", "one_reward")
     }
     causes = {name: many + two.missing_by_cause[name] for name, many in one.missing_by_cause.items()}
-    return Health(**counts, sizes=sizes, missing_by_cause=causes)
+    return Health(
+        **counts, sizes=sizes, missing_by_cause=causes, one_reward=one.one_reward and two.one_reward
+    )

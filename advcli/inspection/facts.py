@@ -115,19 +115,22 @@ class Frame:
         )
 
 
-def facts(frame: Frame, *, near_dead: float) -> Facts:
+def facts(frame: Frame, *, near_dead: float, extents: Sequence[tuple[float, float]] | None = None) -> Facts:
     """Every figure of the rows of a frame.
 
     Args:
         frame: the columns.
         near_dead: see `stats.signal.signal`.
+        extents: the smallest and the largest value of each reward column, where these rows are not all.
     """
     distinct = [
         torch.unique(values[rewarded(values, frame.rows.group)]).numel()
         for _, values, _ in reward_columns(frame)
     ]
     names = [name for name, _, _ in reward_columns(frame)]
-    return FactsCount.of(frame, near_dead=near_dead).facts(names, frame.names, frame.steps, distinct)
+    return FactsCount.of(frame, near_dead=near_dead, extents=extents).facts(
+        names, frame.names, frame.steps, distinct
+    )
 
 
 @dataclass(frozen=True)
@@ -272,8 +275,12 @@ def split(frame: Frame, data: DataSet, *, near_dead: float) -> dict[str, Facts]:
     by = torch.from_numpy(data.table.by)
     many = torch.bincount(by, minlength=len(data.table.by_names))
     order = torch.argsort(many, descending=True, stable=True).tolist()
+    # The largest reward of a value may be small among all.
+    usable = [values[rewarded(values, frame.rows.group)] for _, values, _ in reward_columns(frame)]
+    ends = [(float(one.min()), float(one.max())) if len(one) else (torch.nan, torch.nan) for one in usable]
     return {
-        data.table.by_names[code]: facts(frame.of_rows(by == code), near_dead=near_dead) for code in order
+        data.table.by_names[code]: facts(frame.of_rows(by == code), near_dead=near_dead, extents=ends)
+        for code in order
     }
 
 

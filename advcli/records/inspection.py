@@ -187,9 +187,12 @@ class StepFigures:
         live: share of the groups with two or more valid rows that are not dead.
         mean_abs_adv: over rows with an advantage.
         max_abs_adv: the largest |A|.
+        max_abs_centred: the largest distance of a reward from the mean of its group: |A| before any scale.
+        max_abs_reward: the largest |reward|.
         length_mean: over rows with a length; NaN without a length column.
-        robust_z: of `max_abs_adv` among all steps; NaN with fewer than five.
-        outlier: whether `robust_z` is above the bound.
+        robust_z: the largest of the robust z of the mean reward (either way) and of the three largest values among all
+            steps; NaN with fewer than five.
+        stands_out: the names of those whose robust z is above the bound.
     """
 
     step: str
@@ -199,9 +202,16 @@ class StepFigures:
     live: float
     mean_abs_adv: float
     max_abs_adv: float
+    max_abs_centred: float
+    max_abs_reward: float
     length_mean: float
     robust_z: float
-    outlier: bool
+    stands_out: tuple[str, ...] = ()
+
+    @property
+    def outlier(self) -> bool:
+        """Whether anything of the step stands out."""
+        return bool(self.stands_out)
 
 
 @dataclass(frozen=True)
@@ -267,6 +277,37 @@ class Files:
 
 
 @dataclass(frozen=True)
+class DeadCauses:
+    """What dead groups have in common; a group may count in several ways.
+
+    Attributes:
+        groups: dead groups.
+        all_max: those at the largest reward of the data set: always solved; 0 where there is one reward only.
+        all_min: those at the smallest: never solved.
+        read: dead groups whose rows were read back, evenly from all; the counts from here on are over them.
+        same_text: groups in which more than half of the rows have one text; None without a response column.
+        truncated: groups of which every row was cut off; None where nothing tells.
+        truncated_by: the column that says so, or the length.
+        failed: groups of which every row failed; None where nothing tells.
+        failed_by: the column that says so.
+        unexplained: groups that count in none of these three.
+        constant_parts: part of the reward → dead groups (of all) in which it is constant; {} with one reward.
+    """
+
+    groups: int
+    all_max: int
+    all_min: int
+    read: int
+    same_text: int | None
+    truncated: int | None
+    truncated_by: str
+    failed: int | None
+    failed_by: str
+    unexplained: int
+    constant_parts: Mapping[str, int]
+
+
+@dataclass(frozen=True)
 class Detail:
     """Some groups or rows, one by one.
 
@@ -295,6 +336,7 @@ class Inspection:
         split: value of that column → every figure of its rows.
         details: the groups and rows that were asked for.
         notes: how figures came about, where that is worth knowing.
+        causes: why groups are dead; None without dead groups, or on Ray.
     """
 
     files: Files
@@ -304,6 +346,7 @@ class Inspection:
     split: Mapping[str, Facts] = field(default_factory=dict)
     details: tuple[Detail, ...] = ()
     notes: tuple[str, ...] = ()
+    causes: DeadCauses | None = None
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,7 @@ class Health:
         singletons: groups with one valid row.
         missing: rows without a usable reward.
         missing_by_cause: the same, apart.
+        one_reward: whether all rewards are equal: then none is the largest or the smallest.
     """
 
     rows: int
@@ -62,6 +63,7 @@ class Health:
     singletons: int
     missing: int
     missing_by_cause: Mapping[str, int]
+    one_reward: bool = False
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from advcli.records.inspection import Detail, Facts, Inspection, Parts, RewardSignal, StepFigures
+from advcli.records.inspection import DeadCauses, Detail, Facts, Inspection, Parts, RewardSignal, StepFigures
 from advcli.render.bars import bar, binned
 from advcli.render.numbers import UNDEFINED, count, number, share, short
 from advcli.render.tables import describe_sizes
@@ -33,6 +33,14 @@ _GAP = "  "
 # A place is told by the end of a long path.
 _PLACE = 22
 
+# Figures by which a step may stand out → how they are called.
+_WATCHED: Mapping[str, str] = {
+    "reward_mean": "mean reward",
+    "max_abs_reward": "max |r|",
+    "max_abs_centred": "max |r − group mean|",
+    "max_abs_adv": "max |A|",
+}
+
 _Row = Sequence[str]
 
 
@@ -58,7 +66,7 @@ def show(found: Inspection, console: "Console") -> None:
         for detail in found.details:
             _detail(detail, console)
         return
-    _sections(found.facts, console)
+    _sections(found.facts, console, tuple(causes_lines(found.causes)))
     if found.by is None:
         return
     _print(_split(found.by, found.split), console)
@@ -101,11 +109,11 @@ def _counts(facts: Facts) -> str:
     return " · ".join([*parts, *([counted(facts.steps, "step")] if facts.steps else [])])
 
 
-def _sections(facts: Facts, console: "Console") -> None:
+def _sections(facts: Facts, console: "Console", causes: Sequence[str] = ()) -> None:
     for table, remarks in (
-        (_rewards(facts.rewards), ()),
-        (_signal(facts.rewards), _outcomes(facts)),
-        (_spread(facts.rewards), _said_of_spread(facts.rewards)),
+        (_rewards(facts.rewards), _constant(facts.rewards)),
+        (_signal(facts.rewards), (*causes, *_outcomes(facts))),
+        (_spread(facts.rewards), ()),
         (_group_sizes(facts.signal), _fitted(facts.signal)),
         (_phantoms(facts), ()),
         (_parts(facts.parts), _interplay(facts.parts)),
@@ -136,6 +144,12 @@ def _rewards(rewards: Sequence[RewardSignal]) -> "Table":
             for one in rewards
         ],
     )
+
+
+def _constant(rewards: Sequence[RewardSignal]) -> Iterator[str]:
+    for one in rewards:
+        if one.valid and one.min == one.max:
+            yield f"'{one.name}' is {number(one.min)} in all {counted(one.valid, 'row')}: no group can be live"
 
 
 def _missing(one: RewardSignal) -> str:
@@ -174,6 +188,31 @@ def _signal(rewards: Sequence[RewardSignal]) -> "Table":
     )
 
 
+def causes_lines(causes: DeadCauses | None) -> Iterator[str]:
+    """Why groups are dead."""
+    if causes is None:
+        return
+    found = []
+    if causes.all_max or causes.all_min:
+        found += [
+            f"{causes.all_min:,} never solved (all at the min)",
+            f"{causes.all_max:,} always (all at the max)",
+        ]
+    of = "" if causes.read == causes.groups else f" of {causes.read:,} that were read"
+    for many, name, by in (
+        (causes.same_text, "one text in most rows", ""),
+        (causes.truncated, "all rows truncated", causes.truncated_by),
+        (causes.failed, "all rows failed", causes.failed_by),
+    ):
+        if many is not None:
+            found.append(f"{many:,}{of} {name}" + (f" ({by})" if by else ""))
+    if found:
+        yield f"of {counted(causes.groups, 'dead group')}: {', '.join(found)}"
+    constant = [f"{name} in {many:,}" for name, many in causes.constant_parts.items()]
+    if constant:
+        yield f"parts that are constant in dead groups: {', '.join(constant)} of {causes.groups:,}"
+
+
 def _outcomes(facts: Facts) -> Iterator[str]:
     for name, many in facts.constant_outcome.items():
         if many:
@@ -189,11 +228,6 @@ def _spread(rewards: Sequence[RewardSignal]) -> "Table":
         figures = (of.within, of.between, of.total, of.between_unbiased)
         rows.append((one.name, *map(number, figures)))
     return _table(header, rows)
-
-
-def _said_of_spread(rewards: Sequence[RewardSignal]) -> Iterator[str]:
-    if any(not math.isnan(one.variance.between_unbiased) for one in rewards):
-        yield "between holds what chance adds to the mean of a group; the unbiased figure does not"
 
 
 def _group_sizes(one: RewardSignal) -> "Table | None":
@@ -216,9 +250,6 @@ def _fitted(one: RewardSignal) -> Iterator[str]:
     if fitted:
         ends = ", ".join(f"{chance.g} rows {share(chance.low)} … {share(chance.high)}" for chance in fitted)
         yield f"* fitted (beta-binomial), 95 % interval: {ends}"
-    sizes = [chance.g for chance in one.p_dead if not chance.how]
-    if sizes and len(sizes) < len(one.p_dead):
-        yield f"the groups do not tell how many would be dead with {', '.join(map(str, sizes))} rows"
 
 
 def _phantoms(facts: Facts) -> "Table | None":
@@ -304,9 +335,14 @@ def _said_of_steps(steps: Sequence[StepFigures]) -> Iterator[str]:
         yield f"{len(steps):,} steps in {_STEPS} stretches; --json has each"
     outliers = sorted((one for one in steps if one.outlier), key=lambda one: -one.robust_z)
     for one in outliers[:_OUTLIERS]:
-        yield f"! step {one.step}: max |A| {number(one.max_abs_adv)}, robust z {short(one.robust_z)}"
+        yield f"! step {one.step}: {standing_out(one)}, robust z {short(one.robust_z)}"
     if len(outliers) > _OUTLIERS:
         yield f"! {counted(len(outliers) - _OUTLIERS, 'more step')} with a robust z above 3.5"
+
+
+def standing_out(step: StepFigures) -> str:
+    """The figures by which a step stands out."""
+    return ", ".join(f"{_WATCHED[name]} {number(getattr(step, name))}" for name in step.stands_out)
 
 
 def _split(column: str, split: Mapping[str, Facts]) -> "Table":

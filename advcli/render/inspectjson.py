@@ -29,6 +29,7 @@ def inspect(found: Inspection, checked: Sequence[Checked] = ()) -> str:
             "by": None
             if found.by is None
             else {"column": found.by, "values": {value: _facts(part) for value, part in found.split.items()}},
+            "dead_causes": asdict(found.causes) if found.causes else None,
             "details": [_detail(detail) for detail in found.details],
             "fail_if": [asdict(condition) for condition in checked],
         }
@@ -59,7 +60,7 @@ def _facts(facts: Facts) -> dict[str, Any]:
         "constant_outcome": dict(facts.constant_outcome),
         "parts": asdict(facts.parts) if facts.parts else None,
         "length": asdict(facts.length) if facts.length else None,
-        "per_step": [asdict(step) for step in facts.per_step],
+        "per_step": [{**asdict(step), "outlier": step.outlier} for step in facts.per_step],
     }
 
 

@@ -74,7 +74,7 @@ FIGURES: Mapping[str, tuple[Callable[[Inspection], float], str]] = {
     ),
     "outlier_steps": (
         lambda found: sum(step.outlier for step in found.facts.per_step),
-        "steps whose largest |A| stands out",
+        "steps whose rewards or advantages stand out",
     ),
     "length_corr": (_length, "correlation of length and reward inside groups"),
     "conflicts": (_conflicts, "share of the rows on which rewards disagree"),

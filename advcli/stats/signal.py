@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -59,6 +60,7 @@ class SignalCount:
         dead_low: those at the smallest.
         near_dead: live groups whose spread is small.
         singletons: groups with one valid row.
+        ends: the smallest and the largest value of the column, of which these rows may be a part; NaN without any.
         live_rows: valid rows of live groups.
         sizes: valid rows of a group → how many groups.
         values: how often each value is met in a group.
@@ -75,6 +77,7 @@ class SignalCount:
     dead_low: int
     near_dead: int
     singletons: int
+    ends: tuple[float, float]
     live_rows: int
     sizes: Counter[int]
     values: ValueCounts
@@ -104,31 +107,34 @@ class SignalCount:
         moments = Moments(
             values.numel(), float(values.numel()), mean, float((total**2).sum()), *_extent(values)
         )
-        low, high = moments.low, moments.high
+        ends = extent or (moments.low, moments.high)
         # Halved, so that no difference overflows.
         spread = segments.max(values) / 2 - segments.min(values) / 2
-        limit = near_dead * ((extent or (low, high))[1] / 2 - (extent or (low, high))[0] / 2)
+        limit = near_dead * (ends[1] / 2 - ends[0] / 2)
         return cls(
             causes=_by_cause(cause),
             total=moments,
             within=float((within**2).sum()),
             between=replace(moments, squares=float((between**2).sum())),
-            at_max=int((values == high).sum()),
+            at_max=int((values == ends[1]).sum()),
             live=int(live.sum()),
             dead=int(dead.sum()),
-            dead_high=int((dead & (level == high)).sum()),
-            dead_low=int((dead & (level == low)).sum()),
+            dead_high=int((dead & (level == ends[1])).sum()),
+            dead_low=int((dead & (level == ends[0])).sum()),
             near_dead=int((live & (spread <= limit)).sum()),
             singletons=int((size == 1).sum()),
             live_rows=int(size[live].sum()),
             sizes=Counter(size[size > 0].tolist()),
-            values=ValueCounts.of(values, segments, extent or (low, high)),
+            values=ValueCounts.of(values, segments, ends),
+            ends=ends,
         )
 
     def __add__(self, other: "SignalCount") -> "SignalCount":
         total = self.total + other.total
-        highest = [one for one in (self, other) if one.total.high == total.high]
-        lowest = [one for one in (self, other) if one.total.low == total.low]
+        # Where one part has no reward, both of its ends are NaN.
+        low, high = float(np.fmin(self.ends[0], other.ends[0])), float(np.fmax(self.ends[1], other.ends[1]))
+        highest = [one for one in (self, other) if one.ends[1] == high]
+        lowest = [one for one in (self, other) if one.ends[0] == low]
         return SignalCount(
             causes={name: many + other.causes[name] for name, many in self.causes.items()},
             total=total,
@@ -141,6 +147,7 @@ class SignalCount:
             dead_low=sum(one.dead_low for one in lowest),
             near_dead=self.near_dead + other.near_dead,
             singletons=self.singletons + other.singletons,
+            ends=(low, high),
             live_rows=self.live_rows + other.live_rows,
             sizes=self.sizes + other.sizes,
             values=self.values + other.values,
@@ -150,6 +157,9 @@ class SignalCount:
         """The figures, once all rows are counted; `distinct` is how many different values there are."""
         total = self.total
         rows = total.count or torch.nan
+        low, high = self.ends
+        # One reward is neither the largest nor the smallest there is.
+        scaled = low < high
         return RewardSignal(
             name=name,
             valid=total.count,
@@ -159,11 +169,11 @@ class SignalCount:
             mean=total.mean,
             max=total.high,
             distinct=distinct,
-            at_max=self.at_max / rows,
+            at_max=self.at_max / rows if scaled else torch.nan,
             live_groups=self.live,
             dead_groups=self.dead,
-            dead_groups_all_max=self.dead_high,
-            dead_groups_all_min=self.dead_low if total.low != total.high else 0,
+            dead_groups_all_max=self.dead_high if scaled else 0,
+            dead_groups_all_min=self.dead_low if scaled else 0,
             near_dead_groups=self.near_dead,
             singletons=self.singletons,
             live_rows=self.live_rows,

@@ -7,6 +7,7 @@ from typing import Any
 from advcli.records.inspection import DeadChance
 from advcli.records.page import Page
 from advcli.records.report import Column
+from advcli.render.inspection import causes_lines, standing_out
 from advcli.render.numbers import count, number, share, signed
 from advcli.words import counted
 
@@ -86,6 +87,7 @@ def tables(page: Page) -> tuple[Table, ...]:
     made = (
         _advantages(page),
         _rewards(page),
+        _causes(page),
         _chances(page),
         _phantoms(page),
         _parts(page),
@@ -170,6 +172,11 @@ def _rewards(page: Page) -> Table:
     )
 
 
+def _causes(page: Page) -> Table | None:
+    lines = tuple((line,) for line in causes_lines(page.inspection.causes))
+    return Table("Why groups are dead", ("a group may count in several ways",), lines) if lines else None
+
+
 def _chances(page: Page) -> Table | None:
     rewards = page.inspection.facts.rewards
     sizes = [chance for chance in rewards[0].p_dead if chance.how]
@@ -247,9 +254,9 @@ def _outliers(page: Page) -> Table | None:
     )
     if not steps:
         return None
-    rows = tuple((one.step, number(one.max_abs_adv), number(one.robust_z)) for one in steps[:10])
+    rows = tuple((one.step, standing_out(one), number(one.robust_z)) for one in steps[:10])
     note = f"the first 10 of {counted(len(steps), 'step')}" if len(steps) > len(rows) else ""
-    return Table("Steps whose max |A| stands out", ("step", "max |A|", "robust z"), rows, note)
+    return Table("Steps that stand out", ("step", "by", "robust z"), rows, note)
 
 
 def settings(page: Page) -> Sequence[tuple[str, str]]:
