@@ -147,6 +147,7 @@ def described(request: Request, loaded: Loaded, view: View, seen: Sizes, steps: 
     trapped = traps.said(job, loaded.summaries, steps, view.steps)
     data = nothing(job, request, [*said, *narrow.warnings(loaded.summaries), *trapped])
     n, expected = request.columns.n, request.settings.singleton in ("zero", "raw")
+    expected = expected or request.columns.singletons
     refuse_singletons(data.table, seen, n, expected=expected)
     return replace(data, grouping=replace(data.grouping, warnings=lint(data.table, seen, n)))
 

@@ -41,6 +41,15 @@ _WATCHED: Mapping[str, str] = {
     "max_abs_adv": "max |A|",
 }
 
+# Figures of a group whose heading is not their name.
+_HEADINGS: Mapping[str, str] = {
+    "reward_min": "min r",
+    "reward_mean": "mean r",
+    "reward_max": "max r",
+    "max_abs_centred": "max |r − mean|",
+    "max_abs_adv": "max |A|",
+}
+
 _Row = Sequence[str]
 
 
@@ -177,15 +186,21 @@ def _signal(rewards: Sequence[RewardSignal]) -> "Table":
                 count(one.live_groups),
                 count(one.near_dead_groups),
                 count(one.dead_groups),
-                count(one.dead_groups_all_max),
-                count(one.dead_groups_all_min),
-                count(one.dead_groups - one.dead_groups_all_max - one.dead_groups_all_min),
+                *map(count, _ends(one)),
                 count(one.singletons),
                 count(one.live_rows),
             )
             for one in rewards
         ],
     )
+
+
+def _ends(one: RewardSignal) -> tuple[float, float, float]:
+    """Dead groups at the largest reward, at the smallest, and in between; undefined where there is one reward."""
+    if one.min == one.max:
+        return math.nan, math.nan, math.nan
+    high, low = one.dead_groups_all_max, one.dead_groups_all_min
+    return high, low, one.dead_groups - high - low
 
 
 def causes_lines(causes: DeadCauses | None) -> Iterator[str]:
@@ -200,9 +215,9 @@ def causes_lines(causes: DeadCauses | None) -> Iterator[str]:
         ]
     of = "" if causes.read == causes.groups else f" of {causes.read:,} that were read"
     for many, name, by in (
-        (causes.same_text, "one text in most rows", ""),
-        (causes.truncated, "all rows truncated", causes.truncated_by),
-        (causes.failed, "all rows failed", causes.failed_by),
+        (causes.same_text, "with one text in most rows", ""),
+        (causes.truncated, "truncated in all rows", causes.truncated_by),
+        (causes.failed, "failed in all rows", causes.failed_by),
     ):
         if many is not None:
             found.append(f"{many:,}{of} {name}" + (f" ({by})" if by else ""))
@@ -381,7 +396,7 @@ def _detail(detail: Detail, console: "Console") -> None:
 
 def _names(key: str, value: object) -> Sequence[str]:
     """Headings of a figure; those of the parts of a reward are their columns."""
-    return list(value) if isinstance(value, Mapping) else [key.replace("_abs_adv", " |A|").replace("_", " ")]
+    return list(value) if isinstance(value, Mapping) else [_HEADINGS.get(key, key.replace("_", " "))]
 
 
 def _cells(key: str, value: Any) -> Sequence[str]:  # noqa: ANN401  any JSON value

@@ -91,6 +91,8 @@ def describe_sizes(sizes: Mapping[int, int]) -> str:
         '2 groups of 4 rows'
     """
     total = sum(sizes.values())
+    if not total:
+        return counted(0, "group")
     if len(sizes) == 1:
         return f"{counted(total, 'group')} of {counted(next(iter(sizes)), 'row')}"
     shown = [f"{many:,} of {size:,}" for size, many in list(sizes.items())[:_SHOWN_SIZES]]

@@ -8,7 +8,7 @@ import references_inspect as plain
 import torch
 from scipy import stats
 
-from advcli.stats.signal import signal
+from advcli.stats.signal import SignalCount, signal
 
 NAN = math.nan
 
@@ -62,9 +62,18 @@ def test_near_dead_is_a_share_of_the_range_of_the_column():
     assert described([[-1.7e308, 1.7e308], [0, 1.0]]).near_dead_groups == 1
 
 
-def test_a_column_of_one_value_is_all_max_only():
+def test_a_column_of_one_value_has_neither_end():
     found = described([[0.5, 0.5], [0.5] * 3])
-    assert (found.dead_groups, found.dead_groups_all_max, found.dead_groups_all_min) == (2, 2, 0)
+    assert (found.dead_groups, found.dead_groups_all_max, found.dead_groups_all_min) == (2, 0, 0)
+    assert math.isnan(found.at_max)
+
+
+def test_the_ends_are_those_of_the_whole_column():
+    """All rewards here are 0, and elsewhere there is a 1."""
+    rewards, group = torch.zeros(4, dtype=torch.float64), torch.tensor([0, 0, 1, 1])
+    count = SignalCount.of(rewards, torch.zeros(4), group, 2, extent=(0.0, 1.0))
+    found = count.figures("r", distinct=1)
+    assert (found.dead_groups_all_max, found.dead_groups_all_min, found.at_max) == (0, 2, 0)
 
 
 def test_missing_by_cause():
