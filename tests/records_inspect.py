@@ -1,7 +1,10 @@
 """An inspection made by hand, for the tests of the renderers."""
 
+import math
+
 from advcli.records.inspection import DeadChance, Facts, Files, Part, Parts, Phantoms, RewardSignal, Spreads
 
+NAN = math.nan
 SIGNAL = RewardSignal(
     name="reward",
     valid=97,
@@ -18,9 +21,13 @@ SIGNAL = RewardSignal(
     dead_groups_all_min=1,
     near_dead_groups=5,
     singletons=2,
-    effective_rows=60,
-    variance=Spreads(0.5, 1.5, 2.0),
-    p_dead=(DeadChance(2, 0.5, 0.0), DeadChance(4, 0.25, 0.5)),
+    live_rows=60,
+    variance=Spreads(0.5, 1.5, 2.0, 0.625, 1.375),
+    p_dead=(
+        DeadChance(2, 0.5, NAN, NAN, "counted", 18, 9.0, 54),
+        DeadChance(8, 0.25, 0.125, 0.375, "fitted", 2, 13.5, -54),
+        DeadChance(16, NAN, NAN, NAN, "", 0, NAN, -198),
+    ),
 )
 FACTS = Facts(
     rows=100,
@@ -30,6 +37,7 @@ FACTS = Facts(
     rewards=(SIGNAL,),
     mean_abs_adv=0.7,
     max_abs_adv=12.0,
+    effective_rows=44.0,
     phantoms=(
         Phantoms("grpo", 0, 0, 0.0),
         Phantoms("verl:grpo", 3, 15, 0.5),

@@ -101,6 +101,7 @@ EXCEPTIONS = {
     "dataset/remarks.py": ("cli/test_compute.py", "what is said about a data set, seen through the commands"),
     "inspection/inspect.py": ("cli/test_inspect.py", "what is put together, seen through the command"),
     "inspection/facts.py": ("cli/test_inspect.py", "every figure together, seen through the command"),
+    "inspection/causes.py": ("cli/test_inspect.py", "why groups are dead, seen through the command"),
     "inspection/details.py": ("cli/test_inspect.py", "single groups and rows, seen through the command"),
     "records/inspection.py": ("render/test_inspection.py", "frozen records; what the renderers are given"),
     "records/page.py": (

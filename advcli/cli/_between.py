@@ -18,14 +18,17 @@ if TYPE_CHECKING:
     from advcli.pipeline.request import Request
 
 
+# The value of --runs for which each file or folder that an INPUT matches is a run.
+_PATH = "path"
+
+
 @dataclass(frozen=True)
 class Asked:
     """The options of `compare` that only `--between` has; None where they were not given."""
 
     join: str | None
     b: list[str] | None
-    seed: int | None
-    resamples: int | None
+    runs: str | None
     top: int | None
     out: Path | None
     force: bool
@@ -40,17 +43,13 @@ class Asked:
 def show(shared: Shared, asked: Asked) -> None:
     """Compare two inputs and print or write what comes out."""
     from advcli.io import tables
-    from advcli.pipeline.between import Bootstrap
     from advcli.render import between as text
     from advcli.render.jsonout import dumped
 
-    a, b = _requests(shared, asked)
+    (a, of_a), (b, of_b) = _requests(shared, asked)
     check = partial(tables.check, asked.out, force=asked.force, hint="prompts.csv") if asked.out else None
-    bootstrap = Bootstrap(
-        seed=_number("--seed", asked.seed, 0, 0), resamples=_number("--resamples", asked.resamples, 2000, 100)
-    )
     between = _loading.loaded("advcli.pipeline.between:between")
-    result = between(a, b, bootstrap, top=_number("--top", asked.top, 10, 0), check=check)
+    result = between(a, b, top=_number("--top", asked.top, 10, 0), by_path=(of_a, of_b), check=check)
     _show.notes(result, quiet=shared.quiet)
     if asked.out:
         tables.write(asked.out, result.prompts, force=asked.force)
@@ -66,8 +65,8 @@ def _number(flag: str, given: int | None, default: int, least: int) -> int:
     return default if given is None else given
 
 
-def _requests(shared: Shared, asked: Asked) -> "tuple[Request, Request]":
-    """What is asked of A and of B: the same, but for `--b`."""
+def _requests(shared: Shared, asked: Asked) -> "tuple[tuple[Request, bool], tuple[Request, bool]]":
+    """What is asked of A and of B, and whether their runs are told apart by path: the same, but for `--b`."""
     inputs = shared.inputs or []
     if len(inputs) != 2:
         raise UsageError(
@@ -80,15 +79,18 @@ def _requests(shared: Shared, asked: Asked) -> "tuple[Request, Request]":
     join = own.pop("join", asked.join)
     if (asked.join is None) != (join is None):
         raise UsageError("--b join=COL without --join does nothing", hint="--join COL for A")
+    runs = own.pop("runs", asked.runs)
     return (
-        _request_of(inputs[0], shared, asked.join),
-        _request_of(inputs[1], replace(shared, **own), join),
+        _request_of(inputs[0], shared, asked.join, asked.runs),
+        _request_of(inputs[1], replace(shared, **own), join, runs),
     )
 
 
-def _request_of(name: str, shared: Shared, join: str | None) -> "Request":
+def _request_of(name: str, shared: Shared, join: str | None, runs: str | None) -> "tuple[Request, bool]":
+    by_path = runs == _PATH
+    by = None if by_path else runs
     # Two inputs cannot both be read ahead: each would hold up the other.
-    return _request.build([name], shared, ahead=False, row=join, named=True)
+    return _request.build([name], shared, ahead=False, row=join, named=True, by=by, singletons=True), by_path
 
 
 def _overrides(pairs: Sequence[str]) -> dict[str, Any]:
@@ -128,6 +130,7 @@ _OF_B: Mapping[str, tuple[str, Callable[[Any, str], Any]]] = MappingProxyType(
         "length-col": ("length_col", _text),
         "group-by": ("group_by", _text),
         "join": ("join", _text),
+        "runs": ("runs", _text),
         "format": ("format_", _text),
         "n": ("n", _whole),
         "estimator": ("estimator", _text),

@@ -37,9 +37,12 @@ def command(
             metavar="COL",
         ),
     ] = None,
-    seed: Annotated[int | None, _two("Seed of the bootstrap. Default: 0.", metavar="N")] = None,
-    resamples: Annotated[
-        int | None, _two("How often the bootstrap draws prompts. Default: 2000.", metavar="N")
+    runs: Annotated[
+        str | None,
+        _two(
+            "Column with the run (seed) of each row, or path: each file or folder that INPUT's * matches is a run.",
+            metavar="COL|path",
+        ),
     ] = None,
     top: Annotated[
         int | None, _two("How many of the prompts that changed most to show. Default: 10.", metavar="N")
@@ -55,7 +58,7 @@ def command(
 
     With --between it puts two data sets side by side instead: two runs, or two rewards of the same rows.
     """
-    asked = _between.Asked(join=join, b=b, seed=seed, resamples=resamples, top=top, out=out, force=force)
+    asked = _between.Asked(join=join, b=b, runs=runs, top=top, out=out, force=force)
     if between and vs:
         raise UsageError(
             "--vs adds columns to one data set, and --between compares two", hint="--b estimator=rloo"

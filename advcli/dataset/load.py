@@ -1,7 +1,7 @@
 """A data set that has been read and grouped: what everything after the first pass works on."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -87,7 +87,11 @@ def load(
         skip_bad_rows=skip_bad_rows,
         refuse_missing=settings.missing == "error",
     )
-    groups = grouping.group(table, options.n, singletons_expected=settings.singleton in ("zero", "raw"))
+    expected = options.singletons or settings.singleton in ("zero", "raw")
+    alone = options.promptless and not table.choice.prompt
+    groups = grouping.group(table, options.n or (1 if alone else None), singletons_expected=expected)
+    if alone and not options.n:
+        groups = replace(groups, columns=(), rule="none, as there is no prompt id")
     data = grouped(table, groups)
     if settings.singleton == "error":
         refuse_singletons(data)

@@ -1,16 +1,19 @@
 """Which prompts, steps and rows of two data sets are the same."""
 
+import os
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from advcli.dataset.load import DataSet
+from advcli.dataset.load import DataSet, grouped
 from advcli.io.collect.numbering import line_numbers
 from advcli.records.table import Prompt, RewardTable
 from advcli.stats.paired_rows import join
+from advcli.tensors.codes import paired
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,66 @@ def _steps(a: RewardTable, b: RewardTable) -> tuple[tuple[Tensor, Tensor], tuple
         for table, step in ((a, a.step), (b, b.step))
     )
     return (first, second), names
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The runs (seeds) that a data set is made of.
+
+    Attributes:
+        codes: [N] int64 the run of each row in [0, R).
+        names: the R runs.
+    """
+
+    codes: Tensor
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, data: DataSet, pattern: str | None) -> "Runs":
+        """Tell the runs apart, by the column that was asked for (`columns.by`) or by the paths of the files.
+
+        Args:
+            data: the data set.
+            pattern: the input as it was typed, where the paths tell the runs apart; else None.
+        """
+        table = data.table
+        if pattern is not None:
+            of_file = [_run_of(name, pattern) for name in table.names]
+            names = tuple(dict.fromkeys(of_file))
+            codes = np.repeat([names.index(name) for name in of_file], table.rows)
+            return cls(torch.from_numpy(codes.astype(np.int64)), names)
+        if table.by is not None:
+            present, codes = np.unique(table.by, return_inverse=True)
+            return cls(
+                torch.from_numpy(codes.astype(np.int64)), tuple(table.by_names[code] for code in present)
+            )
+        return cls(torch.zeros(len(table.key), dtype=torch.int64), ("",))
+
+    def apart(self, data: DataSet) -> DataSet:
+        """The data set with the rows of several runs in groups of their own."""
+        if len(self.names) == 1:
+            return data
+        group = data.grouping.group
+        there = group >= 0
+        split = np.full_like(group, -1)
+        split[there] = paired(group[there], self.codes.numpy()[there])
+        grouping = replace(data.grouping, group=split, count=int(split.max(initial=-1)) + 1)
+        return grouped(data.table, grouping)
+
+
+def _run_of(name: str, pattern: str) -> str:
+    """The run of a file: what the first wildcard of the input stands for, or the first folder below the input.
+
+    Example:
+        >>> _run_of("out/seed_1/step_2.jsonl", "out/seed_*/*.jsonl"), _run_of("out/s1/2.jsonl", "out")
+        ('seed_1', 's1')
+        >>> _run_of("out/2.jsonl", "out")
+        'out'
+    """
+    path, typed = (Path(os.path.normpath(text)).parts for text in (name, pattern))
+    wild = next((depth for depth, part in enumerate(typed) if set(part) & set("*?[")), len(typed))
+    below = wild < len(typed) or len(path) > wild + 1
+    return path[wild] if below and wild < len(path) else path[-1 if wild >= len(path) else wild - 1]
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from advcli.pipeline.compare import plans_of, with_hints, without_filters
 from advcli.pipeline.compute import Output
 from advcli.pipeline.describe import settings_of
 from advcli.pipeline.request import Request
-from advcli.pipeline.sweep import Grid, coordinates, points
+from advcli.pipeline.sweep import Grid, coordinates, original_of, points
 from advcli.records.report import Column, Report
 from advcli.records.settings import Settings
 from advcli.records.sweep import Point, Sweep
@@ -110,19 +110,19 @@ def sweep(
     with looked_at(request) as job:
         if check:
             check(job.sources)
-        runs = [plan.at(columns(job.choice)) for plan in plans]
-        shown = tuple(Shown("", number) for number in range(len(runs)))
+        runs = [plan.at(columns(job.choice)) for plan in (*plans, original_of(plans))]
+        shown = (Shown("original", len(plans), bare=True), *(Shown("", at) for at in range(len(plans))))
         with cluster.running(request.ray_address) as tasks:
             loaded = load(tasks, job)
             _, work, found = _counted(loaded, tuple(runs), shown)
     if advance:
-        advance(len(runs), len(runs))
+        advance(len(plans), len(plans))
     report = _report(request, loaded, runs[0], found, work, said_of_columns=False)
     return Sweep(
         health=found.health,
         points=tuple(
             _point(plan, count, column)
-            for plan, count, column in zip(runs, found.columns, report.columns, strict=True)
+            for plan, count, column in zip(runs[:-1], found.columns[1:], report.columns[1:], strict=True)
         ),
         notes=report.notes,
         warnings=report.warnings,
@@ -214,7 +214,6 @@ def _point(plan: Plan, count: ColumnCount, column: Column) -> Point:
     return Point(
         settings=coordinates(plan),
         column=column,
-        live_groups=count.live_groups,
         effective_rows=concentration.effective(count.measured.tally.sum_abs, squares),
         token_share=share,
     )

@@ -18,7 +18,7 @@ from advcli.distributed.traps import Seen, seen
 from advcli.records.mergeable import Merge, Mergeable, both
 from advcli.records.report import Health
 from advcli.records.settings import AdvantageTable, LeftOut
-from advcli.stats import concentration, metrics
+from advcli.stats import metrics
 from advcli.stats.comparison import Measured
 from advcli.stats.health import health
 from advcli.tensors.segments import Segments
@@ -55,7 +55,6 @@ class ColumnCount(Mergeable):
     Attributes:
         measured: the figures and the distance from the first column.
         sketches: of the kept rows, one per place.
-        live_groups: groups with a kept row whose advantage is not 0.
         kept_tokens: tokens of the kept rows.
         tokens: tokens of all rows; None without lengths.
         warnings: sentences about it.
@@ -64,7 +63,6 @@ class ColumnCount(Mergeable):
 
     measured: Measured
     sketches: Annotated[tuple[bytes, ...], Merge(operator.add)]
-    live_groups: int
     kept_tokens: float
     tokens: float | None
     warnings: Annotated[tuple[str, ...], Merge(lambda one, two: together((*one, *two)))]
@@ -74,9 +72,11 @@ class ColumnCount(Mergeable):
 def _healths(one: Health, two: Health) -> Health:
     """The counts of both; `sizes` is that of one."""
     counts = {
-        f.name: both(getattr(one, f.name), getattr(two, f.name)) for f in fields(Health) if f.name != "sizes"
+        f.name: both(getattr(one, f.name), getattr(two, f.name))
+        for f in fields(Health)
+        if f.name not in ("sizes", "one_reward")
     }
-    return replace(one, **counts)
+    return replace(one, **counts, one_reward=one.one_reward and two.one_reward)
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,6 @@ def _counted(data: DataSet, first: Tensor, result: AdvantageTable) -> ColumnCoun
     return ColumnCount(
         measured=Measured.of(data.rows, first, result),
         sketches=(sketches.sketch(result.processed[kept].double().numpy()),),
-        live_groups=concentration.live_groups(data.rows, result),
         kept_tokens=0.0 if tokens is None else float(torch.where(kept, tokens, 0.0).sum()),
         tokens=None if tokens is None else float(tokens.sum()),
         warnings=result.warnings,

@@ -181,7 +181,7 @@ def inspected(here: PartitionRows, near_dead: float, extents: Extents, part: Par
         by = torch.from_numpy(data.table.by)
         frames |= {code: frame.of_rows(by == code) for code in torch.unique(by).tolist()}
     counts = {
-        code: FactsCount.of(one, near_dead=near_dead, extents=extents[code]) for code, one in frames.items()
+        code: FactsCount.of(one, near_dead=near_dead, extents=extents[None]) for code, one in frames.items()
     }
     return Inspected(
         facts=counts[None],

@@ -148,6 +148,7 @@ def described(request: Request, loaded: Loaded, view: PartitionPlan, seen: Sizes
     trapped = traps.said(job, loaded.summaries, steps, view.steps)
     data = nothing(job, request, [*said, *scan.warnings(loaded.summaries), *trapped])
     n, expected = request.columns.n, request.settings.singleton in ("zero", "raw")
+    expected = expected or request.columns.singletons
     refuse_singletons(data.table, seen, n, expected=expected)
     return replace(data, grouping=replace(data.grouping, warnings=lint(data.table, seen, n)))
 

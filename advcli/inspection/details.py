@@ -12,7 +12,7 @@ from advcli.errors import UsageError
 from advcli.io.lookup import Row, read_back, rows_with_key
 from advcli.records.inspection import Detail
 from advcli.records.table import Choice, Source
-from advcli.tensors.segments import Segments
+from advcli.tensors.segments import Segments, Spread
 from advcli.wording import either
 
 # Where a response is usually written; else the longest text of the row is shown.
@@ -131,7 +131,7 @@ def asked(wanted: Wanted) -> tuple[Asked, ...]:
         if wanted.group is not None:
             found.append(Asked(f"rows of group {wanted.group}{at}", "rows", "file"))
         elif wanted.step is not None:
-            found.append(Asked(f"groups{at}, largest |A| first", "groups", "largest"))
+            found.append(Asked(f"groups{at}, largest |r − group mean| first", "groups", "largest"))
     for many, word in ((wanted.top, "largest"), (wanted.bottom, "smallest")):
         if many:
             found.append(Asked(f"rows{at} with the {word} |A|", "rows", word, many))
@@ -254,7 +254,10 @@ def _row(data: DataSet, advantages: Tensor, row: int) -> Mapping[str, Any]:
 
 
 def _groups(data: DataSet, advantages: Tensor, mask: Tensor) -> Listed:
-    """The groups of some rows, the largest |A| first."""
+    """The groups of some rows, the largest distance of a reward from its group's mean first.
+
+    A scaled |A| cannot tell: it is at most (n − 1) / √n in any group of n rows.
+    """
     rows, size = data.rows, advantages.double().abs().nan_to_num(nan=-1.0, posinf=torch.inf)
     here = Segments.of(rows.group[mask], rows.count)
     valid = mask & torch.isfinite(rows.rewards)
@@ -266,11 +269,13 @@ def _groups(data: DataSet, advantages: Tensor, mask: Tensor) -> Listed:
         "reward_min": scored.min(values),
         "reward_mean": scored.mean(values),
         "reward_max": scored.max(values),
+        "max_abs_centred": scored.max(Spread.of(values.double(), scored).centred().abs()),
         "max_abs_adv": here.max(size[mask]),
         "first": here.parent(torch.nonzero(mask).squeeze(1)),
     }
     there = torch.nonzero(columns["rows"] > 0).squeeze(1)
-    order = there[torch.argsort(columns["max_abs_adv"][there], descending=True, stable=True)]
+    rank = columns["max_abs_centred"].clamp(min=-1.0)
+    order = there[torch.argsort(rank[there], descending=True, stable=True)]
     shown = order[:_SHOWN]
     picked = {name: column[shown].tolist() for name, column in columns.items()}
     lines = ({name: column[place] for name, column in picked.items()} for place in range(len(shown)))
@@ -278,14 +283,15 @@ def _groups(data: DataSet, advantages: Tensor, mask: Tensor) -> Listed:
 
 
 def _group(number: int, line: dict[str, Any]) -> Entry:
-    row, size = line.pop("first"), line["max_abs_adv"]
+    row, size, spread = line.pop("first"), line["max_abs_adv"], max(-1.0, line["max_abs_centred"])
     figures = {
         "group": -1,
         **line,
+        "max_abs_centred": torch.nan if spread < 0 else spread,
         "max_abs_adv": torch.nan if size < 0 else size,
         "dead": line["valid"] > 1 and line["reward_min"] == line["reward_max"],
     }
-    return Entry((-size, row), row, number, figures)
+    return Entry((-spread, row), row, number, figures)
 
 
 def response(columns: Mapping[str, Any], prompt: Collection[str]) -> str:
@@ -297,9 +303,14 @@ def response(columns: Mapping[str, Any], prompt: Collection[str]) -> str:
         >>> response({"nodes": [{"message": {"role": "assistant", "content": [{"text": "43"}]}}]}, [])
         '43'
     """
-    said = next(filter(None, (_said(columns.get(name)) for name in RESPONSES if name not in prompt)), "")
+    said = answer(columns, prompt)
     texts = [value for name, value in columns.items() if isinstance(value, str) and name not in prompt]
     return said or max(texts, key=len, default="")
+
+
+def answer(columns: Mapping[str, Any], prompt: Collection[str]) -> str:
+    """The text of a row in a column where a response is usually written; "" without one."""
+    return next(filter(None, (_said(columns.get(name)) for name in RESPONSES if name not in prompt)), "")
 
 
 def prompt(columns: Mapping[str, Any], names: Sequence[str]) -> str:

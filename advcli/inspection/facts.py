@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 import torch
 from torch import Tensor
@@ -14,6 +14,7 @@ from advcli.inspection.phantoms import Arithmetic, Part
 from advcli.records.inspection import Facts, Phantoms
 from advcli.records.mergeable import Merge, Mergeable
 from advcli.records.table import Rows
+from advcli.stats import concentration
 from advcli.stats.health import dead_groups
 from advcli.stats.length import LengthCount
 from advcli.stats.parts import PartsCount
@@ -116,24 +117,30 @@ class Frame:
         )
 
 
-def facts(frame: Frame, *, near_dead: float) -> Facts:
+def facts(frame: Frame, *, near_dead: float, extents: Sequence[tuple[float, float]] | None = None) -> Facts:
     """Every figure of the rows of a frame.
 
     Args:
         frame: the columns.
         near_dead: see `stats.signal.signal`.
+        extents: the smallest and the largest value of each reward column, where these rows are not all.
     """
     distinct = [
         torch.unique(values[rewarded(values, frame.rows.group)]).numel()
         for _, values, _ in reward_columns(frame)
     ]
     names = [name for name, _, _ in reward_columns(frame)]
-    return FactsCount.of(frame, near_dead=near_dead).facts(names, frame.names, frame.steps, distinct)
+    return FactsCount.of(frame, near_dead=near_dead, extents=extents).facts(
+        names, frame.names, frame.steps, distinct
+    )
 
 
-def _advantages(one: tuple[float, int, float], two: tuple[float, int, float]) -> tuple[float, int, float]:
-    """Sum of |A|, rows, and the largest |A|."""
-    return one[0] + two[0], one[1] + two[1], max(one[2], two[2])
+_Advantages: TypeAlias = tuple[float, float, int, float]
+"""Σ|A|, ΣA², rows, and the largest |A|."""
+
+
+def _advantages(one: _Advantages, two: _Advantages) -> _Advantages:
+    return one[0] + two[0], one[1] + two[1], one[2] + two[2], max(one[3], two[3])
 
 
 def _phantoms(one: tuple[Phantoms, ...], two: tuple[Phantoms, ...]) -> tuple[Phantoms, ...]:
@@ -149,7 +156,7 @@ class FactsCount(Mergeable):
         groups: groups.
         sizes: from `grouping.sizes_met`.
         rewards: of each reward column.
-        advantages: Σ|A|, how many there are, and the largest |A|, 0 without any.
+        advantages: Σ|A|, ΣA², how many there are, and the largest |A|, 0 without any.
         phantoms: of each rule.
         constant_outcome: further reward → live groups in which it is constant.
         parts: None with one reward column.
@@ -161,7 +168,7 @@ class FactsCount(Mergeable):
     groups: int
     sizes: Annotated[Mapping[int, tuple[int, int]], Merge(met_together)]
     rewards: tuple[SignalCount, ...]
-    advantages: Annotated[tuple[float, int, float], Merge(_advantages)]
+    advantages: Annotated[_Advantages, Merge(_advantages)]
     phantoms: Annotated[tuple[Phantoms, ...], Merge(_phantoms)]
     constant_outcome: Mapping[str, int]
     parts: PartsCount | None
@@ -199,7 +206,12 @@ class FactsCount(Mergeable):
                 SignalCount.of(values, cause, rows.group, rows.count, near_dead=near_dead, extent=extent)
                 for (_, values, cause), extent in zip(columns, extents or (None,) * len(columns), strict=True)
             ),
-            advantages=(float(size.sum()), size.numel(), float(size.max()) if size.numel() else 0.0),
+            advantages=(
+                float(size.sum()),
+                float((size**2).sum()),
+                size.numel(),
+                float(size.max()) if size.numel() else 0.0,
+            ),
             phantoms=tuple(phantoms.counted(rule, dead & scored, rows.group) for rule in frame.arithmetics),
             constant_outcome=_constant_outcome(frame),
             parts=_parts(frame),
@@ -222,7 +234,7 @@ class FactsCount(Mergeable):
             steps: the step of each code.
             distinct: how many different values each reward column has.
         """
-        total, many, top = self.advantages
+        total, squares, many, top = self.advantages
         return Facts(
             rows=self.rows,
             groups=self.groups,
@@ -234,16 +246,13 @@ class FactsCount(Mergeable):
             ),
             mean_abs_adv=total / many if many else torch.nan,
             max_abs_adv=top if many else torch.nan,
+            effective_rows=concentration.effective(total, squares),
             phantoms=self.phantoms,
             constant_outcome=self.constant_outcome,
             parts=self.parts.figures(weights) if self.parts else None,
             length=self.length.figures() if self.length else None,
             per_step=self.steps.figures(steps) if self.steps else (),
         )
-
-
-def _added(one: tuple[SignalCount, ...], two: tuple[SignalCount, ...]) -> tuple[SignalCount, ...]:
-    return tuple(mine + others for mine, others in zip(one, two, strict=True))
 
 
 def split(frame: Frame, data: DataSet, *, near_dead: float) -> dict[str, Facts]:
@@ -253,8 +262,12 @@ def split(frame: Frame, data: DataSet, *, near_dead: float) -> dict[str, Facts]:
     by = torch.from_numpy(data.table.by)
     many = torch.bincount(by, minlength=len(data.table.by_names))
     order = torch.argsort(many, descending=True, stable=True).tolist()
+    # The largest reward of a value may be small among all.
+    usable = [values[rewarded(values, frame.rows.group)] for _, values, _ in reward_columns(frame)]
+    ends = [(float(one.min()), float(one.max())) if len(one) else (torch.nan, torch.nan) for one in usable]
     return {
-        data.table.by_names[code]: facts(frame.of_rows(by == code), near_dead=near_dead) for code in order
+        data.table.by_names[code]: facts(frame.of_rows(by == code), near_dead=near_dead, extents=ends)
+        for code in order
     }
 
 

@@ -7,6 +7,7 @@ from torch import Tensor
 from advcli.dataset import remarks
 from advcli.dataset.load import DataSet
 from advcli.engine.run import Plan, run
+from advcli.inspection.causes import dead_causes
 from advcli.inspection.details import Wanted, details
 from advcli.inspection.facts import Frame, facts, split
 from advcli.io.lookup import duplicates
@@ -43,6 +44,7 @@ def inspection(
         by=data.table.choice.by,
         split=split(frame, data, near_dead=near_dead),
         details=shown,
+        causes=dead_causes(data, sources),
     )
 
 

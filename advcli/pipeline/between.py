@@ -7,38 +7,24 @@ from typing import Any
 import torch
 
 from advcli.dataset.load import DataSet
-from advcli.dataset.pairing import Joined, Pairing, joined
+from advcli.dataset.pairing import Joined, Pairing, Runs, joined
 from advcli.engine.run import run
 from advcli.errors import DataError, UsageError
+from advcli.pipeline.compare import without_filters
 from advcli.pipeline.describe import report_of
 from advcli.pipeline.request import Request
 from advcli.records.between import Between, Coverage, Paired, PromptPair, RowPairs, Side, StepPair
 from advcli.records.report import Report
 from advcli.records.settings import AdvantageTable
 from advcli.records.table import Source
-from advcli.stats import concentration, paired_prompts, paired_steps
+from advcli.stats import paired_prompts, paired_steps
 from advcli.stats.figures import figures
-from advcli.stats.paired_prompts import PromptMeans
+from advcli.stats.paired_prompts import PromptMeans, Rewarded
 from advcli.stats.paired_rows import row_pairs
 from advcli.wording import counted, one_line, verb
 
-# With fewer prompts the percentile interval is too narrow: over 6 it holds the true mean 6 times in 7, not 19 in 20.
-_FEW = 20
 # How many lines the table of steps has at most.
 _STRETCHES = 20
-
-
-@dataclass(frozen=True)
-class Bootstrap:
-    """How the interval of the difference is drawn.
-
-    Attributes:
-        seed: of the draws.
-        resamples: how many.
-    """
-
-    seed: int = 0
-    resamples: int = 2000
 
 
 @dataclass(frozen=True)
@@ -48,6 +34,7 @@ class _Loaded:
     letter: str
     name: str
     data: DataSet
+    runs: Runs
     result: AdvantageTable
     report: Report
 
@@ -55,53 +42,58 @@ class _Loaded:
 def between(
     a: Request,
     b: Request,
-    bootstrap: Bootstrap,
     *,
     top: int = 10,
+    by_path: tuple[bool, bool] = (False, False),
     check: Callable[[Sequence[Source]], None] | None = None,
 ) -> Between:
     """Put two data sets side by side.
 
     Args:
-        a: the first.
+        a: the first; with `columns.by` its runs are told apart by that column.
         b: the second.
-        bootstrap: how the interval is drawn.
         top: how many of the prompts that changed most are named.
+        by_path: whether each file or folder that the input of A (of B) matches is a run.
         check: called with the inputs of each before they are read, to refuse what must not be written.
     """
     a.plan()  # what is wrong with the settings of both is told without a letter
-    first, second = _loaded("A", a, check), _loaded("B", b, check)
+    first, second = _loaded("A", a, check, by_path=by_path[0]), _loaded("B", b, check, by_path=by_path[1])
     pairing = Pairing.of(first.data, second.data)
-    means = PromptMeans.of(
-        (first.data.rows.rewards, pairing.prompts[0]),
-        (second.data.rows.rewards, pairing.prompts[1]),
-        len(pairing.named[0]),
+    rewarded_a, rewarded_b = (
+        Rewarded(one.data.rows.rewards, prompts, one.runs.codes, len(one.runs.names))
+        for one, prompts in zip((first, second), pairing.prompts, strict=True)
     )
+    means = PromptMeans.of(rewarded_a, rewarded_b, len(pairing.named[0]))
     covered = paired_prompts.coverage(means, pairing.shared_steps(), pairing.other_steps())
-    rows = joined(first.data, second.data, pairing)
+    several = len(first.runs.names) > 1 or len(second.runs.names) > 1
+    rows = None if several else joined(first.data, second.data, pairing)
     steps = _steps(first, second, pairing)
     table = _prompts(means, pairing)
     changed = paired_prompts.most_changed(means, top)
-    paired = paired_prompts.paired(means, resamples=bootstrap.resamples, seed=bootstrap.seed)
+    paired = paired_prompts.paired(means)
     return Between(
         a=_side(first),
         b=_side(second),
         coverage=covered,
         paired=paired,
         changed=tuple(PromptPair(**{name: cells[at] for name, cells in table.items()}) for at in changed),
+        runs=paired_prompts.each_run(means, first.runs.names, second.runs.names),
         steps=steps,
         stretches=tuple(paired_steps.stretches(steps, _STRETCHES)),
         rows=None if rows is None else _rows(first, second, rows),
         prompts=table,
-        notes=(*_said(first.report.notes, second.report.notes), *_notes(paired, rows)),
+        notes=(*_said(first.report.notes, second.report.notes), *_notes(paired, rows, several=several)),
         warnings=(
             *_said(first.report.warnings, second.report.warnings),
             *_warnings(first, second, covered, rows),
+            *_unclear(paired, covered),
         ),
     )
 
 
-def _loaded(letter: str, request: Request, check: Callable[[Sequence[Source]], None] | None) -> _Loaded:
+def _loaded(
+    letter: str, request: Request, check: Callable[[Sequence[Source]], None] | None, *, by_path: bool
+) -> _Loaded:
     """Read one of the two; an error says which."""
     name = " ".join(request.inputs)
     try:
@@ -110,6 +102,8 @@ def _loaded(letter: str, request: Request, check: Callable[[Sequence[Source]], N
             if check:
                 check(sources)
             data = request.load(sources)
+        runs = Runs.of(data, name if by_path else None)
+        data = runs.apart(data)
         columns = data.columns()
         plan = plan.at(columns)
     except (DataError, UsageError) as error:
@@ -118,11 +112,13 @@ def _loaded(letter: str, request: Request, check: Callable[[Sequence[Source]], N
         hint = " or ".join(filter(None, hints)) if isinstance(error, UsageError) else error.hint
         raise type(error)(f"{where}: {error.message}", hint=hint, about=error.about) from error
     result = run(plan, columns)
-    shown = {"original": replace(result.unprocessed(), warnings=result.warnings, left_out=result.left_out)}
+    bare = run(without_filters(plan), columns) if plan.settings.filters else result
+    original = bare.unprocessed()
+    shown = {"original": replace(original, warnings=result.warnings, left_out=result.left_out)}
     # Where nothing is filtered, both are the same.
-    shown |= {} if torch.equal(shown["original"].kept, result.kept) else {"processed": result}
+    shown |= {} if torch.equal(original.kept, result.kept) else {"processed": result}
     report = report_of(request, data, plan, shown)
-    return _Loaded(letter, name, data, result, report)
+    return _Loaded(letter, name, data, runs, replace(result, original=bare.original), report)
 
 
 def _side(one: _Loaded) -> Side:
@@ -133,7 +129,7 @@ def _side(one: _Loaded) -> Side:
         report=one.report,
         rewards=figures(there, there.sign()),
         steps=None if one.data.table.step is None else len(one.data.rows.step.unique()),
-        live_groups=concentration.live_groups(one.data.rows, one.result),
+        runs=one.runs.names,
     )
 
 
@@ -156,8 +152,8 @@ def _prompts(means: PromptMeans, pairing: Pairing) -> dict[str, list[Any]]:
         "prompt": [one.name if one else other.name if other else "" for one, other in zip(a, b, strict=True)],
         "first_a": [one and one.place for one in a],
         "first_b": [one and one.place for one in b],
-        "rows_a": means.rows_a.tolist(),
-        "rows_b": means.rows_b.tolist(),
+        "rows_a": means.rows_a.sum(0).tolist(),
+        "rows_b": means.rows_b.sum(0).tolist(),
         "mean_a": means.mean_a.tolist(),
         "mean_b": means.mean_b.tolist(),
         "difference": means.difference().tolist(),
@@ -178,13 +174,25 @@ def _example(one: _Loaded) -> str:
     return f"{columns} as {one_line(table.prompts[int(table.key[table.key >= 0][0])].name, 40)}"
 
 
-def _notes(paired: Paired | None, rows: Joined | None) -> Iterator[str]:
-    if paired is not None and 1 < paired.prompts < _FEW:
-        yield f"the interval is over {paired.prompts} prompts: with fewer than {_FEW} it is too narrow as a rule"
-    if rows is None and paired is not None:
+def _notes(paired: Paired | None, rows: Joined | None, *, several: bool) -> Iterator[str]:
+    if rows is None and paired is not None and not several:
         yield (
             "rows are not compared one by one, as nothing tells which are the same answer; "
             "if they are, --join COL with an id or the text of the answer"
+        )
+
+
+def _unclear(paired: Paired | None, covered: Coverage) -> Iterator[str]:
+    """Why there is no interval, and which prompts are not in it."""
+    if paired is None:
+        return
+    if paired.unclear:
+        yield paired.unclear
+    if max(paired.runs_a, paired.runs_b) > 1 and paired.prompts < covered.prompts_both:
+        yield (
+            f"{counted(covered.prompts_both - paired.prompts, 'prompt')} in both "
+            f"{verb(covered.prompts_both - paired.prompts, 'is', 'are')} not in every run: the difference is over "
+            f"the other {paired.prompts:,}"
         )
 
 

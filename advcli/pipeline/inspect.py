@@ -1,7 +1,11 @@
 """`inspect`: what is in a dump."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
+from advcli.dataset.grouping import Sizes, refuse_singletons, sizes_of
+from advcli.dataset.load import DataSet
+from advcli.errors import DataError
 from advcli.inspection.details import Wanted
 from advcli.inspection.inspect import inspection
 from advcli.pipeline.describe import settings_of
@@ -23,5 +27,18 @@ def inspect(request: Request, wanted: Wanted, *, near_dead: float = NEAR_DEAD) -
         data = request.load(sources)
         plan = plan.at(data.columns())
         found = inspection(data, sources, plan, wanted, near_dead=near_dead, weights=request.columns.weights)
-    lint = (*request.warnings, *found.files.lint)
+    lint = (*request.warnings, *found.files.lint, *_no_groups(request, data))
     return replace(found, files=replace(found.files, lint=lint), settings=settings_of(plan, request, data))
+
+
+def _no_groups(request: Request, data: DataSet) -> Iterator[str]:
+    """Why no rows are compared with each other, where that is so; another command would stop at it."""
+    grouping = data.grouping
+    if not data.table.choice.prompt and not request.columns.n:
+        yield "no prompt id, so each row is a group of its own; try --prompt-col COL or --n ROWS_PER_PROMPT"
+        return
+    seen = Sizes(len(data.table.key), grouping.count, sizes_of(grouping.group, grouping.count))
+    try:
+        refuse_singletons(data.table, seen, request.columns.n, expected=False)
+    except DataError as error:
+        yield str(error)

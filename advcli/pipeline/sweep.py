@@ -5,8 +5,6 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-from torch import Tensor
-
 from advcli.dataset import remarks
 from advcli.engine.run import Plan, run
 from advcli.pipeline.describe import health_of
@@ -56,7 +54,7 @@ def sweep(
 
     Returns:
         A point for each combination. An estimator without a choice of scale has one scale; the distance is
-        that from the first point.
+        that from the original: the advantages of the first point before any keep ratio and filter.
     """
     plans = list(points(request.settings, grid))
     with request.opened() as sources:
@@ -65,15 +63,13 @@ def sweep(
         data = request.load(sources)
     columns = data.columns()
     found: list[Point] = []
-    first: Tensor | None = None
+    original = run(original_of(plans).at(columns), columns).original
     for done, plan in enumerate(plan.at(columns) for plan in plans):
         result = run(plan, columns)
-        first = result.processed if first is None else first
         found.append(
             Point(
                 settings=coordinates(plan),
-                column=comparison.compare("", data.rows, first, result),
-                live_groups=concentration.live_groups(data.rows, result),
+                column=comparison.compare("", data.rows, original, result),
                 effective_rows=concentration.effective_rows(result.processed[result.kept]),
                 token_share=concentration.token_share(data.rows, result.kept),
             )
@@ -83,9 +79,14 @@ def sweep(
     return Sweep(
         health=health_of(data),
         points=tuple(found),
-        notes=tuple(remarks.notes(data, first if first is not None else data.rows.rewards)),
+        notes=tuple(remarks.notes(data, original)),
         warnings=(*request.warnings, *data.table.warnings, *data.grouping.warnings),
     )
+
+
+def original_of(plans: Sequence[Plan]) -> Plan:
+    """The plan of the original: the first point without keep ratios and filters."""
+    return replace(plans[0], settings=plans[0].settings.unprocessed())
 
 
 def points(base: Settings, grid: Grid) -> Iterator[Plan]:

@@ -17,14 +17,14 @@ class Side:
             "processed" where rows were filtered.
         rewards: statistics of its rewards, over the rows that have one.
         steps: how many steps it has; None without steps.
-        live_groups: groups with a kept row whose processed advantage is not 0.
+        runs: the name of each run; one "" where they were not told apart.
     """
 
     name: str
     report: Report
     rewards: Figures
     steps: int | None
-    live_groups: int
+    runs: tuple[str, ...] = ("",)
 
 
 @dataclass(frozen=True)
@@ -55,36 +55,94 @@ class Coverage:
 
 
 @dataclass(frozen=True)
+class McNemar:
+    """Prompts with one row and one of two rewards on each side.
+
+    Attributes:
+        gained: prompts with the higher reward in B only.
+        lost: prompts with the higher reward in A only.
+        p: exact two-sided p-value that both are as probable.
+    """
+
+    gained: int
+    lost: int
+    p: float
+
+
+@dataclass(frozen=True)
 class Paired:
-    """The difference B − A of the mean reward of each prompt that has a reward in both.
+    """The difference B − A of the mean reward of each prompt that has a reward in every run of both.
 
     Attributes:
         prompts: how many there are.
-        mean_a: mean over the prompts of their mean reward in A.
+        runs_a: runs (seeds) of A.
+        runs_b: runs of B.
+        mean_a: mean over the prompts of their mean reward in A; a run weighs as much as another.
         mean_b: the same in B.
         difference: mean over the prompts of B − A.
-        low: lower end of the 95 % bootstrap interval of `difference`; NaN with fewer than two prompts.
+        low: lower end of the 95 % interval of `difference`; NaN where `unclear` says why.
         high: its upper end.
+        p: two-sided p-value of no difference; NaN as `low`.
+        unclear: why there is no interval; "" if there is one.
+        detectable: the smallest true difference that so many prompts and runs would show (p < 0.05) four times in
+            five; NaN as `low`.
+        prompts_needed: prompts that it takes for `difference` to be detectable, with as many runs; None where no
+            number is enough, or as `low`.
+        runs_needed: runs a side that it takes, with as many prompts; None also with one run a side.
         up: prompts whose mean reward is higher in B.
         down: prompts whose mean reward is lower in B.
         same: the others.
         rank_agreement: Spearman's ρ of the prompts' means; NaN where undefined.
-        resamples: how often prompts were drawn again.
-        seed: of the draws.
+        mcnemar: None where a prompt has several rows or runs on a side, or the rewards more than two values.
     """
 
     prompts: int
+    runs_a: int
+    runs_b: int
     mean_a: float
     mean_b: float
     difference: float
     low: float
     high: float
+    p: float
+    unclear: str
+    detectable: float
+    prompts_needed: int | None
+    runs_needed: int | None
     up: int
     down: int
     same: int
     rank_agreement: float
-    resamples: int
-    seed: int
+    mcnemar: McNemar | None
+
+
+@dataclass(frozen=True)
+class RunFigures:
+    """One of several runs of a side; a run of B beside all of A.
+
+    Attributes:
+        side: "A" or "B".
+        run: its name.
+        rows: its rows with a reward.
+        prompts: its prompts with a reward.
+        mean: mean over these prompts of their mean reward.
+        difference: mean over the prompts that A has too of this run − A; NaN for a run of A.
+        low: lower end of its 95 % interval over prompts; NaN where too few prompts change.
+        high: its upper end.
+        p: two-sided p-value of no difference.
+        p_holm: the same, corrected for the number of runs (Holm).
+    """
+
+    side: str
+    run: str
+    rows: int
+    prompts: int
+    mean: float
+    difference: float
+    low: float
+    high: float
+    p: float
+    p_holm: float
 
 
 @dataclass(frozen=True)
@@ -125,7 +183,9 @@ class StepPair:
         difference: B − A.
         groups_a: groups of A.
         groups_b: groups of B.
-        live_a: share of the groups of A with a kept row whose processed advantage is not 0.
+        able_a: groups of A with two or more kept rows that have a reward.
+        able_b: the same of B.
+        live_a: share of `able_a` that is live: whose kept rewards are not all equal; NaN without any.
         live_b: the same of B.
     """
 
@@ -137,6 +197,8 @@ class StepPair:
     difference: float
     groups_a: int
     groups_b: int
+    able_a: int
+    able_b: int
     live_a: float
     live_b: float
 
@@ -186,6 +248,7 @@ class Between:
         coverage: what they have in common.
         paired: the difference over prompts; None where no prompt has a reward in both.
         changed: the prompts in both that changed most.
+        runs: each run, where a side has several.
         steps: the steps that both have, in ascending order.
         stretches: the same, consecutive steps put together where there are many.
         rows: the same rows one by one; None where rows could not be joined.
@@ -199,6 +262,7 @@ class Between:
     coverage: Coverage
     paired: Paired | None
     changed: tuple[PromptPair, ...]
+    runs: tuple[RunFigures, ...]
     steps: tuple[StepPair, ...]
     stretches: tuple[StepPair, ...]
     rows: RowPairs | None

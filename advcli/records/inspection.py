@@ -1,5 +1,6 @@
 """What `advcli inspect` finds: what is in a dump, and what its groups carry."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,32 +11,47 @@ NEAR_DEAD = 0.01
 
 @dataclass(frozen=True)
 class Spreads:
-    """The variance of a reward column, taken apart; ddof 0, so that total = within + between.
+    """The variance of a reward column, taken apart; the first three with ddof 0, so that total = within + between.
 
     Attributes:
         within: mean squared distance of a row from the mean of its group.
         between: mean squared distance of a row's group mean from the mean of all rows.
         total: mean squared distance of a row from the mean of all rows.
+        within_unbiased: the variance of the rows of one prompt; NaN where every group has one row.
+        between_unbiased: the variance of the true means of prompts, which `between` overstates by what chance adds to
+            the mean of a group; negative where the groups differ by less than chance; NaN as above, or with one group.
     """
 
     within: float
     between: float
     total: float
+    within_unbiased: float = math.nan
+    between_unbiased: float = math.nan
 
 
 @dataclass(frozen=True)
 class DeadChance:
-    """How probable it is that a group is dead at another group size.
+    """How probable it is that a group is dead at another group size, and what that size would cost.
 
     Attributes:
         g: the group size.
-        p: mean over the groups of the probability that g draws are all equal; NaN without groups.
-        plug_in: share of the groups that are smaller than g: their observed shares were taken as the true ones.
+        p: mean over the groups of the probability that g rewards are all equal; NaN where the data do not tell.
+        low: lower end of the 95 % interval of a fitted `p`; NaN where it was counted.
+        high: its upper end.
+        how: "counted" from the groups with g or more rows, "fitted" (beta-binomial), or "".
+        groups: groups with g or more valid rows.
+        live_groups: how many of the groups with two or more valid rows would be live with g rows each; NaN as `p`.
+        rows_saved: valid rows of these groups, less g for each; negative where g rows are more.
     """
 
     g: int
     p: float
-    plug_in: float
+    low: float
+    high: float
+    how: str
+    groups: int
+    live_groups: float
+    rows_saved: int
 
 
 @dataclass(frozen=True)
@@ -58,7 +74,7 @@ class RewardSignal:
         dead_groups_all_min: dead groups at the smallest value of the column, where it is not the largest.
         near_dead_groups: live groups whose spread is at most `near_dead` × the range of the column.
         singletons: groups with one valid row.
-        effective_rows: valid rows of live groups.
+        live_rows: valid rows of live groups.
         variance: within and between the groups, and in total.
         p_dead: how many groups would be dead at other sizes.
     """
@@ -78,7 +94,7 @@ class RewardSignal:
     dead_groups_all_min: int
     near_dead_groups: int
     singletons: int
-    effective_rows: int
+    live_rows: int
     variance: Spreads
     p_dead: tuple[DeadChance, ...]
 
@@ -171,9 +187,12 @@ class StepFigures:
         live: share of the groups with two or more valid rows that are not dead.
         mean_abs_adv: over rows with an advantage.
         max_abs_adv: the largest |A|.
+        max_abs_centred: the largest distance of a reward from the mean of its group: |A| before any scale.
+        max_abs_reward: the largest |reward|.
         length_mean: over rows with a length; NaN without a length column.
-        robust_z: of `max_abs_adv` among all steps; NaN with fewer than five.
-        outlier: whether `robust_z` is above the bound.
+        robust_z: the largest of the robust z of the mean reward (either way) and of the three largest values among all
+            steps; NaN with fewer than five.
+        stands_out: the names of those whose robust z is above the bound.
     """
 
     step: str
@@ -183,9 +202,16 @@ class StepFigures:
     live: float
     mean_abs_adv: float
     max_abs_adv: float
+    max_abs_centred: float
+    max_abs_reward: float
     length_mean: float
     robust_z: float
-    outlier: bool
+    stands_out: tuple[str, ...] = ()
+
+    @property
+    def outlier(self) -> bool:
+        """Whether anything of the step stands out."""
+        return bool(self.stands_out)
 
 
 @dataclass(frozen=True)
@@ -200,6 +226,7 @@ class Facts:
         rewards: the reward that the estimator takes, then its parts, then other reward columns.
         mean_abs_adv: mean |A|.
         max_abs_adv: largest |A|.
+        effective_rows: (Σ|A|)² / ΣA²: how many rows of equal |A| would weigh as much; NaN where no A differs from 0.
         phantoms: of the chosen settings, then of each framework.
         constant_outcome: further reward column → live groups in which it is constant: alive through shaping, if that
             column is the raw outcome.
@@ -215,6 +242,7 @@ class Facts:
     rewards: tuple[RewardSignal, ...]
     mean_abs_adv: float
     max_abs_adv: float
+    effective_rows: float
     phantoms: tuple[Phantoms, ...]
     constant_outcome: Mapping[str, int]
     parts: Parts | None
@@ -249,6 +277,37 @@ class Files:
 
 
 @dataclass(frozen=True)
+class DeadCauses:
+    """What dead groups have in common; a group may count in several ways.
+
+    Attributes:
+        groups: dead groups.
+        all_max: those at the largest reward of the data set: always solved; 0 where there is one reward only.
+        all_min: those at the smallest: never solved.
+        read: dead groups whose rows were read back, evenly from all; the counts from here on are over them.
+        same_text: groups in which more than half of the rows have one text; None without a response column.
+        truncated: groups of which every row was cut off; None where nothing tells.
+        truncated_by: the column that says so, or the length.
+        failed: groups of which every row failed; None where nothing tells.
+        failed_by: the column that says so.
+        unexplained: groups that count in none of these three.
+        constant_parts: part of the reward → dead groups (of all) in which it is constant; {} with one reward.
+    """
+
+    groups: int
+    all_max: int
+    all_min: int
+    read: int
+    same_text: int | None
+    truncated: int | None
+    truncated_by: str
+    failed: int | None
+    failed_by: str
+    unexplained: int
+    constant_parts: Mapping[str, int]
+
+
+@dataclass(frozen=True)
 class Detail:
     """Some groups or rows, one by one.
 
@@ -277,6 +336,7 @@ class Inspection:
         split: value of that column → every figure of its rows.
         details: the groups and rows that were asked for.
         notes: how figures came about, where that is worth knowing.
+        causes: why groups are dead; None without dead groups, or on Ray.
     """
 
     files: Files
@@ -286,6 +346,7 @@ class Inspection:
     split: Mapping[str, Facts] = field(default_factory=dict)
     details: tuple[Detail, ...] = ()
     notes: tuple[str, ...] = ()
+    causes: DeadCauses | None = None
 
 
 @dataclass(frozen=True)

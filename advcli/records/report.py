@@ -66,6 +66,7 @@ class Health:
         singletons: groups with one valid row.
         missing: rows without a usable reward.
         missing_by_cause: the same, apart.
+        one_reward: whether all rewards are equal: then none is the largest or the smallest.
     """
 
     rows: int
@@ -77,6 +78,7 @@ class Health:
     singletons: int
     missing: int
     missing_by_cause: Mapping[str, int]
+    one_reward: bool = False
 
 
 @dataclass(frozen=True)
@@ -90,9 +92,11 @@ class Column:
         kept_groups: groups with at least one kept row.
         below_two: groups of which fewer than two rows are kept (missing rows are not counted).
         dead_groups: groups whose kept rewards, two or more, are all equal.
+        live_groups: groups whose kept rewards, two or more, are not all equal.
         sign_changes: share of kept rows whose sign (−, 0, +) is not that of the original.
         mean_abs_ratio: mean |A| over the kept rows, relative to that of the original on the same rows.
         rank_agreement: Spearman's ρ with the original within groups, mean over groups.
+        correlation: Pearson's r with the original over the kept rows of all groups.
         phantoms: kept rows of dead groups with an advantage other than 0.
     """
 
@@ -102,9 +106,11 @@ class Column:
     kept_groups: Annotated[int, Shown("kept groups", "count", "kept")]
     below_two: Annotated[int, Shown("groups with < 2 kept", "count", "kept")]
     dead_groups: Annotated[int, Shown("dead groups", "count", "kept")]
+    live_groups: Annotated[int, Shown("live groups", "count", "kept")]
     sign_changes: Annotated[float, Shown("sign changes", "share", "distance")]
     mean_abs_ratio: Annotated[float, Shown("ratio of mean |A|", "number", "distance")]
     rank_agreement: Annotated[float, Shown("rank agreement", "number", "distance")]
+    correlation: Annotated[float, Shown("correlation", "number", "distance")]
     phantoms: Annotated[int, Shown("phantom advantages", "count", "kept")]
 
 

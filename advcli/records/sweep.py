@@ -13,15 +13,14 @@ class Point:
 
     Attributes:
         settings: the settings that the grid is made of, by name.
-        column: its processed advantages; the distance is that from the first point.
-        live_groups: groups with a kept row whose advantage is not 0.
+        column: its processed advantages; the distance is that from the original, the advantages of the first point
+            before any keep ratio and filter.
         effective_rows: (Σ|A|)² / ΣA² over the kept rows: how many rows of equal |A| would weigh as much.
         token_share: tokens of the kept rows, as a share of all tokens; None without lengths.
     """
 
     settings: Mapping[str, Any]
     column: Column
-    live_groups: int
     effective_rows: float
     token_share: float | None = None
 
@@ -31,13 +30,14 @@ class Point:
         return {
             "kept_rows": column.kept_rows,
             "kept_groups": column.kept_groups,
-            "live_groups": self.live_groups,
+            "live_groups": column.live_groups,
             "mean_abs": figures.mean_abs,
             "std": figures.std,
             "max_abs": max(abs(figures.min), abs(figures.max)),
             "share_positive": figures.share_positive,
             "sign_changes": column.sign_changes,
             "rank_agreement": column.rank_agreement,
+            "correlation": column.correlation,
             "effective_rows": self.effective_rows,
             "token_share": self.token_share,
         }

@@ -126,6 +126,8 @@ class ColumnOptions:
         by: the column that splits the figures (`--by`).
         outcomes: further reward columns to describe (`--outcome`).
         find_outcomes: describe also what looks like another reward.
+        singletons: groups of one row each are no error, as nothing has to be compared inside groups.
+        promptless: rows without a prompt id are no error either; each is a group of its own.
     """
 
     format: str | None = None
@@ -150,6 +152,8 @@ class ColumnOptions:
     by: str | None = None
     outcomes: tuple[str, ...] = ()
     find_outcomes: bool = False
+    singletons: bool = False
+    promptless: bool = False
 
     def as_logged(self) -> "ColumnOptions":
         """What `match` reads: a dump without a prompt id may have been grouped by position, so that is no error yet."""

@@ -49,13 +49,18 @@ def _merged(steps: Sequence[StepFigures]) -> StepFigures:
         reward_mean=_mean([one.reward_mean for one in steps], rows),
         live=_mean([one.live for one in steps], groups),
         mean_abs_adv=_mean([one.mean_abs_adv for one in steps], rows),
-        max_abs_adv=max(
-            (one.max_abs_adv for one in steps if not math.isnan(one.max_abs_adv)), default=math.nan
-        ),
+        max_abs_adv=_most([one.max_abs_adv for one in steps]),
+        max_abs_centred=_most([one.max_abs_centred for one in steps]),
+        max_abs_reward=_most([one.max_abs_reward for one in steps]),
         length_mean=_mean([one.length_mean for one in steps], rows),
-        robust_z=max((one.robust_z for one in steps if not math.isnan(one.robust_z)), default=math.nan),
-        outlier=any(one.outlier for one in steps),
+        robust_z=_most([one.robust_z for one in steps]),
+        stands_out=tuple(dict.fromkeys(name for one in steps for name in one.stands_out)),
     )
+
+
+def _most(values: Sequence[float]) -> float:
+    """The largest; NaN without any."""
+    return max((value for value in values if not math.isnan(value)), default=math.nan)
 
 
 def _mean(values: Sequence[float], weights: Sequence[int]) -> float:

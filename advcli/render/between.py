@@ -1,13 +1,14 @@
 """Two data sets side by side, as Rich tables and as JSON."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from advcli.records.between import Between, Coverage, Paired, PromptPair, RowPairs, Side, StepPair
+from advcli.records.between import Between, Coverage, Paired, PromptPair, RowPairs, RunFigures, Side, StepPair
 from advcli.records.report import Column
 from advcli.render.jsonout import figures, head, known
-from advcli.render.numbers import count, number, points, share, signed
+from advcli.render.numbers import count, number, points, share, short, signed
 from advcli.render.tables import health_line, left_out_line, rule_line
 from advcli.render.whole import print_whole, ruled
 from advcli.wording import counted, one_line, summed
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
+# How much of the name of a run is shown.
+_RUN = 12
+_SIGNIFICANT = 0.05
 _PROMPT = 30
 """How much of a prompt is shown."""
 
@@ -27,8 +31,9 @@ _GROUPS: Sequence[_Row] = (
     ("rows", lambda side: side.report.health.rows, count),
     ("groups", lambda side: side.report.health.groups, count),
     ("steps", lambda side: side.steps, count),
-    ("dead groups", lambda side: side.report.health.dead_groups, count),
-    ("live groups", lambda side: side.live_groups, count),
+    ("runs", lambda side: len(side.runs) if len(side.runs) > 1 else None, count),
+    ("dead groups", lambda side: side.report.columns[-1].dead_groups, count),
+    ("live groups", lambda side: side.report.columns[-1].live_groups, count),
     ("singletons", lambda side: side.report.health.singletons, count),
     ("missing rewards", lambda side: side.report.health.missing, count),
 )
@@ -68,6 +73,8 @@ def show(between: Between, console: "Console") -> None:
     for line in dict.fromkeys(rules) if rules[0] == rules[1] else (f"A {rules[0]}", f"B {rules[1]}"):
         _line(line, console, "dim")
     print_whole(_figures(between.a, between.b), console)
+    if between.runs:
+        print_whole(_runs(between.runs), console)
     if between.stretches:
         print_whole(_steps(between.stretches), console)
     if between.changed:
@@ -81,19 +88,51 @@ def paired_lines(paired: Paired | None) -> list[str]:
     """The answer, in a line, and how sure it is."""
     if paired is None:
         return ["no prompt has a reward in both: only the figures of each are shown"]
-    over = f"over {counted(paired.prompts, 'prompt')} in both"
+    everyone = "both" if paired.runs_a == paired.runs_b == 1 else "every run"
+    over = f"over {counted(paired.prompts, 'prompt')} in {everyone}"
     lines = [f"B − A: {signed(paired.difference)} in mean reward per prompt, {over}"]
+    lines += [paired.unclear] if paired.unclear else list(_sure(paired))
+    if paired.mcnemar:
+        one = paired.mcnemar
+        lines.append(
+            f"two rewards (McNemar): {one.gained:,} higher in B only, {one.lost:,} in A only, {_p(one.p)}"
+        )
     if paired.prompts < 2:
-        return [*lines, "too few prompts for an interval"]
-    sure = (
-        f"95 % interval {signed(paired.low)} … {signed(paired.high)} "
-        f"(bootstrap, {paired.resamples:,} resamples of prompts, seed {paired.seed})"
-    )
+        return lines
     ways = (
         f"{paired.up:,} up, {paired.down:,} down, {paired.same:,} the same; "
         f"rank agreement of the prompts {number(paired.rank_agreement)}"
     )
-    return [*lines, sure, ways]
+    return [*lines, ways]
+
+
+def _sure(paired: Paired) -> Iterator[str]:
+    """The interval, and what so many prompts and runs could have shown."""
+    runs = f"{counted(paired.runs_a, 'run')} of A, {paired.runs_b:,} of B"
+    several = paired.runs_a > 1 or paired.runs_b > 1
+    about = f"prompts and {runs}" if several else "prompts, not over seeds"
+    yield f"95 % interval {signed(paired.low)} … {signed(paired.high)}, {_p(paired.p)} (over {about})"
+    yield f"smallest difference this could show: {number(paired.detectable)} (p < 0.05 in 4 of 5 tries)"
+    if paired.p < _SIGNIFICANT or not paired.difference:
+        return
+    ways = []
+    if paired.prompts_needed is not None:
+        more = max(0, paired.prompts_needed - paired.prompts)
+        ways.append(f"{counted(paired.prompts_needed, 'prompt')} ({more:,} more)")
+    if paired.runs_needed is not None:
+        ways.append(f"{counted(paired.runs_needed, 'run')} a side")
+    needed = " or ".join(ways) or "more prompts and more runs"
+    yield f"showing {number(abs(paired.difference))} would take {needed}"
+
+
+def _p(value: float) -> str:
+    """A p-value.
+
+    Example:
+        >>> _p(0.0004), _p(0.04321), _p(1.0)
+        ('p < 0.001', 'p 0.043', 'p 1')
+    """
+    return "p < 0.001" if value < 0.001 else f"p {value:.2g}"
 
 
 def coverage_lines(covered: Coverage) -> Iterator[str]:
@@ -142,6 +181,7 @@ def as_json(between: Between) -> dict[str, Any]:
         "b": _side(between.b),
         "coverage": asdict(between.coverage),
         "paired": between.paired and asdict(between.paired),
+        "runs": [asdict(run) for run in between.runs],
         "changed": [asdict(pair) for pair in between.changed],
         "steps": [asdict(step) for step in between.steps],
         "rows": between.rows and asdict(between.rows),
@@ -155,7 +195,8 @@ def _side(side: Side) -> dict[str, Any]:
         "input": side.name,
         **head(side.report, processed),
         "steps": side.steps,
-        "live_groups": side.live_groups,
+        "runs": list(side.runs) if len(side.runs) > 1 else [],
+        "live_groups": processed.live_groups,
         "reward": known(side.rewards),
         "original": figures(original),
         "processed": figures(processed),
@@ -191,6 +232,30 @@ def _advantages(column: int) -> list[_Row]:
         return lambda side: value(side.report.columns[column])
 
     return [(f"{name} {label}", of(value), text) for label, value, text in _ADVANTAGES]
+
+
+def _runs(runs: Sequence[RunFigures]) -> "Table":
+    """Each run, and how those of B differ from all of A."""
+    from rich.text import Text
+
+    table = ruled(["", "run"], ["rows", "mean", "B − A", "95 % interval", "p", "p (Holm)"])
+    for run in runs:
+        sure = "" if math.isnan(run.low) else f"{signed(run.low, short)} … {signed(run.high, short)}"
+        table.add_row(
+            run.side,
+            Text(_ending(one_line(run.run, len(run.run) * 4 + 2)[1:-1])),
+            count(run.rows),
+            short(run.mean),
+            "" if run.side == "A" else signed(run.difference, short),
+            sure,
+            *("" if math.isnan(p) else _p(p).removeprefix("p ") for p in (run.p, run.p_holm)),
+        )
+    return table
+
+
+def _ending(name: str) -> str:
+    """The end of a long name: what tells runs apart mostly stands there."""
+    return name if len(name) <= _RUN else f"…{name[1 - _RUN :]}"
 
 
 def _steps(steps: Sequence[StepPair]) -> "Table":

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from advcli.records.inspection import Detail, Facts, Inspection, Parts, RewardSignal, StepFigures
+from advcli.records.inspection import DeadCauses, Detail, Facts, Inspection, Parts, RewardSignal, StepFigures
 from advcli.render.bars import bar, binned
 from advcli.render.numbers import UNDEFINED, count, number, share, short
 from advcli.render.tables import describe_sizes
@@ -33,6 +33,23 @@ _GAP = "  "
 # A place is told by the end of a long path.
 _PLACE = 22
 
+# Figures by which a step may stand out → how they are called.
+_WATCHED: Mapping[str, str] = {
+    "reward_mean": "mean reward",
+    "max_abs_reward": "max |r|",
+    "max_abs_centred": "max |r − group mean|",
+    "max_abs_adv": "max |A|",
+}
+
+# Figures of a group whose heading is not their name.
+_HEADINGS: Mapping[str, str] = {
+    "reward_min": "min r",
+    "reward_mean": "mean r",
+    "reward_max": "max r",
+    "max_abs_centred": "max |r − mean|",
+    "max_abs_adv": "max |A|",
+}
+
 _Row = Sequence[str]
 
 
@@ -58,7 +75,7 @@ def show(found: Inspection, console: "Console") -> None:
         for detail in found.details:
             _detail(detail, console)
         return
-    _sections(found.facts, console)
+    _sections(found.facts, console, tuple(causes_lines(found.causes)))
     if found.by is None:
         return
     _print(_split(found.by, found.split), console)
@@ -101,11 +118,12 @@ def _counts(facts: Facts) -> str:
     return " · ".join([*parts, *([counted(facts.steps, "step")] if facts.steps else [])])
 
 
-def _sections(facts: Facts, console: "Console") -> None:
+def _sections(facts: Facts, console: "Console", causes: Sequence[str] = ()) -> None:
     for table, remarks in (
-        (_rewards(facts.rewards), ()),
-        (_signal(facts.rewards), _outcomes(facts)),
-        (_spread(facts.rewards), _plug_in(facts.rewards)),
+        (_rewards(facts.rewards), _constant(facts.rewards)),
+        (_signal(facts.rewards), (*causes, *_outcomes(facts))),
+        (_spread(facts.rewards), ()),
+        (_group_sizes(facts.signal), _fitted(facts.signal)),
         (_phantoms(facts), ()),
         (_parts(facts.parts), _interplay(facts.parts)),
         (_length(facts), ()),
@@ -137,13 +155,29 @@ def _rewards(rewards: Sequence[RewardSignal]) -> "Table":
     )
 
 
+def _constant(rewards: Sequence[RewardSignal]) -> Iterator[str]:
+    for one in rewards:
+        if one.valid and one.min == one.max:
+            yield f"'{one.name}' is {number(one.min)} in all {counted(one.valid, 'row')}: no group can be live"
+
+
 def _missing(one: RewardSignal) -> str:
     causes = [f"{many:,} {cause}" for cause, many in one.missing_by_cause.items() if many]
     return ", ".join(causes) or "0"
 
 
 def _signal(rewards: Sequence[RewardSignal]) -> "Table":
-    header = ("groups", "live", "near-dead", "dead", "all-max", "all-min", "between", "single", "live rows")
+    header = (
+        "groups",
+        "live",
+        "near-dead",
+        "dead",
+        "all-max",
+        "all-min",
+        "in between",
+        "single",
+        "live rows",
+    )
     return _table(
         header,
         [
@@ -152,15 +186,46 @@ def _signal(rewards: Sequence[RewardSignal]) -> "Table":
                 count(one.live_groups),
                 count(one.near_dead_groups),
                 count(one.dead_groups),
-                count(one.dead_groups_all_max),
-                count(one.dead_groups_all_min),
-                count(one.dead_groups - one.dead_groups_all_max - one.dead_groups_all_min),
+                *map(count, _ends(one)),
                 count(one.singletons),
-                count(one.effective_rows),
+                count(one.live_rows),
             )
             for one in rewards
         ],
     )
+
+
+def _ends(one: RewardSignal) -> tuple[float, float, float]:
+    """Dead groups at the largest reward, at the smallest, and in between; undefined where there is one reward."""
+    if one.min == one.max:
+        return math.nan, math.nan, math.nan
+    high, low = one.dead_groups_all_max, one.dead_groups_all_min
+    return high, low, one.dead_groups - high - low
+
+
+def causes_lines(causes: DeadCauses | None) -> Iterator[str]:
+    """Why groups are dead."""
+    if causes is None:
+        return
+    found = []
+    if causes.all_max or causes.all_min:
+        found += [
+            f"{causes.all_min:,} never solved (all at the min)",
+            f"{causes.all_max:,} always (all at the max)",
+        ]
+    of = "" if causes.read == causes.groups else f" of {causes.read:,} that were read"
+    for many, name, by in (
+        (causes.same_text, "with one text in most rows", ""),
+        (causes.truncated, "truncated in all rows", causes.truncated_by),
+        (causes.failed, "failed in all rows", causes.failed_by),
+    ):
+        if many is not None:
+            found.append(f"{many:,}{of} {name}" + (f" ({by})" if by else ""))
+    if found:
+        yield f"of {counted(causes.groups, 'dead group')}: {', '.join(found)}"
+    constant = [f"{name} in {many:,}" for name, many in causes.constant_parts.items()]
+    if constant:
+        yield f"parts that are constant in dead groups: {', '.join(constant)} of {causes.groups:,}"
 
 
 def _outcomes(facts: Facts) -> Iterator[str]:
@@ -170,20 +235,36 @@ def _outcomes(facts: Facts) -> Iterator[str]:
 
 
 def _spread(rewards: Sequence[RewardSignal]) -> "Table":
-    """The variance taken apart, and how many groups would be dead at other sizes."""
-    first, *more = (str(chance.g) for chance in rewards[0].p_dead)
-    header = ("variance", "within", "between", "total", f"dead: G={first}", *more)
+    """The variance taken apart."""
+    header = ("variance", "within", "between", "total", "between, unbiased")
     rows = []
     for one in rewards:
         of = one.variance
-        chances = (share(chance.p) + ("*" if chance.plug_in > 0 else " ") for chance in one.p_dead)
-        rows.append((one.name, number(of.within), number(of.between), number(of.total), *chances))
+        figures = (of.within, of.between, of.total, of.between_unbiased)
+        rows.append((one.name, *map(number, figures)))
     return _table(header, rows)
 
 
-def _plug_in(rewards: Sequence[RewardSignal]) -> Iterator[str]:
-    if any(chance.plug_in > 0 for one in rewards for chance in one.p_dead):
-        yield "* expected; some groups have fewer than G rows: shares as observed, biased up"
+def _group_sizes(one: RewardSignal) -> "Table | None":
+    """How many groups would be dead with more or fewer rows each, and what that would cost."""
+    told = [chance for chance in one.p_dead if chance.how]
+    if not told:
+        return None
+    header = ("rows per group", *(str(chance.g) for chance in told))
+    able = one.live_groups + one.dead_groups
+    rows = (
+        ("dead groups", *(share(chance.p) + ("*" if chance.how == "fitted" else " ") for chance in told)),
+        (f"live groups, of {able:,}", *(f"{chance.live_groups:,.1f} " for chance in told)),
+        ("rows saved", *(f"{chance.rows_saved:,} " for chance in told)),
+    )
+    return _table(header, rows)
+
+
+def _fitted(one: RewardSignal) -> Iterator[str]:
+    fitted = [chance for chance in one.p_dead if chance.how == "fitted"]
+    if fitted:
+        ends = ", ".join(f"{chance.g} rows {share(chance.low)} … {share(chance.high)}" for chance in fitted)
+        yield f"* fitted (beta-binomial), 95 % interval: {ends}"
 
 
 def _phantoms(facts: Facts) -> "Table | None":
@@ -269,9 +350,14 @@ def _said_of_steps(steps: Sequence[StepFigures]) -> Iterator[str]:
         yield f"{len(steps):,} steps in {_STEPS} stretches; --json has each"
     outliers = sorted((one for one in steps if one.outlier), key=lambda one: -one.robust_z)
     for one in outliers[:_OUTLIERS]:
-        yield f"! step {one.step}: max |A| {number(one.max_abs_adv)}, robust z {short(one.robust_z)}"
+        yield f"! step {one.step}: {standing_out(one)}, robust z {short(one.robust_z)}"
     if len(outliers) > _OUTLIERS:
         yield f"! {counted(len(outliers) - _OUTLIERS, 'more step')} with a robust z above 3.5"
+
+
+def standing_out(step: StepFigures) -> str:
+    """The figures by which a step stands out."""
+    return ", ".join(f"{_WATCHED[name]} {number(getattr(step, name))}" for name in step.stands_out)
 
 
 def _split(column: str, split: Mapping[str, Facts]) -> "Table":
@@ -310,7 +396,7 @@ def _detail(detail: Detail, console: "Console") -> None:
 
 def _names(key: str, value: object) -> Sequence[str]:
     """Headings of a figure; those of the parts of a reward are their columns."""
-    return list(value) if isinstance(value, Mapping) else [key.replace("_abs_adv", " |A|").replace("_", " ")]
+    return list(value) if isinstance(value, Mapping) else [_HEADINGS.get(key, key.replace("_", " "))]
 
 
 def _cells(key: str, value: Any) -> Sequence[str]:  # noqa: ANN401  any JSON value

@@ -29,6 +29,7 @@ def inspect(found: Inspection, checked: Sequence[Checked] = ()) -> str:
             "by": None
             if found.by is None
             else {"column": found.by, "values": {value: _facts(part) for value, part in found.split.items()}},
+            "dead_causes": asdict(found.causes) if found.causes else None,
             "details": [_detail(detail) for detail in found.details],
             "fail_if": [asdict(condition) for condition in checked],
         }
@@ -48,17 +49,18 @@ def _facts(facts: Facts) -> dict[str, Any]:
         "dead_groups_all_min": signal.dead_groups_all_min,
         "near_dead_groups": signal.near_dead_groups,
         "live_groups": signal.live_groups,
-        "effective_rows": signal.effective_rows,
+        "live_rows": signal.live_rows,
         "missing": signal.missing,
         "missing_by_cause": dict(signal.missing_by_cause),
         "mean_abs_adv": facts.mean_abs_adv,
         "max_abs_adv": facts.max_abs_adv,
+        "effective_rows": facts.effective_rows,
         "rewards": [asdict(reward) for reward in facts.rewards],
         "phantoms": [asdict(rule) for rule in facts.phantoms],
         "constant_outcome": dict(facts.constant_outcome),
         "parts": asdict(facts.parts) if facts.parts else None,
         "length": asdict(facts.length) if facts.length else None,
-        "per_step": [asdict(step) for step in facts.per_step],
+        "per_step": [{**asdict(step), "outlier": step.outlier} for step in facts.per_step],
     }
 
 

@@ -28,10 +28,16 @@ _FIGURES: Mapping[str, tuple[str, Any]] = {
     "max_abs": ("max |A|", number),
     "share_positive": ("A > 0", share),
     "sign_changes": ("sign Δ", share),
-    "rank_agreement": ("ρ", number),
+    "rank_agreement": ("ρ in groups", number),
+    "correlation": ("r over rows", number),
     "effective_rows": ("eff. rows", count),
-    "token_share": ("tokens", share),
+    "token_share": ("kept tokens", share),
 }
+_LEGEND = (
+    "A > 0, sign Δ: share of the kept rows",
+    "kept tokens: share of all tokens",
+    "sign Δ, ρ, r: against the first row, unfiltered",
+)
 _SETTINGS: Mapping[str, str] = {
     "estimator": "estimator",
     "like": "like",
@@ -53,6 +59,8 @@ def show(sweep: Sweep, console: "Console") -> None:
         console.print(f"at every point: {common}", style="dim", highlight=False, soft_wrap=True)
     for table in _tables(sweep.points, console):
         print_whole(table, console)
+    for line in _LEGEND:
+        console.print(line, style="dim", highlight=False, soft_wrap=True)
     for line in heat_map(sweep.points):
         console.print(line, highlight=False, soft_wrap=True)
 
@@ -141,7 +149,7 @@ def _cell(value: float, low: float, high: float) -> str:
 
 
 def _texts(points: Sequence[Point]) -> dict[str, list[str]]:
-    """Heading → a text per point; the first column's distance from itself is left empty."""
+    """Heading → a text per point."""
     columns = {
         heading: [_setting(point.settings[name]) for point in points] for name, heading in _SETTINGS.items()
     }

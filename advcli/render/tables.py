@@ -57,6 +57,8 @@ def describe_sizes(sizes: Mapping[int, int]) -> str:
         '2 groups of 4 rows'
     """
     total = sum(sizes.values())
+    if not total:
+        return counted(0, "group")
     if len(sizes) == 1:
         return f"{counted(total, 'group')} of {counted(next(iter(sizes)), 'row')}"
     shown = [f"{many:,} of {size:,}" for size, many in list(sizes.items())[:_SHOWN_SIZES]]
@@ -97,6 +99,8 @@ def left_out_line(part: LeftOut) -> str:
 
 def _dead(health: Health) -> str:
     text = counted(health.dead_groups, "dead group")
+    if health.one_reward:
+        return f"{text} (one reward in all rows)" if health.dead_groups else text
     between = health.dead_groups - health.dead_max - health.dead_min
     kinds = {"all-max": health.dead_max, "all-min": health.dead_min, "in between": between}
     shown = ", ".join(f"{many:,} {kind}" for kind, many in kinds.items() if many)

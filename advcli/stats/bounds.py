@@ -49,9 +49,19 @@ FIGURES: Mapping[str, tuple[Callable[[Inspection], float], str]] = {
     "missing": (lambda found: found.facts.signal.missing, "rows without a usable reward"),
     "duplicates": (lambda found: found.files.duplicates, "rows identical to an earlier one"),
     "lint": (lambda found: len(found.files.lint), "lines of lint"),
-    "effective_rows": (
-        lambda found: _ratio(found.facts.signal.effective_rows, found.facts.rows),
+    "live": (
+        lambda found: _ratio(
+            found.facts.signal.live_groups, found.facts.signal.live_groups + found.facts.signal.dead_groups
+        ),
+        "share of the groups with two or more rewards that are live",
+    ),
+    "live_rows": (
+        lambda found: _ratio(found.facts.signal.live_rows, found.facts.rows),
         "share of the rows that lie in live groups",
+    ),
+    "effective_rows": (
+        lambda found: found.facts.effective_rows,
+        "rows of equal |A| that would weigh as much as all: (Σ|A|)² / ΣA²",
     ),
     "reward_mean": (lambda found: found.facts.signal.mean, "mean reward"),
     "reward_min": (lambda found: found.facts.signal.min, "smallest reward"),
@@ -64,7 +74,7 @@ FIGURES: Mapping[str, tuple[Callable[[Inspection], float], str]] = {
     ),
     "outlier_steps": (
         lambda found: sum(step.outlier for step in found.facts.per_step),
-        "steps whose largest |A| stands out",
+        "steps whose rewards or advantages stand out",
     ),
     "length_corr": (_length, "correlation of length and reward inside groups"),
     "conflicts": (_conflicts, "share of the rows on which rewards disagree"),

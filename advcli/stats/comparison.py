@@ -15,6 +15,7 @@ from advcli.records.settings import AdvantageTable
 from advcli.records.table import Rows
 from advcli.stats.figures import PERCENTILES, Tally, described, mean
 from advcli.stats.health import dead_groups
+from advcli.stats.moments import CoMoments
 from advcli.stats.percentiles import percentiles
 from advcli.tensors.group_ranges import Ranges
 from advcli.tensors.masks import belongs, chosen, count, every, finite, undefined
@@ -68,7 +69,8 @@ class Measured(Mergeable):
         tally: the kept rows.
         kept_groups: groups with a kept row.
         below_two: groups of which fewer than two rows are kept.
-        dead_groups: groups whose kept rewards are all equal.
+        dead_groups: groups with two or more kept rewards, all equal.
+        live_groups: groups with two or more kept rewards that are not all equal.
         phantoms: kept rows of dead groups with an advantage other than 0.
         both: kept rows where both are defined.
         changed: those of them whose sign is another one.
@@ -76,12 +78,14 @@ class Measured(Mergeable):
         sum_abs_original: Σ|A| of the original over them.
         ranked: groups in which the rank agreement is defined.
         agreement: its sum over them.
+        together: both columns over `both`.
     """
 
     tally: Tally
     kept_groups: int
     below_two: int
     dead_groups: int
+    live_groups: int
     phantoms: int
     both: int
     changed: int
@@ -89,6 +93,7 @@ class Measured(Mergeable):
     sum_abs_original: float
     ranked: int
     agreement: float
+    together: CoMoments
 
     @classmethod
     def of(cls, rows: Rows, original: Tensor, result: AdvantageTable) -> "Measured":
@@ -110,6 +115,7 @@ class Measured(Mergeable):
             kept_groups=int((segments.of(kept).size() > 0).sum()),
             below_two=int(((of_scored.size() < 2) & had_rows).sum()),
             dead_groups=int(dead.sum()),
+            live_groups=int(((of_scored.size() > 1) & ~dead).sum()),
             phantoms=_phantoms(dead, of_scored, chosen(processed, scored)),
             both=count(both),
             changed=0 if first_sign is sign else count(chosen(first_sign, both) != chosen(sign, both)),
@@ -117,6 +123,7 @@ class Measured(Mergeable):
             sum_abs_original=float(before.double().abs().sum()),
             ranked=agreement.numel(),
             agreement=float(agreement.double().sum()),
+            together=CoMoments.of(before, after),
         )
 
 
@@ -156,10 +163,12 @@ def column(label: str, measured: Measured, found: Sequence[float]) -> Column:
         kept_groups=measured.kept_groups,
         below_two=measured.below_two,
         dead_groups=measured.dead_groups,
+        live_groups=measured.live_groups,
         sign_changes=measured.changed / both if both else math.nan,
         mean_abs_ratio=_ratio(measured.sum_abs, measured.sum_abs_original) if both else math.nan,
         phantoms=measured.phantoms,
         rank_agreement=measured.agreement / measured.ranked if measured.ranked else math.nan,
+        correlation=measured.together.correlation,
     )
 
 

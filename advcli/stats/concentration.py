@@ -5,9 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-from advcli.records.settings import AdvantageTable
 from advcli.records.table import Rows
-from advcli.tensors.segments import Segments
 
 
 def effective_rows(advantages: Tensor) -> float:
@@ -36,12 +34,6 @@ def effective_rows(advantages: Tensor) -> float:
 def effective(sum_abs: float, sum_squares: float) -> float:
     """(Σ|A|)² / ΣA²; NaN where no advantage differs from 0."""
     return sum_abs**2 / sum_squares if sum_squares else math.nan
-
-
-def live_groups(rows: Rows, result: AdvantageTable) -> int:
-    """Groups with a kept row whose processed advantage is not 0."""
-    acting = result.kept & (result.processed != 0)
-    return int((Segments.of(rows.group[acting], rows.count).size() > 0).sum())
 
 
 def token_share(rows: Rows, kept: Tensor) -> float | None:

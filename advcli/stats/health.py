@@ -31,7 +31,7 @@ def health(
 
     Returns:
         The counts. A dead group has two or more valid rows, all of the same reward; `dead_max` and
-        `dead_min` are those at the largest and the smallest reward of the data set.
+        `dead_min` are those at the largest and the smallest reward of the data set, if there are two.
     """
     rewards, group, count = rows.rewards, rows.group, rows.count
     there = cause.numpy()
@@ -51,8 +51,9 @@ def health(
         missing=sum(many),
         missing_by_cause=dict(zip(CAUSES, many, strict=True)),
         dead_groups=dead.groups,
-        dead_max=dead.at_high,
+        dead_max=dead.at_high if dead.low != dead.high else 0,
         dead_min=dead.at_low if dead.low != dead.high else 0,
+        one_reward=dead.low == dead.high,
         singletons=dead.singletons,
     )
 

@@ -78,6 +78,65 @@ class Moments:
         )
 
 
+@dataclass(frozen=True)
+class CoMoments:
+    """What the correlation of two columns takes.
+
+    Attributes:
+        count: rows.
+        mean_x: mean of the first; 0 without rows.
+        mean_y: mean of the second.
+        xx: sum of the squared distances of the first from its mean.
+        yy: the same of the second.
+        xy: sum of the products of both distances.
+
+    Example:
+        >>> import torch
+        >>> one = CoMoments.of(torch.tensor([1.0, 2.0]), torch.tensor([2.0, 4.0]))
+        >>> round((one + CoMoments.of(torch.tensor([3.0]), torch.tensor([6.0]))).correlation, 9)
+        1.0
+    """
+
+    count: int
+    mean_x: float
+    mean_y: float
+    xx: float
+    yy: float
+    xy: float
+
+    @classmethod
+    def of(cls, first: Tensor, second: Tensor) -> "CoMoments":
+        """Take the moments of two columns, [n] float; rows where one of them is infinite are left out."""
+        both = first.isfinite() & second.isfinite()
+        x, y = first[both].double().numpy(), second[both].double().numpy()
+        if not len(x):
+            return cls(0, 0.0, 0.0, 0.0, 0.0, 0.0)
+        mean_x, mean_y = float(x.mean()), float(y.mean())
+        x, y = x - mean_x, y - mean_y
+        return cls(len(x), mean_x, mean_y, float(x @ x), float(y @ y), float(x @ y))
+
+    @property
+    def correlation(self) -> float:
+        """Pearson's r; NaN where either column is constant, or too large for its square to be a number."""
+        power = math.sqrt(self.xx) * math.sqrt(self.yy)
+        return max(-1.0, min(1.0, self.xy / power)) if power and math.isfinite(power) else math.nan
+
+    def __add__(self, other: "CoMoments") -> "CoMoments":
+        count = self.count + other.count
+        if not count:
+            return self
+        x, y = other.mean_x - self.mean_x, other.mean_y - self.mean_y
+        share, both = other.count / count, self.count * other.count / count
+        return CoMoments(
+            count,
+            self.mean_x + x * share,
+            self.mean_y + y * share,
+            self.xx + other.xx + x * x * both,
+            self.yy + other.yy + y * y * both,
+            self.xy + other.xy + x * y * both,
+        )
+
+
 def _ends(pick, one: float, other: float) -> float:  # type: ignore[no-untyped-def]  # noqa: ANN001
     """The smaller or the larger of two numbers, of which either may be undefined."""
     there = [value for value in (one, other) if not math.isnan(value)]

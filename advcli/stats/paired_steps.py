@@ -9,10 +9,11 @@ from torch import Tensor
 from advcli.records.between import StepPair
 from advcli.records.settings import AdvantageTable
 from advcli.records.table import Rows
+from advcli.stats.health import dead_groups
 from advcli.stats.metrics import step_order
 from advcli.tensors.segments import Segments
 
-_Figures = tuple[Tensor, Tensor, Tensor, Tensor]
+_Figures = tuple[Tensor, Tensor, Tensor, Tensor, Tensor]
 
 
 def per_step(
@@ -34,18 +35,24 @@ def per_step(
 
 
 def _figures(rows: Rows, result: AdvantageTable, step: Tensor, count: int) -> _Figures:
-    """[S] rows with a reward, their mean, groups, share of live groups."""
+    """[S] rows with a reward, their mean, groups, those with two or more kept rewards, and the live share of them."""
     there = rows.group >= 0
     valid = there & rows.rewards.isfinite()
     segments = Segments.of(step[valid], count)
-    acting = result.kept & (result.processed != 0)
-    groups, live = (_groups(step[which], rows.group[which], rows.count, count) for which in (there, acting))
-    return segments.size(), segments.mean(rows.rewards[valid].double()), groups, live / groups
+    groups = torch.bincount(_pairs(step, rows, there) // max(rows.count, 1), minlength=count)
+    scored = valid & result.kept
+    pairs, index = torch.unique(step[scored] * rows.count + rows.group[scored], return_inverse=True)
+    of_scored = Segments.of(index, len(pairs))
+    able, dead = of_scored.size() > 1, dead_groups(rows.rewards[scored], of_scored)[0]
+    at = pairs // max(rows.count, 1)
+    many, live = (torch.bincount(at[which], minlength=count) for which in (able, able & ~dead))
+    return segments.size(), segments.mean(rows.rewards[valid].double()), groups, many, live / many
 
 
-def _groups(step: Tensor, group: Tensor, groups: int, steps: int) -> Tensor:
-    """[S] how many groups have a row at each step."""
-    return torch.bincount(torch.unique(step * groups + group) // max(groups, 1), minlength=steps)
+def _pairs(step: Tensor, rows: Rows, which: Tensor) -> Tensor:
+    """Each pair of a step and a group that a row has, as one number."""
+    pairs: Tensor = torch.unique(step[which] * rows.count + rows.group[which])
+    return pairs
 
 
 def _pair(name: str, a: Sequence[float], b: Sequence[float]) -> StepPair:
@@ -58,8 +65,10 @@ def _pair(name: str, a: Sequence[float], b: Sequence[float]) -> StepPair:
         difference=b[1] - a[1],
         groups_a=int(a[2]),
         groups_b=int(b[2]),
-        live_a=a[3],
-        live_b=b[3],
+        able_a=int(a[3]),
+        able_b=int(b[3]),
+        live_a=a[4],
+        live_b=b[4],
     )
 
 
@@ -69,8 +78,8 @@ def stretches(steps: Sequence[StepPair], most: int) -> list[StepPair]:
     The figures of a stretch are those of all its rows and groups.
 
     Example:
-        >>> one = StepPair("1", 1, 1, 0.0, 1.0, 1.0, 1, 1, 1.0, 1.0)
-        >>> two = StepPair("2", 3, 1, 4.0, 1.0, -3.0, 1, 1, 0.0, 1.0)
+        >>> one = StepPair("1", 1, 1, 0.0, 1.0, 1.0, 1, 1, 1, 1, 1.0, 1.0)
+        >>> two = StepPair("2", 3, 1, 4.0, 1.0, -3.0, 1, 1, 1, 1, 0.0, 1.0)
         >>> [whole] = stretches([one, two], 1)
         >>> whole.step, whole.rows_a, whole.mean_a, whole.difference, whole.live_a
         ('1–2', 4, 3.0, -2.0, 0.5)
@@ -87,7 +96,8 @@ def _together(steps: Sequence[StepPair]) -> StepPair:
             sum(getattr(step, f"rows_{side}") for step in steps),
             _weighted(steps, f"mean_{side}", f"rows_{side}"),
             sum(getattr(step, f"groups_{side}") for step in steps),
-            _weighted(steps, f"live_{side}", f"groups_{side}"),
+            sum(getattr(step, f"able_{side}") for step in steps),
+            _weighted(steps, f"live_{side}", f"able_{side}"),
         )
         for side in ("a", "b")
     )

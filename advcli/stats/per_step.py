@@ -12,10 +12,12 @@ from advcli.records.mergeable import Merge, Mergeable
 from advcli.records.table import Rows
 from advcli.stats.health import dead_groups
 from advcli.stats.metrics import step_order
-from advcli.tensors.segments import Segments
+from advcli.tensors.segments import Segments, Spread
 
 # Iglewicz and Hoaglin, "How to Detect and Handle Outliers" (1993): |z| > 3.5.
 OUTLIER = 3.5
+WATCHED = ("reward_mean", "max_abs_reward", "max_abs_centred", "max_abs_adv")
+"""The figures by which a step may stand out; |A| alone cannot tell, as its scale is that of the group."""
 # Without a floor, any difference would be infinitely far from steps that are all the same.
 _FLOOR = 0.05
 _ENOUGH = 5
@@ -48,6 +50,8 @@ class StepCounts(Mergeable):
         sizes: [S] sum of its |A|, and how many.
         lengths: [S] sum of its lengths, and how many.
         top: [S] its largest |A|; -inf without any.
+        centred: [S] its largest distance of a reward from the mean of its group.
+        extreme: [S] its largest |reward|.
     """
 
     rows: Tensor
@@ -58,6 +62,8 @@ class StepCounts(Mergeable):
     sizes: tuple[Tensor, Tensor]
     lengths: tuple[Tensor, Tensor]
     top: Annotated[Tensor, Merge(torch.maximum)]
+    centred: Annotated[Tensor, Merge(torch.maximum)]
+    extreme: Annotated[Tensor, Merge(torch.maximum)]
 
     @classmethod
     def of(cls, rows: Rows, advantages: Tensor, count: int) -> "StepCounts":
@@ -69,6 +75,7 @@ class StepCounts(Mergeable):
         scored = Segments.of(rows.group[valid], rows.count)
         able = scored.size() > 1
         dead = dead_groups(rows.rewards[valid], scored)[0]
+        centred = Spread.of(rows.rewards[valid].double(), scored).centred().abs()
         size = advantages.double().abs()
         defined = ~size.isnan()
         told = torch.isfinite(rows.lengths) if rows.lengths is not None else torch.zeros_like(here)
@@ -89,33 +96,45 @@ class StepCounts(Mergeable):
             sizes=over(defined, size),
             lengths=over(told, lengths),
             top=Segments.of(rows.step[defined], count).max(size[defined]),
+            centred=Segments.of(rows.step[valid], count).max(centred),
+            extreme=Segments.of(rows.step[valid], count).max(rows.rewards[valid].abs()),
         )
 
     def figures(self, names: Sequence[str]) -> tuple[StepFigures, ...]:
         """The figures, once all rows are counted; `names` is the step of each code."""
-        top = torch.where(self.top == -torch.inf, torch.nan, self.top)
         columns = {
             "rows": self.rows,
             "groups": self.groups,
             "reward_mean": _mean(*self.rewards),
             "live": _mean(self.alive, self.able),
             "mean_abs_adv": _mean(*self.sizes),
-            "max_abs_adv": top,
+            "max_abs_adv": _largest(self.top),
+            "max_abs_centred": _largest(self.centred),
+            "max_abs_reward": _largest(self.extreme),
             "length_mean": _mean(*self.lengths),
         }
         there = torch.nonzero(self.rows).squeeze(1).tolist()
         order = sorted(there, key=lambda code: step_order(names[code]))
-        z = dict(zip(order, robust_z(top[order]).tolist(), strict=True))
+        z = {name: robust_z(columns[name][order]) for name in WATCHED}
+        # A mean may stand out either way.
+        z["reward_mean"] = z["reward_mean"].abs()
+        above = {name: (values > OUTLIER).tolist() for name, values in z.items()}
+        highest = torch.stack(list(z.values())).nan_to_num(nan=-torch.inf).max(dim=0).values
         lists = {name: column.tolist() for name, column in columns.items()}
         return tuple(
             StepFigures(
                 step=names[code],
                 **{name: column[code] for name, column in lists.items()},
-                robust_z=z[code],
-                outlier=z[code] > OUTLIER,
+                robust_z=float(highest[place]) if highest[place] > -torch.inf else torch.nan,
+                stands_out=tuple(name for name in WATCHED if above[name][place]),
             )
-            for code in order
+            for place, code in enumerate(order)
         )
+
+
+def _largest(values: Tensor) -> Tensor:
+    """NaN where there is nothing."""
+    return torch.where(values == -torch.inf, torch.nan, values)
 
 
 def _mean(total: Tensor, many: Tensor) -> Tensor:

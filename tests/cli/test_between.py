@@ -1,12 +1,15 @@
 """`advcli compare A B --between` from the command line: real dumps against pandas, odd ones by hand."""
 
 import json
+import random
 import statistics
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from scipy import stats
 from typer.testing import CliRunner
 
 from advcli.cli import app
@@ -149,20 +152,88 @@ def test_rows_joined_by_an_id_of_another_name(dump):
         run(a, b, "--between", "--b", "join=key")
 
 
-def test_seed_and_resamples(dump):
+def test_the_interval_is_around_the_paired_t_test_of_scipy(dump):
     a = dump("a.jsonl", [(p, r) for p in range(30) for r in (p, p + 1)])
     b = dump("b.jsonl", [(p, r) for p in range(30) for r in (p + p % 7, p + 1)])
-    first, again, other, more = (
-        told(a, b, *flags)["paired"] for flags in ((), ("--seed", 0), ("--seed", 1), ("--resamples", 100))
-    )
-    assert first == again
-    assert first["low"] != other["low"]
-    assert first["difference"] == other["difference"]
-    assert (first["seed"], first["resamples"], more["resamples"]) == (0, 2000, 100)
+    found = told(a, b)["paired"]
+    gaps = [p % 7 / 2 for p in range(30)]
+    low, high = stats.ttest_1samp(gaps, 0).confidence_interval(0.95)
+    assert found["difference"] == pytest.approx(statistics.fmean(gaps))
+    assert (found["low"], found["high"]) == pytest.approx((low, high), abs=0.05)
+    assert found["low"] <= low
+    assert found["high"] >= high
     assert len(told(a, b, "--top", 3)["changed"]) == 3
     assert len(told(a, b)["changed"]) == 10
     assert told(a, b, "--top", 0)["changed"] == []
-    assert "too narrow" not in run(a, b, "--between").stderr
+
+
+def test_too_few_changes_are_a_warning_also_in_json(dump):
+    a = dump("a.jsonl", [(p, r) for p in range(30) for r in (0, 1)])
+    b = dump("b.jsonl", [(p, r) for p in range(30) for r in (0, 1 if p else 0)])
+    text = "no interval: too few prompts change (1 of 30 prompts changes)"
+    body = told(a, b)
+    assert body["warnings"] == [text]
+    assert (body["paired"]["unclear"], body["paired"]["low"], body["paired"]["p"]) == (text, None, None)
+    done = run(a, b, "--between")
+    assert f"warning: {text}" in done.stderr
+    assert done.stdout.splitlines()[1] == text
+
+
+def test_one_row_per_prompt_needs_no_groups(dump):
+    a = dump("a.jsonl", [(p, p % 2) for p in range(20)])
+    b = dump("b.jsonl", [(p, 1) for p in range(20)])
+    found = told(a, b)["paired"]
+    assert found["mcnemar"] == {"gained": 10, "lost": 0, "p": pytest.approx(2 * 0.5**10)}
+    assert found["difference"] == 0.5
+
+
+@pytest.fixture
+def seeds(dump):
+    """Three runs of A and two of B: folders with files, and the same rows in one file with a column."""
+    dice = random.Random(3)
+    rate = [dice.random() for _ in range(25)]
+    cells = {}
+    for side, count, shift in (("a", 3, 0.0), ("b", 2, 0.1)):
+        everyone = []
+        for seed in range(count):
+            rows = [(p, float(dice.random() < rate[p] + shift)) for p in range(25) for _ in range(4)]
+            cells[side, seed] = pd.DataFrame(rows, columns=["p", "r"]).groupby("p")["r"].mean().to_numpy()
+            Path(f"{side}/s{seed}").mkdir(parents=True)
+            dump(f"{side}/s{seed}/1.jsonl", rows[:48])
+            dump(f"{side}/s{seed}/2.jsonl", rows[48:])
+            everyone += [(*row, seed) for row in rows]
+        dump(f"{side}.jsonl", [row[:2] for row in everyone], seed=[row[2] for row in everyone])
+    return cells
+
+
+def test_several_runs_by_path_and_by_column_are_the_same(seeds):
+    by_column = told("a.jsonl", "b.jsonl", "--runs", "seed")
+    assert (by_column["a"]["runs"], by_column["b"]["runs"]) == (["0", "1", "2"], ["0", "1"])
+    # A group is one prompt of one run.
+    assert (by_column["a"]["groups"], by_column["b"]["groups"]) == (75, 50)
+    means = [np.stack([row for (side, _), row in seeds.items() if side == name]) for name in "ab"]
+    gaps = means[1].mean(0) - means[0].mean(0)
+    found = by_column["paired"]
+    assert (found["runs_a"], found["runs_b"], found["prompts"]) == (3, 2, 25)
+    assert found["difference"] == pytest.approx(gaps.mean())
+    assert [run["mean"] for run in by_column["runs"]] == pytest.approx(
+        [row.mean() for side in means for row in side]
+    )
+    for inputs in (("a", "b"), ("a/s*/*.jsonl", "b/*/*.jsonl")):
+        by_path = told(*inputs, "--runs", "path")
+        assert by_path["a"]["runs"] == ["s0", "s1", "s2"]
+        assert by_path["paired"] == by_column["paired"]
+    done = run("a", "b", "--between", "--runs", "path")
+    assert "(over prompts and 3 runs of A, 2 of B)" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+def test_a_prompt_that_one_run_lacks_is_said(seeds):
+    rows = Path("b/s1/2.jsonl").read_text().splitlines(keepends=True)
+    Path("b/s1/2.jsonl").write_text("".join(row for row in rows if json.loads(row)["prompt_id"] != 24))
+    body = told("a", "b", "--runs", "path")
+    assert body["paired"]["prompts"] == 24
+    assert "1 prompt in both is not in every run: the difference is over the other 24" in body["warnings"]
 
 
 def test_no_prompt_in_common_is_said_and_the_rest_is_shown(dump):
@@ -301,17 +372,17 @@ def test_neither_input_is_ever_overwritten(dump, of):
         ),
         ("a.jsonl a.jsonl --between --estimator rlo", UsageError, r"^unknown estimator 'rlo'; try rloo"),
         ("a.jsonl a.jsonl --between --vs rloo", UsageError, "--between compares two; try --b estimator=rloo"),
-        ("a.jsonl a.jsonl --between --resamples 5", UsageError, "--resamples is 5, expected 100 or more"),
-        ("a.jsonl a.jsonl --between --seed -1", UsageError, "--seed is -1, expected 0 or more"),
+        ("a.jsonl a.jsonl --between --top -1", UsageError, "--top is -1, expected 0 or more"),
+        ("a.jsonl a.jsonl --between --runs seed", UsageError, r"^A \(a.jsonl\): no column 'seed'; there is"),
         (
             "a.jsonl a.jsonl --between --out x.txt",
             UsageError,
             r"--out x.txt: expected .*; try --out prompts.csv",
         ),
         (
-            "a.jsonl --seed 1",
+            "a.jsonl --runs seed",
             UsageError,
-            r"^--seed without --between does nothing; try --between, with two INPUTs",
+            r"^--runs without --between does nothing; try --between, with two INPUTs",
         ),
         ("a.jsonl --join id", UsageError, "^--join without --between does nothing"),
         ("a.jsonl --force", UsageError, "^--force without --between does nothing"),

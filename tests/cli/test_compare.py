@@ -121,9 +121,11 @@ def expected():
             "kept_groups": k.nunique(),
             "below_two": 0,
             "dead_groups": int(((left.nunique() == 1) & (left.count() > 1)).sum()),
+            "live_groups": int((left.nunique() > 1).sum()),
             "sign_changes": (side(values.where(rows), keys)[rows] != side(original, keys)[rows]).mean(),
             "mean_abs_ratio": a.abs().mean() / o.abs().mean(),
             "rank_agreement": rank_agreement(o, a, k),
+            "correlation": o.corr(a),
             "phantoms": 0,
         }
     return columns

@@ -11,7 +11,7 @@ import references_inspect as plain
 from typer.testing import CliRunner
 
 from advcli.cli import app
-from advcli.errors import DataError, UsageError
+from advcli.errors import UsageError
 
 SAMPLE = Path(__file__).parents[2] / "sample_data" / "rewards.jsonl"
 
@@ -116,7 +116,7 @@ def test_by_splits_every_figure(tmp_path):
         found = whole["by"]["values"][value]
         assert {*found} == {*expected} - {
             *("format", "files", "columns", "group_rule", "lint", "duplicates", "settings"),
-            *("by", "details", "fail_if"),
+            *("by", "details", "fail_if", "dead_causes"),
         }
         for name in found.keys() - {"phantoms"}:
             assert found[name] == expected[name], name
@@ -263,11 +263,124 @@ def test_step_without_a_step_column(tmp_path):
     assert inspected(path)["steps"] == 0
 
 
-def test_no_input_and_every_row_alone(tmp_path):
+def test_no_input():
     with pytest.raises(UsageError, match="no input"):
         run()
-    with pytest.raises(DataError, match="every group has one row"):
-        run(dump(tmp_path, [{"uid": n, "reward": 1} for n in range(4)]))
+
+
+def test_one_row_per_prompt_has_rewards_and_no_groups(tmp_path):
+    found = inspected(dump(tmp_path, [{"uid": n, "reward": n % 2} for n in range(4)]))
+    assert (found["rows"], found["groups"], found["singletons"], found["live_groups"]) == (4, 4, 4, 0)
+    assert found["rewards"][0]["mean"] == 0.5
+    assert found["rewards"][0]["variance"]["between_unbiased"] is None
+    (text,) = [text for text in found["lint"] if "every group" in text]
+    assert text.startswith("every group has one row: 'uid' differs in all 4 rows")
+    assert "try --prompt-col COL" in text
+
+
+def test_rows_without_any_prompt_have_rewards_and_no_groups(tmp_path):
+    rows = [{"step": n // 8, "reward": n % 4, "response_length": 7 + n} for n in range(16)]
+    path = dump(tmp_path, rows)
+    found = inspected(path)
+    assert (found["rows"], found["groups"], found["singletons"], found["steps"]) == (16, 16, 16, 2)
+    assert found["group_rule"] == "none, as there is no prompt id"
+    assert found["rewards"][0]["mean"] == 1.5
+    assert [step["reward_mean"] for step in found["per_step"]] == [1.5, 1.5]
+    assert any(text.startswith("no prompt id, so each row is a group of its own") for text in found["lint"])
+    # What the hint says works.
+    assert inspected(path, "--n", 4)["live_groups"] == 4
+    assert max(map(len, run(path).stdout.splitlines()[1:])) <= 80
+
+
+def test_a_value_without_a_usable_row_has_no_group(tmp_path):
+    path = dump(tmp_path, [{"uid": "a", "reward": 2}, {"uid": "a", "reward": 0.5}, {"reward": 0.5}])
+    flags = ("--by", "uid", "--on-bad-row", "skip")
+    values = inspected(path, *flags)["by"]["values"]
+    assert [one["groups"] for one in values.values()] == [1, 0]
+    assert "1 row · 0 groups" in run(path, *flags).stdout
+
+
+def test_one_reward_is_said(tmp_path):
+    path = dump(tmp_path, [{"uid": n // 3, "reward": 0.0, "response": "a"} for n in range(6)])
+    found = inspected(path)
+    assert found["rewards"][0]["at_max"] is None
+    assert (found["dead_groups"], found["dead_groups_all_max"], found["dead_groups_all_min"]) == (2, 0, 0)
+    assert "'reward' is 0 in all 6 rows: no group can be live" in run(path).stdout
+
+
+def test_all_min_is_known_where_another_value_has_the_other_end(tmp_path):
+    rows = [{"uid": n // 2, "reward": float(n > 5), "source": "a" if n < 4 else "b"} for n in range(8)]
+    values = inspected(dump(tmp_path, rows), "--by", "source")["by"]["values"]
+    assert (values["a"]["dead_groups_all_max"], values["a"]["dead_groups_all_min"]) == (0, 2)
+
+
+def rollouts(uid, reward, texts, ends=("stop",) * 4, errors=(None,) * 4):
+    return [
+        {"uid": uid, "reward": reward, "response": text, "finish_reason": end, "error": error}
+        for text, end, error in zip(texts, ends, errors, strict=True)
+    ]
+
+
+def test_why_groups_are_dead(tmp_path):
+    rows = rollouts("collapsed", 1, ["same", "same", "same", "other"])
+    rows += rollouts("half", 1, ["same", "same", "x", "y"])
+    rows += rollouts("cut", 0, list("abcd"), ("length",) * 4)
+    rows += rollouts("cut in part", 0, list("abcd"), ("length", "length", "length", "stop"))
+    rows += rollouts("failed", 0, ["", "", "", ""], errors=("boom",) * 4)
+    rows += rollouts("in between", 0.5, list("abcd"))
+    rows += [dict(row, reward=n) for n, row in enumerate(rollouts("live", 0, list("aaaa")))]
+    found = inspected(dump(tmp_path, rows))["dead_causes"]
+    assert found == {
+        "groups": 6,
+        "all_max": 0,
+        "all_min": 3,
+        "read": 6,
+        "same_text": 1,
+        "truncated": 1,
+        "truncated_by": "finish_reason",
+        "failed": 1,
+        "failed_by": "error",
+        "unexplained": 3,
+        "constant_parts": {},
+    }
+
+
+def test_parts_that_are_constant_in_dead_groups(tmp_path):
+    # In b the two parts cancel each other.
+    cells = [("a", 1, 0), ("a", 1, 0), ("b", 1, 0), ("b", 0, 1), ("c", 0, 0), ("c", 1, 0)]
+    rows = [{"uid": uid, "acc": one, "fmt": two, "response_length": 5} for uid, one, two in cells]
+    flags = ("--reward", "acc", "--reward", "fmt")
+    found = inspected(dump(tmp_path, rows), *flags)["dead_causes"]
+    assert found["constant_parts"] == {"acc": 1, "fmt": 1}
+    assert (found["groups"], found["same_text"], found["truncated"], found["failed"]) == (2, None, None, None)
+
+
+def test_rows_that_end_at_the_longest_length_are_truncated(tmp_path):
+    lengths = [16, 16, 16, 9, 3, 16]
+    rows = [{"uid": n // 2, "reward": 0, "response_length": one} for n, one in enumerate(lengths)]
+    rows.append({"uid": 2, "reward": 1, "response_length": 4})
+    found = inspected(dump(tmp_path, rows))["dead_causes"]
+    assert (found["groups"], found["truncated"], found["truncated_by"]) == (2, 1, "length 16, the longest")
+
+
+def test_a_step_stands_out_by_its_rewards_where_the_scale_hides_them(tmp_path):
+    """Scaled advantages are the same at every step: one with rewards a hundred times as large is found."""
+    rows = [
+        {"uid": f"{step}-{n // 4}", "step": step, "reward": (n % 2) * (100.0 if step == 7 else 1.0)}
+        for step in range(10)
+        for n in range(8)
+    ]
+    path = dump(tmp_path, rows)
+    steps = {one["step"]: one for one in inspected(path)["per_step"]}
+    assert len({round(one["max_abs_adv"], 6) for one in steps.values()}) == 1
+    assert [name for name, one in steps.items() if one["outlier"]] == ["7"]
+    assert steps["7"]["stands_out"] == ["reward_mean", "max_abs_reward", "max_abs_centred"]
+    assert (steps["7"]["max_abs_reward"], steps["7"]["max_abs_centred"]) == (100, 50)
+    said = "! step 7: mean reward 50.0000, max |r| 100.0000, max |r − group mean| 50.0000"
+    assert said in " ".join(run(path).stdout.split())
+    first = inspected(path, "--step", 7)["details"][0]
+    assert first["title"] == "groups of step 7, largest |r − group mean| first"
+    assert first["lines"][0]["max_abs_centred"] == 50
 
 
 # Pipelines.
@@ -325,7 +438,7 @@ def test_screen_fits_80_columns(args):
 @pytest.mark.parametrize("args", [("--format", "generic", "--reward", "accuracy_reward"), ()])
 def test_screen_is_short(args):
     # With one reward column and with three.
-    assert len(run(SAMPLE, *args).stdout.splitlines()) <= 40
+    assert len(run(SAMPLE, *args).stdout.splitlines()) <= 46
 
 
 def test_no_verdict_on_the_screen(small):
@@ -374,6 +487,7 @@ def test_documented_keys_are_those_printed(small):
     printed = {
         "inspect": whole,
         "columns": whole["columns"],
+        "dead_causes": whole["dead_causes"],
         "rewards[]": whole["rewards"][0],
         "variance": whole["rewards"][0]["variance"],
         "p_dead[]": whole["rewards"][0]["p_dead"][0],

@@ -58,6 +58,8 @@ def test_every_combination_the_first_axis_slowest():
         ("--estimator", "rloo"),
         ("--like", "verl"),
         ("--scale", "batch"),
+        ("--before", "dynamic_sampling", "--keep-pos", 0.5),
+        ("--after", "truncated:max=200", "--estimator", "rloo"),
     ],
 )
 def test_a_point_is_what_compare_shows(flags):
@@ -67,9 +69,33 @@ def test_a_point_is_what_compare_shows(flags):
     assert point["mean_abs"] == told["mean_abs"]
     assert point["std"] == told["std"]
     assert point["max_abs"] == max(abs(told["min"]), abs(told["max"]))
+    for figure in ("live_groups", "sign_changes", "rank_agreement", "correlation"):
+        assert point[figure] == told[figure]
 
 
-def test_the_distance_is_that_from_the_first_point():
+def test_live_has_the_same_meaning_as_in_inspect(tmp_path):
+    """Two live groups, one dead, two of one row: a rule over the batch gives each of them an advantage."""
+    rewards = {"a": [0, 1], "b": [1, 1], "c": [0, 0, 1], "d": [1], "e": [0]}
+    rows = [
+        {"prompt_id": name, "reward": one, "response_length": 4}
+        for name, group in rewards.items()
+        for one in group
+    ]
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = json.loads(run(path, "--estimator", "reinforce_plus_plus", "--json").stdout)["points"]
+    told = json.loads(run(path, "--json", command="inspect").stdout)
+    assert found[0]["live_groups"] == told["live_groups"] == 2
+
+
+def test_the_distance_is_that_from_the_unfiltered_first_point():
+    first, second = points("--before", "dynamic_sampling", "--keep-pos", "0.5,1")
+    # The advantages that are kept are those of the original.
+    assert (first["sign_changes"], first["correlation"]) == (0, pytest.approx(1))
+    assert (second["sign_changes"], second["correlation"]) == (0, pytest.approx(1))
+
+
+def test_the_distance_is_that_from_the_first_estimator():
     first, second = points("--estimator", "grpo", "--estimator", "positive_only:threshold=-1")
     assert first["sign_changes"] == 0
     # Every row has the sign + in the second: all that were not positive have changed.

@@ -1,10 +1,11 @@
 """Which prompts, steps and rows are the same in two files, told by the files alone."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
-from advcli.dataset.pairing import Pairing, joined
+from advcli.dataset.pairing import Pairing, Runs, joined
 from advcli.io.inputs import opened
 from advcli.pipeline.request import Request
 from advcli.records.settings import Settings
@@ -142,3 +143,44 @@ def test_the_same_file_is_joined_by_place(load):
     found = joined(a, a, Pairing.of(a, a))
     assert found.by == "their place in the same files"
     assert found.a.tolist() == found.b.tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_runs_of_a_column_are_in_groups_of_their_own(load):
+    cells = [("x", 1, 0), ("x", 1, 1), ("y", 1, 0), ("x", 1, 1), ("y", 1, 1)]
+    data = load("a.jsonl", rows(*cells, seed=[7, 3, 7, 7, None]), by="seed")
+    found = Runs.of(data, None)
+    assert sorted(found.names) == ["3", "7", "null"]
+    split = found.apart(data).grouping
+    by_row = list(
+        zip(["x", "x", "y", "x", "y"], [found.names[code] for code in found.codes.tolist()], strict=True)
+    )
+    assert split.count == len(set(by_row)) == 4
+    assert len(set(zip(by_row, split.group.tolist(), strict=True))) == 4
+    # The prompts are those of all runs.
+    assert Pairing.of(found.apart(data), data).prompts[0].tolist() == [0, 0, 1, 0, 1]
+
+
+def test_one_run_is_left_as_it_is(load):
+    data = load("a.jsonl", rows(*A))
+    found = Runs.of(data, None)
+    assert found.names == ("",)
+    assert found.apart(data) is data
+
+
+@pytest.mark.parametrize(
+    ("pattern", "names", "expected"),
+    [
+        ("out/s*/*.jsonl", ["out/s1/a.jsonl", "out/s1/b.jsonl", "out/s2/a.jsonl"], ["s1", "s2"]),
+        ("./out/*.jsonl", ["out/a.jsonl", "out/b.jsonl"], ["a.jsonl", "b.jsonl"]),
+        ("out", ["out/s1/a.jsonl", "out/s1/x/b.jsonl", "out/s2/a.jsonl"], ["s1", "s2"]),
+        ("out/s1/", ["out/s1/a.jsonl", "out/s1/b.jsonl"], ["s1"]),
+        ("a.jsonl", ["a.jsonl"], ["a.jsonl"]),
+        ("-", ["<stdin>"], ["<stdin>"]),
+        ("hf://x/y/*/a.parquet", ["hf://x/y/s1/a.parquet", "hf://x/y/s2/a.parquet"], ["s1", "s2"]),
+    ],
+)
+def test_runs_of_paths(pattern, names, expected):
+    table = SimpleNamespace(names=tuple(names), rows=(2,) * len(names), by=None)
+    found = Runs.of(SimpleNamespace(table=table), pattern)
+    assert list(found.names) == expected
+    assert len(found.codes) == 2 * len(names)

@@ -33,7 +33,8 @@ def test_bar(value, values, expected):
 
 
 def step(name, rows, reward, top, z=NAN, groups=1):
-    return StepFigures(str(name), rows, groups, reward, reward, reward, top, reward, z, outlier=z > 3.5)
+    out = ("max_abs_adv",) if z > 3.5 else ()
+    return StepFigures(str(name), rows, groups, reward, reward, reward, top, top / 2, -top, reward, z, out)
 
 
 def test_few_steps_stay_as_they_are():

@@ -8,7 +8,17 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from advcli.records.between import Between, Coverage, Paired, PromptPair, RowPairs, Side, StepPair
+from advcli.records.between import (
+    Between,
+    Coverage,
+    McNemar,
+    Paired,
+    PromptPair,
+    RowPairs,
+    RunFigures,
+    Side,
+    StepPair,
+)
 from advcli.records.report import Column, Figures, Health, Report
 from advcli.render.between import as_json, show
 from advcli.render.jsonout import dumped
@@ -29,9 +39,9 @@ SETTINGS = {
 
 
 def side(name, rows=8, mean=0.5, **settings):
-    column = Column("original", FIGURES, 8, 2, 0, 0, 0.0, 1.0, 1.0, 0)
+    column = Column("original", FIGURES, 8, 2, 0, 0, 2, 0.0, 1.0, 1.0, 1.0, 0)
     health = Health(rows, 2, {rows // 2: 2}, 0, 0, 0, 0, 0, {})
-    return Side(name, Report(health, SETTINGS | settings, (column,)), replace(FIGURES, mean=mean), 2, 2)
+    return Side(name, Report(health, SETTINGS | settings, (column,)), replace(FIGURES, mean=mean), 2)
 
 
 PROMPTS = (
@@ -40,14 +50,35 @@ PROMPTS = (
     ),
     PromptPair("short", "a.jsonl:5", "b.jsonl:5", 4, 1200, 1, 0.5, -0.5),
 )
-STEPS = (StepPair("1", 8, 8, 0.5, 0.625, 0.125, 2, 2, 1.0, 0.5),)
+STEPS = (StepPair("1", 8, 8, 0.5, 0.625, 0.125, 2, 2, 2, 2, 1.0, 0.5),)
 ROWS = RowPairs("'id'", 8, 0, 1, 8, 2, 1, 1, 0.0, 8, 0.25, 0.125, 0.5)
+PAIRED = Paired(
+    prompts=20,
+    runs_a=1,
+    runs_b=1,
+    mean_a=0.5,
+    mean_b=0.75,
+    difference=0.25,
+    low=-0.125,
+    high=0.5,
+    p=0.12345,
+    unclear="",
+    detectable=0.375,
+    prompts_needed=50,
+    runs_needed=None,
+    up=11,
+    down=8,
+    same=1,
+    rank_agreement=0.5,
+    mcnemar=None,
+)
 IT = Between(
     a=side("a.jsonl"),
     b=side("b.jsonl", rows=10, mean=0.75),
     coverage=Coverage(2, 0, 1, 8, 9, 0, 1, 0, 0),
-    paired=Paired(2, 0.5, 0.75, 0.25, -0.125, 0.5, 1, 1, 0, 0.5, 2000, 3),
+    paired=PAIRED,
     changed=PROMPTS,
+    runs=(),
     steps=STEPS,
     stretches=STEPS,
     rows=ROWS,
@@ -69,10 +100,12 @@ def cells(text, label):
 
 def test_the_answer_comes_first():
     lines = drawn(IT).splitlines()
-    assert lines[:9] == [
-        "B − A: +0.2500 in mean reward per prompt, over 2 prompts in both",
-        "95 % interval -0.1250 … +0.5000 (bootstrap, 2,000 resamples of prompts, seed 3)",
-        "1 up, 1 down, 0 the same; rank agreement of the prompts 0.5000",
+    assert lines[:11] == [
+        "B − A: +0.2500 in mean reward per prompt, over 20 prompts in both",
+        "95 % interval -0.1250 … +0.5000, p 0.12 (over prompts, not over seeds)",
+        "smallest difference this could show: 0.3750 (p < 0.05 in 4 of 5 tries)",
+        "showing 0.2500 would take 50 prompts (30 more)",
+        "11 up, 8 down, 1 the same; rank agreement of the prompts 0.5000",
         "in both: 2 prompts (8 rows of A, 9 of B), 1 step",
         "only in A: 0 prompts, 0 steps · only in B: 1 prompt, 0 steps",
         "A a.jsonl: reward 'reward'",
@@ -80,7 +113,7 @@ def test_the_answer_comes_first():
         "B b.jsonl: reward 'reward'",
         "  10 rows · 2 groups of 5 rows · 0 dead groups",
     ]
-    assert lines[9] == "grpo: r − mean · scale group"
+    assert lines[11] == "grpo: r − mean · scale group"
 
 
 def test_tables():
@@ -131,10 +164,10 @@ def test_two_rules_are_both_shown():
     [
         (None, ["no prompt has a reward in both: only the figures of each are shown"]),
         (
-            replace(IT.paired, prompts=1, low=NAN, high=NAN),
+            replace(IT.paired, prompts=1, low=NAN, high=NAN, unclear="no interval: 1 prompt"),
             [
                 "B − A: +0.2500 in mean reward per prompt, over 1 prompt in both",
-                "too few prompts for an interval",
+                "no interval: 1 prompt",
             ],
         ),
     ],
@@ -151,9 +184,56 @@ def test_without_steps_none_are_spoken_of():
     assert "step" not in drawn(bare)
 
 
+@pytest.mark.parametrize(
+    ("more", "lines"),
+    [
+        ({"p": 0.0004}, ["95 % interval -0.1250 … +0.5000, p < 0.001 (over prompts, not over seeds)"]),
+        (
+            {"mcnemar": McNemar(1234, 5, 0.04)},
+            ["two rewards (McNemar): 1,234 higher in B only, 5 in A only, p 0.04"],
+        ),
+        (
+            {"runs_a": 1, "runs_b": 3, "prompts_needed": None, "runs_needed": 7},
+            [
+                "B − A: +0.2500 in mean reward per prompt, over 20 prompts in every run",
+                "95 % interval -0.1250 … +0.5000, p 0.12 (over prompts and 1 run of A, 3 of B)",
+                "showing 0.2500 would take 7 runs a side",
+            ],
+        ),
+        (
+            {"runs_a": 2, "runs_b": 2, "runs_needed": 7},
+            ["showing 0.2500 would take 50 prompts (30 more) or 7 runs a side"],
+        ),
+        ({"prompts_needed": None}, ["showing 0.2500 would take more prompts and more runs"]),
+    ],
+)
+def test_how_sure_it_is(more, lines):
+    text = drawn(replace(IT, paired=replace(PAIRED, **more)))
+    assert [line for line in lines if line not in text.splitlines()] == []
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_what_is_significant_needs_no_more_prompts():
+    assert "would take" not in drawn(replace(IT, paired=replace(PAIRED, p=0.01)))
+
+
+def test_runs():
+    runs = (
+        RunFigures("A", "a_run_with_a_long_name_seed_0", 320, 40, 0.5, NAN, NAN, NAN, NAN, NAN),
+        RunFigures("B", "[b]", 320, 40, 0.75, 0.25, 0.12345, 0.375, 0.0001, 0.0456),
+        RunFigures("B", "c", 320, 40, 0.5, 0.0, NAN, NAN, NAN, NAN),
+    )
+    text = drawn(replace(IT, runs=runs))
+    lines = [line.split() for line in text.splitlines()]
+    assert ["A", "…name_seed_0", "320", "0.5"] in lines
+    assert ["B", "[b]", "320", "0.75", "+0.25", "+0.123", "…", "+0.375", "<", "0.001", "0.046"] in lines
+    assert ["B", "c", "320", "0.5", "0"] in lines
+    assert max(map(len, text.splitlines())) <= 80
+
+
 def test_json_is_strict():
     body = json.loads(dumped(as_json(replace(IT, paired=replace(IT.paired, low=NAN)))))
-    assert list(body) == ["a", "b", "coverage", "paired", "changed", "steps", "rows", "warnings"]
+    assert list(body) == ["a", "b", "coverage", "paired", "runs", "changed", "steps", "rows", "warnings"]
     assert body["paired"]["low"] is None
     assert body["paired"]["high"] == 0.5
     assert (body["a"]["input"], body["a"]["steps"], body["a"]["reward"]["mean"]) == ("a.jsonl", 2, 0.5)

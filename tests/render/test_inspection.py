@@ -8,7 +8,15 @@ import pytest
 from records_inspect import FACTS, FILES, PARTS, SIGNAL
 from rich.console import Console
 
-from advcli.records.inspection import DeadChance, Detail, Inspection, Lengths, Phantoms, StepFigures
+from advcli.records.inspection import (
+    DeadCauses,
+    DeadChance,
+    Detail,
+    Inspection,
+    Lengths,
+    Phantoms,
+    StepFigures,
+)
 from advcli.render.inspection import show
 
 NAN = math.nan
@@ -18,7 +26,7 @@ def shown(width=80, **changes):
     """The screen, with other facts or other files."""
     facts = replace(FACTS, **{name: value for name, value in changes.items() if hasattr(FACTS, name)})
     files = replace(FILES, **{name: value for name, value in changes.items() if hasattr(FILES, name)})
-    more = {name: value for name, value in changes.items() if name in ("by", "split", "details")}
+    more = {name: value for name, value in changes.items() if name in ("by", "split", "details", "causes")}
     out = io.StringIO()
     console = Console(file=out, width=width, force_terminal=True, color_system=None)
     show(Inspection(files, facts, {}, **more), console)
@@ -58,14 +66,18 @@ def test_head_and_sections():
         "0.5000",
         "1.5000",
         "2.0000",
-        "50.0",
-        "%",
-        "25.0",
-        "%*",
+        "1.3750",
     ]
     (head,) = [line for line in lines if line.startswith("variance")]
-    assert head.split() == ["variance", "within", "between", "total", "dead:", "G=2", "4"]
-    assert any(line.startswith("* expected; some groups have fewer than G rows") for line in lines)
+    assert head.split() == ["variance", "within", "between", "total", "between,", "unbiased"]
+    place = lines.index(next(line for line in lines if line.startswith("rows per group")))
+    assert [" ".join(line.split()) for line in lines[place : place + 5]] == [
+        "rows per group 2 8",
+        "dead groups 50.0 % 25.0 %*",
+        "live groups, of 18 9.0 13.5",
+        "rows saved 54 -54",
+        "* fitted (beta-binomial), 95 % interval: 8 rows 12.5 % … 37.5 %",
+    ]
     assert "3                   15  verl, trl 0.5000" in lines
     assert "0                    0  all others" in lines
 
@@ -110,8 +122,10 @@ def test_layout_is_told_where_the_format_does_not():
 
 
 def test_sections_without_anything_to_say_are_left_out():
-    lines = shown(rewards=(replace(SIGNAL, dead_groups=0, p_dead=(DeadChance(2, 0.5, 0.0),)),))
-    for word in ("phantoms", "part ", "length", "step ", "lint", "duplicates", "* some"):
+    lines = shown(
+        rewards=(replace(SIGNAL, dead_groups=0, p_dead=(DeadChance(2, NAN, NAN, NAN, "", 0, NAN, 0),)),)
+    )
+    for word in ("phantoms", "part ", "length", "step ", "lint", "duplicates", "rows per", "of 8 dead"):
         assert not any(line.startswith(word) for line in lines), word
 
 
@@ -136,12 +150,13 @@ def test_length():
 
 
 def step(number, top=2.0, z=0.0):
-    return StepFigures(str(number), 10, 2, 0.5, 1.0, 0.7, top, NAN, z, outlier=z > 3.5)
+    out = ("max_abs_centred", "max_abs_adv") if z > 3.5 else ()
+    return StepFigures(str(number), 10, 2, 0.5, 1.0, 0.7, top, 0.25, 1.0, NAN, z, out)
 
 
 def test_steps_and_outliers():
     lines = shown(steps=3, per_step=(step(1), step(2, 99.0, 40.0), step(3)))
-    assert "! step 2: max |A| 99.0000, robust z 40" in lines
+    assert "! step 2: max |r − group mean| 0.2500, max |A| 99.0000, robust z 40" in lines
     (marked,) = [line for line in lines if line.startswith("2 ")]
     assert marked.endswith("!")
     assert marked.split()[:3] == ["2", "10", "0.5"]
@@ -199,3 +214,43 @@ def test_details_of_groups_and_parts():
     assert line_after(lines, "group ") == ["#1", "1,200", "–", "dead", "why?"]
     assert line_after(lines, "place ") == ["f:1", "#2", "1.0000", "0.5000", "–"]
     assert lines[-1] == "three"
+
+
+CAUSES = DeadCauses(
+    groups=8,
+    all_max=4,
+    all_min=1,
+    read=8,
+    same_text=3,
+    truncated=2,
+    truncated_by="finish_reason",
+    failed=0,
+    failed_by="error",
+    unexplained=3,
+    constant_parts={"a": 8, "b": 7},
+)
+
+
+def test_why_groups_are_dead():
+    text = " ".join(" ".join(shown(causes=CAUSES)).split())
+    assert (
+        "of 8 dead groups: 1 never solved (all at the min), 4 always (all at the max), 3 with one text in most rows, "
+        "2 truncated in all rows (finish_reason), 0 failed in all rows (error)"
+    ) in text
+    assert "parts that are constant in dead groups: a in 8, b in 7 of 8" in text
+
+
+def test_what_nothing_tells_of_dead_groups_is_left_out():
+    bare = replace(
+        CAUSES, all_max=0, all_min=0, same_text=None, truncated=None, failed=None, constant_parts={}, read=2
+    )
+    assert "dead groups:" not in " ".join(shown(causes=bare))
+    text = " ".join(" ".join(shown(causes=replace(bare, same_text=1))).split())
+    assert "of 8 dead groups: 1 of 2 that were read with one text in most rows" in text
+
+
+def test_one_reward_is_said_and_has_no_end():
+    one = replace(SIGNAL, min=0.0, mean=0.0, max=0.0, at_max=NAN, live_groups=0)
+    lines = shown(rewards=(one,))
+    assert "'reward' is 0 in all 97 rows: no group can be live" in lines
+    assert line_after(lines, "groups ") == ["reward", "0", "5", "8", "–", "–", "–", "2", "60"]

@@ -26,7 +26,17 @@ def test_what_pipelines_read():
     assert (found["dead_groups"], found["dead_groups_all_max"], found["dead_groups_all_min"]) == (8, 4, 1)
     assert (found["format"], found["lint"], found["by"], found["parts"]) == ("generic", [], None, None)
     assert found["group_sizes"] == {"5": 20}
-    assert found["rewards"][0]["p_dead"][1] == {"g": 4, "p": 0.25, "plug_in": 0.5}
+    assert found["rewards"][0]["p_dead"][1:] == [
+        {
+            **{"g": 8, "p": 0.25, "low": 0.125, "high": 0.375, "how": "fitted"},
+            **{"groups": 2, "live_groups": 13.5, "rows_saved": -54},
+        },
+        {
+            **{"g": 16, "p": None, "low": None, "high": None, "how": ""},
+            **{"groups": 0, "live_groups": None, "rows_saved": -198},
+        },
+    ]
+    assert (found["effective_rows"], found["live_rows"], found["dead_causes"]) == (44, 60, None)
 
 
 def test_undefined_is_null_however_deep():

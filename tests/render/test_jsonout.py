@@ -16,7 +16,7 @@ SETTINGS = {"estimator": "grpo", "formula": "r − m", "eps": math.nan, "reward"
 
 
 def column(label, kept_rows, **more):
-    return Column(label, Figures(**VALUES | more), kept_rows, 3, 0, 1, 0.5, math.nan, 1.0, 2)
+    return Column(label, Figures(**VALUES | more), kept_rows, 3, 0, 1, 2, 0.5, math.nan, 1.0, 0.75, 2)
 
 
 def report(*columns):
@@ -68,9 +68,11 @@ def test_compare():
         "kept_groups": 3,
         "below_two": 0,
         "dead_groups": 1,
+        "live_groups": 2,
         "sign_changes": 0.5,
         "mean_abs_ratio": None,
         "rank_agreement": 1.0,
+        "correlation": 0.75,
         "phantoms": 2,
     }
     rloo = body["columns"]["rloo"]

@@ -28,11 +28,11 @@ def found():
         dead_groups_all_min=2,
         near_dead_groups=5,
         singletons=2,
-        effective_rows=60,
+        live_rows=60,
         variance=Spreads(1.0, 1.0, 2.0),
         p_dead=(),
     )
-    step = StepFigures("1", 100, 20, 0.25, 0.5, 0.7, 12.0, NAN, 9.0, outlier=True)
+    step = StepFigures("1", 100, 20, 0.25, 0.5, 0.7, 12.0, 3.0, 5.0, NAN, 9.0, ("max_abs_adv",))
     facts = Facts(
         rows=100,
         groups=20,
@@ -41,6 +41,7 @@ def found():
         rewards=(signal,),
         mean_abs_adv=0.7,
         max_abs_adv=12.0,
+        effective_rows=44.5,
         phantoms=(Phantoms("a", 1, 5, 0.1), Phantoms("b", 6, 7, 0.1)),
         constant_outcome={},
         parts=None,
@@ -62,7 +63,9 @@ VALUES = {
     "missing": 3,
     "duplicates": 11,
     "lint": 2,
-    "effective_rows": 0.6,
+    "live": 10 / 18,
+    "live_rows": 0.6,
+    "effective_rows": 44.5,
     "reward_mean": 0.25,
     "reward_min": -1,
     "reward_max": 2,

@@ -1,6 +1,7 @@
 """How a processed column differs from the original: by hand, against pandas and a plain loop."""
 
 import math
+import statistics
 
 import pandas as pd
 import pytest
@@ -48,10 +49,14 @@ def test_by_hand():
     )
     assert found.label == "it"
     assert (found.kept_rows, found.kept_groups, found.below_two, found.dead_groups) == (6, 3, 2, 1)
+    assert found.live_groups == 1
     # kept: original -1 1 3 1 0 0, processed -2 0 2 -1 0 0
     assert found.sign_changes == pytest.approx(2 / 6)
     assert found.mean_abs_ratio == pytest.approx(5 / 6)
     assert found.rank_agreement == pytest.approx(1.0)
+    assert found.correlation == pytest.approx(
+        statistics.correlation([-1, 1, 3, 1, 0, 0], [-2, 0, 2, -1, 0, 0])
+    )
     assert (found.figures.count, found.figures.mean, found.figures.min, found.figures.max) == (
         6,
         pytest.approx(-1 / 6),

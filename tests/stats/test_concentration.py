@@ -5,9 +5,8 @@ import math
 import pytest
 import torch
 
-from advcli.records.settings import AdvantageTable
 from advcli.records.table import Rows
-from advcli.stats.concentration import effective_rows, live_groups, token_share
+from advcli.stats.concentration import effective_rows, token_share
 
 
 @pytest.mark.parametrize(
@@ -33,12 +32,6 @@ def test_no_effective_rows(advantages):
 def rows(lengths):
     group = torch.tensor([0, 0, 1, 1, 2])
     return Rows(torch.zeros(5), group, 3, torch.zeros(5, dtype=torch.int64), lengths)
-
-
-def test_a_group_lives_by_a_kept_row():
-    processed = torch.tensor([1.0, 0.0, 0.0, 0.0, 2.0])
-    kept = torch.tensor([True, True, True, True, False])
-    assert live_groups(rows(None), AdvantageTable(processed, processed, kept)) == 1
 
 
 def test_token_share():

@@ -38,8 +38,8 @@ def check(groups, skipped=0):
         ([[0.1] * 8, [0.9] * 7, [0.3] * 6], 3, 1, 1, 0),
         # by the smallest difference alive
         ([[1.0, 1.0 + 2**-52], [1e-300, 2e-300]], 0, 0, 0, 0),
-        # one level only: counted once
-        ([[0.5, 0.5], [0.5, 0.5]], 2, 2, 0, 0),
+        # one level only: at neither end
+        ([[0.5, 0.5], [0.5, 0.5]], 2, 0, 0, 0),
         # the largest reward may be that of a singleton
         ([[0.5, 0.5], [9.0]], 1, 0, 1, 1),
         ([[-2, -2], [-1, -1]], 2, 1, 1, 0),

@@ -46,23 +46,37 @@ def test_by_hand():
     first, second = per_step(a, b, ["10", "9", "11"])
     assert (first.step, second.step) == ("9", "10")
     assert (first.rows_a, first.mean_a, first.rows_b, first.mean_b, first.difference) == (1, 3, 2, 5.5, 2.5)
-    assert (first.groups_a, first.live_a, first.groups_b, first.live_b) == (1, 0, 1, 1)
+    assert (first.groups_a, first.able_a, first.groups_b, first.able_b) == (1, 0, 1, 0)
+    # One kept reward on a side: no group can be live or dead.
+    assert math.isnan(first.live_a)
+    assert math.isnan(first.live_b)
     assert (second.rows_a, second.mean_a, second.groups_a, second.live_a) == (4, 0.75, 2, 0.5)
-    assert (second.rows_b, second.groups_b, second.live_b) == (0, 1, 0)
+    assert (second.rows_b, second.groups_b, second.able_b) == (0, 1, 0)
     assert math.isnan(second.mean_b)
     assert math.isnan(second.difference)
 
 
 def test_a_group_over_several_steps_is_counted_at_each():
-    both = side([(0, 0, 1, 1, True), (1, 0, 0, 0, True)])
+    rewards = [(0, 1), (0, 0), (1, 0), (1, 0)]
+    both = side([(step, 0, reward, 1, True) for step, reward in rewards])
     found = per_step(both, both, ["1", "2"])
     assert [(step.groups_a, step.live_a) for step in found] == [(1, 1), (1, 0)]
+
+
+def test_a_group_lives_by_its_rewards_and_not_by_an_advantage():
+    # Two groups with another reward, one dead group with a phantom advantage, two rows alone with one.
+    rows = [(0, 0, 0, 0, True), (0, 0, 1, 0, True), (0, 1, 1, 5, True), (0, 1, 1, 5, True)]
+    rows += [(0, 2, 0, 1, True), (0, 3, 1, 1, True), (0, 4, 0, 0, True), (0, 4, 1, 0, True)]
+    (found,) = per_step(side(rows), side(rows), ["1"])
+    assert (found.groups_a, found.able_a) == (5, 3)
+    assert found.live_a == pytest.approx(2 / 3)
 
 
 def stretch(dice, name):
     rows, groups = (dice.randrange(2), dice.randrange(2)), (dice.randrange(1, 5), dice.randrange(1, 5))
     means = [dice.random() if many else NAN for many in rows]
-    return StepPair(name, *rows, *means, means[1] - means[0], *groups, dice.random(), dice.random())
+    able = [dice.randrange(1, many + 1) for many in groups]
+    return StepPair(name, *rows, *means, means[1] - means[0], *groups, *able, dice.random(), dice.random())
 
 
 @pytest.mark.parametrize(
@@ -83,7 +97,7 @@ def test_stretches_against_a_plain_loop(steps, most, sizes):
         rewards = [step.mean_a for step in part for _ in range(step.rows_a)]
         others = [step.mean_b for step in part for _ in range(step.rows_b)]
         assert one.mean_b == pytest.approx(statistics.fmean(others) if others else NAN, nan_ok=True)
-        live = [step.live_b for step in part for _ in range(step.groups_b)]
+        live = [step.live_b for step in part for _ in range(step.able_b)]
         assert one.rows_a == len(rewards)
         assert one.mean_a == pytest.approx(statistics.fmean(rewards) if rewards else NAN, nan_ok=True)
         assert one.live_b == pytest.approx(statistics.fmean(live))

@@ -43,6 +43,9 @@ def test_figures_of_a_messy_dump(seed):
         assert one.live == pytest.approx(sum(map(plain.is_live, able)) / len(able))
         assert one.mean_abs_adv == pytest.approx(plain.mean(size))
         assert one.max_abs_adv == pytest.approx(max(size))
+        centred = [abs(v - plain.mean(vs)) for vs in groups.values() for v in vs]
+        assert one.max_abs_centred == pytest.approx(max(centred))
+        assert one.max_abs_reward == max(abs(v) for vs in groups.values() for v in vs)
         known = [row["length"] for row in here if not math.isnan(row["length"])]
         assert one.length_mean == pytest.approx(plain.mean(known))
 

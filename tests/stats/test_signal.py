@@ -2,12 +2,13 @@
 
 import math
 
+import numpy as np
 import pytest
 import references_inspect as plain
 import torch
+from scipy import stats
 
-from advcli.stats.signal import dead_chances, signal, variances
-from advcli.tensors.segments import Segments
+from advcli.stats.signal import SignalCount, signal
 
 NAN = math.nan
 
@@ -41,7 +42,7 @@ def test_figures_of_a_messy_dump(seed):
     assert found.dead_groups_all_max == sum(members[0] == max(values) for members in dead)
     assert found.dead_groups_all_min == sum(members[0] == min(values) for members in dead)
     assert found.live_groups == len(live)
-    assert found.effective_rows == sum(map(len, live))
+    assert found.live_rows == sum(map(len, live))
     assert found.singletons == sum(len(members) == 1 for members in groups.values())
     assert found.distinct == len(set(values))
     assert found.at_max == pytest.approx(values.count(max(values)) / len(values))
@@ -51,10 +52,6 @@ def test_figures_of_a_messy_dump(seed):
     assert found.variance.within == pytest.approx(within)
     assert found.variance.between == pytest.approx(between)
     assert found.variance.total == pytest.approx(total) == pytest.approx(within + between)
-    for chance in found.p_dead:
-        assert chance.p == pytest.approx(plain.dead_chance(groups, chance.g))
-        sizes = [len(members) for members in groups.values() if len(members) > 1]
-        assert chance.plug_in == pytest.approx(sum(size < chance.g for size in sizes) / len(sizes))
 
 
 def test_near_dead_is_a_share_of_the_range_of_the_column():
@@ -65,9 +62,18 @@ def test_near_dead_is_a_share_of_the_range_of_the_column():
     assert described([[-1.7e308, 1.7e308], [0, 1.0]]).near_dead_groups == 1
 
 
-def test_a_column_of_one_value_is_all_max_only():
+def test_a_column_of_one_value_has_neither_end():
     found = described([[0.5, 0.5], [0.5] * 3])
-    assert (found.dead_groups, found.dead_groups_all_max, found.dead_groups_all_min) == (2, 2, 0)
+    assert (found.dead_groups, found.dead_groups_all_max, found.dead_groups_all_min) == (2, 0, 0)
+    assert math.isnan(found.at_max)
+
+
+def test_the_ends_are_those_of_the_whole_column():
+    """All rewards here are 0, and elsewhere there is a 1."""
+    rewards, group = torch.zeros(4, dtype=torch.float64), torch.tensor([0, 0, 1, 1])
+    count = SignalCount.of(rewards, torch.zeros(4), group, 2, extent=(0.0, 1.0))
+    found = count.figures("r", distinct=1)
+    assert (found.dead_groups_all_max, found.dead_groups_all_min, found.at_max) == (0, 2, 0)
 
 
 def test_missing_by_cause():
@@ -85,15 +91,39 @@ def test_nothing_valid_is_undefined_and_no_error(groups):
 
 
 def test_variance_survives_a_large_offset():
-    found = variances(torch.tensor([1e9, 1e9 + 1], dtype=torch.float64), Segments.of(torch.tensor([0, 0])))
-    assert (found.within, found.between, found.total) == (0.25, 0.0, 0.25)
+    found = described([[1e9, 1e9 + 1]]).variance
+    assert (found.within, found.between, found.total, found.within_unbiased) == (0.25, 0.0, 0.25, 0.5)
 
 
-def test_chance_by_hand():
-    # 3 of 4 right: of the 6 pairs, 3 are both right; at G = 8 the shares are 3/4 and 1/4.
-    three, eight = dead_chances(
-        torch.tensor([1.0, 1.0, 0.0, 1.0]), Segments.of(torch.tensor([0, 0, 0, 0])), (2, 8)
-    )
-    assert three.p == pytest.approx(3 / 6)
-    assert eight.p == pytest.approx(0.75**8 + 0.25**8)
-    assert (three.plug_in, eight.plug_in) == (0.0, 1.0)
+@pytest.mark.parametrize("sizes", [(4,) * 30, (2, 3, 8, 1, 5) * 6])
+def test_the_unbiased_variances_are_right_in_the_mean(sizes):
+    """Prompts with a variance of 4 between and 9 within, often drawn; and without a difference between prompts."""
+    dice = np.random.default_rng(0)
+    for spread in (2.0, 0.0):
+        found = []
+        for _ in range(400):
+            groups = [dice.normal(dice.normal(0, spread), 3, size).tolist() for size in sizes]
+            found.append(described(groups).variance)
+        between = [one.between_unbiased for one in found]
+        error = np.std(between) / math.sqrt(len(found))
+        assert np.mean(between) == pytest.approx(spread**2, abs=4 * error)
+        assert np.mean([one.within_unbiased for one in found]) == pytest.approx(9, rel=0.05)
+        # The plain figure is above it by what chance adds to the means.
+        assert np.mean([one.between for one in found]) > np.mean(between) + 1
+
+
+def test_unbiased_variances_by_scipy_where_groups_are_of_one_size():
+    dice = np.random.default_rng(1)
+    groups = dice.normal(dice.normal(0, 1, (12, 1)), 2, (12, 5))
+    found = described(groups.tolist()).variance
+    f = stats.f_oneway(*groups).statistic
+    assert found.within_unbiased == pytest.approx(groups.var(axis=1, ddof=1).mean())
+    assert found.between_unbiased == pytest.approx(found.within_unbiased * (f - 1) / 5)
+
+
+def test_unbiased_variances_that_nothing_tells():
+    alone = described([[1.0], [2.0]]).variance
+    assert math.isnan(alone.within_unbiased)
+    assert math.isnan(alone.between_unbiased)
+    one = described([[1.0, 3.0]]).variance
+    assert (one.within_unbiased, math.isnan(one.between_unbiased)) == (2.0, True)

@@ -149,7 +149,7 @@ def _prompt(form: Format, kinds: Kinds, options: ColumnOptions, layout: Layout) 
         found = (one,) if one else ()
     if found:
         return found
-    if options.n:
+    if options.n or (options.promptless and not layout.exploded):
         return ()
     if layout.exploded:
         # Without a prompt, the rows of a record are those of a prompt.

@@ -7,7 +7,8 @@ from typing import Any
 from advcli.records.inspection import DeadChance
 from advcli.records.page import Page
 from advcli.records.report import Column
-from advcli.render.numbers import count, number, share
+from advcli.render.inspection import causes_lines, standing_out
+from advcli.render.numbers import count, number, share, signed
 from advcli.wording import counted
 
 
@@ -70,7 +71,7 @@ def cards(page: Page) -> tuple[Card, ...]:
             count(signal.dead_groups),
             f"{signal.dead_groups_all_max:,} all-max, {signal.dead_groups_all_min:,} all-min",
         ),
-        Card("effective rows", count(signal.effective_rows), f"in live groups, of {facts.rows:,}"),
+        Card("live rows", count(signal.live_rows), f"in live groups, of {facts.rows:,}"),
         Card("missing rewards", count(signal.missing), missing or "every row has one"),
         Card("rows trained on", count(processed.kept_rows), f"of {original.kept_rows:,} with an advantage"),
         Card(
@@ -86,6 +87,7 @@ def tables(page: Page) -> tuple[Table, ...]:
     made = (
         _advantages(page),
         _rewards(page),
+        _causes(page),
         _chances(page),
         _phantoms(page),
         _parts(page),
@@ -143,6 +145,7 @@ def _rewards(page: Page) -> Table:
         "dead",
         "within",
         "between",
+        "between, unbiased",
     )
     return Table(
         "Reward columns",
@@ -160,31 +163,46 @@ def _rewards(page: Page) -> Table:
                 count(one.dead_groups),
                 number(one.variance.within),
                 number(one.variance.between),
+                number(one.variance.between_unbiased),
             )
             for one in page.inspection.facts.rewards
         ),
-        "live and dead count groups; within and between are the variance inside groups and of their means",
+        "live and dead count groups; within and between are the variance inside groups and of "
+        "their means; the unbiased one leaves out what chance adds to the means",
     )
+
+
+def _causes(page: Page) -> Table | None:
+    lines = tuple((line,) for line in causes_lines(page.inspection.causes))
+    return Table("Why groups are dead", ("a group may count in several ways",), lines) if lines else None
 
 
 def _chances(page: Page) -> Table | None:
     rewards = page.inspection.facts.rewards
-    sizes = [chance.g for chance in rewards[0].p_dead]
+    sizes = [chance for chance in rewards[0].p_dead if chance.how]
     if not sizes:
         return None
-    told = any(chance.plug_in for one in rewards for chance in one.p_dead)
-    rows = tuple((one.name, *map(_chance, one.p_dead)) for one in rewards)
-    note = "* some groups have fewer rows than that: shares as observed, biased up" if told else ""
+    able = rewards[0].live_groups + rewards[0].dead_groups
+    rows = tuple(
+        (count(one.g), _chance(one), count(one.live_groups), signed(one.rows_saved, count)) for one in sizes
+    )
+    fitted = [one for one in sizes if one.how == "fitted"]
+    note = (
+        "* more rows than half of the groups have: fitted (beta-binomial), with its 95 % interval"
+        if fitted
+        else ""
+    )
     return Table(
-        "Chance of a dead group at other group sizes",
-        ("reward", *(f"n = {size}" for size in sizes)),
+        "Other group sizes",
+        ("rows per group", f"dead groups: {rewards[0].name}", f"live groups, of {able:,}", "rows saved"),
         rows,
         note,
     )
 
 
 def _chance(one: DeadChance) -> str:
-    return share(one.p) + ("*" if one.plug_in else "")
+    fitted = f"* ({share(one.low)} … {share(one.high)})" if one.how == "fitted" else ""
+    return share(one.p) + fitted
 
 
 def _phantoms(page: Page) -> Table | None:
@@ -236,9 +254,9 @@ def _outliers(page: Page) -> Table | None:
     )
     if not steps:
         return None
-    rows = tuple((one.step, number(one.max_abs_adv), number(one.robust_z)) for one in steps[:10])
+    rows = tuple((one.step, standing_out(one), number(one.robust_z)) for one in steps[:10])
     note = f"the first 10 of {counted(len(steps), 'step')}" if len(steps) > len(rows) else ""
-    return Table("Steps whose max |A| stands out", ("step", "max |A|", "robust z"), rows, note)
+    return Table("Steps that stand out", ("step", "by", "robust z"), rows, note)
 
 
 def settings(page: Page) -> Sequence[tuple[str, str]]:

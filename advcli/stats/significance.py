@@ -1,0 +1,56 @@
+"""Tests beside the t test: McNemar's for rewards of two values, and Holm's correction for several."""
+
+import math
+from collections.abc import Sequence
+
+
+def mcnemar(gained: int, lost: int) -> float:
+    """The exact two-sided p-value that gains and losses are as probable.
+
+    Args:
+        gained: prompts that only B solves.
+        lost: prompts that only A solves.
+
+    Returns:
+        The probability of a split at least as uneven; 1 if there is neither.
+
+    Source:
+        McNemar 1947, in its exact form: twice the smaller tail of a binomial distribution with p = 1/2.
+
+    Example:
+        >>> mcnemar(5, 0), mcnemar(1, 1)
+        (0.0625, 1.0)
+    """
+    count, rarer = gained + lost, min(gained, lost)
+    log = (
+        math.lgamma(count + 1) - math.lgamma(rarer + 1) - math.lgamma(count - rarer + 1) - count * math.log(2)
+    )
+    term = total = math.exp(log)
+    # Each term is smaller than the one before it, until what is left is of no account.
+    while rarer and term > 1e-17 * total:
+        term *= rarer / (count - rarer + 1)
+        rarer -= 1
+        total += term
+    return min(1.0, 2 * total)
+
+
+def holm(p: Sequence[float]) -> list[float]:
+    """p-values corrected so that any false one among all of them is found with at most the level asked for.
+
+    Args:
+        p: p-values; NaN ones are not counted and stay.
+
+    Source:
+        Holm 1979, A simple sequentially rejective multiple test procedure.
+
+    Example:
+        >>> holm([0.01, 0.04, 0.03])
+        [0.03, 0.06, 0.06]
+    """
+    found = [math.nan] * len(p)
+    order = sorted((place for place, one in enumerate(p) if not math.isnan(one)), key=lambda place: p[place])
+    highest = 0.0
+    for rank, place in enumerate(order):
+        highest = max(highest, min(1.0, (len(order) - rank) * p[place]))
+        found[place] = highest
+    return found
