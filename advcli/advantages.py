@@ -24,7 +24,7 @@ from advcli.shaping.catalog import SHAPINGS
 from advcli.words import Remark, either
 
 # Columns that every row with a reward has.
-_ALWAYS = ("rewards", "group", "step", "parts", "weights", "row", "place", "token_kl")
+_ALWAYS = ("rewards", "group", "step", "parts", "weights", "row", "place", "counted", "token_kl")
 MISSING = ("null", "zero", "error")
 SINGLETON = ("null", "zero", "raw", "error")
 

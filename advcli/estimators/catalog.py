@@ -93,6 +93,7 @@ COLUMNS: Registry[Column] = Registry(
         Column("weights", "the weight of each reward", "--reward A=1 --reward B=0.5", "weights"),
         Column("row", "the tokens of each row", _TOKENS, "lengths"),
         Column("place", "the tokens of each row", _TOKENS, "lengths"),
+        Column("counted", "the tokens of each row", _TOKENS, "lengths"),
         Column("token_kl", "the KL of each token", "--kl-col COL with a list per row", "kl"),
         Column("kl", "the KL of each row, or a list with that of each token", "--kl-col COL", "kl"),
         Column(

@@ -24,6 +24,7 @@ DEVICES = ("auto", "cpu", "cuda", "mps")
 _MADE_FROM: Mapping[str, tuple[str, ...]] = {
     "row": ("tokens", "lengths"),
     "place": ("tokens", "lengths"),
+    "counted": ("tokens", "lengths"),
     "token_kl": ("token_kl", "rewards"),
 }
 
@@ -342,28 +343,40 @@ def estimate_tokens(
         on tokens that the policy did not write.
     """
     row, counted = token_rows(columns)
-    live = counted & rows[row]
-    row_of = row[live]
+    counted &= rows[row]
+    of_all = Segments.of(row, len(rows))
+    place = of_all.place()
+    live = counted
+    if "counted" in entry.needs:
+        # Behind the last token of the policy there is nothing.
+        live = rows[row] & (place <= of_all.rows(of_all.max(torch.where(counted, place, -1).double())))
+    row_of, kept = row[live], counted[live]
     given = {name: columns[name][live] for name in TOKEN_COLUMNS if name in columns}
     taken = (*given, "rewards", "token_kl")
     given |= {name: columns[name][row_of] for name in entry.needs if name in columns and name not in taken}
-    given |= {"rewards": _laid_out(entry, columns, row_of, live), "row": Segments.dense(row_of).index}
-    given |= {"token_kl": _kl(columns, live), "place": Segments.of(row, len(rows)).place()[live]}
-    found: Tensor = load(entry.target)(*(given[name] for name in entry.needs), **knobs)
+    kl = torch.where(kept, _kl(columns, live), 0.0)
+    given |= {"row": Segments.dense(row_of).index, "place": place[live], "counted": kept, "token_kl": kl}
+    given["rewards"] = _laid_out(columns["rewards"], row_of, kept)
+    if "token_kl" not in entry.needs:
+        given["rewards"] = given["rewards"] - kl
+    result: Tensor = load(entry.target)(*(given[name] for name in entry.needs), **knobs)
+    found = result[kept]
     tokens = torch.full(row.shape, torch.nan, dtype=found.dtype, device=found.device).masked_scatter(
-        live, found
+        counted, found
     )
-    segments = Segments.of(row_of, len(rows))
+    segments = Segments.of(row_of[kept], len(rows))
     return segments.sum(found) / segments.size().to(found.dtype), tokens
 
 
-def _laid_out(entry: Estimator, columns: Mapping[str, Tensor], row_of: Tensor, live: Tensor) -> Tensor:
-    """[T'] the reward of each row on its last token, less the KL of each token unless the estimator takes it."""
-    rewards = columns["rewards"].new_zeros(row_of.shape)
-    last = torch.ones_like(row_of, dtype=torch.bool)
-    last[:-1] = row_of[1:] != row_of[:-1]
-    rewards[last] = columns["rewards"][row_of[last]]
-    return rewards if "token_kl" in entry.needs else rewards - _kl(columns, live)
+def _laid_out(rewards: Tensor, row_of: Tensor, counted: Tensor) -> Tensor:
+    """[T'] the reward of each row on the last of its tokens that the policy wrote, 0 on the others."""
+    laid = rewards.new_zeros(row_of.shape)
+    written = torch.nonzero(counted).squeeze(1)
+    of = row_of[written]
+    last = torch.ones_like(of, dtype=torch.bool)
+    last[:-1] = of[1:] != of[:-1]
+    laid[written[last]] = rewards[of[last]]
+    return laid
 
 
 def _kl(columns: Mapping[str, Tensor], live: Tensor) -> Tensor:

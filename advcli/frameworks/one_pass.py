@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from advcli.frameworks.blocks import matrices
+from advcli.frameworks.blocks import batches, matrices
 
 # Groups that tell whether many have the same rewards.
 _SOME = 256
@@ -90,7 +90,7 @@ def one_pass_parts(  # noqa: PLR0913  one knob per rule that differs
             part, group, others=others, exact=exact, dtype=dtype
         )
     out = torch.zeros_like(total)
-    for rows in matrices(step, torch.ones_like(step, dtype=torch.bool)):
+    for rows in batches(step, torch.ones_like(step, dtype=torch.bool)):
         values = total[rows]
         centred = values - values.mean(dim=1, keepdim=True)
         std = values.std(dim=1, keepdim=True) if rows.shape[1] > 1 else torch.zeros_like(values)

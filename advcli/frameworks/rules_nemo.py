@@ -1,6 +1,6 @@
 """NeMo-RL, SkyRL and slime."""
 
-from advcli.frameworks.rule import GROUP, HERE, KL, NONE, RLOO, TOKENS, Rule, centred, grpo
+from advcli.frameworks.rule import GROUP, HERE, KL, NONE, PER_TOKEN, RLOO, TOKENS, Rule, centred, grpo
 
 _ONE_PASS = "advcli.frameworks.one_pass"
 _NEMO = "nemo_rl/algorithms/advantage_estimator.py"
@@ -139,7 +139,20 @@ _SKYRL_ROWS = [
         f"{HERE}:whitened",
         TOKENS,
         {},
-        lost=(*_SKYRL_LOST, "gamma below 1"),
+        per_token=Rule(
+            "skyrl",
+            "reinforce++",
+            "Σ_k γ^k r_{t+k} whitened over tokens: (R_t − m) / sqrt(v + 1e-8), ddof 1",
+            f"{PER_TOKEN}:returns",
+            ("rewards", "row", "place", "step"),
+            {"gaps": "reset"},
+            options={"gamma": 1.0},
+            level="token",
+            source=_SKYRL,
+        ),
+        # A token that a tool wrote sets the return of those before it to 0.
+        token_columns=("token_kl", "mask"),
+        lost=_SKYRL_LOST,
         source=_SKYRL,
         proof="package",
     ),

@@ -26,7 +26,7 @@ _FLOOR = {"ddof": 0, "eps": 0.0, "floor": 1e-8}
 # Scale none is what OpenRLHF calls no_std_norm: the mean of the tokens is still subtracted.
 _STD_NORM = {"batch": {}, "none": {"divide": False}}
 _STD_NORM_TOKENS = {"batch": {}, "none": {"divide_by_std": False}}
-_KL_FORM = ("rewards", "token_kl", "row", "group", "step")
+_KL_FORM = ("rewards", "token_kl", "row", "place", "group", "step", "counted")
 
 
 def _per_token(estimator: str, knobs: Mapping[str, Any], **row: Any) -> Rule:  # noqa: ANN401
@@ -150,9 +150,9 @@ _OPENRLHF_ROWS = [
         "openrlhf",
         "gae",
         "Σ_k (γλ)^k δ_{t+k}, r clipped to ±10, whitened over tokens: (A_t − m) / sqrt(max(v, 1e-8)), ddof 0",
-        f"{PER_TOKEN}:gae",
-        ("rewards", "values", "row", "step"),
-        {**_FLOOR, **_CLIP},
+        f"{PER_TOKEN}:gae_through_gaps",
+        ("rewards", "values", "row", "place", "step", "counted"),
+        {**_FLOOR, **_CLIP, "zero": True},
         options={"gamma": 1.0, "lam": 1.0},
         level="token",
         lost=(KL,),
@@ -190,8 +190,8 @@ _TWINKLE_ROWS = [
         "gae",
         "Σ_k (γλ)^k δ_{t+k}, normalised over tokens: (A_t − m) / (std + 1e-8), ddof 0",
         f"{PER_TOKEN}:gae",
-        ("rewards", "values", "row", "step"),
-        {"ddof": 0, "eps": 0.0, "outer": 1e-8},
+        ("rewards", "values", "row", "place", "step"),
+        {"ddof": 0, "outer": 1e-8, "variance": "flat"},
         scales={"batch": {}, "none": {"whiten": False}},
         options={"gamma": 1.0, "lam": 0.95},
         level="token",

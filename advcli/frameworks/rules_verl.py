@@ -6,12 +6,13 @@ from advcli.frameworks.rule import GROUP, HERE, KL, NONE, PER_TOKEN, RLOO, TOKEN
 
 _VERL = "verl/trainer/ppo/core_algos.py"
 _EASYR1 = "verl/trainer/core_algos.py"
+_RESET: dict[str, Any] = {"gaps": "reset", "token_columns": ("token_kl", "mask")}
 
 
-def _plus_plus(versions: str, gaps: str, **row: Any) -> Rule:  # noqa: ANN401
+def _plus_plus(framework: str, source: str, *, versions: str = "", gaps: str, **row: Any) -> Rule:  # noqa: ANN401
     """REINFORCE++, which has an advantage per token with a discount, with KL, and in old versions with gaps."""
     return Rule(
-        "verl",
+        framework,
         "reinforce_plus_plus",
         "r whitened over tokens: (r_i − m) / sqrt(v + 1e-8), ddof 1 in tokens",
         f"{HERE}:whitened",
@@ -19,7 +20,7 @@ def _plus_plus(versions: str, gaps: str, **row: Any) -> Rule:  # noqa: ANN401
         {},
         versions=versions,
         per_token=Rule(
-            "verl",
+            framework,
             "reinforce_plus_plus",
             "Σ_k γ^k r_{t+k} whitened over tokens: (R_t − m) / sqrt(v + 1e-8), ddof 1",
             f"{PER_TOKEN}:returns",
@@ -28,12 +29,28 @@ def _plus_plus(versions: str, gaps: str, **row: Any) -> Rule:  # noqa: ANN401
             versions=versions,
             options={"gamma": 1.0},
             level="token",
-            source=_VERL,
+            source=source,
         ),
+        lost=(KL,),
+        source=source,
+        **row,
+    )
+
+
+def _gae(versions: str, function: str, *more: str) -> Rule:
+    return Rule(
+        "verl",
+        "gae",
+        "Σ_k (γλ)^k δ_{t+k} whitened over tokens: (A_t − m) / sqrt(v + 1e-8), ddof 1",
+        f"{PER_TOKEN}:{function}",
+        ("rewards", "values", "row", "place", "step", *more),
+        {"eps": 1e-8},
+        versions=versions,
+        options={"gamma": 1.0, "lam": 1.0},
+        level="token",
         lost=(KL,),
         source=_VERL,
         proof="package",
-        **row,
     )
 
 
@@ -133,9 +150,9 @@ _VERL_ROWS = [
         source=_VERL,
         proof="package",
     ),
-    _plus_plus(versions=">=0.9.0", gaps="skip"),
+    _plus_plus("verl", _VERL, versions=">=0.9.0", gaps="skip", proof="package"),
     # Before 0.9 a token that a tool wrote sets the return of those before it to 0.
-    _plus_plus(versions="<0.9.0", gaps="reset", token_columns=("token_kl", "mask")),
+    _plus_plus("verl", _VERL, versions="<0.9.0", proof="package", **_RESET),
     Rule(
         "verl",
         "reinforce_plus_plus_baseline",
@@ -180,19 +197,9 @@ _VERL_ROWS = [
         source=_VERL,
         proof="package",
     ),
-    Rule(
-        "verl",
-        "gae",
-        "Σ_k (γλ)^k δ_{t+k} whitened over tokens: (A_t − m) / sqrt(v + 1e-8), ddof 1",
-        f"{PER_TOKEN}:gae",
-        ("rewards", "values", "row", "step"),
-        {},
-        options={"gamma": 1.0, "lam": 1.0},
-        level="token",
-        lost=(KL,),
-        source=_VERL,
-        proof="package",
-    ),
+    _gae(">=0.5", "gae"),
+    # Before 0.5 the recursion goes through the tokens that a tool wrote, and their values.
+    _gae("<0.5", "gae_through_gaps", "counted"),
     Rule(
         "verl",
         "optimal_token_baseline",
@@ -251,17 +258,7 @@ _EASYR1_ROWS = [
         source=_EASYR1,
         proof="code",
     ),
-    Rule(
-        "easyr1",
-        "reinforce_plus_plus",
-        "r whitened over tokens: (r_i − m) / sqrt(v + 1e-8), ddof 1 in tokens",
-        f"{HERE}:whitened",
-        TOKENS,
-        {},
-        lost=(KL, "gamma below 1"),
-        source=_EASYR1,
-        proof="code",
-    ),
+    _plus_plus("easyr1", _EASYR1, proof="code", **_RESET),
     Rule(
         "easyr1",
         "remax",
