@@ -12,7 +12,7 @@ from advcli import blockwise, fallbacks
 from advcli.errors import UsageError
 from advcli.estimators import engine
 from advcli.estimators.catalog import COLUMNS, ESTIMATORS, Estimator
-from advcli.frameworks.catalog import find
+from advcli.frameworks.catalog import doubts, find
 from advcli.frameworks.rule import Rule
 from advcli.masks import every, finite, undefined
 from advcli.records.settings import DEFAULT_ESTIMATOR, AdvantageTable, FilterSpec, LeftOut, Settings
@@ -49,6 +49,14 @@ class Plan:
     dtype: torch.dtype
     rule: Rule | None = None
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is not certain of the version of a framework that was asked for."""
+        like = self.settings.like
+        if like is None or self.rule is None:
+            return ()
+        return tuple(doubts(like, self.rule, named=self.settings.estimator is not None))
+
     def at(self, columns: Mapping[str, Tensor]) -> "Plan":
         """The plan for a data set: the device that is done first, unless one was chosen, and the form of the estimator.
 
@@ -62,12 +70,26 @@ class Plan:
         free = self.settings.device == "auto" and self.rule is None
         blocks = blockwise.possible(self, columns)
         plan = replace(self, device=engine.quicker(columns, in_blocks=blocks)) if free else self
-        if form is None or not any(name in columns for name in self.entry.token_columns):
-            return plan
-        knobs = self.knobs
-        if self.rule is not None and self.rule.per_token is not None:
-            knobs = _per_token(self.rule, self.settings)[1]
-        return replace(plan, entry=form, knobs=knobs).checked()
+        if form is not None and any(name in columns for name in self.entry.token_columns):
+            knobs = self.knobs
+            if self.rule is not None and self.rule.per_token is not None:
+                knobs = _per_token(self.rule, self.settings)[1]
+            plan = replace(plan, entry=form, knobs=knobs).checked()
+        return plan._with_kl(columns)
+
+    def _with_kl(self, columns: Mapping[str, Tensor]) -> "Plan":
+        """The plan itself.
+
+        Raises:
+            UsageError: a framework takes the KL off token by token, and the data set has one number per row.
+        """
+        asked = self.rule is not None and "kl" in self.settings.shaping and "token_kl" not in columns
+        if asked and (self.entry.level == "token" or "kl" not in (self.entry.shaped or ())):
+            raise UsageError(
+                f"{self.entry.name} takes the KL off token by token, and there is one number per row",
+                hint="--kl-col COL with a list per row, or without --kl-coef",
+            )
+        return self
 
     def checked(self) -> "Plan":
         """The plan itself.
@@ -148,6 +170,12 @@ def _as_estimator(rule: Rule, settings: Settings) -> tuple[Estimator, dict[str, 
     """
     fixed = [name for name in ("missing", "singleton") if getattr(settings, name) not in ("null", "error")]
     fixed += ["compute_new_adv"] if settings.compute_new_adv else []
+    able = {*rule.shaped, *(rule.per_token.shaped if rule.per_token else ())}
+    for shaping in (SHAPINGS[name] for name in settings.shaping if name not in able):
+        raise UsageError(
+            f"{shaping.flag} is not part of {rule.framework}'s {rule.estimator}",
+            hint=f"without {shaping.flag}, or without --like",
+        )
     options = {**rule.options, **(rule.per_token.options if rule.per_token else {})}
     fixed += [name for name in settings.knobs if name not in options]
     if fixed:
@@ -171,6 +199,7 @@ def _as_estimator(rule: Rule, settings: Settings) -> tuple[Estimator, dict[str, 
         level=rule.level,
         per_token=_per_token(rule, settings)[0] if rule.per_token else None,
         token_columns=rule.token_columns,
+        shaped=rule.shaped,
     )
     given = {name: value for name, value in settings.knobs.items() if name in rule.options}
     chosen = engine.numbers(entry.name, {**rule.options, **given})
@@ -210,6 +239,7 @@ def _run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
     moved = {name: column.to(plan.device) for name, column in columns.items()}
     moved |= {name: column.to(plan.dtype) for name, column in moved.items() if column.is_floating_point()}
     engine.require(plan.entry, moved)
+    moved = _added_up(plan, moved)
     raw, moved = moved, _shaped(plan, moved)
     if plan.entry.level == "token":
         return _run_tokens(plan, moved, raw)
@@ -233,7 +263,11 @@ def _run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
     stays = (kept | ~defined) & (valid | ~usable)
     # Mostly nothing is left out: then both are one column.
     processed = original if every(stays) else torch.where(stays, original, 0.0)
-    warnings = _lacking(plan, raw, moved, usable)
+    warnings = (
+        *plan.warnings,
+        *_lacking(plan, raw, moved, usable),
+        *_spoilt(plan, raw, usable & original.isnan()),
+    )
     if plan.settings.compute_new_adv:
         processed, more = _recompute(plan, moved, processed, kept, valid)
         warnings += more
@@ -305,9 +339,24 @@ def _lacking(
     return (Remark(many, "row", f"{{}} has {said}", f"{{}} have {said}"),)
 
 
+def _spoilt(plan: Plan, columns: Mapping[str, Tensor], undefined: Tensor) -> tuple[str, ...]:
+    """A warning about rows that have a reward, and no advantage since the framework gives NaN to more than rows without one."""
+    if plan.rule is None:
+        return ()
+    there = finite(columns["rewards"])
+    many, absent = int((undefined & there).sum()), int((~there & (columns["group"] >= 0)).sum())
+    if not many or not absent:
+        return ()
+    rule = plan.rule.per_token if plan.entry.level == "token" and plan.rule.per_token else plan.rule
+    why = (
+        f"a reward and no advantage, as in {rule.framework}: of a row without a reward {rule.without_reward}"
+    )
+    return (Remark(many, "row", f"{{}} has {why}", f"{{}} have {why}"),)
+
+
 def _run_tokens(plan: Plan, columns: Mapping[str, Tensor], raw: Mapping[str, Tensor]) -> AdvantageTable:
     """The same for an estimator that gives one advantage per token; no row is filtered."""
-    valid = engine.usable(plan.entry, columns)
+    valid = engine.usable(plan.entry, columns) if plan.rule is None else engine.tokened(columns)
     original, tokens = engine.estimate_tokens(plan.entry, columns, valid, **plan.knobs)
     row, counted = engine.token_rows(columns)
     estimated = original
@@ -322,10 +371,36 @@ def _run_tokens(plan: Plan, columns: Mapping[str, Tensor], raw: Mapping[str, Ten
         original.cpu(),
         original.cpu(),
         ~original.isnan().cpu(),
-        _lacking(plan, raw, columns, valid),
+        (
+            *plan.warnings,
+            *_lacking(plan, raw, columns, valid),
+            *_spoilt(plan, raw, valid & original.isnan()),
+        ),
         tokens=tokens.cpu(),
         token_counts=counts.cpu(),
     )
+
+
+def _added_up(plan: Plan, columns: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The columns in the dtype of the framework, its rewards added up as it does; as they are without a framework."""
+    if plan.rule is None:
+        return columns
+    wide = torch.float64 if plan.knobs.get("dtype") == "float64" else torch.float32
+    if plan.settings.shaping:
+        names = ("rewards", "kl", "token_kl")
+        columns = columns | {name: columns[name].to(wide) for name in names if name in columns}
+    if not plan.rule.sums or "parts" not in columns or not _several(columns):
+        return columns
+    parts = columns["parts"].to(wide)
+    weighted = parts * columns["weights"].to(wide)
+    total = weighted.sum(dim=1) if plan.rule.sums == "sum" else weighted.nansum(dim=1)
+    there = total.isfinite() & ~parts.isnan().all(dim=1)
+    return columns | {"rewards": torch.where(there, total, torch.nan)}
+
+
+def _several(columns: Mapping[str, Tensor]) -> bool:
+    """Whether the reward is made of several, or of one with a weight."""
+    return columns["parts"].shape[1] > 1 or float(columns["weights"][0]) != 1
 
 
 def _shaped(plan: Plan, columns: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -344,7 +419,8 @@ def _shaped(plan: Plan, columns: dict[str, Tensor]) -> dict[str, Tensor]:
             row, counted = engine.token_rows(columns)
             kl = torch.where(counted, columns["token_kl"], 0.0)
             columns["kl"] = Segments.of(row, len(columns["rewards"])).sum(kl)
-    for shaping in SHAPINGS:
+    shapings = SHAPINGS if plan.entry.shaped is None else [SHAPINGS[name] for name in plan.entry.shaped]
+    for shaping in shapings:
         if shaping.name in plan.settings.shaping:
             engine.needed(shaping.flag, shaping.needs, columns)
             others = (columns[name] for name in shaping.needs)

@@ -80,9 +80,13 @@ def warnings_of(
         names = " + ".join(f"'{name}'" for name, _ in data.table.choice.rewards)
         yield f"the configuration's reward weights are not used: the reward is {names}; weigh it with --reward COL=WEIGHT"
     yield from data.grouping.warnings
-    if undefined:
+    if undefined and rule is not None:
+        yield (
+            f"no row has an advantage: under {rule.framework} {rule.estimator} of a row without a reward "
+            f"{rule.without_reward}, of the only row of a group {rule.alone}"
+        )
+    elif undefined:
         yield "no row has an advantage: too few rows of a group have a reward"
-
     if rule is not None and rule.positional and not blocks:
         yield (
             f"{rule.framework} groups rows by position, and the groups of this dump are not contiguous blocks of one "

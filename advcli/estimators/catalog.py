@@ -37,6 +37,7 @@ class Estimator:
         per_token: the same estimator with one advantage per token, used when a discount or the KL of each
             token makes them differ; None where it has no such form.
         token_columns: columns of tokens with which `per_token` is used.
+        shaped: the shapings that may come first, in their order; None for all, in that of their catalog.
         whole_steps: whether it needs the order of what is in a step, so that no step can lie in two places.
         by_index: whether its function looks at the group or the step of each row, so that it needs an index of them;
             any other takes `Segments` as well.
@@ -57,6 +58,7 @@ class Estimator:
     level: str = "row"
     per_token: "Estimator | None" = None
     token_columns: tuple[str, ...] = ("token_kl",)
+    shaped: tuple[str, ...] | None = None
     whole_steps: bool = False
     by_index: bool = False
     worked: Worked | None = None

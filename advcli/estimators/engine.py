@@ -262,19 +262,26 @@ def usable(entry: Estimator, columns: Mapping[str, Tensor]) -> Tensor:
         if name in entry.needs:
             valid &= torch.isfinite(columns[name])
     if entry.level == "token":
-        valid &= _has_tokens(entry, columns)
+        valid &= tokened(columns) & _has_numbers(entry, columns)
     return valid
 
 
-def _has_tokens(entry: Estimator, columns: Mapping[str, Tensor]) -> Tensor:
-    """[N] bool, the rows with a token that counts, and a finite number at each of them."""
+def tokened(columns: Mapping[str, Tensor]) -> Tensor:
+    """[N] bool, the rows with a group and a token that counts."""
+    row, counted = token_rows(columns)
+    rows = Segments.of(row, len(columns["group"]))
+    return belongs(columns["group"]) & (rows.sum(counted.double()) > 0)
+
+
+def _has_numbers(entry: Estimator, columns: Mapping[str, Tensor]) -> Tensor:
+    """[N] bool, the rows with a finite number at each token that counts."""
     row, counted = token_rows(columns)
     bad = torch.zeros_like(counted)
     for name in (*TOKEN_COLUMNS, "token_kl"):
         if name in columns and (name in entry.needs or name == "token_kl"):
             bad |= ~columns[name].isfinite()
     rows = Segments.of(row, len(columns["group"]))
-    return (rows.sum(counted.double()) > 0) & (rows.sum((bad & counted).double()) == 0)
+    return rows.sum((bad & counted).double()) == 0
 
 
 def token_rows(columns: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:

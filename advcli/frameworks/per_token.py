@@ -114,9 +114,10 @@ def returns(  # noqa: PLR0913  what the rule needs
     *,
     gamma: float = 1.0,
     gaps: str = "skip",
+    variance: str = "two-pass",
     dtype: str = "float32",
 ) -> Tensor:
-    """REINFORCE++ of verl: the discounted return of each token, whitened over the tokens of the batch.
+    """REINFORCE++: the discounted return of each token, whitened over the tokens of the batch.
 
     Args:
         rewards: [T] float, reward of each token.
@@ -125,6 +126,7 @@ def returns(  # noqa: PLR0913  what the rule needs
         step: [T] int64, step index of each token.
         gamma: discount γ.
         gaps: at tokens that a tool wrote, the return "skip"s them, or is "reset" to 0 as in verl before 0.9.
+        variance: as in `whitened`.
         dtype: what the trainer computes in.
 
     Returns:
@@ -132,7 +134,60 @@ def returns(  # noqa: PLR0913  what the rule needs
     """
     r = rewards.to(getattr(torch, dtype))
     piece = row if gaps == "skip" else _pieces(row, place)
-    return whitened(Segments.of(piece).discounted(r, gamma), row, place, step, eps=1e-8)
+    return whitened(Segments.of(piece).discounted(r, gamma), row, place, step, eps=1e-8, variance=variance)
+
+
+def less_kl(  # noqa: PLR0913  one knob per rule that differs
+    rewards: Tensor,
+    token_kl: Tensor,
+    row: Tensor,
+    place: Tensor,
+    group: Tensor,
+    step: Tensor,
+    *,
+    centre: str = "mean",
+    single: str = "zero",
+    ragged: str = "key",
+    ddof: int = 1,
+    eps: float = 0.0,
+    floor: float = 0.0,
+    variance: str = "two-pass",
+    dtype: str = "float32",
+) -> Tensor:
+    """The reward less its baseline at every token, less the KL of that token, whitened over the tokens of the batch.
+
+    Args:
+        rewards: [T] float, the reward of the row on its last token.
+        token_kl: [T] float, what is taken off at each token.
+        row: [T] int64, ascending, the row of each token.
+        place: [T] int64, position of each token in its row.
+        group: [T] int64, group index of each token.
+        step: [T] int64, step index of each token.
+        centre: as in `arithmetic.standardised`.
+        single: as in `arithmetic.standardised`.
+        ragged: as in `arithmetic.standardised`.
+        ddof: as in `whitened`.
+        eps: as in `whitened`.
+        floor: as in `whitened`.
+        variance: as in `whitened`.
+        dtype: what the trainer computes in.
+
+    Returns:
+        [T] in `dtype`.
+    """
+    rows = Segments.of(row)
+    outcome = standardised(
+        rows.sum(rewards),
+        rows.within(group),
+        rows.within(step),
+        centre=centre,
+        divide="none",
+        single=single,
+        ragged=ragged,
+        dtype=dtype,
+    )
+    advantages = rows.rows(outcome) - token_kl.to(outcome.dtype)
+    return whitened(advantages, row, place, step, ddof=ddof, eps=eps, floor=floor, variance=variance)
 
 
 def greedy_baseline(rewards: Tensor, baselines: Tensor, row: Tensor, *, dtype: str = "float32") -> Tensor:
@@ -235,6 +290,8 @@ def after_baseline(  # noqa: PLR0913  one knob per rule that differs
     """
     rows = Segments.of(row)
     outcome = standardised(rows.sum(rewards), rows.within(group), rows.within(step), dtype=dtype, **rule)  # type: ignore[arg-type]
+    # Half precision is that of the reward, not of the KL.
+    outcome = outcome.to(torch.promote_types(outcome.dtype, torch.float32))
     last = rows.rows(rows.max(torch.where(counted, place, -1).double())) == place
     r = torch.where(last, rows.rows(outcome), 0.0) - token_kl.to(outcome.dtype)
     advantages = rows.discounted(r, gamma)
@@ -279,7 +336,9 @@ def whitened(  # noqa: PLR0913  one knob per rule that differs
     """
     among = torch.ones_like(row, dtype=torch.bool) if counted is None else counted
     of = (values[among], row[among], place[among], step[among])
-    mean, spread = moments(of[0], torch.ones_like(of[0]), of[3], *of_tokens(*of), ddof=ddof, variance=variance)
+    mean, spread = moments(
+        of[0], torch.ones_like(of[0]), of[3], *of_tokens(*of), ddof=ddof, variance=variance
+    )
     steps = Segments.of(step)
     centred = values - steps.rows(mean)
     if not divide:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from advcli.frameworks.rule import BATCH, CENTRED, GROUP, GROUPED, KL, NONE, RLOO, Rule, grpo
+from advcli.frameworks.rule import BATCH, CENTRED, GROUP, GROUPED, GRPO, KL, NONE, RLOO, Rule, after_kl
 
 _AREAL = "areal/utils/data.py"
 _RLVR = "roll/utils/functionals.py"
@@ -13,6 +13,7 @@ _AGENTIC = "roll/pipeline/agentic/utils.py"
 _WIDE = {"stats": "float64", "variance": "about-0", "eps": 1e-5}
 _BY_GROUP = {"group": {"divide": "group-centred"}}
 _BY_BATCH = {"batch": {"divide": "batch-centred"}}
+_AREAL_SHAPED = ("overlong", "affine", "clip")
 _AREAL_LOST = ("adv_norm, a whitening over tokens", "reward_bias, reward_scaling, reward_clip", KL)
 _OTHERS = {"centre": "others-sum", "single": "raw-eps"}
 
@@ -36,6 +37,10 @@ def _areal(estimator: str, formula: str, scales: dict[str, Any], **row: Any) -> 
             scales=scales,
             versions=versions,
             positional=True,
+            per_token=after_kl(
+                "areal", estimator, {**knobs, **more}, scales, (*_AREAL_SHAPED, "kl"), versions
+            ),
+            shaped=_AREAL_SHAPED,
             lost=_AREAL_LOST,
             source=_AREAL,
             proof=proof,
@@ -77,6 +82,8 @@ _TWICE = {"batch": {"centre": "batch", "divide": "batch"}}
 def _roll(estimator: str, formula: str, **row: Any) -> Rule:  # noqa: ANN401
     """A row of ROLL's norm_mean_type and norm_std_type."""
     agentic = estimator.startswith("agentic")
+    if not agentic:
+        row["per_token"] = after_kl("roll", estimator, row["knobs"], row.get("scales", {}), ("kl",))
     return Rule(
         "roll",
         estimator,
@@ -91,15 +98,7 @@ def _roll(estimator: str, formula: str, **row: Any) -> Rule:  # noqa: ANN401
 
 
 _ROLL_ROWS = [
-    grpo(
-        "roll",
-        eps=1e-6,
-        knobs={"single": "nan", "dtype": "float16"},
-        positional=True,
-        lost=_RLVR_LOST,
-        source=_RLVR,
-        proof="code",
-    ),
+    _roll("grpo", GRPO.format(eps="1e-6", ddof=1), knobs={"single": "nan", **_HALF}, scales=GROUP),
     _roll(
         "reinforce",
         "A_i = r_i; scale group (r_i − mean_g) / (std_g + 1e-6), batch the same over the batch",

@@ -10,6 +10,7 @@ _SLIME = "slime/ray/rollout.py"
 # What the package looks at since its 4158th change: whether the rewards that feed a standard deviation are equal.
 _FIXED, _SPIKES, _NO_EPS = ">0.7.0", ">=0.4,<=0.7.0", "<0.4"
 _SHAPED = ("reward scaling and clipping", "advantage clipping")
+_BEFORE = ("clip", "affine", "overlong")
 _YES, _NO = {"group": {"divide": True}}, {"none": {"divide": False}}
 _LOO = "A_i = (r_i − mean_{j≠i}) / (std_{j≠i} + 1e-6), not divided where that std is 0"
 _ALL = "A_i = (r_i − mean_g) / (std_g + 1e-6), not divided where that std is 0"
@@ -28,6 +29,7 @@ def _nemo(estimator: str, formula: str, versions: str, **knobs: object) -> Rule:
         knobs,
         scales=_YES | _NO,
         versions=versions,
+        shaped=_BEFORE,
         lost=_SHAPED,
         source=_NEMO,
         proof="notes" if versions == _FIXED else "code",
@@ -53,6 +55,21 @@ def _nemo_gdpo(estimator: str, versions: str, **knobs: object) -> Rule:
 
 _FLOOR = {"ddof": 0, "eps": 0.0, "floor": 1e-8, "single": "zero"}
 
+
+def _less_kl(framework: str, estimator: str, formula: str, shaped: tuple[str, ...], **knobs: object) -> Rule:
+    """The same with the KL of each token taken off between the baseline and the whitening."""
+    return Rule(
+        framework,
+        estimator,
+        formula,
+        f"{PER_TOKEN}:less_kl",
+        ("rewards", "token_kl", "row", "place", "group", "step"),
+        knobs,
+        level="token",
+        shaped=shaped,
+    )
+
+
 _NEMO_ROWS = [
     _nemo("grpo", _LOO, _FIXED),
     _nemo("grpo", _LOO + _SPIKE, _SPIKES, exact=False),
@@ -72,6 +89,15 @@ _NEMO_ROWS = [
         TOKENS,
         {"centre": "mean", **_FLOOR},
         versions=">=0.6",
+        per_token=_less_kl(
+            "nemo-rl",
+            "reinforce_plus_plus",
+            f"c = r − mean_g − β KL_t, {_TOKEN_FLOOR}",
+            (*_BEFORE, "kl"),
+            centre="mean",
+            **_FLOOR,
+        ),
+        shaped=_BEFORE,
         lost=(KL, *_SHAPED),
         source=_NEMO,
         proof="code",
@@ -84,6 +110,15 @@ _NEMO_ROWS = [
         TOKENS,
         _FLOOR,
         versions=">=0.6",
+        per_token=_less_kl(
+            "nemo-rl",
+            "reinforce_plus_plus_raw",
+            f"c = r − β KL_t, {_TOKEN_FLOOR}",
+            (*_BEFORE, "kl"),
+            centre="raw",
+            **_FLOOR,
+        ),
+        shaped=_BEFORE,
         lost=(KL, *_SHAPED),
         source=_NEMO,
         proof="code",
@@ -97,6 +132,7 @@ _NEMO_ROWS = [
         _FLOOR,
         scales={"none": {"divide": False, "shift": False}, "batch": {}},
         versions=">=0.7.0",
+        shaped=_BEFORE,
         lost=_SHAPED,
         source=_NEMO,
         proof="code",
@@ -110,6 +146,7 @@ _SKYRL_ROWS = [
         eps=1e-6,
         knobs={"single": "raw-eps", "variance": "whole"},
         scales=GROUP | NONE,
+        shaped=("kl",),
         lost=_SKYRL_LOST,
         source=_SKYRL,
         proof="package",
@@ -119,6 +156,7 @@ _SKYRL_ROWS = [
         "rloo",
         knobs={"centre": "others-scaled"},
         formula=RLOO,
+        shaped=("kl",),
         lost=_SKYRL_LOST,
         source=_SKYRL,
         proof="package",
@@ -128,6 +166,7 @@ _SKYRL_ROWS = [
         "maxrl",
         knobs={"centre": "mean-ratio", "single": "raw", "eps": 1e-6},
         formula="A_i = (r_i − mean_g) / (mean_g + 1e-6)",
+        shaped=("kl",),
         lost=_SKYRL_LOST,
         source=_SKYRL,
         proof="package",
@@ -148,6 +187,7 @@ _SKYRL_ROWS = [
             {"gaps": "reset"},
             options={"gamma": 1.0},
             level="token",
+            shaped=("kl",),
             source=_SKYRL,
         ),
         # A token that a tool wrote sets the return of those before it to 0.
@@ -182,6 +222,17 @@ _SLIME_ROWS = [
         TOKENS,
         {"centre": "mean", "single": "zero", "variance": "one-pass", "ragged": "batch"},
         positional=True,
+        per_token=_less_kl(
+            "slime",
+            "reinforce_plus_plus_baseline",
+            f"c = r − mean_g − β KL_t, {_TOKEN_EPS}, one-pass",
+            ("kl",),
+            centre="mean",
+            single="zero",
+            eps=1e-8,
+            variance="one-pass",
+            ragged="batch",
+        ),
         lost=(KL,),
         source="slime/utils/distributed_utils.py",
         proof="code",
@@ -193,6 +244,16 @@ _SLIME_ROWS = [
         f"{HERE}:whitened",
         TOKENS,
         {"variance": "one-pass"},
+        per_token=Rule(
+            "slime",
+            "reinforce_plus_plus",
+            f"c = r − β Σ_{{u≥t}} KL_u, {_TOKEN_EPS}, one-pass",
+            f"{PER_TOKEN}:returns",
+            ("rewards", "row", "place", "step"),
+            {"variance": "one-pass"},
+            level="token",
+            shaped=("kl",),
+        ),
         lost=(KL, "gamma below 1"),
         source="slime/utils/distributed_utils.py",
         proof="code",

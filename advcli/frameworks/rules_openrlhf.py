@@ -15,6 +15,7 @@ from advcli.frameworks.rule import (
     RLOO,
     TOKENS,
     Rule,
+    after_kl,
     centred,
     grpo,
 )
@@ -26,20 +27,18 @@ _FLOOR = {"ddof": 0, "eps": 0.0, "floor": 1e-8}
 # Scale none is what OpenRLHF calls no_std_norm: the mean of the tokens is still subtracted.
 _STD_NORM = {"batch": {}, "none": {"divide": False}}
 _STD_NORM_TOKENS = {"batch": {}, "none": {"divide_by_std": False}}
-_KL_FORM = ("rewards", "token_kl", "row", "place", "group", "step", "counted")
 
 
 def _per_token(estimator: str, knobs: Mapping[str, Any], **row: Any) -> Rule:  # noqa: ANN401
-    """The same baseline; the KL of each token is taken off after it and summed up from the last token."""
-    return Rule(
+    """The same baseline; the KL of each token is taken off after it."""
+    scales, versions = row.pop("scales", {}), row.pop("versions", "")
+    return after_kl(
         "openrlhf",
         estimator,
-        "A_t = Σ_{u≥t} γ^{u−t} (A_i at the last token − β KL_u), A_i as without KL",
-        f"{PER_TOKEN}:after_baseline",
-        _KL_FORM,
         {**_CLIP, **knobs},
-        level="token",
-        positional=True,
+        scales,
+        ("overlong", "kl"),
+        versions,
         source=_OPENRLHF,
         **row,
     )
@@ -54,6 +53,7 @@ _OPENRLHF_ROWS = [
         knobs={"single": "nan", **_CLIP},
         positional=True,
         per_token=_per_token("group_norm", {"eps": 1e-9, "single": "nan"}),
+        shaped=("overlong",),
         lost=(KL,),
         source=_OPENRLHF,
         proof="package",
@@ -66,6 +66,7 @@ _OPENRLHF_ROWS = [
         versions=">=0.8.5",
         positional=True,
         per_token=_per_token("rloo", {"divide": "none", "centre": "others-sum", "single": "nan"}),
+        shaped=("overlong",),
         lost=(KL,),
         source=_OPENRLHF,
         proof="package",
@@ -80,6 +81,7 @@ _OPENRLHF_ROWS = [
         scales=_STD_NORM,
         versions="<0.8.5",
         positional=True,
+        shaped=("overlong",),
         lost=(KL,),
         source=_OPENRLHF,
         proof="code",
@@ -92,6 +94,7 @@ _OPENRLHF_ROWS = [
         versions=">=0.7",
         positional=True,
         per_token=_per_token("dr_grpo", {"divide": "none"}),
+        shaped=("overlong",),
         lost=(KL,),
         source=_OPENRLHF,
         proof="package",
@@ -103,6 +106,7 @@ _OPENRLHF_ROWS = [
         formula="A_i = r_i − mean of the batch, clipped to ±10",
         versions=">=0.11",
         per_token=_per_token("flash_reinforce", {"divide": "none", "centre": "batch"}, versions=">=0.11"),
+        shaped=("overlong",),
         lost=(KL,),
         source=_OPENRLHF,
         proof="package",
@@ -123,6 +127,7 @@ _OPENRLHF_ROWS = [
             scales=_STD_NORM_TOKENS,
             options={"gamma": 1.0},
         ),
+        shaped=("overlong",),
         lost=(KL,),
         source=_OPENRLHF,
         proof="package",
@@ -142,6 +147,7 @@ _OPENRLHF_ROWS = [
             scales=_STD_NORM_TOKENS,
             options={"gamma": 1.0},
         ),
+        shaped=("overlong",),
         lost=(KL,),
         source=_OPENRLHF,
         proof="package",
@@ -155,6 +161,7 @@ _OPENRLHF_ROWS = [
         {**_FLOOR, **_CLIP, "zero": True},
         options={"gamma": 1.0, "lam": 1.0},
         level="token",
+        shaped=("overlong", "kl"),
         lost=(KL,),
         source=_OPENRLHF,
         proof="package",
@@ -171,6 +178,7 @@ _TWINKLE_ROWS = [
             "none": {"divide": "none", "single": "batch"},
         },
         positional=True,
+        sums="sum",
         source="twinkle/advantage/grpo.py",
         proof="package",
     ),
@@ -182,6 +190,7 @@ _TWINKLE_ROWS = [
         knobs={"centre": "others-sum", "eps": 1e-8, "single": "error"},
         scales=GROUP | BATCH | NONE,
         positional=True,
+        sums="sum",
         source="twinkle/advantage/rloo.py",
         proof="package",
     ),
@@ -196,6 +205,7 @@ _TWINKLE_ROWS = [
         options={"gamma": 1.0, "lam": 0.95},
         level="token",
         versions=">=0.5.1",
+        shaped=("kl",),
         source="twinkle/advantage/gae.py",
         proof="package",
     ),

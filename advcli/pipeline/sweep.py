@@ -9,6 +9,7 @@ from torch import Tensor
 
 from advcli import remarks
 from advcli.advantages import Plan, run
+from advcli.errors import UsageError
 from advcli.pipeline.describe import health_of
 from advcli.pipeline.request import Request
 from advcli.records.settings import Settings
@@ -84,7 +85,12 @@ def sweep(
         health=health_of(data),
         points=tuple(found),
         notes=tuple(remarks.notes(data, first if first is not None else data.rows.rewards)),
-        warnings=(*request.warnings, *data.table.warnings, *data.grouping.warnings),
+        warnings=(
+            *request.warnings,
+            *dict.fromkeys(text for plan in plans for text in plan.warnings),
+            *data.table.warnings,
+            *data.grouping.warnings,
+        ),
     )
 
 
@@ -94,7 +100,9 @@ def points(base: Settings, grid: Grid) -> Iterator[Plan]:
     starts = []
     for like, name in named:
         found, knobs = parse_spec(name or "")
-        starts.append(replace(base, like=like or base.like, **{**found, "knobs": knobs or base.knobs}))
+        if like and "like" in found:
+            raise UsageError(f"{name} names a framework, and so does --like {like}", hint="one of the two")
+        starts.append(replace(base, **{"like": like or base.like, **found, "knobs": knobs or base.knobs}))
     able = [Plan.of(replace(start, scale=None)).entry.recompute for start in starts]
     for start, recomputes in zip(starts, able, strict=True):
         # Where no estimator can be computed again, asking for it is an error; where some can, the others stay.
