@@ -8,13 +8,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from advcli import blockwise, fallbacks
+from advcli import blockwise, fallbacks, shaped
 from advcli.errors import UsageError
 from advcli.estimators import engine
-from advcli.estimators.catalog import COLUMNS, ESTIMATORS, Estimator
+from advcli.estimators.catalog import ESTIMATORS, Estimator
 from advcli.frameworks.catalog import doubts, find
 from advcli.frameworks.rule import Rule
-from advcli.masks import every, finite, undefined
+from advcli.masks import every, undefined
 from advcli.records.settings import DEFAULT_ESTIMATOR, AdvantageTable, FilterSpec, LeftOut, Settings
 from advcli.registry import load
 from advcli.segments import Segments
@@ -23,8 +23,6 @@ from advcli.selection.keep_ratio import keep_ratio
 from advcli.shaping.catalog import SHAPINGS
 from advcli.words import Remark, either
 
-# Columns that every row with a reward has.
-_ALWAYS = ("rewards", "group", "step", "parts", "weights", "row", "place", "counted", "token_kl")
 MISSING = ("null", "zero", "error")
 SINGLETON = ("null", "zero", "raw", "error")
 
@@ -239,8 +237,8 @@ def _run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
     moved = {name: column.to(plan.device) for name, column in columns.items()}
     moved |= {name: column.to(plan.dtype) for name, column in moved.items() if column.is_floating_point()}
     engine.require(plan.entry, moved)
-    moved = _added_up(plan, moved)
-    raw, moved = moved, _shaped(plan, moved)
+    moved = shaped.added_up(plan, moved)
+    raw, moved = moved, shaped.shape(plan, moved)
     if plan.entry.level == "token":
         return _run_tokens(plan, moved, raw)
     # A trainer computes on all rows, missing ones included: its rule says what becomes of them.
@@ -265,8 +263,8 @@ def _run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
     processed = original if every(stays) else torch.where(stays, original, 0.0)
     warnings = (
         *plan.warnings,
-        *_lacking(plan, raw, moved, usable),
-        *_spoilt(plan, raw, usable & original.isnan()),
+        *shaped.lacking(plan, raw, moved, usable),
+        *shaped.spoilt(plan, raw, usable & original.isnan()),
     )
     if plan.settings.compute_new_adv:
         processed, more = _recompute(plan, moved, processed, kept, valid)
@@ -319,41 +317,6 @@ def _counted(spec: FilterSpec, columns: Mapping[str, Tensor], rows: Tensor, left
     return LeftOut(spec, int(gone.sum()), groups[0] - groups[1], tokens)
 
 
-def _lacking(
-    plan: Plan, raw: Mapping[str, Tensor], shaped: Mapping[str, Tensor], usable: Tensor
-) -> tuple[str, ...]:
-    """A warning about rows that have a reward, and nothing else that is needed: no statistic shows why."""
-    needs = [name for row in SHAPINGS if row.name in plan.settings.shaping for name in row.needs]
-    names = [name for name in (*plan.entry.needs, *needs) if name not in _ALWAYS]
-    if not names and "parts" not in plan.entry.needs and raw["rewards"] is shaped["rewards"]:
-        # Nothing else is needed.
-        return ()
-    rewarded = finite(raw["rewards"]) & (raw["group"] >= 0)
-    if "parts" in plan.entry.needs:
-        rewarded &= torch.isfinite(raw["parts"]).all(dim=1)
-    many = int((rewarded & (~usable | ~torch.isfinite(shaped["rewards"]))).sum())
-    if not many:
-        return ()
-    what = either([COLUMNS[name].what for name in dict.fromkeys(names)]) or "what is needed"
-    said = f"a reward and no usable value of {what}: no advantage"
-    return (Remark(many, "row", f"{{}} has {said}", f"{{}} have {said}"),)
-
-
-def _spoilt(plan: Plan, columns: Mapping[str, Tensor], undefined: Tensor) -> tuple[str, ...]:
-    """A warning about rows that have a reward, and no advantage since the framework gives NaN to more than rows without one."""
-    if plan.rule is None:
-        return ()
-    there = finite(columns["rewards"])
-    many, absent = int((undefined & there).sum()), int((~there & (columns["group"] >= 0)).sum())
-    if not many or not absent:
-        return ()
-    rule = plan.rule.per_token if plan.entry.level == "token" and plan.rule.per_token else plan.rule
-    why = (
-        f"a reward and no advantage, as in {rule.framework}: of a row without a reward {rule.without_reward}"
-    )
-    return (Remark(many, "row", f"{{}} has {why}", f"{{}} have {why}"),)
-
-
 def _run_tokens(plan: Plan, columns: Mapping[str, Tensor], raw: Mapping[str, Tensor]) -> AdvantageTable:
     """The same for an estimator that gives one advantage per token; no row is filtered."""
     valid = engine.usable(plan.entry, columns) if plan.rule is None else engine.tokened(columns)
@@ -373,60 +336,12 @@ def _run_tokens(plan: Plan, columns: Mapping[str, Tensor], raw: Mapping[str, Ten
         ~original.isnan().cpu(),
         (
             *plan.warnings,
-            *_lacking(plan, raw, columns, valid),
-            *_spoilt(plan, raw, valid & original.isnan()),
+            *shaped.lacking(plan, raw, columns, valid),
+            *shaped.spoilt(plan, raw, valid & original.isnan()),
         ),
         tokens=tokens.cpu(),
         token_counts=counts.cpu(),
     )
-
-
-def _added_up(plan: Plan, columns: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The columns in the dtype of the framework, its rewards added up as it does; as they are without a framework."""
-    if plan.rule is None:
-        return columns
-    wide = torch.float64 if plan.knobs.get("dtype") == "float64" else torch.float32
-    if plan.settings.shaping:
-        names = ("rewards", "kl", "token_kl")
-        columns = columns | {name: columns[name].to(wide) for name in names if name in columns}
-    if not plan.rule.sums or "parts" not in columns or not _several(columns):
-        return columns
-    parts = columns["parts"].to(wide)
-    weighted = parts * columns["weights"].to(wide)
-    total = weighted.sum(dim=1) if plan.rule.sums == "sum" else weighted.nansum(dim=1)
-    there = total.isfinite() & ~parts.isnan().all(dim=1)
-    return columns | {"rewards": torch.where(there, total, torch.nan)}
-
-
-def _several(columns: Mapping[str, Tensor]) -> bool:
-    """Whether the reward is made of several, or of one with a weight."""
-    return columns["parts"].shape[1] > 1 or float(columns["weights"][0]) != 1
-
-
-def _shaped(plan: Plan, columns: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The columns with the rewards as the estimator shall see them.
-
-    Raises:
-        DataError: a column that the shaping needs is not there.
-    """
-    columns = dict(columns)
-    if "token_kl" in columns:
-        # One advantage per token: the KL is taken off token by token. One per row: all of it off the reward.
-        coef = plan.settings.shaping.get("kl", {}).get("coef", 0.0)
-        if plan.entry.level == "token":
-            columns |= {"token_kl": coef * columns["token_kl"], "kl": torch.zeros_like(columns["rewards"])}
-        else:
-            row, counted = engine.token_rows(columns)
-            kl = torch.where(counted, columns["token_kl"], 0.0)
-            columns["kl"] = Segments.of(row, len(columns["rewards"])).sum(kl)
-    shapings = SHAPINGS if plan.entry.shaped is None else [SHAPINGS[name] for name in plan.entry.shaped]
-    for shaping in shapings:
-        if shaping.name in plan.settings.shaping:
-            engine.needed(shaping.flag, shaping.needs, columns)
-            others = (columns[name] for name in shaping.needs)
-            knobs = plan.settings.shaping[shaping.name]
-            columns["rewards"] = load(shaping.target)(columns["rewards"], *others, **knobs)
-    return columns
 
 
 def _recompute(

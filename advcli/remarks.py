@@ -81,10 +81,8 @@ def warnings_of(
         yield f"the configuration's reward weights are not used: the reward is {names}; weigh it with --reward COL=WEIGHT"
     yield from data.grouping.warnings
     if undefined and rule is not None:
-        yield (
-            f"no row has an advantage: under {rule.framework} {rule.estimator} of a row without a reward "
-            f"{rule.without_reward}, of the only row of a group {rule.alone}"
-        )
+        spoilt = f"a row without a reward makes {rule.spoils} NaN, " if rule.spoils else ""
+        yield f"no row has an advantage: in {rule.framework}'s {rule.estimator} {spoilt}n = 1: {rule.alone}"
     elif undefined:
         yield "no row has an advantage: too few rows of a group have a reward"
     if rule is not None and rule.positional and not blocks:
