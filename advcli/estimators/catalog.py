@@ -39,8 +39,6 @@ class Estimator:
         token_columns: columns of tokens with which `per_token` is used.
         shaped: the shapings that may come first, in their order; None for all, in that of their catalog.
         whole_steps: whether it needs the order of what is in a step, so that no step can lie in two places.
-        by_index: whether its function looks at the group or the step of each row, so that it needs an index of them;
-            any other takes `Segments` as well.
         worked: an example; None for a `per_token` form.
         summary: one sentence.
         source: paper or file.
@@ -60,7 +58,6 @@ class Estimator:
     token_columns: tuple[str, ...] = ("token_kl",)
     shaped: tuple[str, ...] | None = None
     whole_steps: bool = False
-    by_index: bool = False
     worked: Worked | None = None
 
 
@@ -152,7 +149,6 @@ ESTIMATORS: Registry[Estimator] = Registry(
             formula="A_i = (r_i − mean_{j≠i} r_j) / std_{j≠i} r_j",
             summary="reward minus the mean of the other rows, over the standard deviation of those",
             source="NeMo RL, nemo_rl/algorithms/advantage_estimator.py",
-            by_index=True,
             worked=Worked({"rewards": (3, 1, 0)}, (3.5355, -0.2357, -1.4142)),
         ),
         Estimator(
@@ -189,7 +185,6 @@ ESTIMATORS: Registry[Estimator] = Registry(
             formula="A_i = (r_i − mean_{g∪r_max}) / std_{g∪r_max}",
             summary="grpo with one virtual row of the highest reward in each group",
             source="NGRPO, arXiv:2509.18851",
-            by_index=True,
             worked=Worked({"rewards": (1, 0, 0, 0)}, (1.0954, -0.7303, -0.7303, -0.7303)),
         ),
         Estimator(
@@ -217,7 +212,6 @@ ESTIMATORS: Registry[Estimator] = Registry(
             formula="A_i = Σ_{I∋i, |I|=k} (max_I r − max_{I∖i} r) / C(n,k)",
             summary="what a row adds to the best reward of k, over all sets of k rows",
             source="PKPO, arXiv:2505.15201",
-            by_index=True,
             worked=Worked({"rewards": (1, 0, 0, 0)}, (0.5, 0.0, 0.0, 0.0)),
         ),
         Estimator(
@@ -227,7 +221,6 @@ ESTIMATORS: Registry[Estimator] = Registry(
             formula="A_i = (r_i − Q_K) / std_g, Q_K = inf {x: F_g(x) ≥ K}",
             summary="reward minus the K-quantile of its group, over the standard deviation of the group",
             source="QAE, arXiv:2509.22611",
-            by_index=True,
             worked=Worked({"rewards": (1, 0, 0, 0)}, (2.0, 0.0, 0.0, 0.0)),
         ),
         Estimator(
@@ -237,7 +230,6 @@ ESTIMATORS: Registry[Estimator] = Registry(
             formula="A_i = (r_i − med_g) / (MAD_g + eps) · n / #{j: r_j ≠ med_g}",
             summary="reward minus the median of its group, over the median distance from it",
             source="MC-GRPO, arXiv:2601.22582",
-            by_index=True,
             worked=Worked({"rewards": (0.9, 0.2, 0.4, 0.1, 0.5)}, (3.1095, -1.2438, 0.0, -1.8657, 0.6219)),
         ),
         Estimator(
@@ -247,7 +239,6 @@ ESTIMATORS: Registry[Estimator] = Registry(
             formula="A_i = (r_i − p_g) / f(p_g; α, β), p_g = mean_g, f a Beta density fitted to the p of the step",
             summary="reward minus the mean of its group, over the density of that mean among the step's groups",
             source="BNPO, arXiv:2506.02864",
-            by_index=True,
             worked=Worked(
                 {"rewards": (1, 0, 0, 0, 1, 1, 0, 0), "group": (0, 0, 0, 0, 1, 1, 1, 1)},
                 (0.5185, -0.1728, -0.1728, -0.1728, 0.3409, 0.3409, -0.3409, -0.3409),
@@ -261,7 +252,6 @@ ESTIMATORS: Registry[Estimator] = Registry(
             summary="reward minus the mean of the other rows, drawn towards the mean of the step's other groups",
             source="Shrinking the Variance (JSPO), arXiv:2511.03710",
             whole_steps=True,
-            by_index=True,
             worked=Worked(
                 {
                     "rewards": (1, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0),
@@ -340,7 +330,6 @@ ESTIMATORS: Registry[Estimator] = Registry(
             formula="A_i = c_i / √(Σ_B c_j² / (N_B − 1) + eps), c_i = r_i − mean_g",
             summary="reward minus the mean of its group, whitened over the rows of the step",
             source="REINFORCE++, arXiv:2501.03262",
-            by_index=True,
             worked=Worked({"rewards": (1, 0, 0, 0)}, (1.5, -0.5, -0.5, -0.5)),
         ),
         Estimator(

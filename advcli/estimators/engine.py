@@ -94,53 +94,6 @@ def _in_order(group: Tensor, looked_at: int = 100_000) -> bool:
     return bool((first[1:] >= first[:-1]).all())
 
 
-def in_blocks(
-    entry: Estimator,
-    width: int,
-    *,
-    compiled: bool = False,
-    **knobs: Any,  # noqa: ANN401
-) -> Callable[[Tensor], Tensor]:
-    """An estimator for rewards that lie group after group, without an index per row in memory unless it asks for one.
-
-    For rewards that are on a GPU already, many of them or many times. Compiled, the passes of the estimator over
-    the rows become one; the first call takes seconds.
-
-    Args:
-        entry: an estimator that needs rewards, group and step only. The step is one.
-        width: n, the rows of each group.
-        compiled: compile it with `torch.compile`, for each new number of rows.
-        **knobs: keyword arguments of the estimator.
-
-    Returns:
-        A function from [N] float, finite, to the advantages, [N] of the same dtype and device; N is a multiple of n.
-
-    Raises:
-        UsageError: the estimator needs another column.
-
-    Example:
-        >>> in_blocks(ESTIMATORS["rloo"], 2)(torch.tensor([1.0, 0.0, 3.0, 3.0]))
-        tensor([ 1., -1.,  0.,  0.])
-    """
-    more = [name for name in entry.needs if name not in ("rewards", "group", "step")]
-    if more:
-        raise UsageError(f"{entry.name} needs {COLUMNS[more[0]].what}, which blocks do not have")
-    function = load(entry.target)
-
-    def estimated(rewards: Tensor) -> Tensor:
-        rows, device = len(rewards), rewards.device
-        blocks = {
-            "group": Segments.blocks(rows // width, width, device),
-            "step": Segments.blocks(1, rows, device),
-        }
-        indexed = ((name, one.index.reshape(-1) if entry.by_index else one) for name, one in blocks.items())
-        given = {"rewards": rewards, **dict(indexed)}
-        result: Tensor = function(*(given[name] for name in entry.needs), **knobs)
-        return result
-
-    return torch.compile(estimated, dynamic=False) if compiled else estimated
-
-
 def knobs(entry: Estimator, scale: str | None, given: Mapping[str, float | str]) -> dict[str, Any]:
     """Check the knobs of an estimator and fill in its scale.
 
