@@ -47,6 +47,19 @@ class Plan:
     dtype: torch.dtype
     rule: Rule | None = None
 
+    def scope(self, *, uneven: bool = True) -> str:
+        """Which other rows the advantage of a row depends on: "group", "step", "all" or "order".
+
+        Args:
+            uneven: whether a step may have groups of several sizes, which some frameworks cut anew.
+        """
+        if self.rule is None:
+            return self.entry.scope_at(self.knobs.get("scale"))
+        form = self.rule
+        if self.entry.level == "token" and form.per_token is not None:
+            form = form.per_token
+        return form.scope_at(self.entry.default_scale, uneven=uneven)
+
     @property
     def warnings(self) -> tuple[str, ...]:
         """What is not certain of the version of a framework that was asked for."""

@@ -38,6 +38,8 @@ class Estimator:
             token makes them differ; None where it has no such form.
         token_columns: columns of tokens with which `per_token` is used.
         shaped: the shapings that may come first, in their order; None for all, in that of their catalog.
+        scope: which other rows the advantage of a row depends on: those of its "group" or of its "step"; of a framework's
+            rule also "all", or all before it in "order". See `scope_at`.
         whole_steps: whether it needs the order of what is in a step, so that no step can lie in two places.
         worked: an example; None for a `per_token` form.
         summary: one sentence.
@@ -57,8 +59,13 @@ class Estimator:
     per_token: "Estimator | None" = None
     token_columns: tuple[str, ...] = ("token_kl",)
     shaped: tuple[str, ...] | None = None
+    scope: str = "group"
     whole_steps: bool = False
     worked: Worked | None = None
+
+    def scope_at(self, scale: str | None) -> str:
+        """The scope at a scale: what is divided by a standard deviation of the batch depends on the batch."""
+        return "step" if scale == "batch" else self.scope
 
 
 @dataclass(frozen=True)
@@ -166,6 +173,7 @@ ESTIMATORS: Registry[Estimator] = Registry(
             needs=("rewards", "group", "step"),
             formula="A_i = α · (r_i − mean_g), α = rows / rows with r ≠ 0, of the step",
             summary="reward minus the mean of its group, made larger for the rows without a reward",
+            scope="step",
             source="GPG, arXiv:2504.02546; α as in verl/trainer/ppo/core_algos.py",
             worked=Worked({"rewards": (1, 0, 0, 0)}, (3.0, -1.0, -1.0, -1.0)),
         ),
@@ -238,6 +246,7 @@ ESTIMATORS: Registry[Estimator] = Registry(
             needs=("rewards", "group", "step"),
             formula="A_i = (r_i − p_g) / f(p_g; α, β), p_g = mean_g, f a Beta density fitted to the p of the step",
             summary="reward minus the mean of its group, over the density of that mean among the step's groups",
+            scope="step",
             source="BNPO, arXiv:2506.02864",
             worked=Worked(
                 {"rewards": (1, 0, 0, 0, 1, 1, 0, 0), "group": (0, 0, 0, 0, 1, 1, 1, 1)},
@@ -250,6 +259,7 @@ ESTIMATORS: Registry[Estimator] = Registry(
             needs=("rewards", "group", "step"),
             formula="A_i = r_i − (1 − λ_g) · mean_{j≠i} r_j − λ_g · mean_{h≠g} mean_h, λ_g = v_g / (v_g + s_g)",
             summary="reward minus the mean of the other rows, drawn towards the mean of the step's other groups",
+            scope="step",
             source="Shrinking the Variance (JSPO), arXiv:2511.03710",
             whole_steps=True,
             worked=Worked(
@@ -276,6 +286,7 @@ ESTIMATORS: Registry[Estimator] = Registry(
             needs=("rewards", "step"),
             formula="A_i = (r_i − mean_B) / std_B",
             summary="reward minus the mean of the step, over the standard deviation of the step",
+            scope="step",
             source="Tricks or Traps, arXiv:2508.08221",
             alone=True,
             worked=Worked({"rewards": (1, 0, 0, 0)}, (1.5, -0.5, -0.5, -0.5)),
@@ -286,6 +297,7 @@ ESTIMATORS: Registry[Estimator] = Registry(
             needs=("rewards", "step", "lengths"),
             formula="A_i = (r_i − m) / √(v + eps), m and v over the tokens of the step",
             summary="reward whitened over all tokens of the step",
+            scope="step",
             source="REINFORCE++, arXiv:2501.03262; verl/trainer/ppo/core_algos.py",
             alone=True,
             per_token=Estimator(
@@ -294,6 +306,7 @@ ESTIMATORS: Registry[Estimator] = Registry(
                 needs=("rewards", "row", "step"),
                 formula="A_t = (R_t − m) / √(v + eps), R_t = Σ_k γ^k r_{t+k}, m and v over the tokens of the step",
                 summary="the discounted return of each token, whitened over all tokens of the step",
+                scope="step",
                 source="REINFORCE++, arXiv:2501.03262; verl/trainer/ppo/core_algos.py",
                 alone=True,
                 level="token",
@@ -308,6 +321,7 @@ ESTIMATORS: Registry[Estimator] = Registry(
             needs=("rewards", "step"),
             formula="A_i = (r_i − mean_B) / √(var_B + eps)",
             summary="reward whitened over the rows of the step",
+            scope="step",
             source="REINFORCE++, arXiv:2501.03262",
             alone=True,
             worked=Worked({"rewards": (1, 0, 0, 0)}, (1.5, -0.5, -0.5, -0.5)),
@@ -318,6 +332,7 @@ ESTIMATORS: Registry[Estimator] = Registry(
             needs=("rewards", "group", "step", "lengths"),
             formula="A_i = (c_i − m) / √(v + eps), c_i = r_i − mean_g, m and v over the tokens of the step",
             summary="reward minus the mean of its group, whitened over all tokens of the step",
+            scope="step",
             source="REINFORCE++, arXiv:2501.03262; verl/trainer/ppo/core_algos.py",
             worked=Worked(
                 {"rewards": (1, 0, 0, 0), "lengths": (10, 20, 30, 40)}, (2.9850, -0.3317, -0.3317, -0.3317)
@@ -329,6 +344,7 @@ ESTIMATORS: Registry[Estimator] = Registry(
             needs=("rewards", "group", "step"),
             formula="A_i = c_i / √(Σ_B c_j² / (N_B − 1) + eps), c_i = r_i − mean_g",
             summary="reward minus the mean of its group, whitened over the rows of the step",
+            scope="step",
             source="REINFORCE++, arXiv:2501.03262",
             worked=Worked({"rewards": (1, 0, 0, 0)}, (1.5, -0.5, -0.5, -0.5)),
         ),
@@ -380,6 +396,7 @@ ESTIMATORS: Registry[Estimator] = Registry(
             needs=("parts", "weights", "group", "step"),
             formula="A_i = s_i / std_B s, s_i = Σ_k w_k (r_ki − mean_g r_k) / std_g r_k",
             summary="each reward normalised in its group, summed with weights, normalised over the step",
+            scope="step",
             source="GDPO, arXiv:2601.05242",
             worked=Worked({"parts": ((1, 0), (1, 1), (0, 0), (0, 1))}, (0.0, 1.2247, -1.2247, 0.0)),
         ),

@@ -66,7 +66,7 @@ def standardised(  # noqa: PLR0913  one knob per rule that differs between train
             "" for `dtype`.
         variance: "two-pass", as torch has it for the rows of a matrix; "whole", as torch has it for a tensor of one
             group (squares in float64 about a mean in `dtype`); "nanmean", a mean of squares times n / (n − ddof);
-            "running", with running sums; "one-pass" (mean of squares minus square of the mean); "about-0" (of
+            "running", with running sums; "one-pass" (sum of squares minus square of the sum, both running); "about-0" (of
             values that are centred already).
         floor: smallest variance.
         dead: a group gets 0 where s is at most this.
@@ -88,7 +88,7 @@ def standardised(  # noqa: PLR0913  one knob per rule that differs between train
     centred, spread = torch.zeros_like(r, dtype=held), torch.ones_like(r, dtype=held)
     centred[rest], spread[rest] = r[rest].to(held), float(not divide.startswith("group"))
     of_batch = _less_batch_mean(r.to(held), step, present) if "batch" in (centre, single) else r.to(held)
-    counted, only = present.clone(), _only_group(group, step) if divide.startswith("group") else None
+    counted, only = present.clone(), _no_matrix(group, step) if divide.startswith("group") else None
     for rows in matrices(group, present & ~rest):
         values = r[rows]
         alone = rows.shape[1] == 1
@@ -108,7 +108,7 @@ def standardised(  # noqa: PLR0913  one knob per rule that differs between train
             of = centred[rows] if divide == "group-centred" else values.to(held)
             std = _std(of, ddof, variance, floor)
             if variance == "two-pass":
-                # torch takes the only group of a batch as it takes a whole batch.
+                # torch takes a group that is no row of a matrix as it takes a whole batch.
                 std = torch.where(only[rows[:, :1]], _std(of, ddof, "whole", floor), std)
             spread[rows] = std.to(r.dtype).to(held)
     if divide == "batch-whitened":
@@ -305,10 +305,13 @@ def _less_batch_mean(values: Tensor, step: Tensor, present: Tensor) -> Tensor:
     return centred
 
 
-def _only_group(group: Tensor, step: Tensor) -> Tensor:
-    """[N] bool, whether the group of a row is the only one of its step."""
+def _no_matrix(group: Tensor, step: Tensor) -> Tensor:
+    """[N] bool, whether the groups of a row's step are no matrix of several rows: there is one, or they differ in size."""
     steps, number = Segments.of(step), group.double()
-    return steps.rows(steps.min(number) == steps.max(number))
+    sizes = torch.unique(group, return_inverse=True, return_counts=True)
+    size = sizes[2][sizes[1]].double()
+    one, even = (steps.min(column) == steps.max(column) for column in (number, size))
+    return steps.rows(one | ~even)
 
 
 def _refused() -> DataError:
@@ -373,7 +376,7 @@ def _std(values: Tensor, ddof: int, variance: str, floor: float) -> Tensor:
 _VARIANCES: dict[str, Callable[[Tensor, int], Tensor]] = {
     "two-pass": lambda values, many: ((values - _mean(values)) ** 2).sum(dim=1, keepdim=True) / many,
     "one-pass": lambda values, many: (
-        ((values**2).sum(dim=1, keepdim=True) - values.sum(dim=1, keepdim=True) ** 2 / values.shape[1]) / many
+        (_running_sum(values**2) - _running_sum(values) ** 2 / values.shape[1]) / many
     ),
     "whole": lambda values, many: (
         ((values.double() - _mean(values).double()) ** 2).sum(dim=1, keepdim=True) / many

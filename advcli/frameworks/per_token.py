@@ -103,7 +103,31 @@ def gae_through_gaps(  # noqa: PLR0913  one knob per rule that differs between t
 def _estimated(rewards: Tensor, values: Tensor, row: Tensor, gamma: float, lam: float) -> Tensor:
     following = torch.zeros_like(values)
     following[:-1] = torch.where(row[1:] == row[:-1], values[1:], 0.0)
-    return Segments.of(row).discounted(rewards + gamma * following - values, gamma * lam)
+    return backwards(rewards + gamma * following - values, row, gamma * lam)
+
+
+def backwards(values: Tensor, row: Tensor, factor: float) -> Tensor:
+    """Σ_k factor^k · v_{t+k} over each token and those after it in its row, from the last to the first as trainers add them.
+
+    Args:
+        values: [T] float.
+        row: [T] int64, ascending, the row of each token.
+        factor: the weight of the next token.
+
+    Example:
+        >>> backwards(torch.tensor([0.0, 1.0, 4.0, 8.0]), torch.tensor([0, 0, 0, 1]), 0.5).tolist()
+        [1.5, 3.0, 4.0, 8.0]
+    """
+    found = values.clone()
+    _, counts = torch.unique_consecutive(row, return_counts=True)
+    sizes, order = counts.sort(descending=True)
+    last = torch.cumsum(counts, dim=0)[order] - 1
+    # Rows that have a token so far from the end come first.
+    longer = (len(sizes) - torch.cumsum(torch.bincount(sizes), dim=0)).tolist()
+    for back, rows in enumerate(longer[1:], start=1):
+        at = last[:rows] - back
+        found[at] = values[at] + factor * found[at + 1]
+    return found
 
 
 def returns(  # noqa: PLR0913  what the rule needs
@@ -134,7 +158,7 @@ def returns(  # noqa: PLR0913  what the rule needs
     """
     r = rewards.to(getattr(torch, dtype))
     piece = row if gaps == "skip" else _pieces(row, place)
-    return whitened(Segments.of(piece).discounted(r, gamma), row, place, step, eps=1e-8, variance=variance)
+    return whitened(backwards(r, piece, gamma), row, place, step, eps=1e-8, variance=variance)
 
 
 def less_kl(  # noqa: PLR0913  one knob per rule that differs
@@ -200,7 +224,7 @@ def greedy_baseline(rewards: Tensor, baselines: Tensor, row: Tensor, *, dtype: s
         dtype: what the trainer computes in.
     """
     r = rewards.to(getattr(torch, dtype))
-    return Segments.of(row).discounted(r, 1.0) - baselines.to(r.dtype)
+    return backwards(r, row, 1.0) - baselines.to(r.dtype)
 
 
 def token_baseline(  # noqa: PLR0913  what the rule needs
@@ -231,7 +255,7 @@ def token_baseline(  # noqa: PLR0913  what the rule needs
     """
     r, lp, squares = (x.to(getattr(torch, dtype)) for x in (rewards, log_probs, sum_pi_squared))
     rows = Segments.of(row)
-    reward_to_go = rows.discounted(r, 1.0)
+    reward_to_go = backwards(r, row, 1.0)
     weight = rows.cumsum(1 - 2 * lp.exp() + squares)
     at = rows.place() if packed else place
     peers = Segments.dense(group * (int(at.max()) + 1) + at if len(at) else at)
@@ -294,7 +318,7 @@ def after_baseline(  # noqa: PLR0913  one knob per rule that differs
     outcome = outcome.to(torch.promote_types(outcome.dtype, torch.float32))
     last = rows.rows(rows.max(torch.where(counted, place, -1).double())) == place
     r = torch.where(last, rows.rows(outcome), 0.0) - token_kl.to(outcome.dtype)
-    advantages = rows.discounted(r, gamma)
+    advantages = backwards(r, row, gamma)
     if not whiten:
         return advantages
     return whitened(advantages, row, place, step, counted, ddof=0, floor=1e-8, divide=divide_by_std)

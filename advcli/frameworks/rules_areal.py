@@ -21,7 +21,7 @@ _OTHERS = {"centre": "others-sum", "single": "raw-eps"}
 def _areal(estimator: str, formula: str, scales: dict[str, Any], **row: Any) -> list[Rule]:  # noqa: ANN401
     """The row of a recipe: since its ragged-tail fix, before it, and where it divides with the ddof of before 0.3.4."""
     knobs = {**_WIDE, **row.pop("knobs", {})}
-    cut = {"ragged": row.pop("ragged", "cut")}
+    cut, scope = {"ragged": row.pop("ragged", "cut")}, row.pop("scope", "group")
     ranges: list[tuple[str, dict[str, Any], str]] = [(">1.0.4", {}, "notes")]
     if "{ddof}" in formula:
         ranges += [(">=0.3.4,<=1.0.4", cut, "package"), ("<0.3.4", {**cut, "ddof": 0}, "code")]
@@ -38,8 +38,9 @@ def _areal(estimator: str, formula: str, scales: dict[str, Any], **row: Any) -> 
             versions=versions,
             positional=True,
             per_token=after_kl(
-                "areal", estimator, {**knobs, **more}, scales, (*_AREAL_SHAPED, "kl"), versions
+                "areal", estimator, {**knobs, **more}, scales, (*_AREAL_SHAPED, "kl"), versions, scope=scope
             ),
+            scope=scope,
             shaped=_AREAL_SHAPED,
             lost=_AREAL_LOST,
             source=_AREAL,
@@ -57,6 +58,7 @@ _AREAL_ROWS = [
         "A_i = (r_i − mean_g) / (std of the centred rewards of the batch + 1e-5), ddof {ddof}",
         {},
         knobs={"divide": "batch-centred"},
+        scope="step",
     ),
     *_areal(
         "rloo",
@@ -70,6 +72,7 @@ _AREAL_ROWS = [
         {},
         knobs={"centre": "batch", "divide": "batch-centred"},
         ragged="key",
+        scope="step",
     ),
 ]
 
@@ -83,7 +86,9 @@ def _roll(estimator: str, formula: str, **row: Any) -> Rule:  # noqa: ANN401
     """A row of ROLL's norm_mean_type and norm_std_type."""
     agentic = estimator.startswith("agentic")
     if not agentic:
-        row["per_token"] = after_kl("roll", estimator, row["knobs"], row.get("scales", {}), ("kl",))
+        row["per_token"] = after_kl(
+            "roll", estimator, row["knobs"], row.get("scales", {}), ("kl",), scope=row.get("scope", "group")
+        )
     return Rule(
         "roll",
         estimator,
@@ -109,6 +114,7 @@ _ROLL_ROWS = [
         "lite_ppo",
         "A_i = (r_i − mean_g) / (std of the batch + 1e-6), ddof 1",
         knobs=_HALF | {"divide": "batch"},
+        scope="step",
     ),
     _roll(
         "agentic_grpo",

@@ -50,6 +50,7 @@ def _nemo_gdpo(estimator: str, versions: str, **knobs: object) -> Rule:
         lost=_SHAPED,
         source=_NEMO,
         proof="notes" if versions == _FIXED else "code",
+        scope="step",
     )
 
 
@@ -67,6 +68,7 @@ def _less_kl(framework: str, estimator: str, formula: str, shaped: tuple[str, ..
         knobs,
         level="token",
         shaped=shaped,
+        scope="step",
     )
 
 
@@ -101,6 +103,7 @@ _NEMO_ROWS = [
         lost=(KL, *_SHAPED),
         source=_NEMO,
         proof="code",
+        scope="step",
     ),
     Rule(
         "nemo-rl",
@@ -122,6 +125,7 @@ _NEMO_ROWS = [
         lost=(KL, *_SHAPED),
         source=_NEMO,
         proof="code",
+        scope="step",
     ),
     Rule(
         "nemo-rl",
@@ -189,12 +193,14 @@ _SKYRL_ROWS = [
             level="token",
             shaped=("kl",),
             source=_SKYRL,
+            scope="step",
         ),
         # A token that a tool wrote sets the return of those before it to 0.
         token_columns=("token_kl", "mask"),
         lost=_SKYRL_LOST,
         source=_SKYRL,
         proof="package",
+        scope="step",
     ),
 ]
 
@@ -236,6 +242,7 @@ _SLIME_ROWS = [
         lost=(KL,),
         source="slime/utils/distributed_utils.py",
         proof="code",
+        scope="step",
     ),
     Rule(
         "slime",
@@ -253,10 +260,12 @@ _SLIME_ROWS = [
             {"variance": "one-pass"},
             level="token",
             shaped=("kl",),
+            scope="step",
         ),
         lost=(KL, "gamma below 1"),
         source="slime/utils/distributed_utils.py",
         proof="code",
+        scope="step",
     ),
 ]
 

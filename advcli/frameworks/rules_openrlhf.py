@@ -85,6 +85,7 @@ _OPENRLHF_ROWS = [
         lost=(KL,),
         source=_OPENRLHF,
         proof="code",
+        scope="step",
     ),
     centred(
         "openrlhf",
@@ -105,11 +106,14 @@ _OPENRLHF_ROWS = [
         knobs={"centre": "batch", **_CLIP},
         formula="A_i = r_i − mean of the batch, clipped to ±10",
         versions=">=0.11",
-        per_token=_per_token("flash_reinforce", {"divide": "none", "centre": "batch"}, versions=">=0.11"),
+        per_token=_per_token(
+            "flash_reinforce", {"divide": "none", "centre": "batch"}, versions=">=0.11", scope="step"
+        ),
         shaped=("overlong",),
         lost=(KL,),
         source=_OPENRLHF,
         proof="package",
+        scope="step",
     ),
     Rule(
         "openrlhf",
@@ -126,11 +130,13 @@ _OPENRLHF_ROWS = [
             {"divide": "none", "whiten": True},
             scales=_STD_NORM_TOKENS,
             options={"gamma": 1.0},
+            scope="step",
         ),
         shaped=("overlong",),
         lost=(KL,),
         source=_OPENRLHF,
         proof="package",
+        scope="step",
     ),
     Rule(
         "openrlhf",
@@ -146,11 +152,14 @@ _OPENRLHF_ROWS = [
             {"divide": "none", "centre": "raw", "single": "raw", "whiten": True},
             scales=_STD_NORM_TOKENS,
             options={"gamma": 1.0},
+            scope="step",
         ),
+        token_columns=("token_kl", "mask"),
         shaped=("overlong",),
         lost=(KL,),
         source=_OPENRLHF,
         proof="package",
+        scope="step",
     ),
     Rule(
         "openrlhf",
@@ -165,6 +174,7 @@ _OPENRLHF_ROWS = [
         lost=(KL,),
         source=_OPENRLHF,
         proof="package",
+        scope="step",
     ),
 ]
 
@@ -178,6 +188,7 @@ _TWINKLE_ROWS = [
             "none": {"divide": "none", "single": "batch"},
         },
         positional=True,
+        step_scales=("batch", "none"),
         sums="sum",
         source="twinkle/advantage/grpo.py",
         proof="package",

@@ -40,6 +40,7 @@ _TRL_ROWS = [
         **GROUPED,  # type: ignore[arg-type]
         knobs={"eps": 1e-4, "missing": "zero"},
         scales={"group": {"divide": "none"}, "none": {"divide": "group"}, "batch": {"divide": "group"}},
+        step_scales=(),
         versions=">=0.22.0,<0.22.2",
         positional=True,
         sums="nansum",
@@ -70,6 +71,7 @@ _TRL_ROWS = [
         positional=True,
         source=_TRL,
         proof="package",
+        scope="step",
     ),
     Rule(
         "trl",
@@ -82,6 +84,7 @@ _TRL_ROWS = [
         positional=True,
         source=_TRL,
         proof="package",
+        scope="step",
     ),
     centred(
         "trl",
@@ -178,6 +181,7 @@ _SWIFT_ROWS = [
         positional=True,
         source=_SWIFT,
         proof="package",
+        scope="step",
     ),
 ]
 

@@ -33,11 +33,13 @@ def _plus_plus(framework: str, source: str, *, versions: str = "", gaps: str, **
             level="token",
             shaped=_SHAPED,
             source=source,
+            scope="step",
         ),
         shaped=("overlong",),
         lost=(KL,),
         source=source,
         **row,
+        scope="step",
     )
 
 
@@ -52,6 +54,7 @@ def _gae(versions: str, function: str, *more: str) -> Rule:
         versions=versions,
         options={"gamma": 1.0, "lam": 1.0},
         level="token",
+        scope="step",
         shaped=_SHAPED,
         lost=(KL,),
         source=_VERL,
@@ -96,7 +99,7 @@ _VERL_ROWS = [
         eps=1e-6,
         estimator="grpo_vectorized",
         versions=">=0.6,<0.8.0",
-        knobs={"single": "raw-eps", "variance": "one-pass", "floor": 1e-6},
+        knobs={"single": "raw-eps", "centre": "mean-running", "variance": "one-pass", "floor": 1e-6},
         shaped=_SHAPED,
         lost=(KL,),
         source=_VERL,
@@ -163,8 +166,11 @@ _VERL_ROWS = [
         lost=(KL,),
         source=_VERL,
         proof="package",
+        scope="step",
     ),
-    _plus_plus("verl", _VERL, versions=">=0.9.0", gaps="skip", proof="package"),
+    _plus_plus(
+        "verl", _VERL, versions=">=0.9.0", proof="package", gaps="skip", token_columns=("token_kl", "mask")
+    ),
     # Before 0.9 a token that a tool wrote sets the return of those before it to 0.
     _plus_plus("verl", _VERL, versions="<0.9.0", proof="package", **_RESET),
     Rule(
@@ -179,6 +185,7 @@ _VERL_ROWS = [
         lost=(KL,),
         source=_VERL,
         proof="package",
+        scope="step",
     ),
     Rule(
         "verl",
@@ -190,6 +197,7 @@ _VERL_ROWS = [
         versions=">=0.7.1",
         source=_VERL,
         proof="package",
+        scope="step",
     ),
     Rule(
         "verl",

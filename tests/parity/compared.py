@@ -128,15 +128,9 @@ def computed(file: str, case: Mapping) -> list[float]:
         [math.nan if x is None else x for x in (row if isinstance(row, list) else [row])]
         for row in case["rewards"]
     ]
-    parts = torch.tensor(rewards, dtype=torch.float64)
     weights = knobs.get("weights") or knobs.get("reward_weights")
-    if estimator != "gdpo":
-        # The trainers sum what is there; a row without anything is missing.
-        weight = torch.tensor(weights or [1.0] * parts.shape[1], dtype=torch.float64)
-        total = (parts * weight).nansum(dim=1)
-        parts, weights = torch.where(parts.isnan().all(dim=1), torch.nan, total), None
     return compute_advantages(
-        parts,
+        torch.tensor(rewards, dtype=torch.float64),
         case["groups"],
         like=like,
         estimator=estimator,
