@@ -139,7 +139,10 @@ def several() -> list[Batch]:
 def _decimals() -> list[Batch]:
     """Parts whose sums are equal as they are written, and not always in float32; parts far from 0."""
     rng = _rng("decimals")
-    same = [[[0.6, 0.3], [0.9, 0.0], [0.9, 0.0], [0.9, 0.0]], [[0.1, 0.2], [0.3, 0.0], [0.0, 0.3], [0.2, 0.1]]]
+    same = [
+        [[0.6, 0.3], [0.9, 0.0], [0.9, 0.0], [0.9, 0.0]],
+        [[0.1, 0.2], [0.3, 0.0], [0.0, 0.3], [0.2, 0.1]],
+    ]
     tenths = [[[rng.randint(0, 9) / 10, rng.randint(0, 9) / 10] for _ in range(4)] for _ in range(6)]
     apart = [[[1e6 + rng.gauss(0, 1), round(rng.random(), 1)] for _ in range(4)] for _ in range(5)]
     return [

@@ -144,7 +144,8 @@ def _with_holes(batch: batches.Batch, *, config: bool) -> list[dict]:
     values = _tokens(random.Random("values holes"), lengths, -1, 1)
     arguments = {
         "reinforce_plus_plus": [
-            {"gamma": gamma, "config": (_config if config else SimpleNamespace)(gamma=gamma)} for gamma in (1.0, 0.9)
+            {"gamma": gamma, "config": (_config if config else SimpleNamespace)(gamma=gamma)}
+            for gamma in (1.0, 0.9)
         ],
         "gae": [
             {"gamma": gamma, "lam": lam, "values": cases.padded(values, mask)}
