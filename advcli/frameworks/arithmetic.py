@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from advcli.errors import DataError
-from advcli.frameworks.blocks import as_cut, batches, matrices
+from advcli.frameworks.blocks import as_cut, matrices
 from advcli.frameworks.whitening import moments, of_rows
 from advcli.segments import Segments
 
@@ -106,10 +106,10 @@ def standardised(  # noqa: PLR0913  one knob per rule that differs between train
             centred[rows] = _centred(values, centre, eps, held)
         if only is not None:
             of = centred[rows] if divide == "group-centred" else values.to(held)
-            std = _std(of, ddof, variance, floor)
+            std = std_of(of, ddof, variance, floor)
             if variance == "two-pass":
                 # torch takes a group that is no row of a matrix as it takes a whole batch.
-                std = torch.where(only[rows[:, :1]], _std(of, ddof, "whole", floor), std)
+                std = torch.where(only[rows[:, :1]], std_of(of, ddof, "whole", floor), std)
             spread[rows] = std.to(r.dtype).to(held)
     if divide == "batch-whitened":
         among, centred = counted, _less_batch_mean(centred, step, counted)
@@ -117,8 +117,8 @@ def standardised(  # noqa: PLR0913  one knob per rule that differs between train
         among = present
     if divide.startswith("batch"):
         of = r.to(held) if divide == "batch" else centred
-        for rows in batches(step, among):
-            spread[rows] = _std(of[rows], ddof, variance, floor)
+        for rows in matrices(step, among):
+            spread[rows] = std_of(of[rows], ddof, "whole" if variance == "two-pass" else variance, floor)
     above = centred if centre == "batch" else centred.to(r.dtype)
     below = spread if divide.startswith("batch") else spread.to(r.dtype)
     divided = above if divide == "none" else above / (below + eps)
@@ -160,7 +160,7 @@ def best_only(
         top = values.topk(2, dim=1)
         lead = top.values[:, :1] - top.values[:, 1:]
         if divide == "group":
-            lead = lead / (_std(values, 1, variance, 0.0) + eps)
+            lead = lead / (std_of(values, 1, variance, 0.0) + eps)
         out[rows.gather(1, top.indices[:, :1])] = lead
     return out
 
@@ -300,7 +300,7 @@ def _alone(values: Tensor, single: str, eps: float, divide: str) -> tuple[Tensor
 def _less_batch_mean(values: Tensor, step: Tensor, present: Tensor) -> Tensor:
     """[N] each value minus the mean of its step."""
     centred = torch.zeros_like(values)
-    for rows in batches(step, present):
+    for rows in matrices(step, present):
         centred[rows] = values[rows] - _mean(values[rows])
     return centred
 
@@ -363,8 +363,8 @@ _CENTRES: dict[str, Callable[[Tensor, float], Tensor]] = {
 }
 
 
-def _std(values: Tensor, ddof: int, variance: str, floor: float) -> Tensor:
-    """[S, n] → [S, 1] standard deviation; 0 for a single value."""
+def std_of(values: Tensor, ddof: int = 1, variance: str = "whole", floor: float = 0.0) -> Tensor:
+    """[S, n] → [S, 1] standard deviation of each row, 0 for a single value; the knobs are those of `standardised`."""
     n = values.shape[1]
     if n == 1:
         return torch.zeros_like(values)

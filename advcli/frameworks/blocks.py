@@ -35,21 +35,6 @@ def matrices(index: Tensor, present: Tensor) -> Iterator[Tensor]:
         yield order[first.unsqueeze(1) + torch.arange(size, device=index.device)]
 
 
-def batches(step: Tensor, present: Tensor) -> Iterator[Tensor]:
-    """Row numbers of each step, as [1, n]: torch sums one row of numbers in another order than several below each other.
-
-    Args:
-        step: [N] int64, step of each row.
-        present: [N] bool, the rows that take part.
-
-    Example:
-        >>> [rows.tolist() for rows in batches(torch.tensor([0, 1, 0]), torch.tensor([True] * 3))]
-        [[[0, 2]], [[1]]]
-    """
-    for rows in matrices(step, present):
-        yield from rows.unsqueeze(1)
-
-
 def as_cut(group: Tensor, step: Tensor, ragged: str) -> tuple[Tensor, Tensor]:
     """The groups that a trainer makes which goes by position, where the groups of a step have several sizes.
 

@@ -105,7 +105,10 @@ def doubts(like: str, rule: Rule, *, named: bool) -> Iterator[str]:
         return
     first, last = PROVEN.get(rule.framework, ("", ""))
     if not first or not Version(first) <= Version(version) <= Version(last):
-        known = f"its releases {range_of(rule.framework)} were" if first else "code of 2025 and 2026 was"
+        several = (
+            f"its releases {range_of(rule.framework)} were" if first != last else f"its release {first} was"
+        )
+        known = several if first else "code of 2025 and 2026 was"
         yield (
             f"like {framework} {version}: {known} compared, not this one; "
             f"the rule is that of {rule.versions or 'all versions'}"

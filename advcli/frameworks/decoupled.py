@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor
 
-from advcli.frameworks.arithmetic import standardised, whitened
-from advcli.frameworks.blocks import batches, matrices
+from advcli.frameworks.arithmetic import standardised, std_of, whitened
+from advcli.frameworks.blocks import matrices
 
 
 def decoupled(  # noqa: PLR0913  as above
@@ -38,10 +38,9 @@ def decoupled(  # noqa: PLR0913  as above
         total[rows] = (torch.stack(scores, dim=2) * w).nansum(dim=2)
     scored = ~p.isnan().all(dim=1) if skip_unscored else everything
     out = torch.zeros_like(total)
-    for rows in batches(step, scored):
+    for rows in matrices(step, scored):
         values = total[rows]
-        spread = values.std(dim=1, keepdim=True) if rows.shape[1] > 1 else torch.zeros_like(values)
-        out[rows] = (values - values.mean(dim=1, keepdim=True)) / (spread + batch_eps)
+        out[rows] = (values - values.mean(dim=1, keepdim=True)) / (std_of(values) + batch_eps)
     return out.nan_to_num(nan=0.0)
 
 

@@ -62,7 +62,9 @@ def dump(seed=0, sizes=(8, 5, 2, 1, 8, 3, 8, 2, 1, 6, 8, 4), dead=(4, 6), steps=
         "log_probs": torch.tensor([-draw.random() for _ in range(sum(tokens))], dtype=torch.float64),
         "sum_pi_squared": torch.tensor([draw.random() for _ in range(sum(tokens))], dtype=torch.float64),
     }
-    assert set(columns) | {"rewards", "row", "place", "counted", "token_kl"} == set(COLUMNS.names()) | {"tokens"}
+    assert set(columns) | {"rewards", "row", "place", "counted", "token_kl"} == set(COLUMNS.names()) | {
+        "tokens"
+    }
     return columns
 
 
