@@ -11,6 +11,7 @@ from advcli.engine.run import Plan, run
 from advcli.errors import UsageError
 from advcli.records.settings import DEFAULT_ESTIMATOR, AdvantageTable, Settings
 from advcli.shaping.catalog import SHAPINGS
+from advcli.tensors.decimals import total
 from advcli.wording import one_line
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def compute_advantages(  # noqa: PLR0913  the stable public signature
     plan = Plan.of(settings)
     parts, weight = _parts(rewards, weights)
     rows = len(parts)
-    columns = {"rewards": (parts * weight).sum(dim=1), "group": _codes(groups, "groups", rows)}
+    columns = {"rewards": _total(parts, weight), "group": _codes(groups, "groups", rows)}
     columns |= {"parts": parts, "weights": weight}
     columns["step"] = torch.zeros(rows, dtype=torch.int64) if steps is None else _codes(steps, "steps", rows)
     given = {"lengths": lengths, "baselines": baselines}
@@ -157,6 +158,13 @@ def _parts(rewards: "Tensor | ArrayLike", weights: Sequence[float] | None) -> tu
     if len(weights) != parts.shape[1]:
         raise UsageError(f"{len(weights)} weights for {parts.shape[1]} reward parts")
     return parts, torch.tensor(weights, dtype=torch.float64, device=parts.device)
+
+
+def _total(parts: Tensor, weights: Tensor) -> Tensor:
+    """[N] the weighted sum of the parts; one part with weight 1 is the reward as it is."""
+    if parts.shape[1] == 1 and float(weights[0]) == 1:
+        return parts[:, 0]
+    return torch.from_numpy(total(parts.cpu().numpy().T, weights.cpu().numpy())).to(parts.device)
 
 
 def _per_row(values: "Tensor | ArrayLike", name: str, rows: int) -> Tensor:

@@ -1,7 +1,6 @@
-"""The engine on a GPU: `python benchmarks/gpu.py [--rows 1000000000]`. Needs a CUDA device; prints Markdown.
+"""GRPO from the CPU's memory and back with each `--device`: `python benchmarks/gpu.py`. Needs a CUDA device; prints Markdown.
 
-Two tables. How long GRPO takes on rewards that lie on the card, over the time of a copy there that reads and writes as
-many bytes; and how long it takes from the CPU's memory and back with each `--device`, in a process of its own each, its start included.
+Each measurement is a process of its own, its start included.
 """
 
 import argparse
@@ -10,25 +9,18 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 
 import torch
 
-from advcli.engine.dispatch import in_blocks
 from advcli.engine.run import Plan, run
-from advcli.estimators.catalog import ESTIMATORS
 from advcli.records.settings import Settings
 
-RUNS = 7
-WIDTHS = (8, 64)
 SIZES = (100_000, 1_000_000, 3_000_000, 10_000_000, 30_000_000)
 
 
 def main() -> None:
-    """Print both tables, or one measurement for the second."""
+    """Print the table, or one measurement for it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", type=int, default=1_000_000_000)
-    parser.add_argument("--table", choices=["card", "devices"], help="one of the two tables")
     parser.add_argument("--one", nargs=3, metavar=("DEVICE", "ROWS", "ORDER"), help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.one:
@@ -36,41 +28,7 @@ def main() -> None:
         print(json.dumps(_one(device, int(rows), shuffled=order == "shuffled")))
         return
     print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, {torch.get_num_threads()} threads\n")
-    if args.table != "devices":
-        _resident(args.rows)
-    if args.table != "card":
-        _devices()
-
-
-def _resident(rows: int) -> None:
-    """The engine on rewards that lie on the card."""
-    rewards = torch.randint(0, 9, (rows,), device="cuda").float() / 8
-    copy = _milliseconds(lambda: torch.empty_like(rewards).copy_(rewards))
-    print(
-        f"{rows:,} float32 rewards on the card; a copy of them: {copy:.2f} ms, {8e-6 * rows / copy:,.0f} GB/s\n"
-    )
-    print("| estimator | scale | groups of | form | ms | × the copy |\n| --- | --- | --- | --- | --- | --- |")
-    for name, scale in (("grpo", "group"), ("grpo", "none"), ("rloo", "none")):
-        for width in WIDTHS:
-            for compiled in (True, False):
-                torch.compiler.reset()
-                estimate = in_blocks(ESTIMATORS[name], width, compiled=compiled, scale=scale)
-                took = _milliseconds(lambda call=estimate: call(rewards))
-                form = "compiled" if compiled else "step by step"
-                print(f"| {name} | {scale} | {width} | {form} | {took:.2f} | {took / copy:.2f} |", flush=True)
-
-
-def _milliseconds(call: Callable[[], object]) -> float:
-    """Median of several runs on the card, after two that do not count."""
-    took = []
-    for _ in range(RUNS + 2):
-        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        start.record()
-        call()
-        end.record()
-        torch.cuda.synchronize()
-        took.append(start.elapsed_time(end))
-    return statistics.median(took[2:])
+    _devices()
 
 
 def _devices() -> None:

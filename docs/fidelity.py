@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from advcli.frameworks.catalog import RULES, find
+from advcli.frameworks.proven import range_of
 from advcli.frameworks.rule import Rule
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
@@ -28,12 +29,24 @@ float32 is 6e-8. This page is written by `docs/fidelity.py`; a test measures aga
 
 - *Batches*: random groups of 2 to 8 rows; binary, continuous and tied rewards, several rewards with weights, missing ones, groups of
   one, dead groups, ragged and shuffled groups where the framework finds them by key, lengths from 1 to 2000.
-- *Hard batches* were made to lose digits: rewards near 5000 and 10⁶, groups with a spread of 10⁻⁶. What the rule divides
-  by is then rounding noise, in the framework as here.
+- *Hard batches* were made to lose digits: rewards near 5000 and 10⁶, one offset shared by a whole step, groups and steps with a
+  spread of 10⁻⁶ and 10⁻⁷, one group in a step, decimal parts with weights, tokens of a tool inside a response. What the rule
+  divides by is then rounding noise, in the framework as here.
+- *Steps*: the cases of one rule are computed again as the steps of one data set, several of them of one size, and are the same.
+- A mean over tokens far from 0 is that of the padded matrix of the step, as wide as its longest row. A trainer that pads further,
+  to the longest response that it allows, may round that mean in another way; so may one with several processes or a GPU.
 - *Dead groups* whose float32 mean is off by one unit get a phantom advantage, whose digits hang on the order in
   which a processor sums. It is compared by sign and within a factor of 2, and not part of the distance.
 
 ## Compared with the packages
+
+"""
+
+RANGES = """
+## Which releases stand for which range
+
+The rule of a range of versions was compared with these releases. A version outside of all that was run or read is said by a
+warning.
 
 """
 
@@ -85,7 +98,7 @@ def measured() -> dict[tuple[str, str, str], Distance]:
     for (file, case, mine, theirs, skip), rule in _cases():
         release = releases[file]
         key = (release["package"], release["version"], rule.estimator)
-        found.setdefault(key, Distance()).add(mine, theirs, skip, hard=case["batch"] in compared.HARD)
+        found.setdefault(key, Distance()).add(mine, theirs, skip, hard=compared.is_hard(case))
     return dict(
         sorted(found.items(), key=lambda item: (item[0][0].lower(), _descending(item[0][1]), item[0][2]))
     )
@@ -144,11 +157,27 @@ def page(found: Mapping[tuple[str, str, str], Distance]) -> str:
         + "\nNot compared, with the reason:\n\n"
         + "\n".join(left_out)
         + "\n"
+        + RANGES
+        + _table(
+            ("framework", "run or read", "estimator", "range", "releases that were run"), list(_ranges())
+        )
         + VECTORS
         + _table(("framework", "versions", "estimator", "where the rule stands"), noted)
         + NOTES
         + _table(("framework", "versions", "estimator", "where the rule stands"), told)
     )
+
+
+def _ranges() -> Iterator[tuple[str, ...]]:
+    """For each rule that was compared with a package: the releases."""
+    releases = compared.heads()
+    run: dict[str, set[str]] = {}
+    for (file, *_), rule in _cases():
+        run.setdefault(rule.name, set()).add(releases[file][1])
+    for rule in (rule for rule in RULES if rule.name in run):
+        versions = sorted(run[rule.name], key=_descending)
+        known = range_of(rule.framework) or "no release"
+        yield rule.framework, known, rule.estimator, rule.versions or "all", ", ".join(versions)
 
 
 def rounded_up(value: float) -> str:

@@ -80,9 +80,11 @@ def warnings_of(
         names = " + ".join(f"'{name}'" for name, _ in data.table.choice.rewards)
         yield f"the configuration's reward weights are not used: the reward is {names}; weigh it with --reward COL=WEIGHT"
     yield from data.grouping.warnings
-    if undefined:
+    if undefined and rule is not None:
+        spoilt = f"a row without a reward makes {rule.spoils} NaN, " if rule.spoils else ""
+        yield f"no row has an advantage: in {rule.framework}'s {rule.estimator} {spoilt}n = 1: {rule.alone}"
+    elif undefined:
         yield "no row has an advantage: too few rows of a group have a reward"
-
     if rule is not None and rule.positional and not blocks:
         yield (
             f"{rule.framework} groups rows by position, and the groups of this dump are not contiguous blocks of one "

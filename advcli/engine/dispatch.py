@@ -24,6 +24,7 @@ DEVICES = ("auto", "cpu", "cuda", "mps")
 _MADE_FROM: Mapping[str, tuple[str, ...]] = {
     "row": ("tokens", "lengths"),
     "place": ("tokens", "lengths"),
+    "counted": ("tokens", "lengths"),
     "token_kl": ("token_kl", "rewards"),
 }
 
@@ -91,53 +92,6 @@ def _in_order(group: Tensor, looked_at: int = 100_000) -> bool:
     """Whether the first rows lie group after group; a look at all of them would cost what it may save."""
     first = group[:looked_at]
     return bool((first[1:] >= first[:-1]).all())
-
-
-def in_blocks(
-    entry: Estimator,
-    width: int,
-    *,
-    compiled: bool = False,
-    **knobs: Any,  # noqa: ANN401
-) -> Callable[[Tensor], Tensor]:
-    """An estimator for rewards that lie group after group, without an index per row in memory unless it asks for one.
-
-    For rewards that are on a GPU already, many of them or many times. Compiled, the passes of the estimator over
-    the rows become one; the first call takes seconds.
-
-    Args:
-        entry: an estimator that needs rewards, group and step only. The step is one.
-        width: n, the rows of each group.
-        compiled: compile it with `torch.compile`, for each new number of rows.
-        **knobs: keyword arguments of the estimator.
-
-    Returns:
-        A function from [N] float, finite, to the advantages, [N] of the same dtype and device; N is a multiple of n.
-
-    Raises:
-        UsageError: the estimator needs another column.
-
-    Example:
-        >>> in_blocks(ESTIMATORS["rloo"], 2)(torch.tensor([1.0, 0.0, 3.0, 3.0]))
-        tensor([ 1., -1.,  0.,  0.])
-    """
-    more = [name for name in entry.needs if name not in ("rewards", "group", "step")]
-    if more:
-        raise UsageError(f"{entry.name} needs {COLUMNS[more[0]].what}, which blocks do not have")
-    function = load(entry.target)
-
-    def estimated(rewards: Tensor) -> Tensor:
-        rows, device = len(rewards), rewards.device
-        blocks = {
-            "group": Segments.blocks(rows // width, width, device),
-            "step": Segments.blocks(1, rows, device),
-        }
-        indexed = ((name, one.index.reshape(-1) if entry.by_index else one) for name, one in blocks.items())
-        given = {"rewards": rewards, **dict(indexed)}
-        result: Tensor = function(*(given[name] for name in entry.needs), **knobs)
-        return result
-
-    return torch.compile(estimated, dynamic=False) if compiled else estimated
 
 
 def knobs(entry: Estimator, scale: str | None, given: Mapping[str, float | str]) -> dict[str, Any]:
@@ -261,19 +215,26 @@ def usable(entry: Estimator, columns: Mapping[str, Tensor]) -> Tensor:
         if name in entry.needs:
             valid &= torch.isfinite(columns[name])
     if entry.level == "token":
-        valid &= _has_tokens(entry, columns)
+        valid &= tokened(columns) & _has_numbers(entry, columns)
     return valid
 
 
-def _has_tokens(entry: Estimator, columns: Mapping[str, Tensor]) -> Tensor:
-    """[N] bool, the rows with a token that counts, and a finite number at each of them."""
+def tokened(columns: Mapping[str, Tensor]) -> Tensor:
+    """[N] bool, the rows with a group and a token that counts."""
+    row, counted = token_rows(columns)
+    rows = Segments.of(row, len(columns["group"]))
+    return belongs(columns["group"]) & (rows.sum(counted.double()) > 0)
+
+
+def _has_numbers(entry: Estimator, columns: Mapping[str, Tensor]) -> Tensor:
+    """[N] bool, the rows with a finite number at each token that counts."""
     row, counted = token_rows(columns)
     bad = torch.zeros_like(counted)
     for name in (*TOKEN_COLUMNS, "token_kl"):
         if name in columns and (name in entry.needs or name == "token_kl"):
             bad |= ~columns[name].isfinite()
     rows = Segments.of(row, len(columns["group"]))
-    return (rows.sum(counted.double()) > 0) & (rows.sum((bad & counted).double()) == 0)
+    return rows.sum((bad & counted).double()) == 0
 
 
 def token_rows(columns: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
@@ -342,28 +303,40 @@ def estimate_tokens(
         on tokens that the policy did not write.
     """
     row, counted = token_rows(columns)
-    live = counted & rows[row]
-    row_of = row[live]
+    counted &= rows[row]
+    of_all = Segments.of(row, len(rows))
+    place = of_all.position()
+    live = counted
+    if "counted" in entry.needs:
+        # Behind the last token of the policy there is nothing.
+        live = rows[row] & (place <= of_all.rows(of_all.max(torch.where(counted, place, -1).double())))
+    row_of, kept = row[live], counted[live]
     given = {name: columns[name][live] for name in TOKEN_COLUMNS if name in columns}
     taken = (*given, "rewards", "token_kl")
     given |= {name: columns[name][row_of] for name in entry.needs if name in columns and name not in taken}
-    given |= {"rewards": _laid_out(entry, columns, row_of, live), "row": Segments.dense(row_of).index}
-    given |= {"token_kl": _kl(columns, live), "place": Segments.of(row, len(rows)).position()[live]}
-    found: Tensor = load(entry.target)(*(given[name] for name in entry.needs), **knobs)
+    kl = torch.where(kept, _kl(columns, live), 0.0)
+    given |= {"row": Segments.dense(row_of).index, "place": place[live], "counted": kept, "token_kl": kl}
+    given["rewards"] = _laid_out(columns["rewards"], row_of, kept)
+    if "token_kl" not in entry.needs:
+        given["rewards"] = given["rewards"] - kl
+    result: Tensor = load(entry.target)(*(given[name] for name in entry.needs), **knobs)
+    found = result[kept]
     tokens = torch.full(row.shape, torch.nan, dtype=found.dtype, device=found.device).masked_scatter(
-        live, found
+        counted, found
     )
-    segments = Segments.of(row_of, len(rows))
+    segments = Segments.of(row_of[kept], len(rows))
     return segments.sum(found) / segments.size().to(found.dtype), tokens
 
 
-def _laid_out(entry: Estimator, columns: Mapping[str, Tensor], row_of: Tensor, live: Tensor) -> Tensor:
-    """[T'] the reward of each row on its last token, less the KL of each token unless the estimator takes it."""
-    rewards = columns["rewards"].new_zeros(row_of.shape)
-    last = torch.ones_like(row_of, dtype=torch.bool)
-    last[:-1] = row_of[1:] != row_of[:-1]
-    rewards[last] = columns["rewards"][row_of[last]]
-    return rewards if "token_kl" in entry.needs else rewards - _kl(columns, live)
+def _laid_out(rewards: Tensor, row_of: Tensor, counted: Tensor) -> Tensor:
+    """[T'] the reward of each row on the last of its tokens that the policy wrote, 0 on the others."""
+    laid = rewards.new_zeros(row_of.shape)
+    written = torch.nonzero(counted).squeeze(1)
+    of = row_of[written]
+    last = torch.ones_like(of, dtype=torch.bool)
+    last[:-1] = of[1:] != of[:-1]
+    laid[written[last]] = rewards[of[last]]
+    return laid
 
 
 def _kl(columns: Mapping[str, Tensor], live: Tensor) -> Tensor:

@@ -8,22 +8,20 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from advcli.engine import chunked, dispatch, fallbacks
+from advcli.engine import chunked, dispatch, fallbacks, shaped
 from advcli.errors import UsageError
-from advcli.estimators.catalog import COLUMNS, ESTIMATORS, Estimator
+from advcli.estimators.catalog import ESTIMATORS, Estimator
 from advcli.filters.catalog import FILTERS
 from advcli.filters.keep_ratio import keep_ratio
-from advcli.frameworks.catalog import find
+from advcli.frameworks.catalog import doubts, find
 from advcli.frameworks.rule import Rule
 from advcli.records.settings import DEFAULT_ESTIMATOR, AdvantageTable, FilterSpec, LeftOut, Settings
 from advcli.registry import load
 from advcli.shaping.catalog import SHAPINGS
-from advcli.tensors.masks import every, finite, undefined
+from advcli.tensors.masks import every, undefined
 from advcli.tensors.segments import Segments
 from advcli.wording import Remark, either
 
-# Columns that every row with a reward has.
-_ALWAYS = ("rewards", "group", "step", "parts", "weights", "row", "place", "token_kl")
 MISSING = ("null", "zero", "error")
 SINGLETON = ("null", "zero", "raw", "error")
 
@@ -48,6 +46,27 @@ class Plan:
     dtype: torch.dtype
     rule: Rule | None = None
 
+    def scope(self, *, uneven: bool = True) -> str:
+        """Which other rows the advantage of a row depends on: "group", "step", "all" or "order".
+
+        Args:
+            uneven: whether a step may have groups of several sizes, which some frameworks cut anew.
+        """
+        if self.rule is None:
+            return self.entry.scope_at(self.knobs.get("scale"))
+        form = self.rule
+        if self.entry.level == "token" and form.per_token is not None:
+            form = form.per_token
+        return form.scope_at(self.entry.default_scale, uneven=uneven)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is not certain of the version of a framework that was asked for."""
+        like = self.settings.like
+        if like is None or self.rule is None:
+            return ()
+        return tuple(doubts(like, self.rule, named=self.settings.estimator is not None))
+
     def at(self, columns: Mapping[str, Tensor]) -> "Plan":
         """The plan for a data set: the device that is done first, unless one was chosen, and the form of the estimator.
 
@@ -61,12 +80,26 @@ class Plan:
         free = self.settings.device == "auto" and self.rule is None
         blocks = chunked.possible(self, columns)
         plan = replace(self, device=dispatch.quicker(columns, in_blocks=blocks)) if free else self
-        if form is None or not any(name in columns for name in self.entry.token_columns):
-            return plan
-        knobs = self.knobs
-        if self.rule is not None and self.rule.per_token is not None:
-            knobs = _per_token(self.rule, self.settings)[1]
-        return replace(plan, entry=form, knobs=knobs).checked()
+        if form is not None and any(name in columns for name in self.entry.token_columns):
+            knobs = self.knobs
+            if self.rule is not None and self.rule.per_token is not None:
+                knobs = _per_token(self.rule, self.settings)[1]
+            plan = replace(plan, entry=form, knobs=knobs).checked()
+        return plan._with_kl(columns)
+
+    def _with_kl(self, columns: Mapping[str, Tensor]) -> "Plan":
+        """The plan itself.
+
+        Raises:
+            UsageError: a framework takes the KL off token by token, and the data set has one number per row.
+        """
+        asked = self.rule is not None and "kl" in self.settings.shaping and "token_kl" not in columns
+        if asked and (self.entry.level == "token" or "kl" not in (self.entry.shaped or ())):
+            raise UsageError(
+                f"{self.entry.name} takes the KL off token by token, and there is one number per row",
+                hint="--kl-col COL with a list per row, or without --kl-coef",
+            )
+        return self
 
     def checked(self) -> "Plan":
         """The plan itself.
@@ -147,6 +180,12 @@ def _as_estimator(rule: Rule, settings: Settings) -> tuple[Estimator, dict[str, 
     """
     fixed = [name for name in ("missing", "singleton") if getattr(settings, name) not in ("null", "error")]
     fixed += ["compute_new_adv"] if settings.compute_new_adv else []
+    able = {*rule.shaped, *(rule.per_token.shaped if rule.per_token else ())}
+    for shaping in (SHAPINGS[name] for name in settings.shaping if name not in able):
+        raise UsageError(
+            f"{shaping.flag} is not part of {rule.framework}'s {rule.estimator}",
+            hint=f"without {shaping.flag}, or without --like",
+        )
     options = {**rule.options, **(rule.per_token.options if rule.per_token else {})}
     fixed += [name for name in settings.knobs if name not in options]
     if fixed:
@@ -170,6 +209,7 @@ def _as_estimator(rule: Rule, settings: Settings) -> tuple[Estimator, dict[str, 
         level=rule.level,
         per_token=_per_token(rule, settings)[0] if rule.per_token else None,
         token_columns=rule.token_columns,
+        shaped=rule.shaped,
     )
     given = {name: value for name, value in settings.knobs.items() if name in rule.options}
     chosen = dispatch.numbers(entry.name, {**rule.options, **given})
@@ -209,7 +249,8 @@ def _run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
     moved = {name: column.to(plan.device) for name, column in columns.items()}
     moved |= {name: column.to(plan.dtype) for name, column in moved.items() if column.is_floating_point()}
     dispatch.require(plan.entry, moved)
-    raw, moved = moved, _shaped(plan, moved)
+    moved = shaped.added_up(plan, moved)
+    raw, moved = moved, shaped.shape(plan, moved)
     if plan.entry.level == "token":
         return _run_tokens(plan, moved, raw)
     # A trainer computes on all rows, missing ones included: its rule says what becomes of them.
@@ -232,7 +273,11 @@ def _run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
     stays = (kept | ~defined) & (valid | ~usable)
     # Mostly nothing is left out: then both are one column.
     processed = original if every(stays) else torch.where(stays, original, 0.0)
-    warnings = _lacking(plan, raw, moved, usable)
+    warnings = (
+        *plan.warnings,
+        *shaped.lacking(plan, raw, moved, usable),
+        *shaped.spoilt(plan, raw, usable & original.isnan()),
+    )
     if plan.settings.compute_new_adv:
         processed, more = _recompute(plan, moved, processed, kept, valid)
         warnings += more
@@ -284,29 +329,9 @@ def _counted(spec: FilterSpec, columns: Mapping[str, Tensor], rows: Tensor, left
     return LeftOut(spec, int(gone.sum()), groups[0] - groups[1], tokens)
 
 
-def _lacking(
-    plan: Plan, raw: Mapping[str, Tensor], shaped: Mapping[str, Tensor], usable: Tensor
-) -> tuple[str, ...]:
-    """A warning about rows that have a reward, and nothing else that is needed: no statistic shows why."""
-    needs = [name for row in SHAPINGS if row.name in plan.settings.shaping for name in row.needs]
-    names = [name for name in (*plan.entry.needs, *needs) if name not in _ALWAYS]
-    if not names and "parts" not in plan.entry.needs and raw["rewards"] is shaped["rewards"]:
-        # Nothing else is needed.
-        return ()
-    rewarded = finite(raw["rewards"]) & (raw["group"] >= 0)
-    if "parts" in plan.entry.needs:
-        rewarded &= torch.isfinite(raw["parts"]).all(dim=1)
-    many = int((rewarded & (~usable | ~torch.isfinite(shaped["rewards"]))).sum())
-    if not many:
-        return ()
-    what = either([COLUMNS[name].what for name in dict.fromkeys(names)]) or "what is needed"
-    said = f"a reward and no usable value of {what}: no advantage"
-    return (Remark(many, "row", f"{{}} has {said}", f"{{}} have {said}"),)
-
-
 def _run_tokens(plan: Plan, columns: Mapping[str, Tensor], raw: Mapping[str, Tensor]) -> AdvantageTable:
     """The same for an estimator that gives one advantage per token; no row is filtered."""
-    valid = dispatch.usable(plan.entry, columns)
+    valid = dispatch.usable(plan.entry, columns) if plan.rule is None else dispatch.tokened(columns)
     original, tokens = dispatch.estimate_tokens(plan.entry, columns, valid, **plan.knobs)
     row, counted = dispatch.token_rows(columns)
     estimated = original
@@ -321,35 +346,14 @@ def _run_tokens(plan: Plan, columns: Mapping[str, Tensor], raw: Mapping[str, Ten
         original.cpu(),
         original.cpu(),
         ~original.isnan().cpu(),
-        _lacking(plan, raw, columns, valid),
+        (
+            *plan.warnings,
+            *shaped.lacking(plan, raw, columns, valid),
+            *shaped.spoilt(plan, raw, valid & original.isnan()),
+        ),
         tokens=tokens.cpu(),
         token_counts=counts.cpu(),
     )
-
-
-def _shaped(plan: Plan, columns: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The columns with the rewards as the estimator shall see them.
-
-    Raises:
-        DataError: a column that the shaping needs is not there.
-    """
-    columns = dict(columns)
-    if "token_kl" in columns:
-        # One advantage per token: the KL is taken off token by token. One per row: all of it off the reward.
-        coef = plan.settings.shaping.get("kl", {}).get("coef", 0.0)
-        if plan.entry.level == "token":
-            columns |= {"token_kl": coef * columns["token_kl"], "kl": torch.zeros_like(columns["rewards"])}
-        else:
-            row, counted = dispatch.token_rows(columns)
-            kl = torch.where(counted, columns["token_kl"], 0.0)
-            columns["kl"] = Segments.of(row, len(columns["rewards"])).sum(kl)
-    for shaping in SHAPINGS:
-        if shaping.name in plan.settings.shaping:
-            dispatch.needed(shaping.flag, shaping.needs, columns)
-            others = (columns[name] for name in shaping.needs)
-            knobs = plan.settings.shaping[shaping.name]
-            columns["rewards"] = load(shaping.target)(columns["rewards"], *others, **knobs)
-    return columns
 
 
 def _recompute(

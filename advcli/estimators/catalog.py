@@ -37,9 +37,10 @@ class Estimator:
         per_token: the same estimator with one advantage per token, used when a discount or the KL of each
             token makes them differ; None where it has no such form.
         token_columns: columns of tokens with which `per_token` is used.
+        shaped: the shapings that may come first, in their order; None for all, in that of their catalog.
+        scope: which other rows the advantage of a row depends on: those of its "group" or of its "step"; of a framework's
+            rule also "all", or all before it in "order". See `scope_at`.
         whole_steps: whether it needs the order of what is in a step, so that no step can lie in two places.
-        by_index: whether its function looks at the group or the step of each row, so that it needs an index of them;
-            any other takes `Segments` as well.
         worked: an example; None for a `per_token` form.
         summary: one sentence.
         source: paper or file.
@@ -57,9 +58,14 @@ class Estimator:
     level: str = "row"
     per_token: "Estimator | None" = None
     token_columns: tuple[str, ...] = ("token_kl",)
+    shaped: tuple[str, ...] | None = None
+    scope: str = "group"
     whole_steps: bool = False
-    by_index: bool = False
     worked: Worked | None = None
+
+    def scope_at(self, scale: str | None) -> str:
+        """The scope at a scale: what is divided by a standard deviation of the batch depends on the batch."""
+        return "step" if scale == "batch" else self.scope
 
 
 @dataclass(frozen=True)
@@ -93,6 +99,7 @@ COLUMNS: Registry[Column] = Registry(
         Column("weights", "the weight of each reward", "--reward A=1 --reward B=0.5", "weights"),
         Column("row", "the tokens of each row", _TOKENS, "lengths"),
         Column("place", "the tokens of each row", _TOKENS, "lengths"),
+        Column("counted", "the tokens of each row", _TOKENS, "lengths"),
         Column("token_kl", "the KL of each token", "--kl-col COL with a list per row", "kl"),
         Column("kl", "the KL of each row, or a list with that of each token", "--kl-col COL", "kl"),
         Column(
@@ -149,7 +156,6 @@ ESTIMATORS: Registry[Estimator] = Registry(
             formula="A_i = (r_i − mean_{j≠i} r_j) / std_{j≠i} r_j",
             summary="reward minus the mean of the other rows, over the standard deviation of those",
             source="NeMo RL, nemo_rl/algorithms/advantage_estimator.py",
-            by_index=True,
             worked=Worked({"rewards": (3, 1, 0)}, (3.5355, -0.2357, -1.4142)),
         ),
         Estimator(
@@ -167,6 +173,7 @@ ESTIMATORS: Registry[Estimator] = Registry(
             needs=("rewards", "group", "step"),
             formula="A_i = α · (r_i − mean_g), α = rows / rows with r ≠ 0, of the step",
             summary="reward minus the mean of its group, made larger for the rows without a reward",
+            scope="step",
             source="GPG, arXiv:2504.02546; α as in verl/trainer/ppo/core_algos.py",
             worked=Worked({"rewards": (1, 0, 0, 0)}, (3.0, -1.0, -1.0, -1.0)),
         ),
@@ -186,7 +193,6 @@ ESTIMATORS: Registry[Estimator] = Registry(
             formula="A_i = (r_i − mean_{g∪r_max}) / std_{g∪r_max}",
             summary="grpo with one virtual row of the highest reward in each group",
             source="NGRPO, arXiv:2509.18851",
-            by_index=True,
             worked=Worked({"rewards": (1, 0, 0, 0)}, (1.0954, -0.7303, -0.7303, -0.7303)),
         ),
         Estimator(
@@ -214,7 +220,6 @@ ESTIMATORS: Registry[Estimator] = Registry(
             formula="A_i = Σ_{I∋i, |I|=k} (max_I r − max_{I∖i} r) / C(n,k)",
             summary="what a row adds to the best reward of k, over all sets of k rows",
             source="PKPO, arXiv:2505.15201",
-            by_index=True,
             worked=Worked({"rewards": (1, 0, 0, 0)}, (0.5, 0.0, 0.0, 0.0)),
         ),
         Estimator(
@@ -224,7 +229,6 @@ ESTIMATORS: Registry[Estimator] = Registry(
             formula="A_i = (r_i − Q_K) / std_g, Q_K = inf {x: F_g(x) ≥ K}",
             summary="reward minus the K-quantile of its group, over the standard deviation of the group",
             source="QAE, arXiv:2509.22611",
-            by_index=True,
             worked=Worked({"rewards": (1, 0, 0, 0)}, (2.0, 0.0, 0.0, 0.0)),
         ),
         Estimator(
@@ -234,7 +238,6 @@ ESTIMATORS: Registry[Estimator] = Registry(
             formula="A_i = (r_i − med_g) / (MAD_g + eps) · n / #{j: r_j ≠ med_g}",
             summary="reward minus the median of its group, over the median distance from it",
             source="MC-GRPO, arXiv:2601.22582",
-            by_index=True,
             worked=Worked({"rewards": (0.9, 0.2, 0.4, 0.1, 0.5)}, (3.1095, -1.2438, 0.0, -1.8657, 0.6219)),
         ),
         Estimator(
@@ -243,8 +246,8 @@ ESTIMATORS: Registry[Estimator] = Registry(
             needs=("rewards", "group", "step"),
             formula="A_i = (r_i − p_g) / f(p_g; α, β), p_g = mean_g, f a Beta density fitted to the p of the step",
             summary="reward minus the mean of its group, over the density of that mean among the step's groups",
+            scope="step",
             source="BNPO, arXiv:2506.02864",
-            by_index=True,
             worked=Worked(
                 {"rewards": (1, 0, 0, 0, 1, 1, 0, 0), "group": (0, 0, 0, 0, 1, 1, 1, 1)},
                 (0.5185, -0.1728, -0.1728, -0.1728, 0.3409, 0.3409, -0.3409, -0.3409),
@@ -256,9 +259,9 @@ ESTIMATORS: Registry[Estimator] = Registry(
             needs=("rewards", "group", "step"),
             formula="A_i = r_i − (1 − λ_g) · mean_{j≠i} r_j − λ_g · mean_{h≠g} mean_h, λ_g = v_g / (v_g + s_g)",
             summary="reward minus the mean of the other rows, drawn towards the mean of the step's other groups",
+            scope="step",
             source="Shrinking the Variance (JSPO), arXiv:2511.03710",
             whole_steps=True,
-            by_index=True,
             worked=Worked(
                 {
                     "rewards": (1, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0),
@@ -283,6 +286,7 @@ ESTIMATORS: Registry[Estimator] = Registry(
             needs=("rewards", "step"),
             formula="A_i = (r_i − mean_B) / std_B",
             summary="reward minus the mean of the step, over the standard deviation of the step",
+            scope="step",
             source="Tricks or Traps, arXiv:2508.08221",
             alone=True,
             worked=Worked({"rewards": (1, 0, 0, 0)}, (1.5, -0.5, -0.5, -0.5)),
@@ -293,6 +297,7 @@ ESTIMATORS: Registry[Estimator] = Registry(
             needs=("rewards", "step", "lengths"),
             formula="A_i = (r_i − m) / √(v + eps), m and v over the tokens of the step",
             summary="reward whitened over all tokens of the step",
+            scope="step",
             source="REINFORCE++, arXiv:2501.03262; verl/trainer/ppo/core_algos.py",
             alone=True,
             per_token=Estimator(
@@ -301,6 +306,7 @@ ESTIMATORS: Registry[Estimator] = Registry(
                 needs=("rewards", "row", "step"),
                 formula="A_t = (R_t − m) / √(v + eps), R_t = Σ_k γ^k r_{t+k}, m and v over the tokens of the step",
                 summary="the discounted return of each token, whitened over all tokens of the step",
+                scope="step",
                 source="REINFORCE++, arXiv:2501.03262; verl/trainer/ppo/core_algos.py",
                 alone=True,
                 level="token",
@@ -315,6 +321,7 @@ ESTIMATORS: Registry[Estimator] = Registry(
             needs=("rewards", "step"),
             formula="A_i = (r_i − mean_B) / √(var_B + eps)",
             summary="reward whitened over the rows of the step",
+            scope="step",
             source="REINFORCE++, arXiv:2501.03262",
             alone=True,
             worked=Worked({"rewards": (1, 0, 0, 0)}, (1.5, -0.5, -0.5, -0.5)),
@@ -325,6 +332,7 @@ ESTIMATORS: Registry[Estimator] = Registry(
             needs=("rewards", "group", "step", "lengths"),
             formula="A_i = (c_i − m) / √(v + eps), c_i = r_i − mean_g, m and v over the tokens of the step",
             summary="reward minus the mean of its group, whitened over all tokens of the step",
+            scope="step",
             source="REINFORCE++, arXiv:2501.03262; verl/trainer/ppo/core_algos.py",
             worked=Worked(
                 {"rewards": (1, 0, 0, 0), "lengths": (10, 20, 30, 40)}, (2.9850, -0.3317, -0.3317, -0.3317)
@@ -336,8 +344,8 @@ ESTIMATORS: Registry[Estimator] = Registry(
             needs=("rewards", "group", "step"),
             formula="A_i = c_i / √(Σ_B c_j² / (N_B − 1) + eps), c_i = r_i − mean_g",
             summary="reward minus the mean of its group, whitened over the rows of the step",
+            scope="step",
             source="REINFORCE++, arXiv:2501.03262",
-            by_index=True,
             worked=Worked({"rewards": (1, 0, 0, 0)}, (1.5, -0.5, -0.5, -0.5)),
         ),
         Estimator(
@@ -388,6 +396,7 @@ ESTIMATORS: Registry[Estimator] = Registry(
             needs=("parts", "weights", "group", "step"),
             formula="A_i = s_i / std_B s, s_i = Σ_k w_k (r_ki − mean_g r_k) / std_g r_k",
             summary="each reward normalised in its group, summed with weights, normalised over the step",
+            scope="step",
             source="GDPO, arXiv:2601.05242",
             worked=Worked({"parts": ((1, 0), (1, 1), (0, 0), (0, 1))}, (0.0, 1.2247, -1.2247, 0.0)),
         ),

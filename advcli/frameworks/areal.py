@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from advcli.frameworks.rule import BATCH, CENTRED, GROUP, GROUPED, KL, NONE, RLOO, Rule, grpo
+from advcli.frameworks.rule import BATCH, CENTRED, GROUP, GROUPED, GRPO, KL, NONE, RLOO, Rule, after_kl
 
 _AREAL = "areal/utils/data.py"
 _RLVR = "roll/utils/functionals.py"
@@ -13,6 +13,7 @@ _AGENTIC = "roll/pipeline/agentic/utils.py"
 _WIDE = {"stats": "float64", "variance": "about-0", "eps": 1e-5}
 _BY_GROUP = {"group": {"divide": "group-centred"}}
 _BY_BATCH = {"batch": {"divide": "batch-centred"}}
+_AREAL_SHAPED = ("overlong", "affine", "clip")
 _AREAL_LOST = ("adv_norm, a whitening over tokens", "reward_bias, reward_scaling, reward_clip", KL)
 _OTHERS = {"centre": "others-sum", "single": "raw-eps"}
 
@@ -20,7 +21,7 @@ _OTHERS = {"centre": "others-sum", "single": "raw-eps"}
 def _areal(estimator: str, formula: str, scales: dict[str, Any], **row: Any) -> list[Rule]:  # noqa: ANN401
     """The row of a recipe: since its ragged-tail fix, before it, and where it divides with the ddof of before 0.3.4."""
     knobs = {**_WIDE, **row.pop("knobs", {})}
-    cut = {"ragged": row.pop("ragged", "cut")}
+    cut, scope = {"ragged": row.pop("ragged", "cut")}, row.pop("scope", "group")
     ranges: list[tuple[str, dict[str, Any], str]] = [(">1.0.4", {}, "notes")]
     if "{ddof}" in formula:
         ranges += [(">=0.3.4,<=1.0.4", cut, "package"), ("<0.3.4", {**cut, "ddof": 0}, "code")]
@@ -36,6 +37,11 @@ def _areal(estimator: str, formula: str, scales: dict[str, Any], **row: Any) -> 
             scales=scales,
             versions=versions,
             positional=True,
+            per_token=after_kl(
+                "areal", estimator, {**knobs, **more}, scales, (*_AREAL_SHAPED, "kl"), versions, scope=scope
+            ),
+            scope=scope,
+            shaped=_AREAL_SHAPED,
             lost=_AREAL_LOST,
             source=_AREAL,
             proof=proof,
@@ -52,6 +58,7 @@ _AREAL_ROWS = [
         "A_i = (r_i − mean_g) / (std of the centred rewards of the batch + 1e-5), ddof {ddof}",
         {},
         knobs={"divide": "batch-centred"},
+        scope="step",
     ),
     *_areal(
         "rloo",
@@ -65,6 +72,7 @@ _AREAL_ROWS = [
         {},
         knobs={"centre": "batch", "divide": "batch-centred"},
         ragged="key",
+        scope="step",
     ),
 ]
 
@@ -77,6 +85,10 @@ _TWICE = {"batch": {"centre": "batch", "divide": "batch"}}
 def _roll(estimator: str, formula: str, **row: Any) -> Rule:  # noqa: ANN401
     """A row of ROLL's norm_mean_type and norm_std_type."""
     agentic = estimator.startswith("agentic")
+    if not agentic:
+        row["per_token"] = after_kl(
+            "roll", estimator, row["knobs"], row.get("scales", {}), ("kl",), scope=row.get("scope", "group")
+        )
     return Rule(
         "roll",
         estimator,
@@ -91,15 +103,7 @@ def _roll(estimator: str, formula: str, **row: Any) -> Rule:  # noqa: ANN401
 
 
 _ROLL_ROWS = [
-    grpo(
-        "roll",
-        eps=1e-6,
-        knobs={"single": "nan", "dtype": "float16"},
-        positional=True,
-        lost=_RLVR_LOST,
-        source=_RLVR,
-        proof="code",
-    ),
+    _roll("grpo", GRPO.format(eps="1e-6", ddof=1), knobs={"single": "nan", **_HALF}, scales=GROUP),
     _roll(
         "reinforce",
         "A_i = r_i; scale group (r_i − mean_g) / (std_g + 1e-6), batch the same over the batch",
@@ -110,6 +114,7 @@ _ROLL_ROWS = [
         "lite_ppo",
         "A_i = (r_i − mean_g) / (std of the batch + 1e-6), ddof 1",
         knobs=_HALF | {"divide": "batch"},
+        scope="step",
     ),
     _roll(
         "agentic_grpo",

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from advcli.errors import DataError
 from advcli.frameworks.blocks import as_cut, matrices
+from advcli.frameworks.whitening import moments, of_rows
 from advcli.tensors.segments import Segments
 
 
@@ -65,7 +66,7 @@ def standardised(  # noqa: PLR0913  one knob per rule that differs between train
             "" for `dtype`.
         variance: "two-pass", as torch has it for the rows of a matrix; "whole", as torch has it for a tensor of one
             group (squares in float64 about a mean in `dtype`); "nanmean", a mean of squares times n / (n − ddof);
-            "running", with running sums; "one-pass" (mean of squares minus square of the mean); "about-0" (of
+            "running", with running sums; "one-pass" (sum of squares minus square of the sum, both running); "about-0" (of
             values that are centred already).
         floor: smallest variance.
         dead: a group gets 0 where s is at most this.
@@ -82,10 +83,12 @@ def standardised(  # noqa: PLR0913  one knob per rule that differs between train
     r = _as_trained(rewards, missing, dtype)
     present = ~r.isnan() if missing == "skip" else torch.ones_like(group, dtype=torch.bool)
     group, rest = as_cut(group, step, ragged)
-    centred, spread = torch.zeros_like(r), torch.ones_like(r)
-    centred[rest], spread[rest] = r[rest], float(not divide.startswith("group"))
-    of_batch = _less_batch_mean(r, step, present, stats) if "batch" in (centre, single) else r
-    counted = present.clone()
+    # A statistic of a group is rounded where it is kept, one of the batch is not.
+    held = getattr(torch, stats or dtype)
+    centred, spread = torch.zeros_like(r, dtype=held), torch.ones_like(r, dtype=held)
+    centred[rest], spread[rest] = r[rest].to(held), float(not divide.startswith("group"))
+    of_batch = _less_batch_mean(r.to(held), step, present) if "batch" in (centre, single) else r.to(held)
+    counted, only = present.clone(), _no_matrix(group, step) if divide.startswith("group") else None
     for rows in matrices(group, present & ~rest):
         values = r[rows]
         alone = rows.shape[1] == 1
@@ -94,24 +97,32 @@ def standardised(  # noqa: PLR0913  one knob per rule that differs between train
         if centre in ("batch", "raw") or (single == "batch" and alone):
             centred[rows] = of_batch[rows]
         elif alone:
-            centred[rows], spread[rows] = _alone(values, single, eps, divide)
+            first, second = _alone(values, single, eps, divide)
+            centred[rows], spread[rows] = first.to(held), second.to(held)
             # A trainer that skips missing rows gives the only one of a group NaN, skips it too, and makes it 0 last.
             counted[rows] = missing != "skip"
             continue
         else:
-            centred[rows] = _centred(values, centre, eps, stats)
-        if divide in ("group", "group-centred"):
-            spread[rows] = _std(values if divide == "group" else centred[rows], ddof, variance, floor, stats)
+            centred[rows] = _centred(values, centre, eps, held)
+        if only is not None:
+            of = centred[rows] if divide == "group-centred" else values.to(held)
+            std = std_of(of, ddof, variance, floor)
+            if variance == "two-pass":
+                # torch takes a group that is no row of a matrix as it takes a whole batch.
+                std = torch.where(only[rows[:, :1]], std_of(of, ddof, "whole", floor), std)
+            spread[rows] = std.to(r.dtype).to(held)
     if divide == "batch-whitened":
-        among, centred = counted, _less_batch_mean(centred, step, counted, stats)
+        among, centred = counted, _less_batch_mean(centred, step, counted)
     else:
         among = present
     if divide.startswith("batch"):
-        of = r if divide == "batch" else centred
+        of = r.to(held) if divide == "batch" else centred
         for rows in matrices(step, among):
-            spread[rows] = _std(of[rows], ddof, variance, floor, stats)
-    divided = centred if divide == "none" else centred / (spread + eps)
-    divided = torch.where(spread <= dead, 0, divided)
+            spread[rows] = std_of(of[rows], ddof, "whole" if variance == "two-pass" else variance, floor)
+    above = centred if centre == "batch" else centred.to(r.dtype)
+    below = spread if divide.startswith("batch") else spread.to(r.dtype)
+    divided = above if divide == "none" else above / (below + eps)
+    divided = torch.where(below <= dead, 0, divided).to(r.dtype)
     return torch.where(present, divided.clamp(-clip, clip) if clip else divided, 0)
 
 
@@ -149,7 +160,7 @@ def best_only(
         top = values.topk(2, dim=1)
         lead = top.values[:, :1] - top.values[:, 1:]
         if divide == "group":
-            lead = lead / (_std(values, 1, variance, 0.0) + eps)
+            lead = lead / (std_of(values, 1, variance, 0.0) + eps)
         out[rows.gather(1, top.indices[:, :1])] = lead
     return out
 
@@ -222,7 +233,7 @@ def whitened(  # noqa: PLR0913  as above
         single: a group of one when centred: "raw", "zero" or "error".
         divide: whether to divide at all.
         shift: whether to subtract the mean of the tokens.
-        variance: "two-pass", or "one-pass" (mean of squares minus square of the mean).
+        variance: as in `whitening.moments`.
         ragged: as in `standardised`.
         clip: symmetric clamp before whitening; 0 for none.
         dtype: what the trainer computes in.
@@ -233,17 +244,10 @@ def whitened(  # noqa: PLR0913  as above
         r = standardised(rewards, group, step, divide="none", **how)  # type: ignore[arg-type]
     if clip:
         r = r.clamp(-clip, clip)
-    weight = lengths.to(r.dtype)
+    mean, spread = moments(r, lengths, step, *of_rows(r, lengths, step), ddof=ddof, variance=variance)
     steps = Segments.of(step)
-    tokens = steps.sum(weight)
-    mean = steps.sum(r * weight) / tokens
-    centred = r - steps.rows(mean)
-    if variance == "one-pass":
-        v = (steps.sum(r**2 * weight) / tokens - mean**2) * (tokens / (tokens - ddof))
-    else:
-        v = steps.sum(centred**2 * weight) / (tokens - ddof)
-    root = torch.sqrt(v.clamp(min=floor) + eps) if divide else torch.ones_like(v)
-    return (centred if shift else r) / steps.rows(root)
+    centred = r - steps.rows(mean) if shift else r
+    return centred * steps.rows((spread.clamp(min=floor) + eps).rsqrt()) if divide else centred
 
 
 def greedy_baseline(rewards: Tensor, baselines: Tensor, *, dtype: str = "float32") -> Tensor:
@@ -293,12 +297,21 @@ def _alone(values: Tensor, single: str, eps: float, divide: str) -> tuple[Tensor
     return table[single]
 
 
-def _less_batch_mean(r: Tensor, step: Tensor, present: Tensor, stats: str) -> Tensor:
-    """[N] each reward minus the mean of its step."""
-    centred = torch.zeros_like(r)
+def _less_batch_mean(values: Tensor, step: Tensor, present: Tensor) -> Tensor:
+    """[N] each value minus the mean of its step."""
+    centred = torch.zeros_like(values)
     for rows in matrices(step, present):
-        centred[rows] = _centred(r[rows], "mean", 0.0, stats)
+        centred[rows] = values[rows] - _mean(values[rows])
     return centred
+
+
+def _no_matrix(group: Tensor, step: Tensor) -> Tensor:
+    """[N] bool, whether the groups of a row's step are no matrix of several rows: there is one, or they differ in size."""
+    steps, number = Segments.of(step), group.double()
+    sizes = torch.unique(group, return_inverse=True, return_counts=True)
+    size = sizes[2][sizes[1]].double()
+    one, even = (steps.min(column) == steps.max(column) for column in (number, size))
+    return steps.rows(one | ~even)
 
 
 def _refused() -> DataError:
@@ -312,12 +325,12 @@ def _mean(values: Tensor) -> Tensor:
     return values.mean(dim=1, keepdim=True)
 
 
-def _centred(values: Tensor, centre: str, eps: float, stats: str) -> Tensor:
-    """[G, n] → [G, n] less its baseline, which is computed in `stats` and rounded."""
-    if not stats:
+def _centred(values: Tensor, centre: str, eps: float, held: torch.dtype) -> Tensor:
+    """[G, n] → [G, n] less its baseline, which is computed in another dtype, if there is one, and rounded."""
+    if held == values.dtype:
         return _CENTRES[centre](values, eps)
-    wide = values.to(getattr(torch, stats))
-    return values - (wide - _CENTRES[centre](wide, eps)).to(values.dtype)
+    wide = values.to(held)
+    return wide - (wide - _CENTRES[centre](wide, eps)).to(values.dtype)
 
 
 def _running_sum(values: Tensor) -> Tensor:
@@ -350,23 +363,20 @@ _CENTRES: dict[str, Callable[[Tensor, float], Tensor]] = {
 }
 
 
-def _std(values: Tensor, ddof: int, variance: str, floor: float, stats: str = "") -> Tensor:
-    """[S, n] → [S, 1] standard deviation; 0 for a single value."""
+def std_of(values: Tensor, ddof: int = 1, variance: str = "whole", floor: float = 0.0) -> Tensor:
+    """[S, n] → [S, 1] standard deviation of each row, 0 for a single value; the knobs are those of `standardised`."""
     n = values.shape[1]
     if n == 1:
         return torch.zeros_like(values)
-    wide = values.to(getattr(torch, stats)) if stats else values
     if variance == "two-pass" and not floor:
-        std = wide.std(dim=1, keepdim=True, correction=ddof)
-    else:
-        std = _VARIANCES[variance](wide, max(n - ddof, 1)).clamp(min=floor).sqrt()
-    return std.to(values.dtype)
+        return values.std(dim=1, keepdim=True, correction=ddof)
+    return _VARIANCES[variance](values, max(n - ddof, 1)).clamp(min=floor).sqrt().to(values.dtype)
 
 
 _VARIANCES: dict[str, Callable[[Tensor, int], Tensor]] = {
     "two-pass": lambda values, many: ((values - _mean(values)) ** 2).sum(dim=1, keepdim=True) / many,
     "one-pass": lambda values, many: (
-        ((values**2).sum(dim=1, keepdim=True) - values.sum(dim=1, keepdim=True) ** 2 / values.shape[1]) / many
+        (_running_sum(values**2) - _running_sum(values) ** 2 / values.shape[1]) / many
     ),
     "whole": lambda values, many: (
         ((values.double() - _mean(values).double()) ** 2).sum(dim=1, keepdim=True) / many

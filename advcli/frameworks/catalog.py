@@ -5,6 +5,7 @@ groups of one and for missing rewards, and the default scale. Where a framework 
 the newest is the one that `--like NAME` means. Nothing heavy is imported here.
 """
 
+from collections.abc import Iterator
 from difflib import get_close_matches
 
 from packaging.specifiers import SpecifierSet
@@ -13,8 +14,10 @@ from packaging.version import InvalidVersion, Version
 from advcli.errors import UsageError
 from advcli.frameworks import areal, nemo_rl, openrlhf, others, trl, verl
 from advcli.frameworks.absent import ABSENT
+from advcli.frameworks.proven import PROVEN, range_of
 from advcli.frameworks.rule import Rule
 from advcli.registry import Registry
+from advcli.wording import either
 
 RULES: Registry[Rule] = Registry(
     "framework rule",
@@ -73,9 +76,50 @@ def find(like: str, estimator: str | None = None) -> Rule:
         return named[0]
     fitting = [rule for rule in named if _covers(rule, version)]
     if not fitting:
-        known = ", ".join(rule.versions or "every version" for rule in named)
-        raise UsageError(f"no rule for {named[0].estimator} of {framework} {version}; known: {known}")
+        which, known = framework, range_of(framework.lower())
+        if estimator:
+            which = f"{named[0].estimator} of {framework}"
+            known = ", ".join(rule.versions or "every version" for rule in named)
+        raise UsageError(f"no rule for {which} {version}; known: {known}", hint=_at(rows, version))
     return fitting[0]
+
+
+def doubts(like: str, rule: Rule, *, named: bool) -> Iterator[str]:
+    """What is not certain of a version that was asked for, one sentence each.
+
+    Args:
+        like: what was asked for.
+        rule: the row that `find` gives for it.
+        named: whether an estimator was asked for.
+
+    Example:
+        >>> list(doubts("trl@99", find("trl@99"), named=False))
+        ['like trl 99: its releases 0.16 to 1.16.0 were compared, not this one; the rule is that of >=1.6']
+    """
+    framework, at, version = like.partition("@")
+    if not at:
+        return
+    first, last = PROVEN.get(rule.framework, ("", ""))
+    if not first or not Version(first) <= Version(version) <= Version(last):
+        several = (
+            f"its releases {range_of(rule.framework)} were" if first != last else f"its release {first} was"
+        )
+        known = several if first else "code of 2025 and 2026 was"
+        yield (
+            f"like {framework} {version}: {known} compared, not this one; "
+            f"the rule is that of {rule.versions or 'all versions'}"
+        )
+    usual = rules_of(framework)[0].estimator
+    if not named and rule.estimator != usual:
+        yield f"like {framework} {version}: it has no {usual}; this is {rule.estimator}"
+
+
+def _at(rows: tuple[Rule, ...], version: str) -> str:
+    """What there is of a framework at a version, or else the versions that there are."""
+    there = dict.fromkeys(rule.estimator for rule in rows if _covers(rule, version))
+    if there:
+        return f"--estimator {either(list(there))}"
+    return f"--like {rows[0].framework}"
 
 
 def _unknown(rows: tuple[Rule, ...], estimator: str) -> UsageError:

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from advcli.frameworks.arithmetic import standardised, whitened
+from advcli.frameworks.arithmetic import standardised, std_of, whitened
 from advcli.frameworks.blocks import matrices
 
 
@@ -34,16 +34,13 @@ def decoupled(  # noqa: PLR0913  as above
     total = torch.zeros_like(p[:, 0])
     everything = torch.ones_like(group, dtype=torch.bool)
     for rows in matrices(group, everything):
-        values = p[rows]
-        spread = _nan_std(values, dim=1) if rows.shape[1] > 1 else torch.zeros_like(values)
-        z = (values - values.nanmean(dim=1, keepdim=True)) / (spread + eps)
-        total[rows] = (z * w).nansum(dim=2)
+        scores = [_scores(p[rows, kind], eps) for kind in range(p.shape[1])]
+        total[rows] = (torch.stack(scores, dim=2) * w).nansum(dim=2)
     scored = ~p.isnan().all(dim=1) if skip_unscored else everything
     out = torch.zeros_like(total)
     for rows in matrices(step, scored):
         values = total[rows]
-        spread = values.std(dim=1, keepdim=True) if rows.shape[1] > 1 else torch.zeros_like(values)
-        out[rows] = (values - values.mean(dim=1, keepdim=True)) / (spread + batch_eps)
+        out[rows] = (values - values.mean(dim=1, keepdim=True)) / (std_of(values) + batch_eps)
     return out.nan_to_num(nan=0.0)
 
 
@@ -67,8 +64,11 @@ def decoupled_by_tokens(
     return whitened(total, group, step, lengths, dtype=dtype)
 
 
-def _nan_std(values: Tensor, dim: int) -> Tensor:
-    """Standard deviation (ddof 1) of what is there; NaN with fewer than two values."""
-    count = (~values.isnan()).sum(dim=dim, keepdim=True).to(values.dtype)
-    squares = (values - values.nanmean(dim=dim, keepdim=True)) ** 2
-    return (squares.nanmean(dim=dim, keepdim=True) * count / (count - 1)).sqrt()
+def _scores(values: Tensor, eps: float) -> Tensor:
+    """[G, n] → [G, n] (x − mean) / (std + eps), ddof 1, of what is there; NaN with fewer than two values in a group of several."""
+    mean = values.nanmean(dim=1, keepdim=True)
+    if values.shape[1] == 1:
+        return (values - mean) / eps
+    count = (~values.isnan()).sum(dim=1, keepdim=True)
+    variance = ((values - mean) ** 2).nanmean(dim=1, keepdim=True) * (count / (count - 1))
+    return (values - mean) / (variance.sqrt() + eps)

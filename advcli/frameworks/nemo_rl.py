@@ -1,6 +1,6 @@
 """NeMo-RL, SkyRL and slime."""
 
-from advcli.frameworks.rule import GROUP, HERE, KL, NONE, RLOO, TOKENS, Rule, centred, grpo
+from advcli.frameworks.rule import GROUP, HERE, KL, NONE, PER_TOKEN, RLOO, TOKENS, Rule, centred, grpo
 
 _ONE_PASS = "advcli.frameworks.one_pass"
 _NEMO = "nemo_rl/algorithms/advantage_estimator.py"
@@ -10,6 +10,7 @@ _SLIME = "slime/ray/rollout.py"
 # What the package looks at since its 4158th change: whether the rewards that feed a standard deviation are equal.
 _FIXED, _SPIKES, _NO_EPS = ">0.7.0", ">=0.4,<=0.7.0", "<0.4"
 _SHAPED = ("reward scaling and clipping", "advantage clipping")
+_BEFORE = ("clip", "affine", "overlong")
 _YES, _NO = {"group": {"divide": True}}, {"none": {"divide": False}}
 _LOO = "A_i = (r_i − mean_{j≠i}) / (std_{j≠i} + 1e-6), not divided where that std is 0"
 _ALL = "A_i = (r_i − mean_g) / (std_g + 1e-6), not divided where that std is 0"
@@ -28,6 +29,7 @@ def _nemo(estimator: str, formula: str, versions: str, **knobs: object) -> Rule:
         knobs,
         scales=_YES | _NO,
         versions=versions,
+        shaped=_BEFORE,
         lost=_SHAPED,
         source=_NEMO,
         proof="notes" if versions == _FIXED else "code",
@@ -48,10 +50,27 @@ def _nemo_gdpo(estimator: str, versions: str, **knobs: object) -> Rule:
         lost=_SHAPED,
         source=_NEMO,
         proof="notes" if versions == _FIXED else "code",
+        scope="step",
     )
 
 
 _FLOOR = {"ddof": 0, "eps": 0.0, "floor": 1e-8, "single": "zero"}
+
+
+def _less_kl(framework: str, estimator: str, formula: str, shaped: tuple[str, ...], **knobs: object) -> Rule:
+    """The same with the KL of each token taken off between the baseline and the whitening."""
+    return Rule(
+        framework,
+        estimator,
+        formula,
+        f"{PER_TOKEN}:less_kl",
+        ("rewards", "token_kl", "row", "place", "group", "step"),
+        knobs,
+        level="token",
+        shaped=shaped,
+        scope="step",
+    )
+
 
 _NEMO_ROWS = [
     _nemo("grpo", _LOO, _FIXED),
@@ -72,9 +91,19 @@ _NEMO_ROWS = [
         TOKENS,
         {"centre": "mean", **_FLOOR},
         versions=">=0.6",
+        per_token=_less_kl(
+            "nemo-rl",
+            "reinforce_plus_plus",
+            f"c = r − mean_g − β KL_t, {_TOKEN_FLOOR}",
+            (*_BEFORE, "kl"),
+            centre="mean",
+            **_FLOOR,
+        ),
+        shaped=_BEFORE,
         lost=(KL, *_SHAPED),
         source=_NEMO,
         proof="code",
+        scope="step",
     ),
     Rule(
         "nemo-rl",
@@ -84,9 +113,19 @@ _NEMO_ROWS = [
         TOKENS,
         _FLOOR,
         versions=">=0.6",
+        per_token=_less_kl(
+            "nemo-rl",
+            "reinforce_plus_plus_raw",
+            f"c = r − β KL_t, {_TOKEN_FLOOR}",
+            (*_BEFORE, "kl"),
+            centre="raw",
+            **_FLOOR,
+        ),
+        shaped=_BEFORE,
         lost=(KL, *_SHAPED),
         source=_NEMO,
         proof="code",
+        scope="step",
     ),
     Rule(
         "nemo-rl",
@@ -97,6 +136,7 @@ _NEMO_ROWS = [
         _FLOOR,
         scales={"none": {"divide": False, "shift": False}, "batch": {}},
         versions=">=0.7.0",
+        shaped=_BEFORE,
         lost=_SHAPED,
         source=_NEMO,
         proof="code",
@@ -110,6 +150,7 @@ _SKYRL_ROWS = [
         eps=1e-6,
         knobs={"single": "raw-eps", "variance": "whole"},
         scales=GROUP | NONE,
+        shaped=("kl",),
         lost=_SKYRL_LOST,
         source=_SKYRL,
         proof="package",
@@ -119,6 +160,7 @@ _SKYRL_ROWS = [
         "rloo",
         knobs={"centre": "others-scaled"},
         formula=RLOO,
+        shaped=("kl",),
         lost=_SKYRL_LOST,
         source=_SKYRL,
         proof="package",
@@ -128,6 +170,7 @@ _SKYRL_ROWS = [
         "maxrl",
         knobs={"centre": "mean-ratio", "single": "raw", "eps": 1e-6},
         formula="A_i = (r_i − mean_g) / (mean_g + 1e-6)",
+        shaped=("kl",),
         lost=_SKYRL_LOST,
         source=_SKYRL,
         proof="package",
@@ -139,9 +182,25 @@ _SKYRL_ROWS = [
         f"{HERE}:whitened",
         TOKENS,
         {},
-        lost=(*_SKYRL_LOST, "gamma below 1"),
+        per_token=Rule(
+            "skyrl",
+            "reinforce++",
+            "Σ_k γ^k r_{t+k} whitened over tokens: (R_t − m) / sqrt(v + 1e-8), ddof 1",
+            f"{PER_TOKEN}:returns",
+            ("rewards", "row", "place", "step"),
+            {"gaps": "reset"},
+            options={"gamma": 1.0},
+            level="token",
+            shaped=("kl",),
+            source=_SKYRL,
+            scope="step",
+        ),
+        # A token that a tool wrote sets the return of those before it to 0.
+        token_columns=("token_kl", "mask"),
+        lost=_SKYRL_LOST,
         source=_SKYRL,
         proof="package",
+        scope="step",
     ),
 ]
 
@@ -169,9 +228,21 @@ _SLIME_ROWS = [
         TOKENS,
         {"centre": "mean", "single": "zero", "variance": "one-pass", "ragged": "batch"},
         positional=True,
+        per_token=_less_kl(
+            "slime",
+            "reinforce_plus_plus_baseline",
+            f"c = r − mean_g − β KL_t, {_TOKEN_EPS}, one-pass",
+            ("kl",),
+            centre="mean",
+            single="zero",
+            eps=1e-8,
+            variance="one-pass",
+            ragged="batch",
+        ),
         lost=(KL,),
         source="slime/utils/distributed_utils.py",
         proof="code",
+        scope="step",
     ),
     Rule(
         "slime",
@@ -180,9 +251,21 @@ _SLIME_ROWS = [
         f"{HERE}:whitened",
         TOKENS,
         {"variance": "one-pass"},
+        per_token=Rule(
+            "slime",
+            "reinforce_plus_plus",
+            f"c = r − β Σ_{{u≥t}} KL_u, {_TOKEN_EPS}, one-pass",
+            f"{PER_TOKEN}:returns",
+            ("rewards", "row", "place", "step"),
+            {"variance": "one-pass"},
+            level="token",
+            shaped=("kl",),
+            scope="step",
+        ),
         lost=(KL, "gamma below 1"),
         source="slime/utils/distributed_utils.py",
         proof="code",
+        scope="step",
     ),
 ]
 

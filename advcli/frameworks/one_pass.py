@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from advcli.frameworks.arithmetic import std_of
 from advcli.frameworks.blocks import matrices
 
 # Groups that tell whether many have the same rewards.
@@ -93,7 +94,7 @@ def one_pass_parts(  # noqa: PLR0913  one knob per rule that differs
     for rows in matrices(step, torch.ones_like(step, dtype=torch.bool)):
         values = total[rows]
         centred = values - values.mean(dim=1, keepdim=True)
-        std = values.std(dim=1, keepdim=True) if rows.shape[1] > 1 else torch.zeros_like(values)
+        std = std_of(values)
         out[rows] = torch.where(std > 0, centred / std, centred)
     return out
 

@@ -15,6 +15,7 @@ from advcli.frameworks.rule import (
     RLOO,
     TOKENS,
     Rule,
+    after_kl,
     centred,
     grpo,
 )
@@ -26,20 +27,18 @@ _FLOOR = {"ddof": 0, "eps": 0.0, "floor": 1e-8}
 # Scale none is what OpenRLHF calls no_std_norm: the mean of the tokens is still subtracted.
 _STD_NORM = {"batch": {}, "none": {"divide": False}}
 _STD_NORM_TOKENS = {"batch": {}, "none": {"divide_by_std": False}}
-_KL_FORM = ("rewards", "token_kl", "row", "group", "step")
 
 
 def _per_token(estimator: str, knobs: Mapping[str, Any], **row: Any) -> Rule:  # noqa: ANN401
-    """The same baseline; the KL of each token is taken off after it and summed up from the last token."""
-    return Rule(
+    """The same baseline; the KL of each token is taken off after it."""
+    scales, versions = row.pop("scales", {}), row.pop("versions", "")
+    return after_kl(
         "openrlhf",
         estimator,
-        "A_t = Σ_{u≥t} γ^{u−t} (A_i at the last token − β KL_u), A_i as without KL",
-        f"{PER_TOKEN}:after_baseline",
-        _KL_FORM,
         {**_CLIP, **knobs},
-        level="token",
-        positional=True,
+        scales,
+        ("overlong", "kl"),
+        versions,
         source=_OPENRLHF,
         **row,
     )
@@ -54,6 +53,7 @@ _OPENRLHF_ROWS = [
         knobs={"single": "nan", **_CLIP},
         positional=True,
         per_token=_per_token("group_norm", {"eps": 1e-9, "single": "nan"}),
+        shaped=("overlong",),
         lost=(KL,),
         source=_OPENRLHF,
         proof="package",
@@ -66,6 +66,7 @@ _OPENRLHF_ROWS = [
         versions=">=0.8.5",
         positional=True,
         per_token=_per_token("rloo", {"divide": "none", "centre": "others-sum", "single": "nan"}),
+        shaped=("overlong",),
         lost=(KL,),
         source=_OPENRLHF,
         proof="package",
@@ -80,9 +81,11 @@ _OPENRLHF_ROWS = [
         scales=_STD_NORM,
         versions="<0.8.5",
         positional=True,
+        shaped=("overlong",),
         lost=(KL,),
         source=_OPENRLHF,
         proof="code",
+        scope="step",
     ),
     centred(
         "openrlhf",
@@ -92,6 +95,7 @@ _OPENRLHF_ROWS = [
         versions=">=0.7",
         positional=True,
         per_token=_per_token("dr_grpo", {"divide": "none"}),
+        shaped=("overlong",),
         lost=(KL,),
         source=_OPENRLHF,
         proof="package",
@@ -102,10 +106,14 @@ _OPENRLHF_ROWS = [
         knobs={"centre": "batch", **_CLIP},
         formula="A_i = r_i − mean of the batch, clipped to ±10",
         versions=">=0.11",
-        per_token=_per_token("flash_reinforce", {"divide": "none", "centre": "batch"}, versions=">=0.11"),
+        per_token=_per_token(
+            "flash_reinforce", {"divide": "none", "centre": "batch"}, versions=">=0.11", scope="step"
+        ),
+        shaped=("overlong",),
         lost=(KL,),
         source=_OPENRLHF,
         proof="package",
+        scope="step",
     ),
     Rule(
         "openrlhf",
@@ -122,10 +130,13 @@ _OPENRLHF_ROWS = [
             {"divide": "none", "whiten": True},
             scales=_STD_NORM_TOKENS,
             options={"gamma": 1.0},
+            scope="step",
         ),
+        shaped=("overlong",),
         lost=(KL,),
         source=_OPENRLHF,
         proof="package",
+        scope="step",
     ),
     Rule(
         "openrlhf",
@@ -141,23 +152,29 @@ _OPENRLHF_ROWS = [
             {"divide": "none", "centre": "raw", "single": "raw", "whiten": True},
             scales=_STD_NORM_TOKENS,
             options={"gamma": 1.0},
+            scope="step",
         ),
+        token_columns=("token_kl", "mask"),
+        shaped=("overlong",),
         lost=(KL,),
         source=_OPENRLHF,
         proof="package",
+        scope="step",
     ),
     Rule(
         "openrlhf",
         "gae",
         "Σ_k (γλ)^k δ_{t+k}, r clipped to ±10, whitened over tokens: (A_t − m) / sqrt(max(v, 1e-8)), ddof 0",
-        f"{PER_TOKEN}:gae",
-        ("rewards", "values", "row", "step"),
-        {**_FLOOR, **_CLIP},
+        f"{PER_TOKEN}:gae_through_gaps",
+        ("rewards", "values", "row", "place", "step", "counted"),
+        {**_FLOOR, **_CLIP, "zero": True},
         options={"gamma": 1.0, "lam": 1.0},
         level="token",
+        shaped=("overlong", "kl"),
         lost=(KL,),
         source=_OPENRLHF,
         proof="package",
+        scope="step",
     ),
 ]
 
@@ -171,6 +188,8 @@ _TWINKLE_ROWS = [
             "none": {"divide": "none", "single": "batch"},
         },
         positional=True,
+        step_scales=("batch", "none"),
+        sums="sum",
         source="twinkle/advantage/grpo.py",
         proof="package",
     ),
@@ -182,6 +201,7 @@ _TWINKLE_ROWS = [
         knobs={"centre": "others-sum", "eps": 1e-8, "single": "error"},
         scales=GROUP | BATCH | NONE,
         positional=True,
+        sums="sum",
         source="twinkle/advantage/rloo.py",
         proof="package",
     ),
@@ -190,12 +210,13 @@ _TWINKLE_ROWS = [
         "gae",
         "Σ_k (γλ)^k δ_{t+k}, normalised over tokens: (A_t − m) / (std + 1e-8), ddof 0",
         f"{PER_TOKEN}:gae",
-        ("rewards", "values", "row", "step"),
-        {"ddof": 0, "eps": 0.0, "outer": 1e-8},
+        ("rewards", "values", "row", "place", "step"),
+        {"ddof": 0, "outer": 1e-8, "variance": "flat"},
         scales={"batch": {}, "none": {"whiten": False}},
         options={"gamma": 1.0, "lam": 0.95},
         level="token",
         versions=">=0.5.1",
+        shaped=("kl",),
         source="twinkle/advantage/gae.py",
         proof="package",
     ),

@@ -27,6 +27,7 @@ _PRIME_ROWS = [
         f"{HERE}:running_baseline",
         ("rewards",),
         {"dtype": "float64"},
+        scope="order",
         lost=("the agent of a row: one baseline for all", "the order of arrival: that of the file"),
         source=f"{_PRIME}/rae.py",
         proof="code",
@@ -98,6 +99,7 @@ _OTHER_ROWS = [
         lost=_ROLES,
         source=_RLLM_BATCH,
         proof="code",
+        scope="step",
     ),
     Rule(
         "rllm",
@@ -108,6 +110,7 @@ _OTHER_ROWS = [
         lost=_ROLES,
         source=_RLLM_BATCH,
         proof="code",
+        scope="step",
     ),
     grpo(
         "art",

@@ -1,14 +1,14 @@
 """The arithmetic of trainers where one row has an advantage per token, in their dtype and their order.
 
-All columns are [T], as in `estimators.tokens`: the tokens that the policy wrote, row after row. Sums over a
-batch are made in float64 and rounded once, which is nearer to a trainer's pairwise sum of a matrix than
-adding one token after the other in float32.
+All columns are [T], as in `estimators.tokens`, row after row: the tokens that the policy wrote, or with `counted` all up to
+the last of those.
 """
 
 import torch
 from torch import Tensor
 
 from advcli.frameworks.arithmetic import standardised
+from advcli.frameworks.whitening import moments, of_tokens
 from advcli.tensors.segments import Segments
 
 
@@ -16,33 +16,78 @@ def gae(  # noqa: PLR0913  one knob per rule that differs between trainers
     rewards: Tensor,
     values: Tensor,
     row: Tensor,
+    place: Tensor,
     step: Tensor,
     *,
     gamma: float = 1.0,
     lam: float = 1.0,
-    clip: float = 0.0,
     whiten: bool = True,
     ddof: int = 1,
-    eps: float = 1e-8,
-    floor: float = 0.0,
+    eps: float = 0.0,
     outer: float = 0.0,
+    variance: str = "two-pass",
     dtype: str = "float32",
 ) -> Tensor:
-    """Generalised advantage estimation, whitened over the tokens of the batch.
+    """Generalised advantage estimation over the tokens that the policy wrote, whitened over those of the batch.
 
     Args:
         rewards: [T] float, reward of each token.
         values: [T] float, the critic's value at each token.
         row: [T] int64, ascending, the row of each token.
+        place: [T] int64, position of each token in its row, with the tokens that a tool wrote counted.
         step: [T] int64, step index of each token.
         gamma: discount γ.
         lam: λ.
-        clip: symmetric clamp of the rewards; 0 for none.
         whiten: whether to whiten.
-        ddof: degrees of freedom taken from the tokens.
-        eps: added to the variance, inside the root.
-        floor: smallest variance.
-        outer: added to the standard deviation, outside of the root.
+        ddof: as in `whitened`.
+        eps: as in `whitened`.
+        outer: as in `whitened`.
+        variance: as in `whitened`.
+        dtype: what the trainer computes in.
+
+    Returns:
+        [T] in `dtype`.
+    """
+    r, v = (column.to(getattr(torch, dtype)) for column in (rewards, values))
+    advantages = _estimated(r, v, row, gamma, lam)
+    if not whiten:
+        return advantages
+    return whitened(advantages, row, place, step, ddof=ddof, eps=eps, outer=outer, variance=variance)
+
+
+def gae_through_gaps(  # noqa: PLR0913  one knob per rule that differs between trainers
+    rewards: Tensor,
+    values: Tensor,
+    row: Tensor,
+    place: Tensor,
+    step: Tensor,
+    counted: Tensor,
+    *,
+    gamma: float = 1.0,
+    lam: float = 1.0,
+    zero: bool = False,
+    clip: float = 0.0,
+    ddof: int = 1,
+    eps: float = 0.0,
+    floor: float = 0.0,
+    dtype: str = "float32",
+) -> Tensor:
+    """Generalised advantage estimation over all tokens of a row, also those that a tool wrote.
+
+    Args:
+        rewards: [T] float, reward of each token.
+        values: [T] float, the critic's value at each token.
+        row: [T] int64, ascending, the row of each token.
+        place: [T] int64, position of each token in its row.
+        step: [T] int64, step index of each token.
+        counted: [T] bool, the tokens that the policy wrote: those that whitening is over.
+        gamma: discount γ.
+        lam: λ.
+        zero: whether the value of the other tokens is 0.
+        clip: symmetric clamp of the rewards; 0 for none.
+        ddof: as in `whitened`.
+        eps: as in `whitened`.
+        floor: as in `whitened`.
         dtype: what the trainer computes in.
 
     Returns:
@@ -50,10 +95,39 @@ def gae(  # noqa: PLR0913  one knob per rule that differs between trainers
     """
     r, v = (column.to(getattr(torch, dtype)) for column in (rewards, values))
     r = r.clamp(-clip, clip) if clip else r
-    following = torch.zeros_like(v)
-    following[:-1] = torch.where(row[1:] == row[:-1], v[1:], 0.0)
-    advantages = Segments.of(row).discounted(r + gamma * following - v, gamma * lam)
-    return whitened(advantages, step, ddof=ddof, eps=eps, floor=floor, outer=outer) if whiten else advantages
+    v = torch.where(counted, v, 0.0 if zero else v.nan_to_num(nan=0.0))
+    advantages = _estimated(r, v, row, gamma, lam)
+    return whitened(advantages, row, place, step, counted, ddof=ddof, eps=eps, floor=floor)
+
+
+def _estimated(rewards: Tensor, values: Tensor, row: Tensor, gamma: float, lam: float) -> Tensor:
+    following = torch.zeros_like(values)
+    following[:-1] = torch.where(row[1:] == row[:-1], values[1:], 0.0)
+    return backwards(rewards + gamma * following - values, row, gamma * lam)
+
+
+def backwards(values: Tensor, row: Tensor, factor: float) -> Tensor:
+    """Σ_k factor^k · v_{t+k} over each token and those after it in its row, from the last to the first as trainers add them.
+
+    Args:
+        values: [T] float.
+        row: [T] int64, ascending, the row of each token.
+        factor: the weight of the next token.
+
+    Example:
+        >>> backwards(torch.tensor([0.0, 1.0, 4.0, 8.0]), torch.tensor([0, 0, 0, 1]), 0.5).tolist()
+        [1.5, 3.0, 4.0, 8.0]
+    """
+    found = values.clone()
+    _, counts = torch.unique_consecutive(row, return_counts=True)
+    sizes, order = counts.sort(descending=True)
+    last = torch.cumsum(counts, dim=0)[order] - 1
+    # Rows that have a token so far from the end come first.
+    longer = (len(sizes) - torch.cumsum(torch.bincount(sizes), dim=0)).tolist()
+    for back, rows in enumerate(longer[1:], start=1):
+        at = last[:rows] - back
+        found[at] = values[at] + factor * found[at + 1]
+    return found
 
 
 def returns(  # noqa: PLR0913  what the rule needs
@@ -64,9 +138,10 @@ def returns(  # noqa: PLR0913  what the rule needs
     *,
     gamma: float = 1.0,
     gaps: str = "skip",
+    variance: str = "two-pass",
     dtype: str = "float32",
 ) -> Tensor:
-    """REINFORCE++ of verl: the discounted return of each token, whitened over the tokens of the batch.
+    """REINFORCE++: the discounted return of each token, whitened over the tokens of the batch.
 
     Args:
         rewards: [T] float, reward of each token.
@@ -75,6 +150,7 @@ def returns(  # noqa: PLR0913  what the rule needs
         step: [T] int64, step index of each token.
         gamma: discount γ.
         gaps: at tokens that a tool wrote, the return "skip"s them, or is "reset" to 0 as in verl before 0.9.
+        variance: as in `whitened`.
         dtype: what the trainer computes in.
 
     Returns:
@@ -82,7 +158,60 @@ def returns(  # noqa: PLR0913  what the rule needs
     """
     r = rewards.to(getattr(torch, dtype))
     piece = row if gaps == "skip" else _pieces(row, place)
-    return whitened(Segments.of(piece).discounted(r, gamma), step, ddof=1, eps=1e-8)
+    return whitened(backwards(r, piece, gamma), row, place, step, eps=1e-8, variance=variance)
+
+
+def less_kl(  # noqa: PLR0913  one knob per rule that differs
+    rewards: Tensor,
+    token_kl: Tensor,
+    row: Tensor,
+    place: Tensor,
+    group: Tensor,
+    step: Tensor,
+    *,
+    centre: str = "mean",
+    single: str = "zero",
+    ragged: str = "key",
+    ddof: int = 1,
+    eps: float = 0.0,
+    floor: float = 0.0,
+    variance: str = "two-pass",
+    dtype: str = "float32",
+) -> Tensor:
+    """The reward less its baseline at every token, less the KL of that token, whitened over the tokens of the batch.
+
+    Args:
+        rewards: [T] float, the reward of the row on its last token.
+        token_kl: [T] float, what is taken off at each token.
+        row: [T] int64, ascending, the row of each token.
+        place: [T] int64, position of each token in its row.
+        group: [T] int64, group index of each token.
+        step: [T] int64, step index of each token.
+        centre: as in `arithmetic.standardised`.
+        single: as in `arithmetic.standardised`.
+        ragged: as in `arithmetic.standardised`.
+        ddof: as in `whitened`.
+        eps: as in `whitened`.
+        floor: as in `whitened`.
+        variance: as in `whitened`.
+        dtype: what the trainer computes in.
+
+    Returns:
+        [T] in `dtype`.
+    """
+    rows = Segments.of(row)
+    outcome = standardised(
+        rows.sum(rewards),
+        rows.parent(group),
+        rows.parent(step),
+        centre=centre,
+        divide="none",
+        single=single,
+        ragged=ragged,
+        dtype=dtype,
+    )
+    advantages = rows.rows(outcome) - token_kl.to(outcome.dtype)
+    return whitened(advantages, row, place, step, ddof=ddof, eps=eps, floor=floor, variance=variance)
 
 
 def greedy_baseline(rewards: Tensor, baselines: Tensor, row: Tensor, *, dtype: str = "float32") -> Tensor:
@@ -95,7 +224,7 @@ def greedy_baseline(rewards: Tensor, baselines: Tensor, row: Tensor, *, dtype: s
         dtype: what the trainer computes in.
     """
     r = rewards.to(getattr(torch, dtype))
-    return Segments.of(row).discounted(r, 1.0) - baselines.to(r.dtype)
+    return backwards(r, row, 1.0) - baselines.to(r.dtype)
 
 
 def token_baseline(  # noqa: PLR0913  what the rule needs
@@ -126,7 +255,7 @@ def token_baseline(  # noqa: PLR0913  what the rule needs
     """
     r, lp, squares = (x.to(getattr(torch, dtype)) for x in (rewards, log_probs, sum_pi_squared))
     rows = Segments.of(row)
-    reward_to_go = rows.discounted(r, 1.0)
+    reward_to_go = backwards(r, row, 1.0)
     weight = rows.cumsum(1 - 2 * lp.exp() + squares)
     at = rows.position() if packed else place
     peers = Segments.dense(group * (int(at.max()) + 1) + at if len(at) else at)
@@ -153,8 +282,10 @@ def after_baseline(  # noqa: PLR0913  one knob per rule that differs
     rewards: Tensor,
     token_kl: Tensor,
     row: Tensor,
+    place: Tensor,
     group: Tensor,
     step: Tensor,
+    counted: Tensor,
     *,
     gamma: float = 1.0,
     whiten: bool = False,
@@ -165,11 +296,13 @@ def after_baseline(  # noqa: PLR0913  one knob per rule that differs
     """OpenRLHF: the KL of each token is taken off after the baseline, and summed up from the last token.
 
     Args:
-        rewards: [T] float, the reward of the row on its last token.
+        rewards: [T] float, the reward of the row on the last token that the policy wrote.
         token_kl: [T] float, what is taken off at each token.
         row: [T] int64, ascending, the row of each token.
+        place: [T] int64, position of each token in its row.
         group: [T] int64, group index of each token.
         step: [T] int64, step index of each token.
+        counted: [T] bool, the tokens that the policy wrote. The discount goes on at the others.
         gamma: discount γ.
         whiten: whether to whiten over the tokens of the batch, with ddof 0.
         divide_by_std: False to subtract the mean only (`no_std_norm`).
@@ -181,39 +314,61 @@ def after_baseline(  # noqa: PLR0913  one knob per rule that differs
     """
     rows = Segments.of(row)
     outcome = standardised(rows.sum(rewards), rows.parent(group), rows.parent(step), dtype=dtype, **rule)  # type: ignore[arg-type]
-    last = torch.ones_like(row, dtype=torch.bool)
-    last[:-1] = row[1:] != row[:-1]
+    # Half precision is that of the reward, not of the KL.
+    outcome = outcome.to(torch.promote_types(outcome.dtype, torch.float32))
+    last = rows.rows(rows.max(torch.where(counted, place, -1).double())) == place
     r = torch.where(last, rows.rows(outcome), 0.0) - token_kl.to(outcome.dtype)
-    advantages = rows.discounted(r, gamma)
+    advantages = backwards(r, row, gamma)
     if not whiten:
         return advantages
-    return whitened(advantages, step, ddof=0, floor=1e-8, divide=divide_by_std)
+    return whitened(advantages, row, place, step, counted, ddof=0, floor=1e-8, divide=divide_by_std)
 
 
 def whitened(  # noqa: PLR0913  one knob per rule that differs
     values: Tensor,
+    row: Tensor,
+    place: Tensor,
     step: Tensor,
+    counted: Tensor | None = None,
     *,
     ddof: int = 1,
     eps: float = 0.0,
     floor: float = 0.0,
     outer: float = 0.0,
     divide: bool = True,
+    variance: str = "two-pass",
 ) -> Tensor:
-    """(x − mean) / (√(max(variance, floor) + eps) + outer) over the tokens of each step, [T].
+    """(x − mean) / (√(max(variance, floor) + eps) + outer), mean and variance over the tokens of each step, [T].
+
+    Args:
+        values: [T] float.
+        row: [T] int64, ascending, the row of each token.
+        place: [T] int64, position of each token in its row.
+        step: [T] int64, step index of each token.
+        counted: [T] bool, the tokens that mean and variance are over; None for all.
+        ddof: degrees of freedom taken from the tokens.
+        eps: added to the variance, inside the root.
+        floor: smallest variance.
+        outer: added to the standard deviation, outside of the root.
+        divide: whether to divide.
+        variance: as in `whitening.moments`.
 
     Example:
-        >>> whitened(torch.tensor([1.0, 3.0]), torch.tensor([0, 0]), ddof=0).tolist()
+        >>> zero = torch.tensor([0, 0])
+        >>> whitened(torch.tensor([1.0, 3.0]), zero, torch.tensor([0, 1]), zero, ddof=0).tolist()
         [-1.0, 1.0]
     """
+    among = torch.ones_like(row, dtype=torch.bool) if counted is None else counted
+    of = (values[among], row[among], place[among], step[among])
+    mean, spread = moments(
+        of[0], torch.ones_like(of[0]), of[3], *of_tokens(*of), ddof=ddof, variance=variance
+    )
     steps = Segments.of(step)
-    count = steps.size().double()
-    mean = (steps.sum(values.double()) / count).to(values.dtype)
     centred = values - steps.rows(mean)
     if not divide:
         return centred
-    variance = (steps.sum(centred.double() ** 2) / (count - ddof)).clamp(min=floor)
-    return centred / steps.rows(((variance + eps).sqrt() + outer).to(values.dtype))
+    spread = spread.clamp(min=floor) + eps
+    return centred / steps.rows(spread.sqrt() + outer) if outer else centred * steps.rows(spread.rsqrt())
 
 
 def _pieces(row: Tensor, place: Tensor) -> Tensor:

@@ -30,6 +30,13 @@ class Rule:
         options: knobs that a run's configuration sets, and their defaults there; the user may set them.
         per_token: the same rule with one advantage per token, or None.
         token_columns: columns of tokens with which `per_token` is the rule.
+        scope: which other rows the advantage of a row depends on, where the groups of a step are all of one size: those of its
+            "group" or its "step", or all before it in "order".
+        step_scales: scales at which that is the step instead.
+        sums: how the framework itself adds up several rewards, in its dtype: "nansum" leaves out what is missing, "sum" does
+            not; "" where a reward function has added them up before.
+        shaped: how the framework shapes a reward before its statistics, in its order: names of the shaping catalog. With an
+            advantage per token, "kl" is taken off token by token, where the function says.
         lost: what changes the advantage in a run and is not in a dump.
         source: the file in the framework.
         proof: what the numbers are checked against: "package", case by case with a release on the package index;
@@ -50,6 +57,10 @@ class Rule:
     options: Mapping[str, float] = field(default_factory=dict)
     per_token: "Rule | None" = None
     token_columns: tuple[str, ...] = ("token_kl",)
+    scope: str = "group"
+    step_scales: tuple[str, ...] = ("batch",)
+    sums: str = ""
+    shaped: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
     source: str = ""
     proof: str = "notes"
@@ -74,9 +85,28 @@ class Rule:
     @property
     def without_reward(self) -> str:
         """What becomes of a row without a reward, in words."""
+        return _MISSING[self._missing]
+
+    @property
+    def spoils(self) -> str:
+        """What a row without a reward makes NaN beside itself, in words; "" for nothing."""
+        return _SPOILT.get(self._missing, "")
+
+    def scope_at(self, scale: str | None, *, uneven: bool = False) -> str:
+        """The scope at a scale, and where a step has groups of several sizes: "group", "step", "all" or "order".
+
+        Example:
+            >>> centred("x", "y", knobs={"ragged": "cut"}).scope_at(None, uneven=True)
+            'all'
+        """
+        scope = "step" if scale in self.step_scales else self.scope
+        return _WIDER.get(self.ragged, scope) if uneven else scope
+
+    @property
+    def _missing(self) -> str:
         word = str(self._told("missing", _MISSING_OF_ITS_OWN.get(self.target, "nan")))
-        of_batch = "batch" in f"{self._told('centre', '')} {self._told('divide', '')}"
-        return _MISSING["batch" if word == "nan" and of_batch else word]
+        wide = self.scope_at(next(iter(self.scales), None)) == "step"
+        return "batch" if word == "nan" and wide else word
 
     @property
     def arithmetic(self) -> str:
@@ -133,13 +163,14 @@ _MISSING = {
     "zero": "counts as 0",
     "part": "a missing part adds 0",
 }
+# The scope where a trainer makes one group of uneven ones, or cuts them by the largest that there is anywhere.
+_WIDER = {"batch": "step", "cut": "all"}
+_SPOILT = {"nan": "its group", "batch": "its batch", "rest": "all rows after it"}
 _MISSING_OF_ITS_OWN = {
-    f"{HERE}:whitened": "batch",
     f"{HERE}:greedy_baseline": "row",
     f"{HERE}:running_baseline": "rest",
     "advcli.frameworks.decoupled:decoupled": "part",
-    "advcli.frameworks.decoupled:decoupled_by_tokens": "batch",
-    "advcli.frameworks.one_pass:one_pass_parts": "batch",
+    f"{PER_TOKEN}:greedy_baseline": "row",
 }
 _RAGGED = {
     "batch": (
@@ -172,3 +203,29 @@ def centred(framework: str, estimator: str, **row: Any) -> Rule:  # noqa: ANN401
     """A row of a rule that only subtracts the mean of the group."""
     knobs = {"divide": "none", **row.pop("knobs", {})}
     return Rule(framework, estimator, row.pop("formula", CENTRED), **GROUPED, knobs=knobs, **row)  # type: ignore[arg-type]
+
+
+def after_kl(
+    framework: str,
+    estimator: str,
+    knobs: Mapping[str, Any],
+    scales: Mapping[str, Mapping[str, Any]],
+    shaped: tuple[str, ...],
+    versions: str = "",
+    **row: Any,  # noqa: ANN401
+) -> Rule:
+    """The form of a row where the KL of each token is taken off after the baseline and summed up from the last token."""
+    return Rule(
+        framework,
+        estimator,
+        "A_t = Σ_{u≥t} γ^{u−t} (A_i at the last token − β KL_u), A_i as without KL",
+        f"{PER_TOKEN}:after_baseline",
+        ("rewards", "token_kl", "row", "place", "group", "step", "counted"),
+        knobs,
+        scales,
+        versions,
+        level="token",
+        positional=True,
+        shaped=shaped,
+        **row,
+    )

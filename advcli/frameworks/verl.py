@@ -6,12 +6,15 @@ from advcli.frameworks.rule import GROUP, HERE, KL, NONE, PER_TOKEN, RLOO, TOKEN
 
 _VERL = "verl/trainer/ppo/core_algos.py"
 _EASYR1 = "verl/trainer/core_algos.py"
+# The KL is part of the reward. With one number per row that is the sum over its tokens.
+_SHAPED = ("overlong", "kl")
+_RESET: dict[str, Any] = {"gaps": "reset", "token_columns": ("token_kl", "mask")}
 
 
-def _plus_plus(versions: str, gaps: str, **row: Any) -> Rule:  # noqa: ANN401
+def _plus_plus(framework: str, source: str, *, versions: str = "", gaps: str, **row: Any) -> Rule:  # noqa: ANN401
     """REINFORCE++, which has an advantage per token with a discount, with KL, and in old versions with gaps."""
     return Rule(
-        "verl",
+        framework,
         "reinforce_plus_plus",
         "r whitened over tokens: (r_i − m) / sqrt(v + 1e-8), ddof 1 in tokens",
         f"{HERE}:whitened",
@@ -19,7 +22,7 @@ def _plus_plus(versions: str, gaps: str, **row: Any) -> Rule:  # noqa: ANN401
         {},
         versions=versions,
         per_token=Rule(
-            "verl",
+            framework,
             "reinforce_plus_plus",
             "Σ_k γ^k r_{t+k} whitened over tokens: (R_t − m) / sqrt(v + 1e-8), ddof 1",
             f"{PER_TOKEN}:returns",
@@ -28,12 +31,34 @@ def _plus_plus(versions: str, gaps: str, **row: Any) -> Rule:  # noqa: ANN401
             versions=versions,
             options={"gamma": 1.0},
             level="token",
-            source=_VERL,
+            shaped=_SHAPED,
+            source=source,
+            scope="step",
         ),
+        shaped=("overlong",),
+        lost=(KL,),
+        source=source,
+        **row,
+        scope="step",
+    )
+
+
+def _gae(versions: str, function: str, *more: str) -> Rule:
+    return Rule(
+        "verl",
+        "gae",
+        "Σ_k (γλ)^k δ_{t+k} whitened over tokens: (A_t − m) / sqrt(v + 1e-8), ddof 1",
+        f"{PER_TOKEN}:{function}",
+        ("rewards", "values", "row", "place", "step", *more),
+        {"eps": 1e-8},
+        versions=versions,
+        options={"gamma": 1.0, "lam": 1.0},
+        level="token",
+        scope="step",
+        shaped=_SHAPED,
         lost=(KL,),
         source=_VERL,
         proof="package",
-        **row,
     )
 
 
@@ -44,6 +69,7 @@ _VERL_ROWS = [
         versions=">=0.4",
         knobs={"single": "raw-eps", "variance": "whole"},
         scales=GROUP | NONE,
+        shaped=_SHAPED,
         lost=(KL,),
         source=_VERL,
         proof="package",
@@ -53,6 +79,7 @@ _VERL_ROWS = [
         eps=1e-6,
         versions="<0.4",
         knobs={"single": "raw-eps", "variance": "whole"},
+        shaped=_SHAPED,
         lost=(KL,),
         source=_VERL,
     ),
@@ -62,6 +89,7 @@ _VERL_ROWS = [
         estimator="grpo_vectorized",
         versions=">=0.8.0",
         knobs={"single": "raw-eps", "centre": "mean-running", "variance": "running"},
+        shaped=_SHAPED,
         lost=(KL,),
         source=_VERL,
         proof="package",
@@ -71,7 +99,8 @@ _VERL_ROWS = [
         eps=1e-6,
         estimator="grpo_vectorized",
         versions=">=0.6,<0.8.0",
-        knobs={"single": "raw-eps", "variance": "one-pass", "floor": 1e-6},
+        knobs={"single": "raw-eps", "centre": "mean-running", "variance": "one-pass", "floor": 1e-6},
+        shaped=_SHAPED,
         lost=(KL,),
         source=_VERL,
         proof="package",
@@ -85,6 +114,7 @@ _VERL_ROWS = [
         {"eps": 1e-6},
         scales=GROUP | NONE,
         versions=">=0.4",
+        shaped=_SHAPED,
         lost=(KL,),
         source=_VERL,
         proof="package",
@@ -95,6 +125,7 @@ _VERL_ROWS = [
         knobs={"centre": "others", "single": "raw"},
         formula=RLOO,
         versions=">=0.3",
+        shaped=_SHAPED,
         lost=(KL,),
         source=_VERL,
         proof="package",
@@ -105,6 +136,7 @@ _VERL_ROWS = [
         knobs={"centre": "others-running"},
         formula=RLOO,
         versions=">=0.6",
+        shaped=_SHAPED,
         lost=(KL,),
         source=_VERL,
         proof="package",
@@ -117,6 +149,7 @@ _VERL_ROWS = [
         ("rewards", "group", "lengths"),
         {},
         versions=">=0.4",
+        shaped=_SHAPED,
         lost=(KL,),
         source=_VERL,
         proof="package",
@@ -129,13 +162,17 @@ _VERL_ROWS = [
         ("rewards", "group", "step"),
         {},
         versions=">=0.5",
+        shaped=_SHAPED,
         lost=(KL,),
         source=_VERL,
         proof="package",
+        scope="step",
     ),
-    _plus_plus(versions=">=0.9.0", gaps="skip"),
+    _plus_plus(
+        "verl", _VERL, versions=">=0.9.0", proof="package", gaps="skip", token_columns=("token_kl", "mask")
+    ),
     # Before 0.9 a token that a tool wrote sets the return of those before it to 0.
-    _plus_plus(versions="<0.9.0", gaps="reset", token_columns=("token_kl", "mask")),
+    _plus_plus("verl", _VERL, versions="<0.9.0", proof="package", **_RESET),
     Rule(
         "verl",
         "reinforce_plus_plus_baseline",
@@ -144,9 +181,11 @@ _VERL_ROWS = [
         TOKENS,
         {"centre": "mean"},
         versions=">=0.4",
+        shaped=_SHAPED,
         lost=(KL,),
         source=_VERL,
         proof="package",
+        scope="step",
     ),
     Rule(
         "verl",
@@ -158,6 +197,7 @@ _VERL_ROWS = [
         versions=">=0.7.1",
         source=_VERL,
         proof="package",
+        scope="step",
     ),
     Rule(
         "verl",
@@ -174,25 +214,17 @@ _VERL_ROWS = [
             ("rewards", "baselines", "row"),
             {},
             level="token",
+            shaped=_SHAPED,
             source=_VERL,
         ),
+        shaped=("overlong",),
         lost=(KL,),
         source=_VERL,
         proof="package",
     ),
-    Rule(
-        "verl",
-        "gae",
-        "Σ_k (γλ)^k δ_{t+k} whitened over tokens: (A_t − m) / sqrt(v + 1e-8), ddof 1",
-        f"{PER_TOKEN}:gae",
-        ("rewards", "values", "row", "step"),
-        {},
-        options={"gamma": 1.0, "lam": 1.0},
-        level="token",
-        lost=(KL,),
-        source=_VERL,
-        proof="package",
-    ),
+    _gae(">=0.5", "gae"),
+    # Before 0.5 the recursion goes through the tokens that a tool wrote, and their values.
+    _gae("<0.5", "gae_through_gaps", "counted"),
     Rule(
         "verl",
         "optimal_token_baseline",
@@ -202,6 +234,7 @@ _VERL_ROWS = [
         {},
         level="token",
         versions=">=0.8.0",
+        shaped=_SHAPED,
         lost=(KL, "importance weights of the rollout"),
         source=_VERL,
         proof="package",
@@ -215,6 +248,7 @@ _VERL_ROWS = [
         {"packed": True},
         level="token",
         versions=">=0.8.0",
+        shaped=_SHAPED,
         lost=(KL, "importance weights of the rollout"),
         source=_VERL,
         proof="package",
@@ -226,6 +260,7 @@ _EASYR1_ROWS = [
         "easyr1",
         eps=1e-6,
         knobs={"single": "error", "variance": "whole"},
+        shaped=_SHAPED,
         lost=(KL,),
         source=_EASYR1,
         proof="code",
@@ -238,6 +273,7 @@ _EASYR1_ROWS = [
         ("rewards", "group"),
         {"eps": 1e-6},
         versions=">0.3.2",
+        shaped=_SHAPED,
         lost=(KL,),
         source=_EASYR1,
         proof="code",
@@ -247,21 +283,12 @@ _EASYR1_ROWS = [
         "rloo",
         knobs={"centre": "others-sum", "single": "error"},
         formula=RLOO,
+        shaped=_SHAPED,
         lost=(KL,),
         source=_EASYR1,
         proof="code",
     ),
-    Rule(
-        "easyr1",
-        "reinforce_plus_plus",
-        "r whitened over tokens: (r_i − m) / sqrt(v + 1e-8), ddof 1 in tokens",
-        f"{HERE}:whitened",
-        TOKENS,
-        {},
-        lost=(KL, "gamma below 1"),
-        source=_EASYR1,
-        proof="code",
-    ),
+    _plus_plus("easyr1", _EASYR1, proof="code", **_RESET),
     Rule(
         "easyr1",
         "remax",
@@ -270,6 +297,7 @@ _EASYR1_ROWS = [
         ("rewards", "baselines"),
         {},
         versions="<=0.3.2",
+        shaped=_SHAPED,
         lost=(KL,),
         source=_EASYR1,
         proof="code",

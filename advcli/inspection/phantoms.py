@@ -15,9 +15,6 @@ from advcli.stats.health import dead_groups
 from advcli.tensors.masks import rewarded
 from advcli.tensors.segments import Segments
 
-# Functions that look at nothing but the group of a row, unless a knob sends them to the batch.
-_PER_GROUP = ("standardised", "leave_one_out")
-
 
 @dataclass(frozen=True)
 class Arithmetic:
@@ -84,7 +81,7 @@ def arithmetics(
         if key not in known and part is not None and _scattered(plan, part):
             known[key] = Arithmetic("", None, "a step lies in several places")
         elif key not in known:
-            per_group = _per_group(plan)
+            per_group = plan.scope() == "group"
             got, skipped = _computed(plan, columns, standing if per_group else torch.ones_like(dead))
             if per_group and got is not None:
                 # Equal rewards of one group get equal advantages, so any row tells them.
@@ -99,16 +96,9 @@ def arithmetics(
     return tuple(found)
 
 
-def _per_group(plan: Plan) -> bool:
-    of_group = plan.entry.target.rpartition(":")[2] in _PER_GROUP
-    return of_group and not any(str(value).startswith("batch") for value in plan.knobs.values())
-
-
 def _scattered(plan: Plan, part: Part) -> bool:
     """Whether a rule looks at steps that are not whole."""
-    of_step = [knob for knob, value in plan.knobs.items() if str(value).startswith("batch")]
-    # Groups of one size are what they are, however a trainer cuts others.
-    return not part.whole_steps and bool(of_step) and (part.uneven or of_step != ["ragged"])
+    return not part.whole_steps and plan.scope(uneven=part.uneven) != "group"
 
 
 def _with_twins(

@@ -76,7 +76,7 @@ class Candidate:
     def work(self) -> tuple[object, ...]:
         """What is computed: candidates with the same work give the same numbers."""
         settings = self.plan.settings
-        rules = ("like",) if settings.like else (settings.missing, settings.singleton)
+        rules = ("like", self.plan.rule.sums) if self.plan.rule else (settings.missing, settings.singleton)
         ratios = (settings.keep_pos, settings.keep_neg, settings.compute_new_adv)
         return (self.plan.entry.target, tuple(sorted(self.plan.knobs.items())), rules, ratios)
 
@@ -175,17 +175,9 @@ def _of_frameworks() -> Iterator[Candidate]:
                 None if divide in ("none", False) else told.get("ddof"),
                 None if divide in ("none", False) else told.get("eps"),
                 0,
-                _hangs_on_batch(rule, told),
+                rule.scope_at(scale or next(iter(rule.scales), None)) == "step",
                 told,
             )
-
-
-def _hangs_on_batch(rule: Rule, told: Mapping[str, Any]) -> bool:
-    if "step" not in rule.needs:
-        return False
-    if not rule.target.endswith(":standardised"):
-        return True
-    return told["divide"] in ("batch", "batch-centred") or "batch" in (told["centre"], told["single"])
 
 
 def _of_catalog(*, singletons: bool, missing: bool) -> Iterator[Candidate]:
@@ -208,7 +200,7 @@ def _of_catalog(*, singletons: bool, missing: bool) -> Iterator[Candidate]:
                 told.get("ddof") if divides else None,
                 told.get("eps") if divides else None,
                 0,
-                scale == "batch" or (entry.default_scale is None and "step" in entry.needs),
+                entry.scope_at(scale) == "step",
                 told,
             )
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from advcli.dataset import remarks
 from advcli.engine.run import Plan, run
+from advcli.errors import UsageError
 from advcli.pipeline.describe import health_of
 from advcli.pipeline.request import Request
 from advcli.records.settings import Settings
@@ -80,7 +81,12 @@ def sweep(
         health=health_of(data),
         points=tuple(found),
         notes=tuple(remarks.notes(data, original)),
-        warnings=(*request.warnings, *data.table.warnings, *data.grouping.warnings),
+        warnings=(
+            *request.warnings,
+            *dict.fromkeys(text for plan in plans for text in plan.warnings),
+            *data.table.warnings,
+            *data.grouping.warnings,
+        ),
     )
 
 
@@ -95,7 +101,9 @@ def points(base: Settings, grid: Grid) -> Iterator[Plan]:
     starts = []
     for like, name in named:
         found, knobs = parse_spec(name or "")
-        starts.append(replace(base, like=like or base.like, **{**found, "knobs": knobs or base.knobs}))
+        if like and "like" in found:
+            raise UsageError(f"{name} names a framework, and so does --like {like}", hint="one of the two")
+        starts.append(replace(base, **{"like": like or base.like, **found, "knobs": knobs or base.knobs}))
     able = [Plan.of(replace(start, scale=None)).entry.recompute for start in starts]
     for start, recomputes in zip(starts, able, strict=True):
         # Where no estimator can be computed again, asking for it is an error; where some can, the others stay.

@@ -11,9 +11,9 @@ _SHARED = {torch.float64, torch.float32, torch.int64, torch.bool}
 
 
 def plain(values: Tensor) -> bool:
-    """Whether numpy can look at a tensor: it lies in the memory of the CPU, and nothing is compiled or differentiated."""
+    """Whether numpy can look at a tensor: it lies in the memory of the CPU, and nothing is differentiated."""
     here = values.device.type == "cpu" and values.dtype in _SHARED
-    return here and not torch.compiler.is_compiling() and not values.requires_grad
+    return here and not values.requires_grad
 
 
 def every(mask: Tensor) -> bool:

@@ -24,7 +24,6 @@ NEUTRAL = 1e-6
 _SPARSE = 4
 
 
-# Not a ContextVar, which torch.compile cannot look into.
 _elsewhere: "Callable[[Any], Segments] | None" = None
 
 
@@ -89,16 +88,6 @@ class Segments:
             index: [N] int64, the step of each row (or group, or token).
         """
         return cls.of(index) if _elsewhere is None else _elsewhere(index)
-
-    @classmethod
-    def blocks(cls, count: int, width: int, device: torch.device) -> "Segments":
-        """S segments of n rows each, one after the other, without an index per row in memory.
-
-        Example:
-            >>> Segments.blocks(2, 3, torch.device("cpu")).sum(torch.arange(6.0)).tolist()
-            [3.0, 12.0]
-        """
-        return cls(torch.arange(count, device=device).unsqueeze(1).expand(-1, width), count, width)
 
     @classmethod
     def dense(cls, index: Tensor) -> "Segments":
@@ -170,7 +159,6 @@ class Segments:
         """
         if self.width is None:
             return operation(values, self.rows(per_segment))
-        # The compiler makes one pass of all steps that are over blocks, and several where one is over rows.
         blocks = values.reshape(self.count, self.width)
         return operation(blocks, per_segment.unsqueeze(1)).reshape(-1)
 
@@ -312,12 +300,6 @@ class Spread:
         """Measure `rewards` ([N] float, finite)."""
         low = segments.min(rewards)
         extent = segments.max(rewards) - low
-        if torch.compiler.is_compiling():
-            # A branch on data would cut the graph in two; in one graph the halving costs no pass over the rows.
-            half = torch.where(extent == torch.inf, 0.5, 1.0).to(rewards.dtype)
-            smaller = segments.broadcast(torch.mul, rewards, half)
-            measured = cls._of(smaller, segments, low * half, segments.max(rewards) * half - low * half)
-            return cls(segments, measured.range / half, measured.unit)
         if (extent == torch.inf).any():
             halved = cls.of(rewards / 2, segments)
             return cls(segments, halved.range * 2, halved.unit)

@@ -5,6 +5,8 @@ import math
 import sys
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
@@ -121,3 +123,41 @@ def test_reward_weights_that_are_not_used_are_said(f):
     config = f("reward_weights: [1.0, 0.5]", "c.yaml")
     done = run("compare", f(text([0, 1])), "--config", config)
     assert "reward weights are not used: the reward is 'reward'" in done.stderr
+
+
+# Sums of parts: 0.1 + 0.2 and 0.3 are one reward as written, in JSON and in float32 columns
+@pytest.mark.parametrize("offset", [0.0, 1000.1])
+@pytest.mark.parametrize("kind", ["jsonl", "float32"])
+def test_equal_sums_of_parts_are_a_dead_group(f, kind, offset):
+    parts = [(0.1, 0.2), (0.3, 0.0), (0.0, 0.3), (0.2, 0.1)]
+    rows = [
+        {"prompt_id": "a", "correct": a if kind == "float32" else round(a + offset, 1), "format": b}
+        for a, b in parts
+    ]
+    rows += [{"prompt_id": "b", "correct": float(i), "format": 0.0} for i in range(4)]
+    if kind == "float32":
+        table = pa.Table.from_pylist(rows)
+        fields = [("prompt_id", pa.string()), ("correct", pa.float32()), ("format", pa.float32())]
+        pq.write_table(table.cast(pa.schema(fields)), "parts.parquet")
+        path = "parts.parquet"
+    else:
+        path = f("".join(json.dumps(row) + "\n" for row in rows))
+    args = (path, "--reward", "correct", "--reward", "format", "--json")
+    assert json.loads(run("compute", *args, "--force").stdout)["dead_groups"] == 1
+    found = json.loads(run("inspect", *args).stdout)
+    total = next(column for column in found["rewards"] if column["name"] == "sum")
+    assert (total["distinct"], total["dead_groups"]) == (5, 1)
+
+
+# A framework that makes NaN of the batch of a row without a reward: the cause is said
+def test_the_row_without_a_reward_is_the_cause(f):
+    rows = [
+        {"prompt_id": p, "reward": r, "response_length": 3}
+        for p, r in zip("aabb", (1, None, 0, 1), strict=True)
+    ]
+    done = run("compute", f("".join(json.dumps(row) + "\n" for row in rows)), "--like", "openrlhf@0.5")
+    assert "too few rows" not in done.stderr
+    assert (
+        "3 rows have a reward and no advantage: in openrlhf a row without a reward makes its batch NaN"
+        in done.stderr
+    )

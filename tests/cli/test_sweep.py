@@ -219,3 +219,16 @@ def test_an_advantage_of_0_is_a_figure_in_the_heat_map(tmp_path):
     *_, heading, _, one, two = run(path, "--keep-pos", "0.5,1", "--keep-neg", "0.5,1").stdout.splitlines()
     assert heading == "mean |A| of grpo group: ▁ 0 … █ 0; keep+ across, keep− down"
     assert (one, two) == ("  0.5 ▁▁▁▁ ▁▁▁▁", "    1 ▁▁▁▁ ▁▁▁▁")
+
+
+def test_an_estimator_may_name_its_framework(tmp_path):
+    named = points("--estimator", "grpo:like=trl")
+    assert named == points("--estimator", "grpo", "--like", "trl")
+    with pytest.raises(
+        UsageError, match=r"grpo:like=trl names a framework, and so does --like verl; try one of"
+    ):
+        run(SAMPLE, "--estimator", "grpo:like=trl", "--like", "verl")
+
+
+def test_a_version_that_was_not_compared_is_said():
+    assert "like trl 99: its releases" in run(SAMPLE, "--like", "trl@99").stderr

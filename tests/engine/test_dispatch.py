@@ -9,7 +9,6 @@ from advcli.engine.run import Plan
 from advcli.errors import UsageError
 from advcli.estimators.catalog import ESTIMATORS
 from advcli.records.settings import Settings
-from advcli.registry import load
 
 GRPO, RLOO = ESTIMATORS["grpo"], ESTIMATORS["rloo"]
 
@@ -185,56 +184,3 @@ def test_a_framework_stays_on_the_cpu(monkeypatch):
     assert Plan.of(Settings()).at(columns).device.type == "meta"
     assert Plan.of(Settings(device="cpu")).at(columns).device.type == "cpu"
     assert Plan.of(Settings(like="verl", estimator="grpo")).at(columns).device.type == "cpu"
-
-
-BLOCKS = torch.tensor([1.0, 0.0, 0.0, 0.0, 2.0, 2.0, 2.0, 2.0, 0.0, 1.0, 1.0, 0.0])
-# By hand: (r − 1/4) / (1/2), a dead group, (r − 1/2) / √(1/3); r minus the mean of the three others.
-IN_BLOCKS = {
-    "grpo": [1.5, -0.5, -0.5, -0.5, 0, 0, 0, 0, -0.8660254, 0.8660254, 0.8660254, -0.8660254],
-    "rloo": [1, -1 / 3, -1 / 3, -1 / 3, 0, 0, 0, 0, -2 / 3, 2 / 3, 2 / 3, -2 / 3],
-}
-
-
-@pytest.mark.parametrize("graph", [False, True])
-@pytest.mark.parametrize("name", IN_BLOCKS)
-def test_blocks_need_no_index(monkeypatch, name, graph):
-    # What runs in a compiled graph, without the compiler.
-    monkeypatch.setattr(torch.compiler, "is_compiling", lambda: graph)
-    found = dispatch.in_blocks(ESTIMATORS[name], 4)(BLOCKS)
-    assert found.dtype == torch.float32
-    assert found.tolist() == pytest.approx(IN_BLOCKS[name], abs=1e-6)
-
-
-OF_GROUPS = [
-    row.name for row in ESTIMATORS if {*row.needs} <= {"rewards", "group", "step"} and row.level == "row"
-]
-
-
-@pytest.mark.parametrize("name", OF_GROUPS)
-def test_blocks_are_the_groups_that_an_index_tells(name):
-    rewards, function = torch.tensor([3.0, 0.0, 1.0, 0.0, 1.0, 1.0, 0.0, 0.5]), load(ESTIMATORS[name].target)
-    index = {"rewards": rewards, "group": torch.arange(8) // 4, "step": torch.zeros(8, dtype=torch.int64)}
-    expected = function(*(index[need] for need in ESTIMATORS[name].needs))
-    found = dispatch.in_blocks(ESTIMATORS[name], 4)(rewards)
-    assert torch.allclose(found, expected, rtol=0, atol=1e-6, equal_nan=True)
-
-
-@pytest.mark.parametrize("graph", [False, True])
-def test_blocks_whose_range_overflows(monkeypatch, graph):
-    monkeypatch.setattr(torch.compiler, "is_compiling", lambda: graph)
-    huge = torch.tensor([1.5e308, -1.5e308, 0.0, 1.0, 0.0, 0.5], dtype=torch.float64)
-    found = dispatch.in_blocks(ESTIMATORS["grpo"], 3)(huge)
-    assert found.tolist() == pytest.approx([1, -1, 0, 1, -1, 0])
-
-
-def test_blocks_have_no_other_columns():
-    with pytest.raises(UsageError, match=r"opo needs .* which blocks do not have"):
-        dispatch.in_blocks(ESTIMATORS["opo"], 4)
-
-
-@pytest.mark.gpu
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of the compiler itself
-@pytest.mark.parametrize("name", IN_BLOCKS)
-def test_compiled_on_a_gpu(name):
-    estimate = dispatch.in_blocks(ESTIMATORS[name], 4, compiled=True)
-    assert estimate(BLOCKS.cuda()).tolist() == pytest.approx(IN_BLOCKS[name], abs=1e-6)

@@ -62,7 +62,9 @@ def dump(seed=0, sizes=(8, 5, 2, 1, 8, 3, 8, 2, 1, 6, 8, 4), dead=(4, 6), steps=
         "log_probs": torch.tensor([-draw.random() for _ in range(sum(tokens))], dtype=torch.float64),
         "sum_pi_squared": torch.tensor([draw.random() for _ in range(sum(tokens))], dtype=torch.float64),
     }
-    assert set(columns) | {"rewards", "row", "place", "token_kl"} == set(COLUMNS.names()) | {"tokens"}
+    assert set(columns) | {"rewards", "row", "place", "counted", "token_kl"} == set(COLUMNS.names()) | {
+        "tokens"
+    }
     return columns
 
 
@@ -264,3 +266,23 @@ def test_the_public_function_gives_the_same(entry):
 def test_cuda_equals_the_cpu(entry):
     columns = dump(6)
     close(compute(entry, columns, device="cuda"), compute(entry, columns))
+
+
+@pytest.mark.parametrize("entry", OUTCOME, ids=lambda entry: entry.name)
+@pytest.mark.parametrize("scale", ["group", "batch", "none"])
+def test_the_scope_is_how_far_a_reward_is_felt(entry, scale):
+    if entry.default_scale is None and scale != "none":
+        pytest.skip("no scale to choose")
+    scale = scale if entry.default_scale else None
+    felt = set()
+    for seed in range(4):
+        columns = dump(seed, sizes=(4,) * 8, dead=(), missing=0)
+        rows = columns["group"] == 0
+        parts = columns["parts"].clone()
+        parts[rows] = (parts[rows] == 0).double()
+        other = columns | {"parts": parts, "rewards": parts @ columns["weights"]}
+        moved = compute(entry, columns, scale=scale) != compute(entry, other, scale=scale)
+        same = columns["step"] == columns["step"][rows][0]
+        felt |= {"step"} if bool(moved[same & ~rows].any()) else set()
+        assert not moved[~same].any()
+    assert felt == ({"step"} if entry.scope_at(scale) == "step" else set())

@@ -12,6 +12,7 @@ from advcli.engine.run import Plan
 from advcli.estimators.catalog import COLUMNS, SCALES
 from advcli.frameworks.absent import ABSENT
 from advcli.frameworks.catalog import RULES, find, frameworks, rules_of
+from advcli.frameworks.proven import PROVEN
 from advcli.records.settings import Settings
 from advcli.registry import load
 
@@ -89,7 +90,8 @@ def test_find(like, estimator, versions):
             "opd",
             "it needs the log-probabilities of a teacher, one per token; try grpo, echo, max_rl",
         ),
-        ("verl@0.3", "gpg", "no rule for gpg of verl 0.3; known: >=0.5"),
+        ("verl@0.3", "gpg", "no rule for gpg of verl 0.3; known: >=0.5; try --estimator grpo, rloo,"),
+        ("trl@0.15", None, "no rule for trl 0.15; known: 0.16 to 1.16.0; try --like trl"),
         ("trl@0.15", "grpo", "no rule for grpo of trl 0.15; known: >=1.6"),
         ("trl@new", None, "'new' is not a version"),
     ],
@@ -98,6 +100,42 @@ def test_not_found(like, estimator, message):
     with pytest.raises(UsageError) as caught:
         find(like, estimator)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("like", "estimator", "doubt"),
+    [
+        ("trl", None, None),
+        ("trl@1.16.0", None, None),
+        ("trl@0.16", "grpo", None),
+        (
+            "trl@99",
+            None,
+            "its releases 0.16 to 1.16.0 were compared, not this one; the rule is that of >=1.6",
+        ),
+        (
+            "verl@0.1",
+            "grpo",
+            "its releases 0.2 to 0.9.1 were compared, not this one; the rule is that of <0.4",
+        ),
+        ("skyrl@0.2", None, "its release 0.3.0 was compared, not this one"),
+        ("slime@0.1", None, "like slime 0.1: code of 2025 and 2026 was compared, not this one"),
+        ("openrlhf@0.5", None, "like openrlhf 0.5: it has no group_norm; this is rloo"),
+        ("openrlhf@0.5", "rloo", None),
+    ],
+)
+def test_what_is_said_of_a_version_that_was_not_compared(like, estimator, doubt):
+    found = compute_advantages(
+        [1, 0], [0, 0], like=like, estimator=estimator or "grpo", lengths=[1, 2]
+    ).warnings
+    assert len(found) == (doubt is not None)
+    assert all(doubt in text for text in found)
+
+
+def test_what_was_compared_lies_within_the_rules():
+    assert set(PROVEN) <= set(frameworks())
+    for framework, ends in PROVEN.items():
+        assert all(find(f"{framework}@{end}").framework == framework for end in ends)
 
 
 @pytest.mark.parametrize(
@@ -166,3 +204,41 @@ def test_what_a_row_says_of_groups_of_one_is_what_it_does(rule):
 def version_of(rule):
     tried = (f"{a}.{b}.{c}" for a in range(5) for b in range(30) for c in range(6))
     return next(version for version in tried if SpecifierSet(rule.versions).contains(version))
+
+
+NAN = {
+    ("verl", "gae"): "all",
+    ("verl@0.4.1", "gae"): "all",
+    ("verl@0.8", "reinforce_plus_plus"): "all",
+    ("skyrl", "reinforce++"): "all",
+    ("openrlhf", "gae"): "all",
+    ("openrlhf", "reinforce"): "all",
+    ("twinkle", "gae"): "all",
+    ("verl", "remax"): "row",
+    ("verl", "optimal_token_baseline"): "group",
+}
+
+
+@pytest.mark.parametrize(("like", "estimator"), NAN)
+def test_a_row_without_a_reward_spoils_as_much_as_in_the_framework(like, estimator):
+    # A plain loop over NaN: a mean over tokens has it everywhere, a baseline of the group in the group, else the row.
+    lengths = [2, 3, 2, 2]
+    ones = [[0.5] * n for n in lengths]
+    found = compute_advantages(
+        [1.0, math.nan, 0.0, 1.0],
+        list("aabb"),
+        like=like,
+        estimator=estimator,
+        lengths=lengths,
+        mask=[[1] * n for n in lengths],
+        baselines=[0.5] * 4,
+        values=ones,
+        log_probs=[[-0.5] * n for n in lengths],
+        sum_pi_squared=ones,
+        kl=[[0.0] * n for n in lengths],
+    )
+    spoilt = {"all": [0, 1, 2, 3], "group": [0, 1], "row": [1]}[NAN[like, estimator]]
+    assert torch.nonzero(found.original.isnan()).flatten().tolist() == spoilt
+    what = {"all": "its batch", "group": "its group"}.get(NAN[like, estimator])
+    said = [text for text in found.warnings if "no advantage" in text]
+    assert [f"makes {what} NaN" in text for text in said] == [True] * (what is not None)

@@ -217,3 +217,46 @@ def test_inputs_are_not_written_to(rule, scale):
 @every_case
 def test_no_rows(rule, scale):
     assert len(compute(rule, scale, taken(dump(), slice(0, 0)))) == 0
+
+
+def spread(rule, scale, sizes):
+    """Where rows of other groups change with the rewards of the first group: in its step, or beyond."""
+    seen = set()
+    for seed in range(4):
+        columns = dump(seed, sizes)
+        rows = columns["group"] == 0
+        parts = columns["parts"].clone()
+        parts[rows, 0] = (parts[rows, 0] == 0).double() * 2
+        other = columns | {"parts": parts, "rewards": parts @ columns["weights"]}
+        moved = compute(rule, scale, columns) != compute(rule, scale, other)
+        group, step = columns["group"], columns["step"]
+        same = step == step[rows][0]
+        seen |= {"step"} if bool(moved[same & (group != group[rows][0])].any()) else set()
+        seen |= {"beyond"} if bool(moved[~same].any()) else set()
+    return seen
+
+
+@every_case
+def test_the_scope_is_how_far_a_reward_is_felt(rule, scale):
+    # Some frameworks go to the batch for groups of one row only.
+    sizes = (1,) * 8 if told(rule, scale).get("single") == "batch" else (4,) * 8
+    felt = spread(rule, scale, sizes)
+    expected = {"group": set(), "step": {"step"}, "order": {"step", "beyond"}}[rule.scope_at(scale)]
+    assert felt == expected
+
+
+@every_case
+def test_where_groups_are_uneven_the_scope_may_be_wider(rule, scale):
+    sizes = (4, 4, 2, 3, 5, 4, 3, 4)
+    felt = spread(rule, scale, sizes)
+    scope = rule.scope_at(scale, uneven=True)
+    assert felt <= {"group": set(), "step": {"step"}}.get(scope, {"step", "beyond"})
+    assert felt or scope != "order"
+
+
+def test_a_rule_that_cuts_by_the_largest_group_of_all_looks_at_all():
+    rule, columns = find("areal@1.0.4", "grpo"), dump(0, (4, 2, 3, 3, 4, 4))
+    keep = columns["group"] != 5
+    fewer, more = (compute(rule, "group", c) for c in (taken(columns, keep), dump(0, (4, 2, 3, 3, 4, 6))))
+    assert rule.scope_at("group", uneven=True) == "all"
+    assert len(fewer) < len(more)

@@ -77,6 +77,25 @@ def _normal(rng: random.Random, n: int, mean: float = 0.0, std: float = 1.0) -> 
 
 def single() -> list[Batch]:
     """One reward per row, none missing."""
+    return [*_ordinary(), *far()]
+
+
+def far() -> list[Batch]:
+    """Rewards that lie far from 0, or close together, in the whole step: a float32 mean or std decides the first digits."""
+    rng = _rng("far")
+    tenths = [round(1000.1 + rng.randint(0, 9) / 10, 1) for _ in range(48)]
+    ragged = [[1e6 + rng.randint(0, 15) / 8 for _ in range(n)] for n in (2, 5, 3, 4, 7, 3)]
+    return [
+        _batch("far-n4", [_normal(rng, 4, 1e6) for _ in range(7)]),
+        _batch("far-tenths-n8", [tenths[at : at + 8] for at in range(0, 48, 8)]),
+        _batch("far-binary-n4", [[5000.1 + x for x in _binary(rng, 4)] for _ in range(6)], longest=700),
+        _batch("near-n4", [[0.5 + rng.gauss(0, 1e-7) for _ in range(4)] for _ in range(9)]),
+        _batch("far-one-group-n8", [_normal(rng, 8, 3000)]),
+        shuffled(_batch("far-ragged", ragged)),
+    ]
+
+
+def _ordinary() -> list[Batch]:
     rng = _rng("single")
     stock = [0.0, 0.1, 0.9, 1.0]  # format 0.1 and accuracy 0.9: ties that are not dyadic
     ragged = [_normal(rng, n, 1.0) for n in (1, 2, 3, 4, 8, 5, 7, 1, 6)]
@@ -113,6 +132,23 @@ def several() -> list[Batch]:
         _batch("two-rewards-n4", two, weights=[1.0, 0.5]),
         _batch("three-rewards-n8", [rows(8), rows(8), rows(8, dead=True)], weights=[2.0, 1.0, 0.25]),
         shuffled(_batch("two-rewards-ragged", [[row[:2] for row in rows(n)] for n in (1, 4, 2, 7, 3)])),
+        *_decimals(),
+    ]
+
+
+def _decimals() -> list[Batch]:
+    """Parts whose sums are equal as they are written, and not always in float32; parts far from 0."""
+    rng = _rng("decimals")
+    same = [
+        [[0.6, 0.3], [0.9, 0.0], [0.9, 0.0], [0.9, 0.0]],
+        [[0.1, 0.2], [0.3, 0.0], [0.0, 0.3], [0.2, 0.1]],
+    ]
+    tenths = [[[rng.randint(0, 9) / 10, rng.randint(0, 9) / 10] for _ in range(4)] for _ in range(6)]
+    apart = [[[1e6 + rng.gauss(0, 1), round(rng.random(), 1)] for _ in range(4)] for _ in range(5)]
+    return [
+        _batch("decimals-n4", [*same, *tenths]),
+        _batch("decimals-weighed-n4", [*same, *tenths], weights=[0.7, 0.3]),
+        _batch("far-parts-n4", apart, weights=[1.0, 0.3]),
     ]
 
 

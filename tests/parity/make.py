@@ -27,6 +27,7 @@ OLD = ("transformers==4.56.2", "tokenizers==0.22.1", "huggingface_hub==0.35.3", 
 REFERENCES = [
     ("verl", "reference_verl", "verl", "0.9.1"),
     ("verl-0.8.0", "reference_verl", "verl", "0.8.0"),
+    ("verl-0.4.1", "reference_verl", "verl", "0.4.1"),
     ("verl-0.7.1", "reference_verl", "verl", "0.7.1"),
     ("twinkle", "reference_twinkle", "twinkle-kit", "0.5.1"),
     ("ms-swift", "reference_swift", "ms-swift", "4.6.0"),

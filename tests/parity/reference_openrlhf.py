@@ -41,6 +41,11 @@ def run(version: str) -> list[dict]:
     done += [
         _tokens(maker, "gae", short, gamma=gamma, lambd=lam) for gamma, lam in ((1.0, 0.95), (0.99, 1.0))
     ]
+    for batch in (one, batches.far()[0]):
+        longer = replace(batch, lengths=[5 + length % 8 for length in batch.lengths])
+        done += [_tokens(maker, "gae", longer, holes=True, gamma=0.99, lambd=0.9)]
+        done += [_tokens(maker, "reinforce", longer, holes=True, gamma=0.9, kl_coef=0.05)]
+        done += [_tokens(maker, "group_norm", longer, holes=True, kl_coef=0.05)]
     return done
 
 
@@ -108,6 +113,7 @@ def _experience(module, batch: batches.Batch, rows: list[int], tokens: dict):
     lengths = [batch.lengths[row] for row in rows]
     mask, _ = cases.response([0.0] * len(rows), lengths)
     columns = {name: cases.padded([values[row] for row in rows], mask) for name, values in tokens.items()}
+    mask = columns.pop("masks", mask)
     columns.setdefault("kl", torch.zeros(mask.shape))
     return module.Experience(
         action_mask=mask.bool(),
@@ -132,10 +138,15 @@ def _rows(module, estimator: str, batch: batches.Batch, **knobs) -> dict:
     return cases.case(estimator, settings, batch, cases.one_each(advantages), **extra)
 
 
-def _tokens(module, estimator: str, batch: batches.Batch, **knobs) -> dict:
-    """An estimator whose advantage differs from token to token: KL in the reward, gamma, or a critic."""
+def _tokens(module, estimator: str, batch: batches.Batch, *, holes: bool = False, **knobs) -> dict:
+    """An estimator whose advantage differs from token to token: KL in the reward, gamma, a critic; or mask 0 inside."""
     rng = random.Random(f"tokens {batch.name}")
     extra = {}
+    if holes:
+        extra["masks"] = [
+            [int(row % 2 or place not in (2, 3)) for place in range(length)]
+            for row, length in enumerate(batch.lengths)
+        ]
     if "kl_coef" in knobs:
         extra["kl"] = [[round(rng.gauss(0, 1), 4) for _ in range(length)] for length in batch.lengths]
     if estimator == "gae":

@@ -14,7 +14,7 @@ def run(version: str) -> list[dict]:
         done += [_case(module, "grpo", batch, grpo_norm_by_std=flag) for flag in (True, False)]
         done += [_case(module, name, batch) for name in OUTCOME]
     nulls = batches.missing()[0]
-    return done + [_case(module, name, nulls) for name in ("grpo", *OUTCOME)]
+    return [*done, *(_case(module, name, nulls) for name in ("grpo", *OUTCOME)), *_holes(module)]
 
 
 def _module():
@@ -26,6 +26,25 @@ def _module():
     from skyrl.backends.skyrl_train.utils import ppo_utils
 
     return ppo_utils
+
+
+def _holes(module) -> list[dict]:
+    """Tool output inside a response: mask 0 between the turns."""
+    import numpy as np
+
+    done = []
+    for place in (3, 12):
+        batch = batches.single()[place]
+        batch = batches.replace(batch, lengths=[5 + length % 8 for length in batch.lengths])
+        mask, scores = cases.response(batch.column, batch.lengths)
+        mask[::2, 2:4] = 0
+        masks = [row[:length] for row, length in zip(mask.tolist(), batch.lengths, strict=True)]
+        for gamma in (1.0, 0.9):
+            function = getattr(module, FUNCTIONS["reinforce++"])
+            found = function(scores, mask, index=np.array(batch.groups, dtype=object), gamma=gamma)[0]
+            tokens = cases.per_token(found, batch.lengths)
+            done.append(cases.case("reinforce++", {"gamma": gamma}, batch, tokens, masks=masks))
+    return done
 
 
 FUNCTIONS = {

@@ -25,7 +25,8 @@ def run(version: str) -> list[dict]:
     alone = batches.single()[3]
     alone = replace(alone, groups=[f"g{row}" for row in range(len(alone.rewards))])
     done += [_fixed(compute, alone, 1, estimator, scale) for estimator in ESTIMATORS for scale in SCALES]
-    done += [_fixed(compute, batches.single()[3], 4, e, s, beta=0.04) for e in ESTIMATORS for s in SCALES[:3]]
+    for batch in (batches.single()[3], batches.far()[0]):
+        done += [_fixed(compute, batch, 4, e, s, beta=0.04) for e in ESTIMATORS for s in SCALES[:3]]
     ragged = [batch for batch in [*batches.single(), *batches.several()] if not batch.n]
     for batch in ragged:
         done += [_dynamic(dynamic, batch, e, s) for e in ESTIMATORS for s in SCALES]

@@ -2,6 +2,7 @@
 
 import inspect
 import random
+from types import SimpleNamespace
 
 from parity import batches, cases
 
@@ -11,6 +12,11 @@ SHORT = 12  # tokens, where every token has a number
 
 def run(version: str) -> list[dict]:
     """Every estimator of this release of verl; the older ones only where the code differs."""
+    if version == "0.4.1":
+        # What its packages import around the formulas (pkg_resources, trainers) computes nothing.
+        for name in ("verl", "verl.trainer", "verl.trainer.ppo", "verl.utils"):
+            cases.namespace(name)
+        return _holes(config=False)
     if version != "0.9.1":
         names = ["grpo_vectorized", "rloo_vectorized"] if version == "0.7.1" else ["grpo_vectorized"]
         done = [_outcome(name, batch) for batch in batches.single() for name in names]
@@ -103,7 +109,7 @@ def _tokens(rng: random.Random, lengths: list[int], low: float, high: float) -> 
 
 def _gae() -> list[dict]:
     done = []
-    for batch in map(_short, (batches.single()[0], batches.single()[3])):
+    for batch in map(_short, (batches.single()[0], batches.single()[3], batches.far()[2])):
         values = _tokens(random.Random(f"values {batch.name}"), batch.lengths, -1, 1)
         for gamma, lam in ((1.0, 1.0), (0.99, 0.95), (1.0, 0.0)):
             mask, scores = cases.response(batch.column, batch.lengths)
@@ -123,9 +129,13 @@ def _discounted() -> list[dict]:
     return done
 
 
-def _holes() -> list[dict]:
+def _holes(*, config: bool = True) -> list[dict]:
     """Tool output inside a response: mask 0 between the turns. The releases differ here."""
-    batch = _short(batches.single()[3])
+    return [case for place in (3, 12) for case in _with_holes(batches.single()[place], config=config)]
+
+
+def _with_holes(batch: batches.Batch, *, config: bool) -> list[dict]:
+    batch = _short(batch)
     lengths = [max(length, 5) for length in batch.lengths]
     batch = batches.replace(batch, lengths=lengths)
     mask, scores = cases.response(batch.column, lengths)
@@ -133,8 +143,14 @@ def _holes() -> list[dict]:
     masks = [row[:length] for row, length in zip(mask.tolist(), lengths, strict=True)]
     values = _tokens(random.Random("values holes"), lengths, -1, 1)
     arguments = {
-        "reinforce_plus_plus": [{"gamma": gamma, "config": _config(gamma=gamma)} for gamma in (1.0, 0.9)],
-        "gae": [{"gamma": 0.99, "lam": 0.95, "values": cases.padded(values, mask)}],
+        "reinforce_plus_plus": [
+            {"gamma": gamma, "config": (_config if config else SimpleNamespace)(gamma=gamma)}
+            for gamma in (1.0, 0.9)
+        ],
+        "gae": [
+            {"gamma": gamma, "lam": lam, "values": cases.padded(values, mask)}
+            for gamma, lam in ((0.99, 0.95), (1.0, 0.5))
+        ],
         "opo": [{"index": _index(batch.groups)}],
         "reinforce_plus_plus_baseline": [{"index": _index(batch.groups)}],
     }

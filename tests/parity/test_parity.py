@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from parity.compared import CASES, DATA, NAMES, computed, dead_rows, expected, tolerance
+from parity.compared import CASES, DATA, NAMES, computed, dead_rows, expected, target, together, tolerance
 
 HERE = Path(__file__).parent
 
@@ -23,13 +23,12 @@ def label(value: object) -> str:
     return value if isinstance(value, str) else f"{value['estimator']}-{value['batch']}"
 
 
-@pytest.mark.parametrize(("file", "case"), CASES, ids=label)
-def test_case(file, case):
+def check(file, case, found):
     theirs_all = expected(case)
     peak = max((abs(a) for a in theirs_all if not math.isnan(a)), default=0)
     allowed = tolerance(file, case) * peak
     dead = dead_rows(case)
-    for row, (mine, theirs) in enumerate(zip(computed(file, case), theirs_all, strict=True)):
+    for row, (mine, theirs) in enumerate(zip(found, theirs_all, strict=True)):
         if row in dead and abs(mine - theirs) > allowed:
             # Phantom advantages of a dead group are one unit in the last place over the eps: their digits hang
             # on the order in which a processor sums, so only sign and size are compared.
@@ -37,6 +36,32 @@ def test_case(file, case):
             assert abs(theirs) / 2 < abs(mine) < abs(theirs) * 2, f"row {row}"
         else:
             assert mine == pytest.approx(theirs, abs=allowed, nan_ok=True), f"row {row}"
+
+
+@pytest.mark.parametrize(("file", "case"), CASES, ids=label)
+def test_case(file, case):
+    check(file, case, computed(file, case))
+
+
+def runs():
+    """Cases that one run could have made, step after step."""
+    found = {}
+    for file, case in CASES:
+        # A batch whose groups are uneven is cut by the largest group of all steps.
+        if not case["batch"].endswith("-short"):
+            parts = len(case["rewards"][0]) if isinstance(case["rewards"][0], list) else 1
+            knobs = {name: value for name, value in case["knobs"].items() if "num_generations" not in name}
+            key = (file, *target(file, case), json.dumps(knobs), parts, "lengths" in case)
+            found.setdefault(key, []).append(case)
+    return [(key[0], cases) for key, cases in found.items() if len(cases) > 1]
+
+
+@pytest.mark.parametrize(
+    ("file", "cases"), runs(), ids=lambda value: value if isinstance(value, str) else "steps"
+)
+def test_the_steps_of_a_run_are_computed_apart_from_each_other(file, cases):
+    for case, found in zip(cases, together(file, cases), strict=True):
+        check(file, case, found)
 
 
 @pytest.mark.skipif(

@@ -20,6 +20,8 @@ LIKE = {
     "verl": ("verl@0.9.1", {}),
     "verl-0.8.0": ("verl@0.8.0", {}),
     "verl-0.7.1": ("verl@0.7.1", {}),
+    "verl-0.4.1": ("verl@0.4.1", {}),
+    "skyrl": ("skyrl", {}),
     "twinkle": ("twinkle", {"GAEAdvantage": "gae"}),
     "openrlhf": ("openrlhf", {}),
     "ms-swift": ("ms-swift", {}),
@@ -166,16 +168,13 @@ def shaped_rule_of(file, case):
 def both_shaped(file, case):
     """Our numbers and theirs, row by row."""
     rewards = [row if isinstance(row, list) else [row] for row in case["rewards"]]
-    parts = torch.tensor([[math.nan if x is None else x for x in row] for row in rewards])
-    weight = torch.tensor(case["knobs"].get("reward_weights") or [1.0] * parts.shape[1])
-    # The trainers sum what is there; a row without anything is missing.
-    total = torch.where(parts.isnan().all(dim=1), torch.nan, (parts * weight).nansum(dim=1))
     like, estimator = shaped_rule_of(file, case)
     found = compute_advantages(
-        total,
+        [[math.nan if x is None else x for x in row] for row in rewards],
         case["groups"],
         like=like,
         estimator=estimator,
+        weights=case["knobs"].get("reward_weights"),
         lengths=case["lengths"],
         shaping=shaping(case),
     )

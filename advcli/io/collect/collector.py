@@ -17,6 +17,7 @@ from advcli.io.collect.numbering import line_numbers
 from advcli.io.collect.row_rules import RuleBook
 from advcli.records.table import CAUSES, Choice, Prompt, RewardTable, Source
 from advcli.tensors.codes import paired
+from advcli.tensors.decimals import total
 from advcli.wording import counted, one_line
 
 # Columns of numbers beside the reward, by the part that they play.
@@ -211,8 +212,8 @@ class Collector:
             return parts[0], causes[0], parts[0][:, np.newaxis]
         stacked = np.stack(parts, axis=1)
         weights = np.array([weight for _, weight in self.choice.rewards])
-        total = _total((stacked * weights).T, np.stack(causes), skip_missing=self.choice.skip_missing_parts)
-        return (*total, stacked)
+        found = _total(stacked.T, weights, np.stack(causes), skip_missing=self.choice.skip_missing_parts)
+        return (*found, stacked)
 
     def _beside(self, batch: Batch, bad: NDArray[np.bool_]) -> None:
         """The columns beside prompt, step and reward."""
@@ -301,17 +302,16 @@ class Collector:
 
 
 def _total(
-    parts: NDArray[np.float64], causes: NDArray[np.int8], *, skip_missing: bool
+    parts: NDArray[np.float64], weights: NDArray[np.float64], causes: NDArray[np.int8], *, skip_missing: bool
 ) -> tuple[NDArray[np.float64], NDArray[np.int8]]:
-    """[K, n] weighted parts → [n] totals and causes. An infinite part is never skipped."""
+    """[K, n] parts and [K] weights → [n] totals and causes. An infinite part is never skipped."""
     absent = causes > 0
     infinite = CAUSES.index("inf") + 1
     gone = absent.all(axis=0) | (causes == infinite).any(axis=0) if skip_missing else absent.any(axis=0)
     cause = np.where(gone, causes.max(axis=0), 0)
-    with np.errstate(over="ignore", invalid="ignore"):
-        total = np.where(absent, 0.0, parts).sum(axis=0)
-    cause = np.where(np.isfinite(total) | gone, cause, infinite).astype(np.int8)
-    return np.where(cause > 0, np.nan, total), cause
+    summed = total(np.where(absent, 0.0, parts), weights)
+    cause = np.where(np.isfinite(summed) | gone, cause, infinite).astype(np.int8)
+    return np.where(cause > 0, np.nan, summed), cause
 
 
 def _without(values: NDArray[Any], rows: NDArray[np.bool_], fill: float) -> NDArray[Any]:

@@ -1,0 +1,104 @@
+"""The reward as the estimator shall see it, and which rows have one and no advantage."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from advcli.engine import dispatch
+from advcli.estimators.catalog import COLUMNS
+from advcli.registry import load
+from advcli.shaping.catalog import SHAPINGS
+from advcli.tensors.masks import finite
+from advcli.tensors.segments import Segments
+from advcli.wording import Remark, either
+
+if TYPE_CHECKING:
+    from advcli.engine.run import Plan
+
+# Columns that every row with a reward has.
+_ALWAYS = ("rewards", "group", "step", "parts", "weights", "row", "place", "counted", "token_kl")
+
+
+def added_up(plan: "Plan", columns: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The columns in the dtype of the framework, its rewards added up as it does; as they are without a framework."""
+    if plan.rule is None:
+        return columns
+    wide = torch.float64 if plan.knobs.get("dtype") == "float64" else torch.float32
+    if plan.settings.shaping:
+        names = ("rewards", "kl", "token_kl")
+        columns = columns | {name: columns[name].to(wide) for name in names if name in columns}
+    if not plan.rule.sums or "parts" not in columns or not _several(columns):
+        return columns
+    parts = columns["parts"].to(wide)
+    weighted = parts * columns["weights"].to(wide)
+    total = weighted.sum(dim=1) if plan.rule.sums == "sum" else weighted.nansum(dim=1)
+    there = total.isfinite() & ~parts.isnan().all(dim=1)
+    return columns | {"rewards": torch.where(there, total, torch.nan)}
+
+
+def _several(columns: Mapping[str, Tensor]) -> bool:
+    """Whether the reward is made of several, or of one with a weight."""
+    return columns["parts"].shape[1] > 1 or float(columns["weights"][0]) != 1
+
+
+def shape(plan: "Plan", columns: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The columns with the rewards as the estimator shall see them.
+
+    Raises:
+        DataError: a column that the shaping needs is not there.
+    """
+    columns = dict(columns)
+    if "token_kl" in columns:
+        # One advantage per token: the KL is taken off token by token. One per row: all of it off the reward.
+        coef = plan.settings.shaping.get("kl", {}).get("coef", 0.0)
+        if plan.entry.level == "token":
+            columns |= {"token_kl": coef * columns["token_kl"], "kl": torch.zeros_like(columns["rewards"])}
+        else:
+            row, counted = dispatch.token_rows(columns)
+            kl = torch.where(counted, columns["token_kl"], 0.0)
+            columns["kl"] = Segments.of(row, len(columns["rewards"])).sum(kl)
+    shapings = SHAPINGS if plan.entry.shaped is None else [SHAPINGS[name] for name in plan.entry.shaped]
+    for shaping in shapings:
+        if shaping.name in plan.settings.shaping:
+            dispatch.needed(shaping.flag, shaping.needs, columns)
+            others = (columns[name] for name in shaping.needs)
+            knobs = plan.settings.shaping[shaping.name]
+            columns["rewards"] = load(shaping.target)(columns["rewards"], *others, **knobs)
+    return columns
+
+
+def lacking(
+    plan: "Plan", raw: Mapping[str, Tensor], shaped: Mapping[str, Tensor], usable: Tensor
+) -> tuple[str, ...]:
+    """A warning about rows that have a reward, and nothing else that is needed: no statistic shows why."""
+    needs = [name for row in SHAPINGS if row.name in plan.settings.shaping for name in row.needs]
+    names = [name for name in (*plan.entry.needs, *needs) if name not in _ALWAYS]
+    if not names and "parts" not in plan.entry.needs and raw["rewards"] is shaped["rewards"]:
+        # Nothing else is needed.
+        return ()
+    rewarded = finite(raw["rewards"]) & (raw["group"] >= 0)
+    if "parts" in plan.entry.needs:
+        rewarded &= torch.isfinite(raw["parts"]).all(dim=1)
+    many = int((rewarded & (~usable | ~torch.isfinite(shaped["rewards"]))).sum())
+    if not many:
+        return ()
+    what = either([COLUMNS[name].what for name in dict.fromkeys(names)]) or "what is needed"
+    said = f"a reward and no usable value of {what}: no advantage"
+    return (Remark(many, "row", f"{{}} has {said}", f"{{}} have {said}"),)
+
+
+def spoilt(plan: "Plan", columns: Mapping[str, Tensor], undefined: Tensor) -> tuple[str, ...]:
+    """A warning about rows that have a reward, and no advantage since the framework gives NaN to more than rows without one."""
+    if plan.rule is None:
+        return ()
+    there = finite(columns["rewards"])
+    many, absent = int((undefined & there).sum()), int((~there & (columns["group"] >= 0)).sum())
+    if not many or not absent:
+        return ()
+    rule = plan.rule.per_token if plan.entry.level == "token" and plan.rule.per_token else plan.rule
+    if not rule.spoils:
+        return ()
+    why = f"a reward and no advantage: in {rule.framework} a row without a reward makes {rule.spoils} NaN"
+    return (Remark(many, "row", f"{{}} has {why}", f"{{}} have {why}"),)

@@ -1,0 +1,87 @@
+"""Sums of reward parts as the parts are written: 0.1 + 0.2 is 0.3, so that equal sums are equal numbers."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+# Digits of a decimal that a float64, and a float32, keeps whatever the decimal.
+_DIGITS, _DIGITS32 = 14, 6
+# Decimal places for which a whole batch is tried at once, and the largest sum that keeps those of a part and a weight.
+_PLACES, _LARGEST = 4, 1e7
+
+
+def total(parts: Floats, weights: Floats) -> Floats:
+    """The weighted sum of decimals, rounded once; float32 numbers stand for their shortest decimal.
+
+    Where a part is no decimal of few digits, the others are added up first, so that the sum depends on neither their order
+    nor how they are split.
+
+    Args:
+        parts: [K, n], 0 where a part does not count.
+        weights: [K].
+
+    Returns:
+        [n]; NaN or ±inf where a part is.
+
+    Example:
+        >>> total(np.array([[0.1, 0.3], [0.2, 0.0]]), np.ones(2)).tolist()
+        [0.3, 0.3]
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        read = [_read(part) for part in parts]
+        weighted = np.stack([part * weight for (part, _), weight in zip(read, weights, strict=True)])
+        found: Floats = weighted.sum(axis=0)
+        size = np.abs(weighted).sum(axis=0)
+        if all(long is None for _, long in read) and _places(weights) and size.max(initial=0.0) < _LARGEST:
+            scale = 10.0 ** (2 * _PLACES)
+            return np.asarray(np.rint(found * scale) / scale)
+        long = np.zeros(weighted.shape, dtype=bool)
+        for place, (_, one) in enumerate(read):
+            long[place] = ~_is_decimal(weights[place]) | (False if one is None else one)
+        found = _snapped(np.where(long, 0.0, weighted).sum(axis=0), size, len(parts))
+        return np.asarray(found + np.sort(np.where(long, weighted, 0.0), axis=0).sum(axis=0))
+
+
+def _read(part: Floats) -> tuple[Floats, NDArray[np.bool_] | None]:
+    """A part, float32 numbers as decimals, and where it is no decimal of few digits; None for nowhere."""
+    if _places(part):
+        return part, None
+    part = _written(part)
+    return part, None if _places(part) else ~_is_decimal(part)
+
+
+def _places(values: Floats) -> bool:
+    """Whether all have few decimal places."""
+    scale = 10.0**_PLACES
+    return bool((np.rint(values * scale) / scale == values).all())
+
+
+def _written(values: Floats) -> Floats:
+    """The decimals of few digits that float32 numbers stand for; other numbers as they are."""
+    narrow = values.astype(np.float32)
+    short = _rounded(values, np.abs(values), _DIGITS32)
+    stands = (narrow == values) & (short.astype(np.float32) == narrow)
+    return np.where(stands, short, values)
+
+
+def _is_decimal(values: Floats) -> NDArray[np.bool_]:
+    found: NDArray[np.bool_] = _rounded(values, np.abs(values), _DIGITS) == values
+    return found
+
+
+def _snapped(values: Floats, size: Floats, many: int) -> Floats:
+    """The decimal next to each sum of `many` products, if rounding can have made the difference."""
+    decimal = _rounded(values, size, _DIGITS)
+    # Half an ulp each for a part, its weight and their product, and for each addition.
+    room = (many / 2 + 1.5) * np.finfo(np.float64).eps * size
+    return np.where(np.abs(values - decimal) <= room, decimal, values)
+
+
+def _rounded(values: Floats, size: Floats, digits: int) -> Floats:
+    """The values to as many significant digits as a number of that size would have."""
+    # Beyond these the powers of ten are no numbers, and nobody writes such rewards.
+    fits = (size > 1e-200) & (size < 1e200)
+    power = np.where(fits, digits - 1 - np.floor(np.log10(np.where(fits, size, 1.0))), 0.0)
+    up, down = 10.0 ** power.clip(min=0), 10.0 ** (-power).clip(min=0)
+    return np.where(fits, np.rint(values * up / down) / up * down, values)
