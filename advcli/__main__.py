@@ -29,7 +29,9 @@ def _leave(stop: SystemExit) -> None:
     All is written and closed by now. To take torch and all other modules apart takes a quarter of a second, which is left out
     where nobody could tell: no other thread is there, and no profiler or debugger.
     """
-    watched = sys.gettrace() or sys.getprofile()
+    # From Python 3.12 on, profilers and debuggers may watch through sys.monitoring.
+    tools = getattr(sys, "monitoring", None)
+    watched = sys.gettrace() or sys.getprofile() or (tools and any(map(tools.get_tool, range(6))))
     if watched or threading.active_count() > 1 or not isinstance(stop.code, int | None):
         raise stop
     atexit._run_exitfuncs()

@@ -64,7 +64,7 @@ def run(folder: Path, *args: str) -> dict:
         check=False,
         cwd=folder,
         stdin=subprocess.DEVNULL,
-        env=os.environ | {"PYTHONPATH": str(folder)},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])},
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout) if "--json" in args else {"text": done.stdout}

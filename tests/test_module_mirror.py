@@ -97,7 +97,10 @@ EXCEPTIONS = {
     "distributed/retry.py": ("distributed/test_remote.py", "seen through a store that says 503"),
     "io/inputs.py": ("io/sources/test_find.py", "what is skipped among files, seen through what is found"),
     "engine/fallbacks.py": ("engine/test_run.py", "the rules of Settings, seen through what is computed"),
-    "engine/shaped.py": ("engine/test_run.py", "the reward before the estimator, seen through what is computed"),
+    "engine/shaped.py": (
+        "engine/test_run.py",
+        "the reward before the estimator, seen through what is computed",
+    ),
     "frameworks/proven.py": ("frameworks/test_catalog.py", "a table, seen through what is said of a version"),
     "frameworks/whitening.py": ("parity/test_token_parity.py", "the packages' own numbers go through it"),
     "engine/scope.py": ("engine/test_chunked.py", "which plans can be cut, seen through what is cut"),

@@ -89,8 +89,10 @@ def load(
     )
     expected = options.singletons or settings.singleton in ("zero", "raw")
     alone = options.promptless and not table.choice.prompt
-    groups = grouping.group(table, options.n or (1 if alone else None), singletons_expected=expected)
-    if alone and not options.n:
+    groups = grouping.group(
+        table, 1 if alone and options.n is None else options.n, singletons_expected=expected
+    )
+    if alone and options.n is None:
         groups = replace(groups, columns=(), rule="none, as there is no prompt id")
     data = grouped(table, groups)
     if settings.singleton == "error":

@@ -35,6 +35,7 @@ def overlong(
         (workers/reward_manager/dapo.py) and NeMo RL have no cap; OpenRLHF has it.
 
     Example:
+        >>> import torch
         >>> r, tokens = torch.tensor([1.0, 1.0, 1.0]), torch.tensor([50.0, 90.0, 120.0])
         >>> (
         ...     overlong(r, tokens, max=100, buffer=20).tolist(),
@@ -63,6 +64,7 @@ def affine(rewards: Tensor, *, scale: float = 1.0, shift: float = 0.0) -> Tensor
         AReaL, areal/trainer/ppo/actor.py: reward_bias is the shift, reward_scaling the scale.
 
     Example:
+        >>> import torch
         >>> affine(torch.tensor([1.0, 0.0]), scale=10, shift=-0.5).tolist()
         [5.0, -5.0]
     """
@@ -84,6 +86,7 @@ def clip(rewards: Tensor, *, min: float, max: float) -> Tensor:
         TRL, trl/trainer/rloo_trainer.py: reward_clip_range.
 
     Example:
+        >>> import torch
         >>> clip(torch.tensor([7.0, 0.5]), min=-1, max=1).tolist()
         [1.0, 0.5]
     """
@@ -107,6 +110,7 @@ def less_kl(rewards: Tensor, kl: Tensor, *, coef: float) -> Tensor:
         Ouyang et al. 2022, arXiv:2203.02155, equation 2; verl's use_kl_in_reward.
 
     Example:
+        >>> import torch
         >>> less_kl(torch.tensor([1.0]), torch.tensor([2.0]), coef=0.25).tolist()
         [0.5]
     """

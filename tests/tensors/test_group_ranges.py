@@ -92,8 +92,16 @@ def flat(measured):
     """All numbers of what was measured."""
     tally = measured.tally
     moments = [*vars(tally.moments).values(), *(vars(tally.tokens).values() if tally.tokens else [])]
-    others = [value for name, value in vars(measured).items() if name != "tally"]
-    return [*moments, tally.sum_abs, tally.positive, tally.zero, tally.negative, *others]
+    others = [value for name, value in vars(measured).items() if name not in ("tally", "together")]
+    return [
+        *moments,
+        *vars(measured.together).values(),
+        tally.sum_abs,
+        tally.positive,
+        tally.zero,
+        tally.negative,
+        *others,
+    ]
 
 
 def test_rows_without_a_group_come_first_and_keep_having_none(monkeypatch):

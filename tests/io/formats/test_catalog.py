@@ -72,7 +72,8 @@ def test_trl(trl):
     table = loaded(trl)
     rewards = (("accuracy_reward", 1.0), ("format_reward", 1.0))
     assert columns(table) == ("trl", ("prompt",), "step", rewards, None, "advantage")
-    np.testing.assert_array_equal(table.rewards, [1.0 + F32, 0.0, F32, NAN])
+    # Sums of parts are sums of the decimals that the parts stand for.
+    np.testing.assert_array_equal(table.rewards, [1.1, 0.0, 0.1, NAN])
     assert table.cause.tolist() == [0, 0, 0, 1]
     assert table.key.tolist() == [0, 0, 1, 1]
     assert (table.step.tolist(), table.step_names) == ([0, 0, 0, 0], ("120",))
@@ -245,8 +246,7 @@ SAMPLES = {
     ),
     "trl": sample(
         # accuracy + format, which is null in the third answer: TRL skips it.
-        [1 + F32, F32, 0, 1 + F32, 1 + F32, 1 + F32, 0, 0.5 + F32] * 2
-        + [F32, 1 + F32, 0.5, F32, 1 + F32, 1 + F32, 1.0, F32, F32, 1.0],
+        [1.1, 0.1, 0, 1.1, 1.1, 1.1, 0, 0.6] * 2 + [0.1, 1.1, 0.5, 0.1, 1.1, 1.1, 1.0, 0.1, 0.1, 1.0],
         [*BLOCKS, *(group + 2 for group in BLOCKS), *(group + 4 for group in BLOCKS), 6, 6],
         prompt=("prompt",),
         step="step",
