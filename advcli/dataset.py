@@ -88,9 +88,9 @@ def load(
         refuse_missing=settings.missing == "error",
     )
     expected = options.singletons or settings.singleton in ("zero", "raw")
-    alone = options.promptless and not table.choice.prompt
-    groups = grouping.group(table, options.n or (1 if alone else None), singletons_expected=expected)
-    if alone and not options.n:
+    alone = options.promptless and not table.choice.prompt and options.n is None
+    groups = grouping.group(table, 1 if alone else options.n, singletons_expected=expected)
+    if alone:
         groups = replace(groups, columns=(), rule="none, as there is no prompt id")
     data = grouped(table, groups)
     if settings.singleton == "error":
