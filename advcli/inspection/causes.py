@@ -20,6 +20,8 @@ from advcli.tensors.segments import Segments
 
 # Rows that are read back at most, whole groups of them: their texts are in memory at once.
 _ROWS = 2000
+# What is called so is mostly the right answer, which all rows of a prompt share.
+_GOLD = ("answer",)
 
 
 def _flag(value: Any) -> bool:  # noqa: ANN401  any JSON value
@@ -27,7 +29,8 @@ def _flag(value: Any) -> bool:  # noqa: ANN401  any JSON value
 
 
 def _present(value: Any) -> bool:  # noqa: ANN401  any JSON value
-    return value is not None and value is not False and value != 0 and value not in ("", [], {})
+    # NaN, which is not itself, is how some writers say that there is nothing.
+    return value is not None and value == value and value not in (False, 0, "", [], {})
 
 
 def _says(*words: str) -> Callable[[Any], bool]:
@@ -87,7 +90,8 @@ def dead_causes(data: DataSet, sources: Sequence[Source]) -> DeadCauses | None:
     low, high = float(values.min()), float(values.max())
     members = _members(rows.group, _evenly(groups, segments.size()[groups]))
     read = read_back(sources, data.table, [row for one in members for row in one])
-    texts = [[answer(read[row], data.table.choice.prompt) for row in one] for one in members]
+    known = (*data.table.choice.prompt, *_GOLD)
+    texts = [[answer(read[row], known) for row in one] for one in members]
     cut, cut_by = _flagged(TRUNCATED, members, read)
     if not cut_by:
         cut, cut_by = _at_longest(rows.lengths, members)

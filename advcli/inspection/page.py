@@ -19,7 +19,7 @@ from advcli.stats.figures import mean
 from advcli.stats.histogram import histogram
 from advcli.stats.points import group_means, group_points, length_points, solve_rates
 from advcli.tensors.masks import rewarded
-from advcli.tensors.segments import Segments
+from advcli.tensors.segments import Segments, Spread
 from advcli.wording import counted
 
 _RATIOS = (0.2, 0.4, 0.6, 0.8, 1.0)
@@ -135,11 +135,18 @@ def _some_groups(data: DataSet) -> tuple[Mapping[str, Tensor], list[str]]:
 def _extremes(
     data: DataSet, sources: Sequence[Source], result: AdvantageTable, many: int
 ) -> tuple[tuple[ExtremeGroup, ...], int]:
-    """The groups with the largest |A|, and how many of their texts were cut."""
+    """The groups with the largest |r − group mean|, of equal ones those with the largest |A|; how many texts were cut.
+
+    A scaled |A| alone cannot tell: it is at most (n − 1) / √n in any group of n rows.
+    """
     size = result.original.double().abs()
     there = ~size.isnan() & (data.rows.group >= 0)
     top = Segments.of(data.rows.group[there], data.rows.count).max(size[there])
-    order = torch.argsort(top, descending=True, stable=True)[:many]
+    valid = rewarded(data.rows.rewards, data.rows.group)
+    scored = Segments.of(data.rows.group[valid], data.rows.count)
+    centred = scored.max(Spread.of(data.rows.rewards[valid].double(), scored).centred().abs())
+    order = torch.argsort(top, descending=True, stable=True)
+    order = order[torch.argsort(centred[order], descending=True, stable=True)][:many]
     chosen = [int(group) for group in order if torch.isfinite(top[group])]
     members = {group: _members(data, result, group) for group in chosen}
     shown = [row for rows in members.values() for row in rows[:_ROWS]]
@@ -153,6 +160,7 @@ def _extremes(
             step="" if data.table.step is None else data.table.step_names[data.table.step[rows[0]]],
             prompt=_cut(prompt(texts[rows[0]], names), limit),
             max_abs=float(top[group]),
+            max_centred=float(centred[group]),
             rows=tuple(_row(data, result, row, _cut(said[row], limit)) for row in rows[:_ROWS]),
             left=max(0, len(rows) - _ROWS),
         )

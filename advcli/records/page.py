@@ -131,6 +131,7 @@ class ExtremeGroup:
         step: its step; "" without steps.
         prompt: the text of the columns that identify it.
         max_abs: the largest |A| of its rows.
+        max_centred: the largest distance of a reward from the mean of the group.
         rows: its rows, largest advantage first, as many as are shown.
         left: rows that are not shown.
     """
@@ -139,6 +140,7 @@ class ExtremeGroup:
     step: str
     prompt: str
     max_abs: float
+    max_centred: float
     rows: tuple[ExtremeRow, ...]
     left: int = 0
 

@@ -33,10 +33,14 @@ _FIGURES: Mapping[str, tuple[str, Any]] = {
     "effective_rows": ("eff. rows", count),
     "token_share": ("kept tokens", share),
 }
+# Headings that the text is about → the text.
 _LEGEND = (
-    "A > 0, sign Δ: share of the kept rows",
-    "kept tokens: share of all tokens",
-    "sign Δ, ρ, r: against the first row, unfiltered",
+    (("A > 0", "sign Δ"), "A > 0, sign Δ: share of the kept rows"),
+    (("kept tokens",), "kept tokens: share of all tokens"),
+    (
+        ("sign Δ", "ρ in groups", "r over rows"),
+        "sign Δ, ρ, r: against the first point, unfiltered",
+    ),
 )
 _SETTINGS: Mapping[str, str] = {
     "estimator": "estimator",
@@ -59,8 +63,10 @@ def show(sweep: Sweep, console: "Console") -> None:
         console.print(f"at every point: {common}", style="dim", highlight=False, soft_wrap=True)
     for table in _tables(sweep.points, console):
         print_whole(table, console)
-    for line in _LEGEND:
-        console.print(line, style="dim", highlight=False, soft_wrap=True)
+    there = {heading for heading, texts in _texts(sweep.points).items() if {*texts} != {"–"}}
+    for headings, line in _LEGEND:
+        if there.intersection(headings):
+            console.print(line, style="dim", highlight=False, soft_wrap=True)
     for line in heat_map(sweep.points):
         console.print(line, highlight=False, soft_wrap=True)
 

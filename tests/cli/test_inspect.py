@@ -328,6 +328,7 @@ def test_why_groups_are_dead(tmp_path):
     rows += rollouts("cut in part", 0, list("abcd"), ("length", "length", "length", "stop"))
     rows += rollouts("failed", 0, ["", "", "", ""], errors=("boom",) * 4)
     rows += rollouts("in between", 0.5, list("abcd"))
+    rows = [{**row, "answer": "42"} for row in rows]
     rows += [dict(row, reward=n) for n, row in enumerate(rollouts("live", 0, list("aaaa")))]
     found = inspected(dump(tmp_path, rows))["dead_causes"]
     assert found == {
@@ -343,6 +344,12 @@ def test_why_groups_are_dead(tmp_path):
         "unexplained": 3,
         "constant_parts": {},
     }
+
+
+def test_the_right_answer_is_no_response(tmp_path):
+    rows = [{"uid": n // 2, "reward": n // 4, "answer": "42", "error": math.nan} for n in range(8)]
+    found = inspected(dump(tmp_path, rows))["dead_causes"]
+    assert (found["groups"], found["same_text"], found["failed"], found["unexplained"]) == (4, None, 0, 4)
 
 
 def test_parts_that_are_constant_in_dead_groups(tmp_path):

@@ -51,6 +51,8 @@ def same(one: Inspection, two: Inspection) -> None:
         # Equal dictionaries may have their keys in another order.
         record["facts"]["sizes"] = list(record["facts"]["sizes"].items())
         record["split"] = list(record["split"].items())
+        # Rows of dead groups are read back on one machine only.
+        del record["causes"]
     engines.same_numbers(left, right)
 
 
