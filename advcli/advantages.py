@@ -13,20 +13,24 @@ from advcli.errors import UsageError
 from advcli.estimators import engine
 from advcli.estimators.catalog import COLUMNS, ESTIMATORS, Estimator
 from advcli.frameworks.catalog import find
-from advcli.frameworks.rule import Rule
+from advcli.frameworks.rule import Rule, Unit
 from advcli.masks import every, finite, undefined
 from advcli.records.settings import DEFAULT_ESTIMATOR, AdvantageTable, FilterSpec, LeftOut, Settings
 from advcli.registry import load
+from advcli.rollouts import REWARDS, Rollouts
 from advcli.segments import Segments
 from advcli.selection.catalog import FILTERS
 from advcli.selection.keep_ratio import keep_ratio
 from advcli.shaping.catalog import SHAPINGS
-from advcli.words import Remark, either
+from advcli.words import Remark, counted, either
 
 # Columns that every row with a reward has.
 _ALWAYS = ("rewards", "group", "step", "parts", "weights", "row", "place", "token_kl")
 MISSING = ("null", "zero", "error")
 SINGLETON = ("null", "zero", "raw", "error")
+COUNT = ("rollouts", "rows")
+# The knob of a rule that is applied to the advantage of a rollout when its rows get it.
+_STEP_NORM = "step_norm"
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,7 @@ class Plan:
         device: where to compute.
         dtype: what to compute in.
         rule: the framework's row, or None.
+        divided: whether the advantage of a rollout is divided by the number of its rows.
     """
 
     settings: Settings
@@ -48,6 +53,17 @@ class Plan:
     device: torch.device
     dtype: torch.dtype
     rule: Rule | None = None
+    divided: bool = False
+
+    @property
+    def unit(self) -> Unit:
+        """What the statistics count where rows share a rollout: what was asked, else as the framework does."""
+        asked = {"counts": self.settings.count, "reward": self.settings.rollout_reward}
+        if self.entry.level == "token":
+            # Its tokens are those of one row.
+            asked["counts"] = "rows"
+        unit = Unit() if self.rule is None else self.rule.unit
+        return replace(unit, **{name: word for name, word in asked.items() if word is not None})
 
     def at(self, columns: Mapping[str, Tensor]) -> "Plan":
         """The plan for a data set: the device that is done first, unless one was chosen, and the form of the estimator.
@@ -124,7 +140,8 @@ class Plan:
             if rule.per_token is not None and settings.knobs.get("gamma", 1) != 1:
                 rule = rule.per_token
             entry, knobs = _as_estimator(rule, settings)
-            return cls(settings, entry, knobs, device, dtype, rule).checked()
+            divided = bool(knobs.pop(_STEP_NORM, 0))
+            return cls(settings, entry, knobs, device, dtype, rule, divided).checked()
         entry, given = engine.form(ESTIMATORS[settings.estimator or DEFAULT_ESTIMATOR], settings.knobs)
         return cls(settings, entry, engine.knobs(entry, settings.scale, given), device, dtype).checked()
 
@@ -134,10 +151,12 @@ def _check_words(settings: Settings) -> None:
         ratio = getattr(settings, name)
         if not 0 <= ratio <= 1:
             raise UsageError(f"{name} is {ratio:g}, expected a share between 0 and 1", about=name)
-    for name, allowed in (("missing", MISSING), ("singleton", SINGLETON)):
+    words = {"missing": MISSING, "singleton": SINGLETON, "count": COUNT, "rollout_reward": REWARDS}
+    for name, allowed in words.items():
         value = getattr(settings, name)
-        if value not in allowed:
-            raise UsageError(f"unknown {name} rule '{value}'", hint=either(allowed), about=name)
+        if value not in allowed and not (value is None and name in ("count", "rollout_reward")):
+            told = name.replace("_", " ")
+            raise UsageError(f"unknown {told} rule '{value}'", hint=either(allowed), about=name)
 
 
 def _as_estimator(rule: Rule, settings: Settings) -> tuple[Estimator, dict[str, Any]]:
@@ -191,18 +210,67 @@ def run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
         plan: what to do.
         columns: "rewards" [N] float (NaN or ±inf where missing), "group" [N] int64 (-1 for rows that
             belong nowhere), "step" [N] int64, and what else the estimator needs of
-            `estimators.catalog.COLUMNS`; on any device.
+            `estimators.catalog.COLUMNS`; on any device. Where rows share a rollout also "rollout" [N] int64 in [0, R),
+            numbered in order of first appearance, and perhaps "turn" [N] float, which numbers the rows of each.
 
     Returns:
-        Tensors on the CPU, in `plan.dtype`.
+        Tensors on the CPU, in `plan.dtype`. Where rollouts are counted, each row has what its rollout got.
 
     Raises:
-        DataError: a missing reward or a singleton, and the rule is "error".
+        DataError: a missing reward or a singleton, and the rule is "error"; a rollout that the framework refuses.
     """
     plan = plan.at(columns)
+    columns = dict(columns)
+    rollout, turn = columns.pop("rollout", None), columns.pop("turn", None)
+    if rollout is not None and plan.unit.counts != "rows":
+        rollouts = Rollouts.of(rollout, turn if plan.unit.by_turn else None)
+        if rollouts.several:
+            return _by_rollout(plan, columns, rollouts)
     if blockwise.possible(plan, columns):
         return blockwise.run(partial(_run, plan), blockwise.needed(plan, columns))
     return _run(plan, columns)
+
+
+def _by_rollout(plan: Plan, columns: Mapping[str, Tensor], rollouts: Rollouts) -> AdvantageTable:
+    """Compute on one row per rollout, and give each row what its rollout got."""
+    unit = plan.unit
+    if unit.counts == "refused":
+        raise DataError(f"{plan.entry.name} refuses rollouts of several rows", hint="--count rows")
+    if unit.differ is not None:
+        _refuse_differing(plan, rollouts, columns["rewards"], unit.differ)
+    found = run(plan, rollouts.collapsed(columns, unit.reward))
+    if not unit.at_last or "lengths" not in columns:
+        return rollouts.broadcast(found, divided=plan.divided)
+    empty = columns["lengths"].cpu() == 0
+    none = empty[rollouts.last.cpu()]
+    found = replace(
+        found,
+        original=torch.where(none, 0.0, found.original),
+        processed=torch.where(none, 0.0, found.processed),
+    )
+    found = rollouts.broadcast(found, divided=plan.divided)
+    return replace(
+        found,
+        original=torch.where(empty, torch.nan, found.original),
+        processed=torch.where(empty, torch.nan, found.processed),
+        kept=found.kept & ~empty,
+    )
+
+
+def _refuse_differing(plan: Plan, rollouts: Rollouts, rewards: Tensor, least: float) -> None:
+    """Refuse rollouts whose rows have different rewards.
+
+    Raises:
+        DataError: there is one.
+    """
+    rollout = torch.nonzero(rollouts.disagree(rewards, least))
+    if len(rollout):
+        row = int(torch.nonzero(rollouts.index == rollout[0])[0]) + 1
+        raise DataError(
+            f"{plan.entry.name} refuses rollouts whose rows differ in their reward: {counted(len(rollout), 'rollout')} "
+            f"(first: row {row})",
+            hint="--count rows",
+        )
 
 
 def _run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:

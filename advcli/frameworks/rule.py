@@ -11,6 +11,30 @@ TOKENS = ("rewards", "group", "step", "lengths")
 
 
 @dataclass(frozen=True)
+class Unit:
+    """What a framework's statistics count where one rollout has several rows.
+
+    Attributes:
+        counts: "rollouts", "rows", or "refused".
+        reward: which reward is that of a rollout: "last", "first" or "sum" of its turns.
+        by_turn: whether a turn number decides which row is the last one; else the last in the file is.
+        differ: rewards of the rows of a rollout that differ by more are refused; None for any.
+        at_last: whether the advantage is read at the last row's first token: without one, the other rows get 0; and rows
+            without tokens get none.
+    """
+
+    counts: str = "rollouts"
+    reward: str = "last"
+    by_turn: bool = True
+    differ: float | None = None
+    at_last: bool = False
+
+
+COUNT_ROWS = Unit("rows")
+"""Every row is a sample of its own."""
+
+
+@dataclass(frozen=True)
 class Rule:
     """How one framework computes one estimator.
 
@@ -27,7 +51,9 @@ class Rule:
         positional: whether the framework groups by position; a dump whose groups are not contiguous blocks
             of one size was then trained on other groups.
         level: "row", one advantage per row, or "token", one per token.
-        options: knobs that a run's configuration sets, and their defaults there; the user may set them.
+        options: knobs that a run's configuration sets, and their defaults there; the user may set them. `step_norm` is no
+            knob of the function: where it is not 0, the advantage of a rollout is divided by the number of its rows.
+        unit: what the statistics count where rows share a rollout.
         per_token: the same rule with one advantage per token, or None.
         token_columns: columns of tokens with which `per_token` is the rule.
         lost: what changes the advantage in a run and is not in a dump.
@@ -53,6 +79,7 @@ class Rule:
     lost: tuple[str, ...] = ()
     source: str = ""
     proof: str = "notes"
+    unit: Unit = field(default_factory=Unit)
 
     @property
     def name(self) -> str:
@@ -165,7 +192,7 @@ def grpo(framework: str, *, eps: float, ddof: int = 1, estimator: str = "grpo", 
     """A row of the commonest rule: group mean, group std, eps added to it."""
     knobs = {"eps": eps, "ddof": ddof, **row.pop("knobs", {})}
     formula = GRPO.format(eps=f"{eps:.0e}".replace("e-0", "e-"), ddof=ddof)
-    return Rule(framework, estimator, formula, **GROUPED, knobs=knobs, **{"scales": GROUP, **row})  # type: ignore[arg-type]
+    return Rule(framework, estimator, row.pop("formula", formula), **GROUPED, knobs=knobs, **{"scales": GROUP, **row})  # type: ignore[arg-type]
 
 
 def centred(framework: str, estimator: str, **row: Any) -> Rule:  # noqa: ANN401

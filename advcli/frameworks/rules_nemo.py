@@ -1,6 +1,8 @@
 """NeMo-RL, SkyRL and slime."""
 
-from advcli.frameworks.rule import GROUP, HERE, KL, NONE, RLOO, TOKENS, Rule, centred, grpo
+from dataclasses import replace
+
+from advcli.frameworks.rule import COUNT_ROWS, GROUP, HERE, KL, NONE, RLOO, TOKENS, Rule, Unit, centred, grpo
 
 _ONE_PASS = "advcli.frameworks.one_pass"
 _NEMO = "nemo_rl/algorithms/advantage_estimator.py"
@@ -139,6 +141,7 @@ _SKYRL_ROWS = [
         f"{HERE}:whitened",
         TOKENS,
         {},
+        unit=Unit("refused"),
         lost=(*_SKYRL_LOST, "gamma below 1"),
         source=_SKYRL,
         proof="package",
@@ -186,4 +189,5 @@ _SLIME_ROWS = [
     ),
 ]
 
-ROWS = [*_NEMO_ROWS, *_SKYRL_ROWS, *_SLIME_ROWS]
+# slime cuts the rows of a batch, several of a rollout too.
+ROWS = [*_NEMO_ROWS, *_SKYRL_ROWS, *(replace(row, unit=COUNT_ROWS) for row in _SLIME_ROWS)]

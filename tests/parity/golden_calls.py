@@ -81,6 +81,15 @@ def _by_agent(row: Mapping[str, Any], settings: Mapping[str, Any]) -> Any:
 HOW: Mapping[tuple[str, str], How] = {
     ("prime-rl", "hierarchical_grpo"): How(groups=_by_agent),
     ("roll", "grpo"): How(estimator="agentic_grpo", columns={"rewards": "step_score"}),
+    ("rllm", "grpo on agent_workflow_trainer over verl 0.9.1"): How(estimator="verl_grpo"),
+    ("rllm", "stepwise_broadcast"): How(estimator="verl_grpo"),
+    ("skyrl", "step_wise_grpo"): How(estimator="grpo"),
+    ("skyrl", "step_wise_rloo"): How(estimator="rloo"),
+    ("skyrl", "step_wise_maxrl"): How(estimator="maxrl"),
+    ("agent-lightning", "rollout_level_advantage"): How(estimator="grpo"),
+    ("labs-molt", "merge_rollouts_dr_grpo"): How(estimator="dr_grpo"),
+    ("xtuner", "grpo_by_session"): How(estimator="grpo"),
+    ("miles", "grpo_by_rollout"): How(estimator="grpo"),
 }
 
 
@@ -133,7 +142,8 @@ def call_of(
         UsageError: no such framework or estimator.
         KeyError: the rows lack a reward.
     """
-    how = HOW.get((framework, estimator), How())
+    trainer = f"{estimator} on {settings.get('trainer')}"
+    how = HOW.get((framework, trainer)) or HOW.get((framework, estimator)) or How()
     given: dict[str, Any] = {"estimator": how.estimator or estimator}
     if framework:
         given["like"] = how.like or _like(FRAMEWORKS.get(framework, framework), version)
@@ -174,7 +184,7 @@ def _settings(call: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str,
             given |= SETTINGS[name](value)
         elif name in options:
             given[name] = value if isinstance(value, str) else float(value)
-        elif name in parameters:
+        elif name in parameters and name not in ("rewards", "groups", "estimator", "like"):
             given[name] = value
     return {
         name: value

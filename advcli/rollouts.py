@@ -1,0 +1,182 @@
+"""Rollouts of several rows: one row each before the engine, and what comes out broadcast to all their rows."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from advcli.records.settings import AdvantageTable
+from advcli.segments import Segments
+from advcli.words import Remark
+
+REWARDS = ("last", "first", "sum")
+"""Which reward is that of a rollout: of its last or first turn with one, or the sum of its turns."""
+
+# Columns that are added up over the turns.
+_SUMMED = ("lengths", "kl", "tokens")
+# Columns with a number for each token of each row, row after row.
+_PER_TOKEN = ("values", "log_probs", "sum_pi_squared", "mask", "token_kl")
+
+
+def differing(many: int, how: str, place: str = "") -> Remark:
+    """What to say about rollouts whose rows have different rewards, one of which counts.
+
+    Args:
+        many: how many there are.
+        how: which reward counts, "last" or "first".
+        place: the first of their rows, as file:line.
+    """
+    first = f" (first: {place})" if place else ""
+    rest = f"rows with different rewards{first}: the {how} turn's counts"
+    return Remark(many, "rollout", f"{{}} has {rest}", f"{{}} have {rest}")
+
+
+@dataclass(frozen=True)
+class Rollouts:
+    """Which rows are the turns of one rollout.
+
+    Attributes:
+        index: [N] int64 in [0, R), the rollout of each row; a row without one is a rollout of its own.
+        count: R.
+        order: [N] int64, the rows: rollout after rollout, each in the order of its turns.
+    """
+
+    index: Tensor
+    count: int
+    order: Tensor
+
+    @classmethod
+    def of(cls, index: Tensor, turn: Tensor | None = None) -> "Rollouts":
+        """Sort the turns.
+
+        Args:
+            index: [N] int64 in [0, R), numbered in order of first appearance.
+            turn: [N] float, which numbers the rows of a rollout; None, or NaN, for the order of the file.
+
+        Example:
+            >>> Rollouts.of(torch.tensor([0, 1, 0]), torch.tensor([2.0, 0.0, 1.0])).order.tolist()
+            [2, 0, 1]
+        """
+        first = torch.arange(len(index), device=index.device)
+        if turn is not None:
+            first = torch.argsort(turn.nan_to_num(nan=0.0), stable=True)
+        order = first[torch.argsort(index[first], stable=True)]
+        return cls(index, int(index.max()) + 1 if len(index) else 0, order)
+
+    @cached_property
+    def segments(self) -> Segments:
+        """The rollouts as segments of the rows in `order`."""
+        return Segments(self.index[self.order], self.count, None)
+
+    @cached_property
+    def turns(self) -> Tensor:
+        """[R] int64, how many rows each has."""
+        return torch.bincount(self.index, minlength=self.count)
+
+    @cached_property
+    def several(self) -> bool:
+        """Whether any has several rows."""
+        return bool((self.turns > 1).any())
+
+    @cached_property
+    def last(self) -> Tensor:
+        """[R] int64, the row of each that is its last turn."""
+        return self.order[torch.cumsum(self.turns, dim=0) - 1]
+
+    def reward(self, rewards: Tensor, how: str) -> Tensor:
+        """The reward of each rollout.
+
+        Args:
+            rewards: [N] float, NaN or ±inf where missing.
+            how: one of `REWARDS`; a turn without a reward is passed over.
+
+        Returns:
+            [R]; that of the last turn, so missing, where no turn has a reward.
+
+        Example:
+            >>> two = Rollouts.of(torch.tensor([0, 0, 1]))
+            >>> two.reward(torch.tensor([0.5, torch.nan, 1.0]), "last").tolist()
+            [0.5, 1.0]
+        """
+        values = rewards[self.order]
+        there = values.isfinite()
+        if how == "sum":
+            total = self.segments.sum(torch.where(there | values.isnan(), values.nan_to_num(nan=0.0), torch.nan))
+        else:
+            place = torch.arange(len(values), device=values.device, dtype=torch.float64)
+            sign = 1.0 if how == "last" else -1.0
+            found = sign * self.segments.max(torch.where(there, sign * place, -torch.inf))
+            total = values[found.nan_to_num(posinf=0.0, neginf=0.0).long()]
+        none = self.segments.sum(there.to(rewards.dtype)) == 0
+        return torch.where(none, rewards[self.last], total)
+
+    def disagree(self, rewards: Tensor, least: float = 0.0) -> Tensor:
+        """[R] bool, the rollouts whose turns have rewards that differ by more than `least`."""
+        values = rewards[self.order]
+        there = values.isfinite()
+        high = self.segments.max(torch.where(there, values, -torch.inf))
+        low = self.segments.min(torch.where(there, values, torch.inf))
+        return high - low > least
+
+    def collapsed(self, columns: Mapping[str, Tensor], how: str) -> dict[str, Tensor]:
+        """The same columns with one row per rollout.
+
+        Args:
+            columns: as `advantages.run` takes them.
+            how: which reward is that of a rollout.
+
+        Returns:
+            [R] each: rewards as `reward` says, lengths and KL summed over the turns, the tokens of all turns behind
+            each other, and what the last turn has of everything else.
+        """
+        found = {}
+        for name, column in columns.items():
+            if name in ("rollout", "turn"):
+                continue
+            if name == "weights":
+                found[name] = column
+            elif name in _PER_TOKEN:
+                found[name] = column[self._tokens(columns["tokens"])]
+            elif name == "rewards":
+                found[name] = self.reward(column, how)
+            elif name == "parts":
+                found[name] = torch.stack([self.reward(part, how) for part in column.unbind(dim=1)], dim=1)
+            elif name in _SUMMED:
+                found[name] = self.summed(column)
+            else:
+                found[name] = column[self.last]
+        return found
+
+    def summed(self, values: Tensor) -> Tensor:
+        """[R] the sum over the turns."""
+        return self.segments.sum(values[self.order])
+
+    def _tokens(self, counts: Tensor) -> Tensor:
+        """Where the tokens lie, with those of the turns of a rollout behind each other."""
+        starts = (torch.cumsum(counts, dim=0) - counts)[self.order]
+        counts = counts[self.order]
+        begins = torch.cumsum(counts, dim=0) - counts
+        return torch.arange(int(counts.sum()), device=counts.device) + torch.repeat_interleave(
+            starts - begins, counts
+        )
+
+    def broadcast(self, found: AdvantageTable, *, divided: bool = False) -> AdvantageTable:
+        """Give each row what its rollout got.
+
+        Args:
+            found: [R] each, on the CPU.
+            divided: divide the advantage of a rollout by the number of its rows.
+        """
+        index = self.index.cpu()
+        if divided:
+            turns = self.turns.cpu()
+            found = replace(found, original=found.original / turns, processed=found.processed / turns)
+        return replace(
+            found,
+            original=found.original[index],
+            processed=found.processed[index],
+            kept=found.kept[index],
+            per_rollout=found,
+        )
