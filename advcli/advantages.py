@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from advcli import blockwise, fallbacks
-from advcli.errors import UsageError
+from advcli.errors import DataError, UsageError
 from advcli.estimators import engine
 from advcli.estimators.catalog import COLUMNS, ESTIMATORS, Estimator
 from advcli.frameworks.catalog import find
@@ -58,12 +58,12 @@ class Plan:
     @property
     def unit(self) -> Unit:
         """What the statistics count where rows share a rollout: what was asked, else as the framework does."""
-        asked = {"counts": self.settings.count, "reward": self.settings.rollout_reward}
-        if self.entry.level == "token":
-            # Its tokens are those of one row.
-            asked["counts"] = "rows"
         unit = Unit() if self.rule is None else self.rule.unit
-        return replace(unit, **{name: word for name, word in asked.items() if word is not None})
+        # The tokens of an estimator with an advantage for each are those of one row.
+        counts = "rows" if self.entry.level == "token" else self.settings.count
+        return replace(
+            unit, counts=counts or unit.counts, reward=self.settings.rollout_reward or unit.reward
+        )
 
     def at(self, columns: Mapping[str, Tensor]) -> "Plan":
         """The plan for a data set: the device that is done first, unless one was chosen, and the form of the estimator.
@@ -242,18 +242,16 @@ def _by_rollout(plan: Plan, columns: Mapping[str, Tensor], rollouts: Rollouts) -
     if not unit.at_last or "lengths" not in columns:
         return rollouts.broadcast(found, divided=plan.divided)
     empty = columns["lengths"].cpu() == 0
-    none = empty[rollouts.last.cpu()]
-    found = replace(
-        found,
-        original=torch.where(none, 0.0, found.original),
-        processed=torch.where(none, 0.0, found.processed),
-    )
-    found = rollouts.broadcast(found, divided=plan.divided)
+    found = rollouts.broadcast(_where(found, empty[rollouts.last.cpu()], 0.0), divided=plan.divided)
+    return replace(_where(found, empty, torch.nan), kept=found.kept & ~empty)
+
+
+def _where(found: AdvantageTable, rows: Tensor, value: float) -> AdvantageTable:
+    """The same with another advantage in some rows."""
     return replace(
         found,
-        original=torch.where(empty, torch.nan, found.original),
-        processed=torch.where(empty, torch.nan, found.processed),
-        kept=found.kept & ~empty,
+        original=torch.where(rows, value, found.original),
+        processed=torch.where(rows, value, found.processed),
     )
 
 

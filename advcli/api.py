@@ -153,7 +153,9 @@ def _rollouts(group: Tensor, rollouts: Any) -> Tensor:  # noqa: ANN401  whatever
     try:
         return torch.tensor([numbers.setdefault(key, len(numbers)) for key in keys], dtype=torch.int64)
     except TypeError as error:
-        raise UsageError(f"rollouts cannot be compared: {error}", hint="strings, numbers or tuples") from error
+        raise UsageError(
+            f"rollouts cannot be compared: {error}", hint="strings, numbers or tuples"
+        ) from error
 
 
 def _differing(plan: Plan, columns: Mapping[str, Tensor]) -> tuple[str, ...]:

@@ -1,18 +1,23 @@
 """A data set that has been read and grouped: what everything after the first pass works on."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from advcli import grouping
 from advcli.errors import DataError
 from advcli.estimators.engine import token_rows
+from advcli.io.numbering import line_numbers
 from advcli.io.read import read
 from advcli.masks import rewarded
-from advcli.records.settings import Settings
+from advcli.records.settings import AdvantageTable, Settings
 from advcli.records.table import ColumnOptions, Grouping, RewardTable, Rows, Source
+from advcli.rollouts import Rollouts
+from advcli.runs import first_rows
 from advcli.segments import Segments
 from advcli.words import counted, verb
 
@@ -48,7 +53,83 @@ class DataSet:
         columns |= {name: torch.from_numpy(values) for name, values in given.items() if values is not None}
         if "tokens" in columns and "lengths" not in columns:
             columns["lengths"] = _counted(columns)
+        if self.rollouts is not None:
+            columns["rollout"] = self.rollouts.index
+            columns |= {} if table.turn is None else {"turn": torch.from_numpy(table.turn)}
         return columns
+
+    @cached_property
+    def rollouts(self) -> Rollouts | None:
+        """Which rows are one rollout; None where none has several."""
+        if self.grouping.rollout is None:
+            return None
+        turn = self.table.turn
+        return Rollouts.of(
+            torch.from_numpy(self.grouping.rollout), None if turn is None else torch.from_numpy(turn)
+        )
+
+    def per_rollout(self, reward: str) -> "DataSet":
+        """The same with one row per rollout, in order of first appearance; itself where each row is one.
+
+        A row has the place of the first row of its rollout, the sum of the lengths, and what the last turn has of
+        everything else.
+
+        Args:
+            reward: which reward is that of a rollout, one of `rollouts.REWARDS`.
+        """
+        rollouts = self.rollouts
+        if rollouts is None:
+            return self
+        table, last, columns = self.table, rollouts.last.numpy(), self.columns()
+        first = first_rows(rollouts.index.numpy())
+        rewards = rollouts.reward(self.rows.rewards, reward).numpy()
+        parts = rollouts.collapsed({"parts": columns["parts"]}, reward)["parts"].numpy()
+        source = np.searchsorted(np.cumsum(table.rows), first, side="right")
+        summed = {
+            name: rollouts.summed(torch.from_numpy(values)).numpy()
+            for name in ("length", "kl")
+            if (values := getattr(table, name)) is not None
+        }
+        single = ("baseline", "logged", "row", "uneven", "by", "step")
+        collapsed = replace(
+            table,
+            rewards=rewards,
+            cause=np.where(np.isfinite(rewards), 0, table.cause[last]).astype(table.cause.dtype),
+            key=table.key[last],
+            parts=None if table.parts is None else parts,
+            lines=line_numbers(table)[first],
+            rows=tuple(np.bincount(source, minlength=len(table.rows)).tolist()),
+            tokens={},
+            token_counts=None,
+            rollout=None,
+            turn=None,
+            **summed,
+            **{name: values[last] for name in single if (values := getattr(table, name)) is not None},
+            **{
+                name: {column: values[last] for column, values in getattr(table, name).items()}
+                for name in ("extra", "causes", "outcomes")
+            },
+        )
+        if collapsed.length is None and "lengths" in columns:
+            collapsed = replace(collapsed, length=rollouts.summed(columns["lengths"]).numpy())
+        groups = replace(self.grouping, group=self.grouping.group[last], rollout=None)
+        return grouped(collapsed, groups)
+
+
+def by_unit(
+    data: DataSet, shown: Mapping[str, AdvantageTable], reward: str
+) -> tuple[DataSet, Mapping[str, AdvantageTable]]:
+    """What figures are made of: the rollouts where all of some advantages count them, else the rows.
+
+    Args:
+        data: the data set.
+        shown: heading → advantages of each column.
+        reward: which reward is that of a rollout, one of `rollouts.REWARDS`.
+    """
+    inner = {label: result.per_rollout for label, result in shown.items()}
+    if any(result is None for result in inner.values()):
+        return data, shown
+    return data.per_rollout(reward), {label: result for label, result in inner.items() if result is not None}
 
 
 def _counted(columns: Mapping[str, Tensor]) -> Tensor:

@@ -1,15 +1,17 @@
 """What a user should be told about a data set and its advantages, one sentence each."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from advcli.dataset import DataSet
-from advcli.frameworks.rule import KL, Rule
+from advcli.frameworks.rule import KL, Rule, Unit
 from advcli.masks import every, undefined
+from advcli.records.settings import AdvantageTable
 from advcli.records.table import Choice
+from advcli.rollouts import differing
 from advcli.runs import first_rows, met_with_several
 from advcli.segments import Segments
 from advcli.words import counted, summed, verb
@@ -46,6 +48,27 @@ def notes_of(data: DataSet, reused: int, rows: int, distance: float, rule: Rule 
     lost = [what for what in rule.lost if not (what == KL and told)] if rule is not None else []
     if rule is not None and lost:
         yield f"like {rule.framework}: what a dump does not tell is not replayed: {', '.join(lost)}"
+
+
+def unit(data: DataSet, unit: Unit, shown: Mapping[str, AdvantageTable]) -> Iterator[str]:
+    """What is counted where rows share a rollout, and rollouts whose rows have different rewards.
+
+    Args:
+        data: the data set.
+        unit: what the chosen rule counts.
+        shown: heading → advantages of each column.
+    """
+    rollouts = data.rollouts
+    if rollouts is None:
+        return
+    if any(result.per_rollout is None for result in shown.values()):
+        most = int(rollouts.turns.max())
+        yield f"every row counts, so a rollout of {most:,} rows counts {most:,} times; --count rollouts counts each once"
+    elif unit.reward != "sum":
+        differ = rollouts.disagree(data.rows.rewards)
+        if differ.any():
+            row = int(torch.nonzero(differ[rollouts.index])[0])
+            yield differing(int(differ.sum()), unit.reward, data.table.place(row))
 
 
 def warnings(
@@ -102,6 +125,8 @@ def columns(data: DataSet) -> dict[str, Any]:
         "reward": dict(choice.rewards),
         "outcomes": list(choice.outcomes),
         "step": choice.step,
+        "rollout": list(choice.rollout) if data.rollouts is not None else None,
+        "turn": choice.turn if data.rollouts is not None else None,
         "length": choice.length,
         "baseline": choice.baseline,
         "kl": choice.kl,
@@ -172,6 +197,9 @@ def _chosen(data: DataSet) -> str:
         of = f" of '{choice.layout.path}'" if choice.layout.path else ""
         parts += [f"layout: {choice.layout.name}{of}"]
     parts += [f"step: '{choice.step}'"] if choice.step else []
+    if data.rollouts is not None:
+        parts += [f"rollout: {' + '.join(map(repr, choice.rollout))}"]
+        parts += [f"turn: '{choice.turn}'"] if choice.turn else []
     parts += [f"length: '{choice.length}'"] if choice.length else []
     parts += [f"baseline: '{choice.baseline}'"] if choice.baseline else []
     return ", ".join(parts)

@@ -103,7 +103,9 @@ class Rollouts:
         values = rewards[self.order]
         there = values.isfinite()
         if how == "sum":
-            total = self.segments.sum(torch.where(there | values.isnan(), values.nan_to_num(nan=0.0), torch.nan))
+            total = self.segments.sum(
+                torch.where(there | values.isnan(), values.nan_to_num(nan=0.0), torch.nan)
+            )
         else:
             place = torch.arange(len(values), device=values.device, dtype=torch.float64)
             sign = 1.0 if how == "last" else -1.0
@@ -170,13 +172,13 @@ class Rollouts:
             divided: divide the advantage of a rollout by the number of its rows.
         """
         index = self.index.cpu()
+        same = found.processed is found.original
         if divided:
             turns = self.turns.cpu()
-            found = replace(found, original=found.original / turns, processed=found.processed / turns)
+            original = found.original / turns
+            found = replace(found, original=original, processed=original if same else found.processed / turns)
+        original = found.original[index]
+        processed = original if same else found.processed[index]
         return replace(
-            found,
-            original=found.original[index],
-            processed=found.processed[index],
-            kept=found.kept[index],
-            per_rollout=found,
+            found, original=original, processed=processed, kept=found.kept[index], per_rollout=found
         )

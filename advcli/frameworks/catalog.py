@@ -11,7 +11,15 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from advcli.errors import UsageError
-from advcli.frameworks import rules_agents, rules_areal, rules_nemo, rules_openrlhf, rules_others, rules_trl, rules_verl
+from advcli.frameworks import (
+    rules_agents,
+    rules_areal,
+    rules_nemo,
+    rules_openrlhf,
+    rules_others,
+    rules_trl,
+    rules_verl,
+)
 from advcli.frameworks.absent import ABSENT
 from advcli.frameworks.rule import Rule
 from advcli.registry import Registry
@@ -20,7 +28,15 @@ RULES: Registry[Rule] = Registry(
     "framework rule",
     [
         row
-        for rules in (rules_verl, rules_trl, rules_openrlhf, rules_nemo, rules_areal, rules_others, rules_agents)
+        for rules in (
+            rules_verl,
+            rules_trl,
+            rules_openrlhf,
+            rules_nemo,
+            rules_areal,
+            rules_others,
+            rules_agents,
+        )
         for row in rules.ROWS
     ],
 )

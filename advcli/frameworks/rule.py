@@ -191,8 +191,9 @@ RLOO = "A_i = r_i − mean_{j≠i} r_j"
 def grpo(framework: str, *, eps: float, ddof: int = 1, estimator: str = "grpo", **row: Any) -> Rule:  # noqa: ANN401
     """A row of the commonest rule: group mean, group std, eps added to it."""
     knobs = {"eps": eps, "ddof": ddof, **row.pop("knobs", {})}
-    formula = GRPO.format(eps=f"{eps:.0e}".replace("e-0", "e-"), ddof=ddof)
-    return Rule(framework, estimator, row.pop("formula", formula), **GROUPED, knobs=knobs, **{"scales": GROUP, **row})  # type: ignore[arg-type]
+    usual = GRPO.format(eps=f"{eps:.0e}".replace("e-0", "e-"), ddof=ddof)
+    formula = row.pop("formula", usual)
+    return Rule(framework, estimator, formula, **GROUPED, knobs=knobs, **{"scales": GROUP, **row})  # type: ignore[arg-type]
 
 
 def centred(framework: str, estimator: str, **row: Any) -> Rule:  # noqa: ANN401

@@ -1,14 +1,14 @@
 """Trainers of agents, in which one rollout can be several rows: verl-agent, agent-lightning, RAGEN, miles, labs-molt, Trinity-RFT, XTuner."""
 
-from advcli.frameworks.rule import GROUP, GROUPED, NONE, RLOO, COUNT_ROWS, Rule, Unit, centred, grpo
+from advcli.frameworks.rule import COUNT_ROWS, GROUP, GROUPED, NONE, RLOO, Rule, Unit, centred, grpo
 
-_VERL_AGENT = "verl/trainer/ppo/core_algos.py (verl-agent)"
+_VERL_AGENT = "gigpo/core_gigpo.py; verl/trainer/ppo/core_algos.py"
 _LIGHTNING = "agentlightning/verl/rollout_level_advantage.py"
 _RAGEN = "ragen/trainer/core_algos.py"
 _MILES = "miles/ray/rollout/train_data_conversion.py"
-_MOLT = "experience_maker.py, _merge_rollout_rewards (labs-molt)"
+_MOLT = "experience_maker.py"
 _TRINITY = "trinity/algorithm/advantage_fn/multi_step_grpo_advantage.py"
-_XTUNER = "xtuner/v1/train/rl_trainer.py, xtuner/v1/rl/advantage"
+_XTUNER = "xtuner/v1/train/rl_trainer.py"
 
 # The first row that is met stands for its rollout, whatever its turn.
 _FIRST = Unit(reward="first", by_turn=False)
@@ -47,7 +47,7 @@ _BY_ROLLOUT = [
         unit=_EQUAL,
         lost=("rows dropped to fill whole mini-batches",),
         source=_LIGHTNING,
-        proof="package",
+        proof="code",
     ),
     grpo("ragen", eps=1e-6, knobs=_AS_VERL, scales=GROUP | NONE, unit=_FIRST, source=_RAGEN, proof="code"),
     grpo(
@@ -76,7 +76,7 @@ _BY_ROLLOUT = [
         unit=_LAST,
         lost=("std_threshold",),
         source=_TRINITY,
-        proof="package",
+        proof="code",
     ),
     grpo("xtuner", eps=1e-8, knobs={"single": "nan"}, unit=_FIRST, source=_XTUNER, proof="code"),
     centred(

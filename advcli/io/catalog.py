@@ -12,6 +12,21 @@ PROMPT_IDS = ("prompt_id", "uid", "group_id", "example_id", "problem_id")
 PROMPT_TEXTS = ("prompt", "input")
 REWARD_TOTALS = ("reward", "score", "total_reward", "scalar_reward")
 STEPS = ("step", "global_step", "training_step", "train_step", "iteration")
+ROLLOUTS = (
+    "rollout_id",
+    "trajectory_id",
+    "traj_id",
+    "traj_uid",
+    "episode_id",
+    "rollout",
+    "trajectory",
+    "episode",
+    "session_id",
+    "conversation_id",
+)
+TURNS = ("turn", "turn_index", "turn_idx", "turn_id", "turn_number", "step_idx", "step_num", "segment")
+# Columns that are true where a row only fills up the batch.
+FILLERS = ("_balance_is_pad", "is_pad", "is_padding")
 LENGTHS = (
     "response_length",
     "completion_length",

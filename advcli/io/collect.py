@@ -73,6 +73,10 @@ class Collector:
         self._lines(batch.lines)
         if self.choice.row:
             self._append("row", digests(batch.columns[self.choice.row]))
+        if self.choice.rollout:
+            self._append("rollout", _digests([batch.columns[name] for name in self.choice.rollout]))
+        if self.choice.turn:
+            self._append("turn", self._numbers(batch, self.choice.turn))
         self._rules.add(batch)
         if self.choice.dedup:
             self._rows.add(batch.columns[dedup.ROW])
@@ -144,6 +148,8 @@ class Collector:
             outcomes={name: columns[f"outcome {name}"] for name in self.choice.outcomes},
             by=by,
             by_names=apart,
+            rollout=columns.get("rollout"),
+            turn=columns.get("turn"),
         )
         return replace(table, prompts=self._prompts(table)) if self.choice.named else table
 
@@ -313,6 +319,17 @@ def _total(
         total = np.where(absent, 0.0, parts).sum(axis=0)
     cause = np.where(np.isfinite(total) | gone, cause, infinite).astype(np.int8)
     return np.where(cause > 0, np.nan, total), cause
+
+
+def _digests(columns: Sequence[Cells]) -> NDArray[np.int64]:
+    """[n] a digest of several cells together; -1 where one of them is null."""
+    found = digests(columns[0])
+    for cells in columns[1:]:
+        other = digests(cells)
+        # Modulo 2^64, as hashes are put together.
+        mixed = (found.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)) ^ other.astype(np.uint64)
+        found = np.where((found < 0) | (other < 0), -1, (mixed >> np.uint64(1)).astype(np.int64))
+    return found
 
 
 def _without(values: NDArray[Any], rows: NDArray[np.bool_], fill: float) -> NDArray[Any]:

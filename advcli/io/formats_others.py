@@ -196,6 +196,8 @@ ROWS = (
         path="samples",
         prompt=("group_index",),
         step=("record.rollout_id", "rollout_id"),
+        # The record's own rollout_id is the step; that of a sample is only there where the two are told apart.
+        rollout=("rollout_id+record.rollout_id",),
         reward=("reward.value",),
         lengths=("response_length",),
         derived=(Derived("reward.value", ("reward",), "advcli.io.derive:reward_value"),),

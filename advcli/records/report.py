@@ -51,6 +51,8 @@ class Health:
         singletons: groups with one valid row.
         missing: rows without a usable reward.
         missing_by_cause: the same, apart.
+        rollouts: where rollouts are counted, how many there are; then everything but `rows` counts them. None where
+            rows are.
     """
 
     rows: int
@@ -62,6 +64,7 @@ class Health:
     singletons: int
     missing: int
     missing_by_cause: Mapping[str, int]
+    rollouts: int | None = None
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,9 @@ class Choice:
         extra: columns of numbers that a filter looks at.
         tokens: (what it is, column) of each column with a list per row, a number for each token.
         logged: the advantage that the trainer logged, or None.
+        rollout: columns that together name the rollout within its group; empty where each row is one.
+        turn: the number of the row in its rollout, or None for the order of the file.
+        sure: whether the user or the format named the rollout; else its name alone makes it one.
         mask: which tokens of the logged advantage count, if it is a list, or None.
         others: columns of numbers or lists that play no part.
         row: the column that tells rows apart, or None.
@@ -72,6 +75,9 @@ class Choice:
     named: bool = False
     by: str | None = None
     outcomes: tuple[str, ...] = ()
+    rollout: tuple[str, ...] = ()
+    turn: str | None = None
+    sure: bool = False
 
     @property
     def kl_column(self) -> str | None:
@@ -89,6 +95,8 @@ class Choice:
             self.mask,
             self.row,
             self.by,
+            self.turn,
+            *self.rollout,
             *self.extra,
             *self.outcomes,
             *(name for _, name in self.tokens),
@@ -120,6 +128,8 @@ class ColumnOptions:
         dedup: take out exact repeats (`--dedup`).
         logged: the advantage that the trainer logged (`--logged-col`).
         row: the column that tells rows apart (`--join`).
+        rollout: the column that names the rollout within its group (`--rollout-col`).
+        turn: the number of the row in its rollout (`--turn-col`).
         named: tell the prompts by name, so that those of two data sets can be put side by side.
         parts: use the columns that look like reward parts: "without total", where there is no total, or
             "always"; None for an error where there is no total and several parts.
@@ -150,6 +160,8 @@ class ColumnOptions:
     by: str | None = None
     outcomes: tuple[str, ...] = ()
     find_outcomes: bool = False
+    rollout: str | None = None
+    turn: str | None = None
 
     def as_logged(self) -> "ColumnOptions":
         """What `match` reads: a dump without a prompt id may have been grouped by position, so that is no error yet."""
@@ -225,6 +237,8 @@ class RewardTable:
         outcomes: further reward → [N] float64, NaN where missing.
         by: [N] int64 code of the value that splits the figures, or None.
         by_names: the value of each code.
+        rollout: [N] int64 digest of what names the rollout, -1 where nothing does; None without such a column.
+        turn: [N] float64 number of the row in its rollout, NaN where missing, or None.
     """
 
     rewards: "NDArray[np.float64]"
@@ -253,6 +267,8 @@ class RewardTable:
     outcomes: "Mapping[str, NDArray[np.float64]]" = field(default_factory=dict)
     by: "NDArray[np.int64] | None" = None
     by_names: tuple[str, ...] = ()
+    rollout: "NDArray[np.int64] | None" = None
+    turn: "NDArray[np.float64] | None" = None
 
     def place(self, row: int) -> str:
         """Where a row stands, as it is shown to the user: file:line."""
@@ -274,6 +290,8 @@ class Grouping:
         columns: the columns that make a group; empty when rows are cut by position alone.
         rule: how the groups were made, in words.
         warnings: what looks wrong with them.
+        rollout: [N] int64 in [0, R), numbered in order of first appearance; a row of no group, or without a rollout, is
+            one of its own. None where no rollout has several rows.
     """
 
     group: "NDArray[np.int64]"
@@ -281,6 +299,7 @@ class Grouping:
     columns: tuple[str, ...]
     rule: str
     warnings: tuple[str, ...] = ()
+    rollout: "NDArray[np.int64] | None" = None
 
 
 @dataclass(frozen=True)

@@ -62,15 +62,18 @@ def show(report: Report, console: "Console") -> None:
     for part in report.left_out:
         console.print(left_out_line(part), style="dim", highlight=False, soft_wrap=True)
     original, *others = (column for column in report.columns if column.label not in report.unshown)
+    unit = "rows" if report.health.rollouts is None else "rollouts"
     if not others:
-        print_whole(_table([original]), console)
-    for table in spread(others, lambda shown: _table([original, *shown]), console):
+        print_whole(_table([original], unit), console)
+    for table in spread(others, lambda shown: _table([original, *shown], unit), console):
         print_whole(table, console)
 
 
 def health_line(health: Health) -> str:
     """Rows, groups, and what carries no signal, in one line."""
-    parts = [counted(health.rows, "row"), describe_sizes(health.sizes), _dead(health)]
+    parts = [counted(health.rows, "row")]
+    parts += [] if health.rollouts is None else [counted(health.rollouts, "rollout")]
+    parts += [describe_sizes(health.sizes, "row" if health.rollouts is None else "rollout"), _dead(health)]
     if health.singletons:
         parts.append(counted(health.singletons, "singleton"))
     if health.missing:
@@ -79,8 +82,12 @@ def health_line(health: Health) -> str:
     return " · ".join(parts)
 
 
-def describe_sizes(sizes: Mapping[int, int]) -> str:
+def describe_sizes(sizes: Mapping[int, int], noun: str = "row") -> str:
     """The histogram of group sizes in words, from size → number of groups.
+
+    Args:
+        sizes: how many groups have each size.
+        noun: what a size counts.
 
     Example:
         >>> describe_sizes({8: 62, 5: 1, 1: 1})
@@ -90,9 +97,9 @@ def describe_sizes(sizes: Mapping[int, int]) -> str:
     """
     total = sum(sizes.values())
     if len(sizes) == 1:
-        return f"{counted(total, 'group')} of {counted(next(iter(sizes)), 'row')}"
+        return f"{counted(total, 'group')} of {counted(next(iter(sizes)), noun)}"
     shown = [f"{many:,} of {size:,}" for size, many in list(sizes.items())[:_SHOWN_SIZES]]
-    shown[0] += " row" if next(iter(sizes)) == 1 else " rows"
+    shown[0] += f" {noun}" if next(iter(sizes)) == 1 else f" {noun}s"
     rest = total - sum(list(sizes.values())[:_SHOWN_SIZES])
     return f"{counted(total, 'group')} ({', '.join(shown)}{f', {rest:,} of other sizes' if rest else ''})"
 
@@ -135,13 +142,13 @@ def _dead(health: Health) -> str:
     return f"{text} ({shown})" if shown else text
 
 
-def _table(columns: Sequence[Column]) -> "Table":
+def _table(columns: Sequence[Column], unit: str) -> "Table":
     table = ruled(["advantage"], [column.label for column in columns])
     has_tokens = columns[0].figures.token_mean is not None
     sections = [_STATISTICS, *([_TOKENS] if has_tokens else []), _KEPT]
     for rows in sections:
         for label, value, text in rows:
-            table.add_row(label, *(text(value(column)) for column in columns))
+            table.add_row(label.replace("kept rows", f"kept {unit}"), *(text(value(column)) for column in columns))
         table.add_section()
     for label, value, text in _DISTANCE if len(columns) > 1 else ():
         table.add_row(f"{label} vs original", "", *(text(value(column)) for column in columns[1:]))

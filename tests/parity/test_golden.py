@@ -1,10 +1,12 @@
 """The runner of golden files: what agrees, what differs, and files of other makes of the same format."""
 
 import json
+from pathlib import Path
 
 import pytest
 from parity import golden
 
+ROLLOUTS = Path(__file__).parents[1] / "data" / "golden" / "rollout_unit.jsonl"
 ROWS = [{"group": "g", "reward": reward} for reward in (1.0, 0.0, 0.0, 1.0)]
 # (1 - 0.5) / (sqrt(1/3) + 1e-6)
 HIGH = 0.5 / (3**-0.5 + 1e-6)
@@ -68,3 +70,8 @@ def test_columns_in_place_of_rows_and_params_in_place_of_settings(tmp_path, caps
     )
     assert code == 0
     assert lines[-1] == "agree 2 of 2"
+
+
+def test_what_trainers_give_the_rows_of_a_rollout(capsys):
+    assert golden.main([str(ROLLOUTS)]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "agree 45 of 45"
