@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from advcli import blockwise, fallbacks
-from advcli.errors import DataError, UsageError
+from advcli.errors import UsageError
 from advcli.estimators import engine
 from advcli.estimators.catalog import COLUMNS, ESTIMATORS, Estimator
 from advcli.frameworks.catalog import find
@@ -17,12 +17,12 @@ from advcli.frameworks.rule import Rule, Unit
 from advcli.masks import every, finite, undefined
 from advcli.records.settings import DEFAULT_ESTIMATOR, AdvantageTable, FilterSpec, LeftOut, Settings
 from advcli.registry import load
-from advcli.rollouts import REWARDS, Rollouts
+from advcli.rollouts import REWARDS, Rollouts, by_rollout
 from advcli.segments import Segments
 from advcli.selection.catalog import FILTERS
 from advcli.selection.keep_ratio import keep_ratio
 from advcli.shaping.catalog import SHAPINGS
-from advcli.words import Remark, counted, either
+from advcli.words import Remark, either
 
 # Columns that every row with a reward has.
 _ALWAYS = ("rewards", "group", "step", "parts", "weights", "row", "place", "token_kl")
@@ -61,9 +61,7 @@ class Plan:
         unit = Unit() if self.rule is None else self.rule.unit
         # The tokens of an estimator with an advantage for each are those of one row.
         counts = "rows" if self.entry.level == "token" else self.settings.count
-        return replace(
-            unit, counts=counts or unit.counts, reward=self.settings.rollout_reward or unit.reward
-        )
+        return replace(unit, counts=counts or unit.counts, reward=self.settings.rollout_reward or unit.reward)
 
     def at(self, columns: Mapping[str, Tensor]) -> "Plan":
         """The plan for a data set: the device that is done first, unless one was chosen, and the form of the estimator.
@@ -225,50 +223,12 @@ def run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
     if rollout is not None and plan.unit.counts != "rows":
         rollouts = Rollouts.of(rollout, turn if plan.unit.by_turn else None)
         if rollouts.several:
-            return _by_rollout(plan, columns, rollouts)
+            return by_rollout(
+                rollouts, columns, plan.unit, partial(run, plan), who=plan.entry.name, divided=plan.divided
+            )
     if blockwise.possible(plan, columns):
         return blockwise.run(partial(_run, plan), blockwise.needed(plan, columns))
     return _run(plan, columns)
-
-
-def _by_rollout(plan: Plan, columns: Mapping[str, Tensor], rollouts: Rollouts) -> AdvantageTable:
-    """Compute on one row per rollout, and give each row what its rollout got."""
-    unit = plan.unit
-    if unit.counts == "refused":
-        raise DataError(f"{plan.entry.name} refuses rollouts of several rows", hint="--count rows")
-    if unit.differ is not None:
-        _refuse_differing(plan, rollouts, columns["rewards"], unit.differ)
-    found = run(plan, rollouts.collapsed(columns, unit.reward))
-    if not unit.at_last or "lengths" not in columns:
-        return rollouts.broadcast(found, divided=plan.divided)
-    empty = columns["lengths"].cpu() == 0
-    found = rollouts.broadcast(_where(found, empty[rollouts.last.cpu()], 0.0), divided=plan.divided)
-    return replace(_where(found, empty, torch.nan), kept=found.kept & ~empty)
-
-
-def _where(found: AdvantageTable, rows: Tensor, value: float) -> AdvantageTable:
-    """The same with another advantage in some rows."""
-    return replace(
-        found,
-        original=torch.where(rows, value, found.original),
-        processed=torch.where(rows, value, found.processed),
-    )
-
-
-def _refuse_differing(plan: Plan, rollouts: Rollouts, rewards: Tensor, least: float) -> None:
-    """Refuse rollouts whose rows have different rewards.
-
-    Raises:
-        DataError: there is one.
-    """
-    rollout = torch.nonzero(rollouts.disagree(rewards, least))
-    if len(rollout):
-        row = int(torch.nonzero(rollouts.index == rollout[0])[0]) + 1
-        raise DataError(
-            f"{plan.entry.name} refuses rollouts whose rows differ in their reward: {counted(len(rollout), 'rollout')} "
-            f"(first: row {row})",
-            hint="--count rows",
-        )
 
 
 def _run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:

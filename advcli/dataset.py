@@ -3,9 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from advcli import grouping
@@ -80,40 +82,34 @@ class DataSet:
         rollouts = self.rollouts
         if rollouts is None:
             return self
-        table, last, columns = self.table, rollouts.last.numpy(), self.columns()
+        columns = rollouts.collapsed(self.columns(), reward)
         first = first_rows(rollouts.index.numpy())
-        rewards = rollouts.reward(self.rows.rewards, reward).numpy()
-        parts = rollouts.collapsed({"parts": columns["parts"]}, reward)["parts"].numpy()
-        source = np.searchsorted(np.cumsum(table.rows), first, side="right")
-        summed = {
-            name: rollouts.summed(torch.from_numpy(values)).numpy()
-            for name in ("length", "kl")
-            if (values := getattr(table, name)) is not None
+        source = np.searchsorted(np.cumsum(self.table.rows), first, side="right")
+        rewards = columns["rewards"].numpy()
+        last = _taken(self.table, rollouts.last.numpy())
+        known = np.isfinite(rewards)
+        changes: dict[str, Any] = {
+            **last,
+            "rewards": rewards,
+            "cause": np.where(known, 0, last["cause"]).astype(np.int8),
+            "parts": None if self.table.parts is None else columns["parts"].numpy(),
+            "length": columns["lengths"].numpy() if "lengths" in columns else None,
+            "kl": None if self.table.kl is None else columns["kl"].numpy(),
+            "lines": line_numbers(self.table)[first],
+            "rows": tuple(np.bincount(source, minlength=len(self.table.rows)).tolist()),
         }
-        single = ("baseline", "logged", "row", "uneven", "by", "step")
-        collapsed = replace(
-            table,
-            rewards=rewards,
-            cause=np.where(np.isfinite(rewards), 0, table.cause[last]).astype(table.cause.dtype),
-            key=table.key[last],
-            parts=None if table.parts is None else parts,
-            lines=line_numbers(table)[first],
-            rows=tuple(np.bincount(source, minlength=len(table.rows)).tolist()),
-            tokens={},
-            token_counts=None,
-            rollout=None,
-            turn=None,
-            **summed,
-            **{name: values[last] for name in single if (values := getattr(table, name)) is not None},
-            **{
-                name: {column: values[last] for column, values in getattr(table, name).items()}
-                for name in ("extra", "causes", "outcomes")
-            },
-        )
-        if collapsed.length is None and "lengths" in columns:
-            collapsed = replace(collapsed, length=rollouts.summed(columns["lengths"]).numpy())
-        groups = replace(self.grouping, group=self.grouping.group[last], rollout=None)
-        return grouped(collapsed, groups)
+        changes |= dict.fromkeys(("token_counts", "rollout", "turn", "turn_counts")) | {"tokens": {}}
+        groups = replace(self.grouping, group=self.grouping.group[rollouts.last.numpy()], rollout=None)
+        return grouped(replace(self.table, **changes), groups)
+
+
+def _taken(table: RewardTable, rows: NDArray[np.int64]) -> dict[str, Any]:
+    """What some rows have in the columns of a table that are read as they are."""
+    single = ("cause", "key", "step", "baseline", "logged", "row", "uneven", "by")
+    named = ("extra", "causes", "outcomes")
+    found = {name: values[rows] for name in single if (values := getattr(table, name)) is not None}
+    several = {name: {key: one[rows] for key, one in getattr(table, name).items()} for name in named}
+    return {**found, **several}
 
 
 def by_unit(

@@ -101,7 +101,9 @@ def _rollouts(
         if many == count + int((groups < 0).sum()):
             return None, (f"'{name}' is one value in every group, so it is no rollout id; {cure}",)
         if table.turn is None and _differ(table.rewards, rollout, many):
-            said = f"rows with one '{name}' have different rewards and no turn, so it is no rollout id; {cure}"
+            said = (
+                f"rows with one '{name}' have different rewards and no turn, so it is no rollout id; {cure}"
+            )
             return None, (said,)
     return rollout, ()
 

@@ -61,9 +61,12 @@ def unit(data: DataSet, unit: Unit, shown: Mapping[str, AdvantageTable]) -> Iter
     rollouts = data.rollouts
     if rollouts is None:
         return
-    if any(result.per_rollout is None for result in shown.values()):
+    by_row = [label for label, result in shown.items() if result.per_rollout is None]
+    if len(by_row) == len(shown):
         most = int(rollouts.turns.max())
         yield f"every row counts, so a rollout of {most:,} rows counts {most:,} times; --count rollouts counts each once"
+    elif by_row:
+        yield f"all figures are over rows, as {', '.join(by_row)} {verb(len(by_row), 'counts', 'count')} every row"
     elif unit.reward != "sum":
         differ = rollouts.disagree(data.rows.rewards)
         if differ.any():
@@ -127,6 +130,7 @@ def columns(data: DataSet) -> dict[str, Any]:
         "step": choice.step,
         "rollout": list(choice.rollout) if data.rollouts is not None else None,
         "turn": choice.turn if data.rollouts is not None else None,
+        "turn rewards": choice.turn_list,
         "length": choice.length,
         "baseline": choice.baseline,
         "kl": choice.kl,

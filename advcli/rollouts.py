@@ -1,15 +1,17 @@
 """Rollouts of several rows: one row each before the engine, and what comes out broadcast to all their rows."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import torch
 from torch import Tensor
 
+from advcli.errors import DataError
+from advcli.frameworks.rule import Unit
 from advcli.records.settings import AdvantageTable
 from advcli.segments import Segments
-from advcli.words import Remark
+from advcli.words import Remark, counted
 
 REWARDS = ("last", "first", "sum")
 """Which reward is that of a rollout: of its last or first turn with one, or the sum of its turns."""
@@ -181,4 +183,65 @@ class Rollouts:
         processed = original if same else found.processed[index]
         return replace(
             found, original=original, processed=processed, kept=found.kept[index], per_rollout=found
+        )
+
+
+def by_rollout(
+    rollouts: Rollouts,
+    columns: Mapping[str, Tensor],
+    unit: Unit,
+    compute: Callable[[Mapping[str, Tensor]], AdvantageTable],
+    *,
+    who: str,
+    divided: bool = False,
+) -> AdvantageTable:
+    """Compute on one row per rollout, and give each row what its rollout got.
+
+    Args:
+        rollouts: which rows are one.
+        columns: as `advantages.run` takes them.
+        unit: what is counted.
+        compute: gives the advantages of [R] columns, on the CPU.
+        who: the name of the rule, for messages.
+        divided: divide the advantage of a rollout by the number of its rows.
+
+    Raises:
+        DataError: the framework refuses such rollouts.
+    """
+    if unit.counts == "refused":
+        raise DataError(f"{who} refuses rollouts of several rows", hint="--count rows")
+    if unit.differ is not None:
+        _refuse_differing(who, rollouts, columns["rewards"], unit.differ)
+    found = compute(rollouts.collapsed(columns, unit.reward))
+    if not unit.at_last or "lengths" not in columns:
+        return rollouts.broadcast(found, divided=divided)
+    empty = columns["lengths"].cpu() == 0
+    found = rollouts.broadcast(_where(found, empty[rollouts.last.cpu()], 0.0), divided=divided)
+    return replace(_where(found, empty, torch.nan), kept=found.kept & ~empty)
+
+
+def _where(found: AdvantageTable, rows: Tensor, value: float) -> AdvantageTable:
+    """The same with another advantage in some rows."""
+    original = torch.where(rows, value, found.original)
+    same = found.processed is found.original
+    return replace(
+        found,
+        original=original,
+        processed=original if same else torch.where(rows, value, found.processed),
+    )
+
+
+def _refuse_differing(who: str, rollouts: Rollouts, rewards: Tensor, least: float) -> None:
+    """Refuse rollouts whose rows have different rewards.
+
+    Raises:
+        DataError: there is one.
+    """
+    differ = rollouts.disagree(rewards, least)
+    if differ.any():
+        row = int(torch.nonzero(differ[rollouts.index])[0]) + 1
+        raise DataError(
+            f"{who} refuses rollouts whose rows differ in their reward: {counted(int(differ.sum()), 'rollout')} "
+            f"(first: row {row})",
+            hint="--count rows",
         )

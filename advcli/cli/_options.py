@@ -259,7 +259,11 @@ RolloutCol = Annotated[
 ]
 TurnCol = Annotated[
     str | None,
-    option(_COLUMNS, "Column with the number of a row in its rollout. Default: the order of the file.", metavar="COL"),
+    option(
+        _COLUMNS,
+        "Column with the number of a row in its rollout. Default: the order of the file.",
+        metavar="COL",
+    ),
 ]
 Count = Annotated[
     str | None,

@@ -25,6 +25,8 @@ ROLLOUTS = (
     "conversation_id",
 )
 TURNS = ("turn", "turn_index", "turn_idx", "turn_id", "turn_number", "step_idx", "step_num", "segment")
+# Lists with the reward of each turn, in files with a row per rollout.
+TURN_LISTS = ("turn_rewards", "turn_scores", "step_rewards", "step_scores")
 # Columns that are true where a row only fills up the batch.
 FILLERS = ("_balance_is_pad", "is_pad", "is_padding")
 LENGTHS = (
@@ -46,7 +48,7 @@ LOGGED = ("advantage", "advantages")
 MASKS = ("response_mask", "mask", "loss_mask", "completion_mask", "action_mask")
 
 # What advcli adds, with its usual prefix: no reward, in a file that is read again.
-OWN = ("adv_original", "adv_processed", "adv_kept", "adv_group", "adv_source")
+OWN = ("adv_original", "adv_processed", "adv_kept", "adv_group", "adv_rollout", "adv_source")
 
 # Names that a reward part usually has. Parts are used unasked only where a format says how they add up.
 PART_PREFIXES = ("reward_", "reward/", "rewards/", "reward.", "rewards.")

@@ -22,6 +22,7 @@ from advcli.io.catalog import (
     REWARD_TOTALS,
     ROLLOUTS,
     STEPS,
+    TURN_LISTS,
     TURNS,
 )
 from advcli.io.format import Format
@@ -112,6 +113,7 @@ def choose(
         rollout=rollout,
         turn=turn,
         sure=bool(options.rollout or form.rollout),
+        turn_list=None if rollout and turn else _first(TURN_LISTS, kinds, but=taken, kind="nested"),
         by=options.by,
         outcomes=_outcomes(kinds, options, taken | {name for name in (length, step) if name}),
     )

@@ -73,10 +73,7 @@ class Collector:
         self._lines(batch.lines)
         if self.choice.row:
             self._append("row", digests(batch.columns[self.choice.row]))
-        if self.choice.rollout:
-            self._append("rollout", _digests([batch.columns[name] for name in self.choice.rollout]))
-        if self.choice.turn:
-            self._append("turn", self._numbers(batch, self.choice.turn))
+        self._turns(batch)
         self._rules.add(batch)
         if self.choice.dedup:
             self._rows.add(batch.columns[dedup.ROW])
@@ -150,6 +147,7 @@ class Collector:
             by_names=apart,
             rollout=columns.get("rollout"),
             turn=columns.get("turn"),
+            turn_counts=columns.get("turn counts"),
         )
         return replace(table, prompts=self._prompts(table)) if self.choice.named else table
 
@@ -236,6 +234,15 @@ class Collector:
         for name in self.choice.outcomes:
             self._append(f"outcome {name}", self._numbers(batch, name))
             self._append(f"cause {name}", np.where(bad, 0, numbers(batch.columns[name])[1]).astype(np.int8))
+
+    def _turns(self, batch: Batch) -> None:
+        """What tells which rows are the turns of one rollout."""
+        if self.choice.rollout:
+            self._append("rollout", _digests([batch.columns[name] for name in self.choice.rollout]))
+        if self.choice.turn_list:
+            self._append("turn counts", lists(batch.columns[self.choice.turn_list])[1])
+        if self.choice.turn:
+            self._append("turn", self._numbers(batch, self.choice.turn))
 
     def _numbers(self, batch: Batch, name: str) -> NDArray[np.float64]:
         """A column beside the reward; a cell that is no number is as good as none, unless it was asked for."""

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from advcli.advantages import run
-from advcli.dataset import DataSet
+from advcli.dataset import DataSet, by_unit
 from advcli.errors import DataError, UsageError
 from advcli.pairing import Joined, Pairing, joined
 from advcli.pipeline.describe import report_of
@@ -122,7 +122,8 @@ def _loaded(letter: str, request: Request, check: Callable[[Sequence[Source]], N
     # Where nothing is filtered, both are the same.
     shown |= {} if torch.equal(shown["original"].kept, result.kept) else {"processed": result}
     report = report_of(request, data, plan, shown)
-    return _Loaded(letter, name, data, result, report)
+    unit, inner = by_unit(data, {"processed": result}, plan.unit.reward)
+    return _Loaded(letter, name, unit, inner["processed"], report)
 
 
 def _side(one: _Loaded) -> Side:

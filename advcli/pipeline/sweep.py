@@ -64,26 +64,32 @@ def sweep(
             check(sources)
         data = request.load(sources)
     columns = data.columns()
+    plans = [plan.at(columns) for plan in plans]
+    together = all(plan.unit.counts == "rollouts" for plan in plans)
+    unit = data.per_rollout(plans[0].unit.reward) if together else data
     found: list[Point] = []
     first: Tensor | None = None
-    for done, plan in enumerate(plan.at(columns) for plan in plans):
+    original: Tensor = data.rows.rewards
+    for done, plan in enumerate(plans):
         result = run(plan, columns)
+        original = original if found else result.processed
+        result = result.per_rollout if together and result.per_rollout is not None else result
         first = result.processed if first is None else first
         found.append(
             Point(
                 settings=coordinates(plan),
-                column=comparison.compare("", data.rows, first, result),
-                live_groups=concentration.live_groups(data.rows, result),
+                column=comparison.compare("", unit.rows, first, result),
+                live_groups=concentration.live_groups(unit.rows, result),
                 effective_rows=concentration.effective_rows(result.processed[result.kept]),
-                token_share=concentration.token_share(data.rows, result.kept),
+                token_share=concentration.token_share(unit.rows, result.kept),
             )
         )
         if advance:
             advance(done + 1, len(plans))
     return Sweep(
-        health=health_of(data),
+        health=health_of(data, unit),
         points=tuple(found),
-        notes=tuple(remarks.notes(data, first if first is not None else data.rows.rewards)),
+        notes=tuple(remarks.notes(data, original)),
         warnings=(*request.warnings, *data.table.warnings, *data.grouping.warnings),
     )
 

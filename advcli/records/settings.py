@@ -131,6 +131,4 @@ class AdvantageTable:
         """The same advantages before any keep ratio."""
         kept = ~self.original.isnan()
         inner = self.per_rollout and self.per_rollout.unprocessed()
-        return replace(
-            self, processed=self.original, kept=kept, warnings=(), left_out=(), per_rollout=inner
-        )
+        return replace(self, processed=self.original, kept=kept, warnings=(), left_out=(), per_rollout=inner)

@@ -39,6 +39,7 @@ class Choice:
         logged: the advantage that the trainer logged, or None.
         rollout: columns that together name the rollout within its group; empty where each row is one.
         turn: the number of the row in its rollout, or None for the order of the file.
+        turn_list: a list with the reward of each turn, in a file with a row per rollout; None without.
         sure: whether the user or the format named the rollout; else its name alone makes it one.
         mask: which tokens of the logged advantage count, if it is a list, or None.
         others: columns of numbers or lists that play no part.
@@ -77,6 +78,7 @@ class Choice:
     outcomes: tuple[str, ...] = ()
     rollout: tuple[str, ...] = ()
     turn: str | None = None
+    turn_list: str | None = None
     sure: bool = False
 
     @property
@@ -96,6 +98,7 @@ class Choice:
             self.row,
             self.by,
             self.turn,
+            self.turn_list,
             *self.rollout,
             *self.extra,
             *self.outcomes,
@@ -239,6 +242,7 @@ class RewardTable:
         by_names: the value of each code.
         rollout: [N] int64 digest of what names the rollout, -1 where nothing does; None without such a column.
         turn: [N] float64 number of the row in its rollout, NaN where missing, or None.
+        turn_counts: [N] int64 turns of the rollout that a row is; None without a list of them.
     """
 
     rewards: "NDArray[np.float64]"
@@ -269,6 +273,7 @@ class RewardTable:
     by_names: tuple[str, ...] = ()
     rollout: "NDArray[np.int64] | None" = None
     turn: "NDArray[np.float64] | None" = None
+    turn_counts: "NDArray[np.int64] | None" = None
 
     def place(self, row: int) -> str:
         """Where a row stands, as it is shown to the user: file:line."""

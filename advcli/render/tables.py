@@ -148,7 +148,9 @@ def _table(columns: Sequence[Column], unit: str) -> "Table":
     sections = [_STATISTICS, *([_TOKENS] if has_tokens else []), _KEPT]
     for rows in sections:
         for label, value, text in rows:
-            table.add_row(label.replace("kept rows", f"kept {unit}"), *(text(value(column)) for column in columns))
+            table.add_row(
+                label.replace("kept rows", f"kept {unit}"), *(text(value(column)) for column in columns)
+            )
         table.add_section()
     for label, value, text in _DISTANCE if len(columns) > 1 else ():
         table.add_row(f"{label} vs original", "", *(text(value(column)) for column in columns[1:]))
