@@ -62,16 +62,34 @@ def unit(data: DataSet, unit: Unit, shown: Mapping[str, AdvantageTable]) -> Iter
     if rollouts is None:
         return
     by_row = [label for label, result in shown.items() if result.per_rollout is None]
-    if len(by_row) == len(shown):
-        most = int(rollouts.turns.max())
+    differ = rollouts.disagree(data.rows.rewards)
+    first = torch.nonzero(differ[rollouts.index])
+    place = data.table.place(int(first[0])) if len(first) else ""
+    many = int(differ.sum()) if unit.reward != "sum" else 0
+    yield from unit_of(
+        by_row, int(rollouts.turns.max()), many, unit.reward, place, all_=len(by_row) == len(shown)
+    )
+
+
+def unit_of(
+    by_row: Sequence[str], most: int, differ: int, reward: str, place: str = "", *, all_: bool
+) -> Iterator[str]:
+    """The same, once everything is counted.
+
+    Args:
+        by_row: headings of the columns that count rows.
+        most: rows of the longest rollout.
+        differ: rollouts whose rows have different rewards.
+        reward: which reward is that of a rollout.
+        place: the first row of those, as file:line.
+        all_: whether all columns count rows.
+    """
+    if all_:
         yield f"every row counts, so a rollout of {most:,} rows counts {most:,} times; --count rollouts counts each once"
     elif by_row:
         yield f"all figures are over rows, as {', '.join(by_row)} {verb(len(by_row), 'counts', 'count')} every row"
-    elif unit.reward != "sum":
-        differ = rollouts.disagree(data.rows.rewards)
-        if differ.any():
-            row = int(torch.nonzero(differ[rollouts.index])[0])
-            yield differing(int(differ.sum()), unit.reward, data.table.place(row))
+    elif differ:
+        yield differing(differ, reward, place)
 
 
 def warnings(

@@ -1,7 +1,7 @@
 """What is counted of a place, such that the counts of two places make those of both."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,11 +10,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from advcli import remarks
-from advcli.dataset import DataSet
+from advcli.dataset import DataSet, by_unit
 from advcli.distributed import sketch
 from advcli.distributed.traps import Seen, seen
 from advcli.distributed.traps import together as together_seen
 from advcli.grouping import by_frequency, met_together, mixed_steps, sizes_met
+from advcli.inspection.turns import TurnsCount
+from advcli.inspection.turns import together as together_turns
+from advcli.masks import rewarded
 from advcli.records.report import Health
 from advcli.records.settings import AdvantageTable, LeftOut
 from advcli.segments import Segments
@@ -98,6 +101,7 @@ class Account:
         largest: the rows of the largest place.
         sizes: of the groups, from `grouping.sizes_met`.
         seen: what traps look at.
+        turns: the rollouts; None where each is one row.
     """
 
     health: Health
@@ -112,6 +116,7 @@ class Account:
     largest: int = 0
     sizes: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     seen: Seen = field(default_factory=dict)
+    turns: TurnsCount | None = None
 
     def __add__(self, other: "Account") -> "Account":
         steps = dict(self.steps)
@@ -131,32 +136,65 @@ class Account:
             largest=max(self.largest, other.largest),
             sizes=sizes,
             seen=together_seen(self.seen, other.seen),
+            turns=together_turns(self.turns, other.turns),
         )
+
+
+@dataclass(frozen=True)
+class Extremes:
+    """The smallest and the largest reward of what is counted; NaN without one."""
+
+    low: float
+    high: float
+
+    def __add__(self, other: "Extremes") -> "Extremes":
+        return Extremes(float(np.fmin(self.low, other.low)), float(np.fmax(self.high, other.high)))
+
+
+def extremes(here: "Here") -> Extremes:
+    """The extremes of a place: those of the rollouts where they are counted."""
+    rows = _unit(here, here.work.results(here.data))[0].rows
+    rewards = rows.rewards[rewarded(rows.rewards, rows.group)]
+    return Extremes(float(rewards.min()), float(rewards.max())) if len(rewards) else Extremes(np.nan, np.nan)
+
+
+def _unit(here: "Here", results: Sequence[AdvantageTable]) -> tuple[DataSet, Mapping[str, AdvantageTable]]:
+    """What is counted in a place, and the advantages of each column."""
+    shown = {str(number): column.of(results) for number, column in enumerate(here.work.shown)}
+    return by_unit(here.data, shown, here.work.plans[0].unit.reward)
 
 
 def account(here: "Here") -> Account:
     """What is counted of a place."""
     data, view = here.data, here.work.view
     results = here.work.results(data)
-    tables = [column.of(results) for column in here.work.shown]
+    original = here.work.shown[0].of(results).original
+    logged, distance = remarks.logged(data, original)
+    unit, inner = _unit(here, results)
+    tables = list(inner.values())
     first = tables[0].processed
-    met = sizes_met(data.grouping.group, data.grouping.count, here.begins())
-    logged, distance = remarks.logged(data, tables[0].original)
-    extremes = (view.low, view.high)
+    met = sizes_met(unit.grouping.group, unit.grouping.count, here.begins())
+    found = health(unit.rows, torch.from_numpy(unit.table.cause), by_frequency(met), (view.low, view.high))
     return Account(
-        health=health(data.rows, torch.from_numpy(data.table.cause), by_frequency(met), extremes),
+        health=replace(found, rows=len(data.table.rewards), rollouts=found.rows),
         mixed=mixed_steps(data.table, data.grouping.group),
         reused=remarks.reused_keys(data) if view.unit in ("key", "all") else 0,
         scattered=scattered(data, here.positions()),
-        defined=int((~tables[0].original.isnan()).sum()),
+        defined=int((~original.isnan()).sum()),
         logged=logged,
         distance=distance,
-        columns=tuple(_counted(data, first, table) for table in tables),
-        steps=metrics.counts(data.rows, results[0]) if here.work.per_step else {},
+        columns=tuple(_counted(unit, first, table) for table in tables),
+        steps=metrics.counts(unit.rows, _of_unit(results[0])) if here.work.per_step else {},
         largest=len(data.table.key),
         sizes=met,
         seen=seen(data, here.columns, here.positions()),
+        turns=TurnsCount.of(data, here.work.plans[0].unit.reward),
     )
+
+
+def _of_unit(result: AdvantageTable) -> AdvantageTable:
+    """The advantages of the rollouts where they are counted."""
+    return result if result.per_rollout is None else result.per_rollout
 
 
 def _counted(data: DataSet, first: Tensor, result: AdvantageTable) -> ColumnCount:

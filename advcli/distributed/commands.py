@@ -6,7 +6,7 @@ from dataclasses import replace
 from advcli import remarks
 from advcli.advantages import Plan
 from advcli.distributed import annotate, cluster, done, rounds, sketch
-from advcli.distributed.account import Account, ColumnCount, Shown, account
+from advcli.distributed.account import Account, ColumnCount, Shown, account, extremes
 from advcli.distributed.annotate import Writing
 from advcli.distributed.done import Goal
 from advcli.distributed.inspect import inspect
@@ -154,8 +154,14 @@ def _counted(
     open_ = () if unit in ("step", "all") else tuple(i for i, plan in enumerate(plans) if crosses(plan))
     work = Work(view, plans, shown, ((),) * len(plans), open_, per_step)
     work = rounds.known(loaded.tasks, spread, work)
+    if loaded.job.choice.rollout:
+        # The reward of a rollout may be none of those of its rows.
+        ends = rounds.over(loaded.tasks, spread, work, extremes)
+        work = replace(work, view=replace(view, low=ends.low, high=ends.high))
     found = rounds.over(loaded.tasks, spread, work, account)
-    return spread, work, replace(found, reused=found.reused + loaded.met_again(view))
+    by_rollout = found.turns is not None and all(plan.unit.counts != "rows" for plan in plans)
+    health = found.health if by_rollout else replace(found.health, rollouts=None)
+    return spread, work, replace(found, health=health, reused=found.reused + loaded.met_again(view))
 
 
 def _report(
@@ -168,7 +174,7 @@ def _report(
     said_of_columns: bool = True,
 ) -> Report:
     seen = Sizes(found.health.rows, found.health.groups, found.health.sizes, found.mixed)
-    data = described(request, loaded, work.view, seen, found.seen)
+    data = described(request, loaded, work.view, seen, found.seen, several=found.turns is not None)
     blocks = not found.scattered and len(seen.sizes) == 1
     weights, undefined = request.columns.weights, not found.defined
     counts = found.columns
@@ -188,10 +194,22 @@ def _report(
         warnings=(
             *request.warnings,
             *remarks.warnings_of(data, plan.rule, weights=weights, undefined=undefined, blocks=blocks),
+            *_unit(found, work, plan),
             *(dict.fromkeys(text for count in counts for text in count.warnings) if said_of_columns else ()),
             *too_large(work.view, found.largest, loaded.memory),
         ),
     )
+
+
+def _unit(found: Account, work: Work, plan: Plan) -> tuple[str, ...]:
+    """What is counted where rows share a rollout."""
+    if found.turns is None:
+        return ()
+    figures, reward = found.turns.figures(), plan.unit.reward
+    by_row = [one.label for one in work.shown if work.plans[one.run].unit.counts == "rows"]
+    differ = 0 if reward == "sum" else figures.differ
+    all_ = len(by_row) == len(work.shown)
+    return tuple(remarks.unit_of(by_row, figures.turns_max, differ, reward, all_=all_))
 
 
 _PERCENTILES = (

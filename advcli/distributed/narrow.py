@@ -23,7 +23,9 @@ DIGEST, NTH = "digest", "nth"
 """Columns that only some commands need."""
 
 # Columns of one number per row, by the field of the table that they come from.
-_NUMBERS = ("length", "baseline", "kl", "logged")
+_NUMBERS = ("length", "baseline", "kl", "logged", "turn")
+# Those that are whole numbers.
+_WHOLE = ("rollout", "turn_counts")
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,7 @@ class Job:
         refuse_missing: stop at the first missing reward.
         refuse_singletons: stop at a group with one valid row.
         inspected: tell more: a digest of each row, texts included, and the extents of every reward column.
+        said: what is worth knowing of the columns that are read.
     """
 
     sources: tuple[Source, ...]
@@ -51,6 +54,7 @@ class Job:
     refuse_missing: bool = False
     refuse_singletons: bool = False
     inspected: bool = False
+    said: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -171,7 +175,8 @@ def _columns(number: int, table: RewardTable, digests: NDArray[np.int64], job: J
     }
     if table.parts is not None:
         columns |= {f"part {i}": pa.array(part) for i, part in enumerate(np.ascontiguousarray(table.parts.T))}
-    columns |= {name: pa.array(getattr(table, name)) for name in _NUMBERS if getattr(table, name) is not None}
+    given = ((name, getattr(table, name)) for name in (*_NUMBERS, *_WHOLE))
+    columns |= {name: pa.array(values) for name, values in given if values is not None}
     columns |= {f"extra {name}": pa.array(values) for name, values in table.extra.items()}
     columns |= {f"outcome {name}": pa.array(values) for name, values in table.outcomes.items()}
     columns |= {f"cause {name}": pa.array(codes) for name, codes in table.causes.items()}
@@ -192,7 +197,7 @@ def _columns(number: int, table: RewardTable, digests: NDArray[np.int64], job: J
 
 def blank(choice: Choice) -> RewardTable:
     """No row, with the columns of a choice."""
-    nothing = np.zeros(0)
+    nothing, none = np.zeros(0), np.zeros(0, dtype=np.int64)
     single = {name: nothing for name in _NUMBERS if getattr(choice, name)}
     return RewardTable(
         rewards=nothing,
@@ -204,6 +209,9 @@ def blank(choice: Choice) -> RewardTable:
         baseline=single.get("baseline"),
         kl=single.get("kl"),
         logged=single.get("logged"),
+        turn=single.get("turn"),
+        rollout=none if choice.rollout else None,
+        turn_counts=none if choice.turn_list else None,
         parts=np.zeros((0, len(choice.rewards))) if len(choice.rewards) > 1 else None,
         extra=dict.fromkeys(choice.extra, nothing),
         outcomes=dict.fromkeys(choice.outcomes, nothing),

@@ -67,7 +67,7 @@ def _equal(first: Tensor, second: Tensor) -> bool:
 
 def settings_of(plan: Plan, request: Request, data: DataSet) -> dict[str, Any]:
     """The settings as they were used, defaults filled in."""
-    choice = data.table.choice
+    choice, several = data.table.choice, data.rollouts is not None
     return {
         "version": __version__,
         "estimator": plan.entry.name,
@@ -86,8 +86,8 @@ def settings_of(plan: Plan, request: Request, data: DataSet) -> dict[str, Any]:
         "layout": choice.layout.name,
         "rollout": list(choice.rollout),
         "turn": choice.turn,
-        "count": None if data.rollouts is None else plan.unit.counts,
-        "rollout_reward": None if data.rollouts is None else plan.unit.reward,
+        "count": plan.unit.counts if several else None,
+        "rollout_reward": plan.unit.reward if several else None,
         "dedup": choice.dedup,
         "group_by": list(data.grouping.columns),
         "n": request.columns.n,
