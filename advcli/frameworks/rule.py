@@ -29,7 +29,29 @@ class Unit:
     differ: float | None = None
     at_last: bool = False
 
+    @property
+    def counted(self) -> str:
+        """What is counted, in words."""
+        if self.counts != "rollouts":
+            return {"rows": "rows", "refused": "rollouts of several rows are refused"}[self.counts]
+        return f"rollouts, by the reward of {_STANDS[self.reward, self.by_turn]}"
 
+    @property
+    def given(self) -> str:
+        """What the rows of a rollout get, in words."""
+        if self.counts != "rollouts":
+            return {"rows": "their own", "refused": "–"}[self.counts]
+        refused = "; rows that differ in their reward are refused" if self.differ is not None else ""
+        return f"that of the rollout{'; 0 where the last has no token' if self.at_last else ''}{refused}"
+
+
+_STANDS = {
+    ("last", True): "its last turn",
+    ("last", False): "its last row in the file",
+    ("first", True): "its first turn",
+    ("first", False): "its first row in the file",
+    ("sum", True): "the sum of its turns",
+}
 COUNT_ROWS = Unit("rows")
 """Every row is a sample of its own."""
 

@@ -356,7 +356,7 @@ def documented():
     return found
 
 
-def test_documented_keys_are_those_printed(small):
+def test_documented_keys_are_those_printed(small, tmp_path):
     whole = inspected(
         SAMPLE,
         "--reward",
@@ -371,8 +371,12 @@ def test_documented_keys_are_those_printed(small):
         "missing > 0",
     )
     groups = inspected(small, "--step", 1)["details"][0]["lines"][0]
+    lists = [{"prompt_id": "a", "reward": reward, "turn_rewards": [reward]} for reward in (0.0, 1.0)]
+    turns = inspected(dump(tmp_path, lists, "turns.jsonl"))["rollouts"]
     printed = {
         "inspect": whole,
+        "rollouts": turns,
+        "rollouts.by_turns[]": turns["by_turns"][0],
         "columns": whole["columns"],
         "rewards[]": whole["rewards"][0],
         "variance": whole["rewards"][0]["variance"],
