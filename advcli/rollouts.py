@@ -173,12 +173,12 @@ class Rollouts:
             found: [R] each, on the CPU.
             divided: divide the advantage of a rollout by the number of its rows.
         """
-        index = self.index.cpu()
+        index = self.index
         same = found.processed is found.original
         if divided:
-            turns = self.turns.cpu()
-            original = found.original / turns
-            found = replace(found, original=original, processed=original if same else found.processed / turns)
+            original = found.original / self.turns
+            processed = original if same else found.processed / self.turns
+            found = replace(found, original=original, processed=processed)
         original = found.original[index]
         processed = original if same else found.processed[index]
         return replace(
@@ -215,8 +215,8 @@ def by_rollout(
     found = compute(rollouts.collapsed(columns, unit.reward))
     if not unit.at_last or "lengths" not in columns:
         return rollouts.broadcast(found, divided=divided)
-    empty = columns["lengths"].cpu() == 0
-    found = rollouts.broadcast(_where(found, empty[rollouts.last.cpu()], 0.0), divided=divided)
+    empty = columns["lengths"] == 0
+    found = rollouts.broadcast(_where(found, empty[rollouts.last], 0.0), divided=divided)
     return replace(_where(found, empty, torch.nan), kept=found.kept & ~empty)
 
 

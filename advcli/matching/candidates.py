@@ -78,7 +78,8 @@ class Candidate:
         settings = self.plan.settings
         rules = ("like",) if settings.like else (settings.missing, settings.singleton)
         ratios = (settings.keep_pos, settings.keep_neg, settings.compute_new_adv)
-        return (self.plan.entry.target, tuple(sorted(self.plan.knobs.items())), rules, ratios)
+        knobs = tuple(sorted(self.plan.knobs.items()))
+        return (self.plan.entry.target, knobs, rules, ratios, self.plan.unit)
 
     @cached_property
     def kin(self) -> tuple[object, ...]:

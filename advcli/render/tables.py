@@ -59,10 +59,10 @@ def show(report: Report, console: "Console") -> None:
     """
     console.print(health_line(report.health), style="bold", highlight=False, soft_wrap=True)
     console.print(rule_line(report), style="dim", highlight=False, soft_wrap=True)
+    unit = "row" if report.health.rollouts is None else "rollout"
     for part in report.left_out:
-        console.print(left_out_line(part), style="dim", highlight=False, soft_wrap=True)
+        console.print(left_out_line(part, unit), style="dim", highlight=False, soft_wrap=True)
     original, *others = (column for column in report.columns if column.label not in report.unshown)
-    unit = "rows" if report.health.rollouts is None else "rollouts"
     if not others:
         print_whole(_table([original], unit), console)
     for table in spread(others, lambda shown: _table([original, *shown], unit), console):
@@ -121,15 +121,15 @@ def rule_line(report: Report) -> str:
     return " · ".join(parts)
 
 
-def left_out_line(part: LeftOut) -> str:
-    """What a filter left out, in one line.
+def left_out_line(part: LeftOut, noun: str = "row") -> str:
+    """What a filter left out, in one line; `noun` is what it counts.
 
     Example:
         >>> from advcli.records.settings import FilterSpec, LeftOut
         >>> left_out_line(LeftOut(FilterSpec("before", "dynamic_sampling"), 16, 2, 1200))
         'left out before the statistics by dynamic_sampling: 16 rows, 2 whole groups, 1,200 tokens'
     """
-    counts = [counted(part.rows, "row"), counted(part.groups, "whole group")]
+    counts = [counted(part.rows, noun), counted(part.groups, "whole group")]
     counts += [] if part.tokens is None else [counted(part.tokens, "token")]
     return f"left out {part.spec.when} the statistics by {part.spec}: {', '.join(counts)}"
 
@@ -149,7 +149,7 @@ def _table(columns: Sequence[Column], unit: str) -> "Table":
     for rows in sections:
         for label, value, text in rows:
             table.add_row(
-                label.replace("kept rows", f"kept {unit}"), *(text(value(column)) for column in columns)
+                label.replace("kept rows", f"kept {unit}s"), *(text(value(column)) for column in columns)
             )
         table.add_section()
     for label, value, text in _DISTANCE if len(columns) > 1 else ():

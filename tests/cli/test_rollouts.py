@@ -1,9 +1,11 @@
 """Rollouts of several rows, from the command line: what counts, what each row gets, and what is said."""
 
 import json
+import random
 from types import SimpleNamespace
 
 import pytest
+import torch
 from typer.testing import CliRunner
 
 from advcli.cli import app
@@ -263,3 +265,26 @@ def test_options_that_make_no_sense(advcli, verl, arguments, said):
     done = advcli("compare", verl, *arguments.split())
     assert done.returncode == 2
     assert said in done.stderr.decode()
+
+
+def test_match_tells_rules_that_count_rollouts_from_those_that_count_rows(here, tmp_path):
+    draw = random.Random(2)
+    rows = [
+        {"prompt_id": prompt, "trajectory_id": rollout, "turn": turn, "reward": float(turn == last) * won}
+        for prompt in range(6)
+        for rollout in range(4)
+        for won, last in [(draw.randrange(2), draw.randrange(3))]
+        for turn in range(last + 1)
+    ]
+    of: dict[int, dict[int, float]] = {}
+    for row in rows:
+        of.setdefault(row["prompt_id"], {})[row["trajectory_id"]] = row["reward"]
+    for row in rows:
+        rewards = torch.tensor(list(of[row["prompt_id"]].values()))
+        deviation = of[row["prompt_id"]][row["trajectory_id"]] - rewards.mean()
+        row["advantage"] = float(deviation / (rewards.std() + 1e-6))
+    found, _ = report(here, "match", dump(tmp_path / "logged.jsonl", rows))
+    assert found["found"]
+    fits = {fit["framework"] for fit in (found["best"], *found["indistinguishable"])}
+    assert {"verl", "skyrl"} <= fits
+    assert not fits & {"verl-agent", "ragen"}
