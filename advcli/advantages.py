@@ -219,12 +219,11 @@ def run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
     """
     plan = plan.at(columns)
     columns = dict(columns)
-    rollout, turn = columns.pop("rollout", None), columns.pop("turn", None)
+    rollout = columns.pop("rollout", None)
     if rollout is not None and plan.unit.counts != "rows":
         # Rows are taken and put back where all columns lie together.
         columns = {name: column.cpu() for name, column in columns.items()}
-        by_turn = plan.unit.by_turn and turn is not None
-        rollouts = Rollouts.of(rollout.cpu(), turn.cpu() if by_turn else None)
+        rollouts = Rollouts.of(rollout.cpu(), columns.get("turn") if plan.unit.by_turn else None)
         if rollouts.several:
             return by_rollout(
                 rollouts, columns, plan.unit, partial(run, plan), who=plan.entry.name, divided=plan.divided

@@ -54,13 +54,14 @@ class Rollouts:
         """Sort the turns.
 
         Args:
-            index: [N] int64 in [0, R), numbered in order of first appearance.
+            index: [N] int64, numbered in order of first appearance; of some of the rows, numbers may be left out.
             turn: [N] float, which numbers the rows of a rollout; None, or NaN, for the order of the file.
 
         Example:
             >>> Rollouts.of(torch.tensor([0, 1, 0]), torch.tensor([2.0, 0.0, 1.0])).order.tolist()
             [2, 0, 1]
         """
+        index = Segments.dense(index).index
         first = torch.arange(len(index), device=index.device)
         if turn is not None:
             first = torch.argsort(turn.nan_to_num(nan=0.0), stable=True)

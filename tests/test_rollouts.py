@@ -23,6 +23,12 @@ def of(names, turns=None):
     return Rollouts.of(index, None if turns is None else torch.tensor(turns, dtype=torch.float64))
 
 
+def test_some_of_the_rollouts_are_counted_as_those():
+    some = torch.tensor([3, 7, 7])
+    found = Rollouts.of(some)
+    assert (found.count, found.index.tolist(), found.last.tolist()) == (2, [0, 1, 1], [0, 2])
+
+
 def test_statistics_run_over_rollouts_and_all_rows_get_the_advantage():
     found = compute_advantages(REWARDS, GROUPS, rollouts=ROLLOUTS)
     assert found.original.tolist() == pytest.approx([HALF] * 3 + [-HALF] * 2 + [HALF] * 2)

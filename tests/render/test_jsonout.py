@@ -32,6 +32,7 @@ def test_compute():
     body = strict(jsonout.compute(report(column("original", 7), column("processed", 5))))
     assert body == {
         "rows": 9,
+        "rollouts": None,
         "groups": 3,
         "kept_rows": 5,
         "dead_groups": 1,
