@@ -57,7 +57,12 @@ def compute(request: Request, output: Output, *, advance: Callable[[int, int], N
             if open_:
                 about = to_metadata(output.prefix, settings)
                 annotate.write_all(
-                    loaded.tasks, _writing(loaded, work, goals, output, run, about), spread, open_
+                    loaded.tasks,
+                    replace(
+                        _writing(loaded, work, goals, output, run, about), several=found.turns is not None
+                    ),
+                    spread,
+                    open_,
                 )
     if advance:
         advance(loaded.count, loaded.count)

@@ -196,8 +196,6 @@ ROWS = (
         path="samples",
         prompt=("group_index",),
         step=("record.rollout_id", "rollout_id"),
-        # The record's own rollout_id is the step; that of a sample is only there where the two are told apart.
-        rollout=("rollout_id+record.rollout_id",),
         reward=("reward.value",),
         lengths=("response_length",),
         derived=(Derived("reward.value", ("reward",), "advcli.io.derive:reward_value"),),
@@ -209,6 +207,7 @@ ROWS = (
             "a .pt file is a pickle, which can run code when it is opened: convert it where you trust it",
             "train_data/<id>.pt holds rewards that are already normalised, and no group",
             "a reward can be an object: its 'score' is read",
+            "rollout_id of a sample is the step in older files; where it names a rollout of several rows: --rollout-col rollout_id",
         ),
     ),
 )
