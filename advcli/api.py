@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from advcli.engine.rollouts import Rollouts, differing
 from advcli.engine.run import Plan, run
 from advcli.errors import UsageError
 from advcli.records.settings import DEFAULT_ESTIMATOR, AdvantageTable, Settings
@@ -32,6 +33,10 @@ def compute_advantages(  # noqa: PLR0913  the stable public signature
     lengths: "Tensor | ArrayLike | None" = None,
     baselines: "Tensor | ArrayLike | None" = None,
     steps: "Tensor | ArrayLike | Sequence[Hashable] | None" = None,
+    rollouts: "Tensor | ArrayLike | Sequence[Hashable] | None" = None,
+    turns: "Tensor | ArrayLike | None" = None,
+    count: str | None = None,
+    rollout_reward: str | None = None,
     values: "Sequence[ArrayLike] | None" = None,
     log_probs: "Sequence[ArrayLike] | None" = None,
     sum_pi_squared: "Sequence[ArrayLike] | None" = None,
@@ -60,6 +65,12 @@ def compute_advantages(  # noqa: PLR0913  the stable public signature
         lengths: [N] tokens per row, for estimators that weigh by them.
         baselines: [N] greedy reward of the row's prompt, for remax.
         steps: [N] hashable values; the batch of `scale="batch"` is the rows of one step, else all rows.
+        rollouts: [N] hashable values; rows of one group with equal values are one rollout, a None is a rollout of its own.
+            The statistics run over rollouts, and each row gets the advantage of its rollout.
+        turns: [N] numbers, the order of the rows of a rollout; the order in which they come by default.
+        count: "rollouts" or "rows", to let each row count; None for what the framework of `like` does.
+        rollout_reward: "last" or "first", the reward of the last or first turn that has one, or "sum" of the turns;
+            None for the framework's rule, "last" without one.
         values: N sequences, the critic's value at each token of the row, for gae.
         log_probs: N sequences, the log-probability of each token, for optimal_token_baseline.
         sum_pi_squared: N sequences, the sum of the squared probabilities at each token, for the same.
@@ -75,7 +86,8 @@ def compute_advantages(  # noqa: PLR0913  the stable public signature
     Returns:
         `original`, `processed` ([N] float64, NaN where undefined) and `kept` ([N] bool), on the CPU. An
         estimator with one advantage per token also gives `tokens` ([T] float64, row after row) and
-        `token_counts` ([N] int64); `original` is then the mean over the tokens of the row.
+        `token_counts` ([N] int64); `original` is then the mean over the tokens of the row. Where rows share a rollout
+        `per_rollout` has one entry per rollout, and `warnings` says where the rewards of its rows differ.
 
     Raises:
         UsageError: an argument makes no sense (also a ValueError).
@@ -102,6 +114,8 @@ def compute_advantages(  # noqa: PLR0913  the stable public signature
         device,
         like,
         {name: SHAPINGS[name].read(knobs) for name, knobs in (shaping or {}).items()},
+        count=count,
+        rollout_reward=rollout_reward,
     )
     plan = Plan.of(settings)
     parts, weight = _parts(rewards, weights)
@@ -110,14 +124,46 @@ def compute_advantages(  # noqa: PLR0913  the stable public signature
     columns |= {"parts": parts, "weights": weight}
     columns["step"] = torch.zeros(rows, dtype=torch.int64) if steps is None else _codes(steps, "steps", rows)
     given = {"lengths": lengths, "baselines": baselines}
+    if rollouts is not None:
+        columns["rollout"] = _rollouts(columns["group"], rollouts)
+        given["turn"] = turns
     columns |= {name: _per_row(numbers, name, rows) for name, numbers in given.items() if numbers is not None}
     if kl is not None and not _are_sequences(kl):
         columns["kl"], kl = _per_row(kl, "kl", rows), None
     per_token = {"values": values, "log_probs": log_probs, "sum_pi_squared": sum_pi_squared}
     columns |= _per_token({**per_token, "mask": mask, "token_kl": kl}, rows)
     found = run(plan, columns)
+    if found.per_rollout is not None:
+        found = replace(found, warnings=(*found.warnings, *_differing(plan, columns)))
     # Where nothing is left out both are one column: whoever writes into one must not change the other.
     return replace(found, processed=found.processed.clone()) if found.processed is found.original else found
+
+
+def _rollouts(group: Tensor, rollouts: Any) -> Tensor:  # noqa: ANN401  whatever the caller has
+    """[N] int64, the rollout of each row, numbered in order of first appearance."""
+    named = rollouts.tolist() if hasattr(rollouts, "tolist") else list(rollouts)
+    if len(named) != len(group):
+        raise UsageError(f"rollouts have {len(named)} values, expected one per reward: {len(group)}")
+    # A row without a rollout is told apart by its place.
+    lone = (value is None or value != value for value in named)
+    keys = [
+        (code, place if alone else None, value)
+        for place, (code, value, alone) in enumerate(zip(group.tolist(), named, lone, strict=True))
+    ]
+    numbers: dict[Hashable, int] = {}
+    try:
+        return torch.tensor([numbers.setdefault(key, len(numbers)) for key in keys], dtype=torch.int64)
+    except TypeError as error:
+        raise UsageError(
+            f"rollouts cannot be compared: {error}", hint="strings, numbers or tuples"
+        ) from error
+
+
+def _differing(plan: Plan, columns: Mapping[str, Tensor]) -> tuple[str, ...]:
+    """What to say about rollouts whose rows have different rewards."""
+    found = Rollouts.of(columns["rollout"], columns.get("turn"))
+    many = int(found.disagree(columns["rewards"]).sum())
+    return (differing(many, plan.unit.reward),) if many and plan.unit.reward != "sum" else ()
 
 
 def _are_sequences(values: Any) -> bool:  # noqa: ANN401  whatever the caller has

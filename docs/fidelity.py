@@ -13,10 +13,11 @@ from advcli.frameworks.proven import range_of
 from advcli.frameworks.rule import Rule
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-from parity import compared
+from parity import compared, golden
 from parity import test_token_parity as tokens
 
 HERE = Path(__file__).parent
+GOLDEN = HERE.parent / "tests" / "data" / "golden" / "rollout_unit.jsonl"
 PARITY = HERE.parent / "tests" / "parity"
 STEPS = (0, 1e-12, 1e-9, 1e-7, 2e-7, 5e-7, 1e-6, 2e-6, 5e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 
@@ -58,6 +59,16 @@ from runs of their code, as literals in `tests/frameworks/test_vectors.py`.
 
 """
 
+
+ROLLOUTS = """
+## What the rows of a rollout get
+
+Where one rollout has several rows (turns, outputs of an agent loop, segments after the context was compacted), frameworks disagree
+what a statistic counts and what each row gets. With `--like` advcli does what the framework does; `--count rows` and `--count rollouts` show
+the other reading. Of frameworks that never write more than one row per rollout the rule is applied to rollouts. The rules of frameworks whose code was run on
+such batches are compared with what it gave (`tests/data/golden/rollout_unit.jsonl`, {cases} batches).
+
+"""
 
 NOTES = """
 ## Compared with numbers worked out by hand
@@ -163,6 +174,8 @@ def page(found: Mapping[tuple[str, str, str], Distance]) -> str:
         )
         + VECTORS
         + _table(("framework", "versions", "estimator", "where the rule stands"), noted)
+        + ROLLOUTS.format(cases=len(list(golden.read(GOLDEN))))
+        + _table(("framework", "estimators", "counts", "the rows of a rollout get"), rollouts())
         + NOTES
         + _table(("framework", "versions", "estimator", "where the rule stands"), told)
     )
@@ -178,6 +191,16 @@ def _ranges() -> Iterator[tuple[str, ...]]:
         versions = sorted(run[rule.name], key=_descending)
         known = range_of(rule.framework) or "no release"
         yield rule.framework, known, rule.estimator, rule.versions or "all", ", ".join(versions)
+
+
+def rollouts() -> list[tuple[str, ...]]:
+    """Framework, its estimators, what they count, and what each row gets."""
+    alike: dict[tuple[str, str, str], dict[str, None]] = {}
+    for rule in RULES:
+        if rule.level == "row":
+            key = (rule.framework, rule.unit.counted, rule.unit.given)
+            alike.setdefault(key, {})[rule.estimator] = None
+    return [(name, ", ".join(estimators), *rest) for (name, *rest), estimators in alike.items()]
 
 
 def rounded_up(value: float) -> str:

@@ -62,7 +62,10 @@ EXCEPTIONS = {
     "frameworks/rule.py": ("frameworks/test_catalog.py", "what a row is, seen through every row"),
     "frameworks/absent.py": ("frameworks/test_catalog.py", "a table, seen through the errors of the catalog"),
     **dict.fromkeys(
-        [f"frameworks/{name}.py" for name in ("areal", "nemo_rl", "openrlhf", "others", "trl", "verl")],
+        [
+            f"frameworks/{name}.py"
+            for name in ("agents", "areal", "nemo_rl", "openrlhf", "others", "trl", "verl")
+        ],
         ("frameworks/test_catalog.py", "rows of the catalog, which tests each of them"),
     ),
     "records/match.py": ("cli/test_match.py", "frozen records, seen through the JSON that they become"),

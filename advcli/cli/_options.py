@@ -249,6 +249,40 @@ Dedup = Annotated[
         _COLUMNS, "Leave out exact repeats: groups met before, equal in all columns but the step.", "--dedup"
     ),
 ]
+RolloutCol = Annotated[
+    str | None,
+    option(
+        _COLUMNS,
+        "Column that names the rollout within its group, where a rollout has several rows. Default: auto-detected.",
+        metavar="COL",
+    ),
+]
+TurnCol = Annotated[
+    str | None,
+    option(
+        _COLUMNS,
+        "Column with the number of a row in its rollout. Default: the order of the file.",
+        metavar="COL",
+    ),
+]
+Count = Annotated[
+    str | None,
+    option(
+        _SETTINGS,
+        "What statistics count where rows share a rollout: rollouts or rows. Default: as the framework of --like, "
+        "else rollouts.",
+        metavar="UNIT",
+    ),
+]
+RolloutReward = Annotated[
+    str | None,
+    option(
+        _SETTINGS,
+        "The reward of a rollout whose rows differ: that of the last or first turn, or the sum. "
+        "Default: as the framework of --like, else last.",
+        metavar="RULE",
+    ),
+]
 OnBadRow = Annotated[
     str,
     typer.Option(

@@ -29,6 +29,8 @@ _SETTINGS = (
     "singleton",
     "device",
     "like",
+    "count",
+    "rollout_reward",
 )
 
 
@@ -229,4 +231,6 @@ def _columns(shared: Shared) -> "ColumnOptions":
         layout=shared.layout,
         explode=_names("--explode", shared.explode),
         dedup=shared.dedup,
+        rollout=shared.rollout_col,
+        turn=shared.turn_col,
     )

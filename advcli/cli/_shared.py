@@ -46,6 +46,10 @@ class Shared:
     group_by: opt.GroupBy = None
     layout: opt.LayoutOption = None
     explode: opt.Explode = None
+    rollout_col: opt.RolloutCol = None
+    turn_col: opt.TurnCol = None
+    count: opt.Count = None
+    rollout_reward: opt.RolloutReward = None
     dedup: opt.Dedup = False
     on_bad_row: opt.OnBadRow = "error"
     engine: opt.Engine = "local"

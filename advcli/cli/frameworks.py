@@ -39,6 +39,7 @@ def _cells(rule: "Rule") -> tuple[str, ...]:
         f"missing: {rule.without_reward}",
         rule.arithmetic,
         f"groups {rule.grouping}",
+        f"counts {rule.unit.counted}",
         f"checked: {rule.proof}",
     )
     versions = rule.versions.replace(",", ", ") or "all"

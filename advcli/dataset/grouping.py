@@ -1,14 +1,14 @@
 """Which rows belong together, and what looks wrong with it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from advcli.errors import DataError, UsageError
 from advcli.records.table import Grouping, RewardTable
-from advcli.tensors.codes import met_with_several, numbered, paired, places
+from advcli.tensors.codes import first_rows, met_with_several, numbered, paired, places
 from advcli.wording import counted, verb
 
 
@@ -44,18 +44,77 @@ def group(
     else:
         key = numbered(key)
     if n is not None:
-        key = paired(key, places(key) // n)
+        key = paired(key, _places(key, None if table.rollout is None else table.rollout[rows]) // n)
     groups = key
     if len(key) < len(table.key):
         groups = np.full(len(table.key), -1, dtype=np.int64)
         groups[rows] = key
     count = int(groups.max(initial=-1)) + 1
     columns = _columns(table)
+    rollout, said = _rollouts(table, groups, count)
     if part:
-        return Grouping(groups, count, columns, _rule(columns, n))
+        return Grouping(groups, count, columns, _rule(columns, n), rollout=rollout)
     seen = Sizes(len(table.key), count, sizes_of(groups, count), mixed_steps(table, groups))
     refuse_singletons(table, seen, n, expected=singletons_expected)
-    return Grouping(groups, count, columns, _rule(columns, n), lint(table, seen, n))
+    if rollout is not None:
+        seen = replace(seen, sizes=sizes_of(groups[first_rows(rollout)], count))
+    return Grouping(groups, count, columns, _rule(columns, n), (*lint(table, seen, n), *said), rollout)
+
+
+def _places(key: NDArray[np.int64], rollout: NDArray[np.int64] | None) -> NDArray[np.int64]:
+    """How many rollouts of its key stand before that of each row."""
+    if rollout is None:
+        return places(key)
+    one = _numbered(key, rollout)
+    return places(key[first_rows(one)])[one]
+
+
+def _numbered(group: NDArray[np.int64], rollout: NDArray[np.int64]) -> NDArray[np.int64]:
+    """[N] the rollout of each row, numbered in order of first appearance: equal names within a group.
+
+    Args:
+        group: [N] int64, -1 for rows of no group, each of which is one of its own.
+        rollout: [N] int64 digest, -1 for rows that are one of their own.
+    """
+    alone = (rollout < 0) | (group < 0)
+    pairs = paired(np.where(alone, 0, group), numbered(rollout))
+    return numbered(np.where(alone, len(pairs) + np.arange(len(pairs)), pairs))
+
+
+def _rollouts(
+    table: RewardTable, groups: NDArray[np.int64], count: int
+) -> tuple[NDArray[np.int64] | None, tuple[str, ...]]:
+    """The rollout of each row, None where each has one row, and what is to be said of it.
+
+    A column that only its name makes a rollout id has to prove it: one rollout in every group is a step or a prompt by
+    another name, and without turns the rows of a rollout must share a reward.
+    """
+    if table.rollout is None or not len(groups):
+        return None, ()
+    rollout = _numbered(groups, table.rollout)
+    many = int(rollout.max()) + 1
+    if many == len(rollout):
+        return None, ()
+    if not table.choice.sure:
+        name = table.choice.rollout[0]
+        cure = f"--rollout-col {name} if it is one"
+        if many == count + int((groups < 0).sum()):
+            return None, (f"'{name}' is one value in every group, so it is no rollout id; {cure}",)
+        if table.turn is None and _differ(table.rewards, rollout, many):
+            said = (
+                f"rows with one '{name}' have different rewards and no turn, so it is no rollout id; {cure}"
+            )
+            return None, (said,)
+    return rollout, ()
+
+
+def _differ(rewards: NDArray[np.float64], rollout: NDArray[np.int64], count: int) -> bool:
+    """Whether any rollout has rows with different rewards."""
+    there = np.isfinite(rewards)
+    high, low = np.full(count, -np.inf), np.full(count, np.inf)
+    np.maximum.at(high, rollout[there], rewards[there])
+    np.minimum.at(low, rollout[there], rewards[there])
+    return bool((high > low).any())
 
 
 @dataclass(frozen=True)

@@ -2,16 +2,23 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from advcli.dataset import grouping
 from advcli.engine.dispatch import token_rows
+from advcli.engine.rollouts import Rollouts
 from advcli.errors import DataError
+from advcli.io.collect.numbering import line_numbers
 from advcli.io.read import read
-from advcli.records.settings import Settings
+from advcli.records.settings import AdvantageTable, Settings
 from advcli.records.table import ColumnOptions, Grouping, RewardTable, Rows, Source
+from advcli.tensors.codes import first_rows
 from advcli.tensors.masks import rewarded
 from advcli.tensors.segments import Segments
 from advcli.wording import counted, verb
@@ -48,7 +55,77 @@ class DataSet:
         columns |= {name: torch.from_numpy(values) for name, values in given.items() if values is not None}
         if "tokens" in columns and "lengths" not in columns:
             columns["lengths"] = _counted(columns)
+        if self.rollouts is not None:
+            columns["rollout"] = self.rollouts.index
+            columns |= {} if table.turn is None else {"turn": torch.from_numpy(table.turn)}
         return columns
+
+    @cached_property
+    def rollouts(self) -> Rollouts | None:
+        """Which rows are one rollout; None where none has several."""
+        if self.grouping.rollout is None:
+            return None
+        turn = self.table.turn
+        return Rollouts.of(
+            torch.from_numpy(self.grouping.rollout), None if turn is None else torch.from_numpy(turn)
+        )
+
+    def per_rollout(self, reward: str) -> "DataSet":
+        """The same with one row per rollout, in order of first appearance; itself where each row is one.
+
+        A row has the place of the first row of its rollout, the sum of the lengths, and what the last turn has of
+        everything else.
+
+        Args:
+            reward: which reward is that of a rollout, one of `rollouts.REWARDS`.
+        """
+        rollouts = self.rollouts
+        if rollouts is None:
+            return self
+        columns = rollouts.collapsed(self.columns(), reward)
+        first = first_rows(rollouts.index.numpy())
+        source = np.searchsorted(np.cumsum(self.table.rows), first, side="right")
+        rewards = columns["rewards"].numpy()
+        last = _taken(self.table, rollouts.last.numpy())
+        known = np.isfinite(rewards)
+        changes: dict[str, Any] = {
+            **last,
+            "rewards": rewards,
+            "cause": np.where(known, 0, last["cause"]).astype(np.int8),
+            "parts": None if self.table.parts is None else columns["parts"].numpy(),
+            "length": columns["lengths"].numpy() if "lengths" in columns else None,
+            "kl": None if self.table.kl is None else columns["kl"].numpy(),
+            "lines": line_numbers(self.table)[first],
+            "rows": tuple(np.bincount(source, minlength=len(self.table.rows)).tolist()),
+        }
+        changes |= dict.fromkeys(("token_counts", "rollout", "turn", "turn_counts")) | {"tokens": {}}
+        groups = replace(self.grouping, group=self.grouping.group[rollouts.last.numpy()], rollout=None)
+        return grouped(replace(self.table, **changes), groups)
+
+
+def _taken(table: RewardTable, rows: NDArray[np.int64]) -> dict[str, Any]:
+    """What some rows have in the columns of a table that are read as they are."""
+    single = ("cause", "key", "step", "baseline", "logged", "row", "uneven", "by")
+    named = ("extra", "causes", "outcomes")
+    found = {name: values[rows] for name in single if (values := getattr(table, name)) is not None}
+    several = {name: {key: one[rows] for key, one in getattr(table, name).items()} for name in named}
+    return {**found, **several}
+
+
+def by_unit(
+    data: DataSet, shown: Mapping[str, AdvantageTable], reward: str
+) -> tuple[DataSet, Mapping[str, AdvantageTable]]:
+    """What figures are made of: the rollouts where all of some advantages count them, else the rows.
+
+    Args:
+        data: the data set.
+        shown: heading → advantages of each column.
+        reward: which reward is that of a rollout, one of `rollouts.REWARDS`.
+    """
+    inner = {label: result.per_rollout for label, result in shown.items()}
+    if any(result is None for result in inner.values()):
+        return data, shown
+    return data.per_rollout(reward), {label: result for label, result in inner.items() if result is not None}
 
 
 def _counted(columns: Mapping[str, Tensor]) -> Tensor:

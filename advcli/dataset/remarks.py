@@ -1,13 +1,15 @@
 """What a user should be told about a data set and its advantages, one sentence each."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from advcli.dataset.load import DataSet
-from advcli.frameworks.rule import KL, Rule
+from advcli.engine.rollouts import differing
+from advcli.frameworks.rule import KL, Rule, Unit
+from advcli.records.settings import AdvantageTable
 from advcli.records.table import Choice
 from advcli.tensors.codes import first_rows, met_with_several
 from advcli.tensors.masks import every, undefined
@@ -46,6 +48,48 @@ def notes_of(data: DataSet, reused: int, rows: int, distance: float, rule: Rule 
     lost = [what for what in rule.lost if not (what == KL and told)] if rule is not None else []
     if rule is not None and lost:
         yield f"like {rule.framework}: what a dump does not tell is not replayed: {', '.join(lost)}"
+
+
+def unit(data: DataSet, unit: Unit, shown: Mapping[str, AdvantageTable]) -> Iterator[str]:
+    """What is counted where rows share a rollout, and rollouts whose rows have different rewards.
+
+    Args:
+        data: the data set.
+        unit: what the chosen rule counts.
+        shown: heading → advantages of each column.
+    """
+    rollouts = data.rollouts
+    if rollouts is None:
+        return
+    by_row = [label for label, result in shown.items() if result.per_rollout is None]
+    differ = rollouts.disagree(data.rows.rewards)
+    first = torch.nonzero(differ[rollouts.index])
+    place = data.table.place(int(first[0])) if len(first) else ""
+    many = int(differ.sum()) if unit.reward != "sum" else 0
+    yield from unit_of(
+        by_row, int(rollouts.turns.max()), many, unit.reward, place, all_=len(by_row) == len(shown)
+    )
+
+
+def unit_of(
+    by_row: Sequence[str], most: int, differ: int, reward: str, place: str = "", *, all_: bool
+) -> Iterator[str]:
+    """The same, once everything is counted.
+
+    Args:
+        by_row: headings of the columns that count rows.
+        most: rows of the longest rollout.
+        differ: rollouts whose rows have different rewards.
+        reward: which reward is that of a rollout.
+        place: the first row of those, as file:line.
+        all_: whether all columns count rows.
+    """
+    if all_:
+        yield f"every row counts, so a rollout of {most:,} rows counts {most:,} times; --count rollouts counts each once"
+    elif by_row:
+        yield f"all figures are over rows, as {', '.join(by_row)} {verb(len(by_row), 'counts', 'count')} every row"
+    elif differ:
+        yield differing(differ, reward, place)
 
 
 def warnings(
@@ -104,6 +148,9 @@ def columns(data: DataSet) -> dict[str, Any]:
         "reward": dict(choice.rewards),
         "outcomes": list(choice.outcomes),
         "step": choice.step,
+        "rollout": list(choice.rollout) if data.rollouts is not None else None,
+        "turn": choice.turn if data.rollouts is not None else None,
+        "turn rewards": choice.turn_list,
         "length": choice.length,
         "baseline": choice.baseline,
         "kl": choice.kl,
@@ -174,6 +221,9 @@ def _chosen(data: DataSet) -> str:
         of = f" of '{choice.layout.path}'" if choice.layout.path else ""
         parts += [f"layout: {choice.layout.name}{of}"]
     parts += [f"step: '{choice.step}'"] if choice.step else []
+    if data.rollouts is not None:
+        parts += [f"rollout: {' + '.join(map(repr, choice.rollout))}"]
+        parts += [f"turn: '{choice.turn}'"] if choice.turn else []
     parts += [f"length: '{choice.length}'"] if choice.length else []
     parts += [f"baseline: '{choice.baseline}'"] if choice.baseline else []
     return ", ".join(parts)

@@ -7,7 +7,7 @@ from advcli.dataset import remarks
 from advcli.dataset.grouping import Sizes
 from advcli.distributed import cluster, resume, sketches, write
 from advcli.distributed import run as runs
-from advcli.distributed.counts import Account, ColumnCount, Shown, account
+from advcli.distributed.counts import Account, ColumnCount, Shown, account, extremes
 from advcli.distributed.inspect import inspect
 from advcli.distributed.load import Loaded, columns, described, load, looked_at, nothing, too_large
 from advcli.distributed.match import match
@@ -58,7 +58,12 @@ def compute(request: Request, output: Output, *, advance: Callable[[int, int], N
             if open_:
                 about = to_metadata(output.prefix, settings)
                 write.write_all(
-                    loaded.tasks, _writing(loaded, work, goals, output, run, about), spread, open_
+                    loaded.tasks,
+                    replace(
+                        _writing(loaded, work, goals, output, run, about), several=found.turns is not None
+                    ),
+                    spread,
+                    open_,
                 )
     if advance:
         advance(loaded.count, loaded.count)
@@ -160,8 +165,14 @@ def _counted(
     open_ = () if unit in ("step", "all") else tuple(i for i, plan in enumerate(plans) if crosses(plan))
     work = PartitionJob(view, plans, shown, ((),) * len(plans), open_, per_step)
     work = runs.known(loaded.tasks, spread, work)
+    if loaded.job.choice.rollout:
+        # The reward of a rollout may be none of those of its rows.
+        ends = runs.over(loaded.tasks, spread, work, extremes)
+        work = replace(work, view=replace(view, low=ends.low, high=ends.high))
     found = runs.over(loaded.tasks, spread, work, account)
-    return spread, work, replace(found, reused=found.reused + loaded.met_again(view))
+    by_rollout = found.turns is not None and all(plan.unit.counts != "rows" for plan in plans)
+    health = found.health if by_rollout else replace(found.health, rollouts=None)
+    return spread, work, replace(found, health=health, reused=found.reused + loaded.met_again(view))
 
 
 def _report(
@@ -174,7 +185,7 @@ def _report(
     said_of_columns: bool = True,
 ) -> Report:
     seen = Sizes(found.health.rows, found.health.groups, found.health.sizes, found.mixed)
-    data = described(request, loaded, work.view, seen, found.seen)
+    data = described(request, loaded, work.view, seen, found.seen, several=found.turns is not None)
     blocks = not found.scattered and len(seen.sizes) == 1
     weights, undefined = request.columns.weights, not found.defined
     counts = found.columns
@@ -194,10 +205,22 @@ def _report(
         warnings=(
             *request.warnings,
             *remarks.warnings_of(data, plan.rule, weights=weights, undefined=undefined, blocks=blocks),
+            *_unit(found, work, plan),
             *(dict.fromkeys(text for count in counts for text in count.warnings) if said_of_columns else ()),
             *too_large(work.view, found.largest, loaded.memory),
         ),
     )
+
+
+def _unit(found: Account, work: PartitionJob, plan: Plan) -> tuple[str, ...]:
+    """What is counted where rows share a rollout."""
+    if found.turns is None:
+        return ()
+    figures, reward = found.turns.figures(), plan.unit.reward
+    by_row = [one.label for one in work.shown if work.plans[one.run].unit.counts == "rows"]
+    differ = 0 if reward == "sum" else figures.differ
+    all_ = len(by_row) == len(work.shown)
+    return tuple(remarks.unit_of(by_row, figures.turns_max, differ, reward, all_=all_))
 
 
 _PERCENTILES = (

@@ -12,15 +12,18 @@ from torch import Tensor
 
 from advcli.dataset import remarks
 from advcli.dataset.grouping import by_frequency, met_together, mixed_steps, sizes_met
-from advcli.dataset.load import DataSet
+from advcli.dataset.load import DataSet, by_unit
 from advcli.distributed import sketches
 from advcli.distributed.traps import Seen, seen
+from advcli.inspection.turns import TurnsCount
+from advcli.inspection.turns import together as together_turns
 from advcli.records.mergeable import Merge, Mergeable, both
 from advcli.records.report import Health
 from advcli.records.settings import AdvantageTable, LeftOut
 from advcli.stats import metrics
 from advcli.stats.comparison import Measured
 from advcli.stats.health import health
+from advcli.tensors.masks import rewarded
 from advcli.tensors.segments import Segments
 from advcli.wording import together
 
@@ -96,6 +99,7 @@ class Account(Mergeable):
         largest: the rows of the largest place.
         sizes: of the groups, from `grouping.sizes_met`.
         seen: what traps look at.
+        turns: the rollouts; None where each is one row.
     """
 
     health: Annotated[Health, Merge(_healths)]
@@ -110,35 +114,67 @@ class Account(Mergeable):
     largest: Annotated[int, Merge(max)] = 0
     sizes: Annotated[Mapping[int, tuple[int, int]], Merge(met_together)] = field(default_factory=dict)
     seen: Seen = field(default_factory=dict)
+    turns: Annotated[TurnsCount | None, Merge(together_turns)] = None
 
     def __add__(self, other: "Account") -> "Account":
         found = super().__add__(other)
         return replace(found, health=replace(found.health, sizes=by_frequency(found.sizes)))
 
 
+@dataclass(frozen=True)
+class Extremes(Mergeable):
+    """The smallest and the largest reward of what is counted; NaN without one."""
+
+    low: Annotated[float, Merge(np.fmin)]
+    high: Annotated[float, Merge(np.fmax)]
+
+
+def extremes(here: "PartitionRows") -> Extremes:
+    """The extremes of a place: those of the rollouts where they are counted."""
+    rows = _unit(here, here.work.results(here.data))[0].rows
+    rewards = rows.rewards[rewarded(rows.rewards, rows.group)]
+    return Extremes(float(rewards.min()), float(rewards.max())) if len(rewards) else Extremes(np.nan, np.nan)
+
+
+def _unit(
+    here: "PartitionRows", results: Sequence[AdvantageTable]
+) -> tuple[DataSet, Mapping[str, AdvantageTable]]:
+    """What is counted in a place, and the advantages of each column."""
+    shown = {str(number): column.of(results) for number, column in enumerate(here.work.shown)}
+    return by_unit(here.data, shown, here.work.plans[0].unit.reward)
+
+
 def account(here: "PartitionRows") -> Account:
     """What is counted of a place."""
     data, view = here.data, here.work.view
     results = here.work.results(data)
-    tables = [column.of(results) for column in here.work.shown]
+    original = here.work.shown[0].of(results).original
+    logged, distance = remarks.logged(data, original)
+    unit, inner = _unit(here, results)
+    tables = list(inner.values())
     first = tables[0].processed
-    met = sizes_met(data.grouping.group, data.grouping.count, here.begins())
-    logged, distance = remarks.logged(data, tables[0].original)
-    extremes = (view.low, view.high)
+    met = sizes_met(unit.grouping.group, unit.grouping.count, here.begins())
+    found = health(unit.rows, torch.from_numpy(unit.table.cause), by_frequency(met), (view.low, view.high))
     return Account(
-        health=health(data.rows, torch.from_numpy(data.table.cause), by_frequency(met), extremes),
+        health=replace(found, rows=len(data.table.rewards), rollouts=found.rows),
         mixed=mixed_steps(data.table, data.grouping.group),
         reused=remarks.reused_keys(data) if view.unit in ("key", "all") else 0,
         scattered=scattered(data, here.positions()),
-        defined=int((~tables[0].original.isnan()).sum()),
+        defined=int((~original.isnan()).sum()),
         logged=logged,
         distance=distance,
-        columns=tuple(_counted(data, first, table) for table in tables),
-        steps=metrics.counts(data.rows, results[0]) if here.work.per_step else {},
+        columns=tuple(_counted(unit, first, table) for table in tables),
+        steps=metrics.counts(unit.rows, _of_unit(results[0])) if here.work.per_step else {},
         largest=len(data.table.key),
         sizes=met,
         seen=seen(data, here.columns, here.positions()),
+        turns=TurnsCount.of(data, here.work.plans[0].unit.reward),
     )
+
+
+def _of_unit(result: AdvantageTable) -> AdvantageTable:
+    """The advantages of the rollouts where they are counted."""
+    return result if result.per_rollout is None else result.per_rollout
 
 
 def _counted(data: DataSet, first: Tensor, result: AdvantageTable) -> ColumnCount:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from advcli.dataset import remarks
 from advcli.dataset.grouping import Sizes, mixed_steps
+from advcli.dataset.load import DataSet, by_unit
 from advcli.distributed import cluster, run, sketches
 from advcli.distributed.counts import scattered
 from advcli.distributed.details import details
@@ -25,11 +26,14 @@ from advcli.engine.scope import crosses
 from advcli.inspection.details import Wanted
 from advcli.inspection.facts import SUM, FactsCount, Frame, reward_columns
 from advcli.inspection.phantoms import Part
+from advcli.inspection.turns import TurnsCount
+from advcli.inspection.turns import together as together_turns
 from advcli.io.lookup import repeated
 from advcli.pipeline.describe import settings_of
 from advcli.pipeline.request import Request
 from advcli.records.inspection import NEAR_DEAD, Facts, Files, Inspection
 from advcli.records.mergeable import Merge, Mergeable
+from advcli.records.settings import AdvantageTable
 from advcli.records.table import Choice
 from advcli.tensors.masks import rewarded
 from advcli.tensors.segments import Segments
@@ -76,6 +80,7 @@ class Inspected(Mergeable):
         defined: rows with an advantage.
         largest: the rows of the largest place.
         seen: what traps look at.
+        turns: the rollouts; None where each is one row.
     """
 
     facts: FactsCount
@@ -88,6 +93,7 @@ class Inspected(Mergeable):
     defined: int
     largest: Annotated[int, Merge(max)]
     seen: Seen
+    turns: Annotated[TurnsCount | None, Merge(together_turns)] = None
 
 
 def inspect(request: Request, wanted: Wanted, *, near_dead: float = NEAR_DEAD) -> Inspection:
@@ -104,16 +110,26 @@ def inspect(request: Request, wanted: Wanted, *, near_dead: float = NEAR_DEAD) -
         kinds: Kinds = run.over(tasks, places, work, sized)
         part = Part((_once(kinds.rows), _once(kinds.valid)), whole, len(kinds.rows) > 1)
         extents = _extents(loaded, view.by)
+        if job.choice.rollout:
+            # The reward of a rollout may be none of those of its rows.
+            extents = run.over(tasks, places, work, ends).of
         found: Inspected = run.over(tasks, places, work, inspected, near_dead, extents, part)
         found = replace(found, reused=found.reused + loaded.met_again(view))
         facts, split, estimated = _facts(job.choice, work, found)
         seen_ = Sizes(facts.rows, facts.groups, facts.sizes, found.mixed)
-        data = described(request, loaded, view, seen_, found.seen)
+        data = described(request, loaded, view, seen_, found.seen, several=found.turns is not None)
         shown = details(wanted, loaded, places, work, facts.groups, data.grouping.columns)
         again = tasks.get(tasks.shuffle(loaded.rows, view.places, digests, repeats, view.places))
     blocks = not found.scattered and len(facts.sizes) == 1
     weights, alone = request.columns.weights, facts.sizes.get(1, 0)
-    warned = remarks.warnings_of(data, plan.rule, weights=weights, undefined=not found.defined, blocks=blocks)
+    warned = [
+        *remarks.warnings_of(data, plan.rule, weights=weights, undefined=not found.defined, blocks=blocks)
+    ]
+    turns = None if found.turns is None else found.turns.figures()
+    if turns is not None:
+        reward, by_row = plan.unit.reward, plan.unit.counts == "rows"
+        differ = 0 if reward == "sum" else turns.differ
+        warned += remarks.unit_of(["original"] * by_row, turns.turns_max, differ, reward, all_=by_row)
     told = remarks.inspected_of(job.choice, alone, found.reused, found.mixed_by)
     return Inspection(
         files=Files(
@@ -126,6 +142,7 @@ def inspect(request: Request, wanted: Wanted, *, near_dead: float = NEAR_DEAD) -
         ),
         facts=facts,
         settings=settings_of(plan, request, data),
+        turns=turns,
         by=job.choice.by,
         split=split,
         details=shown,
@@ -161,9 +178,39 @@ def _extents(loaded: Loaded, by: Sequence[str]) -> Extents:
     return {code: tuple((low, high) for low, high in ends.T.tolist()) for code, ends in found.items()}
 
 
+@dataclass(frozen=True)
+class Ends:
+    """The ends of each reward column in a place, or in several; `of` as in `Extents`."""
+
+    of: Extents
+
+    def __add__(self, other: "Ends") -> "Ends":
+        merged = dict(self.of)
+        for code, ends in other.of.items():
+            mine = merged.get(code, ends)
+            merged[code] = tuple(
+                (float(np.fmin(one[0], two[0])), float(np.fmax(one[1], two[1])))
+                for one, two in zip(mine, ends, strict=True)
+            )
+        return Ends(merged)
+
+
+def ends(here: PartitionRows) -> Ends:
+    """The ends of each reward column of what is counted in a place."""
+    frames = _frames(here)
+    none = np.array([np.nan])
+    columns = {code: [np.append(values, none) for values in _values(one)] for code, one in frames.items()}
+    return Ends(
+        {
+            code: tuple((float(np.fmin.reduce(values)), float(np.fmax.reduce(values))) for values in of)
+            for code, of in columns.items()
+        }
+    )
+
+
 def sized(here: PartitionRows) -> Kinds:
     """The sizes of the groups of a place."""
-    rows = here.data.rows
+    rows = _unit_of(here)[0].rows
     masks = (rows.group >= 0, rewarded(rows.rewards, rows.group))
     sizes = [Segments.of(rows.group[mask], rows.count).size().tolist() for mask in masks]
     return Kinds(Counter(sizes[0]), Counter(sizes[1]))
@@ -172,14 +219,7 @@ def sized(here: PartitionRows) -> Kinds:
 def inspected(here: PartitionRows, near_dead: float, extents: Extents, part: Part) -> Inspected:
     """What is counted of a place."""
     data, unit = here.data, here.work.view.unit
-    plan = here.work.plans[0]
-    original = here.work.results(data, [0])[0].original
-    frame = Frame.of(data, data.columns(), original, plan.entry.name, part)
-    frame = replace(frame, begins=torch.from_numpy(here.begins()))
-    frames: dict[int | None, Frame] = {None: frame}
-    if data.table.by is not None:
-        by = torch.from_numpy(data.table.by)
-        frames |= {code: frame.of_rows(by == code) for code in torch.unique(by).tolist()}
+    frames = _frames(here, part)
     counts = {
         code: FactsCount.of(one, near_dead=near_dead, extents=extents[None]) for code, one in frames.items()
     }
@@ -191,10 +231,30 @@ def inspected(here: PartitionRows, near_dead: float, extents: Extents, part: Par
         mixed_by=remarks.mixed_by(data),
         reused=remarks.reused_keys(data) if unit in ("key", "all") else 0,
         scattered=scattered(data, here.positions()),
-        defined=int((~original.isnan()).sum()),
+        defined=int((~frames[None].advantages.isnan()).sum()),
         largest=len(data.table.key),
         seen=seen(data, here.columns, here.positions()),
+        turns=TurnsCount.of(data, here.work.plans[0].unit.reward),
     )
+
+
+def _unit_of(here: PartitionRows) -> tuple[DataSet, AdvantageTable]:
+    """What is counted in a place, and its advantages."""
+    result = here.work.results(here.data, [0])[0]
+    unit, inner = by_unit(here.data, {"original": result}, here.work.plans[0].unit.reward)
+    return unit, inner["original"]
+
+
+def _frames(here: PartitionRows, part: Part | None = None) -> dict[int | None, Frame]:
+    """The columns of a place: of all rows (None), and of those of each value that splits the figures."""
+    unit, result = _unit_of(here)
+    frame = Frame.of(unit, unit.columns(), result.original, here.work.plans[0].entry.name, part)
+    frame = replace(frame, begins=torch.from_numpy(here.begins()))
+    frames: dict[int | None, Frame] = {None: frame}
+    if unit.table.by is not None:
+        by = torch.from_numpy(unit.table.by)
+        frames |= {code: frame.of_rows(by == code) for code in torch.unique(by).tolist()}
+    return frames
 
 
 def _values(frame: Frame) -> list[NDArray[np.float64]]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -92,6 +93,14 @@ def looked_at(request: Request, refused: Sequence[str] = (), *, inspected: bool 
         )
     with opened(request.inputs, copied=False) as sources:
         seen, choice = look(sources, request.columns, skip_bad_rows=request.skip_bad_rows)
+        said: tuple[str, ...] = ()
+        if choice.rollout and not choice.sure:
+            # Whether a column is a rollout id that its name alone makes one, all rows together tell.
+            name = choice.rollout[0]
+            said = (
+                f"--engine ray counts rows, as it takes no rollout id unasked; --rollout-col {name} if it is one",
+            )
+            choice = replace(choice, rollout=(), turn=None)
         yield ScanJob(
             sources=tuple(sources),
             choice=choice,
@@ -102,6 +111,7 @@ def looked_at(request: Request, refused: Sequence[str] = (), *, inspected: bool 
             refuse_missing=request.settings.missing == "error",
             refuse_singletons=request.settings.singleton == "error",
             inspected=inspected,
+            said=said,
         )
 
 
@@ -130,7 +140,9 @@ def nothing(job: ScanJob, request: Request, warnings: Sequence[str]) -> DataSet:
     return grouped(table, group(table, request.columns.n, part=True))
 
 
-def described(request: Request, loaded: Loaded, view: PartitionPlan, seen: Sizes, steps: Seen) -> DataSet:
+def described(
+    request: Request, loaded: Loaded, view: PartitionPlan, seen: Sizes, steps: Seen, *, several: bool
+) -> DataSet:
     """A data set without rows, with everything that is to be said of the rows and the groups of all places.
 
     Args:
@@ -139,18 +151,21 @@ def described(request: Request, loaded: Loaded, view: PartitionPlan, seen: Sizes
         view: what is known of the whole.
         seen: the groups.
         steps: what traps look at.
+        several: whether any rollout has several rows.
 
     Raises:
         DataError: every group has one row, and that is not what the user wants.
     """
     job = loaded.job
-    said = [text for source in job.sources for text in source.remarks]
+    said = [*job.said, *(text for source in job.sources for text in source.remarks)]
     trapped = traps.said(job, loaded.summaries, steps, view.steps)
     data = nothing(job, request, [*said, *scan.warnings(loaded.summaries), *trapped])
     n, expected = request.columns.n, request.settings.singleton in ("zero", "raw")
     expected = expected or request.columns.singletons
     refuse_singletons(data.table, seen, n, expected=expected)
-    return replace(data, grouping=replace(data.grouping, warnings=lint(data.table, seen, n)))
+    rollout = np.zeros(0, dtype=np.int64) if several else None
+    groups = replace(data.grouping, warnings=lint(data.table, seen, n), rollout=rollout)
+    return replace(data, grouping=groups)
 
 
 _WHAT = {

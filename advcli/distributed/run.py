@@ -21,6 +21,9 @@ from advcli.records.settings import AdvantageTable
 from advcli.tensors.codes import first_rows
 from advcli.tensors.partial import NeedsReduction, Reduction, merged, run_part
 
+GROUP, ROLLOUT = "first of group:", "first of rollout:"
+"""Columns that say where the first row of a row's group, or rollout, is: its file and its row there."""
+
 
 @dataclass(frozen=True)
 class PartitionJob:
@@ -166,10 +169,14 @@ def advantages(place: pa.Table, work: PartitionJob) -> tuple[pa.Table, NDArray[n
         "original": pa.array(original, pa.float64(), mask=np.isnan(original)),
         "processed": pa.array(processed, pa.float64(), mask=np.isnan(processed)),
         "kept": pa.array(result.kept.numpy()),
-        "first file": pa.array(np.where(grouped, file[group] if len(file) else -1, -1), pa.int32()),
-        "first row": pa.array(np.where(grouped, row[group] if len(row) else -1, -1), pa.int64()),
+        f"{GROUP} file": pa.array(np.where(grouped, file[group] if len(file) else -1, -1), pa.int32()),
+        f"{GROUP} row": pa.array(np.where(grouped, row[group] if len(row) else -1, -1), pa.int64()),
         "line": columns["line"],
     }
+    if data.table.choice.rollout:
+        rollout = np.arange(len(group)) if data.grouping.rollout is None else data.grouping.rollout
+        place = first_rows(rollout)[rollout]
+        found |= {f"{ROLLOUT} {name}": columns[name].take(pa.array(place)) for name in ("file", "row")}
     if result.tokens is not None:
         found["tokens"] = lists(result.tokens, result.token_counts)
     return pa.table(found), columns["file"].to_numpy().astype(np.int64)

@@ -22,7 +22,9 @@ DIGEST, NTH = "digest", "nth"
 """Columns that only some commands need."""
 
 # Columns of one number per row, by the field of the table that they come from.
-_NUMBERS = ("length", "baseline", "kl", "logged")
+_NUMBERS = ("length", "baseline", "kl", "logged", "turn")
+# Those that are whole numbers.
+_WHOLE = ("rollout", "turn_counts")
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,7 @@ class ScanJob:
         refuse_missing: stop at the first missing reward.
         refuse_singletons: stop at a group with one valid row.
         inspected: tell more: a digest of each row, texts included, and the extents of every reward column.
+        said: what is worth knowing of the columns that are read.
     """
 
     sources: tuple[Source, ...]
@@ -50,6 +53,7 @@ class ScanJob:
     refuse_missing: bool = False
     refuse_singletons: bool = False
     inspected: bool = False
+    said: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -169,7 +173,8 @@ def _columns(number: int, table: RewardTable, digests: NDArray[np.int64], job: S
     }
     if table.parts is not None:
         columns |= {f"part {i}": pa.array(part) for i, part in enumerate(np.ascontiguousarray(table.parts.T))}
-    columns |= {name: pa.array(getattr(table, name)) for name in _NUMBERS if getattr(table, name) is not None}
+    given = ((name, getattr(table, name)) for name in (*_NUMBERS, *_WHOLE))
+    columns |= {name: pa.array(values) for name, values in given if values is not None}
     columns |= {f"extra {name}": pa.array(values) for name, values in table.extra.items()}
     columns |= {f"outcome {name}": pa.array(values) for name, values in table.outcomes.items()}
     columns |= {f"cause {name}": pa.array(codes) for name, codes in table.causes.items()}
@@ -190,7 +195,7 @@ def _columns(number: int, table: RewardTable, digests: NDArray[np.int64], job: S
 
 def blank(choice: Choice) -> RewardTable:
     """No row, with the columns of a choice."""
-    nothing = np.zeros(0)
+    nothing, none = np.zeros(0), np.zeros(0, dtype=np.int64)
     single = {name: nothing for name in _NUMBERS if getattr(choice, name)}
     return RewardTable(
         rewards=nothing,
@@ -202,6 +207,9 @@ def blank(choice: Choice) -> RewardTable:
         baseline=single.get("baseline"),
         kl=single.get("kl"),
         logged=single.get("logged"),
+        turn=single.get("turn"),
+        rollout=none if choice.rollout else None,
+        turn_counts=none if choice.turn_list else None,
         parts=np.zeros((0, len(choice.rewards))) if len(choice.rewards) > 1 else None,
         extra=dict.fromkeys(choice.extra, nothing),
         outcomes=dict.fromkeys(choice.outcomes, nothing),

@@ -5,7 +5,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -17,12 +17,13 @@ from advcli.distributed.partitions import numbers, unpack
 from advcli.distributed.remote import Away
 from advcli.distributed.resume import Goal
 from advcli.distributed.retry import patiently
-from advcli.distributed.run import PartitionJob, advantages
+from advcli.distributed.run import GROUP, ROLLOUT, PartitionJob, advantages
 from advcli.distributed.scan import ScanJob, blank
 from advcli.distributed.tasks import ObjectRef, Tasks
 from advcli.errors import UsageError
 from advcli.io import atomic
 from advcli.io.write import COLUMNS, TOKENS, Additions, write
+from advcli.io.write import ROLLOUT as OF_ROLLOUT
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,9 @@ class Writing:
         force: overwrite what exists.
         work: what is computed.
         rows: rows of each file.
-        before: groups that begin in the files before each.
-        first: file → which of its rows begin a group, for files with groups that go on in others.
+        groups: what it takes to number the groups.
+        rollouts: the same of the rollouts; None where each is one row.
+        several: whether any rollout has several rows.
     """
 
     job: ScanJob
@@ -54,13 +56,27 @@ class Writing:
     force: bool
     work: PartitionJob
     rows: tuple[int, ...]
-    before: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    first: Mapping[int, NDArray[np.uint8]] = field(default_factory=dict)
+    several: bool = False
+    groups: "Numbering | None" = None
+    rollouts: "Numbering | None" = None
 
     @property
     def tokens(self) -> bool:
         """Whether there is an advantage per token."""
         return self.work.plans[0].entry.level == "token"
+
+
+@dataclass(frozen=True)
+class Numbering:
+    """What it takes to number groups, or rollouts, in order of first appearance.
+
+    Attributes:
+        before: [F] those that begin in earlier files.
+        first: of files whose groups go on in others, a bit per row: whether it begins one.
+    """
+
+    before: NDArray[np.int64]
+    first: Mapping[int, NDArray[np.uint8]]
 
 
 @dataclass(frozen=True)
@@ -81,40 +97,35 @@ def collect(number: int, table: pa.Table) -> pa.Table:
     return table.take(pa.array(np.argsort(numbers(table, "row")))).combine_chunks()
 
 
-def numbered(
-    tasks: Tasks, files: Sequence[ObjectRef]
-) -> tuple[NDArray[np.int64], dict[int, NDArray[np.uint8]]]:
-    """What it takes to number the groups in order of first appearance.
+def numbered(tasks: Tasks, files: Sequence[ObjectRef], of: str = GROUP) -> Numbering:
+    """What it takes to number the groups, or the rollouts, in order of first appearance.
 
     Args:
         tasks: where it is done.
         files: the advantages of each file.
-
-    Returns:
-        [F] groups that begin in earlier files; and of files whose groups go on in others, a bit per row: whether it
-        begins a group.
+        of: `rounds.GROUP` or `rounds.ROLLOUT`.
     """
-    found = tasks.get([tasks.run(beginnings, number, file) for number, file in enumerate(files)])
+    found = tasks.get([tasks.run(beginnings, number, file, of) for number, file in enumerate(files)])
     shared = sorted({other for one in found for other in one.others})
-    first = tasks.get([tasks.run(bits, number, files[number]) for number in shared])
+    first = tasks.get([tasks.run(bits, number, files[number], of) for number in shared])
     begun = np.array([one.count for one in found], dtype=np.int64)
-    return np.cumsum(begun) - begun, dict(zip(shared, first, strict=True))
+    return Numbering(np.cumsum(begun) - begun, dict(zip(shared, first, strict=True)))
 
 
-def beginnings(number: int, columns: pa.Table) -> Beginnings:
-    """The groups that begin in a file."""
-    begins, file = _begins(number, columns)
+def beginnings(number: int, columns: pa.Table, of: str = GROUP) -> Beginnings:
+    """The groups, or the rollouts, that begin in a file."""
+    begins, file = _begins(number, columns, of)
     return Beginnings(int(begins.sum()), tuple(sorted(set(np.unique(file).tolist()) - {number, -1})))
 
 
-def bits(number: int, columns: pa.Table) -> NDArray[np.uint8]:
-    """A bit per row of a file: whether it begins a group."""
-    return np.packbits(_begins(number, columns)[0])
+def bits(number: int, columns: pa.Table, of: str = GROUP) -> NDArray[np.uint8]:
+    """A bit per row of a file: whether it begins a group, or a rollout."""
+    return np.packbits(_begins(number, columns, of)[0])
 
 
-def _begins(number: int, columns: pa.Table) -> tuple[NDArray[np.bool_], NDArray[np.int32]]:
+def _begins(number: int, columns: pa.Table, of: str) -> tuple[NDArray[np.bool_], NDArray[np.int32]]:
     """[n] whether a row begins its group, and the file in which its group begins."""
-    file, first, row = (numbers(columns, name) for name in ("first file", "first row", "row"))
+    file, first, row = (numbers(columns, name) for name in (f"{of} file", f"{of} row", "row"))
     return (file == number) & (first == row), file
 
 
@@ -128,8 +139,8 @@ def write_all(tasks: Tasks, writing: Writing, places: Sequence[ObjectRef], open_
         open_: the numbers of the files.
     """
     files = tasks.shuffle(places, len(writing.goals), advantages, collect, tasks.share(writing.work))
-    before, first = numbered(tasks, files)
-    shared = tasks.share(replace(writing, before=before, first=first))
+    rollouts = numbered(tasks, files, ROLLOUT) if writing.several else None
+    shared = tasks.share(replace(writing, groups=numbered(tasks, files), rollouts=rollouts))
     try:
         tasks.get([tasks.run(write_file, number, files[number], shared) for number in open_])
     except BaseException:
@@ -146,27 +157,31 @@ def write_all(tasks: Tasks, writing: Writing, places: Sequence[ObjectRef], open_
 def write_file(number: int, table: pa.Table, writing: Writing) -> None:
     """Write one file with its columns."""
     columns = unpack(table)
-    group = _groups(columns, number, writing)
+    assert writing.groups is not None
+    group = _numbers(columns, writing.groups, GROUP)
     made = (columns["original"], columns["processed"], columns["kept"], pa.array(group, mask=group < 0))
     added = {writing.prefix + name: column for name, column in zip(COLUMNS, made, strict=True)}
+    if writing.rollouts is not None:
+        rollout = _numbers(columns, writing.rollouts, ROLLOUT)
+        added[writing.prefix + OF_ROLLOUT] = pa.array(rollout, mask=group < 0)
     if writing.tokens:
         added[writing.prefix + TOKENS] = columns["tokens"]
     _written(number, added, columns["line"].to_numpy(), writing)
 
 
-def _groups(columns: Mapping[str, pa.Array], number: int, writing: Writing) -> NDArray[np.int64]:
-    """[n] number of each row's group, in order of first appearance in all files; -1 without one."""
-    file, row = (columns[name].to_numpy() for name in ("first file", "first row"))
+def _numbers(columns: Mapping[str, pa.Array], numbering: Numbering, of: str) -> NDArray[np.int64]:
+    """[n] number of each row's group or rollout, in order of first appearance in all files; -1 without one."""
+    file, row = (columns[name].to_numpy() for name in (f"{of} file", f"{of} row"))
     found = np.full(len(file), -1, dtype=np.int64)
-    for of in np.unique(file[file >= 0]).tolist():
+    for number in np.unique(file[file >= 0]).tolist():
         begins = (
-            np.unpackbits(writing.first[of])
-            if of in writing.first
-            else (file == of) & (row == columns["row"].to_numpy())
+            np.unpackbits(numbering.first[number])
+            if number in numbering.first
+            else (file == number) & (row == columns["row"].to_numpy())
         )
         rank = np.cumsum(begins, dtype=np.int64) - 1
-        here = file == of
-        found[here] = writing.before[of] + rank[row[here]]
+        here = file == number
+        found[here] = numbering.before[number] + rank[row[here]]
     return found
 
 

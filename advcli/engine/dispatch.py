@@ -277,6 +277,9 @@ def estimate(entry: Estimator, columns: Mapping[str, Tensor], rows: Tensor, **kn
         columns[name] if everything or name == "weights" else columns[name][rows] for name in entry.needs
     )
     result: Tensor = load(entry.target)(*narrowed, **knobs)
+    if result.dtype is torch.bfloat16:
+        # numpy, which looks at what comes out, has no such numbers; float32 has each of them.
+        result = result.float()
     if everything:
         return result
     # A framework's rule may answer in another dtype than that of the columns.

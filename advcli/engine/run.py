@@ -9,12 +9,13 @@ import torch
 from torch import Tensor
 
 from advcli.engine import chunked, dispatch, fallbacks, shaped
+from advcli.engine.rollouts import REWARDS, Rollouts, by_rollout
 from advcli.errors import UsageError
 from advcli.estimators.catalog import ESTIMATORS, Estimator
 from advcli.filters.catalog import FILTERS
 from advcli.filters.keep_ratio import keep_ratio
 from advcli.frameworks.catalog import doubts, find
-from advcli.frameworks.rule import Rule
+from advcli.frameworks.rule import Rule, Unit
 from advcli.records.settings import DEFAULT_ESTIMATOR, AdvantageTable, FilterSpec, LeftOut, Settings
 from advcli.registry import load
 from advcli.shaping.catalog import SHAPINGS
@@ -24,6 +25,9 @@ from advcli.wording import Remark, either
 
 MISSING = ("null", "zero", "error")
 SINGLETON = ("null", "zero", "raw", "error")
+COUNT = ("rollouts", "rows")
+# The knob of a rule that is applied to the advantage of a rollout when its rows get it.
+_STEP_NORM = "step_norm"
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,7 @@ class Plan:
         device: where to compute.
         dtype: what to compute in.
         rule: the framework's row, or None.
+        divided: whether the advantage of a rollout is divided by the number of its rows.
     """
 
     settings: Settings
@@ -45,6 +50,15 @@ class Plan:
     device: torch.device
     dtype: torch.dtype
     rule: Rule | None = None
+    divided: bool = False
+
+    @property
+    def unit(self) -> Unit:
+        """What the statistics count where rows share a rollout: what was asked, else as the framework does."""
+        unit = Unit() if self.rule is None else self.rule.unit
+        # The tokens of an estimator with an advantage for each are those of one row.
+        counts = "rows" if self.entry.level == "token" else self.settings.count
+        return replace(unit, counts=counts or unit.counts, reward=self.settings.rollout_reward or unit.reward)
 
     def scope(self, *, uneven: bool = True) -> str:
         """Which other rows the advantage of a row depends on: "group", "step", "all" or "order".
@@ -156,7 +170,8 @@ class Plan:
             if rule.per_token is not None and settings.knobs.get("gamma", 1) != 1:
                 rule = rule.per_token
             entry, knobs = _as_estimator(rule, settings)
-            return cls(settings, entry, knobs, device, dtype, rule).checked()
+            divided = bool(knobs.pop(_STEP_NORM, 0))
+            return cls(settings, entry, knobs, device, dtype, rule, divided).checked()
         entry, given = dispatch.form(ESTIMATORS[settings.estimator or DEFAULT_ESTIMATOR], settings.knobs)
         return cls(settings, entry, dispatch.knobs(entry, settings.scale, given), device, dtype).checked()
 
@@ -166,10 +181,12 @@ def _check_words(settings: Settings) -> None:
         ratio = getattr(settings, name)
         if not 0 <= ratio <= 1:
             raise UsageError(f"{name} is {ratio:g}, expected a share between 0 and 1", about=name)
-    for name, allowed in (("missing", MISSING), ("singleton", SINGLETON)):
+    words = {"missing": MISSING, "singleton": SINGLETON, "count": COUNT, "rollout_reward": REWARDS}
+    for name, allowed in words.items():
         value = getattr(settings, name)
-        if value not in allowed:
-            raise UsageError(f"unknown {name} rule '{value}'", hint=either(allowed), about=name)
+        if value not in allowed and not (value is None and name in ("count", "rollout_reward")):
+            told = name.replace("_", " ")
+            raise UsageError(f"unknown {told} rule '{value}'", hint=either(allowed), about=name)
 
 
 def _as_estimator(rule: Rule, settings: Settings) -> tuple[Estimator, dict[str, Any]]:
@@ -230,15 +247,26 @@ def run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
         plan: what to do.
         columns: "rewards" [N] float (NaN or ±inf where missing), "group" [N] int64 (-1 for rows that
             belong nowhere), "step" [N] int64, and what else the estimator needs of
-            `estimators.catalog.COLUMNS`; on any device.
+            `estimators.catalog.COLUMNS`; on any device. Where rows share a rollout also "rollout" [N] int64 in [0, R),
+            numbered in order of first appearance, and perhaps "turn" [N] float, which numbers the rows of each.
 
     Returns:
-        Tensors on the CPU, in `plan.dtype`.
+        Tensors on the CPU, in `plan.dtype`. Where rollouts are counted, each row has what its rollout got.
 
     Raises:
-        DataError: a missing reward or a singleton, and the rule is "error".
+        DataError: a missing reward or a singleton, and the rule is "error"; a rollout that the framework refuses.
     """
     plan = plan.at(columns)
+    columns = dict(columns)
+    rollout = columns.pop("rollout", None)
+    if rollout is not None and plan.unit.counts != "rows":
+        # Rows are taken and put back where all columns lie together.
+        columns = {name: column.cpu() for name, column in columns.items()}
+        rollouts = Rollouts.of(rollout.cpu(), columns.get("turn") if plan.unit.by_turn else None)
+        if rollouts.several:
+            return by_rollout(
+                rollouts, columns, plan.unit, partial(run, plan), who=plan.entry.name, divided=plan.divided
+            )
     if chunked.possible(plan, columns):
         return chunked.run(partial(_run, plan), chunked.needed(plan, columns))
     return _run(plan, columns)

@@ -1,8 +1,21 @@
 """AReaL and ROLL, which name how to centre and how to divide, and no estimator."""
 
+from dataclasses import replace
 from typing import Any
 
-from advcli.frameworks.rule import BATCH, CENTRED, GROUP, GROUPED, GRPO, KL, NONE, RLOO, Rule, after_kl
+from advcli.frameworks.rule import (
+    BATCH,
+    CENTRED,
+    COUNT_ROWS,
+    GROUP,
+    GROUPED,
+    GRPO,
+    KL,
+    NONE,
+    RLOO,
+    Rule,
+    after_kl,
+)
 
 _AREAL = "areal/utils/data.py"
 _RLVR = "roll/utils/functionals.py"
@@ -130,4 +143,16 @@ _ROLL_ROWS = [
     ),
 ]
 
-ROWS = [*_AREAL_ROWS, *_ROLL_ROWS]
+# With gconfig.reward_normalization each rollout counts once, with the reward of its last interaction.
+_AREAL_BY_ROLLOUT = Rule(
+    "areal",
+    "reward_normalization",
+    "A_i = (r_i − mean_g) / (std_g + 1e-8) of the rollouts, ddof 0",
+    **GROUPED,  # type: ignore[arg-type]
+    knobs={"ddof": 0, "eps": 1e-8, "dtype": "float64"},
+    source="areal/infra/workflow_executor.py",
+    proof="code",
+)
+
+# All others normalise the rows: of AReaL every interaction, of ROLL every step of an environment.
+ROWS = [*(replace(row, unit=COUNT_ROWS) for row in (*_AREAL_ROWS, *_ROLL_ROWS)), _AREAL_BY_ROLLOUT]

@@ -12,7 +12,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from advcli.errors import UsageError
-from advcli.frameworks import areal, nemo_rl, openrlhf, others, trl, verl
+from advcli.frameworks import agents, areal, nemo_rl, openrlhf, others, trl, verl
 from advcli.frameworks.absent import ABSENT
 from advcli.frameworks.proven import PROVEN, range_of
 from advcli.frameworks.rule import Rule
@@ -21,7 +21,19 @@ from advcli.wording import either
 
 RULES: Registry[Rule] = Registry(
     "framework rule",
-    [row for rules in (verl, trl, openrlhf, nemo_rl, areal, others) for row in rules.ROWS],
+    [
+        row
+        for rules in (
+            verl,
+            trl,
+            openrlhf,
+            nemo_rl,
+            areal,
+            others,
+            agents,
+        )
+        for row in rules.ROWS
+    ],
 )
 
 

@@ -1,6 +1,21 @@
 """NeMo-RL, SkyRL and slime."""
 
-from advcli.frameworks.rule import GROUP, HERE, KL, NONE, PER_TOKEN, RLOO, TOKENS, Rule, centred, grpo
+from dataclasses import replace
+
+from advcli.frameworks.rule import (
+    COUNT_ROWS,
+    GROUP,
+    HERE,
+    KL,
+    NONE,
+    PER_TOKEN,
+    RLOO,
+    TOKENS,
+    Rule,
+    Unit,
+    centred,
+    grpo,
+)
 
 _ONE_PASS = "advcli.frameworks.one_pass"
 _NEMO = "nemo_rl/algorithms/advantage_estimator.py"
@@ -197,6 +212,7 @@ _SKYRL_ROWS = [
         ),
         # A token that a tool wrote sets the return of those before it to 0.
         token_columns=("token_kl", "mask"),
+        unit=Unit("refused"),
         lost=_SKYRL_LOST,
         source=_SKYRL,
         proof="package",
@@ -269,4 +285,5 @@ _SLIME_ROWS = [
     ),
 ]
 
-ROWS = [*_NEMO_ROWS, *_SKYRL_ROWS, *_SLIME_ROWS]
+# slime cuts the rows of a batch, several of a rollout too.
+ROWS = [*_NEMO_ROWS, *_SKYRL_ROWS, *(replace(row, unit=COUNT_ROWS) for row in _SLIME_ROWS)]

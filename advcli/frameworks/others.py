@@ -72,6 +72,18 @@ _OTHER_ROWS = [
         source=_RLLM,
         proof="code",
     ),
+    grpo(
+        "rllm",
+        eps=1e-6,
+        estimator="verl_grpo",
+        formula="A_i = (r_i − mean_g) / (std_g + 1e-6), ddof 1, by the older trainer on verl; step_norm=1 divides it by its steps",
+        knobs={"single": "raw-eps", "variance": "whole"},
+        scales=GROUP | NONE,
+        options={"step_norm": 0.0},
+        lost=_ROLES,
+        source="rllm/trainer/verl/agent_workflow_trainer.py",
+        proof="code",
+    ),
     centred(
         "rllm",
         "rloo",

@@ -11,6 +11,52 @@ TOKENS = ("rewards", "group", "step", "lengths")
 
 
 @dataclass(frozen=True)
+class Unit:
+    """What a framework's statistics count where one rollout has several rows.
+
+    Attributes:
+        counts: "rollouts", "rows", or "refused".
+        reward: which reward is that of a rollout: "last", "first" or "sum" of its turns.
+        by_turn: whether a turn number decides which row is the last one; else the last in the file is.
+        differ: rewards of the rows of a rollout that differ by more are refused; None for any.
+        at_last: whether the advantage is read at the last row's first token: without one, the other rows get 0; and rows
+            without tokens get none.
+    """
+
+    counts: str = "rollouts"
+    reward: str = "last"
+    by_turn: bool = True
+    differ: float | None = None
+    at_last: bool = False
+
+    @property
+    def counted(self) -> str:
+        """What is counted, in words."""
+        if self.counts != "rollouts":
+            return {"rows": "rows", "refused": "rollouts of several rows are refused"}[self.counts]
+        return f"rollouts, by the reward of {_STANDS[self.reward, self.by_turn]}"
+
+    @property
+    def given(self) -> str:
+        """What the rows of a rollout get, in words."""
+        if self.counts != "rollouts":
+            return {"rows": "their own", "refused": "–"}[self.counts]
+        refused = "; rows that differ in their reward are refused" if self.differ is not None else ""
+        return f"that of the rollout{'; 0 where the last has no token' if self.at_last else ''}{refused}"
+
+
+_STANDS = {
+    ("last", True): "its last turn",
+    ("last", False): "its last row in the file",
+    ("first", True): "its first turn",
+    ("first", False): "its first row in the file",
+    ("sum", True): "the sum of its turns",
+}
+COUNT_ROWS = Unit("rows")
+"""Every row is a sample of its own."""
+
+
+@dataclass(frozen=True)
 class Rule:
     """How one framework computes one estimator.
 
@@ -27,7 +73,9 @@ class Rule:
         positional: whether the framework groups by position; a dump whose groups are not contiguous blocks
             of one size was then trained on other groups.
         level: "row", one advantage per row, or "token", one per token.
-        options: knobs that a run's configuration sets, and their defaults there; the user may set them.
+        options: knobs that a run's configuration sets, and their defaults there; the user may set them. `step_norm` is no
+            knob of the function: where it is not 0, the advantage of a rollout is divided by the number of its rows.
+        unit: what the statistics count where rows share a rollout.
         per_token: the same rule with one advantage per token, or None.
         token_columns: columns of tokens with which `per_token` is the rule.
         scope: which other rows the advantage of a row depends on, where the groups of a step are all of one size: those of its
@@ -64,6 +112,7 @@ class Rule:
     lost: tuple[str, ...] = ()
     source: str = ""
     proof: str = "notes"
+    unit: Unit = field(default_factory=Unit)
 
     @property
     def name(self) -> str:
@@ -195,7 +244,8 @@ RLOO = "A_i = r_i − mean_{j≠i} r_j"
 def grpo(framework: str, *, eps: float, ddof: int = 1, estimator: str = "grpo", **row: Any) -> Rule:  # noqa: ANN401
     """A row of the commonest rule: group mean, group std, eps added to it."""
     knobs = {"eps": eps, "ddof": ddof, **row.pop("knobs", {})}
-    formula = GRPO.format(eps=f"{eps:.0e}".replace("e-0", "e-"), ddof=ddof)
+    usual = GRPO.format(eps=f"{eps:.0e}".replace("e-0", "e-"), ddof=ddof)
+    formula = row.pop("formula", usual)
     return Rule(framework, estimator, formula, **GROUPED, knobs=knobs, **{"scales": GROUP, **row})  # type: ignore[arg-type]
 
 

@@ -1,6 +1,8 @@
 """TRL and ms-swift."""
 
-from advcli.frameworks.rule import BATCH, GROUP, GROUPED, KL, NONE, RLOO, Rule, centred, grpo
+from dataclasses import replace
+
+from advcli.frameworks.rule import BATCH, GROUP, GROUPED, KL, NONE, RLOO, Rule, Unit, centred, grpo
 
 _TRL = "trl/trainer/grpo_trainer.py"
 _TRL_RLOO = "trl/trainer/rloo_trainer.py"
@@ -185,4 +187,7 @@ _SWIFT_ROWS = [
     ),
 ]
 
-ROWS = [*_TRL_ROWS, *_SWIFT_ROWS]
+# A chat that is split into several rows: its last one counts, and all must have one reward.
+_CHAT = Unit(by_turn=False, differ=1e-6)
+
+ROWS = [*_TRL_ROWS, *(replace(row, unit=_CHAT) for row in _SWIFT_ROWS)]

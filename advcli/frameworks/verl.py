@@ -1,8 +1,22 @@
 """verl and EasyR1."""
 
+from dataclasses import replace
 from typing import Any
 
-from advcli.frameworks.rule import GROUP, HERE, KL, NONE, PER_TOKEN, RLOO, TOKENS, Rule, centred, grpo
+from advcli.frameworks.rule import (
+    COUNT_ROWS,
+    GROUP,
+    HERE,
+    KL,
+    NONE,
+    PER_TOKEN,
+    RLOO,
+    TOKENS,
+    Rule,
+    Unit,
+    centred,
+    grpo,
+)
 
 _VERL = "verl/trainer/ppo/core_algos.py"
 _EASYR1 = "verl/trainer/core_algos.py"
@@ -62,7 +76,10 @@ def _gae(versions: str, function: str, *more: str) -> Rule:
     )
 
 
-_VERL_ROWS = [
+# The last output of a session counts, and the value at its first token goes to all of them.
+_SESSION = Unit(at_last=True)
+
+_GRPO_ROWS = [
     grpo(
         "verl",
         eps=1e-6,
@@ -70,6 +87,7 @@ _VERL_ROWS = [
         knobs={"single": "raw-eps", "variance": "whole"},
         scales=GROUP | NONE,
         shaped=_SHAPED,
+        unit=_SESSION,
         lost=(KL,),
         source=_VERL,
         proof="package",
@@ -80,9 +98,13 @@ _VERL_ROWS = [
         versions="<0.4",
         knobs={"single": "raw-eps", "variance": "whole"},
         shaped=_SHAPED,
+        unit=_SESSION,
         lost=(KL,),
         source=_VERL,
     ),
+]
+
+_OTHER_ROWS = [
     grpo(
         "verl",
         eps=1e-6,
@@ -304,4 +326,5 @@ _EASYR1_ROWS = [
     ),
 ]
 
-ROWS = [*_VERL_ROWS, *_EASYR1_ROWS]
+# Of verl's estimators only grpo takes the outputs of a session together.
+ROWS = [*_GRPO_ROWS, *(replace(row, unit=COUNT_ROWS) for row in _OTHER_ROWS), *_EASYR1_ROWS]

@@ -2,16 +2,16 @@
 
 from collections.abc import Sequence
 
-from torch import Tensor
-
 from advcli.dataset import remarks
-from advcli.dataset.load import DataSet
+from advcli.dataset.load import DataSet, by_unit
 from advcli.engine.run import Plan, run
 from advcli.inspection.causes import dead_causes
 from advcli.inspection.details import Wanted, details
 from advcli.inspection.facts import Frame, facts, split
+from advcli.inspection.turns import turns
 from advcli.io.lookup import duplicates
 from advcli.records.inspection import Files, Inspection
+from advcli.records.settings import AdvantageTable
 from advcli.records.table import Source
 
 
@@ -34,24 +34,29 @@ def inspection(
         near_dead: see `stats.signal.signal`.
         weights: the reward weights that a configuration gave.
     """
-    columns = data.columns()
-    original = run(plan, columns).original
-    shown = details(wanted, data, original, sources)
-    frame = Frame.of(data, columns, original, plan.entry.name)
+    result = run(plan, data.columns())
+    shown = details(wanted, data, result.original, sources)
+    unit, inner = by_unit(data, {"original": result}, plan.unit.reward)
+    frame = Frame.of(unit, unit.columns(), inner["original"].original, plan.entry.name)
     return Inspection(
-        files=_files(data, sources, original, plan, weights),
+        files=_files(data, sources, result, plan, weights),
         facts=facts(frame, near_dead=near_dead),
         by=data.table.choice.by,
-        split=split(frame, data, near_dead=near_dead),
+        split=split(frame, unit, near_dead=near_dead),
         details=shown,
         causes=dead_causes(data, sources),
+        turns=turns(data, plan.unit.reward),
     )
 
 
 def _files(
-    data: DataSet, sources: Sequence[Source], original: Tensor, plan: Plan, weights: Sequence[float]
+    data: DataSet, sources: Sequence[Source], result: AdvantageTable, plan: Plan, weights: Sequence[float]
 ) -> Files:
-    lint = (*remarks.warnings(data, original, plan.rule, weights=weights), *remarks.inspected(data))
+    lint = (
+        *remarks.warnings(data, result.original, plan.rule, weights=weights),
+        *remarks.unit(data, plan.unit, {"original": result}),
+        *remarks.inspected(data),
+    )
     return Files(
         names=data.table.names,
         format=data.table.choice.format,

@@ -6,7 +6,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from advcli.dataset.load import DataSet
+from advcli.dataset.load import DataSet, by_unit
 from advcli.engine.run import Plan, run
 from advcli.inspection.details import prompt, response
 from advcli.io.lookup import read_back
@@ -56,10 +56,11 @@ def page(  # noqa: PLR0913  everything that is on it
         texts: how many extreme groups are shown with their texts.
         version: of advcli.
     """
-    rows = data.rows
+    unit, inner = by_unit(data, {"processed": result}, plan.unit.reward)
+    rows, counted_once = unit.rows, inner["processed"]
     valid = rewarded(rows.rewards, rows.group)
     groups = group_points(rows)
-    lengths = length_points(rows, result.original)
+    lengths = length_points(rows, counted_once.original)
     keep, said = _keep_grid(plan, data)
     remarks = [*said]
     if groups.shown < groups.total:
@@ -80,7 +81,10 @@ def page(  # noqa: PLR0913  everything that is on it
         inspection=inspection,
         reward=histogram({"reward": rows.rewards[valid]}),
         advantage=histogram(
-            {"original": result.original, "processed": result.processed[result.kept].double()}
+            {
+                "original": counted_once.original,
+                "processed": counted_once.processed[counted_once.kept].double(),
+            }
         ),
         solve_rate=histogram(_rates(rows, inspection.facts.signal)),
         groups=groups,

@@ -321,7 +321,8 @@ def _there(path: str, rows: Sequence[Mapping[str, Any]]) -> bool:
 def _named(form: Format) -> list[str]:
     """The columns that a format names."""
     keys = [part.strip("?").partition(":")[0] for way in form.prompt for part in way.split("+")]
-    single = [name for name in (form.filler, *form.last_of, *form.same) if name]
+    keys += [name for way in form.rollout for name in way.split("+")]
+    single = [name for name in (form.filler, *form.turn, *form.same) if name]
     return [*keys, *form.step, *form.reward, *form.lengths, *form.logged, *single]
 
 
@@ -335,6 +336,8 @@ def _asked(options: ColumnOptions) -> list[str]:
         options.kl,
         options.logged,
         options.row,
+        options.rollout,
+        options.turn,
     )
     return [
         *options.group_by,

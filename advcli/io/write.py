@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 COLUMNS = ("original", "processed", "kept", "group")
 """The columns that are added, without their prefix."""
 
+ROLLOUT = "rollout"
+"""The number of the rollout, where rows share one."""
+
 TOKENS = "tokens"
 """The list column that an estimator with an advantage per token adds to them."""
 
@@ -43,7 +46,7 @@ SOURCE = "source"
 
 def refused_names(prefix: str) -> tuple[str, ...]:
     """The names that no input may have, because they would be written."""
-    return tuple(prefix + name for name in (*COLUMNS, TOKENS, SOURCE))
+    return tuple(prefix + name for name in (*COLUMNS, ROLLOUT, TOKENS, SOURCE))
 
 
 @dataclass(frozen=True)
@@ -338,6 +341,8 @@ def added_columns(prefix: str, result: AdvantageTable, grouping: Grouping) -> di
         pa.array(grouping.group, pa.int64(), mask=grouping.group < 0),
     )
     columns = dict(zip(COLUMNS, arrays, strict=True))
+    if grouping.rollout is not None:
+        columns[ROLLOUT] = pa.array(grouping.rollout, pa.int64(), mask=grouping.group < 0)
     if result.tokens is not None:
         columns[TOKENS] = lists(result.tokens, result.token_counts)
     return {prefix + name: array for name, array in columns.items()}

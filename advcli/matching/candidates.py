@@ -12,7 +12,7 @@ from packaging.specifiers import SpecifierSet
 from advcli.engine.run import Plan
 from advcli.estimators.catalog import ESTIMATORS, SCALES, Estimator
 from advcli.frameworks.catalog import RULES, find
-from advcli.frameworks.rule import Rule
+from advcli.frameworks.rule import Rule, Unit
 from advcli.records.match import Fit
 from advcli.records.settings import Settings
 from advcli.registry import load
@@ -40,6 +40,8 @@ _OURS: Mapping[str, str] = {"grpo": "mean", "rloo": "others"}
 _OF_SIZE = frozenset(
     {"eps", "batch_eps", "ddof", "floor", "dead", "clip", "dtype", "stats", "variance", "single"}
 )
+# A dtype with so few digits that a reward beside the mean can become the mean.
+_COARSE = frozenset({"bfloat16"})
 # An estimator has no eps to try where it does not divide.
 _UNDIVIDED = ("none",)
 
@@ -59,6 +61,7 @@ class Candidate:
         order: its place in the catalogs; the lower, the sooner it is believed.
         of_batch: whether a row's advantage hangs on the other groups of its step.
         told: everything that the function is told, defaults included.
+        unit: what it counts; None where every rollout is one row.
     """
 
     plan: Plan
@@ -71,6 +74,7 @@ class Candidate:
     order: int
     of_batch: bool
     told: Mapping[str, Any]
+    unit: Unit | None = None
 
     @cached_property
     def work(self) -> tuple[object, ...]:
@@ -78,7 +82,8 @@ class Candidate:
         settings = self.plan.settings
         rules = ("like", self.plan.rule.sums) if self.plan.rule else (settings.missing, settings.singleton)
         ratios = (settings.keep_pos, settings.keep_neg, settings.compute_new_adv)
-        return (self.plan.entry.target, tuple(sorted(self.plan.knobs.items())), rules, ratios)
+        knobs = tuple(sorted(self.plan.knobs.items()))
+        return (self.plan.entry.target, knobs, rules, ratios, self.unit)
 
     @cached_property
     def kin(self) -> tuple[object, ...]:
@@ -86,7 +91,8 @@ class Candidate:
 
         Candidates of one kin agree on which rows of a live group are above the baseline.
         """
-        knobs = (item for item in sorted(self.told.items()) if item[0] not in _OF_SIZE)
+        told = sorted(self.told.items())
+        knobs = (item for item in told if item[0] not in _OF_SIZE or item[1] in _COARSE)
         return (self.plan.entry.target, tuple(knobs))
 
     @property
@@ -131,15 +137,19 @@ class Candidate:
 
 
 @cache
-def candidates(*, singletons: bool, missing: bool) -> Sequence[Candidate]:
+def candidates(*, singletons: bool, missing: bool, rollouts: bool = False) -> Sequence[Candidate]:
     """Everything that can be tried, in the order in which it is believed.
 
     Args:
         singletons: whether some group has one valid row, so that the rule for them shows.
         missing: whether some reward is missing, so that the rule for them shows.
+        rollouts: whether some rollout has several rows, so that what a rule counts shows.
     """
     found = [*_of_frameworks(), *_of_catalog(singletons=singletons, missing=missing)]
-    return tuple(replace(candidate, order=place) for place, candidate in enumerate(found))
+    return tuple(
+        replace(candidate, order=place, unit=candidate.plan.unit if rollouts else None)
+        for place, candidate in enumerate(found)
+    )
 
 
 def like(rule: Rule) -> str:

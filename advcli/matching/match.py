@@ -103,7 +103,12 @@ def _problem(table: RewardTable, n: int | None, only: Settings) -> Problem:
     valid = torch.isfinite(columns["rewards"])
     group = torch.from_numpy(ways[0].grouping.group)
     alone = Segments.of(group[valid & (group >= 0)], ways[0].grouping.count).size() == 1
-    tried = _wanted(candidates(singletons=bool(alone.any()), missing=not bool(valid.all())), only)
+    known = {
+        "singletons": bool(alone.any()),
+        "missing": not bool(valid.all()),
+        "rollouts": "rollout" in columns,
+    }
+    tried = _wanted(candidates(**known), only)
     framework = table.choice.format
     return Problem(
         columns,

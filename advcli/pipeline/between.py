@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from advcli.dataset.load import DataSet
+from advcli.dataset.load import DataSet, by_unit
 from advcli.dataset.pairing import Joined, Pairing, Runs, joined
 from advcli.engine.run import run
 from advcli.errors import DataError, UsageError
@@ -118,7 +118,8 @@ def _loaded(
     # Where nothing is filtered, both are the same.
     shown |= {} if torch.equal(original.kept, result.kept) else {"processed": result}
     report = report_of(request, data, plan, shown)
-    return _Loaded(letter, name, data, runs, replace(result, original=bare.original), report)
+    unit, inner = by_unit(data, {"processed": replace(result, original=bare.original)}, plan.unit.reward)
+    return _Loaded(letter, name, unit, runs, inner["processed"], report)
 
 
 def _side(one: _Loaded) -> Side:

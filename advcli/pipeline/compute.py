@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from advcli.dataset.load import by_unit
 from advcli.engine.run import run
 from advcli.io import metrics as metrics_file
 from advcli.io.parquet.read import to_metadata
@@ -75,7 +76,9 @@ def compute(request: Request, output: Output, *, advance: Callable[[int, int], N
     written = [str(goal.path) for goal in goals if goal.path]
     if output.metrics:
         steps = data.table.step_names if data.table.step is not None else None
-        metrics_file.write(output.metrics, metrics.per_step(data.rows, result, steps), force=output.force)
+        unit, inner = by_unit(data, shown, plan.unit.reward)
+        records = metrics.per_step(unit.rows, inner["processed"], steps)
+        metrics_file.write(output.metrics, records, force=output.force)
         written.append(str(output.metrics))
     report = told.result()
     return replace(report, notes=(*report.notes, *(f"wrote {path}" for path in written)))

@@ -10,7 +10,7 @@ from torch import Tensor
 from advcli import __version__
 from advcli.dataset import remarks
 from advcli.dataset.grouping import sizes_of
-from advcli.dataset.load import DataSet
+from advcli.dataset.load import DataSet, by_unit
 from advcli.engine.run import Plan
 from advcli.pipeline.request import Request
 from advcli.records.report import Column, Health, Report
@@ -31,15 +31,17 @@ def report_of(request: Request, data: DataSet, plan: Plan, shown: Mapping[str, A
     """
     original = shown["original"].original
     computed = dict.fromkeys(text for result in shown.values() for text in result.warnings)
+    unit, inner = by_unit(data, shown, plan.unit.reward)
     return Report(
-        health=health_of(data),
+        health=health_of(data, unit),
         settings=settings_of(plan, request, data),
         left_out=next((result.left_out for result in shown.values() if result.left_out), ()),
-        columns=_compared(data, shown),
+        columns=_compared(unit, inner),
         notes=tuple(remarks.notes(data, original, plan.rule)),
         warnings=(
             *request.warnings,
             *remarks.warnings(data, original, plan.rule, weights=request.columns.weights),
+            *remarks.unit(data, plan.unit, shown),
             *computed,
         ),
     )
@@ -66,7 +68,7 @@ def _equal(first: Tensor, second: Tensor) -> bool:
 
 def settings_of(plan: Plan, request: Request, data: DataSet) -> dict[str, Any]:
     """The settings as they were used, defaults filled in."""
-    choice = data.table.choice
+    choice, several = data.table.choice, data.rollouts is not None
     return {
         "version": __version__,
         "estimator": plan.entry.name,
@@ -83,6 +85,10 @@ def settings_of(plan: Plan, request: Request, data: DataSet) -> dict[str, Any]:
         "singleton": plan.settings.singleton,
         "format": choice.format,
         "layout": choice.layout.name,
+        "rollout": list(choice.rollout),
+        "turn": choice.turn,
+        "count": plan.unit.counts if several else None,
+        "rollout_reward": plan.unit.reward if several else None,
         "dedup": choice.dedup,
         "group_by": list(data.grouping.columns),
         "n": request.columns.n,
@@ -97,7 +103,14 @@ def settings_of(plan: Plan, request: Request, data: DataSet) -> dict[str, Any]:
     }
 
 
-def health_of(data: DataSet) -> Health:
-    """What the groups look like before any estimator."""
-    sizes = sizes_of(data.grouping.group, data.grouping.count)
-    return health(data.rows, torch.from_numpy(data.table.cause), sizes)
+def health_of(data: DataSet, unit: DataSet | None = None) -> Health:
+    """What the groups look like before any estimator.
+
+    Args:
+        data: the data set.
+        unit: what is counted of it, from `dataset.by_unit`; None for its rows.
+    """
+    of = data if unit is None else unit
+    sizes = sizes_of(of.grouping.group, of.grouping.count)
+    found = health(of.rows, torch.from_numpy(of.table.cause), sizes)
+    return found if of is data else replace(found, rows=len(data.table.rewards), rollouts=found.rows)

@@ -63,22 +63,28 @@ def sweep(
             check(sources)
         data = request.load(sources)
     columns = data.columns()
+    plans = [plan.at(columns) for plan in plans]
+    together = all(plan.unit.counts == "rollouts" for plan in plans)
+    unit = data.per_rollout(plans[0].unit.reward) if together else data
     found: list[Point] = []
-    original = run(original_of(plans).at(columns), columns).original
-    for done, plan in enumerate(plan.at(columns) for plan in plans):
+    plain = run(original_of(plans).at(columns), columns)
+    original = plain.original
+    per_rollout = plain.per_rollout.original if together and plain.per_rollout is not None else original
+    for done, plan in enumerate(plans):
         result = run(plan, columns)
+        result = result.per_rollout if together and result.per_rollout is not None else result
         found.append(
             Point(
                 settings=coordinates(plan),
-                column=comparison.compare("", data.rows, original, result),
+                column=comparison.compare("", unit.rows, per_rollout, result),
                 effective_rows=concentration.effective_rows(result.processed[result.kept]),
-                token_share=concentration.token_share(data.rows, result.kept),
+                token_share=concentration.token_share(unit.rows, result.kept),
             )
         )
         if advance:
             advance(done + 1, len(plans))
     return Sweep(
-        health=health_of(data),
+        health=health_of(data, unit),
         points=tuple(found),
         notes=tuple(remarks.notes(data, original)),
         warnings=(

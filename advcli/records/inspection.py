@@ -256,6 +256,53 @@ class Facts:
 
 
 @dataclass(frozen=True)
+class ByTurns:
+    """The rollouts with one number of turns.
+
+    Attributes:
+        turns: rows of each.
+        rollouts: how many there are.
+        reward_mean: their mean reward; NaN without one.
+    """
+
+    turns: int
+    rollouts: int
+    reward_mean: float
+
+
+@dataclass(frozen=True)
+class Turns:
+    """Rollouts of several rows.
+
+    Attributes:
+        rollouts: rollouts of a group.
+        rows: all rows, those without a group too.
+        turns_mean: rows of a rollout.
+        turns_max: rows of the longest.
+        several_steps: rollouts with rows of several steps.
+        differ: rollouts whose rows have different rewards.
+        largest_share_of_rows: the largest share that one rollout has of the rows of its group: its weight in a mean over
+            rows; NaN where no group has two rollouts.
+        its_share_of_rollouts: what its weight is where rollouts count.
+        reward_by_rollouts: mean reward of the rollouts.
+        reward_by_rows: mean reward of the rows, which a trainer that counts rows logs.
+        by_turns: the same by the number of turns, fewest first.
+    """
+
+    rollouts: int
+    rows: int
+    turns_mean: float
+    turns_max: int
+    several_steps: int
+    differ: int
+    largest_share_of_rows: float
+    its_share_of_rollouts: float
+    reward_by_rollouts: float
+    reward_by_rows: float
+    by_turns: tuple[ByTurns, ...]
+
+
+@dataclass(frozen=True)
 class Files:
     """What was read.
 
@@ -337,6 +384,7 @@ class Inspection:
         details: the groups and rows that were asked for.
         notes: how figures came about, where that is worth knowing.
         causes: why groups are dead; None without dead groups, or on Ray.
+        turns: the rollouts; None where each is one row.
     """
 
     files: Files
@@ -347,6 +395,7 @@ class Inspection:
     details: tuple[Detail, ...] = ()
     notes: tuple[str, ...] = ()
     causes: DeadCauses | None = None
+    turns: Turns | None = None
 
 
 @dataclass(frozen=True)

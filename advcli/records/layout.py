@@ -54,20 +54,17 @@ class Rules:
 
     Attributes:
         filler: a column that is true where a row is none: padding, the mark of an empty group.
-        last_of: a column that names a unit (a session of several outputs), and one that numbers its rows: only the
-            last one counts. Empty if every row counts.
         same: columns that must be equal in all rows of a group.
         checks: names of checks in `advcli.io.formats.traps`.
     """
 
     filler: str | None = None
-    last_of: tuple[str, ...] = ()
     same: tuple[str, ...] = ()
     checks: tuple[str, ...] = ()
 
     def columns(self) -> tuple[str, ...]:
         """The columns that have to be read."""
-        return (*([self.filler] if self.filler else []), *self.last_of, *self.same)
+        return (*([self.filler] if self.filler else []), *self.same)
 
 
 NO_RULES = Rules()

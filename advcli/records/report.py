@@ -12,7 +12,7 @@ class Shown:
     """How tables show a figure, said in `Annotated` where the figure is declared.
 
     Attributes:
-        heading: the words beside it.
+        heading: the words beside it; {unit} is what is counted, row or rollout.
         form: how its number is written.
         section: the part of the table that it stands in; "distance" is shown for all columns but the original.
     """
@@ -67,6 +67,8 @@ class Health:
         missing: rows without a usable reward.
         missing_by_cause: the same, apart.
         one_reward: whether all rewards are equal: then none is the largest or the smallest.
+        rollouts: where rollouts are counted, how many there are; then everything but `rows` counts them. None where
+            rows are.
     """
 
     rows: int
@@ -79,6 +81,7 @@ class Health:
     missing: int
     missing_by_cause: Mapping[str, int]
     one_reward: bool = False
+    rollouts: int | None = None
 
 
 @dataclass(frozen=True)
@@ -102,7 +105,7 @@ class Column:
 
     label: str
     figures: Figures
-    kept_rows: Annotated[int, Shown("kept rows", "count", "kept")]
+    kept_rows: Annotated[int, Shown("kept {unit}s", "count", "kept")]
     kept_groups: Annotated[int, Shown("kept groups", "count", "kept")]
     below_two: Annotated[int, Shown("groups with < 2 kept", "count", "kept")]
     live_groups: Annotated[int, Shown("live groups", "count", "kept")]

@@ -73,6 +73,10 @@ class Settings:
         device: "auto", "cpu", "cuda", "mps".
         shaping: what is done to the reward first: name of a row of the shaping catalog → its knobs.
         filters: what is left out, in this order; all filters "before" the statistics come first.
+        count: what a statistic counts where rows share a rollout: "rollouts", "rows", or None for what the framework of
+            `like` does; without one, rollouts.
+        rollout_reward: which reward is that of a rollout: "last", "first", "sum", or None for the framework's rule;
+            without one, that of the last turn that has one.
     """
 
     estimator: str | None = None
@@ -87,6 +91,8 @@ class Settings:
     like: str | None = None
     shaping: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     filters: tuple[FilterSpec, ...] = ()
+    count: str | None = None
+    rollout_reward: str | None = None
 
     def unprocessed(self) -> "Settings":
         """The same without keep ratios and filters: only the original advantage."""
@@ -106,6 +112,8 @@ class AdvantageTable:
         tokens: [T] float, the original advantage of each token of each row in turn, NaN where undefined; None
             if the estimator gives one advantage per row. `original` is then its mean over the tokens of the row.
         token_counts: [N] int64, tokens of each row, or None.
+        per_rollout: the same with one entry per rollout, numbered in order of first appearance; None where rows were
+            counted.
     """
 
     original: "Tensor"
@@ -115,8 +123,10 @@ class AdvantageTable:
     left_out: tuple[LeftOut, ...] = ()
     tokens: "Tensor | None" = None
     token_counts: "Tensor | None" = None
+    per_rollout: "AdvantageTable | None" = None
 
     def unprocessed(self) -> "AdvantageTable":
         """The same advantages before any keep ratio."""
         kept = ~self.original.isnan()
-        return replace(self, processed=self.original, kept=kept, warnings=(), left_out=())
+        inner = self.per_rollout and self.per_rollout.unprocessed()
+        return replace(self, processed=self.original, kept=kept, warnings=(), left_out=(), per_rollout=inner)

@@ -37,6 +37,10 @@ class Choice:
         extra: columns of numbers that a filter looks at.
         tokens: (what it is, column) of each column with a list per row, a number for each token.
         logged: the advantage that the trainer logged, or None.
+        rollout: columns that together name the rollout within its group; empty where each row is one.
+        turn: the number of the row in its rollout, or None for the order of the file.
+        turn_list: a list with the reward of each turn, in a file with a row per rollout; None without.
+        sure: whether the user or the format named the rollout; else its name alone makes it one.
         mask: which tokens of the logged advantage count, if it is a list, or None.
         others: columns of numbers or lists that play no part.
         row: the column that tells rows apart, or None.
@@ -72,6 +76,10 @@ class Choice:
     named: bool = False
     by: str | None = None
     outcomes: tuple[str, ...] = ()
+    rollout: tuple[str, ...] = ()
+    turn: str | None = None
+    turn_list: str | None = None
+    sure: bool = False
 
     @property
     def kl_column(self) -> str | None:
@@ -89,6 +97,9 @@ class Choice:
             self.mask,
             self.row,
             self.by,
+            self.turn,
+            self.turn_list,
+            *self.rollout,
             *self.extra,
             *self.outcomes,
             *(name for _, name in self.tokens),
@@ -120,6 +131,8 @@ class ColumnOptions:
         dedup: take out exact repeats (`--dedup`).
         logged: the advantage that the trainer logged (`--logged-col`).
         row: the column that tells rows apart (`--join`).
+        rollout: the column that names the rollout within its group (`--rollout-col`).
+        turn: the number of the row in its rollout (`--turn-col`).
         named: tell the prompts by name, so that those of two data sets can be put side by side.
         parts: use the columns that look like reward parts: "without total", where there is no total, or
             "always"; None for an error where there is no total and several parts.
@@ -154,6 +167,8 @@ class ColumnOptions:
     find_outcomes: bool = False
     singletons: bool = False
     promptless: bool = False
+    rollout: str | None = None
+    turn: str | None = None
 
     def as_logged(self) -> "ColumnOptions":
         """What `match` reads: a dump without a prompt id may have been grouped by position, so that is no error yet."""
@@ -229,6 +244,9 @@ class RewardTable:
         outcomes: further reward → [N] float64, NaN where missing.
         by: [N] int64 code of the value that splits the figures, or None.
         by_names: the value of each code.
+        rollout: [N] int64 digest of what names the rollout, -1 where nothing does; None without such a column.
+        turn: [N] float64 number of the row in its rollout, NaN where missing, or None.
+        turn_counts: [N] int64 turns of the rollout that a row is; None without a list of them.
     """
 
     rewards: "NDArray[np.float64]"
@@ -257,6 +275,9 @@ class RewardTable:
     outcomes: "Mapping[str, NDArray[np.float64]]" = field(default_factory=dict)
     by: "NDArray[np.int64] | None" = None
     by_names: tuple[str, ...] = ()
+    rollout: "NDArray[np.int64] | None" = None
+    turn: "NDArray[np.float64] | None" = None
+    turn_counts: "NDArray[np.int64] | None" = None
 
     def place(self, row: int) -> str:
         """Where a row stands, as it is shown to the user: file:line."""
@@ -278,6 +299,8 @@ class Grouping:
         columns: the columns that make a group; empty when rows are cut by position alone.
         rule: how the groups were made, in words.
         warnings: what looks wrong with them.
+        rollout: [N] int64 in [0, R), numbered in order of first appearance; a row of no group, or without a rollout, is
+            one of its own. None where no rollout has several rows.
     """
 
     group: "NDArray[np.int64]"
@@ -285,6 +308,7 @@ class Grouping:
     columns: tuple[str, ...]
     rule: str
     warnings: tuple[str, ...] = ()
+    rollout: "NDArray[np.int64] | None" = None
 
 
 @dataclass(frozen=True)

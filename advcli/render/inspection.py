@@ -5,7 +5,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from advcli.records.inspection import DeadCauses, Detail, Facts, Inspection, Parts, RewardSignal, StepFigures
+from advcli.records.inspection import (
+    DeadCauses,
+    Detail,
+    Facts,
+    Inspection,
+    Parts,
+    RewardSignal,
+    StepFigures,
+    Turns,
+)
+from advcli.render import turns
 from advcli.render.bars import bar, binned
 from advcli.render.numbers import UNDEFINED, count, number, share, short
 from advcli.render.tables import describe_sizes
@@ -75,6 +85,11 @@ def show(found: Inspection, console: "Console") -> None:
         for detail in found.details:
             _detail(detail, console)
         return
+    if found.turns is not None:
+        _print(_table(*turns.figures(found.turns)), console)
+        for text in turns.weight(found.turns):
+            _line(text, console)
+        _print(_table(*turns.by_turns(found.turns), left={3}), console)
     _sections(found.facts, console, tuple(causes_lines(found.causes)))
     if found.by is None:
         return
@@ -95,13 +110,18 @@ def _header(found: Inspection, console: "Console") -> None:
     layout = found.settings.get("layout", "rows")
     laid_out = f" · layout {layout}" if layout not in ("rows", files.format) else ""
     _line(f"{read} · format {files.format}{laid_out}", console)
-    _line(_counts(found.facts), console, "bold")
+    counts_rollouts = found.settings.get("count") == "rollouts"
+    _line(_counts(found.facts, found.turns if counts_rollouts else None), console, "bold")
     used = files.columns
     rewards = " + ".join(
         f"'{name}'" if weight == 1 else f"{weight:g} × '{name}'" for name, weight in used["reward"].items()
     )
     parts = [f"groups: {files.group_rule}", f"reward: {rewards}"]
-    parts += [f"{part}: '{used[part]}'" for part in ("step", "length", "baseline", "logged") if used[part]]
+    shown = ("step", "length", "baseline", "logged", "turn rewards")
+    parts += [f"{part}: '{used[part]}'" for part in shown if used.get(part)]
+    if used.get("rollout"):
+        parts.append(f"rollout: {' + '.join(map(repr, used['rollout']))}")
+        parts += [f"turn: '{used['turn']}'"] if used["turn"] else []
     _line(" · ".join(parts), console)
     if files.duplicates:
         same = verb(files.duplicates, "is", "are")
@@ -113,8 +133,13 @@ def _header(found: Inspection, console: "Console") -> None:
         _line(f"lint: {text}", console, "yellow")
 
 
-def _counts(facts: Facts) -> str:
-    parts = [counted(facts.rows, "row"), describe_sizes(facts.sizes)]
+def _counts(facts: Facts, of: Turns | None = None) -> str:
+    """How many there are of everything; of rollouts where they are counted."""
+    if of is None:
+        parts = [counted(facts.rows, "row"), describe_sizes(facts.sizes)]
+    else:
+        parts = [counted(of.rows, "row"), counted(of.rollouts, "rollout")]
+        parts.append(describe_sizes(facts.sizes, "rollout"))
     return " · ".join([*parts, *([counted(facts.steps, "step")] if facts.steps else [])])
 
 

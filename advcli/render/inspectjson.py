@@ -25,6 +25,8 @@ def inspect(found: Inspection, checked: Sequence[Checked] = ()) -> str:
             "lint": list(files.lint),
             "duplicates": files.duplicates,
             **_facts(found.facts),
+            **({"rows": found.turns.rows} if found.turns else {}),
+            "rollouts": asdict(found.turns) if found.turns else None,
             "settings": dict(found.settings),
             "by": None
             if found.by is None

@@ -50,6 +50,7 @@ def head(report: Report, processed: Column) -> dict[str, Any]:
     health = report.health
     return {
         "rows": health.rows,
+        "rollouts": health.rollouts,
         "groups": health.groups,
         "kept_rows": processed.kept_rows,
         "dead_groups": health.dead_groups,

@@ -27,18 +27,21 @@ def show(report: Report, console: "Console") -> None:
     """
     console.print(health_line(report.health), style="bold", highlight=False, soft_wrap=True)
     console.print(rule_line(report), style="dim", highlight=False, soft_wrap=True)
+    unit = "row" if report.health.rollouts is None else "rollout"
     for part in report.left_out:
-        console.print(left_out_line(part), style="dim", highlight=False, soft_wrap=True)
+        console.print(left_out_line(part, unit), style="dim", highlight=False, soft_wrap=True)
     original, *others = (column for column in report.columns if column.label not in report.unshown)
     if not others:
-        print_whole(_table([original]), console)
-    for table in spread(others, lambda shown: _table([original, *shown]), console):
+        print_whole(_table([original], unit), console)
+    for table in spread(others, lambda shown: _table([original, *shown], unit), console):
         print_whole(table, console)
 
 
 def health_line(health: Health) -> str:
     """Rows, groups, and what carries no signal, in one line."""
-    parts = [counted(health.rows, "row"), describe_sizes(health.sizes), _dead(health)]
+    parts = [counted(health.rows, "row")]
+    parts += [] if health.rollouts is None else [counted(health.rollouts, "rollout")]
+    parts += [describe_sizes(health.sizes, "row" if health.rollouts is None else "rollout"), _dead(health)]
     if health.singletons:
         parts.append(counted(health.singletons, "singleton"))
     if health.missing:
@@ -47,8 +50,12 @@ def health_line(health: Health) -> str:
     return " · ".join(parts)
 
 
-def describe_sizes(sizes: Mapping[int, int]) -> str:
+def describe_sizes(sizes: Mapping[int, int], noun: str = "row") -> str:
     """The histogram of group sizes in words, from size → number of groups.
+
+    Args:
+        sizes: how many groups have each size.
+        noun: what a size counts.
 
     Example:
         >>> describe_sizes({8: 62, 5: 1, 1: 1})
@@ -60,9 +67,9 @@ def describe_sizes(sizes: Mapping[int, int]) -> str:
     if not total:
         return counted(0, "group")
     if len(sizes) == 1:
-        return f"{counted(total, 'group')} of {counted(next(iter(sizes)), 'row')}"
+        return f"{counted(total, 'group')} of {counted(next(iter(sizes)), noun)}"
     shown = [f"{many:,} of {size:,}" for size, many in list(sizes.items())[:_SHOWN_SIZES]]
-    shown[0] += " row" if next(iter(sizes)) == 1 else " rows"
+    shown[0] += f" {noun}" if next(iter(sizes)) == 1 else f" {noun}s"
     rest = total - sum(list(sizes.values())[:_SHOWN_SIZES])
     return f"{counted(total, 'group')} ({', '.join(shown)}{f', {rest:,} of other sizes' if rest else ''})"
 
@@ -84,15 +91,15 @@ def rule_line(report: Report) -> str:
     return " · ".join(parts)
 
 
-def left_out_line(part: LeftOut) -> str:
-    """What a filter left out, in one line.
+def left_out_line(part: LeftOut, noun: str = "row") -> str:
+    """What a filter left out, in one line; `noun` is what it counts.
 
     Example:
         >>> from advcli.records.settings import FilterSpec, LeftOut
         >>> left_out_line(LeftOut(FilterSpec("before", "dynamic_sampling"), 16, 2, 1200))
         'left out before the statistics by dynamic_sampling: 16 rows, 2 whole groups, 1,200 tokens'
     """
-    counts = [counted(part.rows, "row"), counted(part.groups, "whole group")]
+    counts = [counted(part.rows, noun), counted(part.groups, "whole group")]
     counts += [] if part.tokens is None else [counted(part.tokens, "token")]
     return f"left out {part.spec.when} the statistics by {part.spec}: {', '.join(counts)}"
 
@@ -107,12 +114,12 @@ def _dead(health: Health) -> str:
     return f"{text} ({shown})" if shown else text
 
 
-def _table(columns: Sequence[Column]) -> "Table":
+def _table(columns: Sequence[Column], unit: str) -> "Table":
     table = ruled(["advantage"], [column.label for column in columns])
     for section in ("statistics", "tokens", "kept"):
         for shown, values in _values(columns, section):
             if values[0] is not None:
-                table.add_row(shown.heading, *map(_FORMS[shown.form], values))
+                table.add_row(shown.heading.format(unit=unit), *map(_FORMS[shown.form], values))
         table.add_section()
     for shown, values in _values(columns[1:], "distance"):
         table.add_row(f"{shown.heading} vs original", "", *map(_FORMS[shown.form], values))

@@ -15,6 +15,8 @@ from advcli.settings.catalog import PRESETS
 from advcli.wording import one_line
 
 _SHARES = ("keep_pos", "keep_neg")
+# What further columns of a comparison take over from the settings of the first.
+_OF_ALL = ("missing", "singleton", "device", "count", "rollout_reward")
 # Knobs of an estimator that a configuration tells.
 _DISCOUNTS = ("gamma", "lam")
 
@@ -92,7 +94,7 @@ def parse_spec(spec: str) -> tuple[dict[str, Any], dict[str, float | str]]:
         key, equals, value = pair.partition("=")
         if not equals:
             raise UsageError(f"{spec}: '{pair}' is not KEY=VALUE", hint=f"{name}:scale=none")
-        if key in ("scale", "missing", "singleton", "like"):
+        if key in ("scale", "missing", "singleton", "like", "count", "rollout_reward"):
             found[key] = value
         elif key in _SHARES:
             found[key] = _number(key, value)
@@ -114,7 +116,7 @@ def versus(base: Settings, spec: str) -> Settings:
         raise UsageError("--vs names no estimator", hint="--vs rloo")
     found, knobs = parse_spec(spec)
     return Settings(
-        **{"missing": base.missing, "singleton": base.singleton, "device": base.device, **found},
+        **{**{name: getattr(base, name) for name in _OF_ALL}, **found},
         knobs=knobs,
         shaping=base.shaping,
     )

@@ -29,7 +29,8 @@ def test_one_framework_shows_its_rules():
     lines = table.splitlines()
     assert len(lines) == 1 + len(rules_of("trl"))
     assert lines[1].split()[:2] == ["grpo", ">=1.6"]
-    assert "n = 1: 0; missing: left out, 0; float32; groups by position; checked: package" in lines[1]
+    assert "n = 1: 0; missing: left out, 0; float32; groups by position; " in lines[1]
+    assert "counts rollouts, by the reward of its last turn; checked: package" in lines[1]
     assert below.splitlines() == [
         "not in a dump: KL in the reward (rloo)",
         "not in a dump: reward_clip_range (rloo)",

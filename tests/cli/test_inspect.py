@@ -116,7 +116,7 @@ def test_by_splits_every_figure(tmp_path):
         found = whole["by"]["values"][value]
         assert {*found} == {*expected} - {
             *("format", "files", "columns", "group_rule", "lint", "duplicates", "settings"),
-            *("by", "details", "fail_if", "dead_causes"),
+            *("by", "details", "fail_if", "dead_causes", "rollouts"),
         }
         for name in found.keys() - {"phantoms"}:
             assert found[name] == expected[name], name
@@ -445,7 +445,7 @@ def test_screen_fits_80_columns(args):
 @pytest.mark.parametrize("args", [("--format", "generic", "--reward", "accuracy_reward"), ()])
 def test_screen_is_short(args):
     # With one reward column and with three.
-    assert len(run(SAMPLE, *args).stdout.splitlines()) <= 46
+    assert len(run(SAMPLE, *args).stdout.splitlines()) <= 48
 
 
 def test_no_verdict_on_the_screen(small):
@@ -476,7 +476,7 @@ def documented():
     return found
 
 
-def test_documented_keys_are_those_printed(small):
+def test_documented_keys_are_those_printed(small, tmp_path):
     whole = inspected(
         SAMPLE,
         "--reward",
@@ -491,8 +491,12 @@ def test_documented_keys_are_those_printed(small):
         "missing > 0",
     )
     groups = inspected(small, "--step", 1)["details"][0]["lines"][0]
+    lists = [{"prompt_id": "a", "reward": reward, "turn_rewards": [reward]} for reward in (0.0, 1.0)]
+    turns = inspected(dump(tmp_path, lists, "turns.jsonl"))["rollouts"]
     printed = {
         "inspect": whole,
+        "rollouts": turns,
+        "rollouts.by_turns[]": turns["by_turns"][0],
         "columns": whole["columns"],
         "dead_causes": whole["dead_causes"],
         "rewards[]": whole["rewards"][0],

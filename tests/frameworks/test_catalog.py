@@ -198,7 +198,8 @@ def test_what_a_row_says_of_groups_of_one_is_what_it_does(rule):
     else:
         alpha = 4 / 3 if rule.estimator == "gpg" else 1
         scale = {"0": 0, "r": alpha, "r / (1 + eps)": 1}[rule.alone]
-        assert found == pytest.approx(scale * 0.7, abs=1e-6 if scale else 0)
+        exact = rule.knobs.get("dtype") != "bfloat16"
+        assert found == pytest.approx(scale * 0.7, abs=0 if not scale else 1e-6 if exact else 3e-3)
 
 
 def version_of(rule):

@@ -5,10 +5,17 @@ Nothing here was computed by advcli. Small batches:
 - `TOTALS`, `PARTS`: three groups of four rows with two rewards (a dead group in the middle, a row without any score in
   the third), as noted for TRL, ms-swift and OpenRLHF.
 - `ONE_SUCCESS`: one prompt with the rewards 1, 0, 0, 0. `ALONE`: a group of one with the reward 0.7.
+- `ROLLOUTS`: batches in which one rollout is several rows, through the functions of the frameworks.
 - `CODE`: `EVEN` and `RAGGED`, through the functions of the frameworks at the commit or release in `RAN`.
 """
 
 from collections import Counter
+from pathlib import Path
+
+from parity.golden import read
+from parity.golden_calls import call_of
+
+ROLLOUTS = Path(__file__).parents[1] / "data" / "golden" / "rollout_unit.jsonl"
 
 NAN = float("nan")
 ACCURACY = [1, 0, 0, 1, 1, 1, 1, 1, 0, NAN, 1, 0]
@@ -233,6 +240,13 @@ RAN = {
     "oat": "c1a074c3",
     "easyr1": "b44b311b; remax v0.3.2",
     "openrlhf": "v0.8.4",
+    "verl-agent": "d0b9724",
+    "agent-lightning": "1.0.2",
+    "ragen": "20daedc",
+    "miles": "31f1ca961",
+    "labs-molt": "2d62608",
+    "trinity-rft": "0.6.0",
+    "xtuner": "b934f4620",
 }
 # Where the numbers of rules are from that no code was run for.
 NOTED = {
@@ -697,4 +711,7 @@ def literals() -> Counter[tuple[str, str]]:
         found[like, estimator] += 1
     for like, estimator, _, _, advantages in CODE:
         found[like, estimator] += len(advantages)
+    for case in read(ROLLOUTS):
+        call = call_of(case.framework, case.version, case.estimator, case.settings, case.rows)
+        found[call.given["like"], call.given["estimator"]] += len(case.rows)
     return found

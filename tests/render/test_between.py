@@ -39,7 +39,7 @@ SETTINGS = {
 
 
 def side(name, rows=8, mean=0.5, **settings):
-    column = Column("original", FIGURES, 8, 2, 0, 0, 2, 0.0, 1.0, 1.0, 1.0, 0)
+    column = Column("original", FIGURES, 8, 2, 0, 2, 0, 0.0, 1.0, 1.0, 1.0, 0)
     health = Health(rows, 2, {rows // 2: 2}, 0, 0, 0, 0, 0, {})
     return Side(name, Report(health, SETTINGS | settings, (column,)), replace(FIGURES, mean=mean), 2)
 

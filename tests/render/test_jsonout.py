@@ -16,7 +16,7 @@ SETTINGS = {"estimator": "grpo", "formula": "r − m", "eps": math.nan, "reward"
 
 
 def column(label, kept_rows, **more):
-    return Column(label, Figures(**VALUES | more), kept_rows, 3, 0, 1, 2, 0.5, math.nan, 1.0, 0.75, 2)
+    return Column(label, Figures(**VALUES | more), kept_rows, 3, 0, 2, 1, 0.5, math.nan, 1.0, 0.75, 2)
 
 
 def report(*columns):
@@ -32,6 +32,7 @@ def test_compute():
     body = strict(jsonout.compute(report(column("original", 7), column("processed", 5))))
     assert body == {
         "rows": 9,
+        "rollouts": None,
         "groups": 3,
         "kept_rows": 5,
         "dead_groups": 1,

@@ -15,7 +15,7 @@ HEALTH = Health(8, 2, {4: 2}, 0, 0, 0, 0, 0, {"null": 0, "NaN": 0, "inf": 0})
 
 def point(mean_abs, pos=1.0, neg=1.0, estimator="grpo", tokens=None):
     figures = Figures(8, 0.0, 1.0, -2.0, *[0.0] * 5, 1.0, mean_abs, 0.5, 0.0, 0.5)
-    column = Column("", figures, 8, 2, 0, 0, 2, math.nan, 1.0, math.nan, math.nan, 0)
+    column = Column("", figures, 8, 2, 0, 2, 0, math.nan, 1.0, math.nan, math.nan, 0)
     settings = {
         "estimator": estimator,
         "like": None,

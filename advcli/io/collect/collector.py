@@ -73,6 +73,7 @@ class Collector:
         self._lines(batch.lines)
         if self.choice.row:
             self._append("row", digests(batch.columns[self.choice.row]))
+        self._turns(batch)
         self._rules.add(batch)
         if self.choice.dedup:
             self._rows.add(batch.columns[duplicates.ROW])
@@ -144,6 +145,9 @@ class Collector:
             outcomes={name: columns[f"outcome {name}"] for name in self.choice.outcomes},
             by=by,
             by_names=apart,
+            rollout=columns.get("rollout"),
+            turn=columns.get("turn"),
+            turn_counts=columns.get("turn counts"),
         )
         return replace(table, prompts=self._prompts(table)) if self.choice.named else table
 
@@ -231,6 +235,15 @@ class Collector:
             self._append(f"outcome {name}", self._numbers(batch, name))
             self._append(f"cause {name}", np.where(bad, 0, numbers(batch.columns[name])[1]).astype(np.int8))
 
+    def _turns(self, batch: Batch) -> None:
+        """What tells which rows are the turns of one rollout."""
+        if self.choice.rollout:
+            self._append("rollout", _digests([batch.columns[name] for name in self.choice.rollout]))
+        if self.choice.turn_list:
+            self._append("turn counts", lists(batch.columns[self.choice.turn_list])[1])
+        if self.choice.turn:
+            self._append("turn", self._numbers(batch, self.choice.turn))
+
     def _numbers(self, batch: Batch, name: str) -> NDArray[np.float64]:
         """A column beside the reward; a cell that is no number is as good as none, unless it was asked for."""
         values, _, wrong = numbers(batch.columns[name])
@@ -312,6 +325,17 @@ def _total(
     summed = total(np.where(absent, 0.0, parts), weights)
     cause = np.where(np.isfinite(summed) | gone, cause, infinite).astype(np.int8)
     return np.where(cause > 0, np.nan, summed), cause
+
+
+def _digests(columns: Sequence[Cells]) -> NDArray[np.int64]:
+    """[n] a digest of several cells together; -1 where one of them is null."""
+    found = digests(columns[0])
+    for cells in columns[1:]:
+        other = digests(cells)
+        # Modulo 2^64, as hashes are put together.
+        mixed = (found.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)) ^ other.astype(np.uint64)
+        found = np.where((found < 0) | (other < 0), -1, (mixed >> np.uint64(1)).astype(np.int64))
+    return found
 
 
 def _without(values: NDArray[Any], rows: NDArray[np.bool_], fill: float) -> NDArray[Any]:

@@ -1,6 +1,5 @@
 """Rows that are no rollouts, and what must be equal within a group."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -18,16 +17,15 @@ class RuleBook:
 
     def __init__(self, choice: Choice) -> None:
         self._rules = choice.rules
-        coded = (*choice.rules.last_of[:1], *choice.rules.same)
-        self._coders = {name: Coder() for name in coded}
-        self._parts: dict[str, list[NDArray[Any]]] = {}
+        self._coders = {name: Coder() for name in choice.rules.same}
+        self._filler: list[NDArray[Any]] = []
 
     def add(self, batch: Batch) -> None:
         """Take in a batch."""
         for name, coder in self._coders.items():
             coder.add(batch.columns[name])
-        for name in (*self._rules.last_of[1:], *([self._rules.filler] if self._rules.filler else [])):
-            self._append(name, numbers(batch.columns[name])[0])
+        if self._rules.filler:
+            self._filler.append(numbers(batch.columns[self._rules.filler])[0])
 
     def left_out(self, rows: int) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
         """Which rows are no rollouts.
@@ -38,17 +36,11 @@ class RuleBook:
         Returns:
             [N] bool, and what to say about them.
         """
-        columns = {name: np.concatenate(parts) for name, parts in self._parts.items()}
-        columns |= {name: self._coders[name].codes() for name in self._rules.last_of[:1]}
-        filler = columns[self._rules.filler] == 1 if self._rules.filler else np.zeros(rows, dtype=bool)
-        earlier = self._earlier(columns, rows) & ~filler
-        said: list[str] = []
-        if filler.any():
-            said.append(_are(filler, f"no rollout ('{self._rules.filler}'): left out"))
-        if earlier.any():
-            unit = self._rules.last_of[0]
-            said.append(_are(earlier, f"not the last of its '{unit}': left out"))
-        return filler | earlier, tuple(said)
+        if not self._filler:
+            return np.zeros(rows, dtype=bool), ()
+        filler = np.concatenate(self._filler) == 1
+        said = (_are(filler, f"no rollout ('{self._rules.filler}'): left out"),) if filler.any() else ()
+        return filler, said
 
     def differing(self, key: NDArray[np.int64], step: NDArray[np.int64] | None) -> tuple[str, ...]:
         """What to say about groups whose rows should agree in a column and do not.
@@ -75,19 +67,6 @@ class RuleBook:
                 )
                 said.append(Remark(many, "group", f"{one} {rest}", f"{more} {rest}"))
         return tuple(said)
-
-    def _earlier(self, columns: Mapping[str, NDArray[Any]], rows: int) -> NDArray[np.bool_]:
-        """Rows that are not the last of their unit."""
-        if not self._rules.last_of:
-            return np.zeros(rows, dtype=bool)
-        import pandas as pd
-
-        unit, place = (columns[name] for name in self._rules.last_of)
-        last = pd.Series(place).groupby(unit).transform("max").to_numpy()
-        return np.asarray((place < last) & (unit >= 0))
-
-    def _append(self, name: str, values: NDArray[Any]) -> None:
-        self._parts.setdefault(name, []).append(values)
 
 
 def _are(mask: NDArray[np.bool_], what: str) -> Remark:

@@ -33,6 +33,23 @@ PROMPT_IDS = ("prompt_id", "uid", "group_id", "example_id", "problem_id")
 PROMPT_TEXTS = ("prompt", "input")
 REWARD_TOTALS = ("reward", "score", "total_reward", "scalar_reward")
 STEPS = ("step", "global_step", "training_step", "train_step", "iteration")
+ROLLOUTS = (
+    "rollout_id",
+    "trajectory_id",
+    "traj_id",
+    "traj_uid",
+    "episode_id",
+    "rollout",
+    "trajectory",
+    "episode",
+    "session_id",
+    "conversation_id",
+)
+TURNS = ("turn", "turn_index", "turn_idx", "turn_id", "turn_number", "step_idx", "step_num", "segment")
+# Lists with the reward of each turn, in files with a row per rollout.
+TURN_LISTS = ("turn_rewards", "turn_scores", "step_rewards", "step_scores")
+# Columns that are true where a row only fills up the batch.
+FILLERS = ("_balance_is_pad", "is_pad", "is_padding")
 LENGTHS = (
     "response_length",
     "completion_length",
@@ -52,7 +69,7 @@ LOGGED = ("advantage", "advantages")
 MASKS = ("response_mask", "mask", "loss_mask", "completion_mask", "action_mask")
 
 # What advcli adds, with its usual prefix: no reward, in a file that is read again.
-OWN = ("adv_original", "adv_processed", "adv_kept", "adv_group", "adv_source")
+OWN = ("adv_original", "adv_processed", "adv_kept", "adv_group", "adv_rollout", "adv_source")
 
 # Names that a reward part usually has. Parts are used unasked only where a format says how they add up.
 PART_PREFIXES = ("reward_", "reward/", "rewards/", "reward.", "rewards.")

@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from advcli.errors import DataError, UsageError
 from advcli.io.formats import detect
 from advcli.io.formats.catalog import (
+    FILLERS,
     FORMATS,
     IMAGES,
     LENGTHS,
@@ -19,7 +20,10 @@ from advcli.io.formats.catalog import (
     PROMPT_TEXTS,
     REWARD_LISTS,
     REWARD_TOTALS,
+    ROLLOUTS,
     STEPS,
+    TURN_LISTS,
+    TURNS,
 )
 from advcli.io.formats.format import Format
 from advcli.records.layout import PLAIN, Layout, Rules
@@ -60,6 +64,8 @@ def choose(
         *options.tokens.values(),
         options.logged,
         options.row,
+        options.rollout,
+        options.turn,
         *options.group_by,
         *(c for c, _ in options.rewards),
     ):
@@ -81,6 +87,7 @@ def choose(
     length = options.length or _length(form, kinds, taken)
     prompt = _prompt(form, kinds, options, layout)
     step = options.step or _first(form.step or STEPS, kinds)
+    rollout, turn = _rollout(form, kinds, options, {*taken, *prompt, step})
     logged = options.logged or _first(form.logged, kinds, but=taken, kind="number") or _logged(kinds, taken)
     return Choice(
         format=form.name,
@@ -102,7 +109,11 @@ def choose(
         dedup=options.dedup,
         row=options.row,
         named=options.named,
-        others=_unused(kinds, {*taken, step, length, logged, *prompt}),
+        others=_unused(kinds, {*taken, step, length, logged, *prompt, *rollout, turn}),
+        rollout=rollout,
+        turn=turn,
+        sure=bool(options.rollout or form.rollout),
+        turn_list=None if rollout and turn else _first(TURN_LISTS, kinds, but=taken, kind="nested"),
         by=options.by,
         outcomes=_outcomes(kinds, options, taken | {name for name in (length, step) if name}),
     )
@@ -124,11 +135,25 @@ def _rules(form: Format, kinds: Kinds, prompt: Sequence[str]) -> Rules:
     by_text = bool(prompt) and set(prompt) <= {*PROMPT_TEXTS, "messages", "input_prompt"}
     pictures = tuple(name for name in IMAGES if name in kinds and by_text)
     return Rules(
-        filler=form.filler if form.filler in kinds else None,
-        last_of=form.last_of if all(name in kinds for name in form.last_of) else (),
+        filler=form.filler if form.filler in kinds else _first(FILLERS, kinds),
         same=(*(name for name in form.same if name in kinds), *pictures),
         checks=form.checks,
     )
+
+
+def _rollout(
+    form: Format, kinds: Kinds, options: ColumnOptions, taken: set[str | None]
+) -> tuple[tuple[str, ...], str | None]:
+    """The columns that name the rollout, and the one that numbers its rows."""
+    if options.rollout:
+        rollout: tuple[str, ...] = (options.rollout,)
+    elif form.rollout:
+        rollout = next(filter(None, (_together(way, kinds) for way in form.rollout)), ())
+    else:
+        usual = (name for name in ROLLOUTS if kinds.get(name) in ("number", "text") and name not in taken)
+        rollout = tuple(usual)[:1] if form.name == "generic" else ()
+    turn = _first(form.turn or TURNS, kinds, kind="number") if rollout else None
+    return rollout, options.turn or (None if turn in taken else turn)
 
 
 def _length(form: Format, kinds: Kinds, taken: set[str]) -> str | None:

@@ -32,7 +32,8 @@ class Format:
         logged: the advantage that the trainer logged, best first; empty to look in the ranked list.
         derived: columns that are computed from others.
         filler: a column that is true where a row is no rollout.
-        last_of: a column that names a unit, and one that numbers its rows, of which only the last counts.
+        rollout: what names the rollout within its group where rows share one, as `prompt`; empty where a row is one.
+        turn: the number of a row in its rollout, best first.
         same: columns that must be equal in all rows of a group.
         checks: names of checks in `advcli.io.formats.traps`.
         files: names to look for in a folder.
@@ -59,7 +60,8 @@ class Format:
     logged: tuple[str, ...] = ()
     derived: tuple[Derived, ...] = ()
     filler: str | None = None
-    last_of: tuple[str, ...] = ()
+    rollout: tuple[str, ...] = ()
+    turn: tuple[str, ...] = ()
     same: tuple[str, ...] = ()
     checks: tuple[str, ...] = ()
     files: tuple[str, ...] = ()

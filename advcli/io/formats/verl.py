@@ -48,7 +48,8 @@ ROWS = (
             Derived("uid.padding", ("uid",), "advcli.io.formats.derived:verl_padding"),
         ),
         filler="uid.padding",
-        last_of=("uid.session", "uid.index"),
+        rollout=("uid.session",),
+        turn=("uid.index",),
         checks=("overlong_penalty",),
         files=("[0-9]*.jsonl",),
         summary="verl v1 (0.9 or later): uid = <uuid>_<session>_<index>",
@@ -57,7 +58,7 @@ ROWS = (
         traps=(
             "the uid is unique per row: its last two parts are taken off to find the prompt",
             "rows whose uid begins with 'pad' only fill up the batch: left out",
-            "outputs before the last of a session carry the final reward: only the last one counts",
+            "the outputs of a session share its final reward: they are one rollout",
             "with parameter_sync_step above 1 a file holds several batches: batch-level estimators differ",
             _RESUME,
         ),

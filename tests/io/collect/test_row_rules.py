@@ -29,21 +29,6 @@ def test_filler():
     assert said == ("2 rows are no rollout ('pad'): left out",)
 
 
-def test_the_last_of_a_unit():
-    rules = Rules(last_of=("session", "place"))
-    out, said = book(rules, session=["a", "b", "a", "a", None, None], place=[0, 0, 2, 1, 0, 1]).left_out(6)
-    assert out.tolist() == [True, False, False, True, False, False]
-    assert said == ("2 rows are not the last of its 'session': left out",)
-
-
-def test_padding_is_not_counted_twice():
-    rules = Rules(filler="pad", last_of=("session", "place"))
-    made = book(rules, pad=[True, False, False, False], session=["a", "a", "a", "b"], place=[0, 1, 2, 0])
-    out, said = made.left_out(4)
-    assert out.tolist() == [True, True, False, False]
-    assert [text[:8] for text in said] == ["1 row is", "1 row is"]
-
-
 def test_no_rules():
     out, said = book(Rules(), x=[1, 2]).left_out(2)
     assert (out.tolist(), said) == ([False, False], ())
@@ -102,6 +87,15 @@ def test_rows_that_are_left_out_have_no_reward_and_no_group(tmp_path):
         for name, score in ((f"{uid}_0_0", 1), (f"{uid}_0_1", 1), (f"{uid}_1_0", 0), (pad, 0))
     ]
     table = loaded(tmp_path / "1.jsonl", rows)
-    np.testing.assert_array_equal(table.rewards, [np.nan, 1, 0, np.nan])
+    np.testing.assert_array_equal(table.rewards, [1, 1, 0, np.nan])
     assert table.cause.tolist() == [0, 0, 0, 0]
-    assert group(table).group.tolist() == [-1, 0, 0, -1]
+    assert group(table).group.tolist() == [0, 0, 0, -1]
+    # The outputs of a session are one rollout.
+    assert group(table).rollout.tolist() == [0, 0, 1, 2]
+
+
+def test_rows_that_fill_up_a_batch_are_known_by_name(tmp_path):
+    rows = [{"prompt_id": "a", "reward": 1, "_balance_is_pad": pad} for pad in (False, False, True)]
+    table = loaded(tmp_path / "pads.jsonl", rows)
+    assert table.key.tolist() == [0, 0, -1]
+    assert table.warnings == ("1 row is no rollout ('_balance_is_pad'): left out",)

@@ -236,9 +236,9 @@ SAMPLES = {
         reward=("score",),
     ),
     "verl-v1": sample(
-        # The first output of a session with two, and the row that pads, are no rollouts.
-        [1.0, NAN, 0.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.5, NAN],
-        [0, -1, 0, 0, 0, 1, 1, 1, 1, -1],
+        # Two outputs of one session are a rollout; the row that pads is none.
+        [1.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.5, NAN],
+        [0, 0, 0, 0, 0, 1, 1, 1, 1, -1],
         prompt=("uid.prompt",),
         step="step",
         steps=("7",),

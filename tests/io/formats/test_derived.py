@@ -19,8 +19,9 @@ def choice(*prompt, **more):
 
 
 def test_inputs_are_what_the_files_have():
-    rules = Rules(filler="pad", last_of=("unit", "place"), same=("x",))
-    assert derived.inputs(choice("@file", "p", rules=rules)) == ("p", "rewards", "pad", "unit", "place", "x")
+    rules = Rules(filler="pad", same=("x",))
+    made = choice("@file", "p", rules=rules, rollout=("unit",), turn="place")
+    assert derived.inputs(made) == ("p", "rewards", "place", "unit", "pad", "x")
     assert derived.inputs(choice("p", dedup=True)) == ("p", "rewards", ROW)
 
 

@@ -1,0 +1,248 @@
+"""Rollouts of several rows: one row each before the engine, and what comes out broadcast to all their rows."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from advcli.errors import DataError
+from advcli.frameworks.rule import Unit
+from advcli.records.settings import AdvantageTable
+from advcli.tensors.segments import Segments
+from advcli.wording import Remark, counted
+
+REWARDS = ("last", "first", "sum")
+"""Which reward is that of a rollout: of its last or first turn with one, or the sum of its turns."""
+
+# Columns that are added up over the turns.
+_SUMMED = ("lengths", "kl", "tokens")
+# Columns with a number for each token of each row, row after row.
+_PER_TOKEN = ("values", "log_probs", "sum_pi_squared", "mask", "token_kl")
+
+
+def differing(many: int, how: str, place: str = "") -> Remark:
+    """What to say about rollouts whose rows have different rewards, one of which counts.
+
+    Args:
+        many: how many there are.
+        how: which reward counts, "last" or "first".
+        place: the first of their rows, as file:line.
+    """
+    first = f" (first: {place})" if place else ""
+    rest = f"rows with different rewards{first}: the {how} turn's counts"
+    return Remark(many, "rollout", f"{{}} has {rest}", f"{{}} have {rest}")
+
+
+@dataclass(frozen=True)
+class Rollouts:
+    """Which rows are the turns of one rollout.
+
+    Attributes:
+        index: [N] int64 in [0, R), the rollout of each row; a row without one is a rollout of its own.
+        count: R.
+        order: [N] int64, the rows: rollout after rollout, each in the order of its turns.
+    """
+
+    index: Tensor
+    count: int
+    order: Tensor
+
+    @classmethod
+    def of(cls, index: Tensor, turn: Tensor | None = None) -> "Rollouts":
+        """Sort the turns.
+
+        Args:
+            index: [N] int64, numbered in order of first appearance; of some of the rows, numbers may be left out.
+            turn: [N] float, which numbers the rows of a rollout; None, or NaN, for the order of the file.
+
+        Example:
+            >>> Rollouts.of(torch.tensor([0, 1, 0]), torch.tensor([2.0, 0.0, 1.0])).order.tolist()
+            [2, 0, 1]
+        """
+        index = Segments.dense(index).index
+        first = torch.arange(len(index), device=index.device)
+        if turn is not None:
+            first = torch.argsort(turn.nan_to_num(nan=0.0), stable=True)
+        order = first[torch.argsort(index[first], stable=True)]
+        return cls(index, int(index.max()) + 1 if len(index) else 0, order)
+
+    @cached_property
+    def segments(self) -> Segments:
+        """The rollouts as segments of the rows in `order`."""
+        return Segments(self.index[self.order], self.count, None)
+
+    @cached_property
+    def turns(self) -> Tensor:
+        """[R] int64, how many rows each has."""
+        return torch.bincount(self.index, minlength=self.count)
+
+    @cached_property
+    def several(self) -> bool:
+        """Whether any has several rows."""
+        return bool((self.turns > 1).any())
+
+    @cached_property
+    def last(self) -> Tensor:
+        """[R] int64, the row of each that is its last turn."""
+        return self.order[torch.cumsum(self.turns, dim=0) - 1]
+
+    def reward(self, rewards: Tensor, how: str) -> Tensor:
+        """The reward of each rollout.
+
+        Args:
+            rewards: [N] float, NaN or ±inf where missing.
+            how: one of `REWARDS`; a turn without a reward is passed over.
+
+        Returns:
+            [R]; that of the last turn, so missing, where no turn has a reward.
+
+        Example:
+            >>> two = Rollouts.of(torch.tensor([0, 0, 1]))
+            >>> two.reward(torch.tensor([0.5, torch.nan, 1.0]), "last").tolist()
+            [0.5, 1.0]
+        """
+        values = rewards[self.order]
+        there = values.isfinite()
+        if how == "sum":
+            total = self.segments.sum(
+                torch.where(there | values.isnan(), values.nan_to_num(nan=0.0), torch.nan)
+            )
+        else:
+            place = torch.arange(len(values), device=values.device, dtype=torch.float64)
+            sign = 1.0 if how == "last" else -1.0
+            found = sign * self.segments.max(torch.where(there, sign * place, -torch.inf))
+            total = values[found.nan_to_num(posinf=0.0, neginf=0.0).long()]
+        none = self.segments.sum(there.to(rewards.dtype)) == 0
+        return torch.where(none, rewards[self.last], total)
+
+    def disagree(self, rewards: Tensor, least: float = 0.0) -> Tensor:
+        """[R] bool, the rollouts whose turns have rewards that differ by more than `least`."""
+        values = rewards[self.order]
+        there = values.isfinite()
+        high = self.segments.max(torch.where(there, values, -torch.inf))
+        low = self.segments.min(torch.where(there, values, torch.inf))
+        return high - low > least
+
+    def collapsed(self, columns: Mapping[str, Tensor], how: str) -> dict[str, Tensor]:
+        """The same columns with one row per rollout.
+
+        Args:
+            columns: as `advantages.run` takes them.
+            how: which reward is that of a rollout.
+
+        Returns:
+            [R] each: rewards as `reward` says, lengths and KL summed over the turns, the tokens of all turns behind
+            each other, and what the last turn has of everything else.
+        """
+        found = {}
+        for name, column in columns.items():
+            if name in ("rollout", "turn"):
+                continue
+            if name == "weights":
+                found[name] = column
+            elif name in _PER_TOKEN:
+                found[name] = column[self._tokens(columns["tokens"])]
+            elif name == "rewards":
+                found[name] = self.reward(column, how)
+            elif name == "parts":
+                found[name] = torch.stack([self.reward(part, how) for part in column.unbind(dim=1)], dim=1)
+            elif name in _SUMMED:
+                found[name] = self.summed(column)
+            else:
+                found[name] = column[self.last]
+        return found
+
+    def summed(self, values: Tensor) -> Tensor:
+        """[R] the sum over the turns."""
+        return self.segments.sum(values[self.order])
+
+    def _tokens(self, counts: Tensor) -> Tensor:
+        """Where the tokens lie, with those of the turns of a rollout behind each other."""
+        starts = (torch.cumsum(counts, dim=0) - counts)[self.order]
+        counts = counts[self.order]
+        begins = torch.cumsum(counts, dim=0) - counts
+        return torch.arange(int(counts.sum()), device=counts.device) + torch.repeat_interleave(
+            starts - begins, counts
+        )
+
+    def broadcast(self, found: AdvantageTable, *, divided: bool = False) -> AdvantageTable:
+        """Give each row what its rollout got.
+
+        Args:
+            found: [R] each, on the CPU.
+            divided: divide the advantage of a rollout by the number of its rows.
+        """
+        index = self.index
+        same = found.processed is found.original
+        if divided:
+            original = found.original / self.turns
+            processed = original if same else found.processed / self.turns
+            found = replace(found, original=original, processed=processed)
+        original = found.original[index]
+        processed = original if same else found.processed[index]
+        return replace(
+            found, original=original, processed=processed, kept=found.kept[index], per_rollout=found
+        )
+
+
+def by_rollout(
+    rollouts: Rollouts,
+    columns: Mapping[str, Tensor],
+    unit: Unit,
+    compute: Callable[[Mapping[str, Tensor]], AdvantageTable],
+    *,
+    who: str,
+    divided: bool = False,
+) -> AdvantageTable:
+    """Compute on one row per rollout, and give each row what its rollout got.
+
+    Args:
+        rollouts: which rows are one.
+        columns: as `advantages.run` takes them.
+        unit: what is counted.
+        compute: gives the advantages of [R] columns, on the CPU.
+        who: the name of the rule, for messages.
+        divided: divide the advantage of a rollout by the number of its rows.
+
+    Raises:
+        DataError: the framework refuses such rollouts.
+    """
+    if unit.counts == "refused":
+        raise DataError(f"{who} refuses rollouts of several rows", hint="--count rows")
+    if unit.differ is not None:
+        _refuse_differing(who, rollouts, columns["rewards"], unit.differ)
+    found = compute(rollouts.collapsed(columns, unit.reward))
+    if not unit.at_last or "lengths" not in columns:
+        return rollouts.broadcast(found, divided=divided)
+    empty = columns["lengths"] == 0
+    found = rollouts.broadcast(_where(found, empty[rollouts.last], 0.0), divided=divided)
+    return replace(_where(found, empty, torch.nan), kept=found.kept & ~empty)
+
+
+def _where(found: AdvantageTable, rows: Tensor, value: float) -> AdvantageTable:
+    """The same with another advantage in some rows."""
+    original = torch.where(rows, value, found.original)
+    same = found.processed is found.original
+    return replace(
+        found,
+        original=original,
+        processed=original if same else torch.where(rows, value, found.processed),
+    )
+
+
+def _refuse_differing(who: str, rollouts: Rollouts, rewards: Tensor, least: float) -> None:
+    """Refuse rollouts whose rows have different rewards.
+
+    Raises:
+        DataError: there is one.
+    """
+    differ = rollouts.disagree(rewards, least)
+    if differ.any():
+        row = int(torch.nonzero(differ[rollouts.index])[0]) + 1
+        raise DataError(
+            f"{who} refuses rollouts whose rows differ in their reward: {counted(int(differ.sum()), 'rollout')} "
+            f"(first: row {row})",
+            hint="--count rows",
+        )
