@@ -150,7 +150,7 @@ def columns(data: DataSet) -> dict[str, Any]:
         "step": choice.step,
         "rollout": list(choice.rollout) if data.rollouts is not None else None,
         "turn": choice.turn if data.rollouts is not None else None,
-        "turn rewards": choice.turn_list,
+        "turn_rewards": choice.turn_list,
         "length": choice.length,
         "baseline": choice.baseline,
         "kl": choice.kl,

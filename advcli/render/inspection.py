@@ -117,8 +117,8 @@ def _header(found: Inspection, console: "Console") -> None:
         f"'{name}'" if weight == 1 else f"{weight:g} × '{name}'" for name, weight in used["reward"].items()
     )
     parts = [f"groups: {files.group_rule}", f"reward: {rewards}"]
-    shown = ("step", "length", "baseline", "logged", "turn rewards")
-    parts += [f"{part}: '{used[part]}'" for part in shown if used.get(part)]
+    shown = ("step", "length", "baseline", "logged", "turn_rewards")
+    parts += [f"{part.replace('_', ' ')}: '{used[part]}'" for part in shown if used.get(part)]
     if used.get("rollout"):
         parts.append(f"rollout: {' + '.join(map(repr, used['rollout']))}")
         parts += [f"turn: '{used['turn']}'"] if used["turn"] else []

@@ -40,7 +40,7 @@ def found(data: DataSet) -> Found:
     """What a data set holds."""
     table = data.table
     there = [row for row, code in enumerate(data.grouping.group.tolist()) if code >= 0]
-    rollout = getattr(table, "rollout", None)
+    rollout = data.grouping.rollout
     steps = None if table.step is None else [table.step_names[table.step[row]] for row in there]
     return Found(
         table.choice.format,
