@@ -73,12 +73,14 @@ class Survey:
         kinds: column of a row → "number", "text", "nested" or "other"; the columns and paths that the format
             or the user names are among them, as far as they are there.
         whole: whether all of the inputs was looked at.
+        name: what the format is called: the container's name where its columns tell the rest.
     """
 
     form: Format
     layout: Layout
     kinds: Mapping[str, str]
     whole: bool = True
+    name: str = ""
 
 
 def look(source: Source, *, limit: int = 100, whole: bool = False, again: bool = False) -> Seen:
@@ -184,7 +186,8 @@ def survey(sources: Sequence[Source], options: ColumnOptions, *, whole: bool = F
     kinds |= {
         name: kind for name in named if name not in kinds and (kind := _kind(name, form, kinds, rows, seen))
     }
-    return Survey(form, layout, kinds, all(one.whole for one in seen))
+    container = "" if options.format else next((one.source.format for one in seen if one.source.format), "")
+    return Survey(form, layout, kinds, all(one.whole for one in seen), container or form.name)
 
 
 def _format(seen: Sequence[Seen]) -> Format:
@@ -303,7 +306,7 @@ def _kind(
     """What a column holds that is no key of a row; None if it is not there."""
     derived = next((column for column in form.derived if column.name == name), None)
     if derived:
-        there = all(roots([path], tuple(kinds)) and _there(path, rows()) for path in derived.inputs)
+        there = all(roots([path], tuple(kinds)) and _there(path, rows()) for path in derived.needed())
         return derived.kind if there else None
     if name in PLACES:
         known = name != "@step" or any(step_of(one.source.name) for one in seen)
@@ -321,7 +324,8 @@ def _there(path: str, rows: Sequence[Mapping[str, Any]]) -> bool:
 def _named(form: Format) -> list[str]:
     """The columns that a format names."""
     keys = [part.strip("?").partition(":")[0] for way in form.prompt for part in way.split("+")]
-    single = [name for name in (form.filler, *form.last_of, *form.same) if name]
+    keys += [name for way in form.rollout for name in way.split("+")]
+    single = [name for name in (form.filler, form.evaluation, *form.last_of, *form.turn, *form.same) if name]
     return [*keys, *form.step, *form.reward, *form.lengths, *form.logged, *single]
 
 

@@ -26,8 +26,9 @@ class RuleBook:
         """Take in a batch."""
         for name, coder in self._coders.items():
             coder.add(batch.columns[name])
-        for name in (*self._rules.last_of[1:], *([self._rules.filler] if self._rules.filler else [])):
-            self._append(name, numbers(batch.columns[name])[0])
+        for name in (self._rules.filler, self._rules.evaluation, *self._rules.last_of[1:]):
+            if name:
+                self._append(name, numbers(batch.columns[name])[0])
 
     def left_out(self, rows: int) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
         """Which rows are no rollouts.
@@ -41,14 +42,17 @@ class RuleBook:
         columns = {name: np.concatenate(parts) for name, parts in self._parts.items()}
         columns |= {name: self._coders[name].codes() for name in self._rules.last_of[:1]}
         filler = columns[self._rules.filler] == 1 if self._rules.filler else np.zeros(rows, dtype=bool)
-        earlier = self._earlier(columns, rows) & ~filler
+        evaluation = self._evaluation(columns, filler)
+        earlier = self._earlier(columns, rows) & ~filler & ~evaluation
         said: list[str] = []
         if filler.any():
             said.append(_are(filler, f"no rollout ('{self._rules.filler}'): left out"))
+        if evaluation.any():
+            said.append(_belong(evaluation, "to an evaluation: left out"))
         if earlier.any():
             unit = self._rules.last_of[0]
             said.append(_are(earlier, f"not the last of its '{unit}': left out"))
-        return filler | earlier, tuple(said)
+        return filler | evaluation | earlier, tuple(said)
 
     def differing(self, key: NDArray[np.int64], step: NDArray[np.int64] | None) -> tuple[str, ...]:
         """What to say about groups whose rows should agree in a column and do not.
@@ -76,6 +80,12 @@ class RuleBook:
                 said.append(Remark(many, "group", f"{one} {rest}", f"{more} {rest}"))
         return tuple(said)
 
+    def _evaluation(self, columns: Mapping[str, NDArray[Any]], filler: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Rows of an evaluation; none where all rows are."""
+        name = self._rules.evaluation
+        found = (columns[name] == 1) & ~filler if name else np.zeros_like(filler)
+        return found if (~found & ~filler).any() else np.zeros_like(filler)
+
     def _earlier(self, columns: Mapping[str, NDArray[Any]], rows: int) -> NDArray[np.bool_]:
         """Rows that are not the last of their unit."""
         if not self._rules.last_of:
@@ -92,3 +102,7 @@ class RuleBook:
 
 def _are(mask: NDArray[np.bool_], what: str) -> Remark:
     return Remark(int(mask.sum()), "row", f"{{}} is {what}", f"{{}} are {what}")
+
+
+def _belong(mask: NDArray[np.bool_], what: str) -> Remark:
+    return Remark(int(mask.sum()), "row", f"{{}} belongs {what}", f"{{}} belong {what}")

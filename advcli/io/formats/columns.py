@@ -67,7 +67,7 @@ def choose(
             raise _no_column(name, kinds)
     if form is None:
         form = _form(kinds, options)
-        there = [column for column in form.derived if all(name in kinds for name in column.inputs)]
+        there = [column for column in form.derived if all(name in kinds for name in column.needed())]
         kinds = {**kinds, **{column.name: column.kind for column in there}}
     for need in form.requires if options.format else ():
         name = need.partition(":")[0]
@@ -125,10 +125,19 @@ def _rules(form: Format, kinds: Kinds, prompt: Sequence[str]) -> Rules:
     pictures = tuple(name for name in IMAGES if name in kinds and by_text)
     return Rules(
         filler=form.filler if form.filler in kinds else None,
-        last_of=form.last_of if all(name in kinds for name in form.last_of) else (),
+        evaluation=form.evaluation if form.evaluation in kinds else None,
+        last_of=_last_of(form, kinds),
         same=(*(name for name in form.same if name in kinds), *pictures),
         checks=form.checks,
+        appended=form.appended,
     )
+
+
+def _last_of(form: Format, kinds: Kinds) -> tuple[str, ...]:
+    """The rollout and the turn, of which the last counts."""
+    rollout = _first(form.rollout, kinds)
+    wanted = form.last_of or (rollout, _first(form.turn, kinds) or "@line") if rollout or form.last_of else ()
+    return wanted if all(name in kinds or name == "@line" for name in wanted) else ()
 
 
 def _length(form: Format, kinds: Kinds, taken: set[str]) -> str | None:
@@ -173,7 +182,7 @@ def _rewards(form: Format, kinds: Kinds, options: ColumnOptions) -> tuple[tuple[
         single = (options.prompt, options.step, options.length, options.baseline, options.kl, options.logged)
         others |= {name for name in single if name}
         parts = [name for name, kind in kinds.items() if kind == "number" and name not in others]
-        return _weighted(parts, options.weights, kinds)
+        return _weighted(parts, options.weights, kinds) if form.summed else _single(parts, kinds)
     parts = [name for name, kind in kinds.items() if kind == "number" and _looks_like_part(name)]
     if options.parts == "always" and parts:
         return _weighted(parts, (), kinds)
@@ -184,13 +193,24 @@ def _rewards(form: Format, kinds: Kinds, options: ColumnOptions) -> tuple[tuple[
     if len(parts) == 1 or (parts and options.parts):
         return _weighted(parts, (), kinds)
     if parts:
-        flags = " ".join(f"--reward {name}" for name in parts)
-        raise DataError(
-            f"no total reward, and several parts: {', '.join(parts)}", hint=f"{flags} (each COL=WEIGHT)"
-        )
+        raise _no_total(parts)
     raise DataError(
         f"no reward among the columns {_listed(kinds)}; expected one of {', '.join(REWARD_TOTALS)}",
         hint="--reward COL",
+    )
+
+
+def _single(parts: Sequence[str], kinds: Kinds) -> tuple[tuple[str, float], ...]:
+    """The only reward of a format whose rewards have no total."""
+    if len(parts) > 1:
+        raise _no_total(parts)
+    return _weighted(parts, (), kinds)
+
+
+def _no_total(parts: Sequence[str]) -> DataError:
+    flags = " ".join(f"--reward {name}" for name in parts)
+    return DataError(
+        f"no total reward, and several parts: {', '.join(parts)}", hint=f"{flags} (each COL=WEIGHT)"
     )
 
 

@@ -1,6 +1,8 @@
 """Dumps of any writer."""
 
-from advcli.io.formats.format import Format
+from advcli.io.formats.format import Format, Opener
+
+_OPENERS = "advcli.io.sources.openers"
 
 ROWS = (
     Format(
@@ -26,6 +28,45 @@ ROWS = (
         requires=(),
         files=("*.parquet", "*.jsonl", "*.ndjson"),
         summary="a row per response: a prompt id or text, a reward, a step",
+        source="any writer",
+    ),
+    Format(
+        name="csv",
+        requires=(),
+        otherwise=("*.csv", "*.tsv"),
+        opener=Opener(r"(?!\s*[<{\[])[^\x00]*$", f"{_OPENERS}:delimited", (".csv", ".tsv")),
+        summary="a table of text; what its columns mean is told as in any other",
+        source="any writer",
+        traps=("an id with leading zeros stays as it is, an empty cell is null",),
+    ),
+    Format(
+        name="arrow",
+        requires=(),
+        otherwise=("*.arrow", "*.feather"),
+        opener=Opener("ARROW1", f"{_OPENERS}:arrow_file"),
+        summary="an Arrow file or Feather (version 2)",
+        source="any writer",
+    ),
+    Format(
+        name="arrow-stream",
+        requires=(),
+        opener=Opener(r"\xff\xff\xff\xff", f"{_OPENERS}:arrow_stream"),
+        summary="an Arrow stream",
+        source="any writer",
+    ),
+    Format(
+        name="feather",
+        requires=(),
+        opener=Opener("FEA1", f"{_OPENERS}:feather"),
+        summary="Feather, version 1",
+        source="any writer",
+    ),
+    Format(
+        name="zip",
+        requires=(),
+        otherwise=("*.zip",),
+        opener=Opener(r"PK\x03\x04", f"{_OPENERS}:archive"),
+        summary="a zip archive with one dump of any kind in it",
         source="any writer",
     ),
 )

@@ -140,6 +140,13 @@ def none_logged_said(*, logged: bool) -> str | None:
     )
 
 
+def no_updates(table: RewardTable, kinds: Mapping[str, str]) -> str | None:
+    """A stream of prime-rl without the updates that hold its advantages."""
+    if table.choice.logged is not None or "info.advantage" in kinds:
+        return None
+    return "no advantage is logged: there are no updates in annotations/ beside the stream"
+
+
 def several_splits(table: RewardTable, kinds: Mapping[str, str]) -> str | None:
     """Training and evaluation files read as one data set."""
     del kinds
@@ -167,6 +174,7 @@ CHECKS: Mapping[str, Check] = {
         overlong_penalty,
         misaligned_rewards,
         no_advantage_yet,
+        no_updates,
         several_splits,
         already_normalised,
     )
