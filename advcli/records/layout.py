@@ -68,6 +68,7 @@ class Rules:
         same: columns that must be equal in all rows of a group.
         checks: names of checks in `advcli.io.formats.traps`.
         appended: whether lines that break off are skipped, because the writer goes on after a crash.
+        alone: whether every row is a group of its own, and that is as it should be.
     """
 
     filler: str | None = None
@@ -76,6 +77,7 @@ class Rules:
     same: tuple[str, ...] = ()
     checks: tuple[str, ...] = ()
     appended: bool = False
+    alone: bool = False
 
     def columns(self) -> tuple[str, ...]:
         """The columns that have to be read."""

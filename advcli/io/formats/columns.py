@@ -104,7 +104,7 @@ def choose(
         named=options.named,
         others=_unused(kinds, {*taken, step, length, logged, *prompt}),
         by=options.by,
-        outcomes=_outcomes(kinds, options, taken | {name for name in (length, step) if name}),
+        outcomes=_outcomes(form, kinds, options, taken | {name for name in (length, step) if name}),
     )
 
 
@@ -130,6 +130,7 @@ def _rules(form: Format, kinds: Kinds, prompt: Sequence[str]) -> Rules:
         same=(*(name for name in form.same if name in kinds), *pictures),
         checks=form.checks,
         appended=form.appended,
+        alone=form.alone,
     )
 
 
@@ -182,7 +183,7 @@ def _rewards(form: Format, kinds: Kinds, options: ColumnOptions) -> tuple[tuple[
         single = (options.prompt, options.step, options.length, options.baseline, options.kl, options.logged)
         others |= {name for name in single if name}
         parts = [name for name, kind in kinds.items() if kind == "number" and name not in others]
-        return _weighted(parts, options.weights, kinds) if form.summed else _single(parts, kinds)
+        return _weighted(parts, options.weights, kinds) if form.summed else _weighted(parts[:1], (), kinds)
     parts = [name for name, kind in kinds.items() if kind == "number" and _looks_like_part(name)]
     if options.parts == "always" and parts:
         return _weighted(parts, (), kinds)
@@ -193,34 +194,26 @@ def _rewards(form: Format, kinds: Kinds, options: ColumnOptions) -> tuple[tuple[
     if len(parts) == 1 or (parts and options.parts):
         return _weighted(parts, (), kinds)
     if parts:
-        raise _no_total(parts)
+        flags = " ".join(f"--reward {name}" for name in parts)
+        raise DataError(
+            f"no total reward, and several parts: {', '.join(parts)}", hint=f"{flags} (each COL=WEIGHT)"
+        )
     raise DataError(
         f"no reward among the columns {_listed(kinds)}; expected one of {', '.join(REWARD_TOTALS)}",
         hint="--reward COL",
     )
 
 
-def _single(parts: Sequence[str], kinds: Kinds) -> tuple[tuple[str, float], ...]:
-    """The only reward of a format whose rewards have no total."""
-    if len(parts) > 1:
-        raise _no_total(parts)
-    return _weighted(parts, (), kinds)
-
-
-def _no_total(parts: Sequence[str]) -> DataError:
-    flags = " ".join(f"--reward {name}" for name in parts)
-    return DataError(
-        f"no total reward, and several parts: {', '.join(parts)}", hint=f"{flags} (each COL=WEIGHT)"
-    )
-
-
-def _outcomes(kinds: Kinds, options: ColumnOptions, taken: set[str]) -> tuple[str, ...]:
+def _outcomes(form: Format, kinds: Kinds, options: ColumnOptions, taken: set[str]) -> tuple[str, ...]:
     """The further reward columns that were asked for, and those that look like one if they are wanted."""
     usual = {name for rank in (REWARD_TOTALS, OUTCOMES) for name in rank}
     found = [
         name
         for name, kind in kinds.items()
-        if options.find_outcomes and kind == "number" and (name in usual or _looks_like_part(name))
+        if options.find_outcomes
+        and kind == "number"
+        and name not in form.no_rewards
+        and (name in usual or _looks_like_part(name))
     ]
     return tuple(name for name in dict.fromkeys((*options.outcomes, *found)) if name not in taken)
 

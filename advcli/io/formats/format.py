@@ -73,7 +73,8 @@ class Format:
         reward: the total reward, best first; empty to look in the ranked lists.
         parts: columns that are no reward parts; every other numeric column is one, they are summed, and
             a missing part is skipped. None if the format has no parts.
-        summed: False if parts have no total, so that the user names one where there are several.
+        summed: False if parts have no total: the first one is the reward.
+        no_rewards: columns that are called like a reward and are none.
         length: whether a column of lengths may be looked for.
         lengths: tokens per row, best first.
         logged: the advantage that the trainer logged, best first; empty to look in the ranked list.
@@ -87,6 +88,7 @@ class Format:
         checks: names of checks in `advcli.io.formats.traps`.
         files: names to look for in a folder.
         otherwise: names to look for in a folder that has no file of those of any format.
+        alone: whether every row is a group of its own, because the dump has no groups.
         only: whether there may be no column but the required ones.
         appended: whether a killed run leaves a line that breaks off, and goes on after it: such lines are skipped.
         opener: how a file that is neither parquet nor JSON Lines becomes rows; None if the format has no such file.
@@ -111,6 +113,7 @@ class Format:
     reward: tuple[str, ...] = ()
     parts: tuple[str, ...] | None = None
     summed: bool = True
+    no_rewards: tuple[str, ...] = ()
     length: bool = True
     lengths: tuple[str, ...] = ()
     logged: tuple[str, ...] = ()
@@ -124,6 +127,7 @@ class Format:
     checks: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     otherwise: tuple[str, ...] = ()
+    alone: bool = False
     only: bool = False
     appended: bool = False
     opener: Opener | None = None

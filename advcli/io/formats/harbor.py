@@ -25,6 +25,7 @@ ROWS = (
         requires=("task_name", "trial_name", "agent_info:object", "verifier_result", "task_checksum"),
         prompt=("source?+task_name+agent",),
         reward=("valid reward",),
+        no_rewards=("reward_valid",),
         derived=(
             Derived(
                 "valid reward",

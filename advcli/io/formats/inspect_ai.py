@@ -2,7 +2,7 @@
 
 import json
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ ROWS = (
         name="inspect-ai",
         requires=("id", "epoch", "input", "target", "scores"),
         prompt=("@file+id",),
+        reward=("reward",),
         length=False,
         files=("*.eval",),
         opener=Opener(r"PK\x03\x04", f"{_HERE}:archive"),
@@ -29,7 +30,7 @@ ROWS = (
         switch="on by default: logs/",
         traps=(
             "the letters C, P, I and N count 1, 0.5, 0 and 0; each scorer is a reward of its own, reward/<scorer>",
-            "several scorers have no total: name one with --reward",
+            "several scorers have no total: the first one is read (--reward reward/<scorer> for another)",
             "a sample with an error has no score: missing",
         ),
     ),
@@ -78,7 +79,12 @@ def document(path: Path, name: str) -> Contents | None:
 def _contents(samples: list[dict[str, Any]], name: str, remarks: tuple[str, ...]) -> Contents:
     if not samples:
         raise DataError(f"{name}: a log of inspect_ai without a finished sample")
-    return Contents(({**sample, **rewards(sample)} for sample in samples), remarks=remarks)
+    rows = [{**sample, **rewards(sample)} for sample in samples]
+    scorers = list(dict.fromkeys(key for row in rows for key in row if key.startswith(_PREFIX)))
+    if len(scorers) > 1:
+        others = " or ".join(f"--reward {scorer}" for scorer in scorers[1:])
+        remarks = (*remarks, f"the log has {len(scorers)} scorers and no total: {scorers[0]} is read; try {others}")
+    return Contents(({**row, "reward": row.get(scorers[0]) if scorers else None} for row in rows), remarks=remarks)
 
 
 def rewards(sample: Mapping[str, Any]) -> dict[str, float | None]:

@@ -10,7 +10,8 @@ ROWS = (
         parts=("doc_id", "target"),
         summed=False,
         length=False,
-        checks=("no_groups",),
+        alone=True,
+        checks=("no_groups", "several_metrics"),
         files=("samples_*.jsonl",),
         appended=True,
         summary="lm-eval samples_<task>_<date>.jsonl: a document and filter per line",
@@ -18,7 +19,7 @@ ROWS = (
         switch="--log_samples --output_path DIR",
         traps=(
             "no groups: repeats of a document share one line and one metric, so every row is alone",
-            "several metrics have no total: name one with --reward",
+            "several metrics have no total: the first one is read (--reward for another)",
         ),
     ),
 )

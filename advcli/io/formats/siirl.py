@@ -6,6 +6,7 @@ ROWS = (
     Format(
         name="siirl",
         requires=("rank", "global_step", "input", "output", "score"),
+        forbids=("step",),
         prompt=("input",),
         step=("global_step",),
         reward=("score",),

@@ -24,6 +24,7 @@ ROWS = (
         requires=("eid:object", "info:object", "reward", "prompt_length"),
         prompt=("eid.batch+eid.task",),
         step=("eid.batch",),
+        step_in_key=False,
         rollout=("rollout",),
         turn=("eid.step",),
         reward=("reward",),

@@ -12,6 +12,7 @@ ROWS = (
         prompt=("group",),
         step=("@step",),
         reward=("reward",),
+        no_rewards=("reward_mean", "reward_std", "reward_max", "reward_min"),
         lengths=("response_len",),
         derived=(
             Derived("group", ("group_id", "prompt?", "rollout_id?"), "advcli.io.formats.xtuner:group", "text"),

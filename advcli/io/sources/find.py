@@ -35,6 +35,8 @@ _PARQUET_MAGIC = b"PAR1"
 Scratch: TypeAlias = Callable[[], Path]
 """Gives the folder for temporary copies."""
 
+# Words that end in their only number; others hold ids, such as 3002af6. Behind two underscores Harbor puts one.
+_WORD = re.compile(r"(?<![0-9A-Za-z])(?<!__)([A-Za-z]*)([0-9]+)(?![0-9A-Za-z])|([0-9A-Za-z]+|[^0-9A-Za-z]+)")
 _OWN_OUTPUT = re.compile(r"\.adv\.[a-z.]+$")
 
 
@@ -177,8 +179,12 @@ def _patterns(names: str = "files") -> frozenset[str]:
 
 
 def _natural(name: str) -> list[tuple[int, int, str]]:
-    """Sort key under which 2.jsonl comes before 10.jsonl."""
-    return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in re.split(r"(\d+)", name)]
+    """Sort key under which 2.jsonl comes before 10.jsonl, and ids are in the order of their text."""
+    found = []
+    for letters, number, text in _WORD.findall(name):
+        found += [(1, 0, letters)] if letters else []
+        found.append((0, int(number), "") if number else (1, 0, text))
+    return found
 
 
 def _source(name: str, path: Path, scratch: Scratch) -> Source:
