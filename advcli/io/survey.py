@@ -123,6 +123,8 @@ def without_rollouts(sources: Sequence[Source], advance: Callable[[], None] = la
             # Only a column can tell that it is a dump, so more of them are looked for.
             seen = look(source)
         what = side_files.what(source.name, seen.shapes)
+        if source.format and not side_files.may_be_a_dump(seen.shapes):
+            what = what or "a table without prompts"
         if what:
             found[source.name] = what
         first = first or seen.shapes

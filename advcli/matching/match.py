@@ -11,6 +11,7 @@ from advcli.dataset.load import grouped
 from advcli.errors import DataError, UsageError
 from advcli.estimators.catalog import COLUMNS
 from advcli.frameworks.catalog import frameworks
+from advcli.io.formats.catalog import framework_of
 from advcli.matching import wording
 from advcli.matching.candidates import Candidate, candidates
 from advcli.matching.causes import breaks, causes
@@ -104,7 +105,7 @@ def _problem(table: RewardTable, n: int | None, only: Settings) -> Problem:
     group = torch.from_numpy(ways[0].grouping.group)
     alone = Segments.of(group[valid & (group >= 0)], ways[0].grouping.count).size() == 1
     tried = _wanted(candidates(singletons=bool(alone.any()), missing=not bool(valid.all())), only)
-    framework = table.choice.format
+    framework = framework_of(table.choice.format)
     return Problem(
         columns,
         Logged.of(torch.from_numpy(logged)),

@@ -26,9 +26,9 @@ class RuleBook:
         """Take in a batch."""
         for name, coder in self._coders.items():
             coder.add(batch.columns[name])
-        for name in (self._rules.filler, self._rules.evaluation, *self._rules.last_of[1:]):
-            if name:
-                self._append(name, numbers(batch.columns[name])[0])
+        single = (self._rules.filler, self._rules.evaluation, *self._rules.last_of[1:])
+        for name in filter(None, single):
+            self._append(name, numbers(batch.columns[name])[0])
 
     def left_out(self, rows: int) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
         """Which rows are no rollouts.
@@ -80,7 +80,9 @@ class RuleBook:
                 said.append(Remark(many, "group", f"{one} {rest}", f"{more} {rest}"))
         return tuple(said)
 
-    def _evaluation(self, columns: Mapping[str, NDArray[Any]], filler: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def _evaluation(
+        self, columns: Mapping[str, NDArray[Any]], filler: NDArray[np.bool_]
+    ) -> NDArray[np.bool_]:
         """Rows of an evaluation; none where all rows are."""
         name = self._rules.evaluation
         found = (columns[name] == 1) & ~filler if name else np.zeros_like(filler)

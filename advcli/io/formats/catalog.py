@@ -112,3 +112,14 @@ FORMATS: Registry[Format] = Registry(
     "format",
     [row for module in _MODULES for row in module.ROWS],
 )
+_FRAMEWORKS = {row.name: module.__name__.rpartition(".")[2] for module in _MODULES for row in module.ROWS}
+
+
+def framework_of(name: str) -> str:
+    """The framework that writes a format.
+
+    Example:
+        >>> framework_of("prime-rl-stream"), framework_of("verl-v1")
+        ('prime-rl', 'verl')
+    """
+    return _FRAMEWORKS[name].replace("_", "-")

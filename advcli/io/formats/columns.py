@@ -137,8 +137,9 @@ def _rules(form: Format, kinds: Kinds, prompt: Sequence[str]) -> Rules:
 def _last_of(form: Format, kinds: Kinds) -> tuple[str, ...]:
     """The rollout and the turn, of which the last counts."""
     rollout = _first(form.rollout, kinds)
-    wanted = form.last_of or (rollout, _first(form.turn, kinds) or "@line") if rollout or form.last_of else ()
-    return wanted if all(name in kinds or name == "@line" for name in wanted) else ()
+    if rollout:
+        return rollout, _first(form.turn, kinds) or "@line"
+    return form.last_of if all(name in kinds for name in form.last_of) else ()
 
 
 def _length(form: Format, kinds: Kinds, taken: set[str]) -> str | None:

@@ -68,7 +68,9 @@ def reward(verifier: object, exception: object, steps: object, valid: object) ->
     Example:
         >>> reward({"rewards": {"reward": 1.0, "style": 0.5}}, None, None, None)
         1.0
-        >>> reward({"rewards": {"tests": 1.0}}, {"exception_type": "VerifierTimeoutError"}, None, None) is None
+        >>> reward(
+        ...     {"rewards": {"tests": 1.0}}, {"exception_type": "VerifierTimeoutError"}, None, None
+        ... ) is None
         True
     """
     rewards = verifier.get("rewards") if isinstance(verifier, Mapping) else None
@@ -76,12 +78,22 @@ def reward(verifier: object, exception: object, steps: object, valid: object) ->
         return None
     if not (valid if isinstance(valid, bool) else _no_fault(exception, steps)):
         return None
-    return rewards["reward"] if "reward" in rewards else next(iter(rewards.values())) if len(rewards) == 1 else None
+    return (
+        rewards["reward"]
+        if "reward" in rewards
+        else next(iter(rewards.values()))
+        if len(rewards) == 1
+        else None
+    )
 
 
 def _no_fault(exception: object, steps: object) -> bool:
     """Whether whatever ended the trial and its steps leaves the reward valid."""
-    inner = [step.get("exception_info") for step in steps if isinstance(step, Mapping)] if isinstance(steps, list) else []
+    inner = (
+        [step.get("exception_info") for step in steps if isinstance(step, Mapping)]
+        if isinstance(steps, list)
+        else []
+    )
     found = [one for one in (exception, *inner) if isinstance(one, Mapping)]
     return all(one.get("exception_type") in _VALID for one in found)
 
@@ -90,7 +102,10 @@ def agent(info: object) -> str:
     """The agent and its model, which tell apart the trials of a task in a job with several.
 
     Example:
-        >>> agent({"name": "mini", "model_info": {"name": "tiny"}}), agent({"name": "oracle", "model_info": None})
+        >>> (
+        ...     agent({"name": "mini", "model_info": {"name": "tiny"}}),
+        ...     agent({"name": "oracle", "model_info": None}),
+        ... )
         ('mini tiny', 'oracle')
     """
     info = info if isinstance(info, Mapping) else {}

@@ -1,13 +1,15 @@
 """Logs of inspect_ai: `.eval` archives and `.json` documents, an epoch of a sample per row."""
 
 import json
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from advcli.errors import DataError
 from advcli.io.formats.format import Contents, Format, Opener
+
+if TYPE_CHECKING:
+    from zipfile import ZipFile, ZipInfo
 
 _HERE = "advcli.io.formats.inspect_ai"
 _PREFIX = "reward/"
@@ -38,7 +40,10 @@ ROWS = (
         name="inspect-ai-json",
         requires=("version", "status", "eval:object", "samples:list"),
         files=("[0-9][0-9][0-9][0-9]-*T*_*.json",),
-        opener=Opener(r"\s*\{\s*\"version\"\s*:\s*\d+\s*,\s*\"status\"\s*:\s*\"\w+\"\s*,\s*\"eval\"\s*:", f"{_HERE}:document"),
+        opener=Opener(
+            r"\s*\{\s*\"version\"\s*:\s*\d+\s*,\s*\"status\"\s*:\s*\"\w+\"\s*,\s*\"eval\"\s*:",
+            f"{_HERE}:document",
+        ),
         summary="inspect_ai <date>_<task>_<id>.json: the same as one document",
         source="inspect_ai/log/_recorders/json.py",
         switch="--log-format json",
@@ -52,7 +57,9 @@ def archive(path: Path, name: str) -> Contents | None:
     Raises:
         DataError: no sample was finished.
     """
-    with zipfile.ZipFile(path) as file:
+    from zipfile import ZipFile
+
+    with ZipFile(path) as file:
         members = {member.filename: member for member in file.infolist()}
         if not members.keys() & {"header.json", "_journal/start.json"}:
             return None
@@ -61,7 +68,9 @@ def archive(path: Path, name: str) -> Contents | None:
         samples: list[dict[str, Any]] = []
         for member in ["summaries.json"] if "summaries.json" in members else parts:
             samples += json.loads(_read(path, file, members[member]))
-    cut = () if "header.json" in members else (f"{name} was cut off: the samples that were finished are read",)
+    cut = (
+        () if "header.json" in members else (f"{name} was cut off: the samples that were finished are read",)
+    )
     return _contents(samples, name, cut)
 
 
@@ -83,8 +92,13 @@ def _contents(samples: list[dict[str, Any]], name: str, remarks: tuple[str, ...]
     scorers = list(dict.fromkeys(key for row in rows for key in row if key.startswith(_PREFIX)))
     if len(scorers) > 1:
         others = " or ".join(f"--reward {scorer}" for scorer in scorers[1:])
-        remarks = (*remarks, f"the log has {len(scorers)} scorers and no total: {scorers[0]} is read; try {others}")
-    return Contents(({**row, "reward": row.get(scorers[0]) if scorers else None} for row in rows), remarks=remarks)
+        remarks = (
+            *remarks,
+            f"the log has {len(scorers)} scorers and no total: {scorers[0]} is read; try {others}",
+        )
+    return Contents(
+        ({**row, "reward": row.get(scorers[0]) if scorers else None} for row in rows), remarks=remarks
+    )
 
 
 def rewards(sample: Mapping[str, Any]) -> dict[str, float | None]:
@@ -114,7 +128,7 @@ def _number(value: object) -> float | None:
         return None
 
 
-def _read(path: Path, file: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+def _read(path: Path, file: "ZipFile", member: "ZipInfo") -> bytes:
     """An entry, also one that is compressed with zstd, which zipfile takes from Python 3.14 on only."""
     if member.compress_type != _ZSTD:
         return file.read(member)

@@ -108,7 +108,10 @@ def is_evaluation(run: object, info: object) -> bool:
         info: `info` of the trace.
 
     Example:
-        >>> is_evaluation({"type": "train", "work": {"type": "eval"}}, {}), is_evaluation({"type": "eval"}, {})
+        >>> (
+        ...     is_evaluation({"type": "train", "work": {"type": "eval"}}, {}),
+        ...     is_evaluation({"type": "eval"}, {}),
+        ... )
         (True, False)
     """
     kind = info.get("kind") if isinstance(info, Mapping) else None
@@ -163,7 +166,7 @@ class Updates:
         return {**episode, "traces": [self._completed(trace) for trace in traces]}
 
     def _completed(self, trace: Any) -> Any:  # noqa: ANN401  any JSON value
-        update = self._found.get(trace.get("id")) if isinstance(trace, dict) else None
+        update = self._found.get(str(trace.get("id"))) if isinstance(trace, dict) else None
         if update is None:
             return trace
         own = trace.get("info")

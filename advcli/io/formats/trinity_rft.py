@@ -1,11 +1,9 @@
 """Dumps of Trinity-RFT: JSON Lines, or the SQLite database that is the default."""
 
-import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
-from advcli.io.formats import sqlite
 from advcli.io.formats.format import Contents, Format, Opener
 from advcli.records.layout import Derived
 
@@ -46,7 +44,9 @@ ROWS = (
         turn=("id",),
         reward=("reward",),
         derived=(
-            Derived("rollout", ("task_id", "run_id", "model_version"), f"{_HERE}:rollout_of_database", "text"),
+            Derived(
+                "rollout", ("task_id", "run_id", "model_version"), f"{_HERE}:rollout_of_database", "text"
+            ),
         ),
         files=("explorer_output.db", "experiences.db"),
         opener=Opener("SQLite format 3", f"{_HERE}:opened"),
@@ -69,7 +69,9 @@ def rollout(eid: object) -> str | None:
         >>> rollout({"batch": 5, "task": 0, "run": 1, "step": 0})
         '5/0/1'
     """
-    return "/".join(str(eid.get(key)) for key in ("batch", "task", "run")) if isinstance(eid, Mapping) else None
+    return (
+        "/".join(str(eid.get(key)) for key in ("batch", "task", "run")) if isinstance(eid, Mapping) else None
+    )
 
 
 def rollout_of_database(task: object, run: object, version: object) -> str:
@@ -88,7 +90,11 @@ def opened(path: Path, name: str) -> Contents | None:
     Raises:
         DataError: several tables hold experiences.
     """
+    from advcli.io.sources import sqlite
+
     with closing(sqlite.opened(path)) as database:
-        tables = [table for table, columns in sqlite.tables(database).items() if set(_COLUMNS) <= set(columns)]
+        tables = [
+            table for table, columns in sqlite.tables(database).items() if set(_COLUMNS) <= set(columns)
+        ]
         table = sqlite.only(tables, name)
         return Contents(sqlite.rows(database, table)) if table else None

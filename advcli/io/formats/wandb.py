@@ -16,7 +16,10 @@ ROWS = (
         name="wandb-table",
         requires=(),
         files=("*.table.json",),
-        opener=Opener(r"\s*\{\s*\"(columns|data|index|ncols|nrows|_type|column_types)\"\s*:", "advcli.io.formats.wandb:opened"),
+        opener=Opener(
+            r"\s*\{\s*\"(columns|data|index|ncols|nrows|_type|column_types)\"\s*:",
+            "advcli.io.formats.wandb:opened",
+        ),
         summary="a W&B table, files/media/table/<key>_<step>_<hash>.table.json",
         source="wandb/sdk/data_types/table.py",
         switch="wandb.log with a Table: wandb/run-*/files/media/table/",
@@ -36,7 +39,9 @@ def opened(path: Path, name: str) -> Contents | None:
     """
     table = json.loads(path.read_bytes())
     columns, data = table.get("columns"), table.get("data")
-    if not (isinstance(columns, list) and isinstance(data, list) and all(isinstance(row, list) for row in data)):
+    if not (
+        isinstance(columns, list) and isinstance(data, list) and all(isinstance(row, list) for row in data)
+    ):
         return None
     names = [str(column) for column in columns]
     if len(set(names)) < len(names):
@@ -50,5 +55,7 @@ def _rows(columns: list[str], data: list[list[Any]], name: str) -> Iterator[Mapp
     extra = {"step": int(step.group(1))} if step and not {"step", "global_step"} & set(columns) else {}
     for number, row in enumerate(data, start=1):
         if len(row) != len(columns):
-            raise DataError(f"{name}: row {number} has {len(row)} values, expected {len(columns)}, one per column")
+            raise DataError(
+                f"{name}: row {number} has {len(row)} values, expected {len(columns)}, one per column"
+            )
         yield {**dict(zip(columns, row, strict=True)), **extra}

@@ -15,7 +15,9 @@ ROWS = (
         no_rewards=("reward_mean", "reward_std", "reward_max", "reward_min"),
         lengths=("response_len",),
         derived=(
-            Derived("group", ("group_id", "prompt?", "rollout_id?"), "advcli.io.formats.xtuner:group", "text"),
+            Derived(
+                "group", ("group_id", "prompt?", "rollout_id?"), "advcli.io.formats.xtuner:group", "text"
+            ),
             Derived("summary", ("rollout_id",), "advcli.io.formats.derived:is_null"),
         ),
         filler="summary",

@@ -159,7 +159,9 @@ def _named_like(folder: Path, patterns: Collection[str]) -> list[Path]:
     files = {
         file for file in files if not any(part.startswith(".") for part in file.relative_to(folder).parts)
     }
-    known = re.compile("|".join(map(fnmatch.translate, (name for name in patterns if "/" not in name))) or "(?!)")
+    known = re.compile(
+        "|".join(map(fnmatch.translate, (name for name in patterns if "/" not in name))) or "(?!)"
+    )
     for place, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
         files |= {Path(place, name) for name in names if name[0] != "." and known.match(name)}
@@ -236,7 +238,9 @@ def _join(name: str) -> "Callable[[dict[str, Any]], dict[str, Any]] | None":
     """What completes the records of a file from the files beside it."""
     path = Path(name)
     for form in FORMATS:
-        if form.join and any(path.match(pattern + codec) for pattern in form.files for codec in ("", *CODECS)):
+        if form.join and any(
+            path.match(pattern + codec) for pattern in form.files for codec in ("", *CODECS)
+        ):
             found: Callable[[dict[str, Any]], dict[str, Any]] | None = load(form.join)(path)
             return found
     return None

@@ -74,9 +74,7 @@ def _both(one: pa.DataType, other: pa.DataType) -> pa.DataType:
 
 def _typed(path: Path, separator: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     for batch in _texts(path, separator, schema.names):
-        columns = [
-            _cast(cells, field.type) for cells, field in zip(batch.columns, schema, strict=True)
-        ]
+        columns = [_cast(cells, field.type) for cells, field in zip(batch.columns, schema, strict=True)]
         yield pa.record_batch(columns, schema=schema)
 
 

@@ -54,7 +54,11 @@ SIDE_FILES = (
 
 _EVALUATION = re.compile(r"(?<![a-z])(evals?|evaluation|val|valid|validation|test)(?![a-z])", re.IGNORECASE)
 # Of two files, or two folders, whose paths differ in one such word only, that with the second one is read.
-RIVALS = ((re.compile(r"(?<![a-z])all(?![a-z])"), "effective"), (_EVALUATION, "train"), (_EVALUATION, "training"))
+RIVALS = (
+    (re.compile(r"(?<![a-z])all(?![a-z])"), "effective"),
+    (_EVALUATION, "train"),
+    (_EVALUATION, "training"),
+)
 # Of two files of one name, that with the first suffix is read.
 _TWINS = ((".jsonl", ".jsonl.zst"), (".jsonl", ".jsonl.gz"), (".jsonl", ".db"))
 _NEVER = (("*/traces/live/*", "rollouts in flight"), ("*cache-*.arrow", "a cache"))

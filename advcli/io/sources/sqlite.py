@@ -29,7 +29,9 @@ def tables(database: sqlite3.Connection) -> dict[str, tuple[str, ...]]:
     """Table → its columns, in the order in which they were made."""
     names = [name for (name,) in database.execute("select name from sqlite_master where type = 'table'")]
     return {
-        name: tuple(column for (column,) in database.execute("select name from pragma_table_info(?)", (name,)))
+        name: tuple(
+            column for (column,) in database.execute("select name from pragma_table_info(?)", (name,))
+        )
         for name in names
     }
 
@@ -49,5 +51,7 @@ def only(names: Sequence[str], name: str) -> str | None:
         DataError: there are several.
     """
     if len(names) > 1:
-        raise DataError(f"{name}: several tables hold rollouts ({either(names)}), expected one", hint="exporting one")
+        raise DataError(
+            f"{name}: several tables hold rollouts ({either(names)}), expected one", hint="exporting one"
+        )
     return names[0] if names else None
