@@ -6,31 +6,6 @@ _OPENERS = "advcli.io.sources.openers"
 
 ROWS = (
     Format(
-        name="nested",
-        requires=(),
-        layout="nested",
-        files=("*.parquet", "*.jsonl", "*.ndjson"),
-        summary="a prompt per line with a list of objects, a reward in each",
-        source="any writer",
-        switch="--explode COL names the list",
-    ),
-    Format(
-        name="lists",
-        requires=(),
-        layout="lists",
-        files=("*.parquet", "*.jsonl", "*.ndjson"),
-        summary="a prompt or step per line: rewards, and lists as long",
-        source="any writer",
-        switch="--explode COL names the list of rewards",
-    ),
-    Format(
-        name="generic",
-        requires=(),
-        files=("*.parquet", "*.jsonl", "*.ndjson"),
-        summary="a row per response: a prompt id or text, a reward, a step",
-        source="any writer",
-    ),
-    Format(
         name="csv",
         requires=(),
         otherwise=("*.csv", "*.tsv"),
@@ -67,6 +42,31 @@ ROWS = (
         otherwise=("*.zip",),
         opener=Opener(r"PK\x03\x04", f"{_OPENERS}:archive"),
         summary="a zip archive with one dump of any kind in it",
+        source="any writer",
+    ),
+    Format(
+        name="nested",
+        requires=(),
+        layout="nested",
+        files=("*.parquet", "*.jsonl", "*.ndjson"),
+        summary="a prompt per line with a list of objects, a reward in each",
+        source="any writer",
+        switch="--explode COL names the list",
+    ),
+    Format(
+        name="lists",
+        requires=(),
+        layout="lists",
+        files=("*.parquet", "*.jsonl", "*.ndjson"),
+        summary="a prompt or step per line: rewards, and lists as long",
+        source="any writer",
+        switch="--explode COL names the list of rewards",
+    ),
+    Format(
+        name="generic",
+        requires=(),
+        files=("*.parquet", "*.jsonl", "*.ndjson"),
+        summary="a row per response: a prompt id or text, a reward, a step",
         source="any writer",
     ),
 )

@@ -27,7 +27,7 @@ ROWS = (
         length=False,
         files=("*.eval",),
         opener=Opener(r"PK\x03\x04", f"{_HERE}:archive"),
-        summary="inspect_ai <date>_<task>_<id>.eval or .json: a sample and epoch per row",
+        summary="inspect_ai <date>_<task>_<id>.eval: an epoch of a sample per row",
         source="inspect_ai/log/_recorders/eval.py, json.py",
         switch="on by default: logs/",
         traps=(
@@ -44,7 +44,7 @@ ROWS = (
             r"\s*\{\s*\"version\"\s*:\s*\d+\s*,\s*\"status\"\s*:\s*\"\w+\"\s*,\s*\"eval\"\s*:",
             f"{_HERE}:document",
         ),
-        summary="inspect_ai <date>_<task>_<id>.json: the same as one document",
+        summary="inspect_ai <date>_<task>_<id>.json: one document",
         source="inspect_ai/log/_recorders/json.py",
         switch="--log-format json",
     ),

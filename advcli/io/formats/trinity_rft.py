@@ -50,7 +50,7 @@ ROWS = (
         ),
         files=("explorer_output.db", "experiences.db"),
         opener=Opener("SQLite format 3", f"{_HERE}:opened"),
-        summary="Trinity-RFT explorer_output.db (SQLite): an experience per row",
+        summary="Trinity-RFT explorer_output.db: SQLite, an experience per row",
         source=_SOURCE,
         switch=_SWITCH,
         traps=(

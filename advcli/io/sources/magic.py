@@ -126,7 +126,7 @@ def stranger(head: bytes) -> Stranger | None:
 
     Example:
         >>> stranger(b"PK\x03\x04....").what, stranger(b'{"reward": 1}')
-        ('this is a zip archive', None)
+        ('this is a zip archive without a dump in it', None)
     """
     known = next((row for row in STRANGERS if row.magic.match(head)), None)
     if known or not head.strip() or _OBJECT.search(head):

@@ -1,5 +1,6 @@
 """What opens tables of any writer: CSV and TSV, Arrow and Feather, zip archives with one dump."""
 
+import re
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path, PurePath
@@ -32,9 +33,10 @@ def delimited(path: Path, name: str) -> Contents:
 
     Args:
         path: the file, decompressed.
-        name: its name; one that ends in .tsv has tabs between its cells.
+        name: its name.
     """
-    separator = "\t" if name.lower().endswith(".tsv") else ","
+    del name
+    separator = _separator(path)
     names = _texts(path, separator, ()).schema.names
     types: dict[str, pa.DataType | None] = dict.fromkeys(names)
     for batch in _texts(path, separator, names):
@@ -42,6 +44,13 @@ def delimited(path: Path, name: str) -> Contents:
             types[column] = _type(cells, types[column])
     schema = pa.schema([(column, types[column] or pa.string()) for column in names])
     return Contents(pa.RecordBatchReader.from_batches(schema, _typed(path, separator, schema)))
+
+
+def _separator(path: Path) -> str:
+    """What stands between the cells of the first line: commas, tabs or semicolons."""
+    with path.open("rb") as file:
+        first = re.sub(rb'"[^"]*"', b"", file.readline())
+    return max(",\t;", key=lambda separator: first.count(separator.encode()))
 
 
 def _texts(path: Path, separator: str, names: tuple[str, ...] | list[str]) -> pa.RecordBatchReader:

@@ -55,7 +55,7 @@ SIDE_FILES = (
 _EVALUATION = re.compile(r"(?<![a-z])(evals?|evaluation|val|valid|validation|test)(?![a-z])", re.IGNORECASE)
 # Of two files, or two folders, whose paths differ in one such word only, that with the second one is read.
 RIVALS = (
-    (re.compile(r"(?<![a-z])all(?![a-z])"), "effective"),
+    (re.compile(r"(?<![a-z])all(?=[/_-])"), "effective"),
     (_EVALUATION, "train"),
     (_EVALUATION, "training"),
 )
@@ -140,7 +140,8 @@ def _replaced(shape: str, there: Container[str], folders: Container[str]) -> str
         if other != shape and other in there:
             return f"'{kept}' is read"
         for folder in PurePath(shape).parents:
-            if left.search(folder.name) and str(folder.with_name(left.sub(kept, folder.name))) in folders:
+            name = left.sub(kept, f"{folder.name}/").rstrip("/")
+            if name and name != folder.name and str(folder.with_name(name)) in folders:
                 return f"'{kept}' is read"
     path = PurePath(shape)
     without = _EVALUATION.sub("", path.name).lstrip("_-.")
