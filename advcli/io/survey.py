@@ -172,7 +172,9 @@ def survey(sources: Sequence[Source], options: ColumnOptions, *, whole: bool = F
     seen = _whole(sources) if whole else looked(sources)
     if not any(one.shapes for one in seen):
         return None
-    form = FORMATS[options.format] if options.format else _format(seen)
+    form = FORMATS[options.format] if options.format else None
+    if form is None or form.tells_nothing:
+        form = _format(seen)
     if form.refusal:
         raise DataError(
             f"{_place(form, seen)}: {form.refusal}", hint="advcli formats, for the dumps that are read"

@@ -392,11 +392,14 @@ def _names(sources: Sequence[Source]) -> list[Path]:
 
 
 def _file_name(source: Source) -> str:
-    """rewards.parquet → rewards.adv.parquet, rewards.jsonl.gz → rewards.adv.jsonl.gz."""
+    """rewards.parquet → rewards.adv.parquet, rewards.jsonl.gz → rewards.adv.jsonl.gz, a.csv → a.csv.adv.parquet."""
     path = Path("stdin" if source.name == "<stdin>" else source.name)
     tail = path.suffix if path.suffix in CODECS else ""
     path = Path(path.name.removesuffix(tail))
-    as_it_was = path.suffix in SUFFIXES and source.layout != "json" and source.origin is None
+    if source.origin:
+        # Of another kind, and not written as that.
+        return f"{path.name}.adv.{_written(source)}"
+    as_it_was = path.suffix in SUFFIXES and source.layout != "json"
     suffix = path.suffix if as_it_was else f".{_written(source)}"
     return (
         f"{path.name.removesuffix(path.suffix) if path.suffix in SUFFIXES else path.name}.adv{suffix}{tail}"

@@ -137,3 +137,8 @@ class Format:
     switch: str = ""
     traps: tuple[str, ...] = ()
     refusal: str = ""
+
+    @property
+    def tells_nothing(self) -> bool:
+        """Whether it is a kind of file only, so that the columns tell everything else."""
+        return self.opener is not None and not self.requires

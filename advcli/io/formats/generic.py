@@ -10,7 +10,7 @@ ROWS = (
         requires=(),
         otherwise=("*.csv", "*.tsv"),
         opener=Opener(r"(?!\s*[<{\[])[^\x00]*$", f"{_OPENERS}:delimited", (".csv", ".tsv")),
-        summary="a table of text; what its columns mean is told as in any other",
+        summary="CSV or TSV; its columns are told as those of any other dump",
         source="any writer",
         traps=("an id with leading zeros stays as it is, an empty cell is null",),
     ),
@@ -27,13 +27,6 @@ ROWS = (
         requires=(),
         opener=Opener(r"\xff\xff\xff\xff", f"{_OPENERS}:arrow_stream"),
         summary="an Arrow stream",
-        source="any writer",
-    ),
-    Format(
-        name="feather",
-        requires=(),
-        opener=Opener("FEA1", f"{_OPENERS}:feather"),
-        summary="Feather, version 1",
         source="any writer",
     ),
     Format(

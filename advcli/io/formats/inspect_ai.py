@@ -27,7 +27,7 @@ ROWS = (
         length=False,
         files=("*.eval",),
         opener=Opener(r"PK\x03\x04", f"{_HERE}:archive"),
-        summary="inspect_ai <date>_<task>_<id>.eval: an epoch of a sample per row",
+        summary="inspect_ai <date>_<task>_<id>.eval: a sample's epoch per row",
         source="inspect_ai/log/_recorders/eval.py, json.py",
         switch="on by default: logs/",
         traps=(
@@ -38,7 +38,7 @@ ROWS = (
     ),
     Format(
         name="inspect-ai-json",
-        requires=("version", "status", "eval:object", "samples:list"),
+        requires=(),
         files=("[0-9][0-9][0-9][0-9]-*T*_*.json",),
         opener=Opener(
             r"\s*\{\s*\"version\"\s*:\s*\d+\s*,\s*\"status\"\s*:\s*\"\w+\"\s*,\s*\"eval\"\s*:",

@@ -37,7 +37,7 @@ ROWS = (
         reward=("metadata.reward",),
         logged=("metadata.advantage",),
         lengths=("metadata.completion_tokens",),
-        summary="trackio <project>.db (SQLite): traces, as TRL's AsyncGRPO logs them",
+        summary="trackio <project>.db (SQLite): traces of TRL's AsyncGRPO",
         source=f"{_SOURCE}; trl/experimental/async_grpo",
         switch="report_to='trackio' (AsyncGRPOTrainer)",
         traps=(_RUNS, "at most 16 traces a flush, so groups are cut"),

@@ -72,6 +72,11 @@ STRANGERS = (
         "sqlite3 -json FILE 'select * from TABLE' > dump.json",
     ),
     Stranger(
+        _begins(b"FEA1"),
+        "this is a Feather file of version 1, which pyarrow no longer supports",
+        "pandas.read_feather(FILE).to_parquet('dump.parquet') with pyarrow below 25",
+    ),
+    Stranger(
         _begins(b"ORC"),
         "this is an ORC file",
         "pyarrow.orc.read_table, then pyarrow.parquet.write_table",

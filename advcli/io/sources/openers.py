@@ -8,7 +8,6 @@ from pathlib import Path, PurePath
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
-import pyarrow.feather
 
 from advcli.errors import DataError
 from advcli.io.formats.format import Contents
@@ -103,12 +102,6 @@ def arrow_stream(path: Path, name: str) -> Contents:
     """The rows of an Arrow stream."""
     del name
     return Contents(pa.ipc.open_stream(pa.memory_map(str(path))))
-
-
-def feather(path: Path, name: str) -> Contents:
-    """The rows of a Feather file of the first version."""
-    del name
-    return Contents(pa.feather.read_table(path).to_reader())
 
 
 def archive(path: Path, name: str) -> Contents | None:

@@ -35,7 +35,9 @@ def numbered(values):
 
 def rows_of(table, grouping):
     """The row of each rollout that counts, in the order of the file; rows that are left out belong to no group."""
-    rollout = grouping.rollout if getattr(grouping, "rollout", None) is not None else range(len(table.rewards))
+    rollout = (
+        grouping.rollout if getattr(grouping, "rollout", None) is not None else range(len(table.rewards))
+    )
     last = {rollout[row]: row for row in np.flatnonzero(grouping.group >= 0)}
     return list(last.values())
 

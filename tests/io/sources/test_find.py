@@ -192,6 +192,7 @@ STRANGERS = {
     "HTML page": lambda: b"<!DOCTYPE html><html></html>",
     "SQLite database without a table of rollouts": database_bytes,
     "Excel workbook": workbook_bytes,
+    "Feather file of version 1": lambda: b"FEA1" + bytes(20),
     "ORC file": lambda: b"ORC\x0a\x0b",
     "Avro file": lambda: b"Obj\x01\x04\x14avro.codec",
     "TensorBoard log": event_bytes,
