@@ -1,7 +1,7 @@
 """A first look at the inputs: which columns there are, what they hold, which format that is and how rows lie."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import chain
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from advcli.errors import DataError, UsageError
 from advcli.io.collect.cells import kinds_of_objects
 from advcli.io.formats import detect
-from advcli.io.formats.catalog import FORMATS
+from advcli.io.formats.catalog import FORMATS, REWARD_TOTALS
 from advcli.io.formats.derived import PLACES, step_of
 from advcli.io.formats.format import Format
 from advcli.io.jsonl import read as jsonl
@@ -20,11 +20,12 @@ from advcli.io.layouts.paths import ABSENT, find, roots
 from advcli.io.parquet import files
 from advcli.io.parquet import read as parquet
 from advcli.io.sources import side_files
-from advcli.records.layout import PLAIN, Layout
+from advcli.records.layout import PLAIN, Derived, Layout
 from advcli.records.table import ColumnOptions, Source
 from advcli.wording import either
 
 _KEPT = 400
+_SCORED = Derived("rewards.total", ("rewards",), "advcli.io.formats.derived:weighted_total")
 _FLAT = {"number", "text", "null"}
 
 
@@ -186,6 +187,8 @@ def survey(sources: Sequence[Source], options: ColumnOptions, *, whole: bool = F
     kinds, rows = _kinds(seen, layout)
     if form.name == "generic" and layout.exploded:
         form = FORMATS[layout.name]
+    elif form.name == "generic" and kinds.get("rewards") == "nested" and _are_scored(rows()):
+        form = replace(form, derived=(_SCORED,), reward=(*REWARD_TOTALS, _SCORED.name))
     named = dict.fromkeys(chain(_named(form), _asked(options)))
     kinds |= {
         name: kind for name in named if name not in kinds and (kind := _kind(name, form, kinds, rows, seen))
@@ -319,6 +322,19 @@ def _kind(
         return None
     values = [value for row in rows() if (value := find(row, name)) is not ABSENT]
     return kinds_of_objects({name: value} for value in values)[name] if values else None
+
+
+def _are_scored(rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether `rewards` holds scores with weights by name, as verifiers writes them."""
+    scores = [
+        score
+        for row in rows
+        for score in (row["rewards"].values() if isinstance(row.get("rewards"), Mapping) else ())
+        if score is not None
+    ]
+    return bool(scores) and all(
+        isinstance(score, Mapping) and {"score", "weight"} <= score.keys() for score in scores
+    )
 
 
 def _there(path: str, rows: Sequence[Mapping[str, Any]]) -> bool:

@@ -25,7 +25,7 @@ ROWS = (
         switch="wandb.log with a Table: wandb/run-*/files/media/table/",
         traps=(
             "the step in the name counts W&B's steps: it is taken only where the table has no step",
-            "with log_mode MUTABLE or INCREMENTAL a file repeats rows of the one before (--dedup)",
+            "with log_mode MUTABLE a file repeats the rows of the one before: read once",
         ),
     ),
 )

@@ -9,9 +9,10 @@ import json
 import shutil
 import sqlite3
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from itertools import pairwise
+from pathlib import Path, PurePath
 from typing import Any
 
 import pyarrow as pa
@@ -20,6 +21,7 @@ import pyarrow.parquet as pq
 from advcli.errors import AdvcliError, DataError
 from advcli.io.formats.catalog import FORMATS
 from advcli.io.formats.format import Contents, Format
+from advcli.records.table import Source
 from advcli.registry import load
 
 _CHUNK = 1 << 20
@@ -82,6 +84,25 @@ def unpacked(name: str, path: Path, head: bytes, target: Path) -> Unpacked | Non
             f"{name}: its rows cannot be read ({reason})", hint="writing or copying the file again"
         ) from error
     return None
+
+
+def repeated(sources: Sequence[Source]) -> dict[str, str]:
+    """The tables whose rows all come again, in the same order, at the head of the next one: name → why it is not read."""
+    pairs = ((one, other) for one, other in pairwise(sources) if one.format and one.format == other.format)
+    return {
+        one.name: f"its rows come again in {PurePath(other.name).name}"
+        for one, other in pairs
+        if _begins(other.path, one.path)
+    }
+
+
+def _begins(path: Path, other: Path) -> bool:
+    """Whether a file begins with all bytes of another one."""
+    with path.open("rb") as file, other.open("rb") as head:
+        while piece := head.read(_CHUNK):
+            if file.read(len(piece)) != piece:
+                return False
+    return True
 
 
 def _openers(name: str, head: bytes) -> list[Format]:

@@ -83,7 +83,8 @@ def found(
             if name not in skipped:
                 advance()
                 sources.append(_source(name, path, scratch))
-        yield sources, skipped
+        again = containers.repeated(sources)
+        yield [source for source in sources if source.name not in again], skipped | again
 
 
 def stream(source: Source) -> BinaryIO:

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -58,6 +59,17 @@ def test_its_columns_say_what_they_mean(tmp_path):
     found = loaded(tmp_path / "set")
     assert (found.choice.format, found.choice.logged) == ("hf-datasets", "advantage")
     assert found.rewards.tolist() == ROWS["reward"]
+
+
+def test_scores_with_weights_are_summed_where_there_is_no_total(tmp_path):
+    """What becomes of verifiers' rewards: every name in every row, null where a row has none."""
+    rewards = [
+        {"acc": {"score": 1.0, "weight": 2.0}, "style": None},
+        {"acc": {"score": 0.5, "weight": 2.0}, "style": {"score": 1.0, "weight": 0.25}},
+        {"acc": None, "style": None},
+    ]
+    save(tmp_path / "set", pa.table({"prompt_id": ["a"] * 3, "rewards": rewards}))
+    np.testing.assert_array_equal(loaded(tmp_path / "set").rewards, [2.0, 1.25, np.nan])
 
 
 def test_a_stream_of_another_writer_has_no_such_name(tmp_path):

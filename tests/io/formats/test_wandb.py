@@ -46,6 +46,16 @@ def test_without_a_step_that_of_the_name_counts(media):
     assert loaded(media.parents[3]).step_names == ("55",)
 
 
+def test_a_table_that_is_logged_again_with_more_rows_is_read_once(media):
+    """log_mode MUTABLE or INCREMENTAL: each file has the rows of the one before."""
+    rows = [[1, "a", 1.0], [1, "a", 0.0], [2, "a", 0.5], [2, "a", 0.25]]
+    put(media, "t_1", ["step", "prompt", "reward"], *rows[:2])
+    put(media, "t_2", ["step", "prompt", "reward"], *rows)
+    table = loaded(media.parents[3])
+    assert table.rewards.tolist() == [1.0, 0.0, 0.5, 0.25]
+    assert f"t_1_{HASH}.table.json (its rows come again in t_2_{HASH}.table.json)" in table.warnings[0]
+
+
 def test_another_table_of_the_run_is_passed_over(media):
     put(media, "completions_5", ["prompt", "reward"], ["a", 1.0], ["a", 0.0])
     put(media, "confusion_5", ["actual", "count"], ["a", 3])
