@@ -26,7 +26,8 @@ def described(row: "Format") -> dict[str, str]:
     """A format as label → text, a trap per line."""
     shown = {
         "format": f"{row.name}: {row.summary}",
-        "recognised by": ", ".join(row.requires) or "nothing: used when no other format fits",
+        "recognised by": ", ".join(row.requires)
+        or ("the kind of its file" if row.opener else "nothing: used when no other format fits"),
         "without": ", ".join(row.forbids),
         "layout": f"{row.layout} {row.path}".strip(),
         "prompt": " or ".join(row.prompt) or "looked for",
@@ -34,7 +35,7 @@ def described(row: "Format") -> dict[str, str]:
         "reward": " or ".join(row.reward)
         or ("all numbers, summed" if row.parts is not None else "looked for"),
         "logged advantage": " or ".join(row.logged) or "looked for",
-        "files": ", ".join(row.files),
+        "files": ", ".join((*row.files, *row.otherwise)),
         "written by": row.source,
         "switched on by": row.switch,
     }

@@ -140,6 +140,7 @@ def refuse_singletons(table: RewardTable, seen: Sizes, n: int | None, *, expecte
     Raises:
         DataError: it is so, and not what the user wants.
     """
+    expected = expected or table.choice.rules.alone
     if seen.count > 1 and set(seen.sizes) == {1} and not expected and n != 1:
         raise _all_singletons(_columns(table), seen.count, n)
 

@@ -36,4 +36,4 @@ def opened(
         if len(files) > 1:
             skipped.update(survey.without_rollouts(files, advance))
         first, *others = [source for source in files if source.name not in skipped]
-        yield [replace(first, remarks=side_files.passed_over(skipped)), *others]
+        yield [replace(first, remarks=(*first.remarks, *side_files.passed_over(skipped))), *others]

@@ -60,7 +60,7 @@ def read(
     seen, choice = look(sources, options, skip_bad_rows=skip_bad_rows)
     collector = Collector(
         choice,
-        BadRows(skip=skip_bad_rows),
+        BadRows(skip=skip_bad_rows, broken=choice.rules.appended),
         refuse_missing=refuse_missing,
         asked_for=(options.length, options.baseline, options.kl, *options.extra),
     )
@@ -142,7 +142,7 @@ def read_one(
     """
     collector = Collector(
         choice,
-        BadRows(skip=skip_bad_rows),
+        BadRows(skip=skip_bad_rows, broken=choice.rules.appended),
         refuse_missing=refuse_missing,
         asked_for=(options.length, options.baseline, options.kl, *options.extra),
     )
@@ -156,12 +156,12 @@ def read_one(
 def _chosen(sources: Sequence[Source], options: ColumnOptions, seen: Survey) -> tuple[Survey, Choice]:
     """The columns to read; if the first records do not tell, all of them are looked at."""
     try:
-        return seen, choose(seen.kinds, options, seen.form, seen.layout)
+        return seen, replace(choose(seen.kinds, options, seen.form, seen.layout), format=seen.name)
     except (DataError, UsageError):
         again = None if seen.whole else survey(sources, options, whole=True)
         if again is None:
             raise
-        return again, choose(again.kinds, options, again.form, again.layout)
+        return again, replace(choose(again.kinds, options, again.form, again.layout), format=again.name)
 
 
 def _scan_all(

@@ -1,7 +1,7 @@
 """A first look at the inputs: which columns there are, what they hold, which format that is and how rows lie."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import chain
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from advcli.errors import DataError, UsageError
 from advcli.io.collect.cells import kinds_of_objects
 from advcli.io.formats import detect
-from advcli.io.formats.catalog import FORMATS
+from advcli.io.formats.catalog import FORMATS, REWARD_TOTALS
 from advcli.io.formats.derived import PLACES, step_of
 from advcli.io.formats.format import Format
 from advcli.io.jsonl import read as jsonl
@@ -20,11 +20,12 @@ from advcli.io.layouts.paths import ABSENT, find, roots
 from advcli.io.parquet import files
 from advcli.io.parquet import read as parquet
 from advcli.io.sources import side_files
-from advcli.records.layout import PLAIN, Layout
+from advcli.records.layout import PLAIN, Derived, Layout
 from advcli.records.table import ColumnOptions, Source
 from advcli.wording import either
 
 _KEPT = 400
+_SCORED = Derived("rewards.total", ("rewards",), "advcli.io.formats.derived:weighted_total")
 _FLAT = {"number", "text", "null"}
 
 
@@ -73,12 +74,14 @@ class Survey:
         kinds: column of a row → "number", "text", "nested" or "other"; the columns and paths that the format
             or the user names are among them, as far as they are there.
         whole: whether all of the inputs was looked at.
+        name: what the format is called: the container's name where its columns tell the rest.
     """
 
     form: Format
     layout: Layout
     kinds: Mapping[str, str]
     whole: bool = True
+    name: str = ""
 
 
 def look(source: Source, *, limit: int = 100, whole: bool = False, again: bool = False) -> Seen:
@@ -121,6 +124,8 @@ def without_rollouts(sources: Sequence[Source], advance: Callable[[], None] = la
             # Only a column can tell that it is a dump, so more of them are looked for.
             seen = look(source)
         what = side_files.what(source.name, seen.shapes)
+        if source.format and not side_files.may_be_a_dump(seen.shapes):
+            what = what or "a table without prompts"
         if what:
             found[source.name] = what
         first = first or seen.shapes
@@ -168,7 +173,9 @@ def survey(sources: Sequence[Source], options: ColumnOptions, *, whole: bool = F
     seen = _whole(sources) if whole else looked(sources)
     if not any(one.shapes for one in seen):
         return None
-    form = FORMATS[options.format] if options.format else _format(seen)
+    form = FORMATS[options.format] if options.format else None
+    if form is None or form.tells_nothing:
+        form = _format(seen)
     if form.refusal:
         raise DataError(
             f"{_place(form, seen)}: {form.refusal}", hint="advcli formats, for the dumps that are read"
@@ -180,11 +187,14 @@ def survey(sources: Sequence[Source], options: ColumnOptions, *, whole: bool = F
     kinds, rows = _kinds(seen, layout)
     if form.name == "generic" and layout.exploded:
         form = FORMATS[layout.name]
+    elif form.name == "generic" and kinds.get("rewards") == "nested" and _are_scored(rows()):
+        form = replace(form, derived=(_SCORED,), reward=(*REWARD_TOTALS, _SCORED.name))
     named = dict.fromkeys(chain(_named(form), _asked(options)))
     kinds |= {
         name: kind for name in named if name not in kinds and (kind := _kind(name, form, kinds, rows, seen))
     }
-    return Survey(form, layout, kinds, all(one.whole for one in seen))
+    container = "" if options.format else next((one.source.format for one in seen if one.source.format), "")
+    return Survey(form, layout, kinds, all(one.whole for one in seen), container or form.name)
 
 
 def _format(seen: Sequence[Seen]) -> Format:
@@ -303,7 +313,7 @@ def _kind(
     """What a column holds that is no key of a row; None if it is not there."""
     derived = next((column for column in form.derived if column.name == name), None)
     if derived:
-        there = all(roots([path], tuple(kinds)) and _there(path, rows()) for path in derived.inputs)
+        there = all(roots([path], tuple(kinds)) and _there(path, rows()) for path in derived.needed())
         return derived.kind if there else None
     if name in PLACES:
         known = name != "@step" or any(step_of(one.source.name) for one in seen)
@@ -314,6 +324,19 @@ def _kind(
     return kinds_of_objects({name: value} for value in values)[name] if values else None
 
 
+def _are_scored(rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether `rewards` holds scores with weights by name, as verifiers writes them."""
+    scores = [
+        score
+        for row in rows
+        for score in (row["rewards"].values() if isinstance(row.get("rewards"), Mapping) else ())
+        if score is not None
+    ]
+    return bool(scores) and all(
+        isinstance(score, Mapping) and {"score", "weight"} <= score.keys() for score in scores
+    )
+
+
 def _there(path: str, rows: Sequence[Mapping[str, Any]]) -> bool:
     return any(find(row, path) is not ABSENT for row in rows)
 
@@ -322,7 +345,7 @@ def _named(form: Format) -> list[str]:
     """The columns that a format names."""
     keys = [part.strip("?").partition(":")[0] for way in form.prompt for part in way.split("+")]
     keys += [name for way in form.rollout for name in way.split("+")]
-    single = [name for name in (form.filler, *form.turn, *form.same) if name]
+    single = [name for name in (form.filler, form.evaluation, *form.turn, *form.same) if name]
     return [*keys, *form.step, *form.reward, *form.lengths, *form.logged, *single]
 
 

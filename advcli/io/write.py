@@ -31,6 +31,9 @@ from advcli.records.table import STANDARD_OUTPUT, Grouping, RewardTable, Source
 if TYPE_CHECKING:
     from torch import Tensor
 
+# Read, but not written.
+_NOT_WRITTEN = (".csv", ".tsv", ".arrow", ".feather", ".db", ".zip", ".eval")
+
 COLUMNS = ("original", "processed", "kept", "group")
 """The columns that are added, without their prefix."""
 
@@ -394,11 +397,15 @@ def _names(sources: Sequence[Source]) -> list[Path]:
 
 
 def _file_name(source: Source) -> str:
-    """rewards.parquet → rewards.adv.parquet, rewards.jsonl.gz → rewards.adv.jsonl.gz."""
+    """rewards.parquet → rewards.adv.parquet, rewards.jsonl.gz → rewards.adv.jsonl.gz, a.csv → a.csv.adv.parquet."""
     path = Path("stdin" if source.name == "<stdin>" else source.name)
     tail = path.suffix if path.suffix in CODECS else ""
     path = Path(path.name.removesuffix(tail))
-    suffix = path.suffix if path.suffix in SUFFIXES and source.container != "json" else f".{_written(source)}"
+    if source.origin:
+        # Of another kind, and not written as that.
+        return f"{path.name}.adv.{_written(source)}"
+    as_it_was = path.suffix in SUFFIXES and source.container != "json"
+    suffix = path.suffix if as_it_was else f".{_written(source)}"
     return (
         f"{path.name.removesuffix(path.suffix) if path.suffix in SUFFIXES else path.name}.adv{suffix}{tail}"
     )
@@ -412,7 +419,13 @@ def _written(source: Source) -> str:
 def _target(path: Path, source: Source) -> Target:
     """The layout and codec that a file name asks for; those of the source if it does not say."""
     tail = path.suffix if path.suffix in CODECS else ""
-    layout = SUFFIXES.get(Path(path.name.removesuffix(tail)).suffix)
+    suffix = Path(path.name.removesuffix(tail)).suffix
+    layout = SUFFIXES.get(suffix)
+    if suffix in _NOT_WRITTEN:
+        raise UsageError(
+            f"{path}: rows are written as parquet or JSON Lines, not as {suffix}",
+            hint=f"--out {path.with_suffix('.parquet')} or --out {path.with_suffix('.jsonl')}",
+        )
     if layout is None and not tail:
         return Target(path, _written(source), None)
     return Target(path, layout or _written(source), CODECS.get(tail))

@@ -11,6 +11,7 @@ from advcli.dataset.load import grouped
 from advcli.errors import DataError, UsageError
 from advcli.estimators.catalog import COLUMNS
 from advcli.frameworks.catalog import frameworks
+from advcli.io.formats.catalog import framework_of
 from advcli.matching import wording
 from advcli.matching.candidates import Candidate, candidates
 from advcli.matching.causes import breaks, causes
@@ -109,7 +110,7 @@ def _problem(table: RewardTable, n: int | None, only: Settings) -> Problem:
         "rollouts": "rollout" in columns,
     }
     tried = _wanted(candidates(**known), only)
-    framework = table.choice.format
+    framework = framework_of(table.choice.format)
     return Problem(
         columns,
         Logged.of(torch.from_numpy(logged)),

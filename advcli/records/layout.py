@@ -37,7 +37,7 @@ class Derived:
 
     Attributes:
         name: the name that it goes by.
-        inputs: columns or paths that it needs.
+        inputs: columns or paths that it needs; `A?` for one that may be missing, which is null then.
         target: "package.module:function", called with one value per input.
         kind: "number" or "text".
     """
@@ -47,6 +47,14 @@ class Derived:
     target: str
     kind: str = "number"
 
+    def columns(self) -> tuple[str, ...]:
+        """The inputs, one name each."""
+        return tuple(name.removesuffix("?") for name in self.inputs)
+
+    def needed(self) -> tuple[str, ...]:
+        """The inputs that must be there."""
+        return tuple(name for name in self.inputs if not name.endswith("?"))
+
 
 @dataclass(frozen=True)
 class Rules:
@@ -54,17 +62,23 @@ class Rules:
 
     Attributes:
         filler: a column that is true where a row is none: padding, the mark of an empty group.
+        evaluation: a column that is true where a row belongs to an evaluation; such rows are left out where others are.
         same: columns that must be equal in all rows of a group.
         checks: names of checks in `advcli.io.formats.traps`.
+        appended: whether lines that break off are skipped, because the writer goes on after a crash.
+        alone: whether every row is a group of its own, and that is as it should be.
     """
 
     filler: str | None = None
+    evaluation: str | None = None
     same: tuple[str, ...] = ()
     checks: tuple[str, ...] = ()
+    appended: bool = False
+    alone: bool = False
 
     def columns(self) -> tuple[str, ...]:
         """The columns that have to be read."""
-        return (*([self.filler] if self.filler else []), *self.same)
+        return (*(name for name in (self.filler, self.evaluation) if name), *self.same)
 
 
 NO_RULES = Rules()

@@ -1,9 +1,9 @@
 """What was asked for, what was read, and which rows belong together."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from advcli.records.layout import NO_RULES, PLAIN, Derived, Layout, Rules
 
@@ -186,6 +186,9 @@ class Source:
         codec: "gzip", "zstd" or None: how the bytes at `path` are compressed.
         stamp: size and time of the last change when it was found, to notice a writer that is not done.
         remarks: what was said when it was found (other files that were passed over).
+        format: name of the format that its container stands for, or "" where the columns tell.
+        origin: the file itself where `path` is a copy in another form, or None.
+        join: completes each record from the files beside it, or None.
     """
 
     name: str
@@ -194,6 +197,9 @@ class Source:
     codec: str | None = None
     stamp: tuple[int, int] = (0, 0)
     remarks: tuple[str, ...] = ()
+    format: str = ""
+    origin: Path | None = None
+    join: "Callable[[dict[str, Any]], dict[str, Any]] | None" = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

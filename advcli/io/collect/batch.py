@@ -37,27 +37,30 @@ class BadRows:
 
     Attributes:
         skip: count instead of stopping (`--on-bad-row skip`).
+        broken: count lines that break off instead of stopping, whatever `skip` says.
         count: how many were skipped.
         first: what was wrong with the first one.
         empty: records that hold no row.
     """
 
     skip: bool = False
+    broken: bool = False
     count: int = 0
     first: str = ""
     empty: int = 0
 
-    def add(self, message: str, *, hint: str | None = None) -> None:
+    def add(self, message: str, *, hint: str | None = None, torn: bool = False) -> None:
         """Report one bad row.
 
         Args:
             message: where it stands, what it holds, what was expected.
             hint: what to try; "--on-bad-row skip" if nothing better is known.
+            torn: whether it is a line that breaks off.
 
         Raises:
-            DataError: unless bad rows are skipped.
+            DataError: unless such rows are skipped.
         """
-        if not self.skip:
+        if not (self.skip or (torn and self.broken)):
             raise DataError(message, hint=hint or "--on-bad-row skip")
         self.count += 1
         self.first = self.first or message

@@ -18,14 +18,14 @@ class RuleBook:
     def __init__(self, choice: Choice) -> None:
         self._rules = choice.rules
         self._coders = {name: Coder() for name in choice.rules.same}
-        self._filler: list[NDArray[Any]] = []
+        self._marks: dict[str, list[NDArray[Any]]] = {}
 
     def add(self, batch: Batch) -> None:
         """Take in a batch."""
         for name, coder in self._coders.items():
             coder.add(batch.columns[name])
-        if self._rules.filler:
-            self._filler.append(numbers(batch.columns[self._rules.filler])[0])
+        for name in filter(None, (self._rules.filler, self._rules.evaluation)):
+            self._marks.setdefault(name, []).append(numbers(batch.columns[name])[0])
 
     def left_out(self, rows: int) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
         """Which rows are no rollouts.
@@ -36,11 +36,19 @@ class RuleBook:
         Returns:
             [N] bool, and what to say about them.
         """
-        if not self._filler:
-            return np.zeros(rows, dtype=bool), ()
-        filler = np.concatenate(self._filler) == 1
-        said = (_are(filler, f"no rollout ('{self._rules.filler}'): left out"),) if filler.any() else ()
-        return filler, said
+        marks = {name: np.concatenate(parts) == 1 for name, parts in self._marks.items()}
+        nothing = np.zeros(rows, dtype=bool)
+        filler = marks.get(self._rules.filler or "", nothing)
+        evaluation = marks.get(self._rules.evaluation or "", nothing) & ~filler
+        if not (~evaluation & ~filler).any():
+            # All rows are of an evaluation: that is what is looked at.
+            evaluation = nothing
+        said: list[str] = []
+        if filler.any():
+            said.append(_are(filler, f"no rollout ('{self._rules.filler}'): left out"))
+        if evaluation.any():
+            said.append(_belong(evaluation, "to an evaluation: left out"))
+        return filler | evaluation, tuple(said)
 
     def differing(self, key: NDArray[np.int64], step: NDArray[np.int64] | None) -> tuple[str, ...]:
         """What to say about groups whose rows should agree in a column and do not.
@@ -71,3 +79,7 @@ class RuleBook:
 
 def _are(mask: NDArray[np.bool_], what: str) -> Remark:
     return Remark(int(mask.sum()), "row", f"{{}} is {what}", f"{{}} are {what}")
+
+
+def _belong(mask: NDArray[np.bool_], what: str) -> Remark:
+    return Remark(int(mask.sum()), "row", f"{{}} belongs {what}", f"{{}} belong {what}")

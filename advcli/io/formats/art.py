@@ -7,6 +7,7 @@ ROWS = (
     Format(
         name="art",
         requires=("group_index", "reward", "messages:list"),
+        forbids=("trajectory_json",),
         prompt=("@file+group_index",),
         step=("@step",),
         reward=("reward",),

@@ -5,11 +5,17 @@ names, a column is found by the ranked lists below: ids before texts, a total be
 """
 
 from advcli.io.formats import (
+    agent_lightning,
     areal,
     art,
     atropos,
+    datasets,
     easyr1,
     generic,
+    harbor,
+    inspect_ai,
+    lm_eval,
+    miles,
     ms_swift,
     nemo_gym,
     nemo_rl,
@@ -17,14 +23,21 @@ from advcli.io.formats import (
     open_instruct,
     openrlhf,
     prime_rl,
+    rlinf,
     rllm,
     roll,
+    siirl,
     skyrl,
     slime,
     tinker,
+    trackio,
+    trinity_rft,
     trl,
+    tunix,
     verifiers,
     verl,
+    wandb,
+    xtuner,
 )
 from advcli.io.formats.format import Format
 from advcli.registry import Registry
@@ -96,6 +109,19 @@ _MODULES = (
     areal,
     oat,
     slime,
+    miles,
+    trinity_rft,
+    agent_lightning,
+    rlinf,
+    siirl,
+    xtuner,
+    tunix,
+    harbor,
+    inspect_ai,
+    lm_eval,
+    datasets,
+    wandb,
+    trackio,
     generic,
 )
 
@@ -103,3 +129,14 @@ FORMATS: Registry[Format] = Registry(
     "format",
     [row for module in _MODULES for row in module.ROWS],
 )
+_FRAMEWORKS = {row.name: module.__name__.rpartition(".")[2] for module in _MODULES for row in module.ROWS}
+
+
+def framework_of(name: str) -> str:
+    """The framework that writes a format.
+
+    Example:
+        >>> framework_of("prime-rl-stream"), framework_of("verl-v1")
+        ('prime-rl', 'verl')
+    """
+    return _FRAMEWORKS[name].replace("_", "-")

@@ -73,7 +73,7 @@ def choose(
             raise _no_column(name, kinds)
     if form is None:
         form = _form(kinds, options)
-        there = [column for column in form.derived if all(name in kinds for name in column.inputs)]
+        there = [column for column in form.derived if all(name in kinds for name in column.needed())]
         kinds = {**kinds, **{column.name: column.kind for column in there}}
     for need in form.requires if options.format else ():
         name = need.partition(":")[0]
@@ -115,7 +115,7 @@ def choose(
         sure=bool(options.rollout or form.rollout),
         turn_list=None if rollout and turn else _first(TURN_LISTS, kinds, but=taken, kind="nested"),
         by=options.by,
-        outcomes=_outcomes(kinds, options, taken | {name for name in (length, step) if name}),
+        outcomes=_outcomes(form, kinds, options, taken | {name for name in (length, step) if name}),
     )
 
 
@@ -136,8 +136,11 @@ def _rules(form: Format, kinds: Kinds, prompt: Sequence[str]) -> Rules:
     pictures = tuple(name for name in IMAGES if name in kinds and by_text)
     return Rules(
         filler=form.filler if form.filler in kinds else _first(FILLERS, kinds),
+        evaluation=form.evaluation if form.evaluation in kinds else None,
         same=(*(name for name in form.same if name in kinds), *pictures),
         checks=form.checks,
+        appended=form.appended,
+        alone=form.alone,
     )
 
 
@@ -198,7 +201,7 @@ def _rewards(form: Format, kinds: Kinds, options: ColumnOptions) -> tuple[tuple[
         single = (options.prompt, options.step, options.length, options.baseline, options.kl, options.logged)
         others |= {name for name in single if name}
         parts = [name for name, kind in kinds.items() if kind == "number" and name not in others]
-        return _weighted(parts, options.weights, kinds)
+        return _weighted(parts, options.weights, kinds) if form.summed else _weighted(parts[:1], (), kinds)
     parts = [name for name, kind in kinds.items() if kind == "number" and _looks_like_part(name)]
     if options.parts == "always" and parts:
         return _weighted(parts, (), kinds)
@@ -219,13 +222,16 @@ def _rewards(form: Format, kinds: Kinds, options: ColumnOptions) -> tuple[tuple[
     )
 
 
-def _outcomes(kinds: Kinds, options: ColumnOptions, taken: set[str]) -> tuple[str, ...]:
+def _outcomes(form: Format, kinds: Kinds, options: ColumnOptions, taken: set[str]) -> tuple[str, ...]:
     """The further reward columns that were asked for, and those that look like one if they are wanted."""
     usual = {name for rank in (REWARD_TOTALS, OUTCOMES) for name in rank}
     found = [
         name
         for name, kind in kinds.items()
-        if options.find_outcomes and kind == "number" and (name in usual or _looks_like_part(name))
+        if options.find_outcomes
+        and kind == "number"
+        and name not in form.no_rewards
+        and (name in usual or _looks_like_part(name))
     ]
     return tuple(name for name in dict.fromkeys((*options.outcomes, *found)) if name not in taken)
 

@@ -27,7 +27,7 @@ def inputs(choice: Choice) -> tuple[str, ...]:
     wanted: list[str] = []
     for name in choice.columns():
         if name in derived:
-            wanted += derived[name].inputs
+            wanted += derived[name].columns()
         elif name not in PLACES:
             wanted.append(name)
     return tuple(dict.fromkeys([*wanted, *([ROW] if choice.dedup else [])]))
@@ -39,7 +39,7 @@ def completed(batch: Batch, choice: Choice) -> Batch:
     columns: dict[str, Cells] = dict(batch.columns)
     for name in choice.columns():
         if name in derived:
-            cells = [_values(batch.columns[column]) for column in derived[name].inputs]
+            cells = [_values(batch.columns[column]) for column in derived[name].columns()]
             function = load(derived[name].target)
             columns[name] = [function(*row) for row in zip(*cells, strict=True)]
         elif name in PLACES and name not in columns:
@@ -206,6 +206,16 @@ def sampled_tokens(nodes: object) -> object:
         return None
     masks = [node.get("mask") for node in nodes if isinstance(node, Mapping)]
     return sum(sum(map(bool, mask)) for mask in masks if isinstance(mask, list)) if masks else None
+
+
+def not_trained(agent: object) -> bool:
+    """Whether an agent of verifiers is not the one that is trained: a judge, a simulated user.
+
+    Example:
+        >>> not_trained({"name": "judge", "trainable": False}), not_trained({"name": "agent"})
+        (True, False)
+    """
+    return isinstance(agent, Mapping) and agent.get("trainable") is False
 
 
 def answer_tokens(mask: object) -> object:

@@ -24,6 +24,8 @@ def fits(form: Format, shapes: Mapping[str, str], has: Callable[[str], bool] | N
         shapes: column → "number", "text", "list", "object" ("nested": one of both), "null" or "other".
         has: tells of a dotted path whether there is anything; None if only columns are known.
     """
+    if form.only and not shapes.keys() <= {need.partition(":")[0] for need in form.requires}:
+        return False
     return all(_met(need, shapes, has) for need in form.requires) and not any(
         _met(name, shapes, has) for name in form.forbids
     )

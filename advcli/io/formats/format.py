@@ -1,8 +1,54 @@
 """What a row of the catalog of formats says."""
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from advcli.records.layout import Derived
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What is in a file that is neither parquet nor JSON Lines.
+
+    Attributes:
+        rows: an arrow RecordBatchReader, rows as mappings, or a stream of bytes that is a file of its own.
+        name: the name of that file.
+        format: what the rows are called whatever their columns; "" to tell it from the columns.
+        remarks: what was not read.
+    """
+
+    rows: Iterable[Any]
+    name: str = ""
+    format: str = ""
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Opener:
+    """How a file that is neither parquet nor JSON Lines is turned into rows.
+
+    Attributes:
+        magic: the pattern that its first bytes match.
+        target: "package.module:function", called with the path and the name of the file; gives `Contents`, or None
+            if the file is of another kind.
+        suffixes: how its name must end; empty if it does not matter.
+    """
+
+    magic: str
+    target: str
+    suffixes: tuple[str, ...] = ()
+
+    def fits(self, name: str, head: bytes) -> bool:
+        """Whether a file may be of this kind.
+
+        Args:
+            name: its name, without the suffix of a compression.
+            head: its first bytes, decompressed.
+        """
+        there = not self.suffixes or name.lower().endswith(self.suffixes)
+        return there and re.compile(self.magic.encode("latin-1"), re.DOTALL).match(head) is not None
 
 
 @dataclass(frozen=True)
@@ -27,16 +73,26 @@ class Format:
         reward: the total reward, best first; empty to look in the ranked lists.
         parts: columns that are no reward parts; every other numeric column is one, they are summed, and
             a missing part is skipped. None if the format has no parts.
+        summed: False if parts have no total: the first one is the reward.
+        no_rewards: columns that are called like a reward and are none.
         length: whether a column of lengths may be looked for.
         lengths: tokens per row, best first.
         logged: the advantage that the trainer logged, best first; empty to look in the ranked list.
         derived: columns that are computed from others.
         filler: a column that is true where a row is no rollout.
+        evaluation: a column that is true where a row belongs to an evaluation; such rows are left out where others are.
         rollout: what names the rollout within its group where rows share one, as `prompt`; empty where a row is one.
         turn: the number of a row in its rollout, best first.
         same: columns that must be equal in all rows of a group.
         checks: names of checks in `advcli.io.formats.traps`.
         files: names to look for in a folder.
+        otherwise: names to look for in a folder that has no file of those of any format.
+        alone: whether every row is a group of its own, because the dump has no groups.
+        only: whether there may be no column but the required ones.
+        appended: whether a killed run leaves a line that breaks off, and goes on after it: such lines are skipped.
+        opener: how a file that is neither parquet nor JSON Lines becomes rows; None if the format has no such file.
+        join: "package.module:function", called with the path of a file; gives what completes each of its records from
+            the files beside it, or None. "" if everything is in one file.
         summary: where the file comes from.
         source: the writer, in the framework's own code.
         switch: the setting that makes the framework write it.
@@ -55,18 +111,32 @@ class Format:
     step_in_key: bool = True
     reward: tuple[str, ...] = ()
     parts: tuple[str, ...] | None = None
+    summed: bool = True
+    no_rewards: tuple[str, ...] = ()
     length: bool = True
     lengths: tuple[str, ...] = ()
     logged: tuple[str, ...] = ()
     derived: tuple[Derived, ...] = ()
     filler: str | None = None
+    evaluation: str | None = None
     rollout: tuple[str, ...] = ()
     turn: tuple[str, ...] = ()
     same: tuple[str, ...] = ()
     checks: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
+    otherwise: tuple[str, ...] = ()
+    alone: bool = False
+    only: bool = False
+    appended: bool = False
+    opener: Opener | None = None
+    join: str = ""
     summary: str = ""
     source: str = ""
     switch: str = ""
     traps: tuple[str, ...] = ()
     refusal: str = ""
+
+    @property
+    def tells_nothing(self) -> bool:
+        """Whether it is a kind of file only, so that the columns tell everything else."""
+        return self.opener is not None and not self.requires

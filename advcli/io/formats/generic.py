@@ -1,8 +1,42 @@
 """Dumps of any writer."""
 
-from advcli.io.formats.format import Format
+from advcli.io.formats.format import Format, Opener
+
+_OPENERS = "advcli.io.sources.openers"
 
 ROWS = (
+    Format(
+        name="csv",
+        requires=(),
+        otherwise=("*.csv", "*.tsv"),
+        opener=Opener(r"(?!\s*[<{\[])[^\x00]*$", f"{_OPENERS}:delimited", (".csv", ".tsv")),
+        summary="CSV or TSV; its columns are told as those of any other dump",
+        source="any writer",
+        traps=("an id with leading zeros stays as it is, an empty cell is null",),
+    ),
+    Format(
+        name="arrow",
+        requires=(),
+        otherwise=("*.arrow", "*.feather"),
+        opener=Opener("ARROW1", f"{_OPENERS}:arrow_file"),
+        summary="an Arrow file or Feather (version 2)",
+        source="any writer",
+    ),
+    Format(
+        name="arrow-stream",
+        requires=(),
+        opener=Opener(r"\xff\xff\xff\xff", f"{_OPENERS}:arrow_stream"),
+        summary="an Arrow stream",
+        source="any writer",
+    ),
+    Format(
+        name="zip",
+        requires=(),
+        otherwise=("*.zip",),
+        opener=Opener(r"PK\x03\x04", f"{_OPENERS}:archive"),
+        summary="a zip archive with one dump of any kind in it",
+        source="any writer",
+    ),
     Format(
         name="nested",
         requires=(),

@@ -1,16 +1,60 @@
-"""Dumps of prime-rl."""
+"""Dumps of prime-rl: the format rows, and what joins the stream of traces with the updates that are written beside it."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
 
 from advcli.io.formats.format import Format
 from advcli.records.layout import Derived
 
-_TOTAL = Derived("rewards.total", ("rewards",), "advcli.io.formats.derived:weighted_total")
-_SAMPLED = Derived("nodes.tokens", ("nodes",), "advcli.io.formats.derived:sampled_tokens")
+_HERE = "advcli.io.formats.prime_rl"
+_DERIVED = (
+    Derived("rewards.total", ("rewards",), "advcli.io.formats.derived:weighted_total"),
+    Derived("nodes.tokens", ("nodes",), "advcli.io.formats.derived:sampled_tokens"),
+    Derived("another agent's trace", ("agent",), "advcli.io.formats.derived:not_trained"),
+    Derived("evaluation", ("run?", "info?"), f"{_HERE}:is_evaluation"),
+)
 _TRACE_TRAPS = (
     "there is no reward as such: the total is the sum of score x weight over rewards that are not null",
     "a trace of which ok is false failed; its rewards may be missing",
+    "traces of an agent that is not trained (a judge, a simulated user) are no rollouts: left out",
 )
 
 ROWS = (
+    Format(
+        name="prime-rl-stream",
+        requires=("traces:list", "group.id", "traces.0.info.dispatch"),
+        layout="nested",
+        path="traces",
+        prompt=("group.id+agent.name?",),
+        # The step at which a rollout was shipped is only there for those that were; a group can lie across steps.
+        step=("info.dispatch.step", "run.work.step"),
+        step_in_key=False,
+        reward=("rewards.total",),
+        lengths=("nodes.tokens",),
+        logged=("info.advantage",),
+        derived=_DERIVED,
+        filler="another agent's trace",
+        evaluation="evaluation",
+        checks=("no_updates",),
+        files=("stream.jsonl", "stream/[0-9]*.jsonl"),
+        appended=True,
+        join=f"{_HERE}:updates",
+        summary="prime-rl (since September 2026): a stream of episodes",
+        source="prime_rl/monitors/file/traces",
+        switch="on by default: {run}/monitors/file/traces/",
+        traps=(
+            "the advantage is in annotations/ beside the stream: keep the folders together",
+            "a rollout without an update was never shipped: it was filtered or left over, and has no advantage",
+            "train and eval are mixed in one stream: rows of evaluation are left out",
+            "a killed run leaves a line that breaks off, at times in the middle: skipped",
+            "the steps of dispatch, arrival and shipping differ with asynchronous training: that of dispatch is read",
+            *_TRACE_TRAPS,
+        ),
+    ),
     Format(
         name="prime-rl",
         requires=("traces:list", "group.id"),
@@ -23,12 +67,14 @@ ROWS = (
         reward=("rewards.total",),
         lengths=("nodes.tokens",),
         logged=("info.advantage",),
-        derived=(_TOTAL, _SAMPLED),
+        derived=_DERIVED,
+        filler="another agent's trace",
+        evaluation="evaluation",
         checks=("no_advantage_yet",),
         files=("traces.jsonl",),
         summary="prime-rl traces.jsonl: an episode with its traces per line",
         source="prime_rl/monitors/file.py; verifiers/v1/episode.py",
-        switch="on by default: {output_dir}/{run}/rollouts/step_N/{train,eval}/{all,effective}/",
+        switch="up to August 2026, by default: {output_dir}/{run}/rollouts/step_N/{train,eval}/{all,effective}/",
         traps=(
             (
                 "'all' is written as episodes arrive, without advantages; 'effective' is what was trained on: of a folder "
@@ -52,3 +98,153 @@ ROWS = (
         traps=("rows of which is_filtered is true were not trained on",),
     ),
 )
+
+
+def is_evaluation(run: object, info: object) -> bool:
+    """Whether a trace belongs to an evaluation.
+
+    Args:
+        run: `run` of its episode, whose `type` is "train" for whatever a training run does.
+        info: `info` of the trace.
+
+    Example:
+        >>> (
+        ...     is_evaluation({"type": "train", "work": {"type": "eval"}}, {}),
+        ...     is_evaluation({"type": "eval"}, {}),
+        ... )
+        (True, False)
+    """
+    kind = info.get("kind") if isinstance(info, Mapping) else None
+    work = run.get("work") if isinstance(run, Mapping) else None
+    return "eval" in (kind, work.get("type") if isinstance(work, Mapping) else None)
+
+
+@dataclass
+class Update:
+    """What was learnt of a trace after it was written.
+
+    Attributes:
+        info: merged into the trace's own; the newest value wins.
+        advantages: branch → sum and number of the newest advantages of its tokens that are not 0.
+    """
+
+    info: dict[str, Any] = field(default_factory=dict)
+    advantages: dict[object, tuple[float, int]] = field(default_factory=dict)
+
+    def add(self, record: Mapping[str, Any]) -> None:
+        """Take in the next update of the trace."""
+        if isinstance(record.get("info"), Mapping):
+            self.info = _merged(self.info, record["info"])
+        branches = record.get("branches")
+        for branch in branches if isinstance(branches, list) else ():
+            values = branch.get("advantages") if isinstance(branch, Mapping) else None
+            if isinstance(values, list):
+                trained = [value for value in values if isinstance(value, int | float) and value]
+                self.advantages[branch.get("index")] = (sum(trained), len(trained))
+
+    def advantage(self) -> float:
+        """The mean over all tokens whose advantage is not 0; 0 where there is none."""
+        total, count = (sum(part) for part in zip(*self.advantages.values(), strict=True))
+        return total / count if count else 0.0
+
+
+class Updates:
+    """Completes the traces of an episode with their updates.
+
+    Args:
+        found: id of a trace → its updates.
+    """
+
+    def __init__(self, found: Mapping[str, Update]) -> None:
+        self._found = found
+
+    def __call__(self, episode: dict[str, Any]) -> dict[str, Any]:
+        """The episode with the updates of its traces."""
+        traces = episode.get("traces")
+        if not isinstance(traces, list) or not self._found:
+            return episode
+        return {**episode, "traces": [self._completed(trace) for trace in traces]}
+
+    def _completed(self, trace: Any) -> Any:  # noqa: ANN401  any JSON value
+        update = self._found.get(str(trace.get("id"))) if isinstance(trace, dict) else None
+        if update is None:
+            return trace
+        own = trace.get("info")
+        info = _merged(own if isinstance(own, Mapping) else {}, update.info)
+        if update.advantages and info.get("advantage") is None:
+            info["advantage"] = update.advantage()
+        return {**trace, "info": info}
+
+
+def updates(stream: Path) -> Updates | None:
+    """What completes the traces of a stream.
+
+    Args:
+        stream: `traces/stream.jsonl`, or a chunk in `traces/stream/`.
+
+    Returns:
+        What puts the updates into each episode; None where none are beside the stream.
+    """
+    chunked = stream.parent.name == "stream"
+    folder = (stream.parent.parent if chunked else stream.parent) / "annotations"
+    files = _in_order(folder)
+    stamps = tuple((file.stat().st_size, file.stat().st_mtime_ns) for file in files)
+    return _folded(files, stamps) if files else None
+
+
+@lru_cache(maxsize=1)
+def _folded(files: tuple[Path, ...], stamps: tuple[tuple[int, int], ...]) -> Updates:
+    """The updates of all producers, in the order in which they were written; read again if a file has changed."""
+    del stamps
+    found: dict[str, Update] = {}
+    for file in files:
+        for record in _records(file):
+            found.setdefault(record["trace_id"], Update()).add(record)
+    return Updates(found)
+
+
+def _in_order(folder: Path) -> tuple[Path, ...]:
+    """The files of updates: one per producer, or its chunks; of a chunk that is being sealed the plain one."""
+    files = [
+        file
+        for file in (*folder.glob("*.jsonl*"), *folder.glob("*/[0-9]*.jsonl*"))
+        if file.suffix in (".jsonl", ".zst") and not file.name.endswith((".index.jsonl", ".index.jsonl.zst"))
+    ]
+    plain = set(files)
+    return tuple(
+        sorted(file for file in files if file.suffix == ".jsonl" or file.with_suffix("") not in plain)
+    )
+
+
+def _records(file: Path) -> Iterator[dict[str, Any]]:
+    """The updates of a file; lines that break off are passed over."""
+    import pyarrow as pa
+
+    with pa.input_stream(str(file), compression="detect") as lines:
+        for line in _lines(lines):
+            try:
+                record = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(record, dict) and isinstance(record.get("trace_id"), str):
+                yield record
+
+
+def _lines(stream: Any) -> Iterator[bytes]:  # noqa: ANN401  arrow's class
+    """The lines of a stream."""
+    rest = b""
+    while piece := stream.read(1 << 20):
+        *whole, rest = (rest + piece).split(b"\n")
+        yield from whole
+    yield rest
+
+
+def _merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """Two objects as one, also in their depth; where both have a value, the new one counts."""
+    both = {
+        key: _merged(old[key], value)
+        if isinstance(value, Mapping) and isinstance(old.get(key), Mapping)
+        else value
+        for key, value in new.items()
+    }
+    return {**old, **both}

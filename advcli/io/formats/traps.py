@@ -14,6 +14,9 @@ from advcli.wording import counted, verb
 Check = Callable[[RewardTable, Mapping[str, str]], str | None]
 
 
+_NO_METRICS = ("doc_id", "target")
+
+
 def found(
     table: RewardTable,
     kinds: Mapping[str, str],
@@ -140,6 +143,29 @@ def none_logged_said(*, logged: bool) -> str | None:
     )
 
 
+def no_updates(table: RewardTable, kinds: Mapping[str, str]) -> str | None:
+    """A stream of prime-rl without the updates that hold its advantages."""
+    if table.choice.logged is not None or "info.advantage" in kinds:
+        return None
+    return "no advantage is logged: there are no updates in annotations/ beside the stream"
+
+
+def no_groups(table: RewardTable, kinds: Mapping[str, str]) -> str | None:
+    """lm-eval's lines, each of which holds all repeats of a document with one metric."""
+    del table, kinds
+    return "no groups: the repeats of a document share one row and one metric, so every row is alone"
+
+
+def several_metrics(table: RewardTable, kinds: Mapping[str, str]) -> str | None:
+    """Metrics that have no total, of which one is read."""
+    read = [name for name, _ in table.choice.rewards]
+    other = [name for name in table.choice.others if kinds.get(name) == "number" and name not in _NO_METRICS]
+    if not other:
+        return None
+    flags = " or ".join(f"--reward {name}" for name in other)
+    return f"{counted(len(other) + 1, 'metric')} without a total: '{read[0]}' is read; try {flags}"
+
+
 def several_splits(table: RewardTable, kinds: Mapping[str, str]) -> str | None:
     """Training and evaluation files read as one data set."""
     del kinds
@@ -167,6 +193,9 @@ CHECKS: Mapping[str, Check] = {
         overlong_penalty,
         misaligned_rewards,
         no_advantage_yet,
+        no_updates,
+        no_groups,
+        several_metrics,
         several_splits,
         already_normalised,
     )

@@ -5,9 +5,11 @@ from advcli.records.layout import Derived
 
 _TOTAL = Derived("rewards.total", ("rewards",), "advcli.io.formats.derived:weighted_total")
 _SAMPLED = Derived("nodes.tokens", ("nodes",), "advcli.io.formats.derived:sampled_tokens")
+_JUDGE = Derived("another agent's trace", ("agent",), "advcli.io.formats.derived:not_trained")
 _TRACE_TRAPS = (
     "there is no reward as such: the total is the sum of score x weight over rewards that are not null",
     "a trace of which ok is false failed; its rewards may be missing",
+    "traces of an agent that is not trained (a judge, a simulated user) are no rollouts: left out",
 )
 
 ROWS = (
@@ -32,12 +34,14 @@ ROWS = (
         forbids=("group",),
         layout="nested",
         path="traces",
-        prompt=("task.key+agent.name?", "task.data.idx+agent.name?"),
+        prompt=("task.key+agent.name?", "record.task.key+agent.name?", "env.id?+task.data.idx+agent.name?"),
         reward=("rewards.total",),
         lengths=("nodes.tokens",),
         logged=("info.advantage",),
-        derived=(_TOTAL, _SAMPLED),
+        derived=(_TOTAL, _SAMPLED, _JUDGE),
+        filler="another agent's trace",
         files=("traces.jsonl",),
+        appended=True,
         summary="verifiers v1 traces.jsonl: an episode per line",
         source="verifiers/v1/cli/output.py, episode.py",
         switch="vf eval (on by default)",

@@ -100,6 +100,7 @@ def scan(  # noqa: PLR0913  what a scan needs, and what is known from others
     """
     if (
         source.container != "jsonl"
+        or source.join
         or layout.name != "rows"
         or any(name == ROW or "." in name for name in columns)
     ):
@@ -258,11 +259,12 @@ def _rows(
             row = parsed(raw)
         except (ValueError, RecursionError) as error:
             hint = "writing one object per line: jq -c '.[]'" if raw.lstrip().startswith(b"[") else None
-            bad_rows.add(f"{source.name}:{number}: {_why(error, raw)}", hint=hint)
+            torn = isinstance(error, json.JSONDecodeError)
+            bad_rows.add(f"{source.name}:{number}: {_why(error, raw)}", hint=hint, torn=torn)
             dropped.add(number)
             continue
         if row is not None:
-            yield number, row, len(raw)
+            yield number, source.join(row) if source.join else row, len(raw)
 
 
 def lines(source: Source, first: int | None = None) -> Iterator[tuple[int, bytes]]:

@@ -8,19 +8,21 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import BinaryIO, TypeAlias
+from typing import Any, BinaryIO, TypeAlias
 
 import pyarrow as pa
 
 from advcli.errors import DataError, UsageError
 from advcli.io.formats.catalog import FORMATS
 from advcli.io.jsonl import document
-from advcli.io.sources import magic, remote, side_files
+from advcli.io.sources import containers, magic, remote, side_files
 from advcli.records.table import Source
+from advcli.registry import load
 
 STDIN = "-"
 SUFFIXES = {".parquet": "parquet", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl"}
@@ -33,6 +35,8 @@ _PARQUET_MAGIC = b"PAR1"
 Scratch: TypeAlias = Callable[[], Path]
 """Gives the folder for temporary copies."""
 
+# Words that end in their only number; others hold ids, such as 3002af6. Behind two underscores Harbor puts one.
+_WORD = re.compile(r"(?<![0-9A-Za-z])(?<!__)([A-Za-z]*)([0-9]+)(?![0-9A-Za-z])|([0-9A-Za-z]+|[^0-9A-Za-z]+)")
 _OWN_OUTPUT = re.compile(r"\.adv\.[a-z.]+$")
 
 
@@ -79,7 +83,8 @@ def found(
             if name not in skipped:
                 advance()
                 sources.append(_source(name, path, scratch))
-        yield sources, skipped
+        again = containers.repeated(sources)
+        yield [source for source in sources if source.name not in again], skipped | again
 
 
 def stream(source: Source) -> BinaryIO:
@@ -137,7 +142,7 @@ def _matches(text: str) -> list[tuple[str, Path, bool]]:
 
 def _dumps_in(folder: Path) -> list[Path]:
     """The dumps in a folder and below, by the names that the catalog knows; our own outputs apart."""
-    dumps = [file for file in _named_like_dumps(folder) if file.is_file()]
+    dumps = _named_like(folder, _patterns()) or _named_like(folder, _patterns("otherwise"))
     if not dumps:
         there = magic.without_dumps(file for file in folder.rglob("*") if file.is_file())
         raise DataError(
@@ -148,30 +153,41 @@ def _dumps_in(folder: Path) -> list[Path]:
     return sorted(dumps, key=lambda file: _natural(str(file)))
 
 
-def _named_like_dumps(folder: Path) -> set[Path]:
-    """The files whose names the catalog knows; of hidden ones and our own outputs none."""
-    patterns = _patterns()
+def _named_like(folder: Path, patterns: Collection[str]) -> list[Path]:
+    """The files with such names; of hidden ones, our own outputs and copies of a database none."""
     # A pattern with a folder in it leads also through a link.
     files = {file for pattern in patterns if "/" in pattern for file in folder.rglob(pattern)}
     files = {
         file for file in files if not any(part.startswith(".") for part in file.relative_to(folder).parts)
     }
-    known = re.compile("|".join(map(fnmatch.translate, (name for name in patterns if "/" not in name))))
+    known = re.compile(
+        "|".join(map(fnmatch.translate, (name for name in patterns if "/" not in name))) or "(?!)"
+    )
     for place, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
         files |= {Path(place, name) for name in names if name[0] != "." and known.match(name)}
-    return {file for file in files if not _OWN_OUTPUT.search(file.name)}
+    return [
+        file
+        for file in files
+        if not _OWN_OUTPUT.search(file.name) and not side_files.is_copy(file) and file.is_file()
+    ]
 
 
 @cache
-def _patterns() -> frozenset[str]:
-    """The names of dumps, as far as a folder is searched for them."""
-    return frozenset(pattern + codec for row in FORMATS for pattern in row.files for codec in ("", *CODECS))
+def _patterns(names: str = "files") -> frozenset[str]:
+    """The names of dumps, as far as a folder is searched for them: `files`, or what is taken `otherwise`."""
+    return frozenset(
+        pattern + codec for row in FORMATS for pattern in getattr(row, names) for codec in ("", *CODECS)
+    )
 
 
 def _natural(name: str) -> list[tuple[int, int, str]]:
-    """Sort key under which 2.jsonl comes before 10.jsonl."""
-    return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in re.split(r"(\d+)", name)]
+    """Sort key under which 2.jsonl comes before 10.jsonl, and ids are in the order of their text."""
+    found = []
+    for letters, number, text in _WORD.findall(name):
+        found += [(1, 0, letters)] if letters else []
+        found.append((0, int(number), "") if number else (1, 0, text))
+    return found
 
 
 def _source(name: str, path: Path, scratch: Scratch) -> Source:
@@ -180,17 +196,55 @@ def _source(name: str, path: Path, scratch: Scratch) -> Source:
     codec, head = _beginning(name, path)
     if not head:
         raise DataError(f"{name}: the file is empty, expected rows")
-    stranger = None if head.startswith(_PARQUET_MAGIC) else magic.stranger(head)
-    if stranger:
-        raise DataError(f"{name}: {stranger.what}", hint=stranger.hint)
+    inner = name.removesuffix(next((tail for tail in CODECS if codec and name.endswith(tail)), ""))
     if not head.startswith(_PARQUET_MAGIC):
+        unpacked = _unpacked(inner, path, codec, head, scratch)
+        if unpacked:
+            return replace(unpacked, name=name, origin=path)
+        stranger = magic.stranger(head)
+        if stranger:
+            raise DataError(f"{name}: {stranger.what}", hint=stranger.hint)
         _refuse_parquet_name(name)
-        return Source(name, path, _json_layout(name, path, codec), codec, stamp(path))
+        return Source(name, path, _json_layout(name, path, codec), codec, stamp(path), join=_join(name))
     if codec:
         # A parquet file is read from its end: it has to lie decompressed somewhere.
         with _decompressed(path, codec, name) as file:
             path = _spooled(file, scratch, name)
     return Source(name, path, "parquet", None, stamp(path))
+
+
+def _unpacked(name: str, path: Path, codec: str | None, head: bytes, scratch: Scratch) -> Source | None:
+    """The rows of a file that is neither parquet nor JSON; None if it may be JSON, or nothing that is known."""
+    if containers.opener(name, head) is None:
+        return None
+    folder = scratch()
+    if codec or not isinstance(path, Path):
+        with _decompressed(path, codec, name) as file:
+            path = _spooled(file, scratch, name)
+    target = _free(folder)
+    found = containers.unpacked(name, path, head, target)
+    if found is None:
+        return None
+    contents = found.contents
+    if not found.layout:
+        return _source(contents.name or name, target, scratch)
+    if not target.stat().st_size:
+        raise DataError(f"{name}: no rows, expected one per response")
+    return Source(
+        name, target, found.layout, stamp=stamp(target), remarks=contents.remarks, format=contents.format
+    )
+
+
+def _join(name: str) -> "Callable[[dict[str, Any]], dict[str, Any]] | None":
+    """What completes the records of a file from the files beside it."""
+    path = Path(name)
+    for form in FORMATS:
+        if form.join and any(
+            path.match(pattern + codec) for pattern in form.files for codec in ("", *CODECS)
+        ):
+            found: Callable[[dict[str, Any]], dict[str, Any]] | None = load(form.join)(path)
+            return found
+    return None
 
 
 def _json_layout(name: str, path: Path, codec: str | None) -> str:
@@ -250,13 +304,18 @@ def _refuse_parquet_name(name: str) -> None:
 
 def _spooled(file: BinaryIO, scratch: Scratch, name: str) -> Path:
     """Copy a stream to disk, because two passes are made over it."""
-    target = scratch() / f"spool-{len(list(scratch().iterdir()))}"
+    target = _free(scratch())
     try:
         with target.open("wb") as out:
             shutil.copyfileobj(file, out, 1 << 20)
     except OSError as error:
         raise DataError(f"{name}: {_reason(error)}") from error
     return target
+
+
+def _free(folder: Path) -> Path:
+    """A name for the next copy in a folder."""
+    return folder / f"spool-{len(list(folder.iterdir()))}"
 
 
 def _open(path: Path, name: str) -> BinaryIO:

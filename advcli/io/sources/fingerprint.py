@@ -16,7 +16,8 @@ def fingerprints(sources: Sequence[Source], table: RewardTable) -> tuple[InputFi
     """
     found = []
     for source, rows in zip(sources, table.rows, strict=True):
-        with source.path.open("rb") as file:
+        path = source.origin or source.path
+        with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-        found.append(InputFile(source.name, source.path.stat().st_size, digest, rows))
+        found.append(InputFile(source.name, path.stat().st_size, digest, rows))
     return tuple(found)

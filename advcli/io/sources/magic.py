@@ -51,7 +51,12 @@ STRANGERS = (
         "run code when it is opened, so advcli never opens one",
         _PICKLE[1],
     ),
-    Stranger(_begins(b"PK\x03\x04"), "this is a zip archive", f"unpacking it: {_DUMP}"),
+    Stranger(
+        re.compile(rb"PK\x03\x04.{26}(\[Content_Types\]\.xml|_rels/|xl/|docProps/)", re.DOTALL),
+        "this is an Excel workbook",
+        "saving its sheet as CSV",
+    ),
+    Stranger(_begins(b"PK\x03\x04"), "this is a zip archive without a dump in it", f"unpacking it: {_DUMP}"),
     Stranger(_begins(b"PK\x05\x06"), "this is an empty zip archive"),
     Stranger(re.compile(rb"\x80[\x02-\x05]"), *_PICKLE),
     Stranger(re.compile(rb"\(?[dl]p0\n|c(copy_reg|numpy|torch|builtins|collections)[\w.]*\n"), *_PICKLE),
@@ -61,15 +66,37 @@ STRANGERS = (
         f"downloading it again; expected {_DUMP}",
     ),
     Stranger(re.compile(rb"\s*<(\?xml|Error>)"), "this is an XML document (an error of a storage service?)"),
-    Stranger(_begins(b"SQLite format 3"), "this is an SQLite database"),
     Stranger(
-        _begins(b"ARROW1"),
-        "this is an Arrow file",
-        "pyarrow.feather.read_table, then pyarrow.parquet.write_table",
+        _begins(b"SQLite format 3"),
+        "this is an SQLite database without a table of rollouts that advcli knows",
+        "sqlite3 -json FILE 'select * from TABLE' > dump.json",
     ),
     Stranger(
-        _begins(b"\xff\xff\xff\xff"), "this is an Arrow stream", "pyarrow.ipc.open_stream, then write_table"
+        _begins(b"FEA1"),
+        "this is a Feather file of version 1, which pyarrow no longer supports",
+        "pandas.read_feather(FILE).to_parquet('dump.parquet') with pyarrow below 25",
     ),
+    Stranger(
+        _begins(b"ORC"),
+        "this is an ORC file",
+        "pyarrow.orc.read_table, then pyarrow.parquet.write_table",
+    ),
+    Stranger(
+        _begins(b"Obj\x01"),
+        "this is an Avro file",
+        "fastavro.reader, then json.dumps of one row per line",
+    ),
+    Stranger(
+        re.compile(rb".{12}.{0,24}brain\.Event:", re.DOTALL),
+        "this is a TensorBoard log, which holds averages",
+        f"{_DUMP} that the trainer writes: advcli formats",
+    ),
+    Stranger(
+        _begins(b":W&B"),
+        "this is a W&B log of a run, which holds averages",
+        "the tables beside it: files/media/table/",
+    ),
+    Stranger(_begins(b"\xd0\xcf\x11\xe0"), "this is an old Excel workbook", "saving its sheet as CSV"),
     Stranger(_begins(b"\x93NUMPY"), "this is a numpy array"),
     Stranger(_begins(b"\x89HDF\r\n"), "this is an HDF5 file"),
     Stranger(_begins(b"%PDF-"), "this is a PDF document"),
@@ -104,7 +131,7 @@ def stranger(head: bytes) -> Stranger | None:
 
     Example:
         >>> stranger(b"PK\x03\x04....").what, stranger(b'{"reward": 1}')
-        ('this is a zip archive', None)
+        ('this is a zip archive without a dump in it', None)
     """
     known = next((row for row in STRANGERS if row.magic.match(head)), None)
     if known or not head.strip() or _OBJECT.search(head):
@@ -113,7 +140,7 @@ def stranger(head: bytes) -> Stranger | None:
         return Stranger(_YAML, "this is YAML or plain text", "yaml.safe_load, then one JSON object per line")
     if _TABLE.match(head):
         return Stranger(
-            _TABLE, "this is a table of text (CSV?)", "pandas.read_csv(FILE).to_parquet('dump.parquet')"
+            _TABLE, "this is a table of text, which is read if its name ends in .csv or .tsv", "renaming it"
         )
     return None
 
@@ -125,12 +152,13 @@ _NOTABLE = {
     ".pickle": "pickles",
     ".yaml": "YAML files (older ART trajectories: yaml.safe_load, then one JSON object per line)",
     ".yml": "YAML files",
-    ".csv": "tables of text",
     ".json": "JSON documents",
     ".log": "text logs",
-    ".arrow": "Arrow files",
-    ".zip": "zip archives",
-    ".tar": "tar archives",
+    ".tar": "tar archives (unpack them)",
+    ".xlsx": "Excel workbooks (save the sheet as CSV)",
+    ".orc": "ORC files (pyarrow.orc.read_table, then pyarrow.parquet.write_table)",
+    ".avro": "Avro files (fastavro.reader, then one JSON object per line)",
+    ".wandb": "W&B logs of averages (the tables are in files/media/table/)",
     ".safetensors": "model weights",
 }
 

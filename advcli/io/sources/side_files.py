@@ -1,9 +1,11 @@
 """Files that lie beside dumps and hold no rollouts: passed over among others, refused alone, and named either way."""
 
-from collections.abc import Mapping
+import json
+import re
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 from advcli.errors import DataError
 from advcli.wording import counted, shortened
@@ -43,10 +45,24 @@ SIDE_FILES = (
     SideFile("the summary of a batch", (), ("batch_summary.json",)),
     SideFile("the settings of a run", (), ("experiment_config.json", "config.json", "*_config.json")),
     SideFile("a tree of logs", (), ("*_logtree.json",)),
+    SideFile("prime-rl's updates, which are read with the stream", ("trace_id", "info")),
+    SideFile("an index of episodes", ("trace_ids", "offset")),
+    SideFile("the summary of a job", ("n_total_trials", "stats")),
+    SideFile("averages over a file of samples", ("results", "configs"), ("results_*.json",)),
+    SideFile("miles' tokens, without rewards", ("sample_index", "loss_mask", "tokens")),
 )
 
-# Of two files whose paths differ in one such word only, the first word's is read.
-RIVALS = (("effective", "all"), ("train", "eval"), ("train", "val"), ("train", "valid"))
+_EVALUATION = re.compile(r"(?<![a-z])(evals?|evaluation|val|valid|validation|test)(?![a-z])", re.IGNORECASE)
+# Of two files, or two folders, whose paths differ in one such word only, that with the second one is read.
+RIVALS = (
+    (re.compile(r"(?<![a-z])all(?=[/_-])"), "effective"),
+    (_EVALUATION, "train"),
+    (_EVALUATION, "training"),
+)
+# Of two files of one name, that with the first suffix is read.
+_TWINS = ((".jsonl", ".jsonl.zst"), (".jsonl", ".jsonl.gz"), (".jsonl", ".db"))
+_NEVER = (("*/traces/live/*", "rollouts in flight"), ("*cache-*.arrow", "a cache"))
+_NUMBER = re.compile(r"\d+")
 
 
 def what(name: str, shapes: Mapping[str, str]) -> str | None:
@@ -93,36 +109,70 @@ def passed_over(found: Mapping[str, str]) -> tuple[str, ...]:
     return (f"{counted(len(found), 'file')} passed over: {shown}",)
 
 
-def rivals(names: list[str]) -> dict[str, str]:
+def rivals(names: Sequence[str]) -> dict[str, str]:
     """The files that say the same as others, or must not be mixed with them: name → why.
 
     Example:
         >>> rivals(["s/train/all/t.jsonl", "s/train/effective/t.jsonl", "s/eval/all/t.jsonl"])
         {'s/train/all/t.jsonl': "'effective' is read", 's/eval/all/t.jsonl': "'train' is read"}
     """
-    found: dict[str, str] = {}
-    if not any(left in name for name in names for _, left in RIVALS):
-        return found
-    there = [PurePath(name) for name in names]
-    files = set(there)
-    folders = {path.parts[:length] for path in there for length in range(1, len(path.parts))}
-    for kept, left in RIVALS:
-        for path in there:
-            if str(path) not in found and _replaced(path, left, kept, files, folders):
-                found[str(path)] = f"'{kept}' is read"
-    return {name: found[str(PurePath(name))] for name in names if str(PurePath(name)) in found}
+    there = {_shape(name) for name in names}
+    folders = {str(folder) for name in there for folder in PurePath(name).parents}
+    found = {name: why for name in names if (why := _replaced(_shape(name), there, folders))}
+    return {**found, **dict(_copies(names)), **dict(_not_listed(names))}
 
 
-def _replaced(
-    path: PurePath, left: str, kept: str, there: set[PurePath], folders: set[tuple[str, ...]]
-) -> bool:
-    """Whether the same path with the other word is among the files; of a folder, whether any file is in the other one."""
-    if left in path.parts[:-1]:
-        at = len(path.parts) - 2 - path.parts[:-1][::-1].index(left)
-        return (*path.parts[:at], kept) in folders
-    if path.name.startswith(f"{left}_"):
-        return path.with_name(f"{kept}_{path.name.removeprefix(f'{left}_')}") in there
-    return False
+def is_copy(file: Path) -> bool:
+    """Whether a file is a copy that trackio makes of its database."""
+    stem = file.name.removesuffix(".parquet").removesuffix("_system")
+    return file.suffix == ".parquet" and file.with_name(f"{stem}.db").is_file()
+
+
+def _shape(name: str) -> str:
+    """A path without its numbers: an evaluation may be of other steps than those of training."""
+    return _NUMBER.sub("#", str(PurePath(name)))
+
+
+def _replaced(shape: str, there: Container[str], folders: Container[str]) -> str:
+    """Why a file is not read: the same one, or a folder in place of its own, is there under the other word; "" if none is."""
+    for left, kept in RIVALS:
+        other = left.sub(kept, shape)
+        if other != shape and other in there:
+            return f"'{kept}' is read"
+        for folder in PurePath(shape).parents:
+            name = left.sub(kept, f"{folder.name}/").rstrip("/")
+            if name and name != folder.name and str(folder.with_name(name)) in folders:
+                return f"'{kept}' is read"
+    path = PurePath(shape)
+    without = _EVALUATION.sub("", path.name).lstrip("_-.")
+    if without != path.name and str(path.with_name(without)) in there:
+        return "an evaluation; training is read"
+    return ""
+
+
+def _copies(names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Files that are never read, and those that say what another one says."""
+    there = set(names)
+    for name in names:
+        why = next((why for pattern, why in _NEVER if fnmatch(name, pattern)), None)
+        twins = (name.removesuffix(left) + kept for kept, left in _TWINS if name.endswith(left))
+        twin = next((other for other in twins if other in there), None)
+        if why or twin:
+            yield name, why or f"{PurePath(twin or '').name} is read"
+
+
+def _not_listed(names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Arrow files that lie beside a data set and do not belong to it."""
+    for folder in {PurePath(name).parent for name in names if name.endswith(".arrow")}:
+        try:
+            state = json.loads((Path(folder) / "state.json").read_bytes())
+            listed = {file["filename"] for file in state["_data_files"]}
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+        for name in names:
+            path = PurePath(name)
+            if path.parent == folder and path.suffix == ".arrow" and path.name not in listed:
+                yield name, "not part of the data set (state.json)"
 
 
 def may_be_a_dump(shapes: Mapping[str, str]) -> bool:

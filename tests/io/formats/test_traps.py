@@ -127,3 +127,30 @@ def test_already_normalised(said):
 
 def test_every_check_is_tested_here():
     assert {f"test_{name}" for name in CHECKS} <= globals().keys()
+
+
+def test_no_updates(said):
+    info = {"kind": "train", "dispatch": {"step": 1}}
+    trace = {"id": "t", "agent": {"name": "a"}, "rewards": {"x": {"score": 1.0, "weight": 1.0}}, "info": info}
+    episode = {"group": {"id": "g"}, "run": {}, "traces": [trace, trace]}
+    text = "no advantage is logged: there are no updates in annotations/ beside the stream"
+    assert text in said([episode])
+    logged = trace | {"info": info | {"advantage": 0.0}}
+    assert text not in said([episode | {"traces": [logged, logged]}])
+
+
+def sampled(place, **metrics):
+    about = {"doc_id": place, "target": 4, "filter": "none", "resps": [["x"]], "filtered_resps": ["x"]}
+    return about | {"metrics": list(metrics)} | metrics
+
+
+def test_no_groups(said):
+    assert "no groups: the repeats of a document share one row" in said(
+        [sampled(0, acc=1.0), sampled(1, acc=0.0)]
+    )
+
+
+def test_several_metrics(said):
+    assert "without a total" not in said([sampled(0, acc=1.0)])
+    text = said([sampled(0, acc=1.0, acc_norm=0.5), sampled(1, acc=0.0, acc_norm=0.5)])
+    assert "2 metrics without a total: 'acc' is read; try --reward acc_norm" in text

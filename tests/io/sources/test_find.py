@@ -5,6 +5,8 @@ import io
 import os
 import pickle
 import random
+import sqlite3
+import struct
 import sys
 import threading
 import zipfile
@@ -159,16 +161,42 @@ def test_a_packed_parquet_file_lies_unpacked_somewhere(name):
 def zip_bytes():
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as file:
-        file.writestr("a.jsonl", ROW)
+        file.writestr("a.txt", ROW)
     return archive.getvalue()
 
 
+def database_bytes():
+    connection = sqlite3.connect(":memory:")
+    connection.execute("create table rows (a real)")
+    return connection.serialize()
+
+
+def workbook_bytes():
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr("[Content_Types].xml", "<Types/>")
+        file.writestr("xl/workbook.xml", "<workbook/>")
+    return archive.getvalue()
+
+
+def event_bytes():
+    """The first record of a TensorBoard log: its length and checksum, then wall_time and file_version."""
+    event = b"\x09" + struct.pack("<d", 1.7e9) + b"\x1a\x0dbrain.Event:2"
+    return struct.pack("<Q", len(event)) + bytes(4) + event + bytes(4)
+
+
 STRANGERS = {
-    "zip archive": zip_bytes,
+    "zip archive without a dump": zip_bytes,
     "pickle": lambda: pickle.dumps({"a": 1}, protocol=4),
     "Git LFS pointer": lambda: b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n",
     "HTML page": lambda: b"<!DOCTYPE html><html></html>",
-    "SQLite database": lambda: b"SQLite format 3\0" + bytes(84),
+    "SQLite database without a table of rollouts": database_bytes,
+    "Excel workbook": workbook_bytes,
+    "Feather file of version 1": lambda: b"FEA1" + bytes(20),
+    "ORC file": lambda: b"ORC\x0a\x0b",
+    "Avro file": lambda: b"Obj\x01\x04\x14avro.codec",
+    "TensorBoard log": event_bytes,
+    "W&B log": lambda: b":W&B\xe1\xbe\x00" + bytes(40),
 }
 
 
@@ -289,8 +317,8 @@ def test_the_dumps_in_any_tree(folder, seed):
                 link.symlink_to(chance.choice(folders))
         for _ in range(3):
             put(str(place / (chance.choice(stems) + chance.choice(ends))))
-    found = sources._named_like_dumps(folder / "in")
-    assert {file for file in found if file.is_file()} == plainly(folder / "in")
+    found = sources._named_like(folder / "in", sources._patterns())
+    assert set(found) == plainly(folder / "in")
 
 
 def test_a_file_and_a_link_to_it_in_a_folder_are_one():

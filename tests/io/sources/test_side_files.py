@@ -106,7 +106,22 @@ def test_an_empty_file_in_a_folder_is_passed_over(tmp_path):
         (["r/train/1.jsonl", "r/eval/1.jsonl", "r/val/2.jsonl"], {"r/eval/1.jsonl": "", "r/val/2.jsonl": ""}),
         (["a/train/1.jsonl", "b/eval/1.jsonl"], {}),
         (["train_data_step1.jsonl", "val_data_step1.jsonl"], {"val_data_step1.jsonl": "'train' is read"}),
-        (["train_data_step1.jsonl", "val_data_step2.jsonl"], {}),
+        # An evaluation may be of other steps.
+        (["train_data_step1.jsonl", "val_data_step2.jsonl"], {"val_data_step2.jsonl": "'train' is read"}),
+        (["t/2.jsonl", "t/eval_4.jsonl"], {"t/eval_4.jsonl": "an evaluation; training is read"}),
+        (["t/a.jsonl", "t/eval_4.jsonl"], {}),
+        (
+            ["train_rollout/train_rollout_3.jsonl", "eval_rollout/eval_rollout_0.jsonl"],
+            {"eval_rollout/eval_rollout_0.jsonl": "'train' is read"},
+        ),
+        (["train_x.jsonl.zip", "validation_x.jsonl.zip"], {"validation_x.jsonl.zip": "'train' is read"}),
+        (["s/train/data.arrow", "s/test/data.arrow"], {"s/test/data.arrow": "'train' is read"}),
+        (["s/evaluate.jsonl", "s/traine.jsonl", "s/contest/train.jsonl"], {}),
+        # A chunk that is being sealed is there twice, and a data base may lie beside what it holds.
+        (["s/0.jsonl", "s/0.jsonl.zst", "s/1.jsonl.zst"], {"s/0.jsonl.zst": "0.jsonl is read"}),
+        (["b/o.jsonl", "b/o.db", "b/p.db"], {"b/o.db": "o.jsonl is read"}),
+        (["r/traces/live/a.jsonl", "r/traces/stream.jsonl"], {"r/traces/live/a.jsonl": "rollouts in flight"}),
+        (["set/cache-12ab.arrow"], {"set/cache-12ab.arrow": "a cache"}),
         (["all", "effective"], {}),
     ],
 )

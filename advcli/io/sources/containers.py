@@ -1,0 +1,130 @@
+"""Files that are neither parquet nor JSON Lines, turned once into rows that the readers take.
+
+The catalog says which files there are (`Format.opener`). Their rows are written to the folder of temporary copies, as
+parquet where they come as arrow batches and as JSON Lines otherwise, so that nothing else needs to know.
+"""
+
+import io
+import json
+import shutil
+import sqlite3
+import zipfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path, PurePath
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from advcli.errors import AdvcliError, DataError
+from advcli.io.formats.catalog import FORMATS
+from advcli.io.formats.format import Contents, Format
+from advcli.records.table import Source
+from advcli.registry import load
+
+_CHUNK = 1 << 20
+_UNREADABLE = (
+    pa.ArrowException,
+    sqlite3.Error,
+    zipfile.BadZipFile,
+    OSError,
+    ValueError,
+    KeyError,
+    RuntimeError,  # an encrypted zip
+    NotImplementedError,  # an unknown compression in a zip
+)
+
+
+@dataclass(frozen=True)
+class Unpacked:
+    """The rows of a file, as a file that the readers take.
+
+    Attributes:
+        layout: "parquet", "jsonl", or "" for a file that has to be examined itself.
+        contents: what the opener said of it.
+    """
+
+    layout: str
+    contents: Contents
+
+
+def opener(name: str, head: bytes) -> Format | None:
+    """The first format whose opener may take a file; None for a file that is read as it is."""
+    return next(iter(_openers(name, head)), None)
+
+
+def unpacked(name: str, path: Path, head: bytes, target: Path) -> Unpacked | None:
+    """Write the rows of a file to another one.
+
+    Args:
+        name: its name, without the suffix of a compression.
+        path: where its bytes lie, decompressed.
+        head: its first bytes.
+        target: the file to write.
+
+    Returns:
+        What was written; None if no opener takes the file.
+
+    Raises:
+        DataError: it is broken, or no rows can be made of it.
+    """
+    try:
+        for form in _openers(name, head):
+            assert form.opener is not None
+            contents: Contents | None = load(form.opener.target)(path, name)
+            if contents is not None:
+                return Unpacked(_write(contents.rows, target), contents)
+    except AdvcliError:
+        raise
+    except _UNREADABLE as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise DataError(
+            f"{name}: its rows cannot be read ({reason})", hint="writing or copying the file again"
+        ) from error
+    return None
+
+
+def repeated(sources: Sequence[Source]) -> dict[str, str]:
+    """The tables whose rows all come again, in the same order, at the head of the next one: name → why it is not read."""
+    pairs = ((one, other) for one, other in pairwise(sources) if one.format and one.format == other.format)
+    return {
+        one.name: f"its rows come again in {PurePath(other.name).name}"
+        for one, other in pairs
+        if _begins(other.path, one.path)
+    }
+
+
+def _begins(path: Path, other: Path) -> bool:
+    """Whether a file begins with all bytes of another one."""
+    with path.open("rb") as file, other.open("rb") as head:
+        while piece := head.read(_CHUNK):
+            if file.read(len(piece)) != piece:
+                return False
+    return True
+
+
+def _openers(name: str, head: bytes) -> list[Format]:
+    return [form for form in FORMATS if form.opener and form.opener.fits(name, head)]
+
+
+def _write(rows: Iterable[Any], target: Path) -> str:
+    """Write rows in the form that suits them; how they lie now."""
+    if isinstance(rows, pa.RecordBatchReader):
+        with pq.ParquetWriter(target, rows.schema) as writer:
+            for batch in rows:
+                writer.write_batch(batch)
+        return "parquet"
+    with target.open("wb") as out:
+        if isinstance(rows, io.IOBase):
+            with rows:
+                shutil.copyfileobj(rows, out, _CHUNK)
+            return ""
+        for row in rows:
+            out.write(_line(row))
+    return "jsonl"
+
+
+def _line(row: Mapping[str, Any]) -> bytes:
+    return json.dumps(row, ensure_ascii=False, default=str).encode("utf-8", "surrogatepass") + b"\n"

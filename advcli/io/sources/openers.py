@@ -1,0 +1,127 @@
+"""What opens tables of any writer: CSV and TSV, Arrow and Feather, zip archives with one dump."""
+
+import re
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path, PurePath
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+
+from advcli.errors import DataError
+from advcli.io.formats.format import Contents
+from advcli.wording import shortened
+
+# A row has to fit into a block.
+_BLOCK = 64 << 20
+# Numbers that come out as they were written: an id with leading zeros or of 20 digits stays text.
+_KINDS = (
+    (pa.bool_(), r"^([Tt]rue|[Ff]alse)$"),
+    (pa.int64(), r"^-?(0|[1-9][0-9]{0,17})$"),
+    (
+        pa.float64(),
+        r"^(-?(0|[1-9][0-9]{0,14})|-?(0|[1-9][0-9]*)(\.[0-9]+([eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+)|[Nn]a[Nn]|-?[Ii]nf(inity)?)$",
+    ),
+)
+_DUMPS = (".jsonl", ".ndjson", ".json", ".parquet", ".csv", ".tsv", ".arrow", ".feather")
+
+
+def delimited(path: Path, name: str) -> Contents:
+    """The rows of a CSV or TSV table, numbers as numbers where that changes no digit; an empty cell is null.
+
+    Args:
+        path: the file, decompressed.
+        name: its name.
+    """
+    del name
+    separator = _separator(path)
+    names = _texts(path, separator, ()).schema.names
+    types: dict[str, pa.DataType | None] = dict.fromkeys(names)
+    for batch in _texts(path, separator, names):
+        for column, cells in zip(names, batch.columns, strict=True):
+            types[column] = _type(cells, types[column])
+    schema = pa.schema([(column, types[column] or pa.string()) for column in names])
+    return Contents(pa.RecordBatchReader.from_batches(schema, _typed(path, separator, schema)))
+
+
+def _separator(path: Path) -> str:
+    """What stands between the cells of the first line: commas, tabs or semicolons."""
+    with path.open("rb") as file:
+        first = re.sub(rb'"[^"]*"', b"", file.readline())
+    return max(",\t;", key=lambda separator: first.count(separator.encode()))
+
+
+def _texts(path: Path, separator: str, names: tuple[str, ...] | list[str]) -> pa.RecordBatchReader:
+    """A table whose cells are all text."""
+    return pa.csv.open_csv(
+        path,
+        read_options=pa.csv.ReadOptions(block_size=_BLOCK),
+        parse_options=pa.csv.ParseOptions(delimiter=separator, newlines_in_values=True),
+        convert_options=pa.csv.ConvertOptions(
+            column_types=dict.fromkeys(names, pa.string()), null_values=[""], strings_can_be_null=True
+        ),
+    )
+
+
+def _type(cells: pa.Array, known: pa.DataType | None) -> pa.DataType | None:
+    """The narrowest type that holds some texts and those before them; None if all are null so far."""
+    cells = cells.drop_null()
+    if not len(cells):
+        return known
+    for kind, pattern in _KINDS:
+        if pc.all(pc.match_substring_regex(cells, pattern)).as_py():
+            return kind if known in (None, kind) else _both(known, kind)
+    return pa.string()
+
+
+def _both(one: pa.DataType, other: pa.DataType) -> pa.DataType:
+    """The type of cells of two types: integers among floats are floats if they are short, and all else is text."""
+    return pa.float64() if {one, other} == {pa.int64(), pa.float64()} else pa.string()
+
+
+def _typed(path: Path, separator: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    for batch in _texts(path, separator, schema.names):
+        columns = [_cast(cells, field.type) for cells, field in zip(batch.columns, schema, strict=True)]
+        yield pa.record_batch(columns, schema=schema)
+
+
+def _cast(cells: pa.Array, kind: pa.DataType) -> pa.Array:
+    return pc.equal(pc.utf8_lower(cells), "true") if pa.types.is_boolean(kind) else cells.cast(kind)
+
+
+def arrow_file(path: Path, name: str) -> Contents:
+    """The rows of an Arrow file, which is what Feather writes too."""
+    del name
+    file = pa.ipc.open_file(pa.memory_map(str(path)))
+    batches = (file.get_batch(place) for place in range(file.num_record_batches))
+    return Contents(pa.RecordBatchReader.from_batches(file.schema, batches))
+
+
+def arrow_stream(path: Path, name: str) -> Contents:
+    """The rows of an Arrow stream."""
+    del name
+    return Contents(pa.ipc.open_stream(pa.memory_map(str(path))))
+
+
+def archive(path: Path, name: str) -> Contents | None:
+    """The only dump in a zip archive; None if it holds none.
+
+    Raises:
+        DataError: it holds several.
+    """
+    file = zipfile.ZipFile(path)
+    dumps = [member.filename for member in file.infolist() if _may_be_a_dump(member)]
+    if len(dumps) > 1:
+        raise DataError(
+            f"{name}: the zip archive holds {len(dumps)} files that may be dumps: {shortened(dumps, 3)}",
+            hint="unpacking it and naming the folder",
+        )
+    return Contents(file.open(dumps[0]), name=dumps[0]) if dumps else None
+
+
+def _may_be_a_dump(member: zipfile.ZipInfo) -> bool:
+    path = PurePath(member.filename)
+    name = path.name.removesuffix(".gz").removesuffix(".zst")
+    hidden = any(part.startswith((".", "__MACOSX")) for part in path.parts)
+    return not (member.is_dir() or hidden) and PurePath(name).suffix.lower() in _DUMPS

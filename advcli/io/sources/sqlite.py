@@ -1,0 +1,57 @@
+"""What is common to the formats that are SQLite databases."""
+
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from advcli.errors import DataError
+from advcli.wording import either
+
+
+def opened(path: Path) -> sqlite3.Connection:
+    """A database, to read only; also one with a journal that lies in a folder in which nothing can be written.
+
+    Raises:
+        sqlite3.Error: it is broken.
+    """
+    address = path.resolve().as_uri()
+    database = sqlite3.connect(f"{address}?mode=ro", uri=True)
+    try:
+        database.execute("select count(*) from sqlite_master").fetchone()
+    except sqlite3.OperationalError:
+        database.close()
+        return sqlite3.connect(f"{address}?mode=ro&immutable=1", uri=True)
+    return database
+
+
+def tables(database: sqlite3.Connection) -> dict[str, tuple[str, ...]]:
+    """Table → its columns, in the order in which they were made."""
+    names = [name for (name,) in database.execute("select name from sqlite_master where type = 'table'")]
+    return {
+        name: tuple(
+            column for (column,) in database.execute("select name from pragma_table_info(?)", (name,))
+        )
+        for name in names
+    }
+
+
+def rows(database: sqlite3.Connection, table: str) -> list[dict[str, Any]]:
+    """The rows of a table in the order in which they were written, as column → value."""
+    quoted = table.replace('"', '""')
+    found = database.execute(f'select * from "{quoted}" order by rowid')
+    names = [column[0] for column in found.description]
+    return [dict(zip(names, row, strict=True)) for row in found]
+
+
+def only(names: Sequence[str], name: str) -> str | None:
+    """The only one of some tables; None if there is none.
+
+    Raises:
+        DataError: there are several.
+    """
+    if len(names) > 1:
+        raise DataError(
+            f"{name}: several tables hold rollouts ({either(names)}), expected one", hint="exporting one"
+        )
+    return names[0] if names else None
