@@ -28,7 +28,7 @@ add_to(app)
 
 
 def _version(*, wanted: bool) -> None:
-    from advcli import __version__
+    from advcli.records.version import __version__
 
     if wanted:
         typer.echo(f"advcli {__version__}")

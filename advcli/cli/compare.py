@@ -67,12 +67,13 @@ def command(
     asked.refuse()
     run = _request.command("compare", shared)
     request = _request.build(_request.inputs(shared), shared)
-    from advcli.render import jsonout
+    from advcli.records.results import dumped
+    from advcli.render import results
     from advcli.settings.resolve import versus
 
     report = run(request, {spec: versus(request.settings, spec) for spec in vs or ()})
     _show.notes(report, quiet=shared.quiet)
     if shared.json_:
-        typer.echo(jsonout.compare(report))
+        typer.echo(dumped(results.compare(report)))
     else:
         _show.table(report, to_stderr=False)

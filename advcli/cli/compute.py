@@ -40,12 +40,13 @@ def command(
             inputs, shared, prefix=prefix, advance=lambda rows: advance and advance(rows, None)
         )
         from advcli.pipeline.compute import Output
-        from advcli.render import jsonout
+        from advcli.records.results import dumped
+        from advcli.render import results
 
         written = partial(advance, doing="writing") if advance else None
         report = run(request, Output(out, prefix, metrics, force, same_layout, resume), advance=written)
     _show.notes(report, quiet=shared.quiet)
     if shared.json_:
-        typer.echo(jsonout.compute(report))
+        typer.echo(dumped(results.compute(report)))
     elif not shared.quiet:
         _show.table(report, to_stderr=to_stdout)

@@ -84,14 +84,15 @@ def command(
         _request.required_inputs(shared), shared, by=by, outcomes=tuple(outcome or ()), find_outcomes=True
     )
     from advcli.inspection.details import Wanted
-    from advcli.render import inspectjson
+    from advcli.records.results import dumped
+    from advcli.render import results
     from advcli.render.inspection import show
 
     found = run(request, Wanted(step, group, top, bottom), near_dead=near_dead)
     checked = [one.check(found) for one in bounds]
     _show.remarks(found.notes, quiet=shared.quiet)
     if shared.json_:
-        typer.echo(inspectjson.inspect(found, checked))
+        typer.echo(dumped(results.inspect(found, checked)))
     elif not shared.quiet:
         _show.drawn(partial(show, found))
     _show.conditions(checked)

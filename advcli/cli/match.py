@@ -43,13 +43,14 @@ def command(shared: Shared, logged_col: opt.LoggedCol = None) -> None:
     request = _request.build(
         _request.required_inputs(shared), shared, as_read=ColumnOptions.as_logged, logged=logged_col
     )
-    from advcli.render import jsonout
+    from advcli.records.results import dumped
     from advcli.render import match as text
+    from advcli.render import results
 
     outcome = run(request, _show.patiently(quiet=shared.quiet))
     _show.notes(outcome, quiet=shared.quiet)
     if shared.json_:
-        typer.echo(jsonout.match(outcome))
+        typer.echo(dumped(results.match(outcome)))
     else:
         _show.drawn(partial(text.show, outcome))
     if not outcome.found:

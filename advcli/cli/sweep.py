@@ -48,8 +48,9 @@ def _command(
     """
     from advcli.io import tables
     from advcli.pipeline.sweep import Grid
+    from advcli.records.results import dumped
+    from advcli.render import results
     from advcli.render import sweep as text
-    from advcli.render.jsonout import dumped
     from advcli.settings import grid
 
     again = {"no": (False,), "yes": (True,), "both": (False, True)}
@@ -72,7 +73,7 @@ def _command(
     if out is not None:
         tables.write(out, [{**point.settings, **point.figures()} for point in result.points], force=force)
     if shared.json_:
-        typer.echo(dumped(text.as_json(result)))
+        typer.echo(dumped(results.sweep(result)))
     elif not shared.quiet:
         _show.drawn(lambda console: text.show(result, console))
 

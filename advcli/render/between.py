@@ -1,12 +1,10 @@
-"""Two data sets side by side, as Rich tables and as JSON."""
+"""Two data sets side by side, as Rich tables."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from advcli.records.between import Between, Coverage, Paired, PromptPair, RowPairs, Side, StepPair
 from advcli.records.report import Column
-from advcli.render.jsonout import figures, head, known
 from advcli.render.numbers import count, number, points, share, signed
 from advcli.render.tables import health_line, left_out_line, rule_line
 from advcli.render.whole import print_whole, ruled
@@ -133,33 +131,6 @@ def row_lines(rows: RowPairs) -> Iterator[str]:
         others = f"{share(rows.sign_changes)} of {counted(rows.advantages, 'row')}"
         yield f"advantage: {others} have another sign (−, 0, +), {opposite}"
         yield f"rank agreement of the advantages within groups {number(rows.rank_agreement)}"
-
-
-def as_json(between: Between) -> dict[str, Any]:
-    """Everything as plain values; the prompts are those that changed most."""
-    return {
-        "a": _side(between.a),
-        "b": _side(between.b),
-        "coverage": asdict(between.coverage),
-        "paired": between.paired and asdict(between.paired),
-        "changed": [asdict(pair) for pair in between.changed],
-        "steps": [asdict(step) for step in between.steps],
-        "rows": between.rows and asdict(between.rows),
-        "warnings": list(between.warnings),
-    }
-
-
-def _side(side: Side) -> dict[str, Any]:
-    original, processed = side.report.columns[0], side.report.columns[-1]
-    return {
-        "input": side.name,
-        **head(side.report, processed),
-        "steps": side.steps,
-        "live_groups": side.live_groups,
-        "reward": known(side.rewards),
-        "original": figures(original),
-        "processed": figures(processed),
-    }
 
 
 def _line(text: str, console: "Console", style: str | None = None) -> None:

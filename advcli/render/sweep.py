@@ -1,4 +1,4 @@
-"""A sweep as a table, as a heat map of keep ratios, and as JSON."""
+"""A sweep as a table, and as a heat map of keep ratios."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -104,17 +104,6 @@ def heat_map(points: Sequence[Point], figure: str = "mean_abs") -> Iterator[str]
             yield f"{neg:>5g} " + " ".join(
                 _cell(values.get((pos, neg), math.nan), low, high) * 4 for pos in across
             )
-
-
-def as_json(sweep: Sweep) -> dict[str, Any]:
-    """The sweep as plain values: rows, groups, and the settings and figures of each point."""
-    return {
-        "rows": sweep.health.rows,
-        "groups": sweep.health.groups,
-        "dead_groups": sweep.health.dead_groups,
-        "warnings": list(sweep.warnings),
-        "points": [{**point.settings, **point.figures()} for point in sweep.points],
-    }
 
 
 def _maps(points: Sequence[Point]) -> dict[str, dict[tuple[float, float], Point]]:

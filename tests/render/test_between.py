@@ -10,8 +10,9 @@ from rich.console import Console
 
 from advcli.records.between import Between, Coverage, Paired, PromptPair, RowPairs, Side, StepPair
 from advcli.records.report import Column, Figures, Health, Report
-from advcli.render.between import as_json, show
-from advcli.render.jsonout import dumped
+from advcli.records.results import dumped
+from advcli.render import results
+from advcli.render.between import show
 
 NAN = math.nan
 FIGURES = Figures(8, 0.5, 0.25, -1, -1, -1, 0.5, 1, 1, 1, 0.75, 0.5, 0.25, 0.25)
@@ -152,8 +153,8 @@ def test_without_steps_none_are_spoken_of():
 
 
 def test_json_is_strict():
-    body = json.loads(dumped(as_json(replace(IT, paired=replace(IT.paired, low=NAN)))))
-    assert list(body) == ["a", "b", "coverage", "paired", "changed", "steps", "rows", "warnings"]
+    body = json.loads(dumped(results.between(replace(IT, paired=replace(IT.paired, low=NAN)))))
+    assert list(body) == ["schema", "a", "b", "coverage", "paired", "changed", "steps", "rows", "warnings"]
     assert body["paired"]["low"] is None
     assert body["paired"]["high"] == 0.5
     assert (body["a"]["input"], body["a"]["steps"], body["a"]["reward"]["mean"]) == ("a.jsonl", 2, 0.5)
@@ -161,4 +162,4 @@ def test_json_is_strict():
     assert body["changed"][1]["first_b"] == "b.jsonl:5"
     assert body["steps"][0]["live_b"] == 0.5
     assert body["coverage"]["prompts_b"] == 1
-    assert json.loads(dumped(as_json(replace(IT, paired=None, rows=None))))["paired"] is None
+    assert json.loads(dumped(results.between(replace(IT, paired=None, rows=None))))["paired"] is None
