@@ -9,7 +9,7 @@ from advcli.errors import UsageError
 from advcli.records.sweep import Point, Sweep
 from advcli.render.numbers import count, number, share
 from advcli.render.tables import health_line
-from advcli.render.whole import print_whole, ruled, spread
+from advcli.render.whole import print_line, print_whole, ruled, spread
 from advcli.wording import either
 
 if TYPE_CHECKING:
@@ -47,10 +47,10 @@ def show(sweep: Sweep, console: "Console") -> None:
 
     Settings and figures that are the same at every point stand above the table.
     """
-    console.print(health_line(sweep.health), style="bold", highlight=False, soft_wrap=True)
+    print_line(health_line(sweep.health), console, "bold")
     common = ", ".join(f"{heading} {text}" for heading, text in _common(sweep.points).items())
     if common:
-        console.print(f"at every point: {common}", style="dim", highlight=False, soft_wrap=True)
+        print_line(f"at every point: {common}", console, "dim")
     for table in _tables(sweep.points, console):
         print_whole(table, console)
     for line in heat_map(sweep.points):

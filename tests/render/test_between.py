@@ -71,9 +71,9 @@ def cells(text, label):
 def test_the_answer_comes_first():
     lines = drawn(IT).splitlines()
     assert lines[:9] == [
-        "B − A: +0.2500 in mean reward per prompt, over 2 prompts in both",
-        "95 % interval -0.1250 … +0.5000 (bootstrap, 2,000 resamples of prompts, seed 3)",
-        "1 up, 1 down, 0 the same; rank agreement of the prompts 0.5000",
+        "B − A: +0.25 in mean reward per prompt, over 2 prompts in both",
+        "95% interval -0.125 … +0.5 (bootstrap, 2,000 resamples of prompts, seed 3)",
+        "1 up, 1 down, 0 the same; rank agreement of the prompts 0.5",
         "in both: 2 prompts (8 rows of A, 9 of B), 1 step",
         "only in A: 0 prompts, 0 steps · only in B: 1 prompt, 0 steps",
         "A a.jsonl: reward 'reward'",
@@ -87,10 +87,10 @@ def test_the_answer_comes_first():
 def test_tables():
     text = drawn(IT)
     assert cells(text, "rows  ") == ["8", "10", "+2"]
-    assert cells(text, "reward mean") == ["0.5000", "0.7500", "+0.2500"]
-    assert cells(text, "advantage positive") == ["50.0", "%", "50.0", "%", "0.0", "pp"]
-    assert cells(text, "1  ") == ["8", "8", "0.5000", "0.6250", "+0.1250", "100.0", "%", "50.0", "%"]
-    assert cells(text, "'short'") == ["4", "1,200", "1.0000", "0.5000", "-0.5000"]
+    assert cells(text, "reward mean") == ["0.5", "0.75", "+0.25"]
+    assert cells(text, "advantage positive") == ["50.0%", "50.0%", "0.0", "pp"]
+    assert cells(text, "1  ") == ["8", "8", "0.5", "0.625", "+0.125", "100.0%", "50.0%"]
+    assert cells(text, "'short'") == ["4", "1,200", "1", "0.5", "-0.5"]
     # Nobody's prompt is markup or breaks a line.
     assert r"'What is\n[bold]1 + 1[/bold]?…" in text
     assert "processed" not in text
@@ -100,9 +100,9 @@ def test_tables():
 def test_joined_rows():
     assert drawn(IT).splitlines()[-4:] == [
         "8 rows joined by 'id'; 0 of A and 1 of B without a partner",
-        "reward: 25.0 % of 8 rows changed (1 up, 1 down), B − A 0 in the mean",
-        "advantage: 25.0 % of 8 rows have another sign (−, 0, +), 12.5 % the opposite one",
-        "rank agreement of the advantages within groups 0.5000",
+        "reward: 25.0% of 8 rows changed (1 up, 1 down), B − A 0 in the mean",
+        "advantage: 25.0% of 8 rows have another sign (−, 0, +), 12.5% the opposite one",
+        "rank agreement of the advantages within groups 0.5",
     ]
     none = replace(ROWS, rows=0, rewarded=0, advantages=0, difference=NAN)
     assert drawn(replace(IT, rows=none)).splitlines()[-1].startswith("0 rows joined by 'id'")
@@ -134,7 +134,7 @@ def test_two_rules_are_both_shown():
         (
             replace(IT.paired, prompts=1, low=NAN, high=NAN),
             [
-                "B − A: +0.2500 in mean reward per prompt, over 1 prompt in both",
+                "B − A: +0.25 in mean reward per prompt, over 1 prompt in both",
                 "too few prompts for an interval",
             ],
         ),
