@@ -128,8 +128,8 @@ def _are_sequences(values: Any) -> bool:  # noqa: ANN401  whatever the caller ha
 
 
 def _is_sequence(value: Any) -> bool:  # noqa: ANN401  whatever the caller has
-    """Whether it holds several values; an array of no dimension holds one."""
-    return hasattr(value, "__len__") and getattr(value, "ndim", 1) > 0
+    """Whether it holds several values; a text and an array of no dimension hold one."""
+    return not isinstance(value, str | bytes) and hasattr(value, "__len__") and getattr(value, "ndim", 1) > 0
 
 
 def _per_token(given: Mapping[str, Any], rows: int) -> dict[str, Tensor]:

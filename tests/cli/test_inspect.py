@@ -116,7 +116,7 @@ def test_by_splits_every_figure(tmp_path):
         found = whole["by"]["values"][value]
         assert {*found} == {*expected} - {
             *("format", "files", "columns", "group_rule", "lint", "duplicates", "settings"),
-            *("by", "details", "fail_if"),
+            *("by", "details", "fail_if", "schema"),
         }
         for name in found.keys() - {"phantoms"}:
             assert found[name] == expected[name], name
@@ -263,9 +263,7 @@ def test_step_without_a_step_column(tmp_path):
     assert inspected(path)["steps"] == 0
 
 
-def test_no_input_and_every_row_alone(tmp_path):
-    with pytest.raises(UsageError, match="no input"):
-        run()
+def test_every_row_alone(tmp_path):
     with pytest.raises(DataError, match="every group has one row"):
         run(dump(tmp_path, [{"uid": n, "reward": 1} for n in range(4)]))
 
