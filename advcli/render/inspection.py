@@ -184,7 +184,7 @@ def _spread(rewards: Sequence[RewardSignal]) -> "Table":
 
 def _plug_in(rewards: Sequence[RewardSignal]) -> Iterator[str]:
     if any(chance.plug_in > 0 for one in rewards for chance in one.p_dead):
-        yield "* expected; some groups have fewer than G rows: shares as observed, biased up"
+        yield "* Extrapolated from smaller groups; likely too high."
 
 
 def _phantoms(facts: Facts, console: "Console") -> "Table | None":

@@ -62,7 +62,7 @@ def test_head_and_sections():
     ]
     (head,) = [line for line in lines if line.startswith("variance")]
     assert head.split() == ["variance", "within", "between", "total", "dead:", "G=2", "4"]
-    assert any(line.startswith("* expected; some groups have fewer than G rows") for line in lines)
+    assert any(line.startswith("* Extrapolated from smaller groups") for line in lines)
     assert "3                   15  verl, trl 0.5" in lines
     assert "0                    0  all others" in lines
 
