@@ -1,41 +1,63 @@
-"""Offline reward analysis: recompute the advantages of an RL run from the dump its trainer wrote.
+"""Offline reward analysis: recompute the advantages of an RL run from the dump that its trainer wrote.
+
+`read` takes files and `from_frame` a table; both give a `Dump`, whose methods do what the commands do.
 
 Example:
-    >>> from advcli import compute_advantages
-    >>> compute_advantages([0.1, 0.5, 0.9, 1.3, 1.7], ["p"] * 5).original.round(decimals=3).tolist()
+    >>> import advcli
+    >>> dump = advcli.read("sample_data/rewards.parquet")
+    >>> dump.inspect().dead_groups
+    8
+    >>> adv = dump.advantages("grpo", keep_pos=0.7)
+    >>> int(adv.kept.sum())
+    397
+
+`compute_advantages` needs no dump:
+    >>> advcli.compute_advantages([0.1, 0.5, 0.9, 1.3, 1.7], ["p"] * 5).original.round(decimals=3).tolist()
     [-1.265, -0.632, 0.0, 0.632, 1.265]
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from advcli.records.version import __version__
+
 if TYPE_CHECKING:
-    from advcli.api import compute_advantages
+    from advcli.api.advantages import compute_advantages
+    from advcli.api.dump import Dump
+    from advcli.api.read import from_frame, read
+    from advcli.api.result import Advantages
     from advcli.errors import AdvcliError, DataError, UsageError
     from advcli.frameworks.twinkle import GRPOAdvantage, RLOOAdvantage
     from advcli.records.settings import AdvantageTable
 
-__version__ = "0.1.0"
 __all__ = [
     "AdvantageTable",
+    "Advantages",
     "AdvcliError",
     "DataError",
+    "Dump",
     "GRPOAdvantage",
     "RLOOAdvantage",
     "UsageError",
     "__version__",
     "compute_advantages",
+    "from_frame",
+    "read",
 ]
 
 # Resolved on first use: `import advcli` and `advcli --help` must not pay for torch.
 _HOMES = {
     "AdvantageTable": "advcli.records.settings",
+    "Advantages": "advcli.api.result",
     "AdvcliError": "advcli.errors",
     "DataError": "advcli.errors",
+    "Dump": "advcli.api.dump",
     "GRPOAdvantage": "advcli.frameworks.twinkle",
     "RLOOAdvantage": "advcli.frameworks.twinkle",
     "UsageError": "advcli.errors",
-    "compute_advantages": "advcli.api",
+    "compute_advantages": "advcli.api.advantages",
+    "from_frame": "advcli.api.read",
+    "read": "advcli.api.read",
 }
 
 

@@ -40,9 +40,11 @@ def modules_after(code, *args):
     [
         ("--help", "compare"),
         ("compute --help", "--keep-pos"),
+        ("help sweep --all", "--log-probs-col"),
+        ("schema", "advcli/inspect/1"),
         ("compare --help", "--vs"),
         ("inspect --help", "max_abs_adv"),
-        ("report --help", "--texts"),
+        ("report --help-all", "--texts"),
         ("--version", "advcli "),
         ("estimators", "rloo"),
         ("formats", "verl"),

@@ -11,6 +11,7 @@ import typer
 
 from advcli.cli import _loading
 from advcli.cli._commands import Commands, add_to
+from advcli.cli._help import message
 from advcli.cli._show import say
 from advcli.errors import AdvcliError, DataError, Interrupted, UsageError
 
@@ -18,7 +19,7 @@ app = typer.Typer(
     name="advcli",
     cls=Commands,
     help="Recompute the advantages of an RL run from the dump its trainer wrote.",
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -28,7 +29,7 @@ add_to(app)
 
 
 def _version(*, wanted: bool) -> None:
-    from advcli import __version__
+    from advcli.records.version import __version__
 
     if wanted:
         typer.echo(f"advcli {__version__}")
@@ -41,6 +42,7 @@ def _root(
     version: bool = typer.Option(
         False,
         "--version",
+        "-V",
         help="Print the version and exit.",
         callback=lambda value: _version(wanted=value),
         is_eager=True,
@@ -72,10 +74,9 @@ def main() -> None:
         raise
     except Exception as error:
         # Typer's own errors about the command line; anything else is a bug and keeps its traceback.
-        text = getattr(error, "format_message", None)
-        if text is None:
+        if not hasattr(error, "format_message"):
             raise
-        _fail(" ".join(text().split()).rstrip("."), UsageError.exit_code)
+        _fail(message(error), UsageError.exit_code)
     finally:
         if ahead := sys.modules.get("advcli.io.prefetch"):
             ahead.stop()

@@ -43,8 +43,9 @@ class Asked:
 def show(shared: Shared, asked: Asked) -> None:
     """Compare two inputs and print or write what comes out."""
     from advcli.io import tables
+    from advcli.records.results import dumped
     from advcli.render import between as text
-    from advcli.render.jsonout import dumped
+    from advcli.render import results
 
     (a, of_a), (b, of_b) = _requests(shared, asked)
     check = partial(tables.check, asked.out, force=asked.force, hint="prompts.csv") if asked.out else None
@@ -54,7 +55,7 @@ def show(shared: Shared, asked: Asked) -> None:
     if asked.out:
         tables.write(asked.out, result.prompts, force=asked.force)
     if shared.json_:
-        typer.echo(dumped(text.as_json(result)))
+        typer.echo(dumped(results.between(result)))
     else:
         _show.drawn(lambda console: text.show(result, console))
 

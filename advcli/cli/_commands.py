@@ -9,42 +9,57 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-COMMANDS: Mapping[str, str] = MappingProxyType(
+from advcli.cli._help import Command, no_such_command, with_help_all, without_types
+
+_ASK, _LOOK_UP, _MORE = "Ask a dump", "Look something up", "More"
+
+COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
-        "compute": "Annotate dumps with advantages, and compare original and processed.",
-        "compare": "Compare advantages side by side: original, kept, kept + recomputed, and other estimators.",
-        "inspect": "Say what is in a dump: format, columns, grouping, signal, phantoms, length, steps.",
-        "sweep": "Try a grid of estimators, scales and keep ratios on data that are read once, one line per point.",
-        "match": "Find which framework, estimator, scale, eps, ddof and grouping made the logged advantages.",
-        "report": "Write one self-contained page with plots, figures and the most extreme groups.",
-        "estimators": "List the estimators, or describe one: formula, inputs, defaults, source, and a worked number.",
-        "filters": "List the filters of --before and --after, or describe one: what it leaves out, knobs, source.",
-        "formats": "List the formats, or describe one: its columns, its files, its writer, its traps.",
-        "frameworks": "List the frameworks whose numbers --like reproduces, or the estimators of one, with formula and source.",
+        "inspect": (_ASK, "Show what is in a dump: groups, signal, dead groups, lengths, steps."),
+        "compute": (_ASK, "Add advantages to a copy of each dump, and compare original and processed."),
+        "compare": (_ASK, "Compare advantages side by side: keep ratios, estimators, or two dumps."),
+        "sweep": (_ASK, "Try a grid of estimators, scales and keep ratios, one line per point."),
+        "match": (_ASK, "Find the rules that the logged advantages are consistent with."),
+        "report": (_ASK, "Write one self-contained page with plots, figures and the most extreme groups."),
+        "estimators": (_LOOK_UP, "List the estimators, or describe one."),
+        "filters": (_LOOK_UP, "List the filters of --before and --after, or describe one."),
+        "formats": (_LOOK_UP, "List the dump formats, or describe one."),
+        "frameworks": (_LOOK_UP, "List the frameworks that --like reproduces, or the estimators of one."),
+        "sample": (_MORE, "Write the bundled sample dumps into a folder (default: this one)."),
+        "schema": (_MORE, "Print the JSON schema of a command's --json, or list the schemas."),
+        "help": (_MORE, "Show the help of a command."),
     }
 )
-"""Name → the first sentence of the command's help, which is all that `advcli --help` shows of it."""
+"""Name → the heading under which `advcli --help` shows the command, and the first sentence of its help."""
 
 
 class Commands(TyperGroup):
     """Lists the commands by their first sentence, and imports the one that is run."""
 
+    def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401  typer's classes
+        """Write the help, without the types of flags."""
+        without_types(self.get_params(ctx))
+        super().format_help(ctx, formatter)
+
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:  # noqa: ANN401
         """The whole command in place of its first sentence."""
+        if args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
+            raise no_such_command(args[0], list(COMMANDS))
         name, _, rest = super().resolve_command(ctx, args)
         return name, None if name is None else whole(name), rest
 
 
 def add_to(app: typer.Typer) -> None:
     """Give an app, whose class is `Commands`, all commands."""
-    for name, text in COMMANDS.items():
-        app.command(name, help=text)(_nothing)
+    for name, (heading, text) in COMMANDS.items():
+        app.command(name, help=text, rich_help_panel=heading)(_nothing)
 
 
 def whole(name: str) -> Any:  # noqa: ANN401  a class that Typer keeps to itself
     """A command with its options."""
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    app.command(name)(import_module(f"advcli.cli.{name}").command)
+    command = import_module(f"advcli.cli.{name}").command
+    app.command(name, cls=Command)(with_help_all(command, name))
     return get_command(app)
 
 

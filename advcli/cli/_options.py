@@ -18,13 +18,13 @@ _RUN = "Where it runs"
 
 
 def option(panel: str, text: str, *flags: str, metavar: str | None = None) -> Any:  # noqa: ANN401  typer's class
-    """An option whose default is told by its text.
+    """An option whose help text names its default.
 
     Args:
-        panel: under which heading `--help` shows it.
+        panel: the heading under which `--help-all` shows it.
         text: its help.
-        flags: how it is spelt, where its name does not tell.
-        metavar: what stands for its value.
+        flags: its spellings, where they do not follow from the name.
+        metavar: the placeholder of its value.
     """
     return typer.Option(*flags, metavar=metavar, help=text, rich_help_panel=panel, show_default=False)
 
@@ -33,7 +33,7 @@ Inputs = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="INPUT",
-        help="Files, folders, quoted globs, or - for standard input.",
+        help="Files, folders, quoted globs, or - for stdin. Default: stdin if piped, else the bundled sample.",
         show_default=False,
     ),
 ]
@@ -41,7 +41,7 @@ Estimator = Annotated[
     str | None,
     option(
         _SETTINGS,
-        "Estimator, with knobs if wanted: grpo:eps=1e-4. Default: grpo. See 'advcli estimators'.",
+        "Estimator, optionally with knobs: grpo:eps=1e-4. Default: grpo. List: advcli estimators.",
         metavar="NAME",
     ),
 ]
@@ -49,7 +49,7 @@ Like = Annotated[
     str | None,
     option(
         _SETTINGS,
-        "Reproduce a framework's own numbers: verl, trl@1.5, ms-swift ... See 'advcli frameworks'.",
+        "Reproduce a framework's own numbers: verl, trl@1.5, ... List: advcli frameworks.",
         metavar="NAME",
     ),
 ]
@@ -57,27 +57,26 @@ Scale = Annotated[
     str | None,
     option(
         _SETTINGS,
-        "Divide by the std of the group, of the batch (the step), or by none. Default: the estimator's own.",
+        "Divide by the std of the group or the batch (the step), or not: group, batch, none. "
+        "Default: the estimator's own.",
         metavar="SCALE",
     ),
 ]
 KeepPos = Annotated[
     float | None,
-    option(
-        _KEEP, "Share of the positive rows of each group to keep, best first. Default: 1.", metavar="SHARE"
-    ),
+    option(_KEEP, "Fraction of each group's positive rows to keep, best first. Default: 1.", metavar="SHARE"),
 ]
 KeepNeg = Annotated[
     float | None,
     option(
-        _KEEP, "Share of the negative rows of each group to keep, worst first. Default: 1.", metavar="SHARE"
+        _KEEP, "Fraction of each group's negative rows to keep, worst first. Default: 1.", metavar="SHARE"
     ),
 ]
 ComputeNewAdv = Annotated[
     bool | None,
     option(
         _KEEP,
-        "Compute the advantage again on the kept rows (grpo).",
+        "Recompute the advantage on the kept rows (grpo only).",
         "--compute-new-adv/--no-compute-new-adv",
     ),
 ]
@@ -85,40 +84,37 @@ Before = Annotated[
     list[str] | None,
     option(
         _KEEP,
-        "Leave rows out before the statistics: dynamic_sampling, truncated:max=4096, pods:m=4 ... "
-        "See 'advcli filters'.",
+        "Drop rows before the statistics: dynamic_sampling, truncated:max=4096, pods:m=4, ... "
+        "List: advcli filters.",
         metavar="FILTER",
     ),
 ]
 After = Annotated[
     list[str] | None,
-    option(
-        _KEEP, "Leave rows out after the statistics: cppo:keep=0.5, truncated:max=4096 ...", metavar="FILTER"
-    ),
+    option(_KEEP, "Drop rows after the statistics: cppo:keep=0.5, truncated:max=4096, ...", metavar="FILTER"),
 ]
 Preset = Annotated[
     str | None,
     option(
         _KEEP,
-        "conservative keeps 0.8 of the positive and 0.7 of the negative rows, aggressive 0.5 and 0.3; "
-        "both compute again.",
+        "conservative (keep-pos 0.8, keep-neg 0.7) or aggressive (0.5, 0.3); both recompute.",
         metavar="NAME",
     ),
 ]
 Config = Annotated[
     Path | None,
-    option(_SETTINGS, "A trainer's YAML or JSON: its advantage settings are followed.", metavar="FILE"),
+    option(_SETTINGS, "Trainer config (YAML or JSON) to take the advantage settings from.", metavar="FILE"),
 ]
 Set = Annotated[
     list[str] | None,
-    option(_SETTINGS, "Override a key of the configuration, as Hydra does.", "--set", metavar="KEY=VALUE"),
+    option(_SETTINGS, "Override a key of the config, as in Hydra.", "--set", metavar="KEY=VALUE"),
 ]
 Missing = Annotated[
     str | None,
     option(
         _SETTINGS,
-        "What rows without a usable reward get: null, zero (kept), or error. They never enter a statistic. "
-        "Default: null.",
+        "Advantage of rows without a usable reward: null, zero (kept) or error. "
+        "They never enter a statistic. Default: null.",
         metavar="RULE",
     ),
 ]
@@ -126,45 +122,53 @@ Singleton = Annotated[
     str | None,
     option(
         _SETTINGS,
-        "What the only row of a group gets: null, zero, raw (its reward), or error. Default: null.",
+        "Advantage of a row alone in its group: null, zero, raw (its reward) or error. Default: null.",
         metavar="RULE",
     ),
 ]
 Device = Annotated[
     str | None,
-    option(_SETTINGS, "auto, cpu, cuda or mps. Default: auto, the one done first.", metavar="NAME"),
+    option(
+        _SETTINGS,
+        "auto, cpu, cuda or mps. auto: whichever should finish first. Default: auto.",
+        metavar="NAME",
+    ),
 ]
 N = Annotated[
     int | None,
     option(
         _COLUMNS,
-        "Rows per prompt: cut the rows of a prompt (without one, consecutive rows) into groups of N.",
+        "Responses per prompt: split each prompt's rows (or, without a prompt column, consecutive rows) "
+        "into groups of N.",
         "--n",
         metavar="N",
     ),
 ]
 Format = Annotated[
-    str | None, option(_COLUMNS, "Format of the dump. See 'advcli formats'.", "--format", metavar="NAME")
+    str | None,
+    option(
+        _COLUMNS, "Dump format. Default: auto-detected. List: advcli formats.", "--format", metavar="NAME"
+    ),
 ]
-PromptCol = Annotated[str | None, option(_COLUMNS, "Column that identifies the prompt.", metavar="COL")]
+PromptCol = Annotated[str | None, option(_COLUMNS, "Prompt id or text column.", metavar="COL")]
 Reward = Annotated[
     list[str] | None,
-    option(_COLUMNS, "Reward column, COL=WEIGHT to weigh it; several are summed.", metavar="COL"),
+    option(_COLUMNS, "Reward column; COL=WEIGHT for a weight. Repeat it to sum several.", metavar="COL"),
 ]
-StepCol = Annotated[str | None, option(_COLUMNS, "Column with the training step.", metavar="COL")]
+StepCol = Annotated[str | None, option(_COLUMNS, "Training step column.", metavar="COL")]
 LengthCol = Annotated[
     str | None,
-    option(_COLUMNS, "Column with the tokens of a row: adds token-weighted figures.", metavar="COL"),
+    option(_COLUMNS, "Response length column, in tokens; adds token-weighted statistics.", metavar="COL"),
 ]
 BaselineCol = Annotated[
     str | None,
-    option(_COLUMNS, "Column with the greedy reward of the row's prompt, for remax.", metavar="COL"),
+    option(_COLUMNS, "Column with the greedy response's reward, for remax.", metavar="COL"),
 ]
 LoggedCol = Annotated[
     str | None,
     option(
         _COLUMNS,
-        "Column with the advantage that was logged: a number, or a list with one per token.",
+        "Logged advantage column: a number, or a list with one per token.",
         metavar="COL",
     ),
 ]
@@ -172,19 +176,19 @@ KlCol = Annotated[
     str | None,
     option(
         _COLUMNS,
-        "Column with the KL of a row, or a list with that of each token; taken off with --kl-coef.",
+        "KL column, per row or a list per token; subtracted with --kl-coef.",
         metavar="COL",
     ),
 ]
 ValuesCol = Annotated[
     str | None,
-    option(_COLUMNS, "Column with a list per row: the critic's value of each token, for gae.", metavar="COL"),
+    option(_COLUMNS, "Critic values column, a list per row with one per token, for gae.", metavar="COL"),
 ]
 LogProbsCol = Annotated[
     str | None,
     option(
         _COLUMNS,
-        "Column with a list per row: the log-probability of each token, for optimal_token_baseline.",
+        "Log-probabilities column, a list per row with one per token, for optimal_token_baseline.",
         metavar="COL",
     ),
 ]
@@ -192,7 +196,7 @@ SumPiSquaredCol = Annotated[
     str | None,
     option(
         _COLUMNS,
-        "Column with a list per row: the sum of the squared probabilities at each token, for the same.",
+        "Sum of squared probabilities column, a list per row with one per token, for optimal_token_baseline.",
         metavar="COL",
     ),
 ]
@@ -200,7 +204,7 @@ MaskCol = Annotated[
     str | None,
     option(
         _COLUMNS,
-        "Column with a list per row: 0 at tokens that the policy did not write, as the output of a tool.",
+        "Mask column, a list per row with 0 at tokens that the policy did not write (tool output).",
         metavar="COL",
     ),
 ]
@@ -208,29 +212,34 @@ Overlong = Annotated[
     str | None,
     option(
         _SHAPING,
-        "Take off what a row is too long: max=4096,buffer=512,factor=1; cap=1 to take off no more than factor.",
+        "Penalize responses over a length limit: max=4096,buffer=512,factor=1; "
+        "cap=1 limits the penalty to factor.",
         metavar="KNOBS",
     ),
 ]
 Affine = Annotated[
     str | None,
-    option(_SHAPING, "Scale and shift the reward: scale=10,shift=-0.5 is 10 · (r − 0.5).", metavar="KNOBS"),
+    option(
+        _SHAPING, "Scale and shift the reward: scale=10,shift=-0.5 gives 10 · (r − 0.5).", metavar="KNOBS"
+    ),
 ]
 ClipReward = Annotated[str | None, option(_SHAPING, "Clip the reward: min=-1,max=1.", metavar="KNOBS")]
 KlCoef = Annotated[
-    float | None, option(_SHAPING, "Take COEF times the column of --kl-col off the reward.", metavar="COEF")
+    float | None, option(_SHAPING, "Subtract COEF times --kl-col from the reward.", metavar="COEF")
 ]
 GroupBy = Annotated[
     str | None,
     option(
-        _COLUMNS, "Columns that together make a group, with commas; the step is not added.", metavar="COLS"
+        _COLUMNS,
+        "Columns that together identify a group, comma-separated; the step is not added.",
+        metavar="COLS",
     ),
 ]
 LayoutOption = Annotated[
     str | None,
     option(
         _COLUMNS,
-        "How rows lie in a record: rows, ones (lists of one), lists, or nested. Default: looked at.",
+        "How rows are stored in a record: rows, ones (lists of one), lists or nested. Default: auto-detected.",
         "--layout",
         metavar="NAME",
     ),
@@ -239,14 +248,16 @@ Explode = Annotated[
     str | None,
     option(
         _COLUMNS,
-        "The list of objects, or the lists, with commas, that hold one entry per row.",
+        "The list of objects, or the lists (comma-separated), with one entry per row.",
         metavar="COLS",
     ),
 ]
 Dedup = Annotated[
     bool,
     option(
-        _COLUMNS, "Leave out exact repeats: groups met before, equal in all columns but the step.", "--dedup"
+        _COLUMNS,
+        "Drop duplicate groups: those equal to an earlier one in every column but the step.",
+        "--dedup",
     ),
 ]
 RolloutCol = Annotated[
@@ -287,7 +298,7 @@ OnBadRow = Annotated[
     str,
     typer.Option(
         metavar="RULE",
-        help="error or skip: what to do with a broken line or an unreadable value.",
+        help="What to do with a broken line or unreadable value: error or skip.",
         rich_help_panel=_COLUMNS,
     ),
 ]
@@ -295,7 +306,7 @@ Engine = Annotated[
     str,
     typer.Option(
         metavar="NAME",
-        help="local, or ray: many files on Ray (pip install 'advcli[ray]').",
+        help="local or ray (needs: pip install 'advcli[ray]').",
         rich_help_panel=_RUN,
     ),
 ]
@@ -303,22 +314,22 @@ RayAddress = Annotated[
     str | None,
     option(
         _RUN,
-        "A running Ray cluster, as 'auto' or HOST:6379. Default: start one here.",
+        "Running Ray cluster: auto or HOST:6379. Default: advcli starts a local Ray.",
         metavar="ADDRESS",
     ),
 ]
 Resume = Annotated[
     bool,
-    option(_RUN, "With --engine ray: pass over the files that the same run has written already.", "--resume"),
+    option(_RUN, "With --engine ray: skip files that the same run already wrote.", "--resume"),
 ]
 Json = Annotated[bool, option(_OUTPUT, "Print one JSON object instead of tables.", "--json")]
-Quiet = Annotated[bool, option(_OUTPUT, "Say nothing but errors.", "--quiet", "-q")]
+Quiet = Annotated[bool, option(_OUTPUT, "Print errors only.", "--quiet", "-q")]
 Force = Annotated[bool, option(_OUTPUT, "Overwrite existing files.", "--force")]
 Out = Annotated[
     str | None,
     option(
         _OUTPUT,
-        "File, folder with a slash at the end, or - for standard output. Default: NAME.adv.SUFFIX beside INPUT.",
+        "File, folder/ or - for stdout. Default: NAME.adv.SUFFIX next to INPUT.",
         "--out",
         "-o",
         metavar="PATH",
@@ -328,13 +339,13 @@ SameLayout = Annotated[
     bool,
     option(
         _OUTPUT,
-        "Where a record holds several rows, write lists into it instead of one line per row.",
+        "For records with several rows: write lists into the record instead of one line per row.",
         "--same-layout",
     ),
 ]
 Prefix = Annotated[
     str,
-    typer.Option(metavar="TEXT", help="Put before the names of the added columns.", rich_help_panel=_OUTPUT),
+    typer.Option(metavar="TEXT", help="Prefix of the added columns.", rich_help_panel=_OUTPUT),
 ]
 Metrics = Annotated[
     Path | None,

@@ -142,28 +142,21 @@ def only_here(name: str, shared: Shared) -> None:
         )
 
 
-def inputs(shared: Shared) -> list[str]:
-    """The inputs; without one standard input if something is piped in, else the bundled sample, which is said."""
+def inputs(shared: Shared, part: str | None = None) -> list[str]:
+    """The inputs; without one stdin if something is piped in, else the bundled sample, which a line on stderr says.
+
+    Args:
+        shared: the flags.
+        part: the part of the sample that the command reads; None for its dump.
+    """
     from advcli.cli._show import say
     from advcli.io.sources import sample
 
     given = _named_or_piped(shared)
     if not given:
-        given = [str(sample.path())]
+        given = [str(sample.path(part or sample.DUMP))]
         if not shared.quiet:
             say("advcli: no input: using the bundled sample", dim=True)
-    return given
-
-
-def required_inputs(shared: Shared) -> list[str]:
-    """The inputs, for a command that makes no sense on a sample.
-
-    Raises:
-        UsageError: there is none, and nothing is piped in.
-    """
-    given = _named_or_piped(shared)
-    if not given:
-        raise UsageError("no input", hint="a file, a folder, a quoted glob or - for standard input")
     return given
 
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from advcli.records.sweep import Sweep
 
 _UNBOUNDED = 10_000
+# Nothing asks how high the terminal is, but Rich believes a width only beside a height.
+_LINES = 25
 # Seconds after which it is said how far a work is.
 _PATIENCE = 1.0
 _FREE: Mapping[str, int | None] = MappingProxyType({})
@@ -28,10 +30,19 @@ _FREE: Mapping[str, int | None] = MappingProxyType({})
 
 def say(text: str, **style: Any) -> None:  # noqa: ANN401  typer's styles
     """A line on standard error; whoever does not read it shall not stop the data."""
-    if os.environ.get("NO_COLOR"):
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         style = {}
     with suppress(OSError):
-        typer.secho(text, err=True, **style)
+        shown = "\n".join(_folded(text))
+        # Without a style, secho would still write the escape that ends one.
+        typer.echo(typer.style(shown, **style) if style else shown, err=True)
+
+
+def _folded(text: str) -> list[str]:
+    """A line as it is folded at a terminal; elsewhere it stays one line, for whoever searches in it."""
+    from advcli.render.whole import folded
+
+    return folded(text, _columns(2)) if sys.stderr.isatty() else [text]
 
 
 def notes(report: "Report | Sweep | Match | Between", *, quiet: bool) -> None:
@@ -186,7 +197,17 @@ def _console(*, to_stderr: bool) -> "Console":
     from rich.console import Console
 
     console = Console(stderr=to_stderr)
-    return console if console.is_terminal else Console(stderr=to_stderr, width=_UNBOUNDED)
+    if not console.is_terminal:
+        return Console(stderr=to_stderr, width=_UNBOUNDED)
+    # Rich takes every dumb terminal for 80 columns wide.
+    return Console(stderr=to_stderr, width=_columns(2 if to_stderr else 1), height=_LINES)
+
+
+def _columns(descriptor: int) -> int:
+    """How wide the terminal is, as the user says it in COLUMNS or else as it says itself."""
+    with suppress(OSError, ValueError):
+        return int(os.environ.get("COLUMNS") or os.get_terminal_size(descriptor).columns)
+    return 80
 
 
 def _print(text: str, *, to_stderr: bool) -> None:

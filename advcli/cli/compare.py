@@ -11,7 +11,7 @@ from advcli.cli import _options as opt
 from advcli.cli._shared import Shared, with_shared
 from advcli.errors import UsageError
 
-_two = partial(opt.option, "Two data sets")
+_two = partial(opt.option, "Two dumps")
 
 
 @with_shared
@@ -25,7 +25,7 @@ def command(
     b: Annotated[
         list[str] | None,
         _two(
-            "An option that B has another value of: reward=COL, prompt-col=COL, estimator=rloo ...",
+            "Override an option for B only: reward=COL, prompt-col=COL, estimator=rloo, ...",
             "--b",
             metavar="OPTION=VALUE",
         ),
@@ -33,7 +33,7 @@ def command(
     join: Annotated[
         str | None,
         _two(
-            "Column that tells the same row in both, at the same prompt and step: an id, the answer's text.",
+            "Column that identifies the same row in A and B (within a prompt and step): an id or the response.",
             metavar="COL",
         ),
     ] = None,
@@ -45,18 +45,16 @@ def command(
         ),
     ] = None,
     top: Annotated[
-        int | None, _two("How many of the prompts that changed most to show. Default: 10.", metavar="N")
+        int | None, _two("Show the N prompts that changed most. Default: 10.", metavar="N")
     ] = None,
     out: Annotated[
-        Path | None, _two("Write every prompt of both: .parquet, .csv or .jsonl.", metavar="FILE")
+        Path | None, _two("Write all prompts to a .parquet, .csv or .jsonl file.", metavar="FILE")
     ] = None,
     force: opt.Force = False,
 ) -> None:
-    """Compare advantages side by side: original, kept, kept + recomputed, and other estimators.
+    """Compare advantages side by side: keep ratios, estimators, or two dumps.
 
-    Without INPUT it reads standard input if something is piped in, else the bundled sample.
-
-    With --between it puts two data sets side by side instead: two runs, or two rewards of the same rows.
+    With --between it compares two INPUTs, A and B: two runs, or two rewards of the same rows.
     """
     asked = _between.Asked(join=join, b=b, runs=runs, top=top, out=out, force=force)
     if between and vs:
@@ -70,12 +68,13 @@ def command(
     asked.refuse()
     run = _request.command("compare", shared)
     request = _request.build(_request.inputs(shared), shared)
-    from advcli.render import jsonout
+    from advcli.records.results import dumped
+    from advcli.render import results
     from advcli.settings.resolve import versus
 
     report = run(request, {spec: versus(request.settings, spec) for spec in vs or ()})
     _show.notes(report, quiet=shared.quiet)
     if shared.json_:
-        typer.echo(jsonout.compare(report))
+        typer.echo(dumped(results.compare(report)))
     else:
         _show.table(report, to_stderr=False)

@@ -20,15 +20,19 @@ def command(
     same_layout: opt.SameLayout = False,
     resume: opt.Resume = False,
 ) -> None:
-    """Annotate dumps with advantages, and compare original and processed.
+    """Add advantages to a copy of each dump, and compare original and processed.
 
-    Adds the columns adv_original, adv_processed, adv_kept and adv_group to a copy of each INPUT.
+    The copy has four more columns: adv_original, adv_processed, adv_kept and adv_group.
     """
+    from advcli.io.sources import sample
     from advcli.records.table import STANDARD_OUTPUT
 
-    inputs = _request.required_inputs(shared)
+    inputs = _request.inputs(shared)
+    if out is None and inputs == [str(sample.path())]:
+        # The bundled sample may lie where nobody can write.
+        out = f"{sample.path().stem}.adv{sample.path().suffix}"
     if metrics is not None and str(metrics) == "-":
-        raise UsageError("--metrics writes a file, not standard output", hint="--metrics metrics.jsonl")
+        raise UsageError("--metrics writes a file, not stdout", hint="--metrics metrics.jsonl")
     to_stdout = out in STANDARD_OUTPUT or (out is None and inputs == ["-"])
     if to_stdout and shared.json_:
         raise UsageError("--json and the annotated rows both want standard output", hint="--out FILE")
@@ -40,12 +44,13 @@ def command(
             inputs, shared, prefix=prefix, advance=lambda rows: advance and advance(rows, None)
         )
         from advcli.pipeline.compute import Output
-        from advcli.render import jsonout
+        from advcli.records.results import dumped
+        from advcli.render import results
 
         written = partial(advance, doing="writing") if advance else None
         report = run(request, Output(out, prefix, metrics, force, same_layout, resume), advance=written)
     _show.notes(report, quiet=shared.quiet)
     if shared.json_:
-        typer.echo(jsonout.compute(report))
+        typer.echo(dumped(results.compute(report)))
     elif not shared.quiet:
         _show.table(report, to_stderr=to_stdout)

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 def command(
     name: Annotated[str | None, typer.Argument(help="One estimator.", show_default=False)] = None,
 ) -> None:
-    """List the estimators, or describe one: formula, inputs, defaults, source, and a worked number."""
+    """List the estimators, or describe one.
+
+    Described: formula, inputs, defaults, source and a worked example.
+    """
     from advcli.estimators.catalog import ESTIMATORS
 
     if name:

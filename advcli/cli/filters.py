@@ -10,7 +10,7 @@ from advcli.cli import _show
 def command(
     name: Annotated[str | None, typer.Argument(help="One filter.", show_default=False)] = None,
 ) -> None:
-    """List the filters of --before and --after, or describe one: what it leaves out, knobs, source."""
+    """List the filters of --before and --after, or describe one."""
     from advcli.filters.catalog import FILTERS
     from advcli.registry import knobs
 

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 def command(
     name: Annotated[str | None, typer.Argument(help="One format.", show_default=False)] = None,
 ) -> None:
-    """List the formats, or describe one: its columns, its files, its writer, its traps."""
+    """List the dump formats, or describe one.
+
+    Described: its columns, its files, the setting that switches it on, and its traps.
+    """
     from advcli.io.formats.catalog import FORMATS
 
     if name is None:

@@ -16,7 +16,7 @@ _WIDTHS = {"estimator": None, "versions": 9, "scales": 6}
 def command(
     name: Annotated[str | None, typer.Argument(help="One framework.", show_default=False)] = None,
 ) -> None:
-    """List the frameworks whose numbers --like reproduces, or the estimators of one, with formula and source."""
+    """List the frameworks that --like reproduces, or the estimators of one."""
     from advcli.frameworks.catalog import RULES, frameworks, rules_of
 
     if name is None:

@@ -17,13 +17,11 @@ _UNPROCESSED = ("keep_pos", "keep_neg", "compute_new_adv", "before", "after", "p
 
 _option = partial(opt.option, _SHOW)
 
-By = Annotated[
-    str | None, _option("Split every figure by the values of a column (data source, domain).", metavar="COL")
-]
+By = Annotated[str | None, _option("Split every figure by a column (data source, domain).", metavar="COL")]
 Outcome = Annotated[
     list[str] | None,
     _option(
-        "Describe another reward column too, such as the raw outcome. Default: what looks like one.",
+        "Also describe this reward column, such as the raw outcome. Default: auto-detected.",
         metavar="COL",
     ),
 ]
@@ -31,7 +29,7 @@ Step = Annotated[str | None, _option("Show the groups of one step.", metavar="ST
 Group = Annotated[
     str | None,
     _option(
-        "Show the rows of one group: the text of its prompt column, or #NUMBER as --step shows it.",
+        "Show the rows of one group: its prompt's id or text, or #NUMBER (from --step).",
         metavar="KEY",
     ),
 ]
@@ -47,16 +45,16 @@ NearDead = Annotated[
     float,
     typer.Option(
         metavar="SHARE",
-        help="A live group whose rewards spread over no more than this share of the range of all is near dead.",
+        help="A live group is near-dead if its rewards span at most this fraction of the overall range.",
         rich_help_panel=_SHOW,
     ),
 ]
 FailIf = Annotated[
     list[str] | None,
     _option(
-        "Exit with 1 if it holds: 'dead > 0.5', 'missing > 0' ... Repeatable. Names: "
+        "Exit with code 1 if true: 'dead > 0.5', 'missing > 0', ... Repeatable. Metrics: "
         + "; ".join(f"{name}, {told}" for name, (_, told) in FIGURES.items())
-        + ". A figure that the data do not define holds nothing.",
+        + ". Conditions on undefined metrics never trigger.",
         metavar="CONDITION",
     ),
 ]
@@ -74,14 +72,14 @@ def command(
     near_dead: NearDead = NEAR_DEAD,
     fail_if: FailIf = None,
 ) -> None:
-    """Say what is in a dump: format, columns, grouping, signal, phantoms, length, steps.
+    """Show what is in a dump: groups, signal, dead groups, lengths, steps.
 
-    Figures only, no verdict. The advantage is the one before any keep ratio or filter.
+    Advantages are shown before any keep ratio or filter.
     """
     bounds = [bound(text) for text in fail_if or ()]
     run = _request.command("inspect", shared)
     request = _request.build(
-        _request.required_inputs(shared),
+        _request.inputs(shared),
         shared,
         by=by,
         outcomes=tuple(outcome or ()),
@@ -91,14 +89,15 @@ def command(
         promptless=shared.engine == "local",
     )
     from advcli.inspection.details import Wanted
-    from advcli.render import inspectjson
+    from advcli.records.results import dumped
+    from advcli.render import results
     from advcli.render.inspection import show
 
     found = run(request, Wanted(step, group, top, bottom), near_dead=near_dead)
     checked = [one.check(found) for one in bounds]
     _show.remarks(found.notes, quiet=shared.quiet)
     if shared.json_:
-        typer.echo(inspectjson.inspect(found, checked))
+        typer.echo(dumped(results.inspect(found, checked)))
     elif not shared.quiet:
         _show.drawn(partial(show, found))
     _show.conditions(checked)

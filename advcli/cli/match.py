@@ -1,4 +1,4 @@
-"""`advcli match`: which rule made the logged advantages."""
+"""`advcli match`: which rules the logged advantages are consistent with."""
 
 from functools import partial
 
@@ -33,23 +33,26 @@ _SEARCHED = (
 
 @partial(with_shared, but=_SEARCHED)
 def command(shared: Shared, logged_col: opt.LoggedCol = None) -> None:
-    """Find which framework, estimator, scale, eps, ddof and grouping made the logged advantages.
+    """Find the rules that the logged advantages are consistent with.
 
-    --like, --estimator and --scale narrow the search. Exit code 0 if a rule reproduces every row, else 1.
+    It tries every framework, estimator, scale, eps, ddof and grouping; --like, --estimator and --scale narrow the
+    search. Exit code 0 if a rule reproduces every row, else 1.
     """
+    from advcli.io.sources import sample
     from advcli.records.table import ColumnOptions
 
     run = _request.command("match", shared)
     request = _request.build(
-        _request.required_inputs(shared), shared, as_read=ColumnOptions.as_logged, logged=logged_col
+        _request.inputs(shared, sample.LOGGED), shared, as_read=ColumnOptions.as_logged, logged=logged_col
     )
-    from advcli.render import jsonout
+    from advcli.records.results import dumped
     from advcli.render import match as text
+    from advcli.render import results
 
     outcome = run(request, _show.patiently(quiet=shared.quiet))
     _show.notes(outcome, quiet=shared.quiet)
     if shared.json_:
-        typer.echo(jsonout.match(outcome))
+        typer.echo(dumped(results.match(outcome)))
     else:
         _show.drawn(partial(text.show, outcome))
     if not outcome.found:

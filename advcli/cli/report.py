@@ -25,14 +25,14 @@ Out = Annotated[
 Texts = Annotated[
     int,
     typer.Option(
-        metavar="N", min=0, help="How many extreme groups are shown with their texts.", rich_help_panel=_PAGE
+        metavar="N", min=0, help="Show the N most extreme groups with their texts.", rich_help_panel=_PAGE
     ),
 ]
 Png = Annotated[
     Path | None,
-    _option("Write each plot as a picture into this folder too (needs Chrome or Chromium).", metavar="DIR"),
+    _option("Also save each plot as a PNG into this folder (needs Chrome or Chromium).", metavar="DIR"),
 ]
-NoMatch = Annotated[bool, _option("Do not look for the rule that made a logged advantage.", "--no-match")]
+NoMatch = Annotated[bool, _option("Skip the search for the rule behind a logged advantage.", "--no-match")]
 
 
 @partial(with_shared, but=("json_",))
@@ -46,7 +46,7 @@ def command(
 ) -> None:
     """Write one self-contained page with plots, figures and the most extreme groups.
 
-    It shows what inspect says of the dump, and the original beside the processed advantage of the chosen rule.
+    It has the figures of inspect, and the original and processed advantage of the chosen estimator.
     """
     from advcli.io import atomic
     from advcli.render.report import html, pictures
@@ -55,7 +55,7 @@ def command(
     if png is not None:
         pictures.check_installed()
     run = _request.command("report", shared)
-    request = _request.build(_request.required_inputs(shared), shared)
+    request = _request.build(_request.inputs(shared), shared)
     check = partial(_check, out, png, force=force)
     page = run(
         request, texts=texts, search=not no_match, check=check, tell=_show.patiently(quiet=shared.quiet)

@@ -21,35 +21,33 @@ _axis = partial(opt.option, _GRID)
 def _command(
     shared: Shared,
     estimator: Annotated[
-        list[str] | None, _axis("An estimator; may be given several times.", metavar="NAME")
+        list[str] | None, _axis("Estimators, comma-separated or repeated.", metavar="NAME")
     ] = None,
     like: Annotated[
-        list[str] | None, _axis("Frameworks, with commas or several times.", metavar="NAME")
+        list[str] | None, _axis("Frameworks, comma-separated or repeated.", metavar="NAME")
     ] = None,
-    scale: Annotated[
-        list[str] | None, _axis("Scales, with commas or several times.", metavar="SCALE")
-    ] = None,
+    scale: Annotated[list[str] | None, _axis("Scales, comma-separated or repeated.", metavar="SCALE")] = None,
     keep_pos: Annotated[
-        str, _axis("Shares of the positive rows: 0.5:1:0.1 or 0.3,0.5,1.", metavar="SHARES")
+        str, _axis("Fractions of the positive rows: 0.3,0.5,1 or 0.5:1:0.1 (from:to:step).", metavar="SHARES")
     ] = "1",
-    keep_neg: Annotated[str, _axis("Shares of the negative rows, likewise.", metavar="SHARES")] = "1",
+    keep_neg: Annotated[str, _axis("Fractions of the negative rows, likewise.", metavar="SHARES")] = "1",
     compute_new_adv: Annotated[
-        str, _axis("no, yes, or both: compute again on the kept rows (grpo). Default: no.", metavar="WORD")
+        str, _axis("Recompute on the kept rows (grpo only): no, yes or both. Default: no.", metavar="WORD")
     ] = "no",
     sort: Annotated[
         str | None, _axis("Sort by a figure, largest first; -FIGURE for smallest first.", metavar="FIGURE")
     ] = None,
-    out: Annotated[Path | None, _axis("Write the points: .parquet, .csv or .jsonl.", metavar="FILE")] = None,
+    out: Annotated[
+        Path | None, _axis("Write the points to a .parquet, .csv or .jsonl file.", metavar="FILE")
+    ] = None,
     force: opt.Force = False,
 ) -> None:
-    """Try a grid of estimators, scales and keep ratios on data that are read once, one line per point.
-
-    Without INPUT it reads standard input if something is piped in, else the bundled sample.
-    """
+    """Try a grid of estimators, scales and keep ratios, one line per point."""
     from advcli.io import tables
     from advcli.pipeline.sweep import Grid
+    from advcli.records.results import dumped
+    from advcli.render import results
     from advcli.render import sweep as text
-    from advcli.render.jsonout import dumped
     from advcli.settings import grid
 
     again = {"no": (False,), "yes": (True,), "both": (False, True)}
@@ -72,7 +70,7 @@ def _command(
     if out is not None:
         tables.write(out, [{**point.settings, **point.figures()} for point in result.points], force=force)
     if shared.json_:
-        typer.echo(dumped(text.as_json(result)))
+        typer.echo(dumped(results.sweep(result)))
     elif not shared.quiet:
         _show.drawn(lambda console: text.show(result, console))
 

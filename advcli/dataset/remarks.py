@@ -47,7 +47,7 @@ def notes_of(data: DataSet, reused: int, rows: int, distance: float, rule: Rule 
     told = data.table.choice.kl_column
     lost = [what for what in rule.lost if not (what == KL and told)] if rule is not None else []
     if rule is not None and lost:
-        yield f"like {rule.framework}: what a dump does not tell is not replayed: {', '.join(lost)}"
+        yield f"--like {rule.framework} can't reproduce {', '.join(lost)}: not in a dump"
 
 
 def unit(data: DataSet, unit: Unit, shown: Mapping[str, AdvantageTable]) -> Iterator[str]:

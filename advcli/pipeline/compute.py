@@ -5,14 +5,15 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from advcli.dataset.load import by_unit
-from advcli.engine.run import run
+from advcli.dataset.load import DataSet, by_unit
+from advcli.engine.run import Plan, run
 from advcli.io import metrics as metrics_file
 from advcli.io.parquet.read import to_metadata
 from advcli.io.write import SOURCE, Additions, added_columns, refused_names, targets, write
 from advcli.pipeline.describe import report_of, settings_of
 from advcli.pipeline.request import Request
 from advcli.records.report import Report
+from advcli.records.settings import AdvantageTable
 from advcli.stats import metrics
 
 
@@ -27,6 +28,7 @@ class Output:
         force: overwrite existing files.
         same_layout: keep lists as lists where a record holds several rows.
         resume: on Ray, pass over files that this run has written already.
+        layout: "parquet" or "jsonl" whatever the file is called; None for what its name says.
     """
 
     out: str | None = None
@@ -35,6 +37,39 @@ class Output:
     force: bool = False
     same_layout: bool = False
     resume: bool = False
+    layout: str | None = None
+
+
+@dataclass(frozen=True)
+class Computed:
+    """The advantages of a data set.
+
+    Attributes:
+        data: the data set.
+        plan: the settings as they were used.
+        result: the advantages.
+        report: what is shown of them, with the columns "original" and "processed".
+    """
+
+    data: DataSet
+    plan: Plan
+    result: AdvantageTable
+    report: Report
+
+
+def advantages(request: Request) -> Computed:
+    """Compute advantages and write nothing."""
+    plan = request.plan()
+    with request.opened() as sources:
+        data = request.load(sources)
+    columns = data.columns()
+    plan = plan.at(columns)
+    result = run(plan, columns)
+    return Computed(data, plan, result, report_of(request, data, plan, _shown(result)))
+
+
+def _shown(result: AdvantageTable) -> dict[str, AdvantageTable]:
+    return {"original": result.unprocessed(), "processed": result}
 
 
 def compute(request: Request, output: Output, *, advance: Callable[[int, int], None] | None = None) -> Report:
@@ -51,6 +86,8 @@ def compute(request: Request, output: Output, *, advance: Callable[[int, int], N
     plan = request.plan()
     with request.opened() as sources:
         goals = targets(sources, output.out, force=output.force)
+        if output.layout:
+            goals = [replace(goal, layout=output.layout, codec=None) for goal in goals]
         if output.metrics:
             metrics_file.check(output.metrics, sources, goals, force=output.force)
         data = request.load(sources, refused=refused_names(output.prefix))
@@ -61,10 +98,9 @@ def compute(request: Request, output: Output, *, advance: Callable[[int, int], N
         about = to_metadata(output.prefix, settings_of(plan, request, data))
         record = None if output.same_layout else output.prefix + SOURCE
         rows = len(data.table.rewards)
-        shown = {"original": result.unprocessed(), "processed": result}
         with ThreadPoolExecutor(1) as aside:
             # Both take their time, and neither needs the other.
-            told = aside.submit(report_of, request, data, plan, shown)
+            told = aside.submit(report_of, request, data, plan, _shown(result))
             write(
                 sources,
                 goals,
@@ -76,9 +112,10 @@ def compute(request: Request, output: Output, *, advance: Callable[[int, int], N
     written = [str(goal.path) for goal in goals if goal.path]
     if output.metrics:
         steps = data.table.step_names if data.table.step is not None else None
-        unit, inner = by_unit(data, shown, plan.unit.reward)
+        unit, inner = by_unit(data, _shown(result), plan.unit.reward)
         records = metrics.per_step(unit.rows, inner["processed"], steps)
         metrics_file.write(output.metrics, records, force=output.force)
         written.append(str(output.metrics))
     report = told.result()
-    return replace(report, notes=(*report.notes, *(f"wrote {path}" for path in written)))
+    said = (f"wrote {path}" for path in written)
+    return replace(report, notes=(*report.notes, *said), written=tuple(written))

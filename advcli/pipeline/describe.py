@@ -7,7 +7,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from advcli import __version__
 from advcli.dataset import remarks
 from advcli.dataset.grouping import sizes_of
 from advcli.dataset.load import DataSet, by_unit
@@ -15,6 +14,7 @@ from advcli.engine.run import Plan
 from advcli.pipeline.request import Request
 from advcli.records.report import Column, Health, Report
 from advcli.records.settings import AdvantageTable
+from advcli.records.version import __version__
 from advcli.shaping.catalog import described
 from advcli.stats import comparison
 from advcli.stats.health import health

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from advcli import __version__
 from advcli.engine.run import run
 from advcli.errors import AdvcliError
 from advcli.inspection import page as report_page
@@ -18,6 +17,7 @@ from advcli.records.inspection import NEAR_DEAD
 from advcli.records.page import Page
 from advcli.records.settings import Settings
 from advcli.records.table import Source
+from advcli.records.version import __version__
 
 
 def report(

@@ -1,18 +1,30 @@
 """What a command was asked to do."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from advcli.dataset import load as data_set
 from advcli.dataset.load import DataSet
 from advcli.engine.run import Plan
 from advcli.errors import UsageError
 from advcli.io.inputs import opened
-from advcli.io.prefetch import Prefetch
 from advcli.io.sources.find import stamp
 from advcli.records.settings import Settings
 from advcli.records.table import ColumnOptions, RewardTable, Source
+
+
+class ReadAhead(Protocol):
+    """Inputs that are found, and read or being read, before a command asks for them."""
+
+    def sources(self) -> list[Source]:
+        """The inputs; none if they have to be found."""
+
+    def table(
+        self, sources: Sequence[Source], options: ColumnOptions, refused: Collection[str]
+    ) -> RewardTable | None:
+        """The table of these inputs; None if it has to be read."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +38,7 @@ class Request:
         skip_bad_rows: count bad rows instead of stopping at the first.
         warnings: what came up while the request was made.
         origin: setting → where it was read from, "" for the command line.
-        prefetch: the inputs that are being read already, or None.
+        prefetch: the inputs that are read already or being read, or None.
         ray_address: where Ray runs, for the commands on Ray; None to start it.
     """
 
@@ -36,7 +48,7 @@ class Request:
     skip_bad_rows: bool = False
     warnings: tuple[str, ...] = ()
     origin: Mapping[str, str] = field(default_factory=dict)
-    prefetch: Prefetch | None = None
+    prefetch: ReadAhead | None = None
     ray_address: str | None = None
 
     def plan(self) -> Plan:

@@ -193,6 +193,7 @@ class StepFigures:
         robust_z: the largest of the robust z of the mean reward (either way) and of the three largest values among all
             steps; NaN with fewer than five.
         stands_out: the names of those whose robust z is above the bound.
+        outlier: whether anything of the step stands out.
     """
 
     step: str
@@ -207,11 +208,11 @@ class StepFigures:
     length_mean: float
     robust_z: float
     stands_out: tuple[str, ...] = ()
+    outlier: bool = field(init=False)
 
-    @property
-    def outlier(self) -> bool:
-        """Whether anything of the step stands out."""
-        return bool(self.stands_out)
+    def __post_init__(self) -> None:
+        # Frozen, and wholly told by another field.
+        object.__setattr__(self, "outlier", bool(self.stands_out))
 
 
 @dataclass(frozen=True)

@@ -24,12 +24,23 @@ class Shown:
 
 @dataclass(frozen=True)
 class Figures:
-    """Statistics of one advantage column; NaN where undefined.
+    """Statistics of one column; NaN where undefined.
 
     Attributes:
-        count: rows with a defined advantage.
-        std: with ddof 1.
-        share_positive: share of the rows in [0, 1]; neutral rows count as zero.
+        count: rows with a defined value.
+        mean: their mean.
+        std: standard deviation, ddof 1.
+        min: smallest value.
+        p5: 5th percentile.
+        p25: 25th percentile.
+        median: 50th percentile.
+        p75: 75th percentile.
+        p95: 95th percentile.
+        max: largest value.
+        mean_abs: mean |A|.
+        share_positive: share of the rows above 0, in [0, 1]; neutral rows count as zero.
+        share_zero: share of the rows at 0.
+        share_negative: share of the rows below 0.
         token_mean: mean weighted by tokens, None without a length column.
         token_std: the matching standard deviation (population of tokens, ddof 0).
     """
@@ -129,6 +140,7 @@ class Report:
         left_out: what each filter left out.
         notes: what was chosen, one line each.
         warnings: what looks wrong, one line each.
+        written: the files that were written.
     """
 
     health: Health
@@ -138,3 +150,4 @@ class Report:
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     unshown: tuple[str, ...] = ()
+    written: tuple[str, ...] = ()

@@ -1,16 +1,14 @@
-"""Two data sets side by side, as Rich tables and as JSON."""
+"""Two data sets side by side, as Rich tables."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from advcli.records.between import Between, Coverage, Paired, PromptPair, RowPairs, RunFigures, Side, StepPair
 from advcli.records.report import Column
-from advcli.render.jsonout import figures, head, known
 from advcli.render.numbers import count, number, points, share, short, signed
 from advcli.render.tables import health_line, left_out_line, rule_line
-from advcli.render.whole import print_whole, ruled
+from advcli.render.whole import print_line, print_whole, ruled
 from advcli.wording import counted, one_line, summed
 
 if TYPE_CHECKING:
@@ -61,17 +59,17 @@ _ADVANTAGES: Sequence[tuple[str, Callable[[Column], float | None], _Text]] = (
 def show(between: Between, console: "Console") -> None:
     """Print what B − A is, the figures of both, the steps, the prompts that changed most, and the joined rows."""
     first, *more = paired_lines(between.paired)
-    _line(first, console, "bold")
+    print_line(first, console, "bold")
     for line in (*more, *coverage_lines(between.coverage)):
-        _line(line, console)
+        print_line(line, console)
     for letter, side in (("A", between.a), ("B", between.b)):
-        _line(f"{letter} {side.name}: reward {summed(side.report.settings['reward'])}", console)
-        _line(f"  {health_line(side.report.health)}", console)
+        print_line(f"{letter} {side.name}: reward {summed(side.report.settings['reward'])}", console)
+        print_line(f"  {health_line(side.report.health)}", console)
         for part in side.report.left_out:
-            _line(f"  {left_out_line(part)}", console, "dim")
+            print_line(f"  {left_out_line(part)}", console, "dim")
     rules = [rule_line(side.report) for side in (between.a, between.b)]
     for line in dict.fromkeys(rules) if rules[0] == rules[1] else (f"A {rules[0]}", f"B {rules[1]}"):
-        _line(line, console, "dim")
+        print_line(line, console, "dim")
     print_whole(_figures(between.a, between.b), console)
     if between.runs:
         print_whole(_runs(between.runs), console)
@@ -81,7 +79,7 @@ def show(between: Between, console: "Console") -> None:
         print_whole(_changed(between.changed), console)
     if between.rows:
         for line in row_lines(between.rows):
-            _line(line, console)
+            print_line(line, console)
 
 
 def paired_lines(paired: Paired | None) -> list[str]:
@@ -172,39 +170,6 @@ def row_lines(rows: RowPairs) -> Iterator[str]:
         others = f"{share(rows.sign_changes)} of {counted(rows.advantages, 'row')}"
         yield f"advantage: {others} have another sign (−, 0, +), {opposite}"
         yield f"rank agreement of the advantages within groups {number(rows.rank_agreement)}"
-
-
-def as_json(between: Between) -> dict[str, Any]:
-    """Everything as plain values; the prompts are those that changed most."""
-    return {
-        "a": _side(between.a),
-        "b": _side(between.b),
-        "coverage": asdict(between.coverage),
-        "paired": between.paired and asdict(between.paired),
-        "runs": [asdict(run) for run in between.runs],
-        "changed": [asdict(pair) for pair in between.changed],
-        "steps": [asdict(step) for step in between.steps],
-        "rows": between.rows and asdict(between.rows),
-        "warnings": list(between.warnings),
-    }
-
-
-def _side(side: Side) -> dict[str, Any]:
-    original, processed = side.report.columns[0], side.report.columns[-1]
-    return {
-        "input": side.name,
-        **head(side.report, processed),
-        "steps": side.steps,
-        "runs": list(side.runs) if len(side.runs) > 1 else [],
-        "live_groups": processed.live_groups,
-        "reward": known(side.rewards),
-        "original": figures(original),
-        "processed": figures(processed),
-    }
-
-
-def _line(text: str, console: "Console", style: str | None = None) -> None:
-    console.print(text, style=style, highlight=False, soft_wrap=True, markup=False)
 
 
 def _figures(a: Side, b: Side) -> "Table":

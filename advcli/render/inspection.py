@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
@@ -19,12 +20,12 @@ from advcli.render import turns
 from advcli.render.bars import bar, binned
 from advcli.render.numbers import UNDEFINED, count, number, share, short
 from advcli.render.tables import describe_sizes
-from advcli.render.whole import needed, print_whole
+from advcli.render.whole import folded, needed, print_whole, spread
 from advcli.wording import counted, verb
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
+    from rich.table import Column, Table
 
 # More steps than this are shown in stretches of consecutive steps.
 _STEPS = 10
@@ -149,7 +150,7 @@ def _sections(facts: Facts, console: "Console", causes: Sequence[str] = ()) -> N
         (_signal(facts.rewards), (*causes, *_outcomes(facts))),
         (_spread(facts.rewards), ()),
         (_group_sizes(facts.signal), _fitted(facts.signal)),
-        (_phantoms(facts), ()),
+        (_phantoms(facts, console), ()),
         (_parts(facts.parts), _interplay(facts.parts)),
         (_length(facts), ()),
         (_steps(facts), _said_of_steps(facts.per_step)),
@@ -292,8 +293,9 @@ def _fitted(one: RewardSignal) -> Iterator[str]:
         yield f"* fitted (beta-binomial), 95 % interval: {ends}"
 
 
-def _phantoms(facts: Facts) -> "Table | None":
+def _phantoms(facts: Facts, console: "Console") -> "Table | None":
     """The rules that give dead groups an advantage; those with the same figures are named together."""
+    width = min(_NAMES, max(_ENOUGH_TEXT, _width(console) - _COLUMNS + _NAMES))
     if not facts.signal.dead_groups:
         return None
     alike: dict[tuple[str, int, int], list[str]] = {}
@@ -310,7 +312,7 @@ def _phantoms(facts: Facts) -> "Table | None":
         told.setdefault((groups, many), []).append(text)
     rows = []
     for (groups, many), texts in told.items():
-        first, *more = wrap("; ".join(texts), _NAMES, break_on_hyphens=False)
+        first, *more = wrap("; ".join(texts), width, break_on_hyphens=False)
         lines = ((count(groups), count(many), first), *(("", "", text) for text in more))
         rows += [(*cells, text.replace(_TOGETHER, " ")) for *cells, text in lines]
     return _table(("phantoms: groups", "rows", "rule and its max |A| there"), rows, left={0, 2})
@@ -478,7 +480,33 @@ def _print(table: "Table", console: "Console", *, space: bool = True) -> None:
         table.padding = (0, 1, 0, 0)
     if space and console.is_terminal:
         _shorten_names(table, needed(table, console) - console.width)
-    print_whole(table, console)
+    if not console.is_terminal:
+        print_whole(table, console)
+        return
+    for part in spread(_blocks(table.columns), partial(_part, table), console):
+        print_whole(part, console)
+
+
+def _blocks(columns: "Sequence[Column]") -> list[list["Column"]]:
+    """The columns but the first, each with those without a heading that follow it: its bars."""
+    found: list[list[Column]] = []
+    for column in columns[1:]:
+        if str(column.header) or not found:
+            found.append([])
+        found[-1].append(column)
+    return found
+
+
+def _part(table: "Table", blocks: "Sequence[Sequence[Column]]") -> "Table":
+    """The first column of a table, and some of the others."""
+    columns = [table.columns[0], *(column for block in blocks for column in block)]
+    part = _table([""] * len(columns), [])
+    part.padding = table.padding
+    for made, column in zip(part.columns, columns, strict=True):
+        made.header, made.justify = column.header, column.justify
+    for cells in zip(*(column.cells for column in columns), strict=True):
+        part.add_row(*cells)
+    return part
 
 
 def _shorten_names(table: "Table", excess: int) -> None:
@@ -497,7 +525,5 @@ def _width(console: "Console") -> int:
 
 def _line(text: str, console: "Console", style: str = "") -> None:
     """A line of text, folded at spaces."""
-    for line in wrap(
-        text, _width(console), subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
-    ):
+    for line in folded(text, _width(console)):
         console.print(line, style=style, highlight=False, soft_wrap=True, markup=False)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from advcli.records.match import Breaks, Fit, Match
 from advcli.render.numbers import UNDEFINED, number, share
-from advcli.render.whole import print_whole, ruled
+from advcli.render.whole import print_line, print_whole, ruled
 from advcli.wording import counted, shortened
 
 if TYPE_CHECKING:
@@ -17,17 +17,17 @@ _NAMED = 12
 
 def show(match: Match, console: "Console") -> None:
     """Print the sentence, the best rules, what cannot be told apart, and where it breaks."""
-    console.print(match.sentence, style="bold", highlight=False, soft_wrap=True, markup=False)
+    print_line(match.sentence, console, "bold")
     fits = [*([match.best] if match.best else []), *match.others]
     if fits:
         print_whole(_fits(fits), console)
     for line in alike(match.indistinguishable):
-        console.print(line, highlight=False, soft_wrap=True, markup=False)
+        print_line(line, console)
     if match.breaks and match.breaks.rows:
-        console.print(where(match.breaks), highlight=False, soft_wrap=True, markup=False)
+        print_line(where(match.breaks), console)
         print_whole(_worst(match.breaks), console)
     for cause in match.causes:
-        console.print(f"· {cause}", highlight=False, soft_wrap=True, markup=False)
+        print_line(f"· {cause}", console)
 
 
 def alike(fits: Sequence[Fit]) -> Iterator[str]:

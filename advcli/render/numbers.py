@@ -7,20 +7,22 @@ UNDEFINED = "–"
 
 
 def number(value: float | None) -> str:
-    """A figure with four digits after the point; very small and very large ones in powers of ten.
+    """A figure with at most four significant digits; very small and very large ones in powers of ten.
 
     Rounding residue below 1e-12 is shown as 0.
 
     Example:
-        >>> number(-1.26491), number(1e-17), number(3.2e-7), number(float("nan")), number(123456.7)
-        ('-1.2649', '0', '3.20e-07', '–', '1.23e+05')
+        >>> number(-1.26491), number(1.0), number(12345.6), number(1e-17), number(float("nan"))
+        ('-1.265', '1', '12346', '0', '–')
+        >>> number(3.2e-7), number(123456.7)
+        ('3.2e-07', '1.235e+05')
     """
     if value is None or math.isnan(value):
         return UNDEFINED
     size = abs(value)
     if size < 1e-12:
         return "0"
-    return f"{value:.2e}" if size < 5e-4 or size >= 1e5 else f"{value:.4f}"
+    return f"{value:.0f}" if 1e4 <= size < 1e5 else f"{value:.4g}"
 
 
 def short(value: float | None) -> str:
@@ -50,7 +52,7 @@ def signed(value: float | None, text: Callable[[float | None], str] = number) ->
 
     Example:
         >>> signed(0.25), signed(-3.0, count), signed(0.0), signed(float("nan"))
-        ('+0.2500', '-3', '0', '–')
+        ('+0.25', '-3', '0', '–')
     """
     shown = text(value)
     rounded_away = not any(digit in shown for digit in "123456789")
@@ -72,6 +74,6 @@ def share(value: float | None) -> str:
 
     Example:
         >>> share(0.125), share(float("nan"))
-        ('12.5 %', '–')
+        ('12.5%', '–')
     """
-    return UNDEFINED if value is None or math.isnan(value) else f"{100 * value:.1f} %"
+    return UNDEFINED if value is None or math.isnan(value) else f"{100 * value:.1f}%"

@@ -1,4 +1,4 @@
-"""A sweep as a table, as a heat map of keep ratios, and as JSON."""
+"""A sweep as a table, and as a heat map of keep ratios."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,7 +9,7 @@ from advcli.errors import UsageError
 from advcli.records.sweep import Point, Sweep
 from advcli.render.numbers import count, number, share
 from advcli.render.tables import health_line
-from advcli.render.whole import print_whole, ruled, spread
+from advcli.render.whole import print_line, print_whole, ruled, spread
 from advcli.wording import either
 
 if TYPE_CHECKING:
@@ -57,10 +57,10 @@ def show(sweep: Sweep, console: "Console") -> None:
 
     Settings and figures that are the same at every point stand above the table.
     """
-    console.print(health_line(sweep.health), style="bold", highlight=False, soft_wrap=True)
+    print_line(health_line(sweep.health), console, "bold")
     common = ", ".join(f"{heading} {text}" for heading, text in _common(sweep.points).items())
     if common:
-        console.print(f"at every point: {common}", style="dim", highlight=False, soft_wrap=True)
+        print_line(f"at every point: {common}", console, "dim")
     for table in _tables(sweep.points, console):
         print_whole(table, console)
     there = {heading for heading, texts in _texts(sweep.points).items() if {*texts} != {"–"}}
@@ -118,17 +118,6 @@ def heat_map(points: Sequence[Point], figure: str = "mean_abs") -> Iterator[str]
             yield f"{neg:>5g} " + " ".join(
                 _cell(values.get((pos, neg), math.nan), low, high) * 4 for pos in across
             )
-
-
-def as_json(sweep: Sweep) -> dict[str, Any]:
-    """The sweep as plain values: rows, groups, and the settings and figures of each point."""
-    return {
-        "rows": sweep.health.rows,
-        "groups": sweep.health.groups,
-        "dead_groups": sweep.health.dead_groups,
-        "warnings": list(sweep.warnings),
-        "points": [{**point.settings, **point.figures()} for point in sweep.points],
-    }
 
 
 def _maps(points: Sequence[Point]) -> dict[str, dict[tuple[float, float], Point]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from advcli.records.report import Column, Figures, Health, Report, Shown
 from advcli.records.settings import LeftOut
 from advcli.render.numbers import count, number, share
-from advcli.render.whole import print_whole, ruled, spread
+from advcli.render.whole import print_line, print_whole, ruled, spread
 from advcli.wording import counted
 
 if TYPE_CHECKING:
@@ -25,11 +25,11 @@ def show(report: Report, console: "Console") -> None:
 
     A table is never wrapped or cut: on a narrow console the columns are spread over several tables.
     """
-    console.print(health_line(report.health), style="bold", highlight=False, soft_wrap=True)
-    console.print(rule_line(report), style="dim", highlight=False, soft_wrap=True)
+    print_line(health_line(report.health), console, "bold")
+    print_line(rule_line(report), console, "dim")
     unit = "row" if report.health.rollouts is None else "rollout"
     for part in report.left_out:
-        console.print(left_out_line(part, unit), style="dim", highlight=False, soft_wrap=True)
+        print_line(left_out_line(part, unit), console, "dim")
     original, *others = (column for column in report.columns if column.label not in report.unshown)
     if not others:
         print_whole(_table([original], unit), console)

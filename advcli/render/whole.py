@@ -1,10 +1,12 @@
 """Tables that are never wrapped or cut, however narrow the console is."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from textwrap import wrap
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, ConsoleOptions, RenderResult
     from rich.table import Table
 
 _UNBOUNDED = 10_000
@@ -24,11 +26,41 @@ def ruled(left: Sequence[str], right: Sequence[str]) -> "Table":
 
 
 def print_whole(table: "Table", console: "Console") -> None:
-    """Print a table in its full width; one that is wider than the console is left to the terminal, which wraps."""
-    width = console.width
-    console.width = max(width, needed(table, console))
-    console.print(table, crop=False)
-    console.width = width
+    """Print a table without cutting anything: at a terminal that is too narrow its first column is folded."""
+    width = needed(table, console)
+    if console.is_terminal and width > console.width:
+        table.columns[0].no_wrap = False
+        folded = console.measure(table, options=console.options.update(width=_UNBOUNDED)).minimum
+        width = max(folded, console.width)
+    console.print(_Wide(table, width), crop=False)
+
+
+@dataclass(frozen=True)
+class _Wide:
+    """A table in a width that may be more than the console's."""
+
+    table: "Table"
+    width: int
+
+    def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> "RenderResult":
+        yield from console.render(self.table, options.update(width=self.width, max_width=self.width))
+
+
+def print_line(text: str, console: "Console", style: str | None = None) -> None:
+    """Print a sentence; at a terminal it is folded at spaces."""
+    lines = folded(text, console.width) if console.is_terminal else [text]
+    for line in lines:
+        console.print(line, style=style, highlight=False, soft_wrap=True, markup=False)
+
+
+def folded(text: str, width: int) -> list[str]:
+    """A sentence as lines of at most a width, the second and further ones indented; long words stay whole.
+
+    Example:
+        >>> folded("one two three", 8)
+        ['one two', '  three']
+    """
+    return wrap(text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False) or [""]
 
 
 def spread(

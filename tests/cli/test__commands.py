@@ -12,7 +12,7 @@ COMMANDS = _commands.COMMANDS
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_list_shows_the_first_sentence_of_the_help(name):
     doc = inspect.getdoc(import_module(f"advcli.cli.{name}").command)
-    assert COMMANDS[name] == " ".join(doc.split("\n\n")[0].split())
+    assert COMMANDS[name][1] == " ".join(doc.split("\n\n")[0].split())
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -287,7 +287,7 @@ def test_many_steps_are_put_together_on_screen_only(dump):
     table = [
         line.split()[0]
         for line in run(a, a, "--between").stdout.splitlines()
-        if " %   " in line and "–" in line
+        if "%   " in line and "–" in line
     ]
     assert table[0] == "0–2"
     assert len(table) == 17

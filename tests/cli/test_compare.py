@@ -254,17 +254,17 @@ def headings(text):
         (
             (),
             ["original"],
-            "so kept and kept + recomputed would be as original: not shown; try --keep-pos 0.7",
+            "showing the original only; try --keep-pos 0.7",
         ),
         (
             ("--vs", "rloo"),
             ["original", "rloo"],
-            "would be as original: not shown; try --keep-pos 0.7 --keep-neg 0.5\n",
+            "showing the original only; try --keep-pos 0.7 --keep-neg 0.5\n",
         ),
         (
             ("--estimator", "rloo"),
             ["original"],
-            "so kept would be as original: not shown; try --keep-pos 0.7 --keep-neg 0.5, or --vs grpo",
+            "showing the original only; try --keep-pos 0.7 --keep-neg 0.5, or --vs grpo",
         ),
         (("--keep-pos", "0.5"), [*BASE], None),
         (("--before", "dynamic_sampling"), [*BASE], None),
@@ -273,7 +273,7 @@ def headings(text):
 def test_columns_that_would_be_as_the_original_are_not_shown(tmp_path, flags, shown, said):
     done = run(dump(tmp_path, [0, 1, 2]), *flags)
     assert headings(done.stdout) == shown
-    assert ("nothing is filtered" in done.stderr) == (said is not None)
+    assert ("no filter set" in done.stderr) == (said is not None)
     assert said is None or said in done.stderr
     assert "vs original" in done.stdout or len(shown) == 1
 

@@ -526,7 +526,7 @@ def test_two_columns_of_one_rank_are_an_error(dump, row, message):
         ("--group-by ,", "--group-by ',' names no column; try --group-by A,B"),
         ("--n 0", "n is 0, expected rows per prompt, 1 or more"),
         ("--n -3", "n is -3, expected rows per prompt, 1 or more"),
-        ("--metrics -", "--metrics writes a file, not standard output"),
+        ("--metrics -", "--metrics writes a file, not stdout"),
         (
             "--metrics f.jsonl --force",
             "f.jsonl is an input, which is never overwritten; try another --metrics",
@@ -629,13 +629,6 @@ def test_a_wrong_setting_of_a_configuration_says_where_it_stands(dump, text, mes
         run(name, "--config", "c.yaml")
     over = ("--estimator", "grpo", "--keep-pos", "1", "--scale", "none")
     assert run(name, "--config", "c.yaml", *over).exit_code == 0
-
-
-def test_no_input_at_all():
-    with pytest.raises(
-        UsageError, match="no input; try a file, a folder, a quoted glob or - for standard input"
-    ):
-        run()
 
 
 def test_tables_go_to_stderr_when_the_rows_go_to_stdout():

@@ -91,7 +91,7 @@ def test_what_is_lost_and_positional_grouping_are_said(tmp_path):
         "".join(json.dumps({"prompt_id": g, "reward": r}) + "\n" for g, r in [(0, 0), (1, 1), (0, 1), (1, 0)])
     )
     talk = run("compare", file, "--like", "openrlhf", "--estimator", "rloo").stderr
-    assert "like openrlhf: what a dump does not tell is not replayed: KL in the reward" in talk
+    assert "--like openrlhf can't reproduce KL in the reward" in talk
     assert "openrlhf groups rows by position" in talk
 
 

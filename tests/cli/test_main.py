@@ -83,7 +83,6 @@ def test_done_is_0(main, rows):
         ("estimators grpo rloo", 2, "unexpected extra argument"),
         ("estimators gpro", 2, "unknown estimator 'gpro'; try grpo"),
         ("formats nothing", 2, "unknown format 'nothing'; try "),
-        ("compute", 2, "no input; try "),
         ("compute f.jsonl --keep-pos 2", 2, "keep.pos is 2, expected a share between 0 and 1"),
         ("compute f.jsonl --config gone.yaml", 2, "gone.yaml: no such file or directory"),
         ("compute f.jsonl --set keep_pos_ratio", 2, "--set keep_pos_ratio: expected KEY=VALUE; try --set "),

@@ -10,7 +10,7 @@ import pytest
 import torch
 from distributed import local
 
-from advcli.api import compute_advantages
+from advcli.api.advantages import compute_advantages
 from advcli.errors import DataError
 from advcli.pipeline.request import Request
 from advcli.records.match import Match

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import references
 import torch
@@ -289,7 +290,8 @@ def test_groups_may_be_any_hashable(groups):
         pd.Series([1, None, 3, 8], dtype="Int64"),
         torch.tensor([1, NAN, 3, 8], dtype=torch.bfloat16),
         torch.tensor([1, NAN, 3, 8], requires_grad=True),
-        [[1], [None], [3], [8]],
+        np.array([[1], [None], [3], [8]]),
+        pd.DataFrame({"a": [1, None, 3, 8]}),
         torch.tensor([[1, 0, 0], [0, NAN, 0], [1, 1, 1], [9, -2, 1]]),
     ],
     ids=lambda rewards: type(rewards).__name__,
@@ -303,13 +305,16 @@ def test_rewards_may_be_any_numbers(rewards):
     [(None, [11, 20, 2]), ([1, 1], [11, 20, 2]), ([2, 0.5], [7, 10, 4]), ([0, -1], [-10, -20, 0])],
 )
 def test_parts_are_summed_with_weights(weights, totals):
-    parts = [[1, 10], [0, 20], [2, 0]]
+    parts = np.array([[1, 10], [0, 20], [2, 0]])
     expected = references.grpo(totals, [0] * 3)
     close(compute_advantages(parts, [0] * 3, weights=weights).original, expected)
+    if weights is not None:
+        # The weights say that each row has that many parts.
+        close(compute_advantages(parts.tolist(), [0] * 3, weights=weights).original, expected)
 
 
 def test_a_row_that_lacks_a_part_is_missing():
-    result = compute_advantages([[1, None], [0, 1], [3, 0]], [0] * 3, scale="none")
+    result = compute_advantages(np.array([[1, NAN], [0, 1], [3, 0]]), [0] * 3, scale="none")
     close(result.original, [NAN, -1, 1])
 
 
@@ -322,6 +327,25 @@ def test_the_batch_is_a_step(steps):
         compute_advantages(rewards, groups, scale="batch").original,
         [-1 / whole, 1 / whole, -10 / whole, 10 / whole],
     )
+
+
+COLUMNS = {"prompt": ["a", "a", "b", "b", "a"], "epoch": [1, 1, 1, 2, 2]}
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        pd.DataFrame(COLUMNS),
+        pa.table(COLUMNS),
+        list(zip(*COLUMNS.values(), strict=True)),
+        np.array([[0, 1], [0, 1], [1, 1], [1, 2], [0, 2]]),
+        torch.tensor([[0, 1], [0, 1], [1, 1], [1, 2], [0, 2]]),
+    ],
+    ids=lambda groups: type(groups).__name__,
+)
+def test_groups_may_be_several_columns(groups):
+    found = compute_advantages([0, 2, 5, 6, 7], groups, scale="none").original
+    close(found, [-1, 1, NAN, NAN, NAN])
 
 
 def test_steps_do_not_part_groups():
@@ -373,11 +397,19 @@ def test_writes_to_no_input():
         ),
         ({"weights": [1, 2]}, "2 weights for 1 reward parts"),
         ({"rewards": ["x", 1]}, r"rewards are not numbers of shape \[N\] or \[N, K\]"),
-        ({"rewards": [[1, 2], [3]]}, r"rewards are not numbers of shape \[N\] or \[N, K\]"),
+        ({"rewards": [[1, 2], [3]]}, "rewards is a list of lists"),
+        ({"rewards": [[1, 0], [0, 1]]}, "rewards is a list of lists"),
+        ({"rewards": (0, [1])}, "rewards is a list of lists"),
+        ({"rewards": [torch.zeros(2), torch.ones(2)]}, "rewards is a list of lists"),
+        (
+            {"rewards": [[1, 2], [3]], "weights": [1, 1]},
+            r"rewards are not numbers of shape \[N\] or \[N, K\]",
+        ),
         ({"rewards": 1.0}, "rewards have 0 dimensions"),
         ({"rewards": np.zeros((2, 1, 1))}, r"rewards have 3 dimensions, expected \[N\] or \[N, K\]"),
         ({"groups": ["a"]}, r"groups have shape \[1\], expected one per reward: \[2\]"),
-        ({"groups": np.zeros((2, 2))}, r"groups have shape \[2, 2\], expected one per reward: \[2\]"),
+        ({"groups": np.zeros((3, 2))}, r"groups have shape \[3\], expected one per reward: \[2\]"),
+        ({"groups": np.zeros((2, 0))}, "groups has no column"),
         ({"groups": ["a", None]}, r"groups\[1\] is None, expected a value that names a group"),
         ({"groups": [NAN, 1.0]}, r"groups\[0\] is nan, expected a value that names a group"),
         ({"steps": [1, 2, 3]}, r"steps have shape \[3\], expected one per reward: \[2\]"),

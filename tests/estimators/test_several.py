@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 import references_batch
 import torch
@@ -188,7 +189,9 @@ def test_no_rows():
 
 
 def test_a_row_that_lacks_a_part_takes_part():
-    result = compute_advantages(PARTS, GROUP, estimator="gdpo", eps=1e-4, batch_eps=1e-4)
+    result = compute_advantages(
+        np.array(PARTS, dtype=float), GROUP, estimator="gdpo", eps=1e-4, batch_eps=1e-4
+    )
     expected = call(PARTS, GROUP, eps=1e-4, batch_eps=1e-4)
     assert result.original.tolist() == pytest.approx(expected, nan_ok=True)
     assert result.kept.tolist() == [row != 9 for row in range(12)]

@@ -20,8 +20,9 @@ from advcli.records.between import (
     StepPair,
 )
 from advcli.records.report import Column, Figures, Health, Report
-from advcli.render.between import as_json, show
-from advcli.render.jsonout import dumped
+from advcli.records.results import dumped
+from advcli.render import results
+from advcli.render.between import show
 
 NAN = math.nan
 FIGURES = Figures(8, 0.5, 0.25, -1, -1, -1, 0.5, 1, 1, 1, 0.75, 0.5, 0.25, 0.25)
@@ -101,11 +102,11 @@ def cells(text, label):
 def test_the_answer_comes_first():
     lines = drawn(IT).splitlines()
     assert lines[:11] == [
-        "B − A: +0.2500 in mean reward per prompt, over 20 prompts in both",
-        "95 % interval -0.1250 … +0.5000, p 0.12 (over prompts, not over seeds)",
-        "smallest difference this could show: 0.3750 (p < 0.05 in 4 of 5 tries)",
-        "showing 0.2500 would take 50 prompts (30 more)",
-        "11 up, 8 down, 1 the same; rank agreement of the prompts 0.5000",
+        "B − A: +0.25 in mean reward per prompt, over 20 prompts in both",
+        "95% interval -0.125 … +0.5, p 0.12 (over prompts, not over seeds)",
+        "smallest difference this could show: 0.375 (p < 0.05 in 4 of 5 tries)",
+        "showing 0.25 would take 50 prompts (30 more)",
+        "11 up, 8 down, 1 the same; rank agreement of the prompts 0.5",
         "in both: 2 prompts (8 rows of A, 9 of B), 1 step",
         "only in A: 0 prompts, 0 steps · only in B: 1 prompt, 0 steps",
         "A a.jsonl: reward 'reward'",
@@ -119,10 +120,10 @@ def test_the_answer_comes_first():
 def test_tables():
     text = drawn(IT)
     assert cells(text, "rows  ") == ["8", "10", "+2"]
-    assert cells(text, "reward mean") == ["0.5000", "0.7500", "+0.2500"]
-    assert cells(text, "advantage positive") == ["50.0", "%", "50.0", "%", "0.0", "pp"]
-    assert cells(text, "1  ") == ["8", "8", "0.5000", "0.6250", "+0.1250", "100.0", "%", "50.0", "%"]
-    assert cells(text, "'short'") == ["4", "1,200", "1.0000", "0.5000", "-0.5000"]
+    assert cells(text, "reward mean") == ["0.5", "0.75", "+0.25"]
+    assert cells(text, "advantage positive") == ["50.0%", "50.0%", "0.0", "pp"]
+    assert cells(text, "1  ") == ["8", "8", "0.5", "0.625", "+0.125", "100.0%", "50.0%"]
+    assert cells(text, "'short'") == ["4", "1,200", "1", "0.5", "-0.5"]
     # Nobody's prompt is markup or breaks a line.
     assert r"'What is\n[bold]1 + 1[/bold]?…" in text
     assert "processed" not in text
@@ -132,9 +133,9 @@ def test_tables():
 def test_joined_rows():
     assert drawn(IT).splitlines()[-4:] == [
         "8 rows joined by 'id'; 0 of A and 1 of B without a partner",
-        "reward: 25.0 % of 8 rows changed (1 up, 1 down), B − A 0 in the mean",
-        "advantage: 25.0 % of 8 rows have another sign (−, 0, +), 12.5 % the opposite one",
-        "rank agreement of the advantages within groups 0.5000",
+        "reward: 25.0% of 8 rows changed (1 up, 1 down), B − A 0 in the mean",
+        "advantage: 25.0% of 8 rows have another sign (−, 0, +), 12.5% the opposite one",
+        "rank agreement of the advantages within groups 0.5",
     ]
     none = replace(ROWS, rows=0, rewarded=0, advantages=0, difference=NAN)
     assert drawn(replace(IT, rows=none)).splitlines()[-1].startswith("0 rows joined by 'id'")
@@ -166,7 +167,7 @@ def test_two_rules_are_both_shown():
         (
             replace(IT.paired, prompts=1, low=NAN, high=NAN, unclear="no interval: 1 prompt"),
             [
-                "B − A: +0.2500 in mean reward per prompt, over 1 prompt in both",
+                "B − A: +0.25 in mean reward per prompt, over 1 prompt in both",
                 "no interval: 1 prompt",
             ],
         ),
@@ -187,7 +188,7 @@ def test_without_steps_none_are_spoken_of():
 @pytest.mark.parametrize(
     ("more", "lines"),
     [
-        ({"p": 0.0004}, ["95 % interval -0.1250 … +0.5000, p < 0.001 (over prompts, not over seeds)"]),
+        ({"p": 0.0004}, ["95% interval -0.125 … +0.5, p < 0.001 (over prompts, not over seeds)"]),
         (
             {"mcnemar": McNemar(1234, 5, 0.04)},
             ["two rewards (McNemar): 1,234 higher in B only, 5 in A only, p 0.04"],
@@ -195,16 +196,16 @@ def test_without_steps_none_are_spoken_of():
         (
             {"runs_a": 1, "runs_b": 3, "prompts_needed": None, "runs_needed": 7},
             [
-                "B − A: +0.2500 in mean reward per prompt, over 20 prompts in every run",
-                "95 % interval -0.1250 … +0.5000, p 0.12 (over prompts and 1 run of A, 3 of B)",
-                "showing 0.2500 would take 7 runs a side",
+                "B − A: +0.25 in mean reward per prompt, over 20 prompts in every run",
+                "95% interval -0.125 … +0.5, p 0.12 (over prompts and 1 run of A, 3 of B)",
+                "showing 0.25 would take 7 runs a side",
             ],
         ),
         (
             {"runs_a": 2, "runs_b": 2, "runs_needed": 7},
-            ["showing 0.2500 would take 50 prompts (30 more) or 7 runs a side"],
+            ["showing 0.25 would take 50 prompts (30 more) or 7 runs a side"],
         ),
-        ({"prompts_needed": None}, ["showing 0.2500 would take more prompts and more runs"]),
+        ({"prompts_needed": None}, ["showing 0.25 would take more prompts and more runs"]),
     ],
 )
 def test_how_sure_it_is(more, lines):
@@ -232,8 +233,19 @@ def test_runs():
 
 
 def test_json_is_strict():
-    body = json.loads(dumped(as_json(replace(IT, paired=replace(IT.paired, low=NAN)))))
-    assert list(body) == ["a", "b", "coverage", "paired", "runs", "changed", "steps", "rows", "warnings"]
+    body = json.loads(dumped(results.between(replace(IT, paired=replace(IT.paired, low=NAN)))))
+    assert list(body) == [
+        "schema",
+        "a",
+        "b",
+        "coverage",
+        "paired",
+        "runs",
+        "changed",
+        "steps",
+        "rows",
+        "warnings",
+    ]
     assert body["paired"]["low"] is None
     assert body["paired"]["high"] == 0.5
     assert (body["a"]["input"], body["a"]["steps"], body["a"]["reward"]["mean"]) == ("a.jsonl", 2, 0.5)
@@ -241,4 +253,4 @@ def test_json_is_strict():
     assert body["changed"][1]["first_b"] == "b.jsonl:5"
     assert body["steps"][0]["live_b"] == 0.5
     assert body["coverage"]["prompts_b"] == 1
-    assert json.loads(dumped(as_json(replace(IT, paired=None, rows=None))))["paired"] is None
+    assert json.loads(dumped(results.between(replace(IT, paired=None, rows=None))))["paired"] is None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from advcli.api.inputs import arrow_table
 from advcli.engine.rollouts import Rollouts, differing
 from advcli.engine.run import Plan, run
 from advcli.errors import UsageError
@@ -51,9 +52,11 @@ def compute_advantages(  # noqa: PLR0913  the stable public signature
     """Compute advantages from rewards and groups, in float64.
 
     Args:
-        rewards: [N] numbers; None, NaN and ±inf are missing. [N, K] for K parts, summed with `weights`;
-            a row that lacks a part is missing.
-        groups: [N] hashable values; equal values are one group.
+        rewards: [N] numbers; None, NaN and ±inf are missing. A tensor, an array or a table of [N, K] for K parts,
+            summed with `weights`; a row that lacks a part is missing. A list of lists is taken only with `weights`:
+            without them it could as well be one list per prompt.
+        groups: [N] hashable values; equal values are one group. A table or an array of [N, C] for several columns:
+            rows that are equal in all of them are one group.
         estimator: name of an estimator, see `advcli estimators`. With `like`, as the framework names it;
             "grpo" is then the framework's first.
         scale: "group", "batch" or "none"; None for the estimator's default.
@@ -168,8 +171,12 @@ def _differing(plan: Plan, columns: Mapping[str, Tensor]) -> tuple[str, ...]:
 
 def _are_sequences(values: Any) -> bool:  # noqa: ANN401  whatever the caller has
     """Whether there is a sequence per row."""
-    first = next(iter(values), None)
-    return first is not None and hasattr(first, "__len__")
+    return _is_sequence(next(iter(values), None))
+
+
+def _is_sequence(value: Any) -> bool:  # noqa: ANN401  whatever the caller has
+    """Whether it holds several values; a text and an array of no dimension hold one."""
+    return not isinstance(value, str | bytes) and hasattr(value, "__len__") and getattr(value, "ndim", 1) > 0
 
 
 def _per_token(given: Mapping[str, Any], rows: int) -> dict[str, Tensor]:
@@ -194,6 +201,11 @@ def _per_token(given: Mapping[str, Any], rows: int) -> dict[str, Tensor]:
 
 def _parts(rewards: "Tensor | ArrayLike", weights: Sequence[float] | None) -> tuple[Tensor, Tensor]:
     """[N] or [N, K] rewards of any kind → [N, K] float64 and the [K] weights."""
+    if weights is None and isinstance(rewards, list | tuple) and any(map(_is_sequence, rewards)):
+        raise UsageError(
+            "rewards is a list of lists, and could be one list per prompt or one per row",
+            hint="one flat list with a group for each reward; or an array of [N, K], or weights=, for K reward parts",
+        )
     parts = _floats(rewards, "rewards", "[N] or [N, K]")
     if parts.dim() not in (1, 2):
         raise UsageError(f"rewards have {parts.dim()} dimensions, expected [N] or [N, K]")
@@ -238,6 +250,8 @@ def _codes(values: "Tensor | ArrayLike | Sequence[Hashable]", name: str, rows: i
     import numpy as np
     import pandas as pd
 
+    if len(getattr(values, "shape", ())) == 2:
+        return _codes_of_columns(values, name, rows)
     if isinstance(values, Tensor):
         array = values.detach().cpu().double().numpy() if values.is_floating_point() else values.cpu().numpy()
     elif isinstance(values, np.ndarray | pd.Series):
@@ -260,3 +274,17 @@ def _codes(values: "Tensor | ArrayLike | Sequence[Hashable]", name: str, rows: i
             f"{name}[{bad}] is {one_line(array[bad])}, expected a value that names a {name[:-1]}"
         )
     return torch.from_numpy(codes.astype(np.int64))
+
+
+def _codes_of_columns(table: Any, name: str, rows: int) -> Tensor:  # noqa: ANN401  a table or an array
+    """[N, C] values → [N] int64, the same where all columns are equal."""
+    import pandas as pd
+
+    if hasattr(table, "__arrow_c_stream__"):
+        columns = [column.to_numpy() for column in arrow_table(table).columns]
+    else:
+        columns = list(table.T)
+    codes = [_codes(column, name, rows).tolist() for column in columns]
+    if not codes:
+        raise UsageError(f"{name} has no column", hint="a column that identifies the prompt")
+    return torch.from_numpy(pd.factorize(pd.MultiIndex.from_arrays(codes))[0].astype("int64"))

@@ -1,0 +1,357 @@
+"""A dump in Python: what the commands answer, as records that draw themselves."""
+
+from collections.abc import Iterable
+from functools import partial
+from os import PathLike, fspath
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack, cast
+
+from advcli.api.inputs import Inputs
+from advcli.api.options import AdvantageOptions, Base, Names, Shaping, SharedOptions, names
+from advcli.api.result import Advantages
+from advcli.dataset import remarks
+from advcli.errors import UsageError
+from advcli.inspection.details import Wanted
+from advcli.io import atomic
+from advcli.pipeline import between, compare, compute, inspect, match, report, sweep
+from advcli.pipeline.describe import health_of
+from advcli.pipeline.request import Request
+from advcli.records.inspection import NEAR_DEAD
+from advcli.records.results import (
+    BetweenResult,
+    CompareResult,
+    ComputeResult,
+    InspectResult,
+    MatchResult,
+    SweepResult,
+    UsedColumns,
+)
+from advcli.render import between as between_text
+from advcli.render import inspection, results, tables
+from advcli.render import match as match_text
+from advcli.render import sweep as sweep_text
+from advcli.render.report import html
+from advcli.render.views import Tables, shown
+from advcli.settings.grid import names as grid_names
+from advcli.settings.resolve import versus
+from advcli.stats.bounds import bound
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+
+class Dump:
+    """A dump whose columns were chosen and read, made by `advcli.read` or `advcli.from_frame`.
+
+    Every method does what the command of that name does, returns the record that its `--json` prints, and
+    raises its errors. What was read is kept until the dump is gone. `**options` are those of `advantages`.
+
+    Attributes:
+        columns: which column plays which part: group, reward, step, length, ...
+        notes: how the rows were read and grouped, one line each.
+        warnings: what looks wrong, one line each.
+    """
+
+    columns: UsedColumns
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    def __init__(self, inputs: Inputs, base: Base) -> None:
+        self._inputs, self._base = inputs, base
+        request = self._request({})
+        with request.opened() as sources:
+            data = request.load(sources)
+        self.columns = cast("UsedColumns", remarks.columns(data))
+        self.notes = tuple(
+            remarks.notes(data, data.rows.rewards.new_full(data.rows.rewards.shape, float("nan")))
+        )
+        self.warnings = (*request.warnings, *data.table.warnings, *data.grouping.warnings)
+        self._health = health_of(data)
+
+    def __len__(self) -> int:
+        """Rows, missing ones included."""
+        return self._health.rows
+
+    def advantages(  # noqa: PLR0913  the options that people use first
+        self,
+        estimator: str | None = None,
+        *,
+        scale: str | None = None,
+        keep_pos: float | None = None,
+        keep_neg: float | None = None,
+        compute_new_adv: bool | None = None,
+        like: str | None = None,
+        preset: str | None = None,
+        before: Names | None = None,
+        after: Names | None = None,
+        shaping: Shaping | None = None,
+        missing: str | None = None,
+        singleton: str | None = None,
+        device: str | None = None,
+        **knobs: float | str,
+    ) -> Advantages:
+        """Compute the advantage of every row.
+
+        Args:
+            estimator: an estimator, see `advcli estimators`; None for grpo, or for the framework's first. Knobs may
+                be in it: "grpo:eps=1e-4".
+            scale: "group", "batch" (the step) or "none"; None for the estimator's own.
+            keep_pos: share of the positive rows of each group to keep, in [0, 1].
+            keep_neg: share of the negative rows of each group to keep, in [0, 1].
+            compute_new_adv: compute the advantage again on the kept rows (grpo only).
+            like: the framework whose numbers to reproduce; None for that of the dump.
+            preset: "conservative" or "aggressive".
+            before: filters before the statistics: "dynamic_sampling", "truncated:max=4096".
+            after: filters after the statistics: "cppo:keep=0.5".
+            shaping: what to do to the rewards first: "overlong", "affine", "clip" and "kl", each with its knobs.
+            missing: what rows without a usable reward get: "null", "zero" or "error".
+            singleton: what the only row of a group gets: "null", "zero", "raw" or "error".
+            device: "auto", "cpu", "cuda" or "mps".
+            **knobs: further knobs of the estimator, such as `eps` and `ddof`.
+
+        Raises:
+            UsageError: an option makes no sense.
+            DataError: a missing reward or a singleton under the rule "error".
+
+        Example:
+            >>> import advcli
+            >>> adv = advcli.read("sample_data/rewards.parquet").advantages("rloo", keep_pos=0.7)
+            >>> int(adv.kept.sum()), adv.summary.settings["estimator"]
+            (397, 'rloo')
+        """
+        options: AdvantageOptions = {
+            "estimator": estimator,
+            "scale": scale,
+            "keep_pos": keep_pos,
+            "keep_neg": keep_neg,
+            "compute_new_adv": compute_new_adv,
+            "like": like,
+            "preset": preset,
+            "before": before,
+            "after": after,
+            "shaping": shaping,
+            "missing": missing,
+            "singleton": singleton,
+            "device": device,
+        }
+        return Advantages(self._request(options, knobs))
+
+    def inspect(  # noqa: PLR0913  the options of the command
+        self,
+        *,
+        by: str | None = None,
+        outcome: Names = (),
+        step: str | None = None,
+        group: str | None = None,
+        top: int = 0,
+        bottom: int = 0,
+        near_dead: float = NEAR_DEAD,
+        fail_if: Names = (),
+        **options: Unpack[AdvantageOptions],
+    ) -> InspectResult:
+        """Describe the dump: groups, signal, dead groups, phantoms, lengths, steps.
+
+        Args:
+            by: split every figure by the values of a column.
+            outcome: further reward columns to describe; by default what looks like one.
+            step: show the groups of one step.
+            group: show the rows of one group: the text of its prompt, or "#NUMBER".
+            top: show so many rows with the largest |A|.
+            bottom: show so many rows with the smallest |A|.
+            near_dead: a live group whose rewards spread over no more than this share of the range is near dead.
+            fail_if: conditions such as "dead > 0.5"; `result.fail_if` says which hold.
+            **options: how advantages are computed, as in `advantages`.
+        """
+        bounds = [bound(text) for text in names(fail_if)]
+        request = self._request(options, by=by, outcomes=names(outcome), find_outcomes=True)
+        found = inspect.inspect(request, Wanted(_text(step), group, top, bottom), near_dead=near_dead)
+        result = results.inspect(found, [one.check(found) for one in bounds])
+        return shown(result, partial(inspection.show, found), found.notes)
+
+    def compare(self, *vs: str, **options: Unpack[AdvantageOptions]) -> CompareResult:
+        """Compare advantages side by side: original, kept, kept + recomputed, and other estimators.
+
+        Args:
+            *vs: an estimator for each further column: "rloo", "grpo:scale=none", "grpo:like=trl@1.5".
+            **options: how advantages are computed, as in `advantages`.
+        """
+        request = self._request(options)
+        found = compare.compare(request, {spec: versus(request.settings, spec) for spec in vs})
+        draw = partial(tables.show, found)
+        return shown(results.compare(found), draw, found.notes, found.warnings)
+
+    def match(
+        self, *, like: str | None = None, estimator: str | None = None, scale: str | None = None
+    ) -> MatchResult:
+        """Find the rules that the logged advantages are consistent with.
+
+        Args:
+            like: try the rules of this framework only.
+            estimator: try this estimator only.
+            scale: try this scale only.
+        """
+        request = self._request({"like": like, "estimator": estimator, "scale": scale})
+        found = match.match(request)
+        return shown(results.match(found), partial(match_text.show, found), found.notes, found.warnings)
+
+    def sweep(  # noqa: PLR0913  the axes of the grid
+        self,
+        *,
+        estimator: Names = (),
+        like: Names = (),
+        scale: Names = (),
+        keep_pos: float | Iterable[float] = 1.0,
+        keep_neg: float | Iterable[float] = 1.0,
+        compute_new_adv: bool | Iterable[bool] = False,
+        sort: str | None = None,
+        **options: Unpack[SharedOptions],
+    ) -> SweepResult:
+        """Try a grid of estimators, scales and keep ratios: one point for each combination.
+
+        Args:
+            estimator: estimators, one or several.
+            like: frameworks, one or several.
+            scale: scales, one or several.
+            keep_pos: shares of the positive rows.
+            keep_neg: shares of the negative rows.
+            compute_new_adv: whether to compute again on the kept rows; (False, True) for both.
+            sort: a figure, largest first; "-FIGURE" for smallest first.
+            **options: what is the same at every point, as in `advantages`.
+        """
+        grid = sweep.Grid(
+            estimators=grid_names(names(estimator)),
+            likes=grid_names(names(like)),
+            scales=grid_names(names(scale)),
+            keep_pos=_several(keep_pos),
+            keep_neg=_several(keep_neg),
+            again=_several(compute_new_adv),
+        )
+        found = sweep_text.in_order(sweep.sweep(self._request(cast("AdvantageOptions", options)), grid), sort)
+        return shown(results.sweep(found), partial(sweep_text.show, found), found.notes, found.warnings)
+
+    def between(
+        self,
+        other: "Dump",
+        *,
+        join: str | None = None,
+        other_join: str | None = None,
+        top: int = 10,
+        **options: Unpack[AdvantageOptions],
+    ) -> BetweenResult:
+        """Put two dumps side by side, this one as A and the other as B.
+
+        Args:
+            other: the other dump; its columns are those with which it was read.
+            join: the column that identifies the same row in both: an id, or the text of the answer.
+            other_join: its name in B, if it is another one.
+            top: how many of the prompts that changed most are in `changed`.
+            **options: how advantages are computed in both, as in `advantages`.
+        """
+        a = self._request(options, row=join, named=True)
+        b = other._request(options, row=other_join or join, named=True)
+        found = between.between(a, b, top=top)
+        draw = partial(between_text.show, found)
+        return shown(results.between(found), draw, found.notes, found.warnings)
+
+    def report(
+        self,
+        path: "str | PathLike[str]" = "report.html",
+        *,
+        texts: int = 20,
+        match: bool = True,
+        force: bool = False,
+        **options: Unpack[AdvantageOptions],
+    ) -> Path:
+        """Write one self-contained page with plots, figures and the most extreme groups.
+
+        Args:
+            path: the page to write.
+            texts: how many extreme groups are shown with their texts.
+            match: look for the rule behind a logged advantage.
+            force: overwrite an existing file.
+            **options: how advantages are computed, as in `advantages`.
+
+        Returns:
+            The path of the page.
+
+        Raises:
+            MissingPackage: `pip install 'advcli[report]'` is needed.
+        """
+        html.check_installed()
+        out = Path(path)
+        check = partial(atomic.check, out, force=force)
+        page = report.report(self._request(options), texts=texts, search=match, check=check)
+        with atomic.replacing(out, force=force) as file:
+            file.write(html.html(page).encode("utf-8", errors="backslashreplace"))
+        return out
+
+    def write(
+        self,
+        folder: "str | PathLike[str]",
+        adv: Advantages | None = None,
+        *,
+        prefix: str = "adv_",
+        metrics: "str | PathLike[str] | None" = None,
+        same_layout: bool = False,
+        force: bool = False,
+    ) -> ComputeResult:
+        """Write a copy of the dump with the advantages of each row.
+
+        Args:
+            folder: where to; it is made if it is not there. Each file keeps its name and format: `a.parquet` becomes
+                `a.adv.parquet`; a frame becomes `frame.adv.parquet`.
+            adv: what to write, from `advantages` of this dump; None for the default settings.
+            prefix: put before the names of the added columns.
+            metrics: also write the metrics that trainers log, one JSON line per step.
+            same_layout: where a record holds several rows, write lists into it instead of one line per row.
+            force: overwrite existing files.
+
+        Raises:
+            UsageError: a file exists, or the advantages are of another dump.
+        """
+        request = self._request({}) if adv is None else adv._request
+        if request.prefetch is None or request.prefetch.sources() is not self._inputs.sources:
+            raise UsageError(
+                "these advantages are of another dump", hint="dump.write(folder, dump.advantages())"
+            )
+        output = compute.Output(
+            out=f"{fspath(folder)}/",
+            prefix=prefix,
+            metrics=None if metrics is None else Path(metrics),
+            force=force,
+            same_layout=same_layout,
+        )
+        found = compute.compute(request, output)
+        return shown(results.compute(found), partial(tables.show, found), found.notes, found.warnings)
+
+    def _request(
+        self,
+        options: AdvantageOptions,
+        knobs: "dict[str, float | str] | None" = None,
+        **columns: Any,  # noqa: ANN401  fields of ColumnOptions
+    ) -> Request:
+        return self._base.request(self._inputs, options, knobs, **columns)
+
+    def _tables(self) -> Tables:
+        def draw(console: "Console") -> None:
+            console.print(tables.health_line(self._health), style="bold", highlight=False, soft_wrap=True)
+
+        return Tables(draw, self.notes, self.warnings)
+
+    def __repr__(self) -> str:
+        return self._tables().text()
+
+    def __rich__(self) -> "RenderableType":
+        return self._tables().rich
+
+    def _repr_html_(self) -> str:
+        return self._tables().html()
+
+
+def _several(values: Any) -> tuple[Any, ...]:  # noqa: ANN401  one value or several
+    return tuple(values) if isinstance(values, Iterable) else (values,)
+
+
+def _text(step: object) -> str | None:
+    """A step as the dump names it; numbers are welcome."""
+    return None if step is None else str(step)

@@ -1,0 +1,121 @@
+"""The inputs of a dump in Python: found once, read once, and kept as long as the dump is."""
+
+import tempfile
+import weakref
+from collections.abc import Collection, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from advcli.errors import DataError, UsageError
+from advcli.io.inputs import opened
+from advcli.io.read import read
+from advcli.io.sources.find import stamp
+from advcli.records.table import ColumnOptions, RewardTable, Source
+from advcli.wording import one_line
+
+FRAME = "frame"
+"""What a frame is called where a file would be named: the place of its third row is `frame:3`."""
+
+
+class Inputs:
+    """Some inputs, and what was read of them.
+
+    Args:
+        names: as the user named them.
+        sources: the files that they stand for.
+        stack: what has to be closed when nobody needs the inputs any more: temporary copies.
+        skip_bad_rows: count bad rows instead of stopping at the first.
+    """
+
+    def __init__(
+        self, names: Sequence[str], sources: Sequence[Source], stack: ExitStack, *, skip_bad_rows: bool
+    ) -> None:
+        self.names = tuple(names)
+        self.sources = list(sources)
+        self.skip_bad_rows = skip_bad_rows
+        self._tables: dict[str, RewardTable] = {}
+        weakref.finalize(self, stack.close)
+
+    @classmethod
+    def of_files(cls, names: Sequence[str], *, skip_bad_rows: bool) -> "Inputs":
+        """Files, folders, globs or URLs."""
+        stack = ExitStack()
+        sources = stack.enter_context(opened(names))
+        return cls(names, sources, stack, skip_bad_rows=skip_bad_rows)
+
+    @classmethod
+    def of_frame(cls, frame: Any, *, skip_bad_rows: bool) -> "Inputs":  # noqa: ANN401  a table of any package
+        """A table in memory; it is read from a temporary file, as every dump is."""
+        import pyarrow.parquet as pq
+
+        table = arrow_table(frame)
+        if not table.num_rows:
+            raise DataError(f"{FRAME}: no rows, expected one per response")
+        stack = ExitStack()
+        path = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="advcli-"))) / f"{FRAME}.parquet"
+        pq.write_table(table, path)
+        source = Source(FRAME, path, "parquet", None, stamp(path))
+        return cls((FRAME,), [source], stack, skip_bad_rows=skip_bad_rows)
+
+    def table(self, options: ColumnOptions, *, refused: Collection[str], refuse_missing: bool) -> RewardTable:
+        """What `io.read.read` gives; read once for the same arguments."""
+        key = repr((options, sorted(refused), refuse_missing))
+        if key not in self._tables:
+            self._tables[key] = read(
+                self.sources,
+                options,
+                refused=refused,
+                skip_bad_rows=self.skip_bad_rows,
+                refuse_missing=refuse_missing,
+            )
+        return self._tables[key]
+
+
+def arrow_table(frame: Any) -> Any:  # noqa: ANN401  a table of any package
+    """A table of any package as one of pyarrow.
+
+    Raises:
+        UsageError: it is no table.
+        DataError: a column cannot be stored.
+    """
+    import pyarrow as pa
+
+    if not hasattr(frame, "__arrow_c_stream__"):
+        hint = (
+            "df.collect()"
+            if hasattr(frame, "collect")
+            else "a DataFrame of pandas or polars, or a pyarrow table"
+        )
+        raise UsageError(f"{one_line(frame)} is no table", hint=hint)
+    try:
+        return pa.table(frame)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, ValueError, TypeError) as error:
+        why = "; ".join(map(str, error.args))
+        raise DataError(f"{FRAME}: a column cannot be stored ({why})", hint="one type per column") from error
+
+
+@dataclass(frozen=True)
+class Held:
+    """The inputs as a request takes them: there already.
+
+    Attributes:
+        inputs: the inputs.
+        refuse_missing: stop at the first missing reward.
+    """
+
+    inputs: Inputs
+    refuse_missing: bool = False
+
+    def sources(self) -> list[Source]:
+        """The inputs."""
+        return self.inputs.sources
+
+    def table(
+        self, sources: Sequence[Source], options: ColumnOptions, refused: Collection[str]
+    ) -> RewardTable | None:
+        """The table of these inputs; None if they are not the ones that are held, because a file has changed."""
+        if list(sources) != self.inputs.sources:
+            return None
+        return self.inputs.table(options, refused=refused, refuse_missing=self.refuse_missing)

@@ -1,0 +1,158 @@
+"""From files, or from a table in memory, to a dump."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import Any, TypedDict, Unpack
+
+from advcli.api.dump import Dump
+from advcli.api.inputs import Inputs
+from advcli.api.options import Base, Names, Rewards, names, paths, weighted
+from advcli.errors import UsageError
+from advcli.records.table import ColumnOptions
+from advcli.wording import either
+
+_BAD_ROW = ("error", "skip")
+
+
+class ReadOptions(TypedDict, total=False):
+    """Further options of `read` and `from_frame`; each is the option of that name of the command line.
+
+    Attributes:
+        length: the column with the tokens of a response.
+        baseline: the column with the greedy reward of the row's prompt, for remax.
+        kl: the column with the KL of a row or of its tokens.
+        logged: the column with the advantage that the trainer logged.
+        tokens: columns with a list per row: "values", "log_probs", "sum_pi_squared" or "mask" → column.
+        layout: how rows lie in a record: "rows", "ones", "lists" or "nested"; auto-detected by default.
+        explode: the list of objects, or the lists, with one entry per row.
+        dedup: leave out exact repeats.
+        on_bad_row: "error", or "skip" to count broken rows and go on.
+        config: a trainer's YAML or JSON whose advantage settings are followed.
+        set: "KEY=VALUE" overrides of the configuration.
+    """
+
+    length: str | None
+    baseline: str | None
+    kl: str | None
+    logged: str | None
+    tokens: Mapping[str, str]
+    layout: str | None
+    explode: Names
+    dedup: bool
+    on_bad_row: str
+    config: str | PathLike[str] | None
+    set: Names
+
+
+def read(  # noqa: PLR0913  the options that people use first
+    path: "str | PathLike[str] | Sequence[str | PathLike[str]]",
+    *,
+    like: str | None = None,
+    format: str | None = None,
+    prompt: str | None = None,
+    reward: Rewards = (),
+    step: str | None = None,
+    group_by: Names = (),
+    n: int | None = None,
+    **more: Unpack[ReadOptions],
+) -> Dump:
+    """Read a dump: the columns that advantages need, chosen as the command line chooses them.
+
+    Args:
+        path: a file, a folder, a glob or a URL, or a list of them.
+        like: the framework whose numbers to reproduce, unless a call says otherwise: "verl", "trl@1.5".
+        format: name of the format; auto-detected by default. `advcli formats` lists them.
+        prompt: the column that identifies the prompt.
+        reward: the reward column; several are summed; a dict gives each its weight.
+        step: the column with the training step.
+        group_by: the columns that together make a group; the step is not added.
+        n: rows per prompt: cut the rows of a prompt (without one, consecutive rows) into groups of n.
+        **more: length, baseline, kl, logged, tokens, layout, explode, dedup, on_bad_row ("error" or "skip"), config
+            and set, as on the command line; see `advcli.api.read.ReadOptions`.
+
+    Raises:
+        UsageError: an option makes no sense, or a column is not there.
+        DataError: a file cannot be read, or holds no rollouts.
+
+    Example:
+        >>> import advcli
+        >>> dump = advcli.read("sample_data/rewards.parquet")
+        >>> len(dump), dump.columns["reward"], dump.inspect().dead_groups
+        (502, {'reward': 1.0}, 8)
+    """
+    skip = _skip(more.get("on_bad_row", "error"))
+    chosen = ColumnOptions(
+        format=format, prompt=_one(prompt), rewards=weighted(reward), step=step, group_by=names(group_by), n=n
+    )
+    return Dump(Inputs.of_files(paths(path), skip_bad_rows=skip), _base(chosen, like, more))
+
+
+def from_frame(  # noqa: PLR0913  the options that people use first
+    frame: Any,  # noqa: ANN401  a table of any package
+    *,
+    like: str | None = None,
+    format: str | None = None,
+    prompt: str | None = None,
+    reward: Rewards = (),
+    step: str | None = None,
+    group_by: Names = (),
+    n: int | None = None,
+    **more: Unpack[ReadOptions],
+) -> Dump:
+    """Take a table in memory as a dump.
+
+    Args:
+        frame: a DataFrame of pandas or polars, a pyarrow table, or anything with `__arrow_c_stream__`.
+        like: the framework whose numbers to reproduce, unless a call says otherwise.
+        format: name of the format; auto-detected by default.
+        prompt: the column that identifies the prompt.
+        reward: the reward column; several are summed; a dict gives each its weight.
+        step: the column with the training step.
+        group_by: the columns that together make a group; the step is not added.
+        n: rows per prompt.
+        **more: as in `read`.
+
+    Raises:
+        UsageError: it is no table, an option makes no sense, or a column is not there.
+        DataError: the table has no rows, or a column cannot be used. Messages name rows `frame:1`, `frame:2`, …
+
+    Example:
+        >>> import advcli, pandas as pd
+        >>> df = pd.DataFrame({"uid": ["a", "a", "b", "b"], "score": [0.0, 1.0, 0.5, 0.5]})
+        >>> advcli.from_frame(df, prompt="uid", reward="score").advantages("rloo").original.tolist()
+        [-1.0, 1.0, 0.0, 0.0]
+    """
+    skip = _skip(more.get("on_bad_row", "error"))
+    chosen = ColumnOptions(
+        format=format, prompt=_one(prompt), rewards=weighted(reward), step=step, group_by=names(group_by), n=n
+    )
+    return Dump(Inputs.of_frame(frame, skip_bad_rows=skip), _base(chosen, like, more))
+
+
+def _base(chosen: ColumnOptions, like: str | None, more: ReadOptions) -> Base:
+    """What holds for everything that is asked of the dump."""
+    unknown = next((name for name in more if name not in ReadOptions.__annotations__), None)
+    if unknown is not None:
+        raise UsageError(f"there is no option '{unknown}'", hint=either(list(ReadOptions.__annotations__)))
+    given: dict[str, Any] = {**more}
+    given.pop("on_bad_row", None)
+    config, changes = given.pop("config", None), names(given.pop("set", ()))
+    given["explode"] = names(given.get("explode", ()))
+    return Base(replace(chosen, **given), like, None if config is None else Path(config), changes)
+
+
+def _one(prompt: object) -> str | None:
+    """The prompt's column; several columns make a group."""
+    if prompt is not None and not isinstance(prompt, str):
+        raise UsageError(
+            f"prompt is {prompt!r}, expected one column", hint="group_by=[...] for several columns"
+        )
+    return prompt
+
+
+def _skip(on_bad_row: str) -> bool:
+    if on_bad_row not in _BAD_ROW:
+        raise UsageError(f"unknown value '{on_bad_row}' for on_bad_row", hint=either(_BAD_ROW))
+    return on_bad_row == "skip"

@@ -1,0 +1,139 @@
+"""The advantages of a dump, row by row."""
+
+import tempfile
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from advcli.errors import UsageError
+from advcli.io.write import COLUMNS, SOURCE, TOKENS
+from advcli.pipeline import compute as pipeline
+from advcli.pipeline.request import Request
+from advcli.records.results import ComputeResult
+from advcli.registry import load
+from advcli.render import results, tables
+from advcli.render.views import shown
+from advcli.wording import either
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+    from torch import Tensor
+
+
+class Advantages:
+    """The advantages of a dump: one entry per row, in the order of its rows.
+
+    It draws itself as the tables that `advcli compute` prints.
+
+    Attributes:
+        original: [N] float64 on the CPU, the estimator's advantage; NaN where undefined.
+        processed: [N] float64, what would be trained on: 0 on filtered rows, NaN where undefined.
+        kept: [N] bool, False for filtered rows and where the advantage is undefined.
+        group: [N] int64, rows with the same number were compared with each other; -1 for a row that was skipped.
+        tokens: [T] float64, the advantage of each token, row after row; None if the estimator gives one per row.
+        token_counts: [N] int64, tokens of each row; None likewise.
+        summary: counts, settings and statistics, as `advcli compute --json` prints them.
+        notes: which columns were used, one line each.
+        warnings: what looks wrong, one line each.
+    """
+
+    original: "Tensor"
+    processed: "Tensor"
+    kept: "Tensor"
+    group: "Tensor"
+    tokens: "Tensor | None"
+    token_counts: "Tensor | None"
+    summary: ComputeResult
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        computed = pipeline.advantages(request)
+        found, report = computed.result, computed.report
+        # Where nothing is filtered both are one column: whoever writes into one must not change the other.
+        same = found.processed is found.original
+        self.original, self.kept = found.original, found.kept
+        self.processed = found.processed.clone() if same else found.processed
+        self.group = computed.data.rows.group
+        self.tokens, self.token_counts = found.tokens, found.token_counts
+        self.notes, self.warnings = report.notes, report.warnings
+        self.summary = shown(
+            results.compute(report), partial(tables.show, report), report.notes, report.warnings
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Counts, settings and statistics as plain values, as `advcli compute --json` prints them."""
+        return self.summary.to_dict()
+
+    def to_arrow(self, columns: Sequence[str] | None = None) -> "pa.Table":
+        """The rows of the dump with their advantages, as a pyarrow table.
+
+        The table is the file that `advcli compute` writes: every column of the dump, then adv_original and
+        adv_processed (float64, null where undefined), adv_kept (bool), adv_group (int64), and adv_tokens where the
+        estimator gives one advantage per token. The whole dump is read; for one that is larger than memory use
+        `Dump.write`.
+
+        Args:
+            columns: columns of the dump to take along; None for all of them.
+
+        Raises:
+            DataError: the dump has a column of that name, or values that no table can hold.
+            UsageError: the dump has no such column.
+        """
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        with tempfile.TemporaryDirectory(prefix="advcli-") as folder:
+            output = pipeline.Output(out=f"{folder}/", layout="parquet")
+            written = pipeline.compute(self._request, output).written
+            parts = [pq.read_table(Path(path), memory_map=False) for path in written]
+        table = parts[0] if len(parts) == 1 else pa.concat_tables(parts, promote_options="permissive")
+        if columns is None:
+            return table
+        return table.select([*columns, *_added(table.column_names, columns)])
+
+    def to_pandas(self, columns: Sequence[str] | None = None) -> "pd.DataFrame":
+        """The same as a DataFrame of pandas; a frame that came from pandas keeps its index.
+
+        Args:
+            columns: columns of the dump to take along; None for all of them.
+        """
+        frame: pd.DataFrame = self.to_arrow().to_pandas()
+        return frame if columns is None else frame[[*columns, *_added(list(frame.columns), columns)]]
+
+    def to_polars(self, columns: Sequence[str] | None = None) -> "pl.DataFrame":
+        """The same as a DataFrame of polars.
+
+        Args:
+            columns: columns of the dump to take along; None for all of them.
+
+        Raises:
+            MissingPackage: polars is not installed.
+        """
+        frame: pl.DataFrame = load("polars:from_arrow")(self.to_arrow(columns))
+        return frame
+
+    def __len__(self) -> int:
+        return len(self.original)
+
+    def __repr__(self) -> str:
+        return repr(self.summary)
+
+    def __rich__(self) -> Any:  # noqa: ANN401  a renderable of Rich
+        return self.summary.__rich__()
+
+    def _repr_html_(self) -> str | None:
+        return self.summary._repr_html_()
+
+
+def _added(there: Sequence[str], columns: Sequence[str]) -> list[str]:
+    """The added columns among those of a table; an error if one that is asked for is not there."""
+    absent = [name for name in columns if name not in there]
+    if absent:
+        raise UsageError(f"no column '{absent[0]}'", hint=either(list(there)))
+    added = {f"adv_{name}" for name in (*COLUMNS, TOKENS, SOURCE)}
+    return [name for name in there if name in added and name not in columns]
