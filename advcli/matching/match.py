@@ -150,9 +150,14 @@ def _matched(explanation: Explanation, first: Found, table: RewardTable, notes: 
     best = alike[0]
     fit = _fit(best)
     others = [trial for trial in trials if trial not in alike]
+    sentence = (
+        wording.cannot_be_told(fit, best, done=explanation.words, doubt=explanation.doubt)
+        if explanation.doubt
+        else wording.found(fit, best, problem, done=explanation.words)
+    )
     return Match(
-        found=True,
-        sentence=wording.found(fit, best, problem, done=explanation.words),
+        found=not explanation.doubt,
+        sentence=sentence,
         best=fit,
         indistinguishable=(
             *(replace(_fit(trial), reason=wording.reason(problem, best, trial)) for trial in alike[1:]),

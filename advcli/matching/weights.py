@@ -8,8 +8,9 @@ each group's advantages are parallel to its centred parts times the weights (wit
 The common factor of w is then only in the eps: |C w| / |A| = std + eps / factor.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -28,8 +29,10 @@ _RESIDUAL, _RANK = 1e-3, 1e-6
 # How many times its own uncertainty the part of the eps must be to be tried, and the uncertainty at which it tells
 # the common factor.
 _CLEAR, _SURE = 5.0, 3e-4
-# A weight next to the largest that is none, digits of a round one, rows that tell anything, an eps.
-_NOTHING, _ROUND, _FEWEST, _USUAL = 0.01, 1e-5, 3, 1e-6
+# A weight next to the largest that is none as the first, and none at all; rows that tell anything; an eps.
+_NOTHING, _NOTHING_LEFT, _FEWEST, _USUAL = 0.01, 1e-6, 3, 1e-6
+# Digits of the weights that are tried first, and those of the others.
+_SHORT, _PRINTED = (1, 2, 3, 4), 7
 # Factors between which weights are believed.
 _SMALLEST, _LARGEST = 0.05, 20.0
 
@@ -52,6 +55,22 @@ class Solution:
     scale: str
     factor_known: bool
 
+    @property
+    def free(self) -> int:
+        """How many numbers were fitted."""
+        return int(self.determined.sum()) - (self.scale != "none")
+
+    @property
+    def digits(self) -> int:
+        """Significant digits of the longest weight."""
+        return max((_length(weight) for weight in self.weights.tolist()), default=0)
+
+    def rounded(self, digits: int) -> "Solution":
+        """The same with fewer digits; weights that are next to nothing are 0."""
+        largest = float(self.weights.abs().max())
+        short = [0.0 if abs(w) < _NOTHING_LEFT * largest else float(f"{w:.{digits}g}") for w in self.weights.tolist()]
+        return replace(self, weights=torch.tensor(short, dtype=self.weights.dtype))
+
 
 @dataclass(frozen=True)
 class Weighed:
@@ -61,11 +80,13 @@ class Weighed:
         solution: the weights.
         problem: the search with them.
         found: its outcome.
+        doubt: why weights cannot be told from the log; "" if they can.
     """
 
     solution: Solution
     problem: Problem
     found: Found
+    doubt: str = ""
 
 
 def weighed(problem: Problem, tell: Tell, *, skip_missing_parts: bool) -> Iterator[Weighed]:
@@ -81,17 +102,30 @@ def weighed(problem: Problem, tell: Tell, *, skip_missing_parts: bool) -> Iterat
     for partition in problem.partitions:
         able = list(_able(problem, partition, tell, skip_missing_parts=skip_missing_parts))
         done: list[Weighed] = []
+        few = _of_one_reward(problem, partition)
         for solution, fitting, _ in sorted(able, key=lambda one: _belief(problem, one[0], one[2])):
             columns = _reweighed(problem.columns, solution, skip_missing_parts=skip_missing_parts)
             again = problem.but(columns=columns, partitions=[partition], candidates=fitting)
             found = search(again)
             if found.explained:
-                yield Weighed(solution, again, found)
+                yield Weighed(solution, again, found, few)
             elif found.trials:
-                done.append(Weighed(solution, again, found))
+                done.append(Weighed(solution, again, found, few))
         if done:
             yield from done
             return
+
+
+def _of_one_reward(problem: Problem, partition: Partition) -> str:
+    """Why the factor of a single reward cannot be told: with two different rewards per group any rule is a line."""
+    if problem.columns["parts"].shape[1] > 1:
+        return ""
+    part = problem.part(partition)
+    use = part.compared() & part.columns["rewards"].isfinite() & (part.groups.std > 0)
+    pairs = torch.stack([part.columns["group"][use].double(), part.columns["rewards"][use]], dim=1).unique(dim=0)
+    if len(pairs) and int(torch.bincount(pairs[:, 0].long()).max()) > 2:
+        return ""
+    return "a factor was fitted, and no group has more than two different rewards: ranks, a sign or a tanh fit as well"
 
 
 def _able(
@@ -103,32 +137,41 @@ def _able(
         told = ", ".join(f"{w:.4g}" for w in solution.weights.tolist())
         tell(f"{partition.label}: weights {told} tried")
         fitting = [candidate for candidate in problem.candidates if _solves(candidate, solution)]
-        some = _reweighed(first.columns, solution, skip_missing_parts=skip_missing_parts)
-        small = Slice.of(some, first.logged, None, whole=first.whole)
-        known = [c for c in fitting if all(name in some for name in c.plan.entry.needs)]
-        trials = [t for t in tried(partition, known, small, brief=True) if t.explained or t.core]
-        if trials:
-            yield solution, fitting, trials
+        near: list[tuple[Solution, list[Trial]]] = []
+        # What is shown has few digits, so those are tried first.
+        for short in (*(solution.rounded(digits) for digits in _SHORT), solution):
+            some = _reweighed(first.columns, short, skip_missing_parts=skip_missing_parts)
+            small = Slice.of(some, first.logged, None, whole=first.whole)
+            known = [c for c in fitting if all(name in some for name in c.plan.entry.needs)]
+            trials = [t for t in tried(partition, known, small, brief=True) if t.explained or t.core]
+            if trials:
+                near.append((short, trials))
+            if any(trial.explained for trial in trials):
+                break
+        if near:
+            short, trials = next((one for one in near if any(t.explained for t in one[1])), near[0])
+            yield short, fitting, trials
 
 
 def _belief(
     problem: Problem, solution: Solution, trials: Sequence[Trial]
-) -> tuple[bool, bool, bool, bool, float, int]:
-    """The lower, the sooner weights are believed: the dump's own framework, round weights, those near to 1."""
-    best = min(trials, key=lambda trial: (not trial.explained, problem.preference(trial)))
-    own = any(t.candidate.framework == problem.framework for t in trials if t.explained)
-    live = solution.weights[solution.weights != 0].abs()
-    known = solution.scale == "none" or not len(live)
-    odd = 0.0 if known else abs(float(live.log10().mean()))
-    uneven = bool(((live - live.round(decimals=2)).abs() > _ROUND * live).any())
-    plain = solution.scale == best.candidate.scale
+) -> tuple[bool, bool, bool, int, float, bool, int]:
+    """The lower, the sooner weights are believed.
+
+    The dump's own framework, any framework, few digits, a largest weight near to 1.
+    """
+    fitting = [trial for trial in trials if trial.explained] or list(trials)
+    best = min(fitting, key=problem.preference)
+    own = any(trial.candidate.framework == problem.framework for trial in fitting)
+    largest = float(solution.weights.abs().max())
     return (
         not best.explained,
         problem.framework is not None and not own,
-        uneven,
-        not plain,
-        round(odd, 1),
-        problem.preference(best)[1],
+        best.candidate.framework is None,
+        solution.digits,
+        abs(math.log10(largest)) if largest else 0.0,
+        solution.scale != best.candidate.scale,
+        problem.preference(best)[-1],
     )
 
 
@@ -287,7 +330,14 @@ def _direction(matrix: Tensor, values: Tensor, segments: Segments) -> tuple[Tens
         [segments.rows(segments.sum(column * unit)) for column in matrix.unbind(dim=1)], dim=1
     )
     across = (matrix - along * unit[:, None])[live]
+    # Groups of two are parallel to any weights.
+    across = across[across.norm(dim=1) > _RANK * matrix[live].norm(dim=1)]
+    if len(across) < matrix.shape[1]:
+        return values.new_ones(matrix.shape[1]), torch.inf
     _, sizes, vectors = torch.linalg.svd(across, full_matrices=False)
+    if len(sizes) > 1 and float(sizes[-2]) <= _RANK * float(sizes[0]):
+        # Several weights do as well.
+        return vectors[-1], torch.inf
     weights = vectors[-1]
     weights = weights if float((matrix @ weights) @ values) >= 0 else -weights
     whole = (matrix[live] @ weights).norm().clamp(min=1e-300)
@@ -371,3 +421,19 @@ def named(solution: Solution, names: Sequence[str]) -> Mapping[str, float | None
     """Reward column → weight; None where it is not determined."""
     pairs = zip(names, solution.weights.tolist(), solution.determined.tolist(), strict=True)
     return {name: weight if known else None for name, weight, known in pairs}
+
+
+def listed(weights: Mapping[str, float | None]) -> str:
+    """Reward columns and the weights that are determined, in words, with the digits that were computed with.
+
+    Example:
+        >>> listed({"accuracy": 1.0, "format": 0.3, "style": None})
+        'accuracy 1, format 0.3'
+    """
+    return ", ".join(f"{name} {weight:.{_PRINTED}g}" for name, weight in weights.items() if weight is not None)
+
+
+def _length(weight: float) -> int:
+    """Significant digits of a weight as it is printed."""
+    digits = f"{weight:.{_PRINTED - 1}e}".partition("e")[0].replace(".", "").lstrip("-")
+    return len(digits.rstrip("0"))

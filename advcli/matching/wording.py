@@ -21,13 +21,21 @@ _SOME = 0.1
 def found(
     fit: Fit, trial: Trial, problem: Problem, *, done: Sequence[str] = (), compared: int | None = None
 ) -> str:
-    """The sentence that says what made the log; `compared` rows agree, or those of the problem."""
+    """The sentence that says what the log is consistent with; `compared` rows agree, or those of the problem."""
     compared = int(problem.logged.values.isfinite().sum()) if compared is None else compared
-    rule = f"{fit.name} made this log: {trial.candidate.formula}"
-    decimals = problem.logged.decimals
-    exact = f" to {counted(decimals, 'decimal')}, as the log is rounded" if decimals is not None else ""
-    agree = f"all {compared:,} logged rows agree{exact} (max |Δ| {fit.max_abs_diff:.2g})"
-    return "; ".join([rule, f"grouped by {fit.grouping}", *done, agree])
+    digits = f", as far as its {problem.logged.stored.words} tell" if problem.logged.coarse else ""
+    agree = f"all {compared:,} logged rows agree{digits} (max |Δ| {fit.max_abs_diff:.2g})"
+    return "; ".join([f"consistent with {_rule(fit, trial)}", f"grouped by {fit.grouping}", *done, agree])
+
+
+def _rule(fit: Fit, trial: Trial) -> str:
+    return f"{fit.name}: {trial.candidate.formula}"
+
+
+def cannot_be_told(fit: Fit, trial: Trial, *, done: Sequence[str], doubt: str) -> str:
+    """The sentence that says why nothing is named although a rule fits every row."""
+    rule = "; ".join([f"{_rule(fit, trial)}, fits every row", *done])
+    return f"cannot be told from this log: {doubt}; {rule}"
 
 
 def not_found(fit: Fit | None, causes: Sequence[str]) -> str:
@@ -51,12 +59,12 @@ def done(after: After) -> Iterator[str]:
         positive, negative = (_ratio(*pair) for pair in zip(after.keep, after.range_ or (), strict=True))
         yield f"then {positive} of the positive and {negative} of the negative rows of each group were kept{again}"
     elif after.filtered:
-        yield filtered(after.filtered)
+        yield filtered(after.filtered, after.where)
 
 
-def filtered(rows: int) -> str:
-    """So many rows were filtered, nobody knows by what."""
-    return f"then {counted(rows, 'row')} of live groups {verb(rows, 'was', 'were')} set to 0 (filtered)"
+def filtered(rows: int, where: str) -> str:
+    """So many rows of such groups were set to 0, nobody knows by what."""
+    return f"then {counted(rows, 'row')} {where} {verb(rows, 'was', 'were')} set to 0"
 
 
 def _bounds(low: float, high: float) -> str:
