@@ -213,8 +213,9 @@ def phantom(draw):
     r = np.round(draw.random(n * groups), 1)
     for g in range(0, groups, 3):
         r[group == g] = draw.choice([0.1, 0.3, 0.7, 1.1])
-    truth = _rule(draw, [k for k in RULES if k[2] == "group" and RULES[k](f([1, 0, 0])).any()])
-    eps, ddof = {"verl": (1e-6, 1), "trl": (1e-4, 1), "openrlhf": (1e-9, 1), "twinkle": (1e-8, 1), "areal": (1e-5, 1), "rllm": (1e-6, 0), "open-instruct": (1e-8, 0)}[truth[0]]
+    known = {"verl": 1e-6, "trl": 1e-4, "openrlhf": 1e-9, "twinkle": 1e-8}
+    truth = _rule(draw, [k for k in RULES if k[2] == "group" and k[0] in known])
+    eps, ddof = known[truth[0]], 1
 
     def rule(x):
         total = f(0)
@@ -321,7 +322,7 @@ def verdict(made, outcome):
     if outcome.found:
         return "right" if fits[0] == made.truth else "tie" if made.truth in fits else "wrong"
     if "cannot be told" in outcome.sentence:
-        return "cannot be told" if made.truth in fits else "lost"
+        return "cannot be told" if made.truth in fits or "weights cannot be told" in outcome.sentence else "lost"
     return "silent"
 
 

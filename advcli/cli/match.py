@@ -1,4 +1,4 @@
-"""`advcli match`: which rule made the logged advantages."""
+"""`advcli match`: which rules the logged advantages are consistent with."""
 
 from functools import partial
 
@@ -33,9 +33,10 @@ _SEARCHED = (
 
 @partial(with_shared, but=_SEARCHED)
 def command(shared: Shared, logged_col: opt.LoggedCol = None) -> None:
-    """Find which framework, estimator, scale, eps, ddof and grouping made the logged advantages.
+    """Find the rules (framework, estimator, scale, eps, ddof, grouping) that the logged advantages are consistent with.
 
-    --like, --estimator and --scale narrow the search. Exit code 0 if a rule reproduces every row, else 1.
+    --like, --estimator and --scale narrow the search. Exit code 0 if a rule fits every row and the log determines all that
+    was fitted, else 1.
     """
     from advcli.records.table import ColumnOptions
 

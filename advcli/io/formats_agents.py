@@ -40,6 +40,7 @@ ROWS = (
     ),
     Format(
         name="prime-rl-rollouts",
+        framework="prime-rl",
         requires=("example_id", "reward", "advantage", "is_filtered"),
         prompt=("example_id+env_name?+task:text?",),
         step=("step", "@step"),
@@ -111,6 +112,7 @@ ROWS = (
     ),
     Format(
         name="art-v2",
+        framework="art",
         requires=("group_index", "reward", "trajectory_index", "trajectory_json"),
         prompt=("@file+group_index",),
         step=("@step",),
@@ -125,6 +127,7 @@ ROWS = (
     ),
     Format(
         name="art-jsonl",
+        framework="art",
         requires=("trajectories:list",),
         forbids=("task_hash", "episode_id"),
         layout="nested",
@@ -163,6 +166,7 @@ ROWS = (
     ),
     Format(
         name="tinker",
+        framework="tinker-cookbook",
         requires=("group_idx", "traj_idx", "total_reward", "iteration"),
         prompt=("@file+split?+group_idx",),
         step=("iteration",),
@@ -181,6 +185,7 @@ ROWS = (
     ),
     Format(
         name="tinker-bench",
+        framework="tinker-cookbook",
         requires=("benchmark", "example_id", "turns:list", "reward"),
         prompt=("benchmark+example_id",),
         reward=("reward",),

@@ -39,6 +39,7 @@ ROWS = (
     ),
     Format(
         name="nemo-rl-val",
+        framework="nemo-rl",
         requires=("content:list", "rewards:list", "idx"),
         forbids=("token_ids", "token_loss_mask"),
         layout="ones",
@@ -55,6 +56,7 @@ ROWS = (
     ),
     Format(
         name="nemo-rl-eval",
+        framework="nemo-rl",
         requires=("evaluation_data:list",),
         layout="nested",
         path="evaluation_data",
@@ -68,6 +70,7 @@ ROWS = (
     ),
     Format(
         name="nemo-gym",
+        framework="nemo-rl",
         requires=("responses_create_params", "reward"),
         prompt=("agent_ref.name?+_ng_task_index", "agent_ref.name?+responses_create_params.input"),
         reward=("reward",),
@@ -117,6 +120,7 @@ ROWS = (
     ),
     Format(
         name="roll-agentic",
+        framework="roll",
         requires=("trajectory_data:list",),
         layout="lists",
         path="trajectory_data",
@@ -131,6 +135,7 @@ ROWS = (
     ),
     Format(
         name="roll-board",
+        framework="roll",
         requires=("prompt", "response", "reward:number", "token_rewards:list"),
         prompt=("prompt",),
         reward=("reward",),

@@ -61,6 +61,7 @@ ROWS = (
     ),
     Format(
         name="ms-swift-3.1",
+        framework="ms-swift",
         requires=("step:list", "messages:list", "completion:list", "reward:list"),
         layout="lists",
         path="reward",
@@ -76,6 +77,7 @@ ROWS = (
     ),
     Format(
         name="ms-swift-megatron",
+        framework="ms-swift",
         requires=("gen_step:list", "prompt:list", "completion:list"),
         layout="lists",
         path="completion",
@@ -92,6 +94,7 @@ ROWS = (
     ),
     Format(
         name="ms-swift-ray",
+        framework="ms-swift",
         requires=("gen_step:number", "prompt:text", "completion:text", "reward:number"),
         prompt=("prompt",),
         step=("gen_step",),

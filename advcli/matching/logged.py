@@ -39,7 +39,7 @@ class Stored:
     Attributes:
         words: as one would say it; "" for a float32 or a float64.
         absolute: largest difference between a number and what was stored of it.
-        relative: the same as a share of the number, in addition.
+        relative: the same as a share of the number, where that is more.
         arithmetic: whether the computation may have run with as few digits.
     """
 
@@ -50,7 +50,7 @@ class Stored:
 
     def room(self, values: Tensor) -> Tensor:
         """[N] how far each number may be from the one that was stored."""
-        return self.absolute + self.relative * values.abs()
+        return (self.relative * values.abs()).clamp(min=self.absolute)
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,7 @@ class Logged:
         stored: the digits of the dump.
         single: whether every number fits into float32.
         constant: whether all are the same number.
+        unit: what the arithmetic may be off, as a share of what is added up.
     """
 
     values: Tensor
@@ -76,6 +77,7 @@ class Logged:
     stored: Stored
     single: bool
     constant: bool = False
+    unit: float = _ULPS * _FLOAT32
 
     @classmethod
     def of(cls, values: Tensor) -> "Logged":
@@ -102,8 +104,8 @@ class Logged:
             self,
             peak=peak,
             tolerance=RELATIVE * peak + ABSOLUTE,
-            exact=_ULPS * _FLOAT32 * peak,
-            resolution=max(fine, self.stored.absolute + self.stored.relative * peak),
+            exact=self.unit * peak,
+            resolution=max(fine, self.stored.absolute, self.stored.relative * peak),
         )
 
     @property
@@ -115,7 +117,7 @@ class Logged:
         """The same if the arithmetic ran with as few digits as the numbers have."""
         words = f"{self.stored.words} arithmetic"
         wide = replace(self.stored, words=words, relative=_ARITHMETIC * self.stored.relative, arithmetic=False)
-        return replace(self, stored=wide).of_peak(self.peak)
+        return replace(self, stored=wide, unit=self.stored.relative).of_peak(self.peak)
 
     def take(self, rows: Tensor) -> "Logged":
         """The same for some of the rows ([n] int64)."""
@@ -126,14 +128,23 @@ class Logged:
         return self.tolerance + self.stored.room(self.values)
 
 
-def rounding(rewards: Tensor, extent: Tensor, std: Tensor, eps: float | None, blur: float = 0.0) -> Tensor:
-    """How far float32 may be off in a row of a group whose rewards differ, because sums may run in another order.
+def rounding(  # noqa: PLR0913  a row, its group, its rule, its digits
+    rewards: Tensor,
+    extent: Tensor,
+    std: Tensor,
+    eps: float | None,
+    *,
+    unit: float = _ULPS * _FLOAT32,
+    blur: float = 0.0,
+) -> Tensor:
+    """How far arithmetic may be off in a row of a group whose rewards differ, because sums may run in another order.
 
     Args:
         rewards: [N] float64, NaN where missing.
         extent: [N] largest |reward| of the row's group.
         std: [N] standard deviation of the row's group.
         eps: added to it; None where nothing is divided.
+        unit: what the arithmetic may be off, as a share of what is added up; that of float32.
         blur: how far a logged reward may be from the one that was used.
 
     Returns:
@@ -141,7 +152,7 @@ def rounding(rewards: Tensor, extent: Tensor, std: Tensor, eps: float | None, bl
     """
     divisor = torch.ones_like(rewards) if eps is None else std + eps
     able = (divisor > 0) & ((std > 0) | (blur > 0))
-    off = _ULPS * _FLOAT32 * extent + _BLURRED * blur
+    off = unit * extent + _BLURRED * blur
     return torch.where(able, off / divisor, 0.0).nan_to_num(nan=0.0)
 
 
@@ -185,7 +196,9 @@ def stored(values: Tensor, *, single: bool) -> Stored:
         next(_in_halves(values), Stored()),
     ]
     largest = values.abs().max()
-    return max(able, key=lambda one: float(one.room(largest)))
+    first = max(able, key=lambda one: float(one.room(largest)))
+    # It may be any of those that hold every number.
+    return replace(first, absolute=max(one.absolute for one in able), relative=max(one.relative for one in able))
 
 
 def _in_decimals(values: Tensor, *, single: bool) -> Iterator[Stored]:

@@ -170,9 +170,10 @@ class Slice:
         Returns:
             [m], and [m] bool where it is within the tolerance; None for everywhere.
         """
-        key = (eps, self.blur, self.logged.tolerance)
+        key = (eps, self.blur, self.logged.tolerance, self.logged.unit)
         if key not in self.roundings:
-            off = rounding(self.columns["rewards"], self.groups.extent, self.groups.std, eps, self.blur)
+            rewards, groups = self.columns["rewards"], self.groups
+            off = rounding(rewards, groups.extent, groups.std, eps, unit=self.logged.unit, blur=self.blur)
             if eps is not None:
                 off = torch.minimum(off, (self.groups.sizes - 1).clamp(min=0) / self.groups.sizes.clamp(min=1).sqrt())
             off = chosen(off, self.given.compared)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -76,10 +77,13 @@ def judge(candidate: Candidate, partition: Partition, part: Slice, predicted: Te
     # Sums over a whole step run in many orders.
     exact = given.room if candidate.of_batch else given.exact
     fits, near = difference <= exact, difference <= given.room
+    by_rounding = None
     if part.blur or not bool(fits.all()):
         room = exact + part.allowed(candidate.eps)[0]
-        fits = _carried(candidate, part, chosen(predicted, given.compared), room, difference <= room)
-        near = near | fits
+        fits = difference <= room
+        by_rounding = _carried(candidate, part, chosen(predicted, given.compared), room, fits)
+        fits = fits if by_rounding is None else fits | by_rounding
+    near = near | fits
     close = int(near.sum())
     return Trial(
         candidate,
@@ -88,44 +92,38 @@ def judge(candidate: Candidate, partition: Partition, part: Slice, predicted: Te
         core=_core(part, fits),
         share=close / max(many, 1),
         misses=many - close,
-        max_abs=_largest(difference, part, candidate.eps),
+        max_abs=_largest(difference, part, candidate.eps, by_rounding),
         nulls=1.0 if given.empty is None else float(predicted[given.empty].isnan().double().mean()),
         complete=part.rows is None,
         predicted=predicted,
     )
 
 
-def _carried(candidate: Candidate, part: Slice, predicted: Tensor, room: Tensor, fits: Tensor) -> Tensor:
-    """[m] bool, the rows that fit, and those of groups of equal rewards that carry what float32 may give them."""
+def _carried(candidate: Candidate, part: Slice, predicted: Tensor, room: Tensor, fits: Tensor) -> Tensor | None:
+    """[m] bool, the rows of groups of equal rewards that carry what float32 may give them; None for none."""
     if candidate.eps is None or candidate.scale != "group":
-        return fits
+        return None
     std, sizes = (chosen(one, part.given.compared) for one in (part.groups.std, part.groups.sizes))
     rewards = chosen(part.columns["rewards"], part.given.compared)
     dead = torch.nonzero((std == 0) & (sizes > 1) & ~fits & rewards.isfinite() & predicted.isfinite()).squeeze(1)
-    if not len(dead):
-        return fits
-    if len(rewards[dead].unique()) > _REWARDS:
-        return fits
-
-    def able(values: Tensor) -> Tensor:
-        return carried(
-            rewards[dead],
-            values[dead],
-            sizes[dead].long(),
-            room[dead],
-            eps=candidate.eps or 0.0,
-            ddof=candidate.ddof or 0,
-            dtype=str(candidate.told.get("dtype", "float32")),
-        )
-
-    found = fits.clone()
-    found[dead] = able(part.given.values) & able(predicted)
+    if not len(dead) or len(rewards[dead].unique()) > _REWARDS:
+        return None
+    known: dict[str, Any] = {"eps": candidate.eps, "ddof": candidate.ddof or 0}
+    known["dtype"] = str(candidate.told.get("dtype", "float32"))
+    able = [
+        carried(rewards[dead], values[dead], sizes[dead].long(), room[dead], **known)
+        for values in (part.given.values, predicted)
+    ]
+    found = torch.zeros_like(fits)
+    found[dead] = able[0] & able[1]
     return found
 
 
-def _largest(difference: Tensor, part: Slice, eps: float | None) -> float:
+def _largest(difference: Tensor, part: Slice, eps: float | None, by_rounding: Tensor | None) -> float:
     """The largest finite difference, over rows that rounding cannot blur if there are any; inf if there is none."""
     _, clear = part.allowed(eps)
+    if by_rounding is not None:
+        clear = ~by_rounding if clear is None else clear & ~by_rounding
     for seen in (difference if clear is None else difference[clear], difference):
         largest = float(seen.max()) if seen.numel() else 0.0
         finite = seen[seen < torch.inf] if largest == torch.inf else seen
