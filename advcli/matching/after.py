@@ -24,7 +24,7 @@ _TOP = 3
 _FEWEST_AT_BOUND = 2
 # Share of a bound that a row has to be beyond it.
 _VISIBLE = 0.01
-LIVE, WHOLE, DEAD = "of live groups", "of whole groups", "of groups of equal rewards"
+LIVE, WHOLE, DEAD = "of live groups", "of whole groups", "of dead groups"
 """Which rows were set to 0."""
 # Share of the groups that agree with a ratio after which rows were computed again: some rows are 0 by chance then.
 _AGREED = 0.5
@@ -172,7 +172,8 @@ def _where(part: Slice, off: Tensor) -> tuple[str, str]:
     """Which groups rows that were set to 0 are in, in words, and why they may not have been set to 0."""
     live = part.groups.std > 0
     if not bool((off & live).any()):
-        return DEAD, ""
+        rewards = part.columns["rewards"][off].unique()
+        return f"{DEAD} (every reward {float(rewards[0]):g})" if len(rewards) == 1 else DEAD, ""
     segments, used = part.groups.segments, part.groups.used
     blank = segments.max(chosen(part.logged.values.abs().nan_to_num(nan=0.0), used)) == 0
     if bool(blank[part.columns["group"][off]].all()):

@@ -73,10 +73,10 @@ def explained(
     """
     logs = [(problem, first)]
     explanation = _explain(_ATTEMPTS, problem, first, table, tell)
-    if explanation is None and problem.logged.stored.arithmetic:
+    if problem.logged.stored.arithmetic and (explanation is None or (explanation.doubt and not first.explained)):
         wide = problem.but(logged=problem.logged.computed())
         logs.append((wide, search(wide, tell)))
-        explanation = _explain((), *logs[-1], table, tell)
+        explanation = _explain((), *logs[-1], table, tell) or explanation
     if explanation is not None and not explanation.doubt:
         return explanation, None
     best = next(iter(first.trials), None)
@@ -168,12 +168,13 @@ def _as_weighed(problem: Problem, first: Found, table: RewardTable, tell: Tell) 
 
 def _otherwise(best: Weighed, rest: Iterable[Weighed], names: Sequence[str]) -> list[tuple[Trial, str]]:
     """Rules that explain all rows with other weights: a constant factor is a weight's, a rule's or an eps's."""
+    known = {(trial.candidate, listed(named(best.solution, names))) for trial in best.found.trials}
     found = []
     for other in rest:
-        if other.found.explained:
-            told = listed(named(other.solution, names))
-            alike = indistinguishable(other.problem, other.found.trials)
-            found += [(trial, f"with reward weights {told}") for trial in alike]
+        told = listed(named(other.solution, names))
+        alike = indistinguishable(other.problem, other.found.trials)
+        found += [(t, f"with reward weights {told}") for t in alike if (t.candidate, told) not in known]
+        known |= {(trial.candidate, told) for trial in alike}
     return found
 
 

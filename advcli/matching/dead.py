@@ -67,8 +67,16 @@ def phantoms(reward: float, size: int, eps: float, ddof: int, dtype: str = "floa
                 yield off / (spread + eps)
 
 
-def carried(
-    rewards: Tensor, values: Tensor, sizes: Tensor, room: Tensor, *, eps: float, ddof: int, dtype: str
+def carried(  # noqa: PLR0913  what the rows have, and what the rule does
+    rewards: Tensor,
+    values: Tensor,
+    sizes: Tensor,
+    room: Tensor,
+    *,
+    eps: float,
+    ddof: int,
+    clip: float,
+    dtype: str,
 ) -> Tensor:
     """[n] bool, whether float32 can have given each logged advantage of groups of equal rewards.
 
@@ -79,12 +87,13 @@ def carried(
         room: [n] float64, how far each may be off because of its digits.
         eps: added to the standard deviation.
         ddof: of its variance.
+        clip: largest |A| that the rule gives; inf for any.
         dtype: what the rule computes in.
     """
     found = torch.zeros_like(values, dtype=torch.bool)
     pairs, index = torch.stack([rewards, sizes.double()], dim=1).unique(dim=0, return_inverse=True)
     for place, (reward, size) in enumerate(pairs.tolist()):
-        able = torch.tensor(sorted(phantoms(reward, int(size), eps, ddof, dtype)), dtype=torch.float64)
+        able = torch.tensor(sorted(phantoms(reward, int(size), eps, ddof, dtype)), dtype=torch.float64).clamp(max=clip)
         mine = torch.nonzero(index == place).squeeze(1)
         size_of = values[mine].abs()
         near = (size_of[:, None] - able).abs() <= room[mine][:, None] + _SAME * able

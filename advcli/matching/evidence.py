@@ -78,15 +78,16 @@ def _reaches_dead(trial: Trial) -> bool:
 
 
 def _patterns(values: Tensor, segments: Segments, peak: float, parts: Tensor) -> int:
-    """How many groups are different, whatever the signs; where rewards have parts, by their parts too."""
+    """How many groups are different, whatever the signs; where rewards have parts, how many rows."""
     size = (values / peak).abs()
     figures = [segments.size().to(size.dtype), segments.max(size), segments.mean(size), segments.mean(size**2)]
-    several = parts.shape[1] > 1
-    if several:
+    if parts.shape[1] > 1:
+        # Each row is an equation for the weights.
         centred = [part - segments.rows(segments.mean(part)) for part in parts.nan_to_num(nan=0.0).unbind(dim=1)]
-        figures += [segments.mean((part * size).abs()) for part in centred]
+        rows = torch.stack([*centred, values / peak], dim=1) * values.sign()[:, None]
+        return len(rows[size > 0].round(decimals=_APART).unique(dim=0))
     groups = len(torch.stack(figures, dim=1).round(decimals=_APART).unique(dim=0))
-    return groups if several else min(groups, len(size[size > 0].round(decimals=_APART).unique()))
+    return min(groups, len(size[size > 0].round(decimals=_APART).unique()))
 
 
 def _to_the_last_digit(part: Slice, trial: Trial) -> bool:

@@ -11,7 +11,7 @@ from advcli.segments import Segments, Spread
 # it is no rounding of the rewards.
 _AS_THEY_ARE, _LEFT_OVER, _LIKE = 0.5, 0.1, 0.3
 # Share of the equal rewards of a group that have to have different advantages, and how many are needed to tell.
-_DIFFERENT, _FEWEST = 0.8, 3
+_DIFFERENT, _FEWEST = 0.5, 3
 
 
 def hidden_digits(part: Slice, predicted: Tensor) -> bool:

@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
-
 import torch
 from torch import Tensor
 
@@ -108,14 +106,17 @@ def _carried(candidate: Candidate, part: Slice, predicted: Tensor, room: Tensor,
     dead = torch.nonzero((std == 0) & (sizes > 1) & ~fits & rewards.isfinite() & predicted.isfinite()).squeeze(1)
     if not len(dead) or len(rewards[dead].unique()) > _REWARDS:
         return None
-    known: dict[str, Any] = {"eps": candidate.eps, "ddof": candidate.ddof or 0}
-    known["dtype"] = str(candidate.told.get("dtype", "float32"))
-    able = [
-        carried(rewards[dead], values[dead], sizes[dead].long(), room[dead], **known)
-        for values in (part.given.values, predicted)
-    ]
     found = torch.zeros_like(fits)
-    found[dead] = able[0] & able[1]
+    found[dead] = carried(
+        rewards[dead],
+        part.given.values[dead],
+        sizes[dead].long(),
+        room[dead],
+        eps=candidate.eps,
+        ddof=candidate.ddof or 0,
+        clip=float(candidate.told.get("clip") or torch.inf),
+        dtype=str(candidate.told.get("dtype", "float32")),
+    )
     return found
 
 

@@ -23,7 +23,8 @@ def found(
 ) -> str:
     """The sentence that says what the log is consistent with; `compared` rows agree, or those of the problem."""
     compared = int(problem.logged.values.isfinite().sum()) if compared is None else compared
-    digits = f", as far as its {problem.logged.stored.words} tell" if problem.logged.coarse else ""
+    rough = fit.max_abs_diff > 2 * problem.logged.exact and problem.logged.coarse
+    digits = f" at the precision of the log ({problem.logged.stored.words})" if rough else ""
     agree = f"all {compared:,} logged rows agree{digits} (max |Δ| {fit.max_abs_diff:.2g})"
     return "; ".join([f"consistent with {_rule(fit, trial)}", f"grouped by {fit.grouping}", *done, agree])
 
