@@ -87,7 +87,7 @@ NO_RULES = {
     "ranks": lambda r: _ranks(r) - _ranks(r).mean(),
     "softmax": _softmax,
     "median, MAD": _mad,
-    "minmax": lambda r: _unit_range(r),
+    "minmax": _unit_range,
     "squared": _squared,
     "power": lambda r: (r - r.mean()) / (_std(r, 1) ** 0.7 + 1e-6),
     "eps 0.3 in the root": lambda r: (r - r.mean()) / np.sqrt(_std(r, 1) ** 2 + 0.3),
@@ -147,7 +147,9 @@ def _by_group(rule, r, group):
     return out
 
 
-def _base(draw, kinds=("binary", "binary", "plus minus", "three", "tenths", "fine"), sizes=(2, 3, 4, 5, 6, 8)):
+def _base(
+    draw, kinds=("binary", "binary", "plus minus", "three", "tenths", "fine"), sizes=(2, 3, 4, 5, 6, 8)
+):
     n, groups = int(draw.choice(sizes)), int(draw.integers(16, 65))
     group = np.repeat(np.arange(groups), n)
     kind = str(draw.choice(kinds))
@@ -162,7 +164,15 @@ def plain(draw, stores=tuple(STORED)):
     kind, n, r, group, step = _base(draw)
     truth, store = _rule(draw), str(draw.choice(stores))
     a = STORED[store](_by_group(RULES[truth], r, group))
-    return Log("plain" if store == "float32" else "rounded", f"{kind}, n {n}, {store}", truth, r[:, None], group, step, a)
+    return Log(
+        "plain" if store == "float32" else "rounded",
+        f"{kind}, n {n}, {store}",
+        truth,
+        r[:, None],
+        group,
+        step,
+        a,
+    )
 
 
 def rounded(draw):
@@ -175,7 +185,7 @@ def exact(draw):
 
 def small_binary(draw):
     """Binary rewards, few rows per group, few digits."""
-    kind, n, r, group, step = _base(draw, ("binary",), (2, 3, 4, 5))
+    _, n, r, group, step = _base(draw, ("binary",), (2, 3, 4, 5))
     truth, store = _rule(draw), str(draw.choice(["bf16", "fp16", "2 decimals", "3 decimals", "4 decimals"]))
     a = STORED[store](_by_group(RULES[truth], r, group))
     return Log("small binary", f"n {n}, {store}", truth, r[:, None], group, step, a)
@@ -203,7 +213,15 @@ def dead_wrong(draw):
     for g in np.unique(group):
         if np.ptp(r[group == g]) == 0 and r[group == g][0] == 1:
             a[group == g] = value
-    return Log("dead groups", f"{kind}, n {n}, {store}, {value}, {truth}", None, r[:, None], group, step, STORED[store](a))
+    return Log(
+        "dead groups",
+        f"{kind}, n {n}, {store}, {value}, {truth}",
+        None,
+        r[:, None],
+        group,
+        step,
+        STORED[store](a),
+    )
 
 
 def phantom(draw):
@@ -230,7 +248,10 @@ def phantom(draw):
 
 def no_rule(draw):
     kind, n, r, group, step = _base(draw)
-    name, store = str(draw.choice(list(NO_RULES))), str(draw.choice(["float32", "float32", "bf16", "4 decimals", "3 decimals"]))
+    name, store = (
+        str(draw.choice(list(NO_RULES))),
+        str(draw.choice(["float32", "float32", "bf16", "4 decimals", "3 decimals"])),
+    )
     a = STORED[store](_by_group(NO_RULES[name], r, group))
     return Log("no rule", f"{name}, {kind}, n {n}, {store}", None, r[:, None], group, step, a)
 
@@ -238,7 +259,10 @@ def no_rule(draw):
 def no_rule_binary(draw):
     """Few different numbers: a factor, an eps or a clip would fit."""
     kind, n, r, group, step = _base(draw, ("binary", "plus minus"), (2, 3, 4))
-    name, store = str(draw.choice(list(NO_RULES))), str(draw.choice(["float32", "float32", "float32", "bf16"]))
+    name, store = (
+        str(draw.choice(list(NO_RULES))),
+        str(draw.choice(["float32", "float32", "float32", "bf16"])),
+    )
     a = STORED[store](_by_group(NO_RULES[name], r, group))
     return Log("no rule, binary", f"{name}, {kind}, n {n}, {store}", None, r[:, None], group, step, a)
 
@@ -259,10 +283,27 @@ def weighted(draw):
     parts = np.stack([_rewards(draw, kind, n * groups) for kind in kinds], axis=1)
     weights = [float(w) for w in draw.choice([0.1, 0.2, 0.3, 0.5, 0.7, 2.0, 0.0], many - 1)]
     weights = (1.0, *weights) if draw.random() < 0.7 else (*weights, 1.0)
-    truth = _rule(draw, [("verl", "grpo", "group"), ("trl", "grpo", "group"), ("trl", "grpo", "none"), ("trl", "rloo", "none")])
+    truth = _rule(
+        draw,
+        [
+            ("verl", "grpo", "group"),
+            ("trl", "grpo", "group"),
+            ("trl", "grpo", "none"),
+            ("trl", "rloo", "none"),
+        ],
+    )
     total = (parts.astype(f) * np.array(weights, dtype=f)).sum(axis=1, dtype=f)
     a = STORED["float32"](_by_group(RULES[truth], total, group))
-    return Log("weights", f"{'+'.join(kinds)}, n {n}, {weights}", truth, parts, group, group * 4 // groups, a, weights=weights)
+    return Log(
+        "weights",
+        f"{'+'.join(kinds)}, n {n}, {weights}",
+        truth,
+        parts,
+        group,
+        group * 4 // groups,
+        a,
+        weights=weights,
+    )
 
 
 def shuffled(draw):
@@ -294,7 +335,7 @@ def one_row_off(draw):
 
 
 def rewards_rounded(draw):
-    kind, n, r, group, step = _base(draw, ("fine",), (4, 5, 6, 8))
+    _, n, r, group, step = _base(draw, ("fine",), (4, 5, 6, 8))
     truth = _rule(draw, [k for k in RULES if k[2] == "none" and k[1] != "maxrl"])
     a = STORED["float32"](_by_group(RULES[truth], r, group))
     return Log("rewards rounded", f"n {n}, {truth}", truth, np.round(r, 2)[:, None], group, step, a)
@@ -305,7 +346,23 @@ def own_framework(draw):
     return replace(log, kind="own framework", format=log.truth[0])
 
 
-KINDS = (exact, rounded, small_binary, computed_in_bf16, dead_wrong, phantom, no_rule, no_rule_binary, clipped, weighted, shuffled, filtered, one_row_off, rewards_rounded, own_framework)
+KINDS = (
+    exact,
+    rounded,
+    small_binary,
+    computed_in_bf16,
+    dead_wrong,
+    phantom,
+    no_rule,
+    no_rule_binary,
+    clipped,
+    weighted,
+    shuffled,
+    filtered,
+    one_row_off,
+    rewards_rounded,
+    own_framework,
+)
 
 
 def log(seed):
@@ -316,13 +373,19 @@ def log(seed):
 
 def verdict(made, outcome):
     """How `match` did: right, tie, cannot be told, silent, or wrong."""
-    fits = [(fit.framework, fit.estimator, fit.scale or "none") for fit in (outcome.best, *outcome.indistinguishable) if fit]
+    fits = [
+        (fit.framework, fit.estimator, fit.scale or "none")
+        for fit in (outcome.best, *outcome.indistinguishable)
+        if fit
+    ]
     if made.truth is None:
         return "wrong" if outcome.found else "right"
     if outcome.found:
         return "right" if fits[0] == made.truth else "tie" if made.truth in fits else "wrong"
     if "cannot be told" in outcome.sentence:
-        return "cannot be told" if made.truth in fits or "weights cannot be told" in outcome.sentence else "lost"
+        return (
+            "cannot be told" if made.truth in fits or "weights cannot be told" in outcome.sentence else "lost"
+        )
     return "silent"
 
 
@@ -344,17 +407,33 @@ def main(first, last):
     for seed in range(first, last):
         try:
             made, outcome, how = judged(seed)
-        except Exception as error:  # noqa: BLE001  any of them is a finding
+        except Exception as error:
             print(seed, "ERROR", repr(error), flush=True)
             continue
         counts[made.kind, how] += 1
         if how not in ("right", "tie"):
-            print(seed, how, "|", made.kind, "|", made.words, "|", made.truth, "|", outcome.sentence[:300], flush=True)
+            print(
+                seed,
+                how,
+                "|",
+                made.kind,
+                "|",
+                made.words,
+                "|",
+                made.truth,
+                "|",
+                outcome.sentence[:300],
+                flush=True,
+            )
     words = ("right", "tie", "cannot be told", "lost", "silent", "wrong")
     print(f"{'':20}", *(f"{word:>14}" for word in words))
     for kind in sorted({kind for kind, _ in counts}):
         print(f"{kind:20}", *(f"{counts[kind, word]:14}" for word in words))
-    print(f"{'all':20}", *(f"{sum(v for (_, w), v in counts.items() if w == word):14}" for word in words), flush=True)
+    print(
+        f"{'all':20}",
+        *(f"{sum(v for (_, w), v in counts.items() if w == word):14}" for word in words),
+        flush=True,
+    )
 
 
 if __name__ == "__main__":

@@ -164,7 +164,14 @@ def _explained(trial: Trial, predicted: Tensor, part: Slice) -> After | None:
     keep, range_ = _verified(trial.candidate, predicted, part, clip) or (None, None)
     where, rare = _where(part, off)
     return After(
-        (judged,), clip, int(off.sum()), where, keep, range_, free=free + 1, doubt=vague or ("" if keep else rare)
+        (judged,),
+        clip,
+        int(off.sum()),
+        where,
+        keep,
+        range_,
+        free=free + 1,
+        doubt=vague or ("" if keep else rare),
     )
 
 
@@ -179,7 +186,10 @@ def _where(part: Slice, off: Tensor) -> tuple[str, str]:
     if bool(blank[part.columns["group"][off]].all()):
         return WHOLE, ""
     many, of = int((off & live).sum()), int((part.compared() & live).sum())
-    return LIVE, f"{many:,} of {of:,} rows of live groups carry 0, and nothing says why" if 2 * many > of else ""
+    return (
+        LIVE,
+        f"{many:,} of {of:,} rows of live groups carry 0, and nothing says why" if 2 * many > of else "",
+    )
 
 
 def _vague(predicted: Tensor, clip: _Pair, part: Slice) -> str:

@@ -73,7 +73,9 @@ def explained(
     """
     logs = [(problem, first)]
     explanation = _explain(_ATTEMPTS, problem, first, table, tell)
-    if problem.logged.stored.arithmetic and (explanation is None or (explanation.doubt and not first.explained)):
+    if problem.logged.stored.arithmetic and (
+        explanation is None or (explanation.doubt and not first.explained)
+    ):
         wide = problem.but(logged=problem.logged.computed())
         logs.append((wide, search(wide, tell)))
         explanation = _explain((), *logs[-1], table, tell) or explanation
@@ -85,6 +87,13 @@ def explained(
         told = (_explain(_FARTHER, log, found, table, tell) for log, found in logs)
         explanation = next(filter(None, told), None) or _blurred(problem, tell)
     return explanation, shuffled
+
+
+def _by_a_trainer(explanation: Explanation | None) -> bool:
+    """Whether some framework has a rule that explains the log without doubt."""
+    if explanation is None or explanation.doubt:
+        return False
+    return any(trial.candidate.framework is not None for trial in explanation.trials if trial.explained)
 
 
 def _explain(
@@ -159,7 +168,9 @@ def _as_weighed(problem: Problem, first: Found, table: RewardTable, tell: Tell) 
             if changed is None:
                 continue
             words, free = [*more["words"], *changed.words], best.solution.free + changed.free
-            explanation = replace(changed, words=words, weights=weights, free=free, doubt=changed.doubt or best.doubt)
+            explanation = replace(
+                changed, words=words, weights=weights, free=free, doubt=changed.doubt or best.doubt
+            )
             if not explanation.weighed_up().doubt:
                 return explanation
         doubtful = doubtful or explanation

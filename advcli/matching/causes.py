@@ -77,9 +77,7 @@ def _met(index: Tensor) -> list[int]:
     return torch.nonzero(torch.bincount(index)).squeeze(1).tolist()
 
 
-def causes(
-    problem: Problem, best: Trial | None, where: Breaks | None, shuffled: str | None
-) -> list[str]:
+def causes(problem: Problem, best: Trial | None, where: Breaks | None, shuffled: str | None) -> list[str]:
     """What explains the rest, in sentences, the most telling first.
 
     Args:
@@ -94,7 +92,13 @@ def causes(
     dead = list(_dead(problem, best))
     if dead or (where is not None and where.rows <= FEW * where.compared):
         return [*dead, *_partly(where), *_nearly(problem, best)]
-    return [*_pairs(problem), *_partly(where), *_nearly(problem, best), *_parallel(problem), *_not_centred(problem)]
+    return [
+        *_pairs(problem),
+        *_partly(where),
+        *_nearly(problem, best),
+        *_parallel(problem),
+        *_not_centred(problem),
+    ]
 
 
 def _dead(problem: Problem, best: Trial | None) -> Iterator[str]:

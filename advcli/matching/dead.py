@@ -93,7 +93,9 @@ def carried(  # noqa: PLR0913  what the rows have, and what the rule does
     found = torch.zeros_like(values, dtype=torch.bool)
     pairs, index = torch.stack([rewards, sizes.double()], dim=1).unique(dim=0, return_inverse=True)
     for place, (reward, size) in enumerate(pairs.tolist()):
-        able = torch.tensor(sorted(phantoms(reward, int(size), eps, ddof, dtype)), dtype=torch.float64).clamp(max=clip)
+        able = torch.tensor(sorted(phantoms(reward, int(size), eps, ddof, dtype)), dtype=torch.float64).clamp(
+            max=clip
+        )
         mine = torch.nonzero(index == place).squeeze(1)
         size_of = values[mine].abs()
         near = (size_of[:, None] - able).abs() <= room[mine][:, None] + _SAME * able

@@ -60,7 +60,9 @@ def doubt(problem: Problem, trial: Trial, free: int = 0) -> str:
     """
     found = evidence(problem, trial)
     if not found.rows:
-        return "no row says anything: the groups have equal rewards, or so small a spread that rounding hides it"
+        return (
+            "no row says anything: the groups have equal rewards, or so small a spread that rounding hides it"
+        )
     kinds = counted(found.patterns, "kind")
     if found.patterns <= free:
         return (
@@ -68,7 +70,9 @@ def doubt(problem: Problem, trial: Trial, free: int = 0) -> str:
             "other rules fit as well with other numbers"
         )
     if found.chance ** (found.patterns - free) > _CHANCE:
-        return f"the log has {problem.logged.stored.words} and live groups of {kinds} only: it may fit by chance"
+        return (
+            f"the log has {problem.logged.stored.words} and live groups of {kinds} only: it may fit by chance"
+        )
     return ""
 
 
@@ -80,10 +84,17 @@ def _reaches_dead(trial: Trial) -> bool:
 def _patterns(values: Tensor, segments: Segments, peak: float, parts: Tensor) -> int:
     """How many groups are different, whatever the signs; where rewards have parts, how many rows."""
     size = (values / peak).abs()
-    figures = [segments.size().to(size.dtype), segments.max(size), segments.mean(size), segments.mean(size**2)]
+    figures = [
+        segments.size().to(size.dtype),
+        segments.max(size),
+        segments.mean(size),
+        segments.mean(size**2),
+    ]
     if parts.shape[1] > 1:
         # Each row is an equation for the weights.
-        centred = [part - segments.rows(segments.mean(part)) for part in parts.nan_to_num(nan=0.0).unbind(dim=1)]
+        centred = [
+            part - segments.rows(segments.mean(part)) for part in parts.nan_to_num(nan=0.0).unbind(dim=1)
+        ]
         rows = torch.stack([*centred, values / peak], dim=1) * values.sign()[:, None]
         return len(rows[size > 0].round(decimals=_APART).unique(dim=0))
     groups = len(torch.stack(figures, dim=1).round(decimals=_APART).unique(dim=0))

@@ -21,6 +21,8 @@ _DECIMALS, _DIGITS = range(1, 11), range(4, 11)
 _BLURRED = 3.0
 # How many times more than its last digit a 16-bit number is off where the arithmetic ran in 16 bits too.
 _ARITHMETIC = 4.0
+# Half of a decimal that float32 hides.
+_FINE = 1e-7
 # Different rewards that are rounded to few digits by no coincidence.
 _TELLING = 6
 _PART = 4096
@@ -116,7 +118,9 @@ class Logged:
     def computed(self) -> "Logged":
         """The same if the arithmetic ran with as few digits as the numbers have."""
         words = f"{self.stored.words} arithmetic"
-        wide = replace(self.stored, words=words, relative=_ARITHMETIC * self.stored.relative, arithmetic=False)
+        wide = replace(
+            self.stored, words=words, relative=_ARITHMETIC * self.stored.relative, arithmetic=False
+        )
         return replace(self, stored=wide, unit=self.stored.relative).of_peak(self.peak)
 
     def take(self, rows: Tensor) -> "Logged":
@@ -128,7 +132,7 @@ class Logged:
         return self.tolerance + self.stored.room(self.values)
 
 
-def rounding(  # noqa: PLR0913  a row, its group, its rule, its digits
+def rounding(
     rewards: Tensor,
     extent: Tensor,
     std: Tensor,
@@ -170,7 +174,7 @@ def half_step(values: Tensor) -> float:
     if finite.abs().unique().numel() < _TELLING:
         return 0.0
     found = next(_in_decimals(finite, single=_single(finite)), None)
-    return 0.0 if found is None else found.absolute
+    return 0.0 if found is None or found.absolute < _FINE else found.absolute
 
 
 def stored(values: Tensor, *, single: bool) -> Stored:
@@ -198,7 +202,9 @@ def stored(values: Tensor, *, single: bool) -> Stored:
     largest = values.abs().max()
     first = max(able, key=lambda one: float(one.room(largest)))
     # It may be any of those that hold every number.
-    return replace(first, absolute=max(one.absolute for one in able), relative=max(one.relative for one in able))
+    return replace(
+        first, absolute=max(one.absolute for one in able), relative=max(one.relative for one in able)
+    )
 
 
 def _in_decimals(values: Tensor, *, single: bool) -> Iterator[Stored]:

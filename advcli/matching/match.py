@@ -131,7 +131,9 @@ def _wanted(found: Sequence[Candidate], only: Settings) -> list[Candidate]:
         and only.scale in (None, candidate.scale)
     ]
     if not wanted:
-        raise UsageError(f"there is no rule with {_asked(only)}", hint="fewer of them, or 'advcli frameworks'")
+        raise UsageError(
+            f"there is no rule with {_asked(only)}", hint="fewer of them, or 'advcli frameworks'"
+        )
     return wanted
 
 

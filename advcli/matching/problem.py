@@ -117,7 +117,13 @@ class Problem:
         first, second = (0, 1) if self.logged.single or self.logged.coarse else (1, 0)
         own = framework is None or framework != self.framework
         rough = trial.max_abs > 2 * self.logged.exact
-        return (self._place(trial.partition), own, rough, first if framework else second, trial.candidate.order)
+        return (
+            self._place(trial.partition),
+            own,
+            rough,
+            first if framework else second,
+            trial.candidate.order,
+        )
 
     def _place(self, partition: Partition) -> int:
         return next(place for place, known in enumerate(self.partitions) if known is partition)

@@ -24,7 +24,10 @@ def hidden_digits(part: Slice, predicted: Tensor) -> bool:
         predicted: [n] the advantages of a rule, from the rewards of the dump.
     """
     compared = part.compared()
-    values, rewards, index = part.given.values, *(chosen(part.columns[n], compared) for n in ("rewards", "group"))
+    values, rewards, index = (
+        part.given.values,
+        *(chosen(part.columns[n], compared) for n in ("rewards", "group")),
+    )
     left = values - chosen(predicted, compared)
     use = (chosen(part.groups.std, compared) > 0) & left.isfinite()
     if not bool(use.any()):

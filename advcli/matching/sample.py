@@ -175,7 +175,9 @@ class Slice:
             rewards, groups = self.columns["rewards"], self.groups
             off = rounding(rewards, groups.extent, groups.std, eps, unit=self.logged.unit, blur=self.blur)
             if eps is not None:
-                off = torch.minimum(off, (self.groups.sizes - 1).clamp(min=0) / self.groups.sizes.clamp(min=1).sqrt())
+                off = torch.minimum(
+                    off, (self.groups.sizes - 1).clamp(min=0) / self.groups.sizes.clamp(min=1).sqrt()
+                )
             off = chosen(off, self.given.compared)
             clear = off <= self.logged.tolerance
             self.roundings[key] = (off, None if bool(clear.all()) else clear)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+
 import torch
 from torch import Tensor
 
@@ -97,13 +98,17 @@ def judge(candidate: Candidate, partition: Partition, part: Slice, predicted: Te
     )
 
 
-def _carried(candidate: Candidate, part: Slice, predicted: Tensor, room: Tensor, fits: Tensor) -> Tensor | None:
+def _carried(
+    candidate: Candidate, part: Slice, predicted: Tensor, room: Tensor, fits: Tensor
+) -> Tensor | None:
     """[m] bool, the rows of groups of equal rewards that carry what float32 may give them; None for none."""
     if candidate.eps is None or candidate.scale != "group":
         return None
     std, sizes = (chosen(one, part.given.compared) for one in (part.groups.std, part.groups.sizes))
     rewards = chosen(part.columns["rewards"], part.given.compared)
-    dead = torch.nonzero((std == 0) & (sizes > 1) & ~fits & rewards.isfinite() & predicted.isfinite()).squeeze(1)
+    dead = torch.nonzero(
+        (std == 0) & (sizes > 1) & ~fits & rewards.isfinite() & predicted.isfinite()
+    ).squeeze(1)
     if not len(dead) or len(rewards[dead].unique()) > _REWARDS:
         return None
     found = torch.zeros_like(fits)

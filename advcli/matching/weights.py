@@ -68,7 +68,10 @@ class Solution:
     def rounded(self, digits: int) -> "Solution":
         """The same with fewer digits; weights that are next to nothing are 0."""
         largest = float(self.weights.abs().max())
-        short = [0.0 if abs(w) < _NOTHING_LEFT * largest else float(f"{w:.{digits}g}") for w in self.weights.tolist()]
+        short = [
+            0.0 if abs(w) < _NOTHING_LEFT * largest else float(f"{w:.{digits}g}")
+            for w in self.weights.tolist()
+        ]
         return replace(self, weights=torch.tensor(short, dtype=self.weights.dtype))
 
 
@@ -122,7 +125,9 @@ def _of_one_reward(problem: Problem, partition: Partition) -> str:
         return ""
     part = problem.part(partition)
     use = part.compared() & part.columns["rewards"].isfinite() & (part.groups.std > 0)
-    pairs = torch.stack([part.columns["group"][use].double(), part.columns["rewards"][use]], dim=1).unique(dim=0)
+    pairs = torch.stack([part.columns["group"][use].double(), part.columns["rewards"][use]], dim=1).unique(
+        dim=0
+    )
     if len(pairs) and int(torch.bincount(pairs[:, 0].long()).max()) > 2:
         return ""
     return "a factor was fitted, and no group has more than two different rewards: ranks, a sign or a tanh fit as well"
@@ -430,7 +435,9 @@ def listed(weights: Mapping[str, float | None]) -> str:
         >>> listed({"accuracy": 1.0, "format": 0.3, "style": None})
         'accuracy 1, format 0.3'
     """
-    return ", ".join(f"{name} {weight:.{_PRINTED}g}" for name, weight in weights.items() if weight is not None)
+    return ", ".join(
+        f"{name} {weight:.{_PRINTED}g}" for name, weight in weights.items() if weight is not None
+    )
 
 
 def _length(weight: float) -> int:
