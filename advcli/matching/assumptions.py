@@ -73,12 +73,11 @@ def explained(
     """
     logs = [(problem, first)]
     explanation = _explain(_ATTEMPTS, problem, first, table, tell)
-    if problem.logged.stored.arithmetic and (
-        explanation is None or (explanation.doubt and not first.explained)
-    ):
+    if problem.logged.stored.arithmetic and not _by_a_trainer(explanation):
         wide = problem.but(logged=problem.logged.computed())
         logs.append((wide, search(wide, tell)))
-        explanation = _explain((), *logs[-1], table, tell) or explanation
+        other = _explain((), *logs[-1], table, tell)
+        explanation = other if explanation is None or _by_a_trainer(other) else explanation
     if explanation is not None and not explanation.doubt:
         return explanation, None
     best = next(iter(first.trials), None)
@@ -158,16 +157,17 @@ def _as_weighed(problem: Problem, first: Found, table: RewardTable, tell: Tell) 
     doubtful = None
     for best in able:
         weights = named(best.solution, names)
-        more = {"words": [_weights_told(best, weights)], "weights": weights, "free": best.solution.free}
+        words, free = [_weights_told(best, weights)], best.solution.free
         if best.found.explained:
-            explanation = Explanation(best.problem, best.found.trials, doubt=best.doubt, **more)
+            trials = best.found.trials
+            explanation = Explanation(best.problem, trials, words, weights, free=free, doubt=best.doubt)
             if not explanation.weighed_up().doubt:
                 return replace(explanation, otherwise=_otherwise(best, able, names))
         else:
             changed = _of_after(best.problem, after(best.problem, list(best.found.trials)))
             if changed is None:
                 continue
-            words, free = [*more["words"], *changed.words], best.solution.free + changed.free
+            words, free = [*words, *changed.words], free + changed.free
             explanation = replace(
                 changed, words=words, weights=weights, free=free, doubt=changed.doubt or best.doubt
             )

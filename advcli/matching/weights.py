@@ -173,8 +173,9 @@ def _belief(
         not best.explained,
         problem.framework is not None and not own,
         best.candidate.framework is None,
-        solution.digits,
-        abs(math.log10(largest)) if largest else 0.0,
+        min(solution.digits, _SHORT[-1] + 1),
+        # Without a division the factor is in the log.
+        abs(math.log10(largest)) if largest and solution.scale != "none" else 0.0,
         solution.scale != best.candidate.scale,
         problem.preference(best)[-1],
     )
