@@ -17,7 +17,8 @@ from advcli.matching.problem import Problem
 from advcli.matching.rounded import hidden_digits
 from advcli.matching.search import Found, Tell, indistinguishable, search
 from advcli.matching.trials import Trial
-from advcli.matching.weights import Weighed, listed, named, weighed
+from advcli.matching.weighing import Weighed, weighed
+from advcli.matching.weights import listed, named
 from advcli.records.table import RewardTable
 from advcli.segments import Segments
 from advcli.words import counted, verb
