@@ -36,7 +36,7 @@ def command(shared: Shared, logged_col: opt.LoggedCol = None) -> None:
     """Find the rules that the logged advantages are consistent with.
 
     It tries every framework, estimator, scale, eps, ddof and grouping; --like, --estimator and --scale narrow the
-    search. Exit code 0 if a rule reproduces every row, else 1.
+    search. Exit code 0 if a rule fits every row and the log determines all that was fitted, else 1.
     """
     from advcli.io.sources import sample
     from advcli.records.table import ColumnOptions

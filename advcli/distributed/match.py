@@ -13,12 +13,13 @@ from advcli.distributed.partitions import PartitionPlan, assign, largest_step, n
 from advcli.distributed.run import PartitionJob
 from advcli.distributed.scan import ScanJob
 from advcli.distributed.tasks import Tasks
-from advcli.distributed.verify import Agreements, Claim, agreements, claims, wider
+from advcli.distributed.verify import Agreements, Claim, agreements, claims
 from advcli.errors import DataError
 from advcli.io.formats import traps
 from advcli.matching import match as matching
 from advcli.matching import wording
 from advcli.matching.explanations import Explanation
+from advcli.matching.logged import RELATIVE
 from advcli.matching.search import Tell, indistinguishable
 from advcli.matching.trials import Trial
 from advcli.pipeline.match import logged
@@ -54,7 +55,7 @@ class Picked:
 
 
 def match(request: Request, tell: Tell = lambda text: None) -> Match:
-    """Find the rule that made the logged advantages; the arguments and the result are those of `pipeline.match`."""
+    """Find the rules that the logged advantages are consistent with; the arguments and the result are those of `pipeline.match`."""
     columns = request.columns
     wanted = columns.as_logged()
     outcome, job = _searched(request, wanted, tell)
@@ -246,7 +247,8 @@ def _with_filtered(explanation: Explanation, rows: int) -> Explanation:
     after = dict(explanation.after or {})
     if "filtered_rows" not in after:
         return explanation
-    old, new = (wording.filtered(int(str(many))) for many in (after["filtered_rows"], rows))
+    where = str(after.get("filtered_in", ""))
+    old, new = (wording.filtered(int(str(many)), where) for many in (after["filtered_rows"], rows))
     words = [new if word == old else word for word in explanation.words]
     return replace(explanation, words=words, after={**after, "filtered_rows": rows})
 
@@ -259,17 +261,15 @@ def _of_all(outcome: Match, loaded: Loaded, sample: RewardTable, proof: Proof, *
     if uneven:
         share = 100 * uneven / loaded.count
         notes.append(
-            f"'{name}' differs between the tokens of {counted(uneven, 'row')} ({share:.1f} %): a token-level "
-            "estimator, of which the mean per row is compared"
+            f"'{name}' differs between the tokens of {counted(uneven, 'row')} ({share:.1f}%): a token-level "
+            "estimator; the mean of each row is compared"
         )
-    notes += [note for note in outcome.notes if note.startswith("not tried for want of")]
+    notes += [note for note in outcome.notes if note.startswith(matching.SKIPPED)]
     some = f"searched on {counted(len(sample.rewards), 'row')} of {loaded.count:,}"
     notes += [some if outcome.found else f"{some}: what does not fit is told of these", *proof.told]
     if not steps and (not outcome.found or outcome.weights):
         # One weight for all rewards looks like one standard deviation of all of them.
-        notes.append(
-            "not tried for want of whole steps: rules of the batch, of which each divides by one number"
-        )
+        notes.append(f"{matching.SKIPPED}: rules of the batch; they need whole steps")
     sentence = outcome.sentence
     if outcome.found and outcome.best and proof.trial and proof.explanation:
         sentence = wording.found(
@@ -280,7 +280,7 @@ def _of_all(outcome: Match, loaded: Loaded, sample: RewardTable, proof: Proof, *
         sentence=sentence,
         rows=loaded.count,
         compared=told,
-        tolerance=wider(outcome.tolerance, _sampled_peak(sample), _peak(loaded)),
+        tolerance=outcome.tolerance + RELATIVE * (_peak(loaded) - _sampled_peak(sample)),
         notes=tuple(notes),
     )
 

@@ -15,7 +15,7 @@ from advcli.distributed.run import PartitionRows
 from advcli.engine.run import Plan
 from advcli.matching.candidates import Candidate
 from advcli.matching.explanations import Explanation
-from advcli.matching.logged import RELATIVE, Logged
+from advcli.matching.logged import Logged
 from advcli.matching.partitions import Partition
 from advcli.matching.sample import Slice
 from advcli.matching.trials import Trial, judge, predict
@@ -139,12 +139,7 @@ def claims(explanation: Explanation, trials: list[Trial], n: int | None, peak: f
         return None
     problem = explanation.problem
     clip = after.get("clip")
-    logged = replace(
-        problem.logged,
-        values=torch.zeros(0, dtype=torch.float64),
-        peak=peak,
-        tolerance=wider(problem.logged.tolerance, problem.logged.peak, peak),
-    )
+    logged = replace(problem.logged.of_peak(peak), values=torch.zeros(0, dtype=torch.float64))
     return [
         Claim(
             trial.candidate,
@@ -157,11 +152,6 @@ def claims(explanation: Explanation, trials: list[Trial], n: int | None, peak: f
         )
         for trial in trials
     ]
-
-
-def wider(tolerance: float, peak: float, other: float) -> float:
-    """A tolerance for a log with another largest |A|."""
-    return tolerance + RELATIVE * (other - peak)
 
 
 def _with_ratios(candidate: Candidate, after: Mapping[str, object]) -> Candidate | None:

@@ -14,7 +14,7 @@ from advcli.tensors.segments import Segments
 from advcli.wording import counted, shortened, verb
 
 _WORST = 5
-_TOLD_STEPS = 5
+_TOLD_STEPS, _TOLD_VALUES = 5, 5
 _NEARLY = 0.02
 # What another ddof makes of a std, at most: that of two rows.
 _OF_DDOF = 1.42
@@ -46,6 +46,7 @@ def breaks(table: RewardTable, problem: Problem, trial: Trial) -> Breaks | None:
         all_groups=len(_met(chosen(group, compared))),
         steps=tuple(names[code] for code in _met(step[off])) if names else (),
         all_steps=len(names),
+        alone=bool((part.groups.sizes[off] == 1).all()),
         worst=tuple(
             Break(
                 table.place(row),
@@ -76,20 +77,72 @@ def _met(index: Tensor) -> list[int]:
     return torch.nonzero(torch.bincount(index)).squeeze(1).tolist()
 
 
-def causes(problem: Problem, where: Breaks | None, shuffled: str | None) -> list[str]:
+def causes(problem: Problem, best: Trial | None, where: Breaks | None, shuffled: str | None) -> list[str]:
     """What explains the rest, in sentences, the most telling first.
 
     Args:
         problem: what was searched for.
-        where: where the best one does not fit.
+        best: the rule that fits best, on all rows.
+        where: where it does not fit.
         shuffled: what `misaligned` says.
     """
     if shuffled is not None:
         # Sums over the groups of such rows tell nothing.
         return [shuffled, *_partly(where)]
-    if where is not None and where.rows <= FEW * where.compared:
-        return list(_partly(where))
-    return [*_partly(where), *_parallel(problem), *_not_centred(problem)]
+    dead = list(_dead(problem, best))
+    if dead or (where is not None and where.rows <= FEW * where.compared):
+        return [*dead, *_partly(where), *_nearly(problem, best)]
+    return [
+        *_pairs(problem),
+        *_partly(where),
+        *_nearly(problem, best),
+        *_parallel(problem),
+        *_not_centred(problem),
+    ]
+
+
+def _dead(problem: Problem, best: Trial | None) -> Iterator[str]:
+    """A rule fits everywhere but in groups of equal rewards, which carry something."""
+    if best is None or best.predicted is None:
+        return
+    part = problem.whole(best.partition)
+    values, dead = part.given.values, chosen(part.groups.std, part.compared()) == 0
+    sizes = chosen(part.groups.sizes, part.compared())
+    off = (chosen(best.predicted, part.compared()) - values).abs().nan_to_num(nan=torch.inf) > part.given.room
+    if not bool(off.any()) or not bool((dead & (sizes > 1))[off].all()):
+        return
+    met = values[off].unique()
+    carry = shortened([f"{value:.4g}" for value in met[:_WORST].tolist()], _TOLD_VALUES)
+    groups = counted(len(chosen(part.columns["group"], part.compared())[off].unique()), "dead group")
+    yield (
+        f"it fits every live group, but {counted(int(off.sum()), 'row')} of {groups} (equal rewards) {verb(int(off.sum()), 'carries', 'carry')} "
+        f"{carry}{'' if len(met) <= _WORST else ' and more'}: no rule gives that"
+    )
+
+
+def _nearly(problem: Problem, best: Trial | None) -> Iterator[str]:
+    """Every row is nearly right."""
+    if best is not None and best.share == 1 and not best.explained:
+        yield (
+            f"every row is within {problem.logged.tolerance:.1g}, but off by up to {best.max_abs:.1g}, more than rounding gives "
+            f"({problem.logged.exact:.1g}): a related rule, with another eps perhaps"
+        )
+
+
+def _pairs(problem: Problem) -> Iterator[str]:
+    """Groups of two rows with several reward parts: over their std, both are the same whatever the weights."""
+    part = problem.whole(problem.partitions[0])
+    if problem.columns["parts"].shape[1] < 2 or int(part.groups.sizes.max()) != 2:
+        return
+    values = part.given.values.abs()
+    live = values[values > _NEARLY * problem.logged.peak]
+    alike = (live - live.median()).abs() <= _NEARLY * live.median() if len(live) else live
+    # An eps shows where the rewards nearly agree.
+    if len(live) and float(alike.double().mean()) >= 1 - FEW:
+        yield (
+            "the reward weights cannot be told from this log: in groups of two rows, advantages over their std are "
+            f"±{float(live.median()):.4g} whatever the weights"
+        )
 
 
 def _partly(where: Breaks | None) -> Iterator[str]:
@@ -98,6 +151,7 @@ def _partly(where: Breaks | None) -> Iterator[str]:
         return
     if where.rows > _WORST and where.groups == where.all_groups:
         return
+    alone = ", the only one of its group" if where.alone and where.rows == 1 else ""
     at = f" of {verb(len(where.steps), 'step', 'steps')} {shortened(where.steps, _TOLD_STEPS)}"
     few = where.steps and len(where.steps) < where.all_steps
     inside = f"in {counted(where.groups, 'group')} of {where.all_groups:,}{at if few else ''}"
@@ -105,7 +159,7 @@ def _partly(where: Breaks | None) -> Iterator[str]:
         places = ", ".join(
             f"{bad.place} (logged {bad.logged:.4g}, computed {bad.computed:.4g})" for bad in where.worst
         )
-        yield f"the rule fits everywhere but in {counted(where.rows, 'row')}, {inside}: {places}"
+        yield f"the rule fits everywhere but in {counted(where.rows, 'row')}{alone}, {inside}: {places}"
     else:
         yield f"the rule fits everywhere but {inside} ({counted(where.rows, 'row')})"
 

@@ -8,18 +8,23 @@ import torch
 
 from advcli.matching import wording
 from advcli.matching.causes import FEW
+from advcli.matching.evidence import doubt
 from advcli.matching.infer_eps import fitted
 from advcli.matching.logged import half_step
 from advcli.matching.postprocess import After, after, recomputed
 from advcli.matching.problem import Problem
+from advcli.matching.rounded import hidden_digits
 from advcli.matching.search import Found, Tell, indistinguishable, search
 from advcli.matching.shuffled import misaligned
 from advcli.matching.trials import Trial
-from advcli.matching.weights import Weighed, named, weighed
+from advcli.matching.weighing import Weighed, weighed
+from advcli.matching.weights import listed, named
 from advcli.records.table import RewardTable
 from advcli.tensors.segments import Segments
 from advcli.wording import counted, verb
 
+# Different standard deviations that tell an eps.
+_SPREADS = 3
 _WHY_FREE = "constant within the groups, or only moving together with another part"
 
 
@@ -34,6 +39,8 @@ class Explanation:
         weights: reward column → inferred weight, or None.
         after: what happened to the advantages, name → value.
         otherwise: rules with the same numbers and other weights, each with those weights in words.
+        free: numbers that were fitted to the log.
+        doubt: why the rule cannot be named although every row fits; "" if it can.
     """
 
     problem: Problem
@@ -42,6 +49,13 @@ class Explanation:
     weights: Mapping[str, float | None] | None = None
     after: Mapping[str, object] | None = None
     otherwise: Sequence[tuple[Trial, str]] = ()
+    free: int = 0
+    doubt: str = ""
+
+    def weighed_up(self) -> "Explanation":
+        """The same with what speaks against naming the rule."""
+        best = indistinguishable(self.problem, self.trials)[0]
+        return self if self.doubt else replace(self, doubt=doubt(self.problem, best, self.free))
 
 
 def explained(
@@ -60,31 +74,42 @@ def explained(
     """
     logs = [(problem, first)]
     explanation = _explain(_ATTEMPTS, problem, first, table, tell)
-    if explanation is None and problem.logged.coarse:
-        loose = problem.but(logged=problem.logged.loosened())
-        logs.append((loose, search(loose, tell)))
-        explanation = _explain(_ATTEMPTS, *logs[-1], table, tell)
-    if explanation is not None:
+    if problem.logged.stored.arithmetic and not _by_a_trainer(explanation):
+        wide = problem.but(logged=problem.logged.computed())
+        logs.append((wide, search(wide, tell)))
+        other = _explain((), *logs[-1], table, tell)
+        explanation = other if explanation is None or _by_a_trainer(other) else explanation
+    if explanation is not None and not explanation.doubt:
         return explanation, None
     best = next(iter(first.trials), None)
-    shuffled = None if best and best.share >= 1 - FEW else misaligned(logs[-1][0])
-    if shuffled is None:
+    shuffled = None if explanation or (best and best.share >= 1 - FEW) else misaligned(logs[-1][0])
+    if shuffled is None and explanation is None:
         told = (_explain(_FARTHER, log, found, table, tell) for log, found in logs)
         explanation = next(filter(None, told), None) or _blurred(problem, tell)
     return explanation, shuffled
 
 
+def _by_a_trainer(explanation: Explanation | None) -> bool:
+    """Whether some framework has a rule that explains the log without doubt."""
+    if explanation is None or explanation.doubt:
+        return False
+    return any(trial.candidate.framework is not None for trial in explanation.trials if trial.explained)
+
+
 def _explain(
     attempts: "Sequence[Attempt]", problem: Problem, first: Found, table: RewardTable, tell: Tell
 ) -> Explanation | None:
-    """What the first attempt explains that explains something."""
+    """What the first attempt explains that explains something; one in doubt only where no other does."""
     if first.explained:
-        return Explanation(problem, first.trials)
+        return Explanation(problem, first.trials).weighed_up()
+    doubtful = None
     for attempt in attempts:
         explanation = attempt(problem, first, table, tell)
-        if explanation is not None:
+        explanation = explanation and explanation.weighed_up()
+        if explanation is not None and not explanation.doubt:
             return explanation
-    return None
+        doubtful = doubtful or explanation
+    return doubtful
 
 
 def _as_changed(problem: Problem, first: Found, table: RewardTable, tell: Tell) -> Explanation | None:
@@ -106,15 +131,22 @@ def _of_after(problem: Problem, done: After | None) -> Explanation | None:
     if done.keep:
         told |= {"keep_pos": done.keep[0], "keep_neg": done.keep[1], "compute_new_adv": done.recomputed}
     if done.filtered:
-        told["filtered_rows"] = done.filtered
-    return Explanation(problem, done.trials, list(wording.done(done)), after=told)
+        told |= {"filtered_rows": done.filtered, "filtered_in": done.where}
+    words = list(wording.done(done))
+    return Explanation(problem, done.trials, words, after=told, free=done.free, doubt=done.doubt)
 
 
 def _as_fitted(problem: Problem, first: Found, table: RewardTable, tell: Tell) -> Explanation | None:
     """An eps that is no one's default."""
     del first, table, tell
-    found = fitted(problem)
-    return Explanation(problem, found.trials) if found else None
+    found, spreads = fitted(problem) or (None, 0)
+    if found is None:
+        return None
+    few = (
+        f"the eps was fitted, and the live groups have {counted(spreads, 'different std')}: "
+        "other rules fit as well with other numbers"
+    )
+    return Explanation(problem, found.trials, free=1, doubt=few if spreads < _SPREADS else "")
 
 
 def _as_weighed(problem: Problem, first: Found, table: RewardTable, tell: Tell) -> Explanation | None:
@@ -123,29 +155,38 @@ def _as_weighed(problem: Problem, first: Found, table: RewardTable, tell: Tell) 
     choice = table.choice
     names = [name for name, _ in choice.rewards]
     able = weighed(problem, tell, skip_missing_parts=choice.skip_missing_parts)
+    doubtful = None
     for best in able:
         weights = named(best.solution, names)
-        told = _weights_told(best, weights)
+        words, free = [_weights_told(best, weights)], best.solution.free
         if best.found.explained:
             trials = best.found.trials
-            otherwise = _otherwise(best, able, names)
-            return Explanation(best.problem, trials, [told], weights, otherwise=otherwise)
-        changed = _of_after(best.problem, after(best.problem, list(best.found.trials)))
-        if changed is not None:
-            return replace(changed, words=[told, *changed.words], weights=weights)
-    return None
+            explanation = Explanation(best.problem, trials, words, weights, free=free, doubt=best.doubt)
+            if not explanation.weighed_up().doubt:
+                return replace(explanation, otherwise=_otherwise(best, able, names))
+        else:
+            changed = _of_after(best.problem, after(best.problem, list(best.found.trials)))
+            if changed is None:
+                continue
+            words, free = [*words, *changed.words], free + changed.free
+            explanation = replace(
+                changed, words=words, weights=weights, free=free, doubt=changed.doubt or best.doubt
+            )
+            if not explanation.weighed_up().doubt:
+                return explanation
+        doubtful = doubtful or explanation
+    return doubtful
 
 
 def _otherwise(best: Weighed, rest: Iterable[Weighed], names: Sequence[str]) -> list[tuple[Trial, str]]:
-    """Rules that do not divide and explain all rows with other weights: a constant factor is a weight's or a rule's."""
-    if best.solution.scale != "none":
-        return []
+    """Rules that explain all rows with other weights: a constant factor is a weight's, a rule's or an eps's."""
+    known = {(trial.candidate, listed(named(best.solution, names))) for trial in best.found.trials}
     found = []
     for other in rest:
-        if other.found.explained and other.solution.scale == "none":
-            told = _listed(named(other.solution, names))
-            alike = indistinguishable(other.problem, other.found.trials)
-            found += [(trial, f"with reward weights {told}") for trial in alike]
+        told = listed(named(other.solution, names))
+        alike = indistinguishable(other.problem, other.found.trials)
+        found += [(t, f"with reward weights {told}") for t in alike if (t.candidate, told) not in known]
+        known |= {(trial.candidate, told) for trial in alike}
     return found
 
 
@@ -158,15 +199,14 @@ def _blurred(problem: Problem, tell: Tell) -> Explanation | None:
     found = search(blurred, tell)
     if not found.explained or not _told_apart(blurred, found):
         return None
-    return Explanation(blurred, found.trials, [f"as far as rewards rounded to {2 * half:g} tell"])
-
-
-def _listed(weights: Mapping[str, float | None]) -> str:
-    return ", ".join(f"{name} {weight:.4g}" for name, weight in weights.items() if weight is not None)
+    best = found.trials[0]
+    if best.predicted is None or not hidden_digits(blurred.whole(best.partition), best.predicted):
+        return None
+    return Explanation(blurred, found.trials, [f"with rewards that the dump has rounded to {2 * half:g}"])
 
 
 def _weights_told(best: Weighed, weights: Mapping[str, float | None]) -> str:
-    told = _listed(weights)
+    told = listed(weights)
     free = [name for name, weight in weights.items() if weight is None]
     text = f"reward weights: {told}" if told else "reward weights"
     if not best.solution.factor_known:
@@ -195,9 +235,17 @@ def _as_filtered_before(problem: Problem, first: Found, table: RewardTable, tell
         kept = problem.but(excluded=excluded, logged=replace(problem.logged, values=values))
         found = search(kept, tell)
         if found.explained and _told_apart(kept, found):
-            many = int((excluded & used).sum())
-            words = f"{counted(many, 'row')} with no advantage (whole {what}) {verb(many, 'was', 'were')} filtered before the statistics"
-            return Explanation(kept, found.trials, [words], after={"filtered_before": many})
+            many, of = int((excluded & used).sum()), int((used & live).sum())
+            words = f"{counted(many, 'row')} with no advantage (whole {what}) {verb(many, 'was', 'were')} left out before the statistics"
+            rare = f"{many:,} of {of:,} rows of live groups carry no advantage, and nothing says why"
+            return Explanation(
+                kept,
+                found.trials,
+                [words],
+                after={"filtered_before": many},
+                free=1,
+                doubt=rare if what != "groups" and 2 * many > of else "",
+            )
     return None
 
 

@@ -18,11 +18,14 @@ _DIGITS = 4
 _CLEAR = 20.0
 
 
-def fitted(problem: Problem) -> Found | None:
+def fitted(problem: Problem) -> tuple[Found, int] | None:
     """Try grpo with the eps that the log itself tells; None if it does not explain the log.
 
     Args:
         problem: what is searched for.
+
+    Returns:
+        What was found, and how many different standard deviations the live groups have.
     """
     for partition in problem.partitions:
         part = problem.part(partition)
@@ -38,8 +41,15 @@ def fitted(problem: Problem) -> Found | None:
         ]
         found = search(problem.but(partitions=[partition], candidates=tried)) if tried else None
         if found is not None and found.explained:
-            return found
+            return found, _spreads(rewards, group)
     return None
+
+
+def _spreads(rewards: Tensor, group: Segments) -> int:
+    """Different standard deviations of live groups."""
+    std = Spread.of(rewards, group).std(1).nan_to_num(nan=0.0)
+    live = std[std > 0]
+    return len((live / live.max()).round(decimals=_DIGITS - 1).unique()) if len(live) else 0
 
 
 def _levels(rewards: Tensor, centred: Tensor, values: Tensor, group: Segments) -> Iterator[tuple[int, float]]:

@@ -1,6 +1,6 @@
-"""The advantages of the dump, and when a computed one is the same."""
+"""The advantages of the dump, how many digits they were stored with, and when a computed one is the same."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import torch
@@ -8,22 +8,51 @@ from torch import Tensor
 
 from advcli.tensors.masks import chosen
 from advcli.tensors.masks import finite as _finite
+from advcli.wording import counted
 
-# Of the largest |A|, and of anything.
+# Nearly the same: of the largest |A|, and of anything.
 RELATIVE, ABSOLUTE = 1e-5, 1e-6
-# Rounding to fewer decimals than this is coarser than the tolerance.
-_FINE = 6
 _FLOAT32 = 2.0**-24
-# How many units in the last place a trainer's sum may be off, because it added in another order.
-_ULPS = 8
+# How many units in the last place float32 arithmetic leaves, where sums run in another order.
+_ULPS = 3
+# Decimals and significant digits that are looked for. Fewer significant digits than the fewest are a coincidence.
+_DECIMALS, _DIGITS = range(1, 11), range(4, 11)
 # A reward, the mean and the std that are each off by as much.
 _BLURRED = 3.0
-# Different numbers that are no coincidence.
+# How many times more than its last digit a 16-bit number is off where the arithmetic ran in 16 bits too.
+_ARITHMETIC = 4.0
+# Half of a decimal that float32 hides.
+_FINE = 1e-7
+# Different rewards that are rounded to few digits by no coincidence.
 _TELLING = 6
 _PART = 4096
 # What 15 digits may be off, as a share of the number.
 _TEXT = 1e-14
-_HALVES: Mapping[torch.dtype, float] = {torch.bfloat16: 2.0**-8, torch.float16: 2.0**-10}
+_HALVES: Mapping[str, tuple[torch.dtype, float]] = {
+    "bf16": (torch.bfloat16, 2.0**-8),
+    "fp16": (torch.float16, 2.0**-11),
+}
+
+
+@dataclass(frozen=True)
+class Stored:
+    """The digits that a column of numbers was stored with.
+
+    Attributes:
+        words: as one would say it; "" for a float32 or a float64.
+        absolute: largest difference between a number and what was stored of it.
+        relative: the same as a share of the number, where that is more.
+        arithmetic: whether the computation may have run with as few digits.
+    """
+
+    words: str = ""
+    absolute: float = 0.0
+    relative: float = 0.0
+    arithmetic: bool = False
+
+    def room(self, values: Tensor) -> Tensor:
+        """[N] how far each number may be from the one that was stored."""
+        return (self.relative * values.abs()).clamp(min=self.absolute)
 
 
 @dataclass(frozen=True)
@@ -33,24 +62,24 @@ class Logged:
     Attributes:
         values: [N] float64, NaN where the dump has none.
         peak: largest |A|.
-        tolerance: largest difference that counts as the same.
-        resolution: differences below it say nothing: the rounding of the dump.
-        decimals: digits after the point to which the dump is rounded, or None.
+        tolerance: largest difference that counts as nearly the same.
+        exact: largest difference that float32 arithmetic leaves.
+        resolution: differences below it say nothing: the digits of the dump.
+        stored: the digits of the dump.
         single: whether every number fits into float32.
         constant: whether all are the same number.
-        half_precision: the rounding unit of the 16-bit type that every number fits into; 0 for none.
-        relative: what a row may be off, as a share of it, in addition.
+        unit: what the arithmetic may be off, as a share of what is added up.
     """
 
     values: Tensor
     peak: float
     tolerance: float
+    exact: float
     resolution: float
-    decimals: int | None
+    stored: Stored
     single: bool
     constant: bool = False
-    half_precision: float = 0.0
-    relative: float = 0.0
+    unit: float = _ULPS * _FLOAT32
 
     @classmethod
     def of(cls, values: Tensor) -> "Logged":
@@ -60,60 +89,75 @@ class Logged:
             values: [N] float64, NaN where missing.
 
         Example:
-            >>> log = Logged.of(torch.tensor([1.25, -0.75, torch.nan], dtype=torch.float64))
-            >>> log.peak, round(log.tolerance, 9), log.single
-            (1.25, 1.35e-05, True)
+            >>> log = Logged.of(torch.tensor([1 / 3, -2 / 3, torch.nan], dtype=torch.float64))
+            >>> round(log.peak, 9), round(log.tolerance, 9), log.single, log.stored.words
+            (0.666666667, 7.667e-06, False, '')
         """
         finite = chosen(values, _finite(values))
-        peak = float(finite.abs().max()) if finite.numel() else 0.0
         single = _single(finite)
-        decimals = _decimals(finite, single=single)
-        half = _half_precision(finite) if decimals is None and single else 0.0
         constant = bool((finite == finite[:1]).all())
-        resolution = (8 * _FLOAT32 if single else 1e-12) * peak
-        if decimals is not None:
-            resolution = max(resolution, 0.51 * 10.0**-decimals)
-        resolution = max(resolution, half * peak)
-        return cls(values, peak, RELATIVE * peak + ABSOLUTE, resolution, decimals, single, constant, half)
+        bare = cls(values, 0.0, 0.0, 0.0, 0.0, stored(finite, single=single), single, constant)
+        return bare.of_peak(float(finite.abs().max()) if finite.numel() else 0.0)
+
+    def of_peak(self, peak: float) -> "Logged":
+        """The same where the largest |A| is another."""
+        fine = (8 * _FLOAT32 if self.single else 1e-12) * peak
+        return replace(
+            self,
+            peak=peak,
+            tolerance=RELATIVE * peak + ABSOLUTE,
+            exact=self.unit * peak,
+            resolution=max(fine, self.stored.absolute, self.stored.relative * peak),
+        )
 
     @property
     def coarse(self) -> bool:
-        """Whether the dump is rounded to so few digits that the tolerance is too strict."""
-        return self.half_precision > 0 or (self.decimals is not None and self.decimals < _FINE)
+        """Whether the numbers were stored with fewer digits than float32 has."""
+        return bool(self.stored.words)
 
-    def loosened(self) -> "Logged":
-        """The same with a tolerance that allows for the rounding of the dump."""
-        half = 0.51 * 10.0**-self.decimals if self.decimals is not None else 0.0
-        return replace(self, tolerance=self.tolerance + half, relative=self.half_precision)
+    def computed(self) -> "Logged":
+        """The same if the arithmetic ran with as few digits as the numbers have."""
+        words = f"{self.stored.words} arithmetic"
+        wide = replace(
+            self.stored, words=words, relative=_ARITHMETIC * self.stored.relative, arithmetic=False
+        )
+        return replace(self, stored=wide, unit=self.stored.relative).of_peak(self.peak)
 
     def take(self, rows: Tensor) -> "Logged":
         """The same for some of the rows ([n] int64)."""
         return replace(self, values=self.values[rows])
 
     def room(self) -> Tensor:
-        """[N] how far each row may be off and still count as the same."""
-        return self.tolerance + self.relative * self.values.abs()
+        """[N] how far each row may be off and still be nearly the same."""
+        return self.tolerance + self.stored.room(self.values)
 
 
-def rounding(rewards: Tensor, extent: Tensor, std: Tensor, eps: float | None, blur: float = 0.0) -> Tensor:
-    """How far float32 may be off in a row, because a trainer's sum may run in another order.
-
-    A group of eight rewards of 0.1 has a float32 mean that is off by one unit in the last place, and an eps of
-    1e-8 makes a visible advantage out of it.
+def rounding(
+    rewards: Tensor,
+    extent: Tensor,
+    std: Tensor,
+    eps: float | None,
+    *,
+    unit: float = _ULPS * _FLOAT32,
+    blur: float = 0.0,
+) -> Tensor:
+    """How far arithmetic may be off in a row of a group whose rewards differ, because sums may run in another order.
 
     Args:
         rewards: [N] float64, NaN where missing.
         extent: [N] largest |reward| of the row's group.
         std: [N] standard deviation of the row's group.
         eps: added to it; None where nothing is divided.
+        unit: what the arithmetic may be off, as a share of what is added up; that of float32.
         blur: how far a logged reward may be from the one that was used.
 
     Returns:
-        [N] float64, 0 where the divisor is 0.
+        [N] float64, 0 where the divisor or the standard deviation is 0: see `dead.phantoms`.
     """
     divisor = torch.ones_like(rewards) if eps is None else std + eps
-    off = _ULPS * _FLOAT32 * extent + _BLURRED * blur
-    return torch.where(divisor > 0, off / divisor, 0.0).nan_to_num(nan=0.0)
+    able = (divisor > 0) & ((std > 0) | (blur > 0))
+    off = unit * extent + _BLURRED * blur
+    return torch.where(able, off / divisor, 0.0).nan_to_num(nan=0.0)
 
 
 def half_step(values: Tensor) -> float:
@@ -127,9 +171,75 @@ def half_step(values: Tensor) -> float:
         0.005
     """
     finite = chosen(values, _finite(values))
-    single = _single(finite)
-    digits = _decimals(finite, single=single)
-    return 0.0 if digits is None else 0.5 * 10.0**-digits
+    if finite.abs().unique().numel() < _TELLING:
+        return 0.0
+    found = next(_in_decimals(finite, single=_single(finite)), None)
+    return 0.0 if found is None or found.absolute < _FINE else found.absolute
+
+
+def stored(values: Tensor, *, single: bool) -> Stored:
+    """The fewest digits that hold every number.
+
+    Few different numbers may fit by chance: then a rule that reproduces them to the last digit of float32 is believed first.
+
+    Args:
+        values: [n] float64, all finite.
+        single: whether float32 holds them.
+
+    Example:
+        >>> stored(torch.tensor([0.87, -0.5], dtype=torch.float64), single=False).words
+        '2 decimals'
+        >>> stored(torch.tensor([0.578125, -1.15625], dtype=torch.float64), single=True).words
+        'bf16'
+    """
+    if not bool((values != 0).any()):
+        return Stored()
+    able = [
+        next(_in_decimals(values, single=single), Stored()),
+        next(_in_digits(values, single=single), Stored()),
+        next(_in_halves(values), Stored()),
+    ]
+    largest = values.abs().max()
+    first = max(able, key=lambda one: float(one.room(largest)))
+    # It may be any of those that hold every number.
+    return replace(
+        first, absolute=max(one.absolute for one in able), relative=max(one.relative for one in able)
+    )
+
+
+def _in_decimals(values: Tensor, *, single: bool) -> Iterator[Stored]:
+    for digits in _DECIMALS:
+        scale = 10.0**digits
+        if _held(values, lambda some: some * scale, single=single):  # noqa: B023  used at once
+            yield Stored(counted(digits, "decimal"), 0.5 / scale)
+
+
+def _in_digits(values: Tensor, *, single: bool) -> Iterator[Stored]:
+    for digits in _DIGITS:
+        last = float(digits - 1)
+
+        def scaled(some: Tensor, last: float = last) -> Tensor:
+            some = some[some != 0]
+            return some * 10.0 ** (last - some.abs().log10().floor())
+
+        if _held(values, scaled, single=single):
+            yield Stored(f"{digits} digits", 0.0, 0.5 * 10.0**-last)
+
+
+def _in_halves(values: Tensor) -> Iterator[Stored]:
+    for words, (dtype, unit) in _HALVES.items():
+        if all(bool((part.to(dtype).double() == part).all()) for part in (_some(values), values)):
+            yield Stored(words, 0.0, unit, arithmetic=True)
+
+
+def _held(values: Tensor, scaled: Callable[[Tensor], Tensor], *, single: bool) -> bool:
+    """Whether numbers are whole once they are scaled, but for what their type loses."""
+    for part in (_some(values), values):
+        whole = scaled(part)
+        noise = whole.abs() * (_FLOAT32 if single else 1e-12) + 1e-9
+        if not bool(((whole - whole.round()).abs() <= noise).all() and (noise < 0.05).all()):
+            return False
+    return True
 
 
 def _single(values: Tensor) -> bool:
@@ -137,39 +247,6 @@ def _single(values: Tensor) -> bool:
     return bool(((values.float().double() - values).abs() <= _TEXT * values.abs()).all())
 
 
-def _half_precision(values: Tensor) -> float:
-    """The rounding unit of the 16-bit type that holds all values; 0 where none does, or too few tell."""
-    some = _some(values)
-    able = {unit: dtype for dtype, unit in _HALVES.items() if _held(some, dtype)}
-    if not able or not _telling(values, some):
-        return 0.0
-    return max((unit for unit, dtype in able.items() if _held(values, dtype)), default=0.0)
-
-
-def _held(values: Tensor, dtype: torch.dtype) -> bool:
-    return bool((values.to(dtype).double() == values).all())
-
-
-def _decimals(values: Tensor, *, single: bool) -> int | None:
-    """Digits after the point that all values have; None if they are not rounded, or too few to tell."""
-    some = _some(values)
-    able = [digits for digits in range(1, _FINE + 1) if _rounded(some, digits, single=single)]
-    if not able or not _telling(values, some):
-        return None
-    return next((digits for digits in able if _rounded(values, digits, single=single)), None)
-
-
-def _rounded(values: Tensor, digits: int, *, single: bool) -> bool:
-    scaled = values.abs() * 10.0**digits
-    noise = scaled * (_FLOAT32 if single else 1e-12) + 1e-9
-    return bool(((scaled - scaled.round()).abs() <= noise).all() and (noise < 0.05).all())
-
-
 def _some(values: Tensor) -> Tensor:
     """A part of the values, which nearly always tells that they are not rounded."""
     return values[:: max(1, len(values) // _PART)]
-
-
-def _telling(values: Tensor, some: Tensor) -> bool:
-    """Whether there are enough different numbers; looked for among some values first."""
-    return any(part.abs().unique().numel() >= _TELLING for part in (some, values))

@@ -1,4 +1,4 @@
-"""Find the rule that made a log: what is searched for, and what is told of the outcome."""
+"""Find the rules that a log is consistent with: what is searched for, and what is said of the outcome."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -6,6 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import torch
+from packaging.specifiers import SpecifierSet
+from packaging.version import InvalidVersion, Version
 
 from advcli.dataset.load import grouped
 from advcli.errors import DataError, UsageError
@@ -15,6 +17,7 @@ from advcli.io.formats.catalog import framework_of
 from advcli.matching import wording
 from advcli.matching.candidates import Candidate, candidates
 from advcli.matching.causes import breaks, causes
+from advcli.matching.evidence import evidence
 from advcli.matching.explanations import Explanation, explained
 from advcli.matching.logged import Logged
 from advcli.matching.partitions import partitions
@@ -27,6 +30,8 @@ from advcli.records.table import RewardTable
 from advcli.tensors.segments import Segments
 from advcli.wording import counted, shortened
 
+SKIPPED = "skipped"
+"""What a note about rules that could not be tried begins with."""
 _OTHERS = 5
 _NAMED = 3
 
@@ -39,7 +44,7 @@ def match(
     tell: Tell = lambda text: None,
     prove: Callable[[Explanation], Explanation | None] = lambda explanation: explanation,
 ) -> Match:
-    """Find the rule that made the logged advantages.
+    """Find the rules that the logged advantages are consistent with.
 
     Args:
         table: what was read, the logged advantages among it.
@@ -88,7 +93,7 @@ def _match(
     explanation = explanation and prove(explanation)
     notes = _notes(table, problem, first)
     if explanation is None:
-        return _broken(table, problem, first, notes, shuffled)
+        return _broken(table, problem, first, notes, shuffled, only)
     return _matched(explanation, first, table, notes)
 
 
@@ -122,19 +127,36 @@ def _problem(table: RewardTable, n: int | None, only: Settings) -> Problem:
 
 def _wanted(found: Sequence[Candidate], only: Settings) -> list[Candidate]:
     """The rules that the user asked for."""
-    framework = only.like.partition("@")[0].lower() if only.like else None
+    framework, _, version = (only.like or "").lower().partition("@")
     wanted = [
         candidate
         for candidate in found
-        if framework in (None, candidate.framework)
+        if framework in ("", candidate.framework)
+        and _covers(candidate, version)
         and only.estimator in (None, candidate.estimator)
         and only.scale in (None, candidate.scale)
     ]
     if not wanted:
-        asked = {"--like": only.like, "--estimator": only.estimator, "--scale": only.scale}
-        named_ = " ".join(f"{flag} {value}" for flag, value in asked.items() if value)
-        raise UsageError(f"there is no rule with {named_}", hint="fewer of them, or 'advcli frameworks'")
+        raise UsageError(
+            f"there is no rule with {_asked(only)}", hint="fewer of them, or 'advcli frameworks'"
+        )
     return wanted
+
+
+def _covers(candidate: Candidate, version: str) -> bool:
+    """Whether a rule is that of a version; "" for any."""
+    if not version:
+        return True
+    try:
+        return SpecifierSet(candidate.version or "").contains(Version(version), prereleases=True)
+    except InvalidVersion:
+        raise UsageError(f"'{version}' is not a version", hint=f"--like {candidate.framework}") from None
+
+
+def _asked(only: Settings) -> str:
+    """The rules that the user asked for, as they were typed; "" for all."""
+    asked = {"--like": only.like, "--estimator": only.estimator, "--scale": only.scale}
+    return " ".join(f"{flag} {value}" for flag, value in asked.items() if value)
 
 
 def _silent(table: RewardTable, problem: Problem) -> Match:
@@ -156,13 +178,23 @@ def _matched(explanation: Explanation, first: Found, table: RewardTable, notes: 
     best = alike[0]
     fit = _fit(best)
     others = [trial for trial in trials if trial not in alike]
+    sentence = (
+        wording.cannot_be_told(fit, best, done=explanation.words, doubt=explanation.doubt)
+        if explanation.doubt
+        else wording.found(fit, best, problem, done=explanation.words)
+    )
     return Match(
-        found=True,
-        sentence=wording.found(fit, best, problem, done=explanation.words),
+        found=not explanation.doubt,
+        sentence=sentence,
         best=fit,
         indistinguishable=(
             *(replace(_fit(trial), reason=wording.reason(problem, best, trial)) for trial in alike[1:]),
             *(replace(_fit(trial), reason=told) for trial, told in explanation.otherwise),
+        ),
+        evidence=evidence(problem, best),
+        apart=(
+            *wording.apart(best, alike[1:]),
+            *(["the reward weights of the run"] if explanation.otherwise else []),
         ),
         others=_distinct(others),
         weights=explanation.weights,
@@ -172,15 +204,20 @@ def _matched(explanation: Explanation, first: Found, table: RewardTable, notes: 
 
 
 def _broken(
-    table: RewardTable, problem: Problem, first: Found, notes: Sequence[str], shuffled: str | None
+    table: RewardTable,
+    problem: Problem,
+    first: Found,
+    notes: Sequence[str],
+    shuffled: str | None,
+    only: Settings,
 ) -> Match:
     best = first.trials[0] if first.trials else None
     where = breaks(table, problem, best) if best else None
-    told = causes(problem, where, shuffled)
+    told = causes(problem, best, where, shuffled)
     fit = _fit(best) if best else None
     return Match(
         found=False,
-        sentence=wording.not_found(fit, told),
+        sentence=wording.not_found(fit, told, asked=_asked(only)),
         best=fit,
         others=_distinct(first.trials[1:]),
         breaks=where,
@@ -223,11 +260,11 @@ def _notes(table: RewardTable, problem: Problem, first: Found) -> list[str]:
         many = int(table.uneven.sum())
         share = 100 * many / len(table.rewards)
         notes.append(
-            f"'{table.choice.logged}' differs between the tokens of {counted(many, 'row')} ({share:.1f} %): a token-level "
-            "estimator, of which the mean per row is compared"
+            f"'{table.choice.logged}' differs between the tokens of {counted(many, 'row')} ({share:.1f}%): a token-level "
+            "estimator; the mean of each row is compared"
         )
     for column in dict.fromkeys(first.lacking.values()):
         without = [name for name, lacks in first.lacking.items() if lacks == column]
-        told = f"not tried for want of {COLUMNS[column].what} ({COLUMNS[column].flag})"
-        notes.append(f"{told}: {shortened(without, _NAMED)}")
+        what, flag = COLUMNS[column].what, COLUMNS[column].flag
+        notes.append(f"{SKIPPED}: {shortened(without, _NAMED)}; they need {what} ({flag})")
     return notes

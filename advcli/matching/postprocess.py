@@ -15,12 +15,17 @@ from advcli.matching.partitions import Partition
 from advcli.matching.problem import Problem
 from advcli.matching.sample import FIRST, Slice
 from advcli.matching.trials import Trial, judge, predict
+from advcli.tensors.masks import chosen
 from advcli.tensors.segments import Segments, signs
 
 # Shares in hundredths; of several that fit, the roundest.
 _STEPS = 100
 _TOP = 3
 _FEWEST_AT_BOUND = 2
+# Share of a bound that a row has to be beyond it.
+_VISIBLE = 0.01
+LIVE, WHOLE, DEAD = "of live groups", "of whole groups", "of dead groups"
+"""Which rows were set to 0."""
 # Share of the groups that agree with a ratio after which rows were computed again: some rows are 0 by chance then.
 _AGREED = 0.5
 _Pair: TypeAlias = tuple[float, float]
@@ -33,18 +38,24 @@ class After:
     Attributes:
         trials: the rules, with it done: every row fits.
         clip: the bounds, or None.
-        filtered: rows set to 0 in live groups.
+        filtered: rows set to 0 that the rule gives a number.
+        where: which groups those rows are in, in words.
         keep: the keep ratios (positive, negative) that filtered them, or None.
         range_: lowest and highest ratio that gives the same, of each.
         recomputed: whether the kept rows were computed again.
+        free: numbers that were fitted to the log.
+        doubt: why the change cannot be told although it explains every row; "" if it can.
     """
 
     trials: tuple[Trial, ...]
     clip: _Pair | None = None
     filtered: int = 0
+    where: str = ""
     keep: _Pair | None = None
     range_: tuple[_Pair, _Pair] | None = None
     recomputed: bool = False
+    free: int = 0
+    doubt: str = ""
 
 
 def after(problem: Problem, trials: list[Trial]) -> After | None:
@@ -69,7 +80,7 @@ def after(problem: Problem, trials: list[Trial]) -> After | None:
     if not found:
         return None
     # Fewest rows changed, then those that have a reason for it.
-    first = min(found, key=lambda item: (_changed(item), item.keep is None))
+    first = min(found, key=lambda item: (bool(item.doubt), _changed(item), item.keep is None))
     same = [item.trials[0] for item in found if _done(item) == _done(first)]
     return replace(first, trials=tuple(same))
 
@@ -111,7 +122,7 @@ def _again(problem: Problem, partition: Partition, candidate: Candidate) -> Iter
         full = problem.whole(partition)
         trial = _judged(tried, partition, full)
         if trial is not None and trial.explained:
-            yield After((trial,), None, _zeros(full), keep, range_, recomputed=True)
+            yield After((trial,), None, _zeros(full), LIVE, keep, range_, recomputed=True, free=1)
             return
 
 
@@ -140,8 +151,10 @@ def _explained(trial: Trial, predicted: Tensor, part: Slice) -> After | None:
     clip = _bounds(predicted[compared], values[compared], part.logged.tolerance)
     clipped = predicted.clamp(*clip) if clip else predicted
     judged = judge(trial.candidate, trial.partition, part, clipped)
+    free = len({abs(bound) for bound in clip or () if math.isfinite(bound)})
+    vague = _vague(predicted[compared], clip, part) if clip else ""
     if judged.explained:
-        return After((judged,), clip) if clip else None
+        return After((judged,), clip, free=free, doubt=vague) if clip else None
     off = compared & ((clipped - values).abs() > part.logged.tolerance)
     if not bool((values[off] == 0).all()):
         return None
@@ -149,11 +162,47 @@ def _explained(trial: Trial, predicted: Tensor, part: Slice) -> After | None:
     if not judged.explained:
         return None
     keep, range_ = _verified(trial.candidate, predicted, part, clip) or (None, None)
-    return After((judged,), clip, int(off.sum()), keep, range_)
+    where, rare = _where(part, off)
+    return After(
+        (judged,),
+        clip,
+        int(off.sum()),
+        where,
+        keep,
+        range_,
+        free=free + 1,
+        doubt=vague or ("" if keep else rare),
+    )
+
+
+def _where(part: Slice, off: Tensor) -> tuple[str, str]:
+    """Which groups rows that were set to 0 are in, in words, and why they may not have been set to 0."""
+    live = part.groups.std > 0
+    if not bool((off & live).any()):
+        rewards = part.columns["rewards"][off].unique()
+        return f"{DEAD} (every reward {float(rewards[0]):g})" if len(rewards) == 1 else DEAD, ""
+    segments, used = part.groups.segments, part.groups.used
+    blank = segments.max(chosen(part.logged.values.abs().nan_to_num(nan=0.0), used)) == 0
+    if bool(blank[part.columns["group"][off]].all()):
+        return WHOLE, ""
+    many, of = int((off & live).sum()), int((part.compared() & live).sum())
+    return (
+        LIVE,
+        f"{many:,} of {of:,} rows of live groups carry 0, and nothing says why" if 2 * many > of else "",
+    )
+
+
+def _vague(predicted: Tensor, clip: _Pair, part: Slice) -> str:
+    """Why a clamp cannot be told: its bound is no round number, and all rows beyond it are one number; "" if it can."""
+    beyond = torch.cat([predicted[predicted > clip[1]], predicted[predicted < clip[0]]]).abs()
+    bound = max(abs(edge) for edge in clip if math.isfinite(edge))
+    several = float(beyond.max() - beyond.min()) > _VISIBLE * bound
+    round_ = abs(bound - float(f"{bound:.2g}")) <= part.logged.exact and not part.logged.stored.absolute
+    return "" if several or round_ else f"all rows at the bound {bound:.4g} are one number without it too"
 
 
 def _bounds(predicted: Tensor, values: Tensor, room: float) -> tuple[float, float] | None:
-    """The clamp that the log shows; None if too few rows lie at a bound that the rule goes beyond.
+    """The clamp that the log shows; None if too few rows lie at a bound that the rule goes beyond, or visibly beyond.
 
     Where one side only is met, the clamp is taken to be symmetric if it can be.
     """
@@ -162,6 +211,9 @@ def _bounds(predicted: Tensor, values: Tensor, room: float) -> tuple[float, floa
     above = (predicted > high + room) & (values == high) & (high != 0)
     below = (predicted < low - room) & (values == low) & (low != 0)
     if int(above.sum() + below.sum()) < _FEWEST_AT_BOUND:
+        return None
+    excess = float(torch.cat([(predicted - high)[above], (low - predicted)[below]]).max())
+    if excess <= _VISIBLE * max(abs(low), abs(high)):
         return None
     if not below.any():
         low = -high if high > 0 and float(predicted.min()) >= -high - room else -math.inf

@@ -107,13 +107,23 @@ class Problem:
             group = torch.where(self.excluded, -1, group)
         return {**self.columns, "group": group}
 
-    def preference(self, trial: Trial) -> tuple[int, int, int]:
-        """The lower, the sooner a rule is believed: fewest assumptions, the dump's own framework, the newest."""
+    def preference(self, trial: Trial) -> tuple[int, int, bool, int, int]:
+        """The lower, the sooner a rule is believed.
+
+        Fewest assumptions, the dump's own framework, the last digit, a framework, the newest.
+        """
         framework = trial.candidate.framework
         # Trainers compute in float32; numbers with more digits are rather a notebook's.
-        first, second = (1, 2) if self.logged.single else (2, 1)
-        own = 0 if framework and framework == self.framework else first if framework else second
-        return (self._place(trial.partition), own, trial.candidate.order)
+        first, second = (0, 1) if self.logged.single or self.logged.coarse else (1, 0)
+        own = framework is None or framework != self.framework
+        rough = trial.max_abs > 2 * self.logged.exact
+        return (
+            self._place(trial.partition),
+            own,
+            rough,
+            first if framework else second,
+            trial.candidate.order,
+        )
 
     def _place(self, partition: Partition) -> int:
         return next(place for place, known in enumerate(self.partitions) if known is partition)

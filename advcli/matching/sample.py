@@ -75,6 +75,11 @@ class Groups:
         """[N] standard deviation (ddof 1) of the rewards of the row's group."""
         return self._rows(self._measured[1])
 
+    @cached_property
+    def sizes(self) -> Tensor:
+        """[N] float64, rows of the row's group."""
+        return self._rows(self.segments.size().to(self.rewards.dtype))
+
     def _rows(self, of_group: Tensor) -> Tensor:
         if not len(of_group):
             return torch.zeros_like(self.rewards)
@@ -160,12 +165,19 @@ class Slice:
     def allowed(self, eps: float | None) -> tuple[Tensor, Tensor | None]:
         """How far float32 may be off in the rows that are compared, for an eps; see `logged.rounding`.
 
+        No rounding makes more of a group of n rows than (n − 1) / √n standard deviations.
+
         Returns:
             [m], and [m] bool where it is within the tolerance; None for everywhere.
         """
-        key = (eps, self.blur, self.logged.tolerance)
+        key = (eps, self.blur, self.logged.tolerance, self.logged.unit)
         if key not in self.roundings:
-            off = rounding(self.columns["rewards"], self.groups.extent, self.groups.std, eps, self.blur)
+            rewards, groups = self.columns["rewards"], self.groups
+            off = rounding(rewards, groups.extent, groups.std, eps, unit=self.logged.unit, blur=self.blur)
+            if eps is not None:
+                off = torch.minimum(
+                    off, (self.groups.sizes - 1).clamp(min=0) / self.groups.sizes.clamp(min=1).sqrt()
+                )
             off = chosen(off, self.given.compared)
             clear = off <= self.logged.tolerance
             self.roundings[key] = (off, None if bool(clear.all()) else clear)
@@ -196,7 +208,8 @@ class Given:
     Attributes:
         compared: [n] bool, the rows with a group and a logged advantage.
         values: [m] float64, their advantages.
-        room: [m] or a number, how far a row may be off and still count as the same.
+        room: [m] or a number, how far a row may be off and still be nearly the same.
+        exact: [m] or a number, how far it may be off and still be the same: the digits of the log, and of float32.
         empty: [n] bool, rows with a group and no logged advantage; None if there are none.
         inner: for each of "not 0", "not at a bound" and "neither": [m] bool, and how many of them are not 0.
     """
@@ -204,6 +217,7 @@ class Given:
     compared: Tensor
     values: Tensor
     room: Tensor | float
+    exact: Tensor | float
     empty: Tensor | None
     inner: tuple[tuple[Tensor, int], ...]
 
@@ -214,8 +228,10 @@ class Given:
         compared = part.groups.used & present
         values = chosen(part.logged.values, compared)
         empty = part.groups.used & ~present
-        room = chosen(part.logged.room(), compared) if part.logged.relative else part.logged.tolerance
-        return cls(compared, values, room, empty if bool(empty.any()) else None, tuple(_inner(values)))
+        digits = part.logged.stored
+        coarse = digits.room(values) if digits.relative else digits.absolute
+        room, exact = part.logged.tolerance + coarse, part.logged.exact + coarse
+        return cls(compared, values, room, exact, empty if bool(empty.any()) else None, tuple(_inner(values)))
 
 
 def _inner(values: Tensor) -> list[tuple[Tensor, int]]:

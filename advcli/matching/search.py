@@ -119,9 +119,22 @@ def indistinguishable(problem: Problem, trials: Sequence[Trial]) -> list[Trial]:
     fitting = [trial for trial in fitting if trial.nulls == nulls]
     misses = min(trial.misses for trial in fitting)
     fitting = [trial for trial in fitting if trial.misses == misses]
+    return sorted(_as_close(problem, fitting), key=problem.preference)
+
+
+def _as_close(problem: Problem, fitting: Sequence[Trial]) -> list[Trial]:
+    """Of rules that fit, those that fit equally.
+
+    What float32 or fewer digits leave says nothing. Of a log with more digits, the closest and those with its eps and ddof,
+    which may be the same in float32.
+    """
+    if problem.logged.single or problem.logged.coarse:
+        return list(fitting)
     closest = min(trial.max_abs for trial in fitting)
     limit = max(problem.logged.resolution, 4 * closest)
-    return sorted((t for t in fitting if t.max_abs <= limit), key=problem.preference)
+    near = [trial for trial in fitting if trial.max_abs <= limit]
+    known = {(t.partition.label, t.candidate.ddof, t.candidate.eps) for t in near}
+    return [t for t in fitting if (t.partition.label, t.candidate.ddof, t.candidate.eps) in known]
 
 
 def _confirmed(problem: Problem, sampled: Sequence[Trial], tell: Tell, *, nearest: bool) -> list[Trial]:

@@ -9,6 +9,7 @@ from torch import Tensor
 from advcli.engine.run import run
 from advcli.errors import AdvcliError
 from advcli.matching.candidates import Candidate
+from advcli.matching.dead import carried
 from advcli.matching.partitions import Partition
 from advcli.matching.sample import FIRST, Slice
 from advcli.tensors.masks import chosen
@@ -18,6 +19,8 @@ from advcli.tensors.segments import Segments
 _STRETCH, _STRETCH_FIRST = 1.5, 1e3
 # Rows with a sign that tell whether a rule's signs are those of the log, and the share that has to agree.
 _TOLD, _AGREE = 64, 0.7
+# Different rewards of groups without signal for which it is listed what float32 may give.
+_REWARDS = 256
 # Rows that have to fit before the others may be called clipped or filtered.
 _FEWEST, _SHARE = 3, 0.05
 
@@ -29,10 +32,10 @@ class Trial:
     Attributes:
         candidate: the rule.
         partition: the grouping.
-        explained: whether every compared row fits, float32 rounding allowed for.
+        explained: whether every compared row fits, but for the digits of the log and of float32.
         core: whether all rows fit that are neither 0 nor at a bound.
-        share: share of the compared rows within the tolerance.
-        misses: compared rows that are not within the tolerance.
+        share: share of the compared rows that are nearly the same.
+        misses: compared rows that are not.
         max_abs: largest difference, over rows that rounding cannot blur if there are any.
         nulls: share of the rows without a logged advantage that have none by the rule either.
         complete: whether all rows were looked at.
@@ -69,31 +72,64 @@ def judge(candidate: Candidate, partition: Partition, part: Slice, predicted: Te
     given = part.given
     # A rule that gives none where there is one does not fit.
     difference = (chosen(predicted, given.compared) - given.values).abs_().nan_to_num_(nan=torch.inf)
-    fits = strict = difference <= given.room
-    many = fits.numel()
-    strict_ones = int(strict.sum())
-    if part.blur or strict_ones < many:
-        fits = difference <= given.room + part.allowed(candidate.eps)[0]
-        strict = fits if part.blur else strict
-        strict_ones = int(strict.sum())
-    explained = many > 0 and bool(fits.all())
+    many = difference.numel()
+    # Sums over a whole step run in many orders.
+    exact = given.room if candidate.of_batch else given.exact
+    fits, near = difference <= exact, difference <= given.room
+    by_rounding = None
+    if part.blur or not bool(fits.all()):
+        room = exact + part.allowed(candidate.eps)[0]
+        fits = difference <= room
+        by_rounding = _carried(candidate, part, chosen(predicted, given.compared), room, fits)
+        fits = fits if by_rounding is None else fits | by_rounding
+    near = near | fits
+    close = int(near.sum())
     return Trial(
         candidate,
         partition,
-        explained=explained,
+        explained=many > 0 and bool(fits.all()),
         core=_core(part, fits),
-        share=strict_ones / max(many, 1),
-        misses=many - strict_ones,
-        max_abs=_largest(difference, part, candidate.eps),
+        share=close / max(many, 1),
+        misses=many - close,
+        max_abs=_largest(difference, part, candidate.eps, by_rounding),
         nulls=1.0 if given.empty is None else float(predicted[given.empty].isnan().double().mean()),
         complete=part.rows is None,
         predicted=predicted,
     )
 
 
-def _largest(difference: Tensor, part: Slice, eps: float | None) -> float:
+def _carried(
+    candidate: Candidate, part: Slice, predicted: Tensor, room: Tensor, fits: Tensor
+) -> Tensor | None:
+    """[m] bool, the rows of groups of equal rewards that carry what float32 may give them; None for none."""
+    if candidate.eps is None or candidate.scale != "group":
+        return None
+    std, sizes = (chosen(one, part.given.compared) for one in (part.groups.std, part.groups.sizes))
+    rewards = chosen(part.columns["rewards"], part.given.compared)
+    dead = torch.nonzero(
+        (std == 0) & (sizes > 1) & ~fits & rewards.isfinite() & predicted.isfinite()
+    ).squeeze(1)
+    if not len(dead) or len(rewards[dead].unique()) > _REWARDS:
+        return None
+    found = torch.zeros_like(fits)
+    found[dead] = carried(
+        rewards[dead],
+        part.given.values[dead],
+        sizes[dead].long(),
+        room[dead],
+        eps=candidate.eps,
+        ddof=candidate.ddof or 0,
+        clip=float(candidate.told.get("clip") or torch.inf),
+        dtype=str(candidate.told.get("dtype", "float32")),
+    )
+    return found
+
+
+def _largest(difference: Tensor, part: Slice, eps: float | None, by_rounding: Tensor | None) -> float:
     """The largest finite difference, over rows that rounding cannot blur if there are any; inf if there is none."""
     _, clear = part.allowed(eps)
+    if by_rounding is not None:
+        clear = ~by_rounding if clear is None else clear & ~by_rounding
     for seen in (difference if clear is None else difference[clear], difference):
         largest = float(seen.max()) if seen.numel() else 0.0
         finite = seen[seen < torch.inf] if largest == torch.inf else seen

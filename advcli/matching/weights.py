@@ -9,27 +9,24 @@ The common factor of w is then only in the eps: |C w| / |A| = std + eps / factor
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from advcli.matching.candidates import EPS, Candidate
-from advcli.matching.partitions import Partition
-from advcli.matching.problem import Problem
-from advcli.matching.sample import FIRST, Slice
-from advcli.matching.search import Found, Tell, search
-from advcli.matching.trials import Trial, tried
+from advcli.matching.sample import Slice
 from advcli.tensors.segments import Segments, Spread
 
-_ROWS = 16_384
 # Share of |A| that may be left over, and share of the largest singular value that counts as none.
 _RESIDUAL, _RANK = 1e-3, 1e-6
 # How many times its own uncertainty the part of the eps must be to be tried, and the uncertainty at which it tells
 # the common factor.
 _CLEAR, _SURE = 5.0, 3e-4
-# A weight next to the largest that is none, digits of a round one, rows that tell anything, an eps.
-_NOTHING, _ROUND, _FEWEST, _USUAL = 0.01, 1e-5, 3, 1e-6
+# A weight next to the largest that is none as the first, and none at all; rows that tell anything; an eps.
+_NOTHING, _NOTHING_LEFT, _FEWEST, _USUAL = 0.01, 1e-6, 3, 1e-6
+# Digits of a weight, at most.
+_PRINTED = 7
 # Factors between which weights are believed.
 _SMALLEST, _LARGEST = 0.05, 20.0
 
@@ -52,109 +49,27 @@ class Solution:
     scale: str
     factor_known: bool
 
+    @property
+    def free(self) -> int:
+        """How many numbers were fitted."""
+        return int(self.determined.sum()) - (self.scale != "none")
 
-@dataclass(frozen=True)
-class Weighed:
-    """A search that succeeded with inferred weights.
+    @property
+    def digits(self) -> int:
+        """Significant digits of the longest weight."""
+        return max((_length(weight) for weight in self.weights.tolist()), default=0)
 
-    Attributes:
-        solution: the weights.
-        problem: the search with them.
-        found: its outcome.
-    """
-
-    solution: Solution
-    problem: Problem
-    found: Found
-
-
-def weighed(problem: Problem, tell: Tell, *, skip_missing_parts: bool) -> Iterator[Weighed]:
-    """Infer the weights of the reward parts; each search with weights that explain what is not clipped or 0.
-
-    The first that explains every row comes first.
-
-    Args:
-        problem: what is searched for; its columns have "parts" [N, K].
-        tell: takes a line each time something has been tried.
-        skip_missing_parts: a missing part counts 0 as long as one part of the row is there.
-    """
-    for partition in problem.partitions:
-        able = list(_able(problem, partition, tell, skip_missing_parts=skip_missing_parts))
-        done: list[Weighed] = []
-        for solution, fitting, _ in sorted(able, key=lambda one: _belief(problem, one[0], one[2])):
-            columns = _reweighed(problem.columns, solution, skip_missing_parts=skip_missing_parts)
-            again = problem.but(columns=columns, partitions=[partition], candidates=fitting)
-            found = search(again)
-            if found.explained:
-                yield Weighed(solution, again, found)
-            elif found.trials:
-                done.append(Weighed(solution, again, found))
-        if done:
-            yield from done
-            return
+    def rounded(self, digits: int) -> "Solution":
+        """The same with fewer digits; weights that are next to nothing are 0."""
+        largest = float(self.weights.abs().max())
+        short = [
+            0.0 if abs(w) < _NOTHING_LEFT * largest else float(f"{w:.{digits}g}")
+            for w in self.weights.tolist()
+        ]
+        return replace(self, weights=torch.tensor(short, dtype=self.weights.dtype))
 
 
-def _able(
-    problem: Problem, partition: Partition, tell: Tell, *, skip_missing_parts: bool
-) -> Iterator[tuple[Solution, Sequence[Candidate], Sequence[Trial]]]:
-    """Weights with which some rule explains a part of the rows, but for what is clipped or 0; and those rules."""
-    first = problem.part(partition, FIRST)
-    for solution in _solutions(problem.part(partition, _ROWS), problem.candidates):
-        told = ", ".join(f"{w:.4g}" for w in solution.weights.tolist())
-        tell(f"{partition.label}: weights {told} tried")
-        fitting = [candidate for candidate in problem.candidates if _solves(candidate, solution)]
-        some = _reweighed(first.columns, solution, skip_missing_parts=skip_missing_parts)
-        small = Slice.of(some, first.logged, None, whole=first.whole)
-        known = [c for c in fitting if all(name in some for name in c.plan.entry.needs)]
-        trials = [t for t in tried(partition, known, small, brief=True) if t.explained or t.core]
-        if trials:
-            yield solution, fitting, trials
-
-
-def _belief(
-    problem: Problem, solution: Solution, trials: Sequence[Trial]
-) -> tuple[bool, bool, bool, bool, float, int]:
-    """The lower, the sooner weights are believed: the dump's own framework, round weights, those near to 1."""
-    best = min(trials, key=lambda trial: (not trial.explained, problem.preference(trial)))
-    own = any(t.candidate.framework == problem.framework for t in trials if t.explained)
-    live = solution.weights[solution.weights != 0].abs()
-    known = solution.scale == "none" or not len(live)
-    odd = 0.0 if known else abs(float(live.log10().mean()))
-    uneven = bool(((live - live.round(decimals=2)).abs() > _ROUND * live).any())
-    plain = solution.scale == best.candidate.scale
-    return (
-        not best.explained,
-        problem.framework is not None and not own,
-        uneven,
-        not plain,
-        round(odd, 1),
-        problem.preference(best)[1],
-    )
-
-
-def _reweighed(
-    columns: Mapping[str, Tensor], solution: Solution, *, skip_missing_parts: bool
-) -> dict[str, Tensor]:
-    """The same columns with other weights."""
-    parts = columns["parts"]
-    absent = ~parts.isfinite()
-    total = (torch.where(absent, 0.0, parts) * solution.weights).sum(dim=1)
-    gone = absent.all(dim=1) if skip_missing_parts else absent.any(dim=1)
-    return {
-        **columns,
-        "rewards": torch.where(gone, torch.nan, total),
-        "weights": solution.weights,
-    }
-
-
-def _solves(candidate: Candidate, solution: Solution) -> bool:
-    """Whether a rule is one of those that the equations stand for."""
-    if "parts" in candidate.plan.entry.needs:
-        return solution.scale == "parts"
-    return solution.scale == candidate.scale or (solution.scale == "none" and candidate.scale is None)
-
-
-def _solutions(part: Slice, candidates: Sequence[Candidate]) -> Iterator[Solution]:
+def solutions(part: Slice, candidates: Sequence[Candidate]) -> Iterator[Solution]:
     """Weights that solve the equations of one of the scales, the most telling first."""
     use = part.compared() & part.columns["parts"].isfinite().any(dim=1)
     if not bool(use.any()):
@@ -287,7 +202,14 @@ def _direction(matrix: Tensor, values: Tensor, segments: Segments) -> tuple[Tens
         [segments.rows(segments.sum(column * unit)) for column in matrix.unbind(dim=1)], dim=1
     )
     across = (matrix - along * unit[:, None])[live]
+    # Groups of two are parallel to any weights.
+    across = across[across.norm(dim=1) > _RANK * matrix[live].norm(dim=1)]
+    if len(across) < matrix.shape[1]:
+        return values.new_ones(matrix.shape[1]), torch.inf
     _, sizes, vectors = torch.linalg.svd(across, full_matrices=False)
+    if len(sizes) > 1 and float(sizes[-2]) <= _RANK * float(sizes[0]):
+        # Several weights do as well.
+        return vectors[-1], torch.inf
     weights = vectors[-1]
     weights = weights if float((matrix @ weights) @ values) >= 0 else -weights
     whole = (matrix[live] @ weights).norm().clamp(min=1e-300)
@@ -371,3 +293,21 @@ def named(solution: Solution, names: Sequence[str]) -> Mapping[str, float | None
     """Reward column → weight; None where it is not determined."""
     pairs = zip(names, solution.weights.tolist(), solution.determined.tolist(), strict=True)
     return {name: weight if known else None for name, weight, known in pairs}
+
+
+def listed(weights: Mapping[str, float | None]) -> str:
+    """Reward columns and the weights that are determined, in words, with the digits that were computed with.
+
+    Example:
+        >>> listed({"accuracy": 1.0, "format": 0.3, "style": None})
+        'accuracy 1, format 0.3'
+    """
+    return ", ".join(
+        f"{name} {weight:.{_PRINTED}g}" for name, weight in weights.items() if weight is not None
+    )
+
+
+def _length(weight: float) -> int:
+    """Significant digits of a weight as it is printed."""
+    digits = f"{weight:.{_PRINTED - 1}e}".partition("e")[0].replace(".", "").lstrip("-")
+    return len(digits.rstrip("0"))

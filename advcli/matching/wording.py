@@ -21,25 +21,34 @@ _SOME = 0.1
 def found(
     fit: Fit, trial: Trial, problem: Problem, *, done: Sequence[str] = (), compared: int | None = None
 ) -> str:
-    """The sentence that says what made the log; `compared` rows agree, or those of the problem."""
+    """The sentence that says what the log is consistent with; `compared` rows agree, or those of the problem."""
     compared = int(problem.logged.values.isfinite().sum()) if compared is None else compared
-    rule = f"{fit.name} made this log: {trial.candidate.formula}"
-    decimals = problem.logged.decimals
-    exact = f" to {counted(decimals, 'decimal')}, as the log is rounded" if decimals is not None else ""
-    agree = f"all {compared:,} logged rows agree{exact} (max |Δ| {fit.max_abs_diff:.2g})"
-    return "; ".join([rule, f"grouped by {fit.grouping}", *done, agree])
+    rough = fit.max_abs_diff > 2 * problem.logged.exact and problem.logged.coarse
+    digits = f" at the precision of the log ({problem.logged.stored.words})" if rough else ""
+    agree = f"all {compared:,} logged rows agree{digits} (max |Δ| {fit.max_abs_diff:.2g})"
+    return "; ".join([f"consistent with {_rule(fit, trial)}", f"grouped by {fit.grouping}", *done, agree])
 
 
-def not_found(fit: Fit | None, causes: Sequence[str]) -> str:
-    """The sentence that says why nothing was found."""
+def _rule(fit: Fit, trial: Trial) -> str:
+    return f"{fit.name}: {trial.candidate.formula}"
+
+
+def cannot_be_told(fit: Fit, trial: Trial, *, done: Sequence[str], doubt: str) -> str:
+    """The sentence that says why nothing is named although a rule fits every row."""
+    rule = "; ".join([f"{_rule(fit, trial)}, fits every row", *done])
+    return f"cannot be told from this log: {doubt}; {rule}"
+
+
+def not_found(fit: Fit | None, causes: Sequence[str], asked: str = "") -> str:
+    """The sentence that says why nothing was found; `asked` is what the search was narrowed to."""
+    none = f"no rule with {asked}" if asked else "no rule"
     if fit is None:
-        return "no rule could be tried on this log"
+        return f"{none} could be tried on this log"
     percent = f"{100 * fit.share_matched:.1f}"
     # Not all of them, however few are missing.
-    fits = f"fits {'more than 99.9' if percent == '100.0' else percent} % of the rows"
-    # What fits hardly a row is no better than the others.
-    best = f"the best, {fit.name}, {fits}" if fit.share_matched >= _SOME else f"the nearest {fits}"
-    return "; ".join([f"no rule reproduces this log: {best}", *causes[:1]])
+    near = f"the nearest, {fit.name}, fits" if fit.share_matched >= _SOME else "the nearest fits"
+    share = "more than 99.9" if percent == "100.0" and fit.share_matched < 1 else percent
+    return "; ".join([f"{none} fits this log: {near} {share}% of the rows", *causes[:1]])
 
 
 def done(after: After) -> Iterator[str]:
@@ -51,12 +60,12 @@ def done(after: After) -> Iterator[str]:
         positive, negative = (_ratio(*pair) for pair in zip(after.keep, after.range_ or (), strict=True))
         yield f"then {positive} of the positive and {negative} of the negative rows of each group were kept{again}"
     elif after.filtered:
-        yield filtered(after.filtered)
+        yield filtered(after.filtered, after.where)
 
 
-def filtered(rows: int) -> str:
-    """So many rows were filtered, nobody knows by what."""
-    return f"then {counted(rows, 'row')} of live groups {verb(rows, 'was', 'were')} set to 0 (filtered)"
+def filtered(rows: int, where: str) -> str:
+    """So many rows of such groups were set to 0, nobody knows by what."""
+    return f"then {counted(rows, 'row')} {where} {verb(rows, 'was', 'were')} set to 0"
 
 
 def _bounds(low: float, high: float) -> str:
@@ -95,6 +104,19 @@ def reason(problem: Problem, best: Trial, other: Trial) -> str:
     return "; ".join(dict.fromkeys(filter(None, told))) or "the same computation"
 
 
+def apart(best: Trial, others: Sequence[Trial]) -> tuple[str, ...]:
+    """What would tell rules that fit equally from the best one."""
+    found: list[str] = []
+    for other in others:
+        one, two = best.candidate, other.candidate
+        names = [name for name in ("eps", "ddof", "scale") if getattr(one, name) != getattr(two, name)]
+        if one.plan.entry.target == two.plan.entry.target:
+            names += [name for name in two.told if one.told.get(name) != two.told[name]]
+        found += [_TELLS[name] for name in names if name in _TELLS]
+        found += [] if best.partition is other.partition else ["prompts that come again under another key"]
+    return (*dict.fromkeys(found), *(["the configuration of the run"] if others else []))
+
+
 def _eps(problem: Problem, best: Trial, other: Trial) -> str:
     if other.candidate.eps is None or best.candidate.eps is None:
         return ""
@@ -104,7 +126,7 @@ def _eps(problem: Problem, best: Trial, other: Trial) -> str:
     )
     if not effect:
         return "nothing is divided: eps and ddof cannot be told"
-    return f"eps {other.candidate.eps:g} changes less than the log resolves"
+    return f"eps {other.candidate.eps:g} changes less than the log shows"
 
 
 def _ddof(problem: Problem, best: Trial, other: Trial) -> str:
@@ -147,6 +169,18 @@ def _other(problem: Problem, best: Trial, other: Trial) -> str:
     return "the same numbers on this data"
 
 
+_TELLS: Mapping[str, str] = {
+    "eps": "groups whose rewards lie closer together, or a log with more digits",
+    "batch_eps": "groups whose rewards lie closer together, or a log with more digits",
+    "ddof": "groups of another size",
+    "scale": "groups of another spread",
+    "divide": "groups of another spread",
+    "missing": "a row without a reward",
+    "skip_unscored": "a row without a reward",
+    "single": "a prompt with one row",
+    "ragged": "groups of several sizes in one step",
+    "clip": "larger advantages",
+}
 _WHY: Mapping[str, Callable[[Problem, Trial, Trial], str]] = {
     "eps": _eps,
     "batch_eps": _eps,

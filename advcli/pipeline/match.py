@@ -1,4 +1,4 @@
-"""`match`: which rule made the logged advantages."""
+"""`match`: which rules the logged advantages are consistent with."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ from advcli.wording import either
 
 
 def match(request: Request, tell: Tell = lambda text: None) -> Match:
-    """Find the rule that made the logged advantages.
+    """Find the rules that the logged advantages are consistent with.
 
     Args:
         request: what to do; its settings narrow the rules that are tried (`like`, `estimator`, `scale`).

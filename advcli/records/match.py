@@ -1,7 +1,45 @@
-"""What `match` finds: which rule made the logged advantages, or where every rule breaks."""
+"""What `match` finds: the rules that the logged advantages are consistent with, or where every rule breaks."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+from advcli.wording import counted
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """How much of a log speaks for a rule.
+
+    Attributes:
+        rows: rows that say something: their group's rewards differ, or the rule gives them a number all the same.
+        compared: rows that were compared.
+        groups: groups with such rows.
+        live: groups whose rewards differ.
+        patterns: groups that are different, as the |A| of their rows are; at most as many as there are different |A|.
+        chance: how likely one more pattern agrees by chance.
+    """
+
+    rows: int
+    compared: int
+    groups: int
+    live: int
+    patterns: int
+    chance: float
+
+    @property
+    def words(self) -> str:
+        """Who speaks, in words.
+
+        Example:
+            >>> Evidence(12, 20, 3, 4, 2, 1e-5).words
+            '12 of 20 rows (60.0%) and 3 of 4 live groups tell rules apart; the rest fit many rules'
+        """
+        share = 100 * self.rows / max(self.compared, 1)
+        rest = "; the rest fit many rules" if self.rows < self.compared else ""
+        return (
+            f"{self.rows:,} of {counted(self.compared, 'row')} ({share:.1f}%) and {self.groups:,} of "
+            f"{counted(self.live, 'live group')} tell rules apart{rest}"
+        )
 
 
 @dataclass(frozen=True)
@@ -17,7 +55,7 @@ class Fit:
         eps: added to the standard deviation; None where nothing is divided.
         grouping: how the rows were grouped, in words.
         max_abs_diff: largest |logged − computed|; NaN where nothing could be compared.
-        share_matched: share of the compared rows within the tolerance, in [0, 1].
+        share_matched: share of the compared rows that are nearly the same, in [0, 1].
         reason: why it cannot be told from the best one; "" for the best one.
     """
 
@@ -77,6 +115,7 @@ class Breaks:
         steps: names of the steps with such a row, in file order; () without steps.
         all_steps: steps.
         worst: the rows that are furthest off.
+        alone: whether each of them is the only row of its group.
     """
 
     rows: int
@@ -86,6 +125,7 @@ class Breaks:
     steps: tuple[str, ...]
     all_steps: int
     worst: tuple[Break, ...]
+    alone: bool = False
 
 
 @dataclass(frozen=True)
@@ -93,10 +133,13 @@ class Match:
     """What `match` shows.
 
     Attributes:
-        found: whether a rule reproduces every row that has a logged advantage.
-        sentence: what made this log, or why nothing was found.
+        found: whether the log is consistent with a rule: it reproduces every row that has a logged advantage, and nothing was
+            fitted that the log does not determine.
+        sentence: what the log is consistent with, or why nothing was found.
         best: the rule that fits best; None if none could be tried.
-        indistinguishable: rules that this data cannot tell from the best one, each with its reason.
+        indistinguishable: rules that fit equally, each with the reason why this log cannot tell them from the best one.
+        evidence: how much of the log speaks for the best rule; None where no rule fits every row.
+        apart: what would tell the rules that fit equally apart.
         others: the next best rules.
         weights: reward column → the weight that was inferred, None where it is not determined; None if no
             weight had to be.
@@ -115,6 +158,8 @@ class Match:
     sentence: str
     best: Fit | None
     indistinguishable: tuple[Fit, ...] = ()
+    evidence: Evidence | None = None
+    apart: tuple[str, ...] = ()
     others: tuple[Fit, ...] = ()
     weights: Mapping[str, float | None] | None = None
     after: Mapping[str, object] = field(default_factory=dict)

@@ -22,7 +22,7 @@ from advcli.records.inspection import (
     StepFigures,
     Turns,
 )
-from advcli.records.match import Breaks, Fit
+from advcli.records.match import Breaks, Evidence, Fit
 from advcli.records.report import Figures
 
 if TYPE_CHECKING:
@@ -397,6 +397,8 @@ class MatchResult(Result):
         sentence: the answer in words.
         best: the rule that fits best; null if none could be tried.
         indistinguishable: rules that these rows cannot tell from the best one, each with its reason.
+        evidence: how much of the log speaks for the best rule; null where no rule fits every row.
+        apart: what would tell the rules that fit equally apart.
         others: the next best rules.
         weights: reward column → inferred weight, null where it is not determined; null if none was inferred.
         after: what happened to the advantages of the rule, name → value.
@@ -415,6 +417,8 @@ class MatchResult(Result):
     sentence: str
     best: Fit | None
     indistinguishable: tuple[Fit, ...]
+    evidence: Evidence | None
+    apart: tuple[str, ...]
     others: tuple[Fit, ...]
     weights: Mapping[str, float | None] | None
     after: Mapping[str, Any]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from advcli.records.match import Breaks, Fit, Match
 from advcli.render.numbers import UNDEFINED, number, share
 from advcli.render.whole import print_line, print_whole, ruled
-from advcli.wording import counted, shortened
+from advcli.wording import counted, verb
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -16,13 +16,17 @@ _NAMED = 12
 
 
 def show(match: Match, console: "Console") -> None:
-    """Print the sentence, the best rules, what cannot be told apart, and where it breaks."""
+    """Print the sentence, who speaks for it, the best rules, those that fit equally, and where it breaks."""
     print_line(match.sentence, console, "bold")
+    if match.evidence:
+        print_line(match.evidence.words, console)
     fits = [*([match.best] if match.best else []), *match.others]
     if fits:
         print_whole(_fits(fits), console)
     for line in alike(match.indistinguishable):
         print_line(line, console)
+    if match.apart:
+        print_line(f"to tell them apart: {'; '.join(match.apart)}", console)
     if match.breaks and match.breaks.rows:
         print_line(where(match.breaks), console)
         print_whole(_worst(match.breaks), console)
@@ -31,16 +35,16 @@ def show(match: Match, console: "Console") -> None:
 
 
 def alike(fits: Sequence[Fit]) -> Iterator[str]:
-    """One line for all rules that cannot be told from the best for the same reason.
+    """One line for all rules that fit equally for the same reason.
 
     Example:
         >>> fit = Fit("verl", None, "grpo", "group", 1, 1e-6, "'uid'", 0.0, 1.0, "eps 1e-06: too small")
         >>> list(alike([fit]))
-        ['cannot be told apart (eps 1e-06: too small): verl grpo, scale group']
+        ['fits equally (eps 1e-06: too small): verl grpo, scale group']
     """
     for reason in dict.fromkeys(fit.reason for fit in fits):
         names = list(dict.fromkeys(fit.name for fit in fits if fit.reason == reason))
-        yield f"cannot be told apart ({reason}): {shortened(names, _NAMED, '; ')}"
+        yield f"{verb(len(names), 'fits', 'fit')} equally ({reason}): {'; '.join(names)}"
 
 
 def where(breaks: Breaks) -> str:

@@ -56,7 +56,7 @@ def test_says_which_rule_made_a_logged_advantage(tmp_path):
     done = advcli(TRL, "--out", "trl.html", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     found = re.search(r'id="match">(.*?)</p>', (tmp_path / "trl.html").read_text(encoding="utf-8"), re.DOTALL)
-    assert "trl &gt;=1.6 grpo, scale group made this log" in found[1]
+    assert "consistent with trl &gt;=1.6 grpo, scale group" in found[1]
     done = advcli(TRL, "--out", "without.html", "--no-match", "--quiet", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert 'id="match"' not in (tmp_path / "without.html").read_text(encoding="utf-8")

@@ -124,7 +124,7 @@ def test_a_part_of_a_step_tells_no_rule_of_the_batch(step: bool, told: bool, tmp
     one, two = on_both(written(tmp_path, step=step, estimator="grpo", scale="batch"))
     assert one.best.scale == "batch"
     assert (two.best.scale == "batch") is step
-    said = [note for note in two.notes if note.startswith("not tried for want of whole steps")]
+    said = [note for note in two.notes if note.startswith("skipped: rules of the batch")]
     assert bool(said) is told
 
 

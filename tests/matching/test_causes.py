@@ -52,4 +52,4 @@ def test_rewards_that_were_rounded():
     _, rewards, group, step, logged = log()
     outcome = match(table(rewards.round(4), group, step, logged))
     assert outcome.found
-    assert "rewards rounded to 0.0001" in outcome.sentence
+    assert "rewards that the dump has rounded to 0.0001" in outcome.sentence

@@ -20,8 +20,9 @@ def made(eps, ddof):
 @pytest.mark.parametrize(("eps", "ddof"), [(0.05, 1), (0.0123, 1), (0.37, 0)])
 def test_an_odd_eps_comes_back(eps, ddof):
     rewards, logged = made(eps, ddof)
-    found = fitted(problem(rewards, GROUP, logged))
+    found, spreads = fitted(problem(rewards, GROUP, logged))
     assert found.explained
+    assert spreads >= 20
     best = found.trials[0].candidate
     assert (best.estimator, best.scale, best.ddof) == ("grpo", "group", ddof)
     assert best.eps == eps
@@ -36,3 +37,10 @@ def test_there_is_none_where_the_log_is_no_such_thing():
 def test_it_is_not_tried_where_grpo_was_not_asked_for():
     rewards, logged = made(0.05, 1)
     assert fitted(problem(rewards, GROUP, logged, only=lambda c: c.estimator == "rloo")) is None
+
+
+def test_how_many_different_spreads_speak_for_it_is_counted():
+    rewards = [float(row % 3 == 0) for row in range(30)]
+    group = [row // 3 for row in range(30)]
+    logged = by_group(rewards, group, lambda r: [(x - mean(r)) / (std(r) + 0.4) for x in r])
+    assert fitted(problem(rewards, group, logged))[1] == 1

@@ -10,6 +10,7 @@ from itertools import product
 import numpy as np
 import pytest
 from logged_tables import table
+from simulated_logs import KINDS, judged
 
 from advcli import compute_advantages
 from advcli.errors import AdvcliError
@@ -65,6 +66,34 @@ def test_a_rule_is_found_again(rule, log):
     assert outcome.found, outcome.sentence
     named = {(fit.framework, fit.estimator) for fit in (outcome.best, *outcome.indistinguishable)}
     assert (rule.framework, rule.estimator) in named
+
+
+@pytest.mark.parametrize("seed", range(len(KINDS)))
+def test_a_log_of_each_kind(seed):
+    """One of each kind of `simulated_logs`, which tries as many as one likes by hand."""
+    made, outcome, how = judged(seed)
+    assert how in ("right", "tie"), f"{made.kind}, {made.words}, {made.truth}: {outcome.sentence}"
+
+
+# Logs that once came out wrong.
+ONCE_WRONG = {
+    34: "dead groups that carry a number",
+    37: "a range of 1 taken for filtered rows",
+    52: "binary ranks, which are half of a centred reward",
+    87: "one changed row in a dead group",
+    91: "5 decimals that are 6 digits too",
+    96: "squares taken for rounded rewards",
+    97: "an eps fitted to one std",
+    121: "3 decimals that are 4 digits too",
+    126: "a factor and a clamp fitted to tanh",
+    144: "a weight of 0",
+}
+
+
+@pytest.mark.parametrize("seed", ONCE_WRONG, ids=ONCE_WRONG.values())
+def test_logs_that_once_came_out_wrong(seed):
+    made, outcome, how = judged(seed)
+    assert how in ("right", "tie"), f"{made.kind}, {made.words}, {made.truth}: {outcome.sentence}"
 
 
 VERSIONS = (

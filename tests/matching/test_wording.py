@@ -8,7 +8,7 @@ import torch
 from searched import problem
 
 from advcli.matching import wording
-from advcli.matching.postprocess import After
+from advcli.matching.postprocess import LIVE, WHOLE, After
 from advcli.matching.trials import judge, predict
 from advcli.records.match import Fit
 
@@ -38,7 +38,7 @@ def test_what_was_found():
     searched, judged = trials()
     best = of(judged, "verl", "grpo", "none")
     assert wording.found(FIT, best, searched) == (
-        "trl >=1.6 grpo, scale group made this log: A_i = r_i − mean_g; grouped by 'prompt'; "
+        "consistent with trl >=1.6 grpo, scale group: A_i = r_i − mean_g; grouped by 'prompt'; "
         "all 4 logged rows agree (max |Δ| 2e-07)"
     )
 
@@ -50,29 +50,56 @@ def test_what_was_done_then_comes_before_the_agreement():
 
 
 def test_a_rounded_log_is_said_to_be_one():
-    searched, judged = trials()
-    rounded = replace(searched, logged=replace(searched.logged, decimals=3))
-    assert "all 4 logged rows agree to 3 decimals, as the log is rounded (" in wording.found(
-        FIT, of(judged, "verl", "grpo", "none"), rounded
+    searched, judged = trials([-0.501, 0.5, -0.5, 0.501])
+    best = of(judged, "verl", "grpo", "none")
+    rough, fine = replace(FIT, max_abs_diff=1e-3), replace(FIT, max_abs_diff=0.0)
+    assert "rows agree at the precision of the log (3 decimals) (max" in wording.found(rough, best, searched)
+    # What fits to the last digit of float32 needs no allowance.
+    assert "all 4 logged rows agree (max" in wording.found(fine, best, searched)
+
+
+def test_what_cannot_be_told():
+    _, judged = trials()
+    told = wording.cannot_be_told(
+        FIT, of(judged, "verl", "grpo", "none"), done=["then this"], doubt="few groups"
+    )
+    assert told == (
+        "cannot be told from this log: few groups; trl >=1.6 grpo, scale group: A_i = r_i − mean_g, fits every row; then this"
     )
 
 
 def test_what_was_not_found():
     assert wording.not_found(None, []) == "no rule could be tried on this log"
     assert wording.not_found(FIT, ["because", "and"]) == (
-        "no rule reproduces this log: the best, trl >=1.6 grpo, scale group, fits 97.3 % of the rows; because"
+        "no rule fits this log: the nearest, trl >=1.6 grpo, scale group, fits 97.3% of the rows; because"
+    )
+    assert wording.not_found(FIT, [], asked="--like trl@0.16").startswith(
+        "no rule with --like trl@0.16 fits this log"
+    )
+
+
+def test_what_would_tell_rules_apart():
+    _, judged = trials()
+    best = of(judged, None, "grpo", "group", eps=0.0, ddof=1)
+    eps, scale = of(judged, None, "grpo", "group", eps=1e-9, ddof=1), of(judged, None, "grpo", "none")
+    assert wording.apart(best, []) == ()
+    assert wording.apart(best, [eps, scale]) == (
+        "groups whose rewards lie closer together, or a log with more digits",
+        "groups of another size",
+        "groups of another spread",
+        "the configuration of the run",
     )
 
 
 def test_a_rule_that_fits_hardly_a_row_is_not_named():
     assert wording.not_found(replace(FIT, share_matched=0.004), []) == (
-        "no rule reproduces this log: the nearest fits 0.4 % of the rows"
+        "no rule fits this log: the nearest fits 0.4% of the rows"
     )
 
 
 def test_all_rows_but_one_are_not_100_percent():
     told = wording.not_found(replace(FIT, share_matched=0.999999), [])
-    assert told.endswith("fits more than 99.9 % of the rows")
+    assert told.endswith("fits more than 99.9% of the rows")
 
 
 @pytest.mark.parametrize(
@@ -89,9 +116,9 @@ def test_a_clamp(clip, words):
 
 
 def test_filtered_rows():
-    assert list(wording.done(After((), filtered=1))) == ["then 1 row of live groups was set to 0 (filtered)"]
-    assert list(wording.done(After((), filtered=1200))) == [
-        "then 1,200 rows of live groups were set to 0 (filtered)"
+    assert list(wording.done(After((), filtered=1, where=LIVE))) == ["then 1 row of live groups was set to 0"]
+    assert list(wording.done(After((), filtered=1200, where=WHOLE))) == [
+        "then 1,200 rows of whole groups were set to 0"
     ]
 
 
@@ -110,7 +137,7 @@ def test_why_rules_cannot_be_told_apart():
     eps = of(judged, None, "grpo", "group", eps=1e-9, ddof=1)
     ddof = of(judged, None, "grpo", "group", eps=0.0, ddof=0)
     scale = of(judged, None, "grpo", "none")
-    assert wording.reason(searched, best, eps) == "eps 1e-09 changes less than the log resolves"
+    assert wording.reason(searched, best, eps) == "eps 1e-09 changes less than the log shows"
     assert wording.reason(searched, best, ddof) == "ddof 0 gives the same"
     assert wording.reason(searched, best, scale) == "scale none: all groups have equal std"
     assert wording.reason(searched, best, best) == "the same computation"

@@ -19,6 +19,7 @@ ROWS = (
     ),
     Format(
         name="art-v2",
+        framework="art",
         requires=("group_index", "reward", "trajectory_index", "trajectory_json"),
         prompt=("@file+group_index",),
         step=("@step",),
@@ -33,6 +34,7 @@ ROWS = (
     ),
     Format(
         name="art-jsonl",
+        framework="art",
         requires=("trajectories:list",),
         forbids=("task_hash", "episode_id"),
         layout="nested",

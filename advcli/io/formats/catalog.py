@@ -139,4 +139,4 @@ def framework_of(name: str) -> str:
         >>> framework_of("prime-rl-stream"), framework_of("verl-v1")
         ('prime-rl', 'verl')
     """
-    return _FRAMEWORKS[name].replace("_", "-")
+    return FORMATS[name].framework or _FRAMEWORKS[name].replace("_", "-")

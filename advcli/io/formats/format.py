@@ -60,6 +60,7 @@ class Format:
 
     Attributes:
         name: the word that the user types.
+        framework: the framework whose trainer writes it, as `advcli frameworks` names it; "" where it is the name.
         requires: columns that must all be there for the format to be recognised; `NAME:list`, `:object`,
             `:number` or `:text` also say what they hold.
         forbids: columns of which none may be there.
@@ -102,6 +103,7 @@ class Format:
 
     name: str
     requires: tuple[str, ...]
+    framework: str = ""
     forbids: tuple[str, ...] = ()
     layout: str = "rows"
     path: str = ""

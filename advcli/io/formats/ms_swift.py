@@ -36,6 +36,7 @@ ROWS = (
     ),
     Format(
         name="ms-swift-3.1",
+        framework="ms-swift",
         requires=("step:list", "messages:list", "completion:list", "reward:list"),
         layout="lists",
         path="reward",
@@ -51,6 +52,7 @@ ROWS = (
     ),
     Format(
         name="ms-swift-megatron",
+        framework="ms-swift",
         requires=("gen_step:list", "prompt:list", "completion:list"),
         layout="lists",
         path="completion",
@@ -67,6 +69,7 @@ ROWS = (
     ),
     Format(
         name="ms-swift-ray",
+        framework="ms-swift",
         requires=("gen_step:number", "prompt:text", "completion:text", "reward:number"),
         prompt=("prompt",),
         step=("gen_step",),

@@ -5,6 +5,7 @@ from advcli.io.formats.format import Format
 ROWS = (
     Format(
         name="nemo-gym",
+        framework="nemo-rl",
         requires=("responses_create_params", "reward"),
         prompt=("agent_ref.name?+_ng_task_index", "agent_ref.name?+responses_create_params.input"),
         reward=("reward",),

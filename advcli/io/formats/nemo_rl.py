@@ -46,6 +46,7 @@ ROWS = (
     ),
     Format(
         name="nemo-rl-val",
+        framework="nemo-rl",
         requires=("content:list", "rewards:list", "idx"),
         forbids=("token_ids", "token_loss_mask"),
         layout="ones",
@@ -62,6 +63,7 @@ ROWS = (
     ),
     Format(
         name="nemo-rl-eval",
+        framework="nemo-rl",
         requires=("evaluation_data:list",),
         layout="nested",
         path="evaluation_data",

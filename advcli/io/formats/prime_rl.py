@@ -86,6 +86,7 @@ ROWS = (
     ),
     Format(
         name="prime-rl-rollouts",
+        framework="prime-rl",
         requires=("example_id", "reward", "advantage", "is_filtered"),
         prompt=("example_id+env_name?+task:text?",),
         step=("step", "@step"),

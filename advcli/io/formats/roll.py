@@ -23,6 +23,7 @@ ROWS = (
     ),
     Format(
         name="roll-agentic",
+        framework="roll",
         requires=("trajectory_data:list",),
         layout="lists",
         path="trajectory_data",
@@ -37,6 +38,7 @@ ROWS = (
     ),
     Format(
         name="roll-board",
+        framework="roll",
         requires=("prompt", "response", "reward:number", "token_rewards:list"),
         prompt=("prompt",),
         reward=("reward",),

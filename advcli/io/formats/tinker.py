@@ -6,6 +6,7 @@ from advcli.records.layout import Derived
 ROWS = (
     Format(
         name="tinker",
+        framework="tinker-cookbook",
         requires=("group_idx", "traj_idx", "total_reward", "iteration"),
         prompt=("@file+split?+group_idx",),
         step=("iteration",),
@@ -24,6 +25,7 @@ ROWS = (
     ),
     Format(
         name="tinker-bench",
+        framework="tinker-cookbook",
         requires=("benchmark", "example_id", "turns:list", "reward"),
         prompt=("benchmark+example_id",),
         reward=("reward",),

@@ -37,6 +37,7 @@ ROWS = (
     ),
     Format(
         name="verl-v1",
+        framework="verl",
         requires=("input", "output", "score", "step", "uid:text"),
         prompt=("uid.prompt",),
         step=("step",),

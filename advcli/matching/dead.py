@@ -1,0 +1,103 @@
+"""What float32 makes of a group whose rewards are all equal."""
+
+from collections.abc import Iterator
+from functools import cache
+
+import numpy as np
+import torch
+from torch import Tensor
+
+# Orders in which more numbers than these are added are too many to list; what they give is bounded instead.
+_MOST, _SUMS = 512, 64
+_SAME = 1e-5
+
+
+@cache
+def off_mean(reward: float, size: int, dtype: str = "float32") -> frozenset[float]:
+    """Every |r − mean| of a group of equal rewards that a sum in some order may leave.
+
+    Sums one by one, in halves, and mixes of the two; divided by the size or multiplied by its reciprocal.
+
+    Args:
+        reward: of every row.
+        size: rows.
+        dtype: what is computed in.
+
+    Returns:
+        Absolute differences; 0 is always there, since a trainer may compute the mean in float64.
+
+    Example:
+        >>> sorted(off_mean(1.0, 4)), len(off_mean(0.1, 3)) > 1
+        ([0.0], True)
+    """
+    kind = np.dtype(dtype).type
+    r, many = kind(reward), kind(size)
+    with np.errstate(all="ignore"):
+        sums = _sums(r, size)
+        means = {mean for total in sums for mean in (total / many, total * (kind(1) / many))}
+        found = {abs(float(r) - float(mean)) for mean in means}
+    return frozenset({0.0, *found})
+
+
+def _sums(r: np.floating, size: int) -> set[np.floating]:
+    """What adding so many equal numbers may give."""
+    known: list[set[np.floating]] = [set(), {r}]
+    for many in range(2, min(size, _MOST) + 1):
+        half = many // 2
+        pairs = {a + b for a in known[half] for b in known[many - half]}
+        found = {total + r for total in known[-1]} | pairs
+        known.append(found if len(found) <= _SUMS else set(sorted(found)[:: len(found) // _SUMS + 1]))
+    return known[-1] if size <= _MOST else set()
+
+
+def phantoms(reward: float, size: int, eps: float, ddof: int, dtype: str = "float32") -> Iterator[float]:
+    """Every |A| that a rule over std + eps may give a group of equal rewards.
+
+    Args:
+        reward: of every row.
+        size: rows.
+        eps: added to the standard deviation.
+        ddof: of its variance.
+        dtype: what is computed in.
+    """
+    for off in off_mean(reward, size, dtype):
+        # The standard deviation is 0 about a mean in float64, else that of rows which are all off by as much.
+        for spread in (0.0, off * (size / max(size - ddof, 1)) ** 0.5):
+            if spread + eps > 0:
+                yield off / (spread + eps)
+
+
+def carried(  # noqa: PLR0913  what the rows have, and what the rule does
+    rewards: Tensor,
+    values: Tensor,
+    sizes: Tensor,
+    room: Tensor,
+    *,
+    eps: float,
+    ddof: int,
+    clip: float,
+    dtype: str,
+) -> Tensor:
+    """[n] bool, whether float32 can have given each logged advantage of groups of equal rewards.
+
+    Args:
+        rewards: [n] float64.
+        values: [n] float64, logged advantages.
+        sizes: [n] int64, rows of each row's group.
+        room: [n] float64, how far each may be off because of its digits.
+        eps: added to the standard deviation.
+        ddof: of its variance.
+        clip: largest |A| that the rule gives; inf for any.
+        dtype: what the rule computes in.
+    """
+    found = torch.zeros_like(values, dtype=torch.bool)
+    pairs, index = torch.stack([rewards, sizes.double()], dim=1).unique(dim=0, return_inverse=True)
+    for place, (reward, size) in enumerate(pairs.tolist()):
+        able = torch.tensor(sorted(phantoms(reward, int(size), eps, ddof, dtype)), dtype=torch.float64).clamp(
+            max=clip
+        )
+        mine = torch.nonzero(index == place).squeeze(1)
+        size_of = values[mine].abs()
+        near = (size_of[:, None] - able).abs() <= room[mine][:, None] + _SAME * able
+        found[mine] = near.any(dim=1)
+    return found

@@ -1,0 +1,118 @@
+"""How much of a log speaks for a rule, and whether that is enough to name it."""
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from advcli.matching.logged import Stored
+from advcli.matching.problem import Problem
+from advcli.matching.sample import Slice
+from advcli.matching.trials import Trial, judge
+from advcli.records.match import Evidence
+from advcli.tensors.masks import chosen
+from advcli.tensors.segments import Segments
+from advcli.wording import counted, verb
+
+# Share of |A| that a row may be off and still say something, and chance at which an agreement says nothing.
+_VAGUE, _CHANCE = 0.1, 0.05
+# Digits after the point, as shares of the peak, that make groups different.
+_APART = 3
+
+
+def evidence(problem: Problem, trial: Trial) -> Evidence:
+    """What speaks for a rule that was run on all rows.
+
+    Args:
+        problem: what was searched for.
+        trial: the rule.
+    """
+    part = problem.whole(trial.partition)
+    compared, predicted = part.compared(), trial.predicted
+    values, index = part.given.values, chosen(part.columns["group"], compared)
+    live = chosen(part.groups.std, compared) > 0
+    says = live if predicted is None else live | (chosen(predicted, compared) != 0) & _reaches_dead(trial)
+    exact = _to_the_last_digit(part, trial)
+    bare = problem.logged.exact if exact else part.given.exact
+    room = bare + part.allowed(trial.candidate.eps)[0]
+    # A row at 0 says something where another of its group is not.
+    segments = Segments.dense(index)
+    largest = segments.rows(segments.max(values.abs()))
+    says &= room <= _VAGUE * largest
+    speaking, parts = Segments.dense(index[says]), chosen(part.columns["parts"], compared)[says]
+    return Evidence(
+        rows=int(says.sum()),
+        compared=len(values),
+        groups=speaking.count if bool(says.any()) else 0,
+        live=len(index[live].unique()),
+        patterns=_patterns(values[says], speaking, problem.logged.peak, parts) if bool(says.any()) else 0,
+        chance=0.0 if exact else _chance(part, values[says]),
+    )
+
+
+def doubt(problem: Problem, trial: Trial, free: int = 0) -> str:
+    """Why a rule cannot be named although every row fits; "" if it can.
+
+    Args:
+        problem: what was searched for.
+        trial: the rule that fits.
+        free: numbers that were fitted to the log.
+    """
+    found = evidence(problem, trial)
+    if not found.rows:
+        return (
+            "no row says anything: the groups have equal rewards, or so small a spread that rounding hides it"
+        )
+    kinds = counted(found.patterns, "kind")
+    if found.patterns <= free:
+        return (
+            f"{counted(free, 'number')} {verb(free, 'was', 'were')} fitted and the live groups are of {kinds} only: "
+            "other rules fit as well with other numbers"
+        )
+    if found.chance ** (found.patterns - free) > _CHANCE:
+        return (
+            f"the log has {problem.logged.stored.words} and live groups of {kinds} only: it may fit by chance"
+        )
+    return ""
+
+
+def _reaches_dead(trial: Trial) -> bool:
+    """Whether a rule gives groups of equal rewards an advantage by what it is, and not by rounding."""
+    return trial.candidate.scale != "group"
+
+
+def _patterns(values: Tensor, segments: Segments, peak: float, parts: Tensor) -> int:
+    """How many groups are different, whatever the signs; where rewards have parts, how many rows."""
+    size = (values / peak).abs()
+    figures = [
+        segments.size().to(size.dtype),
+        segments.max(size),
+        segments.mean(size),
+        segments.mean(size**2),
+    ]
+    if parts.shape[1] > 1:
+        # Each row is an equation for the weights.
+        centred = [
+            part - segments.rows(segments.mean(part)) for part in parts.nan_to_num(nan=0.0).unbind(dim=1)
+        ]
+        rows = torch.stack([*centred, values / peak], dim=1) * values.sign()[:, None]
+        return len(rows[size > 0].round(decimals=_APART).unique(dim=0))
+    groups = len(torch.stack(figures, dim=1).round(decimals=_APART).unique(dim=0))
+    return min(groups, len(size[size > 0].round(decimals=_APART).unique()))
+
+
+def _to_the_last_digit(part: Slice, trial: Trial) -> bool:
+    """Whether a rule fits as well as float32 can, whatever digits would do."""
+    if not part.logged.coarse or trial.predicted is None:
+        return not part.logged.coarse
+    bare = part.against(replace(part.logged, stored=Stored()), part.blur)
+    return judge(trial.candidate, trial.partition, bare, trial.predicted).explained
+
+
+def _chance(part: Slice, values: Tensor) -> float:
+    """Share of |A| within which a row agrees."""
+    size = values.abs()
+    if not bool((size > 0).any()):
+        return 1.0
+    typical = size[size > 0].median()
+    return min(1.0, float(2 * part.logged.stored.room(typical) / typical))

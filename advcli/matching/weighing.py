@@ -1,0 +1,148 @@
+"""Search with the weights of the reward parts that the log tells."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from advcli.matching.candidates import Candidate
+from advcli.matching.partitions import Partition
+from advcli.matching.problem import Problem
+from advcli.matching.sample import FIRST, Slice
+from advcli.matching.search import Found, Tell, search
+from advcli.matching.trials import Trial, tried
+from advcli.matching.weights import Solution, solutions
+
+_ROWS = 16_384
+# Digits of the weights that are tried first.
+_SHORT = (1, 2, 3, 4)
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """A search that succeeded with inferred weights.
+
+    Attributes:
+        solution: the weights.
+        problem: the search with them.
+        found: its outcome.
+        doubt: why weights cannot be told from the log; "" if they can.
+    """
+
+    solution: Solution
+    problem: Problem
+    found: Found
+    doubt: str = ""
+
+
+def weighed(problem: Problem, tell: Tell, *, skip_missing_parts: bool) -> Iterator[Weighed]:
+    """Infer the weights of the reward parts; each search with weights that explain what is not clipped or 0.
+
+    The first that explains every row comes first.
+
+    Args:
+        problem: what is searched for; its columns have "parts" [N, K].
+        tell: takes a line each time something has been tried.
+        skip_missing_parts: a missing part counts 0 as long as one part of the row is there.
+    """
+    for partition in problem.partitions:
+        able = list(_able(problem, partition, tell, skip_missing_parts=skip_missing_parts))
+        done: list[Weighed] = []
+        few = _of_one_reward(problem, partition)
+        for solution, fitting, _ in sorted(able, key=lambda one: _belief(problem, one[0], one[2])):
+            columns = _reweighed(problem.columns, solution, skip_missing_parts=skip_missing_parts)
+            again = problem.but(columns=columns, partitions=[partition], candidates=fitting)
+            found = search(again)
+            if found.explained:
+                yield Weighed(solution, again, found, few)
+            elif found.trials:
+                done.append(Weighed(solution, again, found, few))
+        if done:
+            yield from done
+            return
+
+
+def _of_one_reward(problem: Problem, partition: Partition) -> str:
+    """Why the factor of a single reward cannot be told: with two different rewards per group any rule is a line."""
+    if problem.columns["parts"].shape[1] > 1:
+        return ""
+    part = problem.part(partition)
+    use = part.compared() & part.columns["rewards"].isfinite() & (part.groups.std > 0)
+    pairs = torch.stack([part.columns["group"][use].double(), part.columns["rewards"][use]], dim=1).unique(
+        dim=0
+    )
+    if len(pairs) and int(torch.bincount(pairs[:, 0].long()).max()) > 2:
+        return ""
+    return "a factor was fitted, and no group has more than two different rewards: ranks, a sign or a tanh fit as well"
+
+
+def _able(
+    problem: Problem, partition: Partition, tell: Tell, *, skip_missing_parts: bool
+) -> Iterator[tuple[Solution, Sequence[Candidate], Sequence[Trial]]]:
+    """Weights with which some rule explains a part of the rows, but for what is clipped or 0; and those rules."""
+    first = problem.part(partition, FIRST)
+    for solution in solutions(problem.part(partition, _ROWS), problem.candidates):
+        told = ", ".join(f"{w:.4g}" for w in solution.weights.tolist())
+        tell(f"{partition.label}: weights {told} tried")
+        fitting = [candidate for candidate in problem.candidates if _solves(candidate, solution)]
+        near: list[tuple[Solution, list[Trial]]] = []
+        # What is shown has few digits, so those are tried first.
+        for short in (*(solution.rounded(digits) for digits in _SHORT), solution):
+            some = _reweighed(first.columns, short, skip_missing_parts=skip_missing_parts)
+            small = Slice.of(some, first.logged, None, whole=first.whole)
+            known = [c for c in fitting if all(name in some for name in c.plan.entry.needs)]
+            trials = [t for t in tried(partition, known, small, brief=True) if t.explained or t.core]
+            if trials:
+                near.append((short, trials))
+            if any(trial.explained for trial in trials):
+                break
+        if near:
+            short, trials = next((one for one in near if any(t.explained for t in one[1])), near[0])
+            yield short, fitting, trials
+
+
+def _belief(
+    problem: Problem, solution: Solution, trials: Sequence[Trial]
+) -> tuple[bool, bool, bool, int, float, bool, int]:
+    """The lower, the sooner weights are believed.
+
+    The dump's own framework, any framework, few digits, a largest weight near to 1.
+    """
+    fitting = [trial for trial in trials if trial.explained] or list(trials)
+    best = min(fitting, key=problem.preference)
+    own = any(trial.candidate.framework == problem.framework for trial in fitting)
+    largest = float(solution.weights.abs().max())
+    return (
+        not best.explained,
+        problem.framework is not None and not own,
+        best.candidate.framework is None,
+        min(solution.digits, _SHORT[-1] + 1),
+        # Without a division the factor is in the log.
+        abs(math.log10(largest)) if largest and solution.scale != "none" else 0.0,
+        solution.scale != best.candidate.scale,
+        problem.preference(best)[-1],
+    )
+
+
+def _reweighed(
+    columns: Mapping[str, Tensor], solution: Solution, *, skip_missing_parts: bool
+) -> dict[str, Tensor]:
+    """The same columns with other weights."""
+    parts = columns["parts"]
+    absent = ~parts.isfinite()
+    total = (torch.where(absent, 0.0, parts) * solution.weights).sum(dim=1)
+    gone = absent.all(dim=1) if skip_missing_parts else absent.any(dim=1)
+    return {
+        **columns,
+        "rewards": torch.where(gone, torch.nan, total),
+        "weights": solution.weights,
+    }
+
+
+def _solves(candidate: Candidate, solution: Solution) -> bool:
+    """Whether a rule is one of those that the equations stand for."""
+    if "parts" in candidate.plan.entry.needs:
+        return solution.scale == "parts"
+    return solution.scale == candidate.scale or (solution.scale == "none" and candidate.scale is None)
