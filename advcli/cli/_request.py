@@ -212,6 +212,7 @@ def _filters(shared: Shared) -> "tuple[FilterSpec, ...]":
 
 
 def _columns(shared: Shared) -> "ColumnOptions":
+    from advcli.filters.catalog import expression
     from advcli.records.table import ColumnOptions
 
     return ColumnOptions(
@@ -225,6 +226,9 @@ def _columns(shared: Shared) -> "ColumnOptions":
         kl=shared.kl_col,
         tokens={role: column for role, option in _TOKENS.items() if (column := getattr(shared, option))},
         extra=tuple(dict.fromkeys(spec.column for spec in _filters(shared) if spec.column)),
+        where=tuple(shared.where or ()),
+        tests=tuple(dict.fromkeys(test for spec in _filters(shared) if (test := expression(spec)))),
+        strict=shared.quiet,
         n=shared.n,
         layout=shared.layout,
         explode=_names("--explode", shared.explode),

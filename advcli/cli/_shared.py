@@ -46,6 +46,7 @@ class Shared:
     group_by: opt.GroupBy = None
     layout: opt.LayoutOption = None
     explode: opt.Explode = None
+    where: opt.Where = None
     dedup: opt.Dedup = False
     on_bad_row: opt.OnBadRow = "error"
     engine: opt.Engine = "local"

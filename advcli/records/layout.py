@@ -49,25 +49,45 @@ class Derived:
 
 
 @dataclass(frozen=True)
+class Condition:
+    """What a row must meet to count.
+
+    Attributes:
+        expression: as `--where` takes it.
+        columns: the columns that it needs.
+        said: what is said of rows that do not meet it, after "is" or "are".
+        asked: whether the user asked for it, so that a value it cannot be told of is an error.
+    """
+
+    expression: str
+    columns: tuple[str, ...]
+    said: str
+    asked: bool = False
+
+
+@dataclass(frozen=True)
 class Rules:
     """Which rows are no rollouts, and what must hold for those of a group.
 
     Attributes:
-        filler: a column that is true where a row is none: padding, the mark of an empty group.
+        conditions: what every row must meet to count, in this order.
         last_of: a column that names a unit (a session of several outputs), and one that numbers its rows: only the
             last one counts. Empty if every row counts.
         same: columns that must be equal in all rows of a group.
+        apart: columns that say which run, model or epoch a row comes from: groups of several are said.
         checks: names of checks in `advcli.io.formats.traps`.
     """
 
-    filler: str | None = None
+    conditions: tuple[Condition, ...] = ()
     last_of: tuple[str, ...] = ()
     same: tuple[str, ...] = ()
+    apart: tuple[str, ...] = ()
     checks: tuple[str, ...] = ()
 
     def columns(self) -> tuple[str, ...]:
         """The columns that have to be read."""
-        return (*([self.filler] if self.filler else []), *self.last_of, *self.same)
+        needed = (name for condition in self.conditions for name in condition.columns)
+        return tuple(dict.fromkeys((*needed, *self.last_of, *self.same, *self.apart)))
 
 
 NO_RULES = Rules()

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from advcli.records.layout import NO_RULES, PLAIN, Derived, Layout, Rules
+from advcli.records.layout import NO_RULES, PLAIN, Condition, Derived, Layout, Rules
 
 if TYPE_CHECKING:
     import numpy as np
@@ -48,6 +48,9 @@ class Choice:
         dedup: whether exact repeats are taken out.
         by: the column that splits the figures, or None.
         outcomes: further reward columns, which are described but not summed.
+        tests: expressions that are among `extra`: 1 where they hold, 0 where they do not.
+        unread: columns of numbers that play no part, and could be rewards or parts of one.
+        doubts: what was chosen although something else is nearly as likely, one sentence each.
     """
 
     format: str
@@ -72,6 +75,9 @@ class Choice:
     named: bool = False
     by: str | None = None
     outcomes: tuple[str, ...] = ()
+    tests: tuple[Condition, ...] = ()
+    unread: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
 
     @property
     def kl_column(self) -> str | None:
@@ -89,7 +95,8 @@ class Choice:
             self.mask,
             self.row,
             self.by,
-            *self.extra,
+            *(name for name in self.extra if not any(name == one.expression for one in self.tests)),
+            *(name for one in self.tests for name in one.columns),
             *self.outcomes,
             *(name for _, name in self.tokens),
         )
@@ -126,6 +133,10 @@ class ColumnOptions:
         by: the column that splits the figures (`--by`).
         outcomes: further reward columns to describe (`--outcome`).
         find_outcomes: describe also what looks like another reward.
+        where: expressions that a row must meet to count (`--where`).
+        tests: expressions that filters ask for, among `extra`.
+        strict: a doubtful choice of columns is an error.
+        ungrouped: rows need not belong together: a dump without a prompt, or with one row of each, will do.
     """
 
     format: str | None = None
@@ -150,6 +161,10 @@ class ColumnOptions:
     by: str | None = None
     outcomes: tuple[str, ...] = ()
     find_outcomes: bool = False
+    where: tuple[str, ...] = ()
+    tests: tuple[str, ...] = ()
+    strict: bool = False
+    ungrouped: bool = False
 
     def as_logged(self) -> "ColumnOptions":
         """What `match` reads: a dump without a prompt id may have been grouped by position, so that is no error yet."""

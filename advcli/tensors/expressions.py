@@ -255,12 +255,10 @@ def _python(cells: Cells) -> list[Any]:
 
 def _distinct(cells: Cells) -> tuple[list[Any], Any]:
     """The distinct values of a column, and the place of each row's among them; all values and None if that does not pay."""
-    if not hasattr(cells, "dictionary_encode"):
-        return _python(cells), None
     import numpy as np
     import pyarrow as pa
 
-    if pa.types.is_nested(cells.type) or pa.types.is_null(cells.type):
+    if not isinstance(cells, pa.Array) or pa.types.is_nested(cells.type) or pa.types.is_null(cells.type):
         return _python(cells), None
     encoded = cells if pa.types.is_dictionary(cells.type) else cells.dictionary_encode()
     distinct = [*_python(encoded.dictionary), None]

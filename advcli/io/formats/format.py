@@ -32,6 +32,9 @@ class Format:
         logged: the advantage that the trainer logged, best first; empty to look in the ranked list.
         derived: columns that are computed from others.
         filler: a column that is true where a row is no rollout.
+        counts: what a row must meet to count, as `--where` takes it: rows that failed have no reward, whatever stands
+            there.
+        reads: formats of earlier versions of the same framework whose files it reads beside its own.
         last_of: a column that names a unit, and one that numbers its rows, of which only the last counts.
         same: columns that must be equal in all rows of a group.
         checks: names of checks in `advcli.io.formats.traps`.
@@ -59,6 +62,8 @@ class Format:
     logged: tuple[str, ...] = ()
     derived: tuple[Derived, ...] = ()
     filler: str | None = None
+    counts: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()
     last_of: tuple[str, ...] = ()
     same: tuple[str, ...] = ()
     checks: tuple[str, ...] = ()

@@ -7,7 +7,7 @@ ROWS = (
     Format(
         name="tinker",
         requires=("group_idx", "traj_idx", "total_reward", "iteration"),
-        prompt=("@file+split?+group_idx",),
+        prompt=("@file?+split?+group_idx",),
         step=("iteration",),
         reward=("total_reward",),
         derived=(Derived("steps.tokens", ("steps",), "advcli.io.formats.derived:action_tokens"),),
