@@ -1,9 +1,10 @@
 """The commands by name; one is imported when it is run, so that none pays for the others."""
 
+import re
 from collections.abc import Mapping
 from importlib import import_module
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 import typer
 from typer.core import TyperGroup
@@ -26,6 +27,9 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
 """Name → the first sentence of the command's help, which is all that `advcli --help` shows of it."""
 
 
+_MARKUP = re.compile(r"\[(?=[a-zA-Z#/@])")
+
+
 class Commands(TyperGroup):
     """Lists the commands by their first sentence, and imports the one that is run."""
 
@@ -45,7 +49,11 @@ def whole(name: str) -> Any:  # noqa: ANN401  a class that Typer keeps to itself
     """A command with its options."""
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     app.command(name)(import_module(f"advcli.cli.{name}").command)
-    return get_command(app)
+    command = get_command(app)
+    for parameter in command.params:
+        # Rich would take 'advcli[ray]' for markup, and leave it out.
+        cast("Any", parameter).help = _MARKUP.sub(r"\\[", getattr(parameter, "help", None) or "")
+    return command
 
 
 def _nothing() -> None:

@@ -61,6 +61,7 @@ def build(
         as_read: what the command reads, of the columns that were asked for.
         columns: what this command reads besides, as fields of `ColumnOptions`.
     """
+    from advcli.engine.scope import compares_groups
     from advcli.io import pandas_unasked
     from advcli.settings.resolve import resolve
 
@@ -73,6 +74,7 @@ def build(
         config_file=shared.config,
         pairs=shared.set_ or (),
     )
+    chosen = replace(chosen, ungrouped=not compares_groups(settings))
     chosen = replace(chosen, **columns)
     pandas_unasked.keep_out()
     head_start = None

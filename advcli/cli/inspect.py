@@ -81,7 +81,12 @@ def command(
     bounds = [bound(text) for text in fail_if or ()]
     run = _request.command("inspect", shared)
     request = _request.build(
-        _request.required_inputs(shared), shared, by=by, outcomes=tuple(outcome or ()), find_outcomes=True
+        _request.required_inputs(shared),
+        shared,
+        by=by,
+        outcomes=tuple(outcome or ()),
+        find_outcomes=True,
+        ungrouped=True,
     )
     from advcli.inspection.details import Wanted
     from advcli.render import inspectjson

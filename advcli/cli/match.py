@@ -50,7 +50,7 @@ def command(shared: Shared, logged_col: opt.LoggedCol = None) -> None:
     _show.notes(outcome, quiet=shared.quiet)
     if shared.json_:
         typer.echo(jsonout.match(outcome))
-    else:
+    elif not shared.quiet:
         _show.drawn(partial(text.show, outcome))
     if not outcome.found:
         raise typer.Exit(1)

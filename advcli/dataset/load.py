@@ -1,7 +1,7 @@
 """A data set that has been read and grouped: what everything after the first pass works on."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -9,12 +9,17 @@ from torch import Tensor
 from advcli.dataset import grouping
 from advcli.engine.dispatch import token_rows
 from advcli.errors import DataError
+from advcli.io.lookup import duplicates
 from advcli.io.read import read
 from advcli.records.settings import Settings
 from advcli.records.table import ColumnOptions, Grouping, RewardTable, Rows, Source
 from advcli.tensors.masks import rewarded
 from advcli.tensors.segments import Segments
-from advcli.wording import counted, verb
+from advcli.wording import Remark, counted, verb
+
+# Inputs of so many bytes are read once more to find exact repeats.
+_SMALL = 16 << 20
+_REPEATS = "identical to an earlier one, text included; if written twice, try --dedup"
 
 
 @dataclass(frozen=True)
@@ -87,11 +92,23 @@ def load(
         skip_bad_rows=skip_bad_rows,
         refuse_missing=settings.missing == "error",
     )
-    groups = grouping.group(table, options.n, singletons_expected=settings.singleton in ("zero", "raw"))
+    expected = options.ungrouped or settings.singleton in ("zero", "raw")
+    groups = grouping.group(table, options.n, singletons_expected=expected)
     data = grouped(table, groups)
     if settings.singleton == "error":
         refuse_singletons(data)
     return data
+
+
+def with_repeats(data: DataSet, sources: Sequence[Source]) -> DataSet:
+    """The same with a warning about exact repeats, if the inputs are small enough to be read once more for that."""
+    if data.table.choice.dedup or sum(source.stamp[0] for source in sources) > _SMALL:
+        return data
+    again = duplicates(sources, data.table)
+    if not again:
+        return data
+    said = Remark(again, "row", f"{{}} is {_REPEATS}", f"{{}} are {_REPEATS}")
+    return replace(data, table=replace(data.table, warnings=(*data.table.warnings, said)))
 
 
 def grouped(table: RewardTable, groups: Grouping) -> DataSet:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from advcli.dataset import remarks
-from advcli.dataset.grouping import by_frequency, met_together, mixed_steps, sizes_met
+from advcli.dataset.grouping import Mixed, by_frequency, met_together, mixed, sizes_met
 from advcli.dataset.load import DataSet
 from advcli.distributed import sketches
 from advcli.distributed.traps import Seen, seen
@@ -87,7 +87,7 @@ class Account:
 
     Attributes:
         health: the groups.
-        mixed: groups that mix rows of several steps.
+        mixed: groups that mix rows that may not belong together.
         reused: prompts that are met at several steps.
         scattered: groups whose rows do not follow one another.
         defined: rows with an original advantage.
@@ -101,7 +101,7 @@ class Account:
     """
 
     health: Health
-    mixed: int
+    mixed: Mixed
     reused: int
     scattered: int
     defined: int
@@ -145,7 +145,7 @@ def account(here: "Here") -> Account:
     extremes = (view.low, view.high)
     return Account(
         health=health(data.rows, torch.from_numpy(data.table.cause), by_frequency(met), extremes),
-        mixed=mixed_steps(data.table, data.grouping.group),
+        mixed=mixed(data.table, data.grouping.group),
         reused=remarks.reused_keys(data) if view.unit in ("key", "all") else 0,
         scattered=scattered(data, here.positions()),
         defined=int((~tables[0].original.isnan()).sum()),

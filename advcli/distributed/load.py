@@ -147,7 +147,8 @@ def described(request: Request, loaded: Loaded, view: View, seen: Sizes, steps: 
     said = [text for source in job.sources for text in source.remarks]
     trapped = traps.said(job, loaded.summaries, steps, view.steps)
     data = nothing(job, request, [*said, *job.choice.doubts, *scan.warnings(loaded.summaries), *trapped])
-    n, expected = request.columns.n, request.settings.singleton in ("zero", "raw")
+    n = request.columns.n
+    expected = request.columns.ungrouped or request.settings.singleton in ("zero", "raw")
     refuse_singletons(data.table, seen, n, expected=expected)
     return replace(data, grouping=replace(data.grouping, warnings=lint(data.table, seen, n)))
 

@@ -41,6 +41,24 @@ SOURCE = "source"
 """The column, without its prefix, that tells of a row of its own from which line it comes."""
 
 
+# Other formats than those that are written; any other suffix is part of a name.
+_OTHER = (
+    ".csv",
+    ".tsv",
+    ".txt",
+    ".xlsx",
+    ".xls",
+    ".arrow",
+    ".feather",
+    ".orc",
+    ".avro",
+    ".pkl",
+    ".pt",
+    ".html",
+    ".yaml",
+)
+
+
 def refused_names(prefix: str) -> tuple[str, ...]:
     """The names that no input may have, because they would be written."""
     return tuple(prefix + name for name in (*COLUMNS, TOKENS, SOURCE))
@@ -407,7 +425,12 @@ def _written(source: Source) -> str:
 def _target(path: Path, source: Source) -> Target:
     """The layout and codec that a file name asks for; those of the source if it does not say."""
     tail = path.suffix if path.suffix in CODECS else ""
-    layout = SUFFIXES.get(Path(path.name.removesuffix(tail)).suffix)
+    suffix = Path(path.name.removesuffix(tail)).suffix
+    layout = SUFFIXES.get(suffix)
+    if layout is None and suffix in _OTHER:
+        raise UsageError(
+            f"--out {path}: {suffix} is not written", hint=f"--out {path.with_suffix('.parquet')} or .jsonl"
+        )
     if layout is None and not tail:
         return Target(path, _written(source), None)
     return Target(path, layout or _written(source), CODECS.get(tail))

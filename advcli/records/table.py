@@ -50,6 +50,7 @@ class Choice:
         outcomes: further reward columns, which are described but not summed.
         tests: expressions that are among `extra`: 1 where they hold, 0 where they do not.
         unread: columns of numbers that play no part, and could be rewards or parts of one.
+        likely: columns that could be the prompt, where the one that was chosen differs in every row.
         doubts: what was chosen although something else is nearly as likely, one sentence each.
     """
 
@@ -77,6 +78,7 @@ class Choice:
     outcomes: tuple[str, ...] = ()
     tests: tuple[Condition, ...] = ()
     unread: tuple[str, ...] = ()
+    likely: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
 
     @property

@@ -11,7 +11,7 @@ import references_inspect as plain
 from typer.testing import CliRunner
 
 from advcli.cli import app
-from advcli.errors import DataError, UsageError
+from advcli.errors import UsageError
 
 SAMPLE = Path(__file__).parents[2] / "sample_data" / "rewards.jsonl"
 
@@ -266,8 +266,10 @@ def test_step_without_a_step_column(tmp_path):
 def test_no_input_and_every_row_alone(tmp_path):
     with pytest.raises(UsageError, match="no input"):
         run()
-    with pytest.raises(DataError, match="every group has one row"):
-        run(dump(tmp_path, [{"uid": n, "reward": 1} for n in range(4)]))
+    found = inspected(dump(tmp_path, [{"uid": n, "reward": 1} for n in range(4)]))
+    assert (found["rows"], found["groups"]) == (4, 4)
+    found = inspected(dump(tmp_path, [{"reward": 1} for _ in range(4)]))
+    assert (found["rows"], found["groups"]) == (4, 4)
 
 
 # Pipelines.

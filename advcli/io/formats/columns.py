@@ -12,7 +12,6 @@ from advcli.io.formats.catalog import (
     LENGTHS,
     LOGGED,
     MASKS,
-    OUTCOMES,
     PROMPT_IDS,
     PROMPT_TEXTS,
     STEPS,
@@ -136,6 +135,9 @@ class _Chooser:
             by=options.by,
             outcomes=outcomes(self._dump, [*taken, *(name for name in (length, step) if name)]),
             tests=tuple(_condition(text, "") for text in options.tests),
+            likely=()
+            if prompt and self._dump.evidence.share_rows(prompt)
+            else tuple(self.likely_prompts(step)),
             unread=tuple(like_rewards(self._dump, [name for name in used if name])),
             doubts=tuple(map(str, self._dump.doubts)),
         )
@@ -256,11 +258,13 @@ class _Chooser:
             found = self._ranked_prompt([[name for name in rank if name in full] for rank in ranks], step)
         if found:
             return found
-        if options.n or options.ungrouped:
+        if options.n:
             return ()
         if self._dump.layout.exploded:
             # Without a prompt, the rows of a record are those of a prompt.
             return ("@file", "@line")
+        if options.ungrouped:
+            return ()
         raise self._no_prompt(step)
 
     def _ranked_prompt(self, ranks: Sequence[Sequence[str]], step: str | None) -> tuple[str, ...]:
@@ -304,15 +308,15 @@ class _Chooser:
         )
 
     def likely_prompts(self, step: str | None) -> list[str]:
-        """Columns whose values make groups of several rows, those that are named like one first."""
+        """Columns that are named like a prompt, and whose values make groups of several rows."""
         beside = (step,) if step and not step.startswith("@") else ()
         found = [
             name
             for name, kind in self._dump.kinds.items()
-            if kind != "other" and name != step and not name.startswith("@") and not names.says_reward(name)
-            if name not in (*LOGGED, *LENGTHS, *OUTCOMES) and self._dump.evidence.groups_well(name, beside)
+            if kind != "other" and name != step and not name.startswith("@") and names.could_be_prompt(name)
+            if self._dump.evidence.groups_well(name, beside)
         ]
-        return sorted(found, key=lambda name: not names.is_label(name))[:2] if found else []
+        return found[:2]
 
 
 def _condition(text: str, said: str, *, asked: bool = False) -> Condition:

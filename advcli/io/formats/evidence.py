@@ -109,12 +109,14 @@ class Evidence:
         return bool(cells) and self.of(one).keys == self.of(two).keys
 
     def share_rows(self, names: Sequence[str]) -> bool:
-        """Whether some rows share the values of these columns."""
+        """Whether some rows share the values of these columns, as far as that is known."""
         keys = self.keys(names)
-        return len(set(keys)) < len(keys)
+        return not keys or len(set(keys)) < len(keys)
 
     def keys(self, names: Sequence[str]) -> list[Hashable]:
-        """The values of some columns together, row by row."""
+        """The values of some columns together, row by row; none if one of them is made of others."""
+        if not all(self.of(name).cells for name in names):
+            return []
         return list(zip(*(self.of(name).keys for name in names), strict=True)) if names else []
 
     def groups_well(self, name: str, with_: Sequence[str] = ()) -> bool:

@@ -122,9 +122,27 @@ _MEASURE = frozenset(
     ]
 )
 
-_ASKED = frozenset(
-    ["prompt", "question", "problem", "task", "example", "query", "input", "instance", "group", "qid"]
+_ASKED = frozenset(["prompt", "question", "problem", "example", "query", "instance", "qid", "puzzle"])
+_ANSWER = frozenset(
+    [
+        "rollout",
+        "sample",
+        "response",
+        "completion",
+        "answer",
+        "output",
+        "trace",
+        "trajectory",
+        "traj",
+        "request",
+        "attempt",
+        "generation",
+        "gen",
+        "rank",
+        "worker",
+    ]
 )
+_COUNT = frozenset(["num", "count", "counts", "nth", "hash"])
 
 _STEP = frozenset(["step", "iteration", "iter", "update", "checkpoint", "ckpt"])
 _OF_STEP = frozenset(
@@ -217,9 +235,15 @@ def is_measure(name: str) -> bool:
     return bool(found & _MEASURE) and not found & _REWARD
 
 
-def is_label(name: str) -> bool:
-    """Whether a name says that it tells things apart: an id, or what a prompt is made of."""
-    return bool(words(name) & (_LABEL | _ASKED))
+def could_be_prompt(name: str) -> bool:
+    """Whether a name can be that of a prompt: an id or a question, but not that of an answer or a run.
+
+    Example:
+        >>> [could_be_prompt(name) for name in ("question_id", "problem", "sample_id", "task", "task_id")]
+        [True, True, False, False, True]
+    """
+    found = words(name)
+    return bool(found & (_LABEL | _ASKED)) and not found & (_ANSWER | _SOURCE | _REWARD | _STEP | _COUNT)
 
 
 def is_step(name: str) -> bool:
