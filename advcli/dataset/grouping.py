@@ -278,5 +278,5 @@ def _all_singletons(table: RewardTable, count: int) -> DataError:
     return DataError(
         f"each of {count:,} prompts has one row ({named} {differs} in all of them{cause}), so there is nothing to "
         "compare it with",
-        hint=" or ".join([*ways, "--estimator reinforce_plus_plus, which compares all rows"]),
+        hint=" or ".join([*ways, "--estimator batch_norm, which compares all rows"]),
     )

@@ -208,7 +208,12 @@ def _format(seen: Sequence[Seen]) -> Format:
     read = {name for form in forms.values() for name in form.reads}
     forms = {name: form for name, form in forms.items() if name not in read}
     places: dict[str, str] = {}
+    # A shard may lack columns that others have.
+    columns = {column for one in seen if found.get(one.source.name) for column in one.shapes}
+    parts = {one.source.name for one in seen if one.shapes.keys() <= columns}
     for name, form in found.items():
+        if form is None and name in parts:
+            continue
         if form is None or form.name in forms:
             places.setdefault(form.name if form else "generic", name)
     if len(places) > 1 and forms:

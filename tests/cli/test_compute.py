@@ -447,7 +447,7 @@ def test_every_group_of_one_row_is_an_error(dump):
     name = dump([{"uid": f"a_{i}", "reward": i} for i in range(3)])
     with pytest.raises(
         DataError,
-        match=r"each of 3 prompts has one row \('uid' differs in all.*--estimator reinforce_plus_plus",
+        match=r"each of 3 prompts has one row \('uid' differs in all.*--estimator batch_norm",
     ):
         run(name)
     assert run(name, "--singleton", "raw", "--quiet").exit_code == 0

@@ -170,4 +170,4 @@ def test_the_message_and_what_its_hint_leads_to(advcli, tmp_path, case):
         done = advcli(*shown, *more)
         assert done.returncode == 0, (command, done.stderr)
         groups = re.search(r"(\d+) groups? (?:of|\()[^·\n]*", (done.stdout + done.stderr).decode())
-        assert "reinforce" in " ".join(command) or (groups and not groups.group().endswith("of 1 row"))
+        assert "batch_norm" in " ".join(command) or (groups and not groups.group().endswith("of 1 row"))

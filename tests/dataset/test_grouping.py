@@ -116,7 +116,7 @@ def test_a_key_that_names_the_row_is_an_error():
         DataError, match=r"each of 4 prompts has one row \('prompt_id' differs in all of them\)"
     ) as error:
         group(table("abcd"))
-    assert error.value.hint == "--estimator reinforce_plus_plus, which compares all rows"
+    assert error.value.hint == "--estimator batch_norm, which compares all rows"
     with pytest.raises(DataError, match=r"'prompt_id' \+ 'step' differ together in all of them"):
         group(table("aa", [1, 2]))
 

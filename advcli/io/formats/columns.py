@@ -304,7 +304,9 @@ class _Chooser:
             )
         ways = [f"--prompt-col {shlex.quote(name)}" for name in likely]
         return DataError(
-            told, hint=" or ".join(ways) or "--prompt-col COL, --group-by A,B or --n ROWS_PER_PROMPT"
+            told,
+            hint=" or ".join(ways)
+            or "--prompt-col COL, --group-by A,B, --n ROWS_PER_PROMPT, or --estimator batch_norm, which needs no prompt",
         )
 
     def likely_prompts(self, step: str | None) -> list[str]:

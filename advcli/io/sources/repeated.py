@@ -19,7 +19,7 @@ from urllib.parse import unquote
 import pyarrow.parquet as pq
 
 from advcli.errors import DataError
-from advcli.io.formats.derived import named_step
+from advcli.io.formats.derived import step_of
 
 Opened = Callable[[Path, str], BinaryIO]
 """Opens a file, decompressed, by its path and its name."""
@@ -109,7 +109,7 @@ def copies(files: Sequence[tuple[str, Path]]) -> dict[str, str]:
         for place in places if len(places) > 1 else ():
             name, path = files[place]
             with suppress(OSError):
-                first = met.setdefault((_digest(path.open("rb")), named_step(name)), name)
+                first = met.setdefault((_digest(path.open("rb")), step_of(name)), name)
                 if first != name:
                     found[name] = f"a copy of {first}"
     return found
