@@ -56,7 +56,7 @@ def show(shared: Shared, asked: Asked) -> None:
         tables.write(asked.out, result.prompts, force=asked.force)
     if shared.json_:
         typer.echo(dumped(results.between(result)))
-    else:
+    elif not shared.quiet:
         _show.drawn(lambda console: text.show(result, console))
 
 

@@ -1,5 +1,6 @@
 """The commands by name; one is imported when it is run, so that none pays for the others."""
 
+import re
 from collections.abc import Mapping
 from importlib import import_module
 from types import MappingProxyType
@@ -31,6 +32,9 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
     }
 )
 """Name → the heading under which `advcli --help` shows the command, and the first sentence of its help."""
+
+
+_MARKUP = re.compile(r"\[(?=[a-zA-Z#/@])")
 
 
 class Commands(TyperGroup):

@@ -252,6 +252,15 @@ Explode = Annotated[
         metavar="COLS",
     ),
 ]
+Where = Annotated[
+    list[str] | None,
+    option(
+        _COLUMNS,
+        "Use only the rows for which an expression over columns holds: 'finish_reason != \"length\" and lag <= 4', "
+        "'error is null', 'source in (\"a\", \"b\")'. Repeatable.",
+        metavar="EXPR",
+    ),
+]
 Dedup = Annotated[
     bool,
     option(

@@ -63,6 +63,7 @@ def build(
         as_read: what the command reads, of the columns that were asked for.
         columns: what this command reads besides, as fields of `ColumnOptions`.
     """
+    from advcli.engine.scope import compares_groups
     from advcli.io import pandas_unasked
     from advcli.settings.resolve import resolve
 
@@ -75,6 +76,7 @@ def build(
         config_file=shared.config,
         pairs=shared.set_ or (),
     )
+    chosen = replace(chosen, ungrouped=not compares_groups(settings))
     chosen = replace(chosen, **columns)
     pandas_unasked.keep_out()
     prefetch = None
@@ -207,6 +209,7 @@ def _filters(shared: Shared) -> "tuple[FilterSpec, ...]":
 
 
 def _columns(shared: Shared) -> "ColumnOptions":
+    from advcli.filters.catalog import expression
     from advcli.records.table import ColumnOptions
 
     return ColumnOptions(
@@ -220,6 +223,9 @@ def _columns(shared: Shared) -> "ColumnOptions":
         kl=shared.kl_col,
         tokens={role: column for role, option in _TOKENS.items() if (column := getattr(shared, option))},
         extra=tuple(dict.fromkeys(spec.column for spec in _filters(shared) if spec.column)),
+        where=tuple(shared.where or ()),
+        tests=tuple(dict.fromkeys(test for spec in _filters(shared) if (test := expression(spec)))),
+        strict=shared.quiet,
         n=shared.n,
         layout=shared.layout,
         explode=_names("--explode", shared.explode),

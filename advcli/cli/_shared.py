@@ -50,6 +50,7 @@ class Shared:
     turn_col: opt.TurnCol = None
     count: opt.Count = None
     rollout_reward: opt.RolloutReward = None
+    where: opt.Where = None
     dedup: opt.Dedup = False
     on_bad_row: opt.OnBadRow = "error"
     engine: opt.Engine = "local"

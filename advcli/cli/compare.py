@@ -1,5 +1,6 @@
 """`advcli compare`: original, kept, kept + recomputed and other estimators side by side, or two data sets."""
 
+import shlex
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -21,6 +22,9 @@ def command(
     between: Annotated[
         bool,
         _two("Compare two INPUTs, A and B: two runs, or two rewards of the same rows.", "--between"),
+    ] = False,
+    together: Annotated[
+        bool, _two("Read two INPUTs as one data set, as more than two are.", "--together")
     ] = False,
     b: Annotated[
         list[str] | None,
@@ -57,6 +61,10 @@ def command(
     With --between it compares two INPUTs, A and B: two runs, or two rewards of the same rows.
     """
     asked = _between.Asked(join=join, b=b, runs=runs, top=top, out=out, force=force)
+    if between and together:
+        raise UsageError(
+            "--between compares two data sets, and --together makes one of them", hint="one of the two"
+        )
     if between and vs:
         raise UsageError(
             "--vs adds columns to one data set, and --between compares two", hint="--b estimator=rloo"
@@ -66,6 +74,12 @@ def command(
         _between.show(shared, asked)
         return
     asked.refuse()
+    if len(shared.inputs or ()) == 2 and not together:
+        a, b_ = (shlex.quote(name) for name in shared.inputs or ())
+        raise UsageError(
+            "two INPUTs: two runs side by side, or one data set?",
+            hint=f"advcli compare {a} {b_} --between or advcli compare {a} {b_} --together",
+        )
     run = _request.command("compare", shared)
     request = _request.build(_request.inputs(shared), shared)
     from advcli.records.results import dumped
@@ -76,5 +90,5 @@ def command(
     _show.notes(report, quiet=shared.quiet)
     if shared.json_:
         typer.echo(dumped(results.compare(report)))
-    else:
+    elif not shared.quiet:
         _show.table(report, to_stderr=False)

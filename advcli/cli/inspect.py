@@ -84,9 +84,7 @@ def command(
         by=by,
         outcomes=tuple(outcome or ()),
         find_outcomes=True,
-        singletons=True,
-        # On Ray the rows of no prompt lie in several places.
-        promptless=shared.engine == "local",
+        ungrouped=True,
     )
     from advcli.inspection.details import Wanted
     from advcli.records.results import dumped

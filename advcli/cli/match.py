@@ -53,7 +53,7 @@ def command(shared: Shared, logged_col: opt.LoggedCol = None) -> None:
     _show.notes(outcome, quiet=shared.quiet)
     if shared.json_:
         typer.echo(dumped(results.match(outcome)))
-    else:
+    elif not shared.quiet:
         _show.drawn(partial(text.show, outcome))
     if not outcome.found:
         raise typer.Exit(1)

@@ -1,12 +1,15 @@
 """Which rows belong together, and what looks wrong with it."""
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import PurePath
 
 import numpy as np
 from numpy.typing import NDArray
 
 from advcli.errors import DataError, UsageError
+from advcli.records.mergeable import Mergeable
 from advcli.records.table import Grouping, RewardTable
 from advcli.tensors.codes import first_rows, met_with_several, numbered, paired, places
 from advcli.wording import counted, verb
@@ -35,6 +38,9 @@ def group(
     """
     if n is not None and n < 1:
         raise UsageError(f"n is {n}, expected rows per prompt, 1 or more", hint="--n 8")
+    if n is None and not table.choice.prompt:
+        # Nothing says which rows belong together, and that was asked for.
+        n = 1
     usable = table.key >= 0
     # Mostly every row is: then nothing has to be taken out and put back.
     rows = slice(None) if usable.all() else usable
@@ -53,12 +59,13 @@ def group(
     columns = _columns(table)
     rollout, said = _rollouts(table, groups, count)
     if part:
-        return Grouping(groups, count, columns, _rule(columns, n), rollout=rollout)
-    seen = Sizes(len(table.key), count, sizes_of(groups, count), mixed_steps(table, groups))
+        return Grouping(groups, count, columns, _rule(table.choice.prompt, columns, n), rollout=rollout)
+    seen = Sizes(len(table.key), count, sizes_of(groups, count), mixed(table, groups))
     refuse_singletons(table, seen, n, expected=singletons_expected)
     if rollout is not None:
         seen = replace(seen, sizes=sizes_of(groups[first_rows(rollout)], count))
-    return Grouping(groups, count, columns, _rule(columns, n), (*lint(table, seen, n), *said), rollout)
+    rule = _rule(table.choice.prompt, columns, n)
+    return Grouping(groups, count, columns, rule, (*lint(table, seen, n), *said), rollout)
 
 
 def _places(key: NDArray[np.int64], rollout: NDArray[np.int64] | None) -> NDArray[np.int64]:
@@ -118,6 +125,19 @@ def _differ(rewards: NDArray[np.float64], rollout: NDArray[np.int64], count: int
 
 
 @dataclass(frozen=True)
+class Mixed(Mergeable):
+    """Groups that mix rows that may not belong together.
+
+    Attributes:
+        steps: groups with rows of several steps; only possible when the step is not part of the key.
+        files: groups with rows of several files.
+    """
+
+    steps: int = 0
+    files: int = 0
+
+
+@dataclass(frozen=True)
 class Sizes:
     """How large the groups of a data set are.
 
@@ -125,13 +145,13 @@ class Sizes:
         rows: all rows.
         count: groups.
         sizes: group size → number of groups, the most frequent size first.
-        mixed: groups that mix rows of several steps.
+        mixed: groups that mix rows that may not belong together.
     """
 
     rows: int
     count: int
     sizes: Mapping[int, int]
-    mixed: int = 0
+    mixed: Mixed = Mixed()
 
 
 def refuse_singletons(table: RewardTable, seen: Sizes, n: int | None, *, expected: bool) -> None:
@@ -142,7 +162,7 @@ def refuse_singletons(table: RewardTable, seen: Sizes, n: int | None, *, expecte
     """
     expected = expected or table.choice.rules.alone
     if seen.count > 1 and set(seen.sizes) == {1} and not expected and n != 1:
-        raise _all_singletons(_columns(table), seen.count, n)
+        raise _all_singletons(table, seen.count)
 
 
 def sizes_of(group: NDArray[np.int64], count: int) -> dict[int, int]:
@@ -201,7 +221,9 @@ def _columns(table: RewardTable) -> tuple[str, ...]:
     return (*table.choice.prompt, *([str(table.choice.step)] if with_step else []))
 
 
-def _rule(columns: tuple[str, ...], n: int | None) -> str:
+def _rule(prompt: tuple[str, ...], columns: tuple[str, ...], n: int | None) -> str:
+    if n == 1 and not prompt:
+        return "each row alone, as there is no prompt"
     named = " + ".join(f"'{name}'" for name in columns) or "consecutive rows"
     return named if n is None else f"{named}, cut by {n}"
 
@@ -218,7 +240,8 @@ def lint(table: RewardTable, seen: Sizes, n: int | None) -> tuple[str, ...]:
         _one_group(table, seen, n),
         _leftovers(seen.sizes, n),
         _multiples(table, seen.sizes, n),
-        _across_steps(table, seen.mixed),
+        _across_steps(table, seen.mixed.steps),
+        _across_files(table, seen.mixed.files),
     )
     return tuple(filter(None, checks))
 
@@ -227,7 +250,8 @@ def _one_group(table: RewardTable, seen: Sizes, n: int | None) -> str | None:
     if seen.count != 1 or n is not None or seen.rows == 1:
         return None
     where = " + ".join(table.choice.prompt)
-    return f"all {seen.rows:,} rows are one group: '{where}' is the same in every row"
+    rows = sum(size * many for size, many in seen.sizes.items())
+    return f"all {rows:,} rows are one group: '{where}' is the same in every row"
 
 
 def _leftovers(sizes: Mapping[int, int], n: int | None) -> str | None:
@@ -256,11 +280,43 @@ def _multiples(table: RewardTable, sizes: Mapping[int, int], n: int | None) -> s
     )
 
 
-def mixed_steps(table: RewardTable, group: NDArray[np.int64]) -> int:
-    """Groups that mix rows of several steps; only possible when the step is not part of the key."""
-    if table.step is None or (table.choice.step_in_key or not table.choice.prompt):
-        return 0
-    return met_with_several(group[group >= 0], table.step[group >= 0])
+def mixed(table: RewardTable, group: NDArray[np.int64]) -> Mixed:
+    """The groups that mix rows that may not belong together: of several steps, or of several files.
+
+    Args:
+        table: the narrow columns, in the order of the files.
+        group: [N] the group of each row, -1 for rows that are left out.
+    """
+    usable = group >= 0
+    steps = files = 0
+    if table.step is not None and not table.choice.step_in_key and table.choice.prompt:
+        steps = met_with_several(group[usable], table.step[usable])
+    if _may_reach_over_files(table):
+        source = np.repeat(np.arange(len(table.rows)), table.rows)
+        files = met_with_several(group[usable], source[usable])
+    return Mixed(steps, files)
+
+
+def _may_reach_over_files(table: RewardTable) -> bool:
+    """Whether a group can have rows of several files, and the user did not ask for it."""
+    choice = table.choice
+    own = {"@file", "@folder", "@line"} & set(choice.prompt)
+    return len(table.names) > 1 and bool(choice.prompt) and not own and choice.step_in_key
+
+
+def _across_files(table: RewardTable, many: int) -> str | None:
+    if not many:
+        return None
+    parents = {PurePath(name).parent for name in table.names}
+    folders = {parent.name for parent in parents}
+    # A folder is known by its last name only.
+    place = "@folder" if 1 < len(folders) == len(parents) < len(table.names) else "@file"
+    what = "folder" if place == "@folder" else "file"
+    cure = shlex.quote(",".join((*_columns(table), place)))
+    return (
+        f"{counted(many, 'group')} {verb(many, 'has', 'have')} rows of several files; if each {what} is a step or a run "
+        f"of its own, try --group-by {cure}"
+    )
 
 
 def _across_steps(table: RewardTable, many: int) -> str | None:
@@ -272,14 +328,14 @@ def _across_steps(table: RewardTable, many: int) -> str | None:
     )
 
 
-def _all_singletons(columns: tuple[str, ...], count: int, n: int | None) -> DataError:
+def _all_singletons(table: RewardTable, count: int) -> DataError:
+    columns = _columns(table)
     named = " + ".join(f"'{name}'" for name in columns)
     differs = "differs" if len(columns) == 1 else "differ together"
-    ways = ["--prompt-col COL with a column that the rows of a prompt share"]
-    ways += [f"--group-by {columns[0]}"] if len(columns) > 1 else []
-    ways += ["--n ROWS_PER_PROMPT"] if n is None and not columns else []
-    cause = " (verl's uid ends in _session_index)" if "uid" in columns else ""
+    cause = ", as verl's uid ends in _session_index" if "uid" in columns else ""
+    ways = [f"--prompt-col {shlex.quote(name)}" for name in table.choice.likely]
     return DataError(
-        f"every group has one row: {named} {differs} in all {count:,} rows, so the key names the row, not the prompt{cause}",
-        hint=" or ".join(ways),
+        f"each of {count:,} prompts has one row ({named} {differs} in all of them{cause}), so there is nothing to "
+        "compare it with",
+        hint=" or ".join([*ways, "--estimator batch_norm, which compares all rows"]),
     )

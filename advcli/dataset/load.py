@@ -15,13 +15,18 @@ from advcli.engine.dispatch import token_rows
 from advcli.engine.rollouts import Rollouts
 from advcli.errors import DataError
 from advcli.io.collect.numbering import line_numbers
+from advcli.io.lookup import duplicates
 from advcli.io.read import read
 from advcli.records.settings import AdvantageTable, Settings
 from advcli.records.table import ColumnOptions, Grouping, RewardTable, Rows, Source
 from advcli.tensors.codes import first_rows
 from advcli.tensors.masks import rewarded
 from advcli.tensors.segments import Segments
-from advcli.wording import counted, verb
+from advcli.wording import Remark, counted, verb
+
+# Inputs of so many bytes are read once more to find exact repeats.
+_SMALL = 16 << 20
+_REPEATS = "identical to an earlier one, text included; if written twice, try --dedup"
 
 
 @dataclass(frozen=True)
@@ -164,17 +169,26 @@ def load(
         skip_bad_rows=skip_bad_rows,
         refuse_missing=settings.missing == "error",
     )
-    expected = options.singletons or settings.singleton in ("zero", "raw")
-    alone = options.promptless and not table.choice.prompt
-    groups = grouping.group(
-        table, 1 if alone and options.n is None else options.n, singletons_expected=expected
-    )
-    if alone and options.n is None:
+    expected = options.ungrouped or settings.singleton in ("zero", "raw")
+    alone = options.ungrouped and not table.choice.prompt and options.n is None
+    groups = grouping.group(table, 1 if alone else options.n, singletons_expected=expected)
+    if alone:
         groups = replace(groups, columns=(), rule="none, as there is no prompt id")
     data = grouped(table, groups)
     if settings.singleton == "error":
         refuse_singletons(data)
     return data
+
+
+def with_repeats(data: DataSet, sources: Sequence[Source]) -> DataSet:
+    """The same with a warning about exact repeats, if the inputs are small enough to be read once more for that."""
+    if data.table.choice.dedup or sum(source.stamp[0] for source in sources) > _SMALL:
+        return data
+    again = duplicates(sources, data.table)
+    if not again:
+        return data
+    said = Remark(again, "row", f"{{}} is {_REPEATS}", f"{{}} are {_REPEATS}")
+    return replace(data, table=replace(data.table, warnings=(*data.table.warnings, said)))
 
 
 def grouped(table: RewardTable, groups: Grouping) -> DataSet:

@@ -14,7 +14,10 @@ from advcli.records.table import Choice
 from advcli.tensors.codes import first_rows, met_with_several
 from advcli.tensors.masks import every, undefined
 from advcli.tensors.segments import Segments
-from advcli.wording import counted, summed, verb
+from advcli.wording import counted, shortened, summed, verb
+
+# Names of columns in one line.
+_NAMES = 4
 
 
 def notes(data: DataSet, original: Tensor, rule: Rule | None = None) -> Iterator[str]:
@@ -124,6 +127,9 @@ def warnings_of(
         names = " + ".join(f"'{name}'" for name, _ in data.table.choice.rewards)
         yield f"the configuration's reward weights are not used: the reward is {names}; weigh it with --reward COL=WEIGHT"
     yield from data.grouping.warnings
+    constant = _constant(data)
+    if constant is not None:
+        yield constant
     if undefined and rule is not None:
         spoilt = f"a row without a reward makes {rule.spoils} NaN, " if rule.spoils else ""
         yield f"no row has an advantage: in {rule.framework}'s {rule.estimator} {spoilt}n = 1: {rule.alone}"
@@ -134,6 +140,14 @@ def warnings_of(
             f"{rule.framework} groups rows by position, and the groups of this dump are not contiguous blocks of one "
             f"size: {rule.as_in_the_run or 'it may have trained on other groups'}"
         )
+
+
+def _constant(data: DataSet) -> str | None:
+    """What is said of a reward that is the same in every row; None if it differs, or there are no rows."""
+    rewards = data.rows.rewards[data.rows.rewards.isfinite()]
+    if rewards.numel() < 2 or bool((rewards != rewards[0]).any()):
+        return None
+    return f"the reward is {rewards[0]:g} in every row: {summed(dict(data.table.choice.rewards))}"
 
 
 def _in_blocks(data: DataSet) -> bool:
@@ -173,6 +187,8 @@ def inspected_of(choice: Choice, alone: int, reused: int, mixed: int) -> Iterato
         reused: prompts that are met at several steps.
         mixed: groups whose rows differ in the `--by` column.
     """
+    if choice.unread:
+        yield f"{_not_used(choice)}; a reward or a part of one is named with --reward COL"
     if alone:
         yield f"{counted(alone, 'group')} of one row"
     if reused:
@@ -220,13 +236,19 @@ def _chosen(data: DataSet) -> str:
     if choice.layout.name != "rows":
         of = f" of '{choice.layout.path}'" if choice.layout.path else ""
         parts += [f"layout: {choice.layout.name}{of}"]
-    parts += [f"step: '{choice.step}'"] if choice.step else []
+    if choice.step:
+        parts += ["step: in the path" if choice.step == "@step" else f"step: '{choice.step}'"]
     if data.rollouts is not None:
         parts += [f"rollout: {' + '.join(map(repr, choice.rollout))}"]
         parts += [f"turn: '{choice.turn}'"] if choice.turn else []
     parts += [f"length: '{choice.length}'"] if choice.length else []
     parts += [f"baseline: '{choice.baseline}'"] if choice.baseline else []
-    return ", ".join(parts)
+    return "; ".join([", ".join(parts), *([_not_used(choice)] if choice.unread else [])])
+
+
+def _not_used(choice: Choice) -> str:
+    names = [f"'{name}'" for name in choice.unread]
+    return f"not used: {shortened(names, _NAMES)}"
 
 
 def logged(data: DataSet, original: Tensor) -> tuple[int, float]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from advcli.dataset import remarks
-from advcli.dataset.grouping import by_frequency, met_together, mixed_steps, sizes_met
+from advcli.dataset.grouping import Mixed, by_frequency, met_together, mixed, sizes_met
 from advcli.dataset.load import DataSet, by_unit
 from advcli.distributed import sketches
 from advcli.distributed.traps import Seen, seen
@@ -88,7 +88,7 @@ class Account(Mergeable):
 
     Attributes:
         health: the groups.
-        mixed: groups that mix rows of several steps.
+        mixed: groups that mix rows that may not belong together.
         reused: prompts that are met at several steps.
         scattered: groups whose rows do not follow one another.
         defined: rows with an original advantage.
@@ -103,7 +103,7 @@ class Account(Mergeable):
     """
 
     health: Annotated[Health, Merge(_healths)]
-    mixed: int
+    mixed: Mixed
     reused: int
     scattered: int
     defined: int
@@ -157,7 +157,7 @@ def account(here: "PartitionRows") -> Account:
     found = health(unit.rows, torch.from_numpy(unit.table.cause), by_frequency(met), (view.low, view.high))
     return Account(
         health=replace(found, rows=len(data.table.rewards), rollouts=found.rows),
-        mixed=mixed_steps(data.table, data.grouping.group),
+        mixed=mixed(data.table, data.grouping.group),
         reused=remarks.reused_keys(data) if view.unit in ("key", "all") else 0,
         scattered=scattered(data, here.positions()),
         defined=int((~original.isnan()).sum()),

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from advcli.dataset import remarks
-from advcli.dataset.grouping import Sizes, mixed_steps
+from advcli.dataset.grouping import Mixed, Sizes, mixed
 from advcli.dataset.load import DataSet, by_unit
 from advcli.distributed import cluster, run, sketches
 from advcli.distributed.counts import scattered
@@ -73,7 +73,7 @@ class Inspected(Mergeable):
         facts: all rows.
         split: value of the column that splits the figures → those of its rows.
         distinct: the same, and None for all rows → of each reward column, sketches of its values.
-        mixed: groups that mix rows of several steps.
+        mixed: groups that mix rows that may not belong together.
         mixed_by: groups whose rows differ in the column that splits the figures.
         reused: prompts that are met at several steps.
         scattered: groups whose rows do not follow one another.
@@ -86,7 +86,7 @@ class Inspected(Mergeable):
     facts: FactsCount
     split: Mapping[int, FactsCount]
     distinct: Annotated[_Sketches, Merge(_joined)]
-    mixed: int
+    mixed: Mixed
     mixed_by: int
     reused: int
     scattered: int
@@ -227,7 +227,7 @@ def inspected(here: PartitionRows, near_dead: float, extents: Extents, part: Par
         facts=counts[None],
         split={code: count for code, count in counts.items() if code is not None},
         distinct={code: tuple(map(_sketched, _values(one))) for code, one in frames.items()},
-        mixed=mixed_steps(data.table, data.grouping.group),
+        mixed=mixed(data.table, data.grouping.group),
         mixed_by=remarks.mixed_by(data),
         reused=remarks.reused_keys(data) if unit in ("key", "all") else 0,
         scattered=scattered(data, here.positions()),

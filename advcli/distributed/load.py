@@ -159,9 +159,9 @@ def described(
     job = loaded.job
     said = [*job.said, *(text for source in job.sources for text in source.remarks)]
     trapped = traps.said(job, loaded.summaries, steps, view.steps)
-    data = nothing(job, request, [*said, *scan.warnings(loaded.summaries), *trapped])
+    data = nothing(job, request, [*said, *job.choice.doubts, *scan.warnings(loaded.summaries), *trapped])
     n, expected = request.columns.n, request.settings.singleton in ("zero", "raw")
-    expected = expected or request.columns.singletons
+    expected = expected or request.columns.ungrouped
     refuse_singletons(data.table, seen, n, expected=expected)
     rollout = np.zeros(0, dtype=np.int64) if several else None
     groups = replace(data.grouping, warnings=lint(data.table, seen, n), rollout=rollout)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from advcli.errors import UsageError
 from advcli.records.settings import FilterSpec
 from advcli.registry import Registry
+from advcli.tensors.expressions import parse
 
 WHEN = ("before", "after")
 
@@ -23,6 +24,7 @@ class Filter:
         summary: one sentence.
         source: paper or file.
         whole_steps: whether it needs the order of what is in a step, so that no step can lie in two places.
+        tests: whether its column is an expression over columns, and it is told where that holds in place of the reward.
     """
 
     name: str
@@ -32,6 +34,7 @@ class Filter:
     summary: str
     source: str
     whole_steps: bool = False
+    tests: bool = False
 
 
 FILTERS: Registry[Filter] = Registry(
@@ -50,8 +53,17 @@ FILTERS: Registry[Filter] = Registry(
             target="advcli.filters.truncated:truncated",
             needs=("lengths",),
             when=WHEN,
-            summary="rows of max tokens or more",
+            summary="rows of max tokens or more; with column=COL those that COL calls truncated",
             source="DAPO, arXiv:2503.14476; TRL, SkyRL, open-instruct",
+        ),
+        Filter(
+            name="where",
+            target="advcli.filters.where:where",
+            needs=("rewards",),
+            when=WHEN,
+            summary="rows for which an expression over columns does not hold: where:lag <= 4",
+            source="filters of trainers by status, age or source",
+            tests=True,
         ),
         Filter(
             name="gfpo",
@@ -91,6 +103,15 @@ FILTERS: Registry[Filter] = Registry(
 )
 
 
+# What engines and trainers write where an answer was cut off.
+_CUT_OFF = '("length", "LENGTH", "max_length", "max_tokens", "MAX_TOKENS", "max_new_tokens", "truncated", "TRUNCATED", true)'
+
+
+def expression(spec: FilterSpec) -> str | None:
+    """The expression over columns that a filter tests; None if it looks at something else."""
+    return spec.column if FILTERS[spec.name].tests else None
+
+
 def filter_spec(when: str, text: str) -> FilterSpec:
     """Read `NAME[:KEY=VALUE,...]`; the knobs are checked when the settings are.
 
@@ -102,7 +123,8 @@ def filter_spec(when: str, text: str) -> FilterSpec:
         'accuracy'
     """
     name, _, rest = text.partition(":")
-    FILTERS[name]
+    if FILTERS[name].tests:
+        return FilterSpec(when, name, column=parse(rest, f"--{when} {name}:").text, typed=text)
     knobs: dict[str, float | str] = {}
     for pair in filter(None, rest.split(",")):
         key, equals, value = pair.partition("=")
@@ -112,4 +134,7 @@ def filter_spec(when: str, text: str) -> FilterSpec:
         with suppress(ValueError):
             knobs[key] = float(value)
     column = knobs.pop("column", None)
+    if column is not None and name == "truncated":
+        ended = f"`{column}` < {knobs['max']}" if "max" in knobs else f"`{column}` not in {_CUT_OFF}"
+        return FilterSpec(when, "where", column=parse(ended).text, typed=text)
     return FilterSpec(when, name, knobs, None if column is None else str(column))

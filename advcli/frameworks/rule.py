@@ -132,6 +132,11 @@ class Rule:
         return _ALONE["raw" if word == "raw-eps" and divide == "none" else str(word)]
 
     @property
+    def takes_any_row(self) -> bool:
+        """Whether the only row of a group is as good as any other, because the rows of a group are not compared."""
+        return self.alone == _ALONE["none"]
+
+    @property
     def without_reward(self) -> str:
         """What becomes of a row without a reward, in words."""
         return _MISSING[self._missing]

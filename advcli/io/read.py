@@ -71,7 +71,8 @@ def read(
     usable = bool((table.key >= 0).any())
     refuse_nothing(sources, sum(rows), usable, collector.bad_rows, table.warnings)
     remarks = (text for source in sources for text in source.remarks)
-    return replace(table, warnings=(*remarks, *table.warnings, *traps.found(table, seen.kinds)))
+    doubts = table.choice.doubts
+    return replace(table, warnings=(*remarks, *doubts, *table.warnings, *traps.found(table, seen.kinds)))
 
 
 def refuse_nothing(
@@ -156,12 +157,15 @@ def read_one(
 def _chosen(sources: Sequence[Source], options: ColumnOptions, seen: Survey) -> tuple[Survey, Choice]:
     """The columns to read; if the first records do not tell, all of them are looked at."""
     try:
-        return seen, replace(choose(seen.kinds, options, seen.form, seen.layout), format=seen.name)
+        return seen, replace(
+            choose(seen.kinds, options, seen.form, seen.layout, seen.evidence), format=seen.name
+        )
     except (DataError, UsageError):
         again = None if seen.whole else survey(sources, options, whole=True)
         if again is None:
             raise
-        return again, replace(choose(again.kinds, options, again.form, again.layout), format=again.name)
+        found = choose(again.kinds, options, again.form, again.layout, again.evidence)
+        return again, replace(found, format=again.name)
 
 
 def _scan_all(

@@ -1,7 +1,7 @@
 """A first look at the inputs: which columns there are, what they hold, which format that is and how rows lie."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from itertools import chain
 from pathlib import Path
@@ -9,9 +9,11 @@ from typing import Any, TypeAlias
 
 from advcli.errors import DataError, UsageError
 from advcli.io.collect.cells import kinds_of_objects
-from advcli.io.formats import detect
-from advcli.io.formats.catalog import FORMATS, REWARD_TOTALS
-from advcli.io.formats.derived import PLACES, step_of
+from advcli.io.formats import detect, names
+from advcli.io.formats.catalog import FORMATS, PROMPT_IDS, PROMPT_TEXTS, REWARD_TOTALS
+from advcli.io.formats.columns import asked
+from advcli.io.formats.derived import PLACES, named_step, step_of
+from advcli.io.formats.evidence import Evidence
 from advcli.io.formats.format import Format
 from advcli.io.jsonl import read as jsonl
 from advcli.io.layouts import kinds as column_kinds
@@ -22,10 +24,13 @@ from advcli.io.parquet import read as parquet
 from advcli.io.sources import side_files
 from advcli.records.layout import PLAIN, Derived, Layout
 from advcli.records.table import ColumnOptions, Source
+from advcli.tensors.expressions import parse
 from advcli.wording import either
 
 _KEPT = 400
 _SCORED = Derived("rewards.total", ("rewards",), "advcli.io.formats.derived:weighted_total")
+# Rows of so many sources tell what a column holds.
+_SAMPLED = 8
 _FLAT = {"number", "text", "null"}
 
 
@@ -75,6 +80,7 @@ class Survey:
             or the user names are among them, as far as they are there.
         whole: whether all of the inputs was looked at.
         name: what the format is called: the container's name where its columns tell the rest.
+        evidence: what some rows hold.
     """
 
     form: Format
@@ -82,6 +88,7 @@ class Survey:
     kinds: Mapping[str, str]
     whole: bool = True
     name: str = ""
+    evidence: Evidence = field(default_factory=Evidence)
 
 
 def look(source: Source, *, limit: int = 100, whole: bool = False, again: bool = False) -> Seen:
@@ -189,33 +196,69 @@ def survey(sources: Sequence[Source], options: ColumnOptions, *, whole: bool = F
         form = FORMATS[layout.name]
     elif form.name == "generic" and kinds.get("rewards") == "nested" and _are_scored(rows()):
         form = replace(form, derived=(_SCORED,), reward=(*REWARD_TOTALS, _SCORED.name))
-    named = dict.fromkeys(chain(_named(form), _asked(options)))
+    named = dict.fromkeys(chain(_named(form), wanted := list(asked(options))))
     kinds |= {
         name: kind for name in named if name not in kinds and (kind := _kind(name, form, kinds, rows, seen))
     }
+    if len(seen) == 1 and "@file" not in wanted:
+        kinds.pop("@file", None)
+    if any(named_step(one.source.name) for one in seen):
+        kinds["@step"] = "text"
+    sample = rows if layout.name != "rows" else lambda: _sample(seen)
     container = "" if options.format else next((one.source.format for one in seen if one.source.format), "")
-    return Survey(form, layout, kinds, all(one.whole for one in seen), container or form.name)
+    whole = all(one.whole for one in seen)
+    return Survey(form, layout, kinds, whole, container or form.name, Evidence(cache(sample)))
 
 
 def _format(seen: Sequence[Seen]) -> Format:
     """The format of all sources together."""
     known: dict[tuple[tuple[str, str], ...], Format | None] = {}
-    found = {one.source.name: _recognised(one, known) for one in seen}
+    found = {one.source.name: _recognised(one, known) for one in seen if one.shapes}
     forms = {form.name: form for form in found.values() if form}
-    if len(forms) > 1:
-        places = {form.name: name for name, form in found.items() if form}
-        shown = " and ".join(f"{name} ({places[name]})" for name in forms)
+    # Files of an earlier version of the same writer are read beside its own.
+    read = {name for form in forms.values() for name in form.reads}
+    forms = {name: form for name, form in forms.items() if name not in read}
+    places: dict[str, str] = {}
+    # A shard may lack columns that others have.
+    columns = {column for one in seen if found.get(one.source.name) for column in one.shapes}
+    parts = {one.source.name for one in seen if one.shapes.keys() <= columns}
+    for name, form in found.items():
+        if form is None and name in parts:
+            continue
+        if form is None or form.name in forms:
+            places.setdefault(form.name if form else "generic", name)
+    if len(places) > 1 and forms:
+        shown = " and ".join(f"{name} ({place})" for name, place in places.items())
         raise DataError(
             f"the inputs have several formats: {shown}",
-            hint=f"one of them at a time, or {either([f'--format {name}' for name in forms])}",
+            hint=f"the files of one format at a time, such as {next(iter(places.values()))}",
         )
     if forms:
         return next(iter(forms.values()))
     if len(seen) == 1:
         side_files.refuse(seen[0].source.name, seen[0].shapes)
+    _refuse_mixture(seen)
     merged = _merged(one.shapes for one in seen)
     together = detect.recognised(merged, lambda path: any(one.has(path) for one in seen))
     return together or FORMATS["generic"]
+
+
+def _refuse_mixture(seen: Sequence[Seen]) -> None:
+    """Refuse files that name their prompts or rewards differently: they are not of one writer.
+
+    Raises:
+        DataError: names two of them.
+    """
+    for test in (names.is_total, lambda name: name in (*PROMPT_IDS, *PROMPT_TEXTS)):
+        found = [(one.source.name, {name for name in one.shapes if test(name)}) for one in seen]
+        found = [(place, columns) for place, columns in found if columns]
+        for place, columns in found[1:]:
+            if not columns & found[0][1]:
+                raise DataError(
+                    f"the inputs are of several kinds: {found[0][0]} has '{min(found[0][1])}', {place} has "
+                    f"'{min(columns)}'",
+                    hint=f"the files of one kind at a time, such as {found[0][0]}",
+                )
 
 
 def _recognised(one: Seen, known: dict[tuple[tuple[str, str], ...], Format | None]) -> Format | None:
@@ -293,6 +336,15 @@ def _as_laid_out(row: Mapping[str, Any], record: Mapping[str, Any], layout: Layo
     }
 
 
+def _sample(seen: Sequence[Seen]) -> list[Mapping[str, Any]]:
+    """Some rows of a few sources, spread over all of them."""
+    few = seen[:: -(-len(seen) // _SAMPLED)]
+    each = max(4, min(100, _KEPT // len(few)))
+    return [
+        row for one in few for row in (parquet.sample(one.source, each) if one.first is None else one.first)
+    ]
+
+
 def _records(seen: Sequence[Seen]) -> list[Mapping[str, Any]]:
     """The records that were looked at."""
     return [record for one in seen for record in one.records]
@@ -345,32 +397,9 @@ def _named(form: Format) -> list[str]:
     """The columns that a format names."""
     keys = [part.strip("?").partition(":")[0] for way in form.prompt for part in way.split("+")]
     keys += [name for way in form.rollout for name in way.split("+")]
+    conditions = [name for text in form.counts for name in parse(text).columns]
     single = [name for name in (form.filler, form.evaluation, *form.turn, *form.same) if name]
-    return [*keys, *form.step, *form.reward, *form.lengths, *form.logged, *single]
-
-
-def _asked(options: ColumnOptions) -> list[str]:
-    """The columns that the user names."""
-    single = (
-        options.prompt,
-        options.step,
-        options.length,
-        options.baseline,
-        options.kl,
-        options.logged,
-        options.row,
-        options.rollout,
-        options.turn,
-    )
-    return [
-        *options.group_by,
-        *options.extra,
-        *options.outcomes,
-        *([options.by] if options.by else []),
-        *options.tokens.values(),
-        *(name for name, _ in options.rewards),
-        *(name for name in single if name),
-    ]
+    return [*keys, *form.step, *form.reward, *form.lengths, *form.logged, *single, *conditions]
 
 
 def _place(form: Format, seen: Sequence[Seen]) -> str:

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 # Read, but not written.
-_NOT_WRITTEN = (".csv", ".tsv", ".arrow", ".feather", ".db", ".zip", ".eval")
-
 COLUMNS = ("original", "processed", "kept", "group")
 """The columns that are added, without their prefix."""
 
@@ -45,6 +43,27 @@ TOKENS = "tokens"
 
 SOURCE = "source"
 """The column, without its prefix, that tells of a row of its own from which line it comes."""
+
+
+# Other formats than those that are written; any other suffix is part of a name.
+_OTHER = (
+    ".csv",
+    ".tsv",
+    ".txt",
+    ".xlsx",
+    ".xls",
+    ".arrow",
+    ".feather",
+    ".db",
+    ".zip",
+    ".eval",
+    ".orc",
+    ".avro",
+    ".pkl",
+    ".pt",
+    ".html",
+    ".yaml",
+)
 
 
 def refused_names(prefix: str) -> tuple[str, ...]:
@@ -421,7 +440,7 @@ def _target(path: Path, source: Source) -> Target:
     tail = path.suffix if path.suffix in CODECS else ""
     suffix = Path(path.name.removesuffix(tail)).suffix
     layout = SUFFIXES.get(suffix)
-    if suffix in _NOT_WRITTEN:
+    if layout is None and suffix in _OTHER:
         raise UsageError(
             f"{path}: rows are written as parquet or JSON Lines, not as {suffix}",
             hint=f"--out {path.with_suffix('.parquet')} or --out {path.with_suffix('.jsonl')}",

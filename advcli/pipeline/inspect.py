@@ -24,7 +24,7 @@ def inspect(request: Request, wanted: Wanted, *, near_dead: float = NEAR_DEAD) -
     request = replace(request, settings=request.settings.unprocessed())
     plan = request.plan()
     with request.opened() as sources:
-        data = request.load(sources)
+        data = request.load(sources, repeats=False)
         plan = plan.at(data.columns())
         found = inspection(data, sources, plan, wanted, near_dead=near_dead, weights=request.columns.weights)
     lint = (*request.warnings, *found.files.lint, *_no_groups(request, data))

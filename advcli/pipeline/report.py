@@ -42,7 +42,7 @@ def report(
     with request.opened() as sources:
         if check:
             check(sources)
-        data = replace(request, columns=wanted).load(sources)
+        data = replace(request, columns=wanted).load(sources, repeats=False)
         columns = data.columns()
         plan = plan.at(columns)
         result = run(plan, columns)

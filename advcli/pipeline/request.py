@@ -71,10 +71,12 @@ class Request:
         with opened(self.inputs) as sources:
             yield sources
 
-    def load(self, sources: Sequence[Source], refused: Sequence[str] = ()) -> DataSet:
-        """Read and group the inputs."""
+    def load(
+        self, sources: Sequence[Source], refused: Sequence[str] = (), *, repeats: bool = True
+    ) -> DataSet:
+        """Read and group the inputs; `repeats`: say how many rows are exact repeats, unless that is said elsewhere."""
         table = self.ahead(sources, self.columns, refused)
-        return data_set.load(
+        data = data_set.load(
             sources,
             self.columns,
             self.settings,
@@ -82,6 +84,7 @@ class Request:
             skip_bad_rows=self.skip_bad_rows,
             table=table,
         )
+        return data_set.with_repeats(data, sources) if repeats else data
 
     def ahead(
         self, sources: Sequence[Source], columns: ColumnOptions, refused: Sequence[str] = ()

@@ -57,28 +57,49 @@ class Derived:
 
 
 @dataclass(frozen=True)
+class Condition:
+    """What a row must meet to count.
+
+    Attributes:
+        expression: as `--where` takes it.
+        columns: the columns that it needs.
+        said: what is said of rows that do not meet it, after "is" or "are".
+        asked: whether the user asked for it, so that a value it cannot be told of is an error.
+    """
+
+    expression: str
+    columns: tuple[str, ...]
+    said: str
+    asked: bool = False
+
+
+@dataclass(frozen=True)
 class Rules:
     """Which rows are no rollouts, and what must hold for those of a group.
 
     Attributes:
-        filler: a column that is true where a row is none: padding, the mark of an empty group.
+        conditions: what every row must meet to count, in this order.
         evaluation: a column that is true where a row belongs to an evaluation; such rows are left out where others are.
         same: columns that must be equal in all rows of a group.
+        apart: columns that say which run, model or epoch a row comes from: groups of several are said.
         checks: names of checks in `advcli.io.formats.traps`.
         appended: whether lines that break off are skipped, because the writer goes on after a crash.
         alone: whether every row is a group of its own, and that is as it should be.
     """
 
-    filler: str | None = None
+    conditions: tuple[Condition, ...] = ()
     evaluation: str | None = None
     same: tuple[str, ...] = ()
+    apart: tuple[str, ...] = ()
     checks: tuple[str, ...] = ()
     appended: bool = False
     alone: bool = False
 
     def columns(self) -> tuple[str, ...]:
         """The columns that have to be read."""
-        return (*(name for name in (self.filler, self.evaluation) if name), *self.same)
+        needed = [name for condition in self.conditions for name in condition.columns]
+        marks = [self.evaluation] if self.evaluation else []
+        return tuple(dict.fromkeys((*needed, *marks, *self.same, *self.apart)))
 
 
 NO_RULES = Rules()

@@ -21,15 +21,19 @@ class FilterSpec:
         name: name of a row of the filter catalog.
         knobs: its knobs, as numbers or as text.
         column: the column that it looks at in place of the reward, or None.
+        typed: the filter as the user typed it, where name and knobs do not tell; else "".
     """
 
     when: str
     name: str
     knobs: Mapping[str, float | str] = field(default_factory=dict)
     column: str | None = None
+    typed: str = ""
 
     def __str__(self) -> str:
         """The filter as the user types it."""
+        if self.typed:
+            return self.typed
         given = {**({"column": self.column} if self.column else {}), **self.knobs}
         pairs = ",".join(
             f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}"

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from advcli.records.layout import NO_RULES, PLAIN, Derived, Layout, Rules
+from advcli.records.layout import NO_RULES, PLAIN, Condition, Derived, Layout, Rules
 
 if TYPE_CHECKING:
     import numpy as np
@@ -52,6 +52,10 @@ class Choice:
         dedup: whether exact repeats are taken out.
         by: the column that splits the figures, or None.
         outcomes: further reward columns, which are described but not summed.
+        tests: expressions that are among `extra`: 1 where they hold, 0 where they do not.
+        unread: columns of numbers that play no part, and could be rewards or parts of one.
+        likely: columns that could be the prompt, where the one that was chosen differs in every row.
+        doubts: what was chosen although something else is nearly as likely, one sentence each.
     """
 
     format: str
@@ -80,6 +84,10 @@ class Choice:
     turn: str | None = None
     turn_list: str | None = None
     sure: bool = False
+    tests: tuple[Condition, ...] = ()
+    unread: tuple[str, ...] = ()
+    likely: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
 
     @property
     def kl_column(self) -> str | None:
@@ -100,7 +108,8 @@ class Choice:
             self.turn,
             self.turn_list,
             *self.rollout,
-            *self.extra,
+            *(name for name in self.extra if not any(name == one.expression for one in self.tests)),
+            *(name for one in self.tests for name in one.columns),
             *self.outcomes,
             *(name for _, name in self.tokens),
         )
@@ -139,8 +148,10 @@ class ColumnOptions:
         by: the column that splits the figures (`--by`).
         outcomes: further reward columns to describe (`--outcome`).
         find_outcomes: describe also what looks like another reward.
-        singletons: groups of one row each are no error, as nothing has to be compared inside groups.
-        promptless: rows without a prompt id are no error either; each is a group of its own.
+        where: expressions that a row must meet to count (`--where`).
+        tests: expressions that filters ask for, among `extra`.
+        strict: a doubtful choice of columns is an error.
+        ungrouped: rows need not belong together: a dump without a prompt, or with one row of each, will do.
     """
 
     format: str | None = None
@@ -165,10 +176,12 @@ class ColumnOptions:
     by: str | None = None
     outcomes: tuple[str, ...] = ()
     find_outcomes: bool = False
-    singletons: bool = False
-    promptless: bool = False
     rollout: str | None = None
     turn: str | None = None
+    where: tuple[str, ...] = ()
+    tests: tuple[str, ...] = ()
+    strict: bool = False
+    ungrouped: bool = False
 
     def as_logged(self) -> "ColumnOptions":
         """What `match` reads: a dump without a prompt id may have been grouped by position, so that is no error yet."""

@@ -446,7 +446,8 @@ def test_device_cuda(computed):
 def test_every_group_of_one_row_is_an_error(dump):
     name = dump([{"uid": f"a_{i}", "reward": i} for i in range(3)])
     with pytest.raises(
-        DataError, match=r"every group has one row: 'uid' differs in all 3 rows.*--prompt-col"
+        DataError,
+        match=r"each of 3 prompts has one row \('uid' differs in all.*--estimator batch_norm",
     ):
         run(name)
     assert run(name, "--singleton", "raw", "--quiet").exit_code == 0
@@ -455,7 +456,7 @@ def test_every_group_of_one_row_is_an_error(dump):
 
 def test_unique_keys_are_not_answered_with_the_flag_that_was_typed(dump):
     name = dump([{"uid": i, "reward": i % 2} for i in range(8)])
-    with pytest.raises(DataError, match="every group has one row") as caught:
+    with pytest.raises(DataError, match="each of 8 prompts has one row") as caught:
         run(name, "--n", "4")
     assert "--n" not in caught.value.hint
 

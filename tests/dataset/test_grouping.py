@@ -113,13 +113,11 @@ def test_n_below_one_is_a_usage_error(n):
 
 def test_a_key_that_names_the_row_is_an_error():
     with pytest.raises(
-        DataError, match=r"every group has one row: 'prompt_id' differs in all 4 rows"
+        DataError, match=r"each of 4 prompts has one row \('prompt_id' differs in all of them\)"
     ) as error:
         group(table("abcd"))
-    assert "--prompt-col" in error.value.hint
-    with pytest.raises(
-        DataError, match=r"'prompt_id' \+ 'step' differ together in all 2 rows.*--group-by prompt_id"
-    ):
+    assert error.value.hint == "--estimator batch_norm, which compares all rows"
+    with pytest.raises(DataError, match=r"'prompt_id' \+ 'step' differ together in all of them"):
         group(table("aa", [1, 2]))
 
 

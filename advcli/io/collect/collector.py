@@ -14,7 +14,7 @@ from advcli.io.collect.batch import BadRows, Batch
 from advcli.io.collect.cells import Cells, lists, numbers, token_means
 from advcli.io.collect.keys import Coder, digests
 from advcli.io.collect.numbering import line_numbers
-from advcli.io.collect.row_rules import RuleBook
+from advcli.io.collect.row_rules import RuleBook, met
 from advcli.records.table import CAUSES, Choice, Prompt, RewardTable, Source
 from advcli.tensors.codes import paired
 from advcli.tensors.decimals import total
@@ -42,7 +42,7 @@ class Collector:
         self.bad_rows = bad_rows
         self._asked_for = asked_for
         self._refuse_missing = refuse_missing
-        self._coders = {name: Coder() for name in choice.prompt}
+        self._coders = {name: Coder(empty=False) for name in choice.prompt}
         self._steps = Coder()
         self._rules = RuleBook(choice)
         self._rows = Coder()
@@ -65,7 +65,9 @@ class Collector:
         for name in self.choice.prompt:
             nulls = self._coders[name].add(batch.columns[name])
             for row in np.flatnonzero(nulls).tolist():
-                self._bad(bad, row, f"{batch.place(row)}: '{name}' is null, expected a prompt id")
+                cell = _cell(batch.columns[name], row)
+                what = "null" if cell is None or cell != cell else "empty"
+                self._bad(bad, row, f"{batch.place(row)}: '{name}' is {what}, expected a prompt id")
         if self.choice.step:
             self._steps.add(batch.columns[self.choice.step])
         self._beside(batch, bad)
@@ -111,6 +113,7 @@ class Collector:
             key, out = np.where(again, -1, key), out | again
             said = (*said, *([duplicates.remark(again)] if again.any() else []))
         said = (*said, *self._rules.differing(key, step if self.choice.step_in_key else None))
+        said = (*said, *(_rounded(name) for name, coder in self._coders.items() if coder.rounded))
         by = self._by.codes() if self.choice.by else None
         apart = tuple(self._by.names())
         if by is not None and (by < 0).any():
@@ -227,8 +230,10 @@ class Collector:
                 self._append(role, self._numbers(batch, name))
         if self.choice.by:
             self._by.add(batch.columns[self.choice.by])
+        tests = {one.expression: one for one in self.choice.tests}
         for name in self.choice.extra:
-            self._append(f"extra {name}", self._numbers(batch, name))
+            values = met(tests[name], batch) if name in tests else self._numbers(batch, name)
+            self._append(f"extra {name}", np.asarray(values, dtype=np.float64))
         if self.choice.logged:
             self._logged(batch, self.choice.logged)
         for name in self.choice.outcomes:
@@ -341,6 +346,10 @@ def _digests(columns: Sequence[Cells]) -> NDArray[np.int64]:
 def _without(values: NDArray[Any], rows: NDArray[np.bool_], fill: float) -> NDArray[Any]:
     """[n] the values, and `fill` on some rows; no copy is made where there is none."""
     return np.where(rows, fill, values).astype(values.dtype) if rows.any() else values
+
+
+def _rounded(name: str) -> str:
+    return f"'{name}' holds numbers of 2^53 or more as floats, which are rounded: different prompts may look like one"
 
 
 def _cell(cells: Cells, row: int) -> object:

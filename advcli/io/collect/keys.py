@@ -21,6 +21,10 @@ from advcli.io.collect.cells import Cells
 # Longer keys are kept as their beginning and a digest, so that a prompt's text is never held.
 _DIGEST_FROM = 64
 _DIGEST = 32
+# From here on not every whole number is a float of its own.
+_ROUNDED, _INFINITE = 2.0**53, float("inf")
+# Keys of an object that say what it is, and hold nothing.
+_KINDS = ("role", "type", "name")
 # So many keys tell whether equal ones stand together.
 _FIRST = 4096
 
@@ -37,15 +41,26 @@ class Coder:
         (array([False, False,  True]), array([False, False]))
         >>> coder.codes(), coder.names()
         (array([ 0,  1, -1,  1,  2]), ['b', 'a', 'c'])
+
+    Args:
+        empty: whether an empty text, list or object is a value, and not null.
+
+    Attributes:
+        rounded: whether a number was met that is so large and stored as a float that its last digits may be lost.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, empty: bool = True) -> None:
         self._keys: list[pa.Array] = []
         self._lengths: list[NDArray[np.int64]] = []
+        self._empty = empty
+        self.rounded = False
 
     def add(self, cells: Cells) -> NDArray[np.bool_]:
-        """Take in a batch; [n] bool, where it is null or NaN."""
+        """Take in a batch; [n] bool, where it is null, NaN or, unless that is a value too, empty."""
+        self.rounded = self.rounded or _is_rounded(cells)
         keys, lengths = _keys(cells)
+        if not self._empty and not pa.types.is_integer(keys.type):
+            keys = _without_empty(keys)
         self._keys.append(keys if pa.types.is_integer(keys.type) else _shortened(keys))
         self._lengths.append(lengths)
         if not keys.null_count:
@@ -132,6 +147,24 @@ def _one_by_one(values: list[Any]) -> pa.Array:
     )
 
 
+def _without_empty(keys: pa.Array) -> pa.Array:
+    """The same keys, null for what holds nothing."""
+    short = pc.equal(pc.binary_length(keys), 0)
+    if pc.any(short).as_py():
+        keys = pc.if_else(short.fill_null(pa.scalar(value=False)), pa.scalar(None, keys.type), keys)
+    return keys
+
+
+def _is_rounded(cells: Cells) -> bool:
+    """Whether a float among some cells is too large to be told from its neighbours."""
+    if not isinstance(cells, pa.Array):
+        return any(isinstance(cell, float) and _ROUNDED <= abs(cell) < _INFINITE for cell in cells)
+    if not pa.types.is_floating(cells.type):
+        return False
+    finite = cells.filter(pc.is_finite(cells).fill_null(pa.scalar(value=False)))
+    return bool(pc.any(pc.greater_equal(pc.abs(finite), _ROUNDED)).as_py())
+
+
 def _runs(keys: pa.Array) -> tuple[pa.Array, NDArray[np.int64]]:
     """The key of each run of equal ones, and how many rows it has."""
     first = keys.slice(0, _FIRST)
@@ -198,5 +231,35 @@ def key_text(value: object) -> str:
         # A column of integers with a gap was stored as floats.
         return str(int(value))
     if isinstance(value, list | dict):
-        return json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
+        # What holds nothing has one text, so that every reader of keys can tell it.
+        return (
+            ""
+            if is_empty(value)
+            else json.dumps(_plain(value), sort_keys=True, ensure_ascii=False, default=str)
+        )
     return str(value)
+
+
+def is_empty(value: object) -> bool:
+    """Whether a value holds nothing: an empty text, list or object, or one of such.
+
+    Example:
+        >>> is_empty([{"role": "user", "content": ""}]), is_empty([]), is_empty(0)
+        (True, True, False)
+    """
+    if isinstance(value, str):
+        return not value.strip()
+    if isinstance(value, list):
+        return all(item is None or is_empty(item) for item in value)
+    if isinstance(value, dict):
+        return all(item is None or is_empty(item) for key, item in value.items() if key not in _KINDS)
+    return False
+
+
+def _plain(value: object) -> object:
+    """The same for the same content: without keys that hold null, and whole floats as integers."""
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items() if item is not None}
+    return int(value) if isinstance(value, float) and value.is_integer() else value

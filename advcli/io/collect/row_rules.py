@@ -1,14 +1,18 @@
 """Rows that are no rollouts, and what must be equal within a group."""
 
+import shlex
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from advcli.errors import DataError
 from advcli.io.collect.batch import Batch
 from advcli.io.collect.cells import numbers
 from advcli.io.collect.keys import Coder
+from advcli.records.layout import Condition
 from advcli.records.table import Choice
+from advcli.tensors import expressions
 from advcli.wording import Remark
 
 
@@ -17,15 +21,19 @@ class RuleBook:
 
     def __init__(self, choice: Choice) -> None:
         self._rules = choice.rules
-        self._coders = {name: Coder() for name in choice.rules.same}
-        self._marks: dict[str, list[NDArray[Any]]] = {}
+        with_step = [choice.step] if choice.step and choice.step_in_key else []
+        self._key = (*choice.prompt, *with_step)
+        self._coders = {name: Coder() for name in (*choice.rules.same, *choice.rules.apart)}
+        self._parts: dict[str, list[NDArray[Any]]] = {}
 
     def add(self, batch: Batch) -> None:
         """Take in a batch."""
         for name, coder in self._coders.items():
             coder.add(batch.columns[name])
-        for name in filter(None, (self._rules.filler, self._rules.evaluation)):
-            self._marks.setdefault(name, []).append(numbers(batch.columns[name])[0])
+        for name in filter(None, (self._rules.evaluation,)):
+            self._append(name, numbers(batch.columns[name])[0])
+        for condition in self._rules.conditions:
+            self._append(condition.expression, met(condition, batch))
 
     def left_out(self, rows: int) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
         """Which rows are no rollouts.
@@ -36,19 +44,21 @@ class RuleBook:
         Returns:
             [N] bool, and what to say about them.
         """
-        marks = {name: np.concatenate(parts) == 1 for name, parts in self._marks.items()}
-        nothing = np.zeros(rows, dtype=bool)
-        filler = marks.get(self._rules.filler or "", nothing)
-        evaluation = marks.get(self._rules.evaluation or "", nothing) & ~filler
-        if not (~evaluation & ~filler).any():
-            # All rows are of an evaluation: that is what is looked at.
-            evaluation = nothing
+        columns = {name: np.concatenate(parts) for name, parts in self._parts.items()}
+        out = np.zeros(rows, dtype=bool)
         said: list[str] = []
-        if filler.any():
-            said.append(_are(filler, f"no rollout ('{self._rules.filler}'): left out"))
-        if evaluation.any():
+        for condition in self._rules.conditions:
+            unmet = ~columns[condition.expression] & ~out
+            out |= unmet
+            if unmet.any():
+                said.append(_are(unmet, condition.said))
+        name = self._rules.evaluation
+        evaluation = (columns[name] == 1) & ~out if name else np.zeros_like(out)
+        # Where all rows are of an evaluation, it is what is looked at.
+        if evaluation.any() and (~evaluation & ~out).any():
             said.append(_belong(evaluation, "to an evaluation: left out"))
-        return filler | evaluation, tuple(said)
+            out |= evaluation
+        return out, tuple(said)
 
     def differing(self, key: NDArray[np.int64], step: NDArray[np.int64] | None) -> tuple[str, ...]:
         """What to say about groups whose rows should agree in a column and do not.
@@ -57,16 +67,15 @@ class RuleBook:
             key: [N] code of the prompt, -1 for rows that are left out.
             step: [N] code of the step where it is part of the group, or None.
         """
-        if not self._rules.same:
-            return ()
-        import pandas as pd
-
         said: list[str] = []
+        for name in self._rules.apart:
+            many = self._several(name, key, step)
+            if many:
+                cure = shlex.quote(",".join((*self._key, name)))
+                rest = f"hold rows of several '{name}'; to tell them apart, try --group-by {cure}"
+                said.append(Remark(many, "group", f"{{}} {rest.replace('hold', 'holds', 1)}", f"{{}} {rest}"))
         for name in self._rules.same:
-            frame = pd.DataFrame({"key": key, "step": 0 if step is None else step})
-            frame["value"] = self._coders[name].codes()
-            kinds = frame[frame["key"] >= 0].groupby(["key", "step"])["value"].nunique()
-            many = int((kinds > 1).sum())
+            many = self._several(name, key, step)
             if many:
                 rest = "rows are of several prompts; try --group-by with that column too, or --n"
                 one, more = (
@@ -75,6 +84,35 @@ class RuleBook:
                 )
                 said.append(Remark(many, "group", f"{one} {rest}", f"{more} {rest}"))
         return tuple(said)
+
+    def _several(self, name: str, key: NDArray[np.int64], step: NDArray[np.int64] | None) -> int:
+        """How many groups hold several values of a column."""
+        import pandas as pd
+
+        frame = pd.DataFrame({"key": key, "step": 0 if step is None else step})
+        frame["value"] = self._coders[name].codes()
+        kinds = frame[(frame["key"] >= 0) & (frame["value"] >= 0)].groupby(["key", "step"])["value"].nunique()
+        return int((kinds > 1).sum())
+
+    def _append(self, name: str, values: NDArray[Any]) -> None:
+        self._parts.setdefault(name, []).append(values)
+
+
+def met(condition: Condition, batch: Batch) -> NDArray[np.bool_]:
+    """[n] bool, which rows of a batch meet a condition.
+
+    Raises:
+        DataError: a value cannot be compared as the condition asks; of a rule of the format such a row counts.
+    """
+    expression = expressions.parse(condition.expression)
+    try:
+        return expression.holds({name: batch.columns[name] for name in condition.columns})
+    except TypeError as error:
+        if not condition.asked:
+            return np.ones(len(batch.lines), dtype=bool)
+        raise DataError(
+            f"{batch.name}: {condition.expression}: {error}", hint="another column or value"
+        ) from error
 
 
 def _are(mask: NDArray[np.bool_], what: str) -> Remark:

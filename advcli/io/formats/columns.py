@@ -1,10 +1,11 @@
-"""Which column plays which part."""
+"""Which column plays which part: by its name, and by what the first rows hold of it."""
 
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 
 from advcli.errors import DataError, UsageError
-from advcli.io.formats import detect
+from advcli.io.formats import detect, names
 from advcli.io.formats.catalog import (
     FILLERS,
     FORMATS,
@@ -12,30 +13,33 @@ from advcli.io.formats.catalog import (
     LENGTHS,
     LOGGED,
     MASKS,
-    OUTCOMES,
-    OWN,
-    PART_PREFIXES,
-    PART_SUFFIXES,
     PROMPT_IDS,
     PROMPT_TEXTS,
-    REWARD_LISTS,
-    REWARD_TOTALS,
     ROLLOUTS,
     STEPS,
     TURN_LISTS,
     TURNS,
 )
+from advcli.io.formats.derived import PLACES
+from advcli.io.formats.dump import Dump, Kinds, flags, listed, quoted
+from advcli.io.formats.evidence import Evidence
 from advcli.io.formats.format import Format
-from advcli.records.layout import PLAIN, Layout, Rules
+from advcli.io.formats.rewards import like_rewards, nested_name, outcomes
+from advcli.io.formats.rewards import rewards as rewards_of
+from advcli.records.layout import PLAIN, Condition, Layout, Rules
 from advcli.records.table import Choice, ColumnOptions
-from advcli.wording import shortened
+from advcli.tensors.expressions import parse
 
-Kinds = Mapping[str, str]
-"""Column → "number", "text", "nested" or "other"."""
+# So many columns that say which run or model a row comes from are read besides.
+_SOURCES = 3
 
 
 def choose(
-    kinds: Kinds, options: ColumnOptions, form: Format | None = None, layout: Layout = PLAIN
+    kinds: Kinds,
+    options: ColumnOptions,
+    form: Format | None = None,
+    layout: Layout = PLAIN,
+    evidence: Evidence | None = None,
 ) -> Choice:
     """Decide which columns to read.
 
@@ -44,33 +48,18 @@ def choose(
         options: what the user asked for; it wins over everything.
         form: the format; None to tell it from the columns.
         layout: how rows lie in a record.
+        evidence: what some rows hold.
 
     Returns:
         The choice.
 
     Raises:
-        DataError: nothing fits, or two columns of the same rank do.
+        DataError: nothing fits, two columns of the same rank do, or a choice is doubtful and must not be.
         UsageError: a column that the user named is not there.
     """
-    for name in (
-        options.prompt,
-        options.step,
-        options.length,
-        options.baseline,
-        options.kl,
-        options.by,
-        *options.extra,
-        *options.outcomes,
-        *options.tokens.values(),
-        options.logged,
-        options.row,
-        options.rollout,
-        options.turn,
-        *options.group_by,
-        *(c for c, _ in options.rewards),
-    ):
-        if name is not None and name not in kinds:
-            raise _no_column(name, kinds)
+    for name in asked(options):
+        if name not in kinds:
+            raise _no_column(name, kinds, options, layout, evidence or Evidence())
     if form is None:
         form = _form(kinds, options)
         there = [column for column in form.derived if all(name in kinds for name in column.needed())]
@@ -78,45 +67,293 @@ def choose(
     for need in form.requires if options.format else ():
         name = need.partition(":")[0]
         if name not in kinds and "." not in name and layout.name != "nested":
-            raise DataError(f"format {form.name} needs the column '{name}'; there is {_listed(kinds)}")
+            raise DataError(f"format {form.name} needs the column '{name}'; there is {listed(kinds)}")
     for name in options.tokens.values():
         if kinds[name] not in ("nested", "number"):
             raise UsageError(f"column '{name}' holds {kinds[name]}, expected a list of numbers per row")
-    rewards = _rewards(form, kinds, options)
-    taken = {name for name, _ in rewards}
-    length = options.length or _length(form, kinds, taken)
-    prompt = _prompt(form, kinds, options, layout)
-    step = options.step or _first(form.step or STEPS, kinds)
-    rollout, turn = _rollout(form, kinds, options, {*taken, *prompt, step})
-    logged = options.logged or _first(form.logged, kinds, but=taken, kind="number") or _logged(kinds, taken)
-    return Choice(
-        format=form.name,
-        prompt=prompt,
-        step=step,
-        rewards=rewards,
-        skip_missing_parts=form.parts is not None,
-        length=length,
-        baseline=options.baseline,
-        kl=options.kl if options.kl and kinds[options.kl] != "nested" else None,
-        extra=options.extra,
-        tokens=_tokens(kinds, options),
-        logged=logged,
-        mask=_first(MASKS, kinds, kind="nested") if kinds.get(logged or "") == "nested" else None,
-        step_in_key=form.step_in_key and not options.group_by,
-        layout=layout,
-        derived=form.derived,
-        rules=_rules(form, kinds, prompt),
-        dedup=options.dedup,
-        row=options.row,
-        named=options.named,
-        others=_unused(kinds, {*taken, step, length, logged, *prompt, *rollout, turn}),
-        rollout=rollout,
-        turn=turn,
-        sure=bool(options.rollout or form.rollout),
-        turn_list=None if rollout and turn else _first(TURN_LISTS, kinds, but=taken, kind="nested"),
-        by=options.by,
-        outcomes=_outcomes(form, kinds, options, taken | {name for name in (length, step) if name}),
+    return _Chooser(Dump(kinds, options, form, layout, evidence or Evidence())).choice()
+
+
+def asked(options: ColumnOptions) -> Iterator[str]:
+    """The columns that the user names."""
+    single = (
+        options.prompt,
+        options.step,
+        options.length,
+        options.baseline,
+        options.kl,
+        options.by,
+        options.logged,
+        options.row,
+        options.rollout,
+        options.turn,
     )
+    yield from (name for name in single if name)
+    yield from (*options.group_by, *options.outcomes, *options.tokens.values())
+    yield from (name for name, _ in options.rewards)
+    yield from (name for name in options.extra if name not in options.tests)
+    for text in (*options.where, *options.tests):
+        yield from parse(text).columns
+
+
+class _Chooser:
+    """Decides, part by part, for one dump."""
+
+    def __init__(self, dump: Dump) -> None:
+        self._dump = dump
+
+    def choice(self) -> Choice:
+        """Everything together."""
+        kinds, options, form = self._dump.kinds, self._dump.options, self._dump.form
+        rewards = rewards_of(self._dump)
+        taken = {name for name, _ in rewards}
+        length = options.length or self._length(taken)
+        step = options.step or self._step()
+        prompt = self._prompt(step)
+        rollout, turn = self._rollout({*taken, *prompt, step})
+        logged = (
+            options.logged or _first(form.logged, kinds, but=taken, kind="number") or _logged(kinds, taken)
+        )
+        used = {*taken, step, length, logged, *prompt, *rollout, turn}
+        self._check_spread(prompt, step, used)
+        if options.strict and self._dump.doubts:
+            raise DataError(self._dump.doubts[0].said, hint=self._dump.doubts[0].hint)
+        return Choice(
+            format=form.name,
+            prompt=prompt,
+            step=step,
+            rewards=rewards,
+            skip_missing_parts=form.parts is not None,
+            length=length,
+            baseline=options.baseline,
+            kl=options.kl if options.kl and kinds[options.kl] != "nested" else None,
+            extra=options.extra,
+            tokens=_tokens(kinds, options),
+            logged=logged,
+            mask=_first(MASKS, kinds, kind="nested") if kinds.get(logged or "") == "nested" else None,
+            step_in_key=form.step_in_key and not options.group_by,
+            layout=self._dump.layout,
+            derived=form.derived,
+            rules=self._rules(prompt, used),
+            dedup=options.dedup,
+            row=options.row,
+            named=options.named,
+            others=_unused(kinds, used),
+            rollout=rollout,
+            turn=turn,
+            sure=bool(options.rollout or form.rollout),
+            turn_list=None if rollout and turn else _first(TURN_LISTS, kinds, but=taken, kind="nested"),
+            by=options.by,
+            outcomes=outcomes(self._dump, [*taken, *(name for name in (length, step) if name)]),
+            tests=tuple(_condition(text, "") for text in options.tests),
+            likely=()
+            if prompt and self._dump.evidence.share_rows(prompt)
+            else tuple(self.likely_prompts(step)),
+            unread=tuple(like_rewards(self._dump, [name for name in used if name])),
+            doubts=tuple(map(str, self._dump.doubts)),
+        )
+
+    # Which rows count.
+
+    def _rules(self, prompt: Sequence[str], used: set[str | None]) -> Rules:
+        """What the format and the user say about rows, as far as the columns for it are there."""
+        form, kinds = self._dump.form, self._dump.kinds
+        by_text = bool(prompt) and set(prompt) <= {*PROMPT_TEXTS, "messages", "input_prompt"}
+        pictures = tuple(name for name in IMAGES if name in kinds and by_text)
+        name = form.filler if form.filler in kinds else _first(FILLERS, kinds)
+        filler = [f"`{name}` != true"] if name else []
+        known = [text for text in form.counts if all(name in kinds for name in parse(text).columns)]
+        flags = [
+            text
+            for name, kind in kinds.items()
+            if kind == "number" and name not in used and (text := names.condition_of_flag(name))
+            if self._dump.evidence.of(name).is_flag
+        ]
+        rules = dict.fromkeys(
+            [*known, *(text for text in flags if parse(text).columns not in _columns(known))]
+        )
+        return Rules(
+            conditions=(
+                *(_condition(text, f"no rollout ('{name}'): left out") for text in filler),
+                *(_condition(text, f"left out by the rule '{text.replace('`', '')}'") for text in rules),
+                *(
+                    _condition(text, f"left out by --where '{text}'", asked=True)
+                    for text in self._dump.options.where
+                ),
+            ),
+            evaluation=form.evaluation if form.evaluation in kinds else None,
+            same=(*(name for name in form.same if name in kinds), *pictures),
+            apart=tuple(self._sources(prompt, used)) if prompt else (),
+            checks=form.checks,
+            appended=form.appended,
+            alone=form.alone,
+        )
+
+    def _sources(self, prompt: Sequence[str], used: set[str | None]) -> list[str]:
+        """The columns that say which run, model or epoch a row comes from."""
+        found = [
+            name
+            for name, kind in self._dump.kinds.items()
+            if kind in ("number", "text") and name not in used and names.is_source(name)
+            if not name.startswith("@")
+            and not names.is_step(name)
+            and not self._dump.evidence.of(name).is_unique
+            if not (self._dump.evidence.of(name).numbers and not self._dump.evidence.of(name).is_whole)
+        ]
+        return [] if self._dump.options.group_by else found[:_SOURCES]
+
+    def _check_spread(self, prompt: Sequence[str], step: str | None, used: set[str | None]) -> None:
+        """Say so if every group has as many rows of each value of some column, as when several runs were put together."""
+        group = (
+            *prompt,
+            *([step] if step and self._dump.form.step_in_key and not self._dump.options.group_by else []),
+        )
+        if not prompt or self._dump.options.group_by or any(name.startswith("@") for name in group):
+            return
+        for name, kind in self._dump.kinds.items():
+            if kind not in ("number", "text") or name in used or name.startswith("@"):
+                continue
+            if names.says_reward(name) or (
+                self._dump.evidence.of(name).numbers and not self._dump.evidence.of(name).is_whole
+            ):
+                continue
+            many = self._dump.evidence.spreads_evenly(name, group)
+            if many and (names.is_source(name) or names.is_step(name) or self._dump.evidence.in_blocks(name)):
+                self._dump.doubt(
+                    f"every group has rows of the same {many} values of '{name}', equally many of each: "
+                    "rows of several steps, runs or models in one group?",
+                    f"--group-by {shlex.quote(','.join((*group, name)))}",
+                )
+                return
+
+    # The columns.
+
+    def _rollout(self, taken: set[str | None]) -> tuple[tuple[str, ...], str | None]:
+        """The columns that name the rollout, and the one that numbers its rows."""
+        form, kinds, options = self._dump.form, self._dump.kinds, self._dump.options
+        if options.rollout:
+            rollout: tuple[str, ...] = (options.rollout,)
+        elif form.rollout:
+            rollout = next(filter(None, (_together(way, kinds) for way in form.rollout)), ())
+        else:
+            usual = (name for name in ROLLOUTS if kinds.get(name) in ("number", "text") and name not in taken)
+            rollout = tuple(usual)[:1] if form.name == "generic" else ()
+        turn = _first(form.turn or TURNS, kinds, kind="number") if rollout else None
+        return rollout, options.turn or (None if turn in taken else turn)
+
+    def _step(self) -> str | None:
+        """The training step: by its usual names, by a name that says so, or from the path."""
+        kinds, form = self._dump.kinds, self._dump.form
+        there = {name: kind for name, kind in kinds.items() if not self._dump.evidence.of(name).is_empty}
+        known = _first(form.step, there) or _first(STEPS, there)
+        if known:
+            return known
+        like = [
+            name
+            for name, kind in there.items()
+            if kind in ("number", "text") and not name.startswith("@") and names.is_step(name)
+            if self._dump.evidence.of(name).is_whole
+            or kind == "text"
+            or not self._dump.evidence.of(name).cells
+        ]
+        if len(like) > 1:
+            self._dump.doubt(
+                f"the step is '{like[0]}', and could be {quoted(like[1:])}", flags("--step-col", like)
+            )
+        return like[0] if like else _first(("@step",), kinds)
+
+    def _length(self, taken: set[str]) -> str | None:
+        known = _first(self._dump.form.lengths, self._dump.kinds, kind="number")
+        if known or not self._dump.form.length:
+            return known
+        fits = {
+            name: kind for name, kind in self._dump.kinds.items() if self._dump.evidence.of(name).is_length
+        }
+        return _first(LENGTHS, fits, but=taken, kind="number")
+
+    def _prompt(self, step: str | None) -> tuple[str, ...]:
+        options, form, kinds = self._dump.options, self._dump.form, self._dump.kinds
+        if options.group_by:
+            return tuple(dict.fromkeys(options.group_by))
+        if options.prompt:
+            return (options.prompt,)
+        full = {name: kind for name, kind in kinds.items() if not self._dump.evidence.of(name).is_empty}
+        if form.prompt and not form.ids:
+            found = next(filter(None, (_together(way, full) for way in form.prompt)), ())
+        else:
+            ranks = (PROMPT_IDS, form.prompt or PROMPT_TEXTS)
+            found = self._ranked_prompt([[name for name in rank if name in full] for rank in ranks], step)
+        if found:
+            return found
+        if options.n:
+            return ()
+        if self._dump.layout.exploded:
+            # Without a prompt, the rows of a record are those of a prompt.
+            return ("@file", "@line")
+        if options.ungrouped:
+            return ()
+        raise self._no_prompt(step)
+
+    def _ranked_prompt(self, ranks: Sequence[Sequence[str]], step: str | None) -> tuple[str, ...]:
+        """The column of the first rank that has one; an id that differs in every row gives way to one that does not."""
+        everyone = [name for rank in ranks for name in rank]
+        beside = (step,) if step and not step.startswith("@") else ()
+        alone = [name for name in everyone if not self._dump.evidence.share_rows((name, *beside))]
+        shared = [name for name in everyone if name not in alone]
+        known = bool(self._dump.evidence.of(everyone[0]).cells) if everyone else False
+        if known and shared and alone:
+            ranks = [[name for name in rank if name in shared] for rank in ranks]
+        found = next((list(rank) for rank in ranks if rank), [])
+        different = [name for name in found[1:] if not self._dump.evidence.same(found[0], name)]
+        if different:
+            several = [found[0], *different]
+            raise DataError(
+                f"{len(several)} columns can be the prompt id: {', '.join(several)}",
+                hint=flags("--prompt-col", several),
+            )
+        first = next((name for name in everyone if name in alone), None) if known and shared else None
+        if found and first and everyone.index(first) < everyone.index(found[0]):
+            self._dump.doubt(
+                f"'{first}' differs in every row, so '{found[0]}' is the prompt",
+                f"--prompt-col {shlex.quote(found[0])}",
+            )
+        return tuple(found[:1])
+
+    def _no_prompt(self, step: str | None) -> DataError:
+        empty = [name for name in (*PROMPT_IDS, *PROMPT_TEXTS) if name in self._dump.kinds]
+        likely = self.likely_prompts(step)
+        if empty:
+            told = f"'{empty[0]}' is empty in every row that was looked at, expected a prompt id"
+        else:
+            told = (
+                f"no prompt id among the columns {listed(self._dump.kinds)}; expected one of "
+                f"{', '.join(PROMPT_IDS + PROMPT_TEXTS)}"
+            )
+        ways = [f"--prompt-col {shlex.quote(name)}" for name in likely]
+        return DataError(
+            told,
+            hint=" or ".join(ways)
+            or "--prompt-col COL, --group-by A,B, --n ROWS_PER_PROMPT, or --estimator batch_norm, which needs no prompt",
+        )
+
+    def likely_prompts(self, step: str | None) -> list[str]:
+        """Columns that are named like a prompt, and whose values make groups of several rows."""
+        beside = (step,) if step and not step.startswith("@") else ()
+        found = [
+            name
+            for name, kind in self._dump.kinds.items()
+            if kind != "other" and name != step and not name.startswith("@") and names.could_be_prompt(name)
+            if self._dump.evidence.groups_well(name, beside)
+        ]
+        return found[:2]
+
+
+def _condition(text: str, said: str, *, asked: bool = False) -> Condition:
+    return Condition(text, parse(text).columns, said, asked or not said)
+
+
+def _columns(texts: Sequence[str]) -> list[tuple[str, ...]]:
+    return [parse(text).columns for text in texts]
 
 
 def _unused(kinds: Kinds, used: set[str | None]) -> tuple[str, ...]:
@@ -130,112 +367,6 @@ def _form(kinds: Kinds, options: ColumnOptions) -> Format:
     return detect.recognised(kinds) or FORMATS["generic"]
 
 
-def _rules(form: Format, kinds: Kinds, prompt: Sequence[str]) -> Rules:
-    """What the format says about rows, as far as the columns for it are there."""
-    by_text = bool(prompt) and set(prompt) <= {*PROMPT_TEXTS, "messages", "input_prompt"}
-    pictures = tuple(name for name in IMAGES if name in kinds and by_text)
-    return Rules(
-        filler=form.filler if form.filler in kinds else _first(FILLERS, kinds),
-        evaluation=form.evaluation if form.evaluation in kinds else None,
-        same=(*(name for name in form.same if name in kinds), *pictures),
-        checks=form.checks,
-        appended=form.appended,
-        alone=form.alone,
-    )
-
-
-def _rollout(
-    form: Format, kinds: Kinds, options: ColumnOptions, taken: set[str | None]
-) -> tuple[tuple[str, ...], str | None]:
-    """The columns that name the rollout, and the one that numbers its rows."""
-    if options.rollout:
-        rollout: tuple[str, ...] = (options.rollout,)
-    elif form.rollout:
-        rollout = next(filter(None, (_together(way, kinds) for way in form.rollout)), ())
-    else:
-        usual = (name for name in ROLLOUTS if kinds.get(name) in ("number", "text") and name not in taken)
-        rollout = tuple(usual)[:1] if form.name == "generic" else ()
-    turn = _first(form.turn or TURNS, kinds, kind="number") if rollout else None
-    return rollout, options.turn or (None if turn in taken else turn)
-
-
-def _length(form: Format, kinds: Kinds, taken: set[str]) -> str | None:
-    known = _first(form.lengths, kinds, kind="number")
-    return known or (_first(LENGTHS, kinds, but=taken, kind="number") if form.length else None)
-
-
-def _prompt(form: Format, kinds: Kinds, options: ColumnOptions, layout: Layout) -> tuple[str, ...]:
-    if options.group_by:
-        return tuple(dict.fromkeys(options.group_by))
-    if options.prompt:
-        return (options.prompt,)
-    if form.prompt and not form.ids:
-        found = next(filter(None, (_together(way, kinds) for way in form.prompt)), ())
-    else:
-        ranks = (PROMPT_IDS, form.prompt or PROMPT_TEXTS)
-        one = _ranked(ranks, kinds, what="prompt id", flag="--prompt-col")
-        found = (one,) if one else ()
-    if found:
-        return found
-    if options.n or (options.promptless and not layout.exploded):
-        return ()
-    if layout.exploded:
-        # Without a prompt, the rows of a record are those of a prompt.
-        return ("@file", "@line")
-    expected = ", ".join(PROMPT_IDS + PROMPT_TEXTS)
-    raise DataError(
-        f"no prompt id among the columns {_listed(kinds)}; expected one of {expected}",
-        hint="--prompt-col COL, --group-by A,B or --n ROWS_PER_PROMPT",
-    )
-
-
-def _rewards(form: Format, kinds: Kinds, options: ColumnOptions) -> tuple[tuple[str, float], ...]:
-    if options.rewards:
-        return options.rewards
-    known = next((name for name in form.reward if name in kinds), None)
-    if known:
-        return ((known, 1.0),)
-    if form.parts is not None:
-        # Here every number is a reward function, even one that is called "reward", unless it has another part.
-        others = {*form.parts, *PROMPT_IDS, *STEPS, *OWN, *options.group_by}
-        single = (options.prompt, options.step, options.length, options.baseline, options.kl, options.logged)
-        others |= {name for name in single if name}
-        parts = [name for name, kind in kinds.items() if kind == "number" and name not in others]
-        return _weighted(parts, options.weights, kinds) if form.summed else _weighted(parts[:1], (), kinds)
-    parts = [name for name, kind in kinds.items() if kind == "number" and _looks_like_part(name)]
-    if options.parts == "always" and parts:
-        return _weighted(parts, (), kinds)
-    lists = [name for name in REWARD_LISTS if kinds.get(name) == "number"]
-    total = _ranked((REWARD_TOTALS, lists), kinds, what="reward", flag="--reward")
-    if total:
-        return ((total, 1.0),)
-    if len(parts) == 1 or (parts and options.parts):
-        return _weighted(parts, (), kinds)
-    if parts:
-        flags = " ".join(f"--reward {name}" for name in parts)
-        raise DataError(
-            f"no total reward, and several parts: {', '.join(parts)}", hint=f"{flags} (each COL=WEIGHT)"
-        )
-    raise DataError(
-        f"no reward among the columns {_listed(kinds)}; expected one of {', '.join(REWARD_TOTALS)}",
-        hint="--reward COL",
-    )
-
-
-def _outcomes(form: Format, kinds: Kinds, options: ColumnOptions, taken: set[str]) -> tuple[str, ...]:
-    """The further reward columns that were asked for, and those that look like one if they are wanted."""
-    usual = {name for rank in (REWARD_TOTALS, OUTCOMES) for name in rank}
-    found = [
-        name
-        for name, kind in kinds.items()
-        if options.find_outcomes
-        and kind == "number"
-        and name not in form.no_rewards
-        and (name in usual or _looks_like_part(name))
-    ]
-    return tuple(name for name in dict.fromkeys((*options.outcomes, *found)) if name not in taken)
-
-
 def _tokens(kinds: Kinds, options: ColumnOptions) -> tuple[tuple[str, str], ...]:
     """The columns with a list per row; that of the KL is one of them where it has lists."""
     lists = dict(options.tokens)
@@ -244,37 +375,12 @@ def _tokens(kinds: Kinds, options: ColumnOptions) -> tuple[tuple[str, str], ...]
     return tuple(lists.items())
 
 
-def _weighted(parts: Sequence[str], weights: Sequence[float], kinds: Kinds) -> tuple[tuple[str, float], ...]:
-    if not parts:
-        raise DataError(f"no reward among the columns {_listed(kinds)}", hint="--reward COL")
-    if weights and len(weights) != len(parts):
-        raise UsageError(
-            f"{len(weights)} reward weights for {len(parts)} reward columns: {', '.join(parts)}",
-            hint="--reward COL=WEIGHT",
-        )
-    return tuple(zip(parts, weights or [1.0] * len(parts), strict=True))
-
-
-def _ranked(ranks: Sequence[Sequence[str]], kinds: Kinds, *, what: str, flag: str) -> str | None:
-    """The only column of the first rank that has any."""
-    for rank in ranks:
-        found = [name for name in rank if name in kinds]
-        if len(found) > 1:
-            raise DataError(
-                f"{len(found)} columns can be the {what}: {', '.join(found)}",
-                hint=" or ".join(f"{flag} {name}" for name in found),
-            )
-        if found:
-            return found[0]
-    return None
-
-
 def _together(way: str, kinds: Kinds) -> tuple[str, ...]:
     """The columns of a key `A+B?+C:text?`; none if one is missing that may not be."""
     columns = []
     for part in way.split("+"):
         name, _, kind = part.removesuffix("?").partition(":")
-        if name in kinds and kind in ("", kinds[name]):
+        if (name in kinds and kind in ("", kinds[name])) or (name in PLACES and not part.endswith("?")):
             columns.append(name)
         elif not part.endswith("?"):
             return ()
@@ -292,15 +398,13 @@ def _logged(kinds: Kinds, taken: set[str]) -> str | None:
     return _first(LOGGED, kinds, but=taken, kind="number") or _first(LOGGED, kinds, kind="nested")
 
 
-def _looks_like_part(name: str) -> bool:
-    return name.startswith(PART_PREFIXES) or name.endswith(PART_SUFFIXES)
-
-
-def _no_column(name: str, kinds: Kinds) -> UsageError:
-    near = get_close_matches(name, kinds, n=3)
-    return UsageError(f"no column '{name}'; there is {_listed(kinds)}", hint=" or ".join(near) or None)
-
-
-def _listed(kinds: Kinds, limit: int = 12) -> str:
-    names = [name for name in kinds if not name.startswith("@")]
-    return shortened(names, limit)
+def _no_column(
+    name: str, kinds: Kinds, options: ColumnOptions, layout: Layout, evidence: Evidence
+) -> UsageError:
+    dump = Dump(kinds, options, FORMATS["generic"], layout, evidence)
+    inner = nested_name(dump, name) if any(name == reward for reward, _ in options.rewards) else None
+    near = f"--explode {shlex.quote(inner)} --reward {shlex.quote(name)}" if inner else None
+    return UsageError(
+        f"no column '{name}'; there is {listed(kinds)}",
+        hint=near or " or ".join(get_close_matches(name, kinds, n=3)) or None,
+    )

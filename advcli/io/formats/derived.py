@@ -17,7 +17,11 @@ PLACES = ("@line", "@file", "@folder", "@step")
 
 _VERL_UID = re.compile(r"(.+)_(\d+)_(\d+)", re.DOTALL)
 _PADDING = re.compile(r"pad[0-9a-f]{32}_\d+_\d+")
-_STEP = re.compile(r"(?:step|iteration|iter)[_-]?(\d+)", re.IGNORECASE)
+# A word for the step and its number in one part of a path: step_3, step=3, global_step3, rollouts_step_00003, iter-7.
+_STEPS = tuple(
+    re.compile(rf"(?:^|[^a-z]|(?<=global)|(?<=train)){word}s?[ _=./\-]{{0,2}}(\d+)(?![a-z\d])", re.IGNORECASE)
+    for word in ("step", "(?:iteration|iter)", "update", "(?:checkpoint|ckpt)")
+)
 _LAST_NUMBER = re.compile(r"(\d+)$")
 
 
@@ -47,8 +51,22 @@ def completed(batch: Batch, choice: Choice) -> Batch:
     return replace(batch, columns=columns)
 
 
+def named_step(name: str) -> str | None:
+    """The step that a path names as one; None if it names none.
+
+    Example:
+        >>> [
+        ...     named_step(name)
+        ...     for name in ("run/step=3/part-0", "a/global_step_40/x", "0007.jsonl", "timestep_3/x")
+        ... ]
+        ['3', '40', None, None]
+    """
+    found = next(filter(None, (word.findall(name) for word in _STEPS)), None)
+    return str(int(found[-1])) if found else None
+
+
 def step_of(name: str) -> str | None:
-    """The step in the name of a file: the number after "step" or "iteration", else the one that ends the name.
+    """The step in the name of a file: the one that it names, else the number that ends the name.
 
     Example:
         >>> (
@@ -58,17 +76,19 @@ def step_of(name: str) -> str | None:
         ... )
         ('12', '7', None)
     """
-    found = _STEP.findall(name) or _LAST_NUMBER.findall(PurePath(name).name.partition(".")[0])
-    return str(int(found[-1])) if found else None
+    found = _LAST_NUMBER.findall(PurePath(name).name.partition(".")[0])
+    return named_step(name) or (str(int(found[-1])) if found else None)
 
 
-def verl_prompt(uid: object) -> object:
-    """What the rows of a prompt share in the uid of verl v1, `<uuid>_<session>_<index>`.
+def verl_prompt(uid: object, text: object = None) -> object:
+    """What the rows of a prompt share in the uid of verl v1, `<uuid>_<session>_<index>`; its text without a uid.
 
     Example:
-        >>> verl_prompt("0f6c2b1e_3_0"), verl_prompt("plain")
-        ('0f6c2b1e', 'plain')
+        >>> verl_prompt("0f6c2b1e_3_0"), verl_prompt("plain"), verl_prompt(None, "2+2?")
+        ('0f6c2b1e', 'plain', '2+2?')
     """
+    if uid is None:
+        return text
     match = _VERL_UID.fullmatch(uid) if isinstance(uid, str) else None
     return match.group(1) if match else uid
 

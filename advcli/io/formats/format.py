@@ -84,6 +84,9 @@ class Format:
         evaluation: a column that is true where a row belongs to an evaluation; such rows are left out where others are.
         rollout: what names the rollout within its group where rows share one, as `prompt`; empty where a row is one.
         turn: the number of a row in its rollout, best first.
+        counts: what a row must meet to count, as `--where` takes it: rows that failed have no reward, whatever stands
+            there.
+        reads: formats of earlier versions of the same framework whose files it reads beside its own.
         same: columns that must be equal in all rows of a group.
         checks: names of checks in `advcli.io.formats.traps`.
         files: names to look for in a folder.
@@ -123,6 +126,8 @@ class Format:
     evaluation: str | None = None
     rollout: tuple[str, ...] = ()
     turn: tuple[str, ...] = ()
+    counts: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()
     same: tuple[str, ...] = ()
     checks: tuple[str, ...] = ()
     files: tuple[str, ...] = ()

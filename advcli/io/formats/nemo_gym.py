@@ -9,11 +9,13 @@ ROWS = (
         requires=("responses_create_params", "reward"),
         prompt=("agent_ref.name?+_ng_task_index", "agent_ref.name?+responses_create_params.input"),
         reward=("reward",),
+        counts=("mask_sample != true",),
         files=("*.jsonl",),
         summary="NeMo-Gym: collected rollouts, one per line",
         source="nemo_gym/rollout_collection.py; examples/nemo_gym/run_grpo_nemo_gym.py (NeMo-RL)",
         switch="ng_collect_rollouts +output_jsonl_fpath=FILE",
         traps=(
+            "rows with mask_sample failed (a judge or a tool was not there): left out, whatever reward stands there",
             "without _ng_task_index the input of the request is the key",
             "the file is appended to: a run that was done again has its rows twice (--dedup)",
         ),

@@ -6,6 +6,8 @@ ROWS = (
     Format(
         name="trl",
         requires=("step:number", "prompt", "completion", "advantage:number"),
+        # With a total among them, not every number is a reward function.
+        forbids=("reward", "total_reward", "reward_total"),
         prompt=("prompt",),
         ids=True,
         parts=("step", "prompt", "completion", "advantage"),

@@ -17,13 +17,17 @@ ROWS = (
         name="verifiers",
         requires=("example_id", "reward", "completion"),
         forbids=("is_filtered", "traces", "turns"),
-        prompt=("example_id",),
+        # It counts within one file.
+        prompt=("@file?+example_id",),
         reward=("reward",),
+        counts=("error is null",),
         files=("results.jsonl",),
         summary="verifiers v0 results.jsonl: a rollout per line",
         source="verifiers/utils/save_utils.py",
         switch="vf-eval --save-results",
         traps=(
+            "rows with an error failed: left out, whatever reward stands there",
+            "example_id counts within one file",
             "each metric is copied to the top level: these are no reward functions",
             "'verifiers validate' and GEPA write other files of the same name",
         ),

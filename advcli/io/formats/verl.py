@@ -40,10 +40,12 @@ ROWS = (
         framework="verl",
         requires=("input", "output", "score", "step", "uid:text"),
         prompt=("uid.prompt",),
+        # A run that was updated between two steps has files of both.
+        reads=("verl",),
         step=("step",),
         reward=("score",),
         derived=(
-            Derived("uid.prompt", ("uid",), "advcli.io.formats.derived:verl_prompt", "text"),
+            Derived("uid.prompt", ("uid", "input"), "advcli.io.formats.derived:verl_prompt", "text"),
             Derived("uid.session", ("uid",), "advcli.io.formats.derived:verl_session", "text"),
             Derived("uid.index", ("uid",), "advcli.io.formats.derived:verl_index"),
             Derived("uid.padding", ("uid",), "advcli.io.formats.derived:verl_padding"),

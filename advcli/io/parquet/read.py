@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -61,6 +61,35 @@ def head(source: Source, rows: int = 8) -> list[Mapping[str, Any]]:
         # The scan says what is wrong, if the column is wanted.
         return []
     return []
+
+
+def sample(source: Source, rows: int) -> list[Mapping[str, Any]]:
+    """The first rows without the lists of numbers: what tells what a column holds. What cannot be read is left out.
+
+    Args:
+        source: a parquet source.
+        rows: how many of them.
+    """
+    file = files.opened(source, again=files.is_kept(source))
+    names = [field.name for field in file.schema_arrow if _tells(field.type)]
+    try:
+        batch = next(file.iter_batches(batch_size=rows, columns=names), None) if names else None
+    except files.UNREADABLE:
+        # The scan says what is wrong, if the column is wanted.
+        batch = None
+    columns: dict[str, list[Any]] = {}
+    for name in names if batch is not None else ():
+        with suppress(*files.UNREADABLE, ValueError):
+            columns[name] = batch.column(name).to_pylist()  # type: ignore[union-attr]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _tells(type_: pa.DataType) -> bool:
+    """Whether a column is of numbers or texts, or of objects with texts."""
+    shape = kinds.of_type(type_)
+    if shape != "list":
+        return shape != "other"
+    return kinds.of_type(getattr(type_, "value_type", pa.null())) in ("text", "object")
 
 
 def scan(

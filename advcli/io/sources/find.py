@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, BinaryIO, TypeAlias
 
 import pyarrow as pa
@@ -20,7 +20,7 @@ import pyarrow as pa
 from advcli.errors import DataError, UsageError
 from advcli.io.formats.catalog import FORMATS
 from advcli.io.jsonl import document
-from advcli.io.sources import containers, magic, remote, side_files
+from advcli.io.sources import containers, magic, remote, repeated, side_files
 from advcli.records.table import Source
 from advcli.registry import load
 
@@ -76,8 +76,10 @@ def found(
         files = list(_find(inputs, scratch, copied=copied))
         skipped = side_files.rivals([name for name, _, searched in files if searched])
         skipped |= {name: "empty" for name, path, searched in files if searched and not path.stat().st_size}
+        skipped |= _hidden(inputs, [name for name, _, searched in files if searched])
         if len(skipped) == len(files):
             skipped = {}
+        skipped |= _repeated([file for file in files if file[0] not in skipped])
         sources = []
         for name, path, _ in files:
             if name not in skipped:
@@ -85,6 +87,43 @@ def found(
                 sources.append(_source(name, path, scratch))
         again = containers.repeated(sources)
         yield [source for source in sources if source.name not in again], skipped | again
+
+
+def _hidden(inputs: Sequence[str], names: Sequence[str]) -> dict[str, str]:
+    """The files that were found in folders whose names say that they are no part of the data: name → why."""
+    found: dict[str, str] = {}
+    for text in inputs:
+        if not remote.is_remote(text) and text != STDIN:
+            inside = [name for name in names if PurePath(text) in PurePath(name).parents]
+            found |= repeated.aside(text, inside)
+    return found
+
+
+def _repeated(files: Sequence[tuple[str, Path, bool]]) -> dict[str, str]:
+    """The files whose rows lie in others too: name → why.
+
+    Raises:
+        DataError: it cannot be told which files count.
+    """
+    here = [
+        (name, path, searched) for name, path, searched in files if isinstance(path, Path) and path.is_file()
+    ]
+    several = len(files) > 1
+    found = repeated.superseded([(name, path) for name, path, searched in here if searched or several])
+    if found and len(found) == len(files):
+        raise DataError(
+            f"{files[0][0]}: superseded, as the log of the table says, and so are all other files"
+        )
+    left = [(name, path, searched) for name, path, searched in here if name not in found]
+    found |= repeated.twins([(name, path) for name, path, _ in left], CODECS, _plain)
+    return found | repeated.copies(
+        [(name, path) for name, path, searched in left if searched and name not in found]
+    )
+
+
+def _plain(path: Path, name: str) -> BinaryIO:
+    """The bytes of a file, decompressed if they are compressed."""
+    return _decompressed(path, _beginning(name, path)[0], name)
 
 
 def stream(source: Source) -> BinaryIO:

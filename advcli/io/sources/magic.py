@@ -122,7 +122,12 @@ STRANGERS = (
 
 # A table of text has separators in its first line and no brace.
 _TABLE = re.compile(rb"[^{\[\r\n]*?[,;\t][^{\[\r\n]*\r?\n")
-_OBJECT = re.compile(rb"^(\xef\xbb\xbf)?[ \t]*[{\[]", re.MULTILINE)
+# An object, or an array as JSON begins one; "[INFO]" and "[12:00]" begin the line of a log.
+_OBJECT = re.compile(
+    rb"^(\xef\xbb\xbf)?[ \t]*(\{|\[\s*($|[{\[\]\"]|(-?\d[\d.eE+-]*|true|false|null)\s*([,\]]|$)))",
+    re.MULTILINE,
+)
+_LOG = re.compile(rb"\s*(\[[^\]\r\n]+\]|\d{4}-\d\d-\d\d[T ]|(DEBUG|INFO|WARN|WARNING|ERROR)\b|[A-Z]+:\d+:)")
 _YAML = re.compile(rb"(---\s*\n|[\w./-]+:(\s|$)|- [\w\"'{])")
 
 
@@ -136,6 +141,8 @@ def stranger(head: bytes) -> Stranger | None:
     known = next((row for row in STRANGERS if row.magic.match(head)), None)
     if known or not head.strip() or _OBJECT.search(head):
         return known
+    if _LOG.match(head):
+        return Stranger(_LOG, "not JSON: this is a text log")
     if _YAML.match(head) and not head.startswith(b'"'):
         return Stranger(_YAML, "this is YAML or plain text", "yaml.safe_load, then one JSON object per line")
     if _TABLE.match(head):

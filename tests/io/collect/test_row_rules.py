@@ -10,8 +10,10 @@ from advcli.io.collect.batch import Batch
 from advcli.io.collect.row_rules import RuleBook
 from advcli.io.inputs import opened
 from advcli.io.read import read
-from advcli.records.layout import Rules
+from advcli.records.layout import Condition, Rules
 from advcli.records.table import Choice, ColumnOptions
+
+PAD = Condition("pad != true", ("pad",), "no rollout ('pad'): left out")
 
 
 def book(rules, **columns):
@@ -24,7 +26,7 @@ def book(rules, **columns):
 
 
 def test_filler():
-    out, said = book(Rules(filler="pad"), pad=[False, True, None, 1]).left_out(4)
+    out, said = book(Rules(conditions=(PAD,)), pad=[False, True, None, 1]).left_out(4)
     assert out.tolist() == [False, True, False, True]
     assert said == ("2 rows are no rollout ('pad'): left out",)
 

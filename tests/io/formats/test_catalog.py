@@ -362,7 +362,7 @@ SAMPLES = {
     "tinker": sample(
         IN_ORDER,
         BLOCKS,
-        prompt=("@file", "split", "group_idx"),
+        prompt=("split", "group_idx"),
         step="iteration",
         steps=("12",),
         reward=("total_reward",),

@@ -7,7 +7,7 @@ import pytest
 from advcli.io.collect.batch import Batch
 from advcli.io.collect.duplicates import ROW
 from advcli.io.formats import derived
-from advcli.records.layout import Derived, Rules
+from advcli.records.layout import Condition, Derived, Rules
 from advcli.records.table import Choice
 
 UUID = "0f6c2b1e-7a55-4b0e-9d0c-3a7b2f1c9e11"
@@ -19,7 +19,7 @@ def choice(*prompt, **more):
 
 
 def test_inputs_are_what_the_files_have():
-    rules = Rules(filler="pad", same=("x",))
+    rules = Rules(conditions=(Condition("pad != true", ("pad",), ""),), same=("x",))
     made = choice("@file", "p", rules=rules, rollout=("unit",), turn="place")
     assert derived.inputs(made) == ("p", "rewards", "place", "unit", "pad", "x")
     assert derived.inputs(choice("p", dedup=True)) == ("p", "rewards", ROW)

@@ -79,8 +79,10 @@ def test_evaluation_rows(said):
 
 
 def test_numbers_from_log_extra(said):
-    text = said(trl(1, (1, 0, 1, 1), tokens=5))
-    assert "'tokens' counts as a reward function; if logged with log_extra, try --reward acc_reward" in text
+    text = said(trl(1, (1, 0, 1, 1), confidence=5))
+    assert (
+        "'confidence' counts as a reward function; if logged with log_extra, try --reward acc_reward" in text
+    )
     assert "log_extra" not in said(trl(1, (1, 0, 1, 1), format_score=5))
 
 

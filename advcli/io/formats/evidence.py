@@ -1,0 +1,152 @@
+"""What the first rows say about a column, so that it is chosen by what it holds and not by its name alone."""
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+from advcli.io.collect.keys import is_empty, key_text
+from advcli.io.layouts.paths import ABSENT, find
+
+Rows = Sequence[Mapping[str, Any]]
+
+# Of fewer rows it cannot be told whether a number is a counter.
+_FEW = 6
+# A column with less than this share of the values of another one is nearly empty beside it.
+_SPARSE = 0.5
+
+
+@dataclass(frozen=True)
+class Column:
+    """What some rows hold of a column.
+
+    Attributes:
+        cells: its values; null where a row lacks it.
+    """
+
+    cells: Sequence[Any]
+
+    @cached_property
+    def there(self) -> list[Any]:
+        """The values that are neither null, NaN nor empty."""
+        return [cell for cell in self.cells if cell is not None and cell == cell and not is_empty(cell)]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there are rows, and no value in any."""
+        return bool(self.cells) and not self.there
+
+    @cached_property
+    def keys(self) -> list[str]:
+        """The text under which each value is compared."""
+        return [key_text(cell) for cell in self.cells]
+
+    @property
+    def is_unique(self) -> bool:
+        """Whether no two rows share a value."""
+        return len(self.cells) > 1 and len(set(self.keys)) == len(self.cells)
+
+    @cached_property
+    def numbers(self) -> list[float]:
+        """Its numbers; none if it holds anything else."""
+        found = [cell for cell in self.there if isinstance(cell, int | float)]
+        return found if len(found) == len(self.there) else []
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it holds whole numbers only."""
+        return bool(self.numbers) and all(float(number).is_integer() for number in self.numbers)
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether it holds true and false only."""
+        return bool(self.numbers) and all(number in (0, 1) for number in self.numbers)
+
+    @property
+    def is_counter(self) -> bool:
+        """Whether it is a whole number that only grows, or differs in every row."""
+        numbers, distinct = self.numbers, len(set(self.numbers))
+        if not self.is_whole or len(numbers) < _FEW or distinct < 3:
+            return False
+        return distinct == len(numbers) or all(one <= two for one, two in pairwise(numbers))
+
+    @property
+    def is_length(self) -> bool:
+        """Whether it can be a number of tokens: whole, and never negative."""
+        return not self.there or (self.is_whole and min(self.numbers) >= 0)
+
+
+class Evidence:
+    """Some rows of the inputs, read when they are first asked for.
+
+    Args:
+        rows: gives them; none if nothing is known.
+    """
+
+    def __init__(self, rows: Callable[[], Rows] = lambda: ()) -> None:
+        self._rows = rows
+        self._known: dict[str, Column] = {}
+
+    def of(self, name: str) -> Column:
+        """What they hold of a column; no cells for one that is made of others."""
+        if name not in self._known:
+            cells = [row[name] if name in row else find(row, name) for row in self._rows()]
+            # A column that no row has is made of others.
+            there = any(cell is not ABSENT for cell in cells)
+            self._known[name] = Column([None if cell is ABSENT else cell for cell in cells] if there else ())
+        return self._known[name]
+
+    def sparse(self, name: str, beside: Sequence[str]) -> bool:
+        """Whether a column is nearly empty beside the fullest of some others."""
+        best = max((len(self.of(other).there) for other in beside), default=0)
+        return len(self.of(name).there) < _SPARSE * best
+
+    def same(self, one: str, two: str) -> bool:
+        """Whether two columns hold the same in all rows, of which there is at least one."""
+        cells = self.of(one).cells
+        return bool(cells) and self.of(one).keys == self.of(two).keys
+
+    def share_rows(self, names: Sequence[str]) -> bool:
+        """Whether some rows share the values of these columns, as far as that is known."""
+        keys = self.keys(names)
+        return not keys or len(set(keys)) < len(keys)
+
+    def keys(self, names: Sequence[str]) -> list[Hashable]:
+        """The values of some columns together, row by row; none if one of them is made of others."""
+        if not all(self.of(name).cells for name in names):
+            return []
+        return list(zip(*(self.of(name).keys for name in names), strict=True)) if names else []
+
+    def groups_well(self, name: str, with_: Sequence[str] = ()) -> bool:
+        """Whether the values of a column make several groups, and nearly all of them of more than one row."""
+        column = self.of(name)
+        if len(column.there) < len(column.cells) or (column.numbers and not column.is_whole):
+            return False
+        sizes = Counter(self.keys((name, *with_)))
+        alone = sum(1 for size in sizes.values() if size == 1)
+        # The last group may be cut off where the sample ends.
+        return len(sizes) > 1 and alone <= 1 and len(sizes) > alone
+
+    def spreads_evenly(self, name: str, group: Sequence[str]) -> int:
+        """How many values of a column every group has, each in equally many rows, two or more; 0 if it is not so."""
+        if not all(self.of(part).cells for part in group):
+            return 0
+        column = self.of(name)
+        if len(column.there) < len(column.cells):
+            return 0
+        counts: dict[Hashable, Counter[str]] = {}
+        for key, value in zip(self.keys(group), column.keys, strict=True):
+            counts.setdefault(key, Counter())[value] += 1
+        found = list(counts.values())
+        if len(found) < 2 or len(found[0]) < 2 or any(one.keys() != found[0].keys() for one in found):
+            return 0
+        sizes = {size for one in found for size in one.values()}
+        return len(found[0]) if len(sizes) == 1 and sizes != {1} else 0
+
+    def in_blocks(self, name: str) -> bool:
+        """Whether the rows of each value of a column follow each other."""
+        keys = self.of(name).keys
+        runs = sum(1 for place, key in enumerate(keys) if not place or key != keys[place - 1])
+        return runs == len(set(keys))

@@ -1,0 +1,292 @@
+"""What the name of a column says about it: by the words in it, so that unseen names of the same kind are read alike."""
+
+import re
+
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+
+_REWARD = frozenset({"reward", "rewards", "score", "scores"})
+# With a word for the reward, these say that it is the whole of it.
+_WHOLE = frozenset(
+    [
+        "total",
+        "final",
+        "sum",
+        "summed",
+        "scalar",
+        "overall",
+        "combined",
+        "aggregate",
+        "aggregated",
+        "episode",
+        "episodic",
+        "cumulative",
+    ]
+)
+# A column with one of these is no reward of a row, whatever else its name says.
+_STATISTIC = frozenset(
+    [
+        "mean",
+        "std",
+        "stdev",
+        "min",
+        "max",
+        "avg",
+        "average",
+        "median",
+        "var",
+        "variance",
+        "quantile",
+        "percentile",
+    ]
+)
+_LABEL = frozenset(
+    [
+        "id",
+        "ids",
+        "idx",
+        "index",
+        "uid",
+        "uuid",
+        "guid",
+        "hash",
+        "key",
+        "num",
+        "count",
+        "counts",
+        "nth",
+        "rank",
+    ]
+)
+_CLOCK = frozenset(
+    ["timestamp", "ts", "ms", "msec", "sec", "secs", "seconds", "ns", "us", "duration", "latency", "elapsed"]
+)
+_ASIDE = frozenset(
+    [
+        "advantage",
+        "advantages",
+        "adv",
+        "weight",
+        "weights",
+        "valid",
+        "invalid",
+        "mask",
+        "masked",
+        "error",
+        "errors",
+        "threshold",
+        "baseline",
+        "logprob",
+        "logprobs",
+        "kl",
+        "entropy",
+        "temperature",
+        "loss",
+        "version",
+        "seed",
+    ]
+)
+# No rewards either, unless the name says that it is one: `length_reward`, `time_score`.
+_MEASURE = frozenset(
+    [
+        "n",
+        "step",
+        "steps",
+        "epoch",
+        "iteration",
+        "iter",
+        "update",
+        "attempt",
+        "turn",
+        "turns",
+        "round",
+        "len",
+        "length",
+        "lengths",
+        "tokens",
+        "token",
+        "chars",
+        "size",
+        "time",
+        "times",
+        "date",
+        "created",
+        "at",
+        "start",
+        "end",
+        "value",
+        "values",
+        "lr",
+        "ratio",
+        "truncated",
+        "difficulty",
+    ]
+)
+
+_ASKED = frozenset(["prompt", "question", "problem", "example", "query", "instance", "qid", "puzzle"])
+_ANSWER = frozenset(
+    [
+        "rollout",
+        "sample",
+        "response",
+        "completion",
+        "answer",
+        "output",
+        "trace",
+        "trajectory",
+        "traj",
+        "request",
+        "attempt",
+        "generation",
+        "gen",
+        "rank",
+        "worker",
+    ]
+)
+_COUNT = frozenset(["num", "count", "counts", "nth", "hash"])
+
+_STEP = frozenset(["step", "iteration", "iter", "update", "checkpoint", "ckpt"])
+_OF_STEP = frozenset(
+    [
+        "global",
+        "training",
+        "train",
+        "trainer",
+        "optimizer",
+        "optim",
+        "policy",
+        "gradient",
+        "grad",
+        "learner",
+        "rl",
+        "weight",
+        "weights",
+        "model",
+        "index",
+        "idx",
+        "id",
+        "number",
+        "no",
+        "current",
+        "cur",
+        "rollout",
+        "gen",
+        "generation",
+        "outer",
+        "actor",
+    ]
+)
+_OF_STEPS = frozenset({"global", "training", "train"})
+# Rows of several of these are seldom one group.
+_SOURCE = frozenset(
+    ["run", "model", "policy", "checkpoint", "ckpt", "epoch", "experiment", "exp", "version", "snapshot"]
+)
+_PAD = frozenset(["pad", "padding", "padded", "filler", "dummy", "placeholder"])
+_EXCLUDED = frozenset(["masked", "exclude", "excluded", "ignore", "ignored"])
+_OF_ROW = frozenset(
+    ["is", "row", "rows", "sample", "samples", "balance", "rollout", "for", "training", "train", "from"]
+)
+_FAILED = frozenset(["invalid", "failed", "error", "errors", "exception"])
+
+
+def words(name: str) -> frozenset[str]:
+    """The words in a name, in lower case.
+
+    Example:
+        >>> sorted(words("numOutput_tokens.max2"))
+        ['2', 'max', 'num', 'output', 'tokens']
+    """
+    return frozenset(word.lower() for word in _WORDS.findall(name))
+
+
+def is_total(name: str) -> bool:
+    """Whether a name says that it is the whole reward of a row.
+
+    Example:
+        >>> is_total("final_reward"), is_total("reward"), is_total("reward_format"), is_total("reward_mean")
+        (True, True, False, False)
+    """
+    found = words(name)
+    return bool(found & _REWARD) and found <= _REWARD | _WHOLE
+
+
+def says_reward(name: str) -> bool:
+    """Whether a name has a word for a reward."""
+    return bool(words(name) & _REWARD)
+
+
+def never_reward(name: str) -> bool:
+    """Whether a name says that it is no reward of a row, whatever it holds: an id, a time, an average.
+
+    Example:
+        >>> [never_reward(name) for name in ("sample_id", "reward_std", "scoring_ms", "length_reward", "acc")]
+        [True, True, True, False, False]
+    """
+    return bool(words(name) & (_STATISTIC | _LABEL | _CLOCK | _ASIDE))
+
+
+def is_measure(name: str) -> bool:
+    """Whether a name says that it is a length or a counter, and not a reward for one: none if it is no whole number.
+
+    Example:
+        >>> [is_measure(name) for name in ("completion_len", "turn", "length_reward")]
+        [True, True, False]
+    """
+    found = words(name)
+    return bool(found & _MEASURE) and not found & _REWARD
+
+
+def could_be_prompt(name: str) -> bool:
+    """Whether a name can be that of a prompt: an id or a question, but not that of an answer or a run.
+
+    Example:
+        >>> [could_be_prompt(name) for name in ("question_id", "problem", "sample_id", "task", "task_id")]
+        [True, True, False, False, True]
+    """
+    found = words(name)
+    return bool(found & (_LABEL | _ASKED)) and not found & (_ANSWER | _SOURCE | _REWARD | _STEP | _COUNT)
+
+
+def is_step(name: str) -> bool:
+    """Whether a name says that it is the training step.
+
+    Example:
+        >>> [is_step(name) for name in ("step_index", "checkpoint_step", "update", "num_steps", "env_step")]
+        [True, True, True, False, False]
+    """
+    found = words(name)
+    if "steps" in found:
+        return bool(found & _OF_STEPS) and found <= {"steps", *_OF_STEP}
+    return bool(found & _STEP) and found <= _STEP | _OF_STEP
+
+
+def is_source(name: str) -> bool:
+    """Whether a name says which run, model or epoch a row comes from.
+
+    Example:
+        >>> is_source("model_name"), is_source("epoch"), is_source("model_score")
+        (True, True, False)
+    """
+    found = words(name)
+    return bool(found & _SOURCE) and not found & _REWARD
+
+
+def condition_of_flag(name: str) -> str | None:
+    """The condition that a column of true and false sets by its name alone; None if it sets none.
+
+    Example:
+        >>> (
+        ...     condition_of_flag("_balance_is_pad"),
+        ...     condition_of_flag("reward_valid"),
+        ...     condition_of_flag("truncated"),
+        ... )
+        ('`_balance_is_pad` != true', '`reward_valid` != false', None)
+    """
+    found = words(name)
+    of_row = found - _OF_ROW
+    if of_row and (of_row <= _PAD or of_row <= _EXCLUDED or found == {"mask", "sample"}):
+        return f"`{name}` != true"
+    if found & _REWARD and "valid" in found:
+        return f"`{name}` != false"
+    if found & _REWARD and found & _FAILED:
+        return f"`{name}` != true"
+    return None

@@ -1,0 +1,194 @@
+"""Which columns are the reward: a total before its parts, a full column before one that is nearly empty."""
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+
+from advcli.errors import DataError, UsageError
+from advcli.io.formats import names
+from advcli.io.formats.catalog import (
+    OUTCOMES,
+    OWN,
+    PART_PREFIXES,
+    PART_SUFFIXES,
+    PROMPT_IDS,
+    REWARD_LISTS,
+    REWARD_TOTALS,
+    STEPS,
+)
+from advcli.io.formats.dump import Dump, Kinds, flags, listed, quoted
+
+Rewards = tuple[tuple[str, float], ...]
+"""Column and weight of each part."""
+
+
+def rewards(dump: Dump) -> Rewards:
+    """The reward of a dump.
+
+    Raises:
+        DataError: there is none, or several that differ.
+        UsageError: there are more or fewer weights than parts.
+    """
+    options, kinds = dump.options, dump.kinds
+    if options.rewards:
+        return options.rewards
+    known = next((name for name in dump.form.reward if name in kinds), None)
+    if known:
+        return ((known, 1.0),)
+    if dump.form.parts is not None:
+        return _every_number(dump, dump.form.parts)
+    parts = [name for name, kind in kinds.items() if kind == "number" and looks_like_part(name)]
+    parts = [name for name in parts if not dump.evidence.of(name).is_counter]
+    if options.parts == "always" and parts:
+        return _weighted(parts, (), kinds)
+    total = _total(dump)
+    if total:
+        return ((total, 1.0),)
+    if len(parts) == 1 or (parts and options.parts):
+        return _weighted(parts, (), kinds)
+    if parts:
+        every = " ".join(f"--reward {shlex.quote(name)}" for name in parts)
+        raise DataError(
+            f"no total reward, and several parts: {', '.join(parts)}; each can be given a weight, COL=WEIGHT",
+            hint=every,
+        )
+    raise DataError(
+        f"no reward among the columns {listed(kinds)}; expected one of {', '.join(REWARD_TOTALS)}",
+        hint=_instead(dump),
+    )
+
+
+def like_rewards(dump: Dump, used: Sequence[str]) -> Iterator[str]:
+    """Numbers that play no part, and could be rewards or parts of one."""
+    for name, kind in dump.kinds.items():
+        column = dump.evidence.of(name)
+        if kind != "number" or name in (*used, *OWN, *dump.options.outcomes) or not column.there:
+            continue
+        if may_be_reward(dump, name):
+            yield name
+
+
+def outcomes(dump: Dump, taken: Sequence[str]) -> tuple[str, ...]:
+    """The further reward columns that were asked for, and those that look like one if they are wanted."""
+    found = [
+        name
+        for name, kind in dump.kinds.items()
+        if dump.options.find_outcomes and kind == "number"
+        if name in (*REWARD_TOTALS, *OUTCOMES) or looks_like_part(name) or names.is_total(name)
+        if name not in dump.form.no_rewards
+    ]
+    return tuple(name for name in dict.fromkeys((*dump.options.outcomes, *found)) if name not in taken)
+
+
+def may_be_reward(dump: Dump, name: str) -> bool:
+    """Whether a number can be a reward: no id, time, average or counter, and no length that holds whole numbers."""
+    column = dump.evidence.of(name)
+    measured = names.is_measure(name) and column.is_length
+    return not (names.never_reward(name) or measured or column.is_counter)
+
+
+def looks_like_part(name: str) -> bool:
+    """Whether a name is that of a reward part."""
+    usual = name.startswith(PART_PREFIXES) or name.endswith(PART_SUFFIXES)
+    return usual and not names.never_reward(name)
+
+
+def _total(dump: Dump) -> str | None:
+    """The column with the whole reward of a row."""
+    kinds, evidence = dump.kinds, dump.evidence
+    lists = [name for name in REWARD_LISTS if kinds.get(name) == "number"]
+    told = [
+        name
+        for name, kind in kinds.items()
+        if kind == "number" and name not in (*REWARD_TOTALS, *REWARD_LISTS)
+        if names.is_total(name) and not evidence.of(name).is_counter
+    ]
+    everyone = [*(name for name in REWARD_TOTALS if name in kinds), *lists, *told]
+    full = {name for name in everyone if not evidence.sparse(name, everyone)}
+    ranks = ([name for name in rank if name in full] for rank in (REWARD_TOTALS, lists, told))
+    chosen = dump.one_of(next(filter(None, ranks), []), "reward", "--reward")
+    if chosen is None:
+        return None
+    others = [name for name in everyone if name != chosen and not evidence.same(chosen, name)]
+    if others:
+        shown = ", ".join(f"'{name}'{_filled(dump, name)}" for name in others)
+        dump.doubt(
+            f"the reward is '{chosen}'{_filled(dump, chosen)}, and could be {shown}",
+            flags("--reward", [chosen, *others]),
+        )
+    return chosen
+
+
+def _filled(dump: Dump, name: str) -> str:
+    """In how many of the rows a column has a value, where not in all."""
+    column = dump.evidence.of(name)
+    there, rows = len(column.there), len(column.cells)
+    return f" (there in {there} of {rows} rows)" if there < rows else ""
+
+
+def _every_number(dump: Dump, but: Sequence[str]) -> Rewards:
+    """The rewards of a format in which every number is one, but for what is told to be something else."""
+    options, kinds = dump.options, dump.kinds
+    single = (options.prompt, options.step, options.length, options.baseline, options.kl, options.logged)
+    others = {*but, *PROMPT_IDS, *STEPS, *OWN, *options.group_by, *single}
+    found = [name for name, kind in kinds.items() if kind == "number" and name not in others]
+    parts = [name for name in found if may_be_reward(dump, name)]
+    total = next((name for name in REWARD_TOTALS if name in parts), None)
+    if total and len(parts) > 1:
+        every = " ".join(f"--reward {shlex.quote(name)}" for name in parts)
+        rest = [name for name in parts if name != total]
+        dump.doubt(
+            f"the reward is '{total}' alone, not added to {quoted(rest)}", f"--reward {total} or {every}"
+        )
+        parts = [total]
+    return _weighted(parts or found, options.weights, kinds)
+
+
+def _weighted(parts: Sequence[str], weights: Sequence[float], kinds: Kinds) -> Rewards:
+    if not parts:
+        raise DataError(f"no reward among the columns {listed(kinds)}", hint="--reward COL")
+    if weights and len(weights) != len(parts):
+        raise UsageError(
+            f"{len(weights)} reward weights for {len(parts)} reward columns: {', '.join(parts)}",
+            hint="--reward COL=WEIGHT",
+        )
+    return tuple(zip(parts, weights or [1.0] * len(parts), strict=True))
+
+
+def _instead(dump: Dump) -> str:
+    """What leads to a reward, if anything does: a list of objects with an outcome in each, or a column of outcomes."""
+    for name, kind in dump.kinds.items() if not dump.layout.exploded else ():
+        items = [item for cell in dump.evidence.of(name).cells for item in _objects(cell)]
+        keys = dict.fromkeys(key for item in items for key in item)
+        inner = _outcome({key: [item.get(key) for item in items] for key in keys})
+        if kind == "nested" and inner:
+            return f"--explode {shlex.quote(name)} --reward {shlex.quote(inner)}"
+    numbers = {name: dump.evidence.of(name).cells for name, kind in dump.kinds.items() if kind == "number"}
+    found = _outcome(numbers)
+    return f"--reward {shlex.quote(found)}" if found else "--reward COL"
+
+
+def nested_name(dump: Dump, name: str) -> str | None:
+    """What leads to a column that is a key of the objects in a list; None if it is none."""
+    for column, kind in dump.kinds.items():
+        items = [item for cell in dump.evidence.of(column).cells for item in _objects(cell)]
+        if kind == "nested" and any(name in item for item in items):
+            return column
+    return None
+
+
+def _objects(cell: object) -> list[Mapping[str, object]]:
+    """The objects of a list; none of a list of messages."""
+    items = cell if isinstance(cell, list) else []
+    found = [item for item in items if isinstance(item, Mapping) and "role" not in item]
+    return found if len(found) == len(items) else []
+
+
+def _outcome(columns: Mapping[str, Sequence[object]]) -> str | None:
+    """The column that holds the outcome of a row: by its usual names, else the only one of true and false."""
+    usual = [name for name in (*REWARD_TOTALS, *OUTCOMES) if name in columns]
+    flags = [
+        name
+        for name, cells in columns.items()
+        if cells and all(isinstance(cell, bool) for cell in cells) and not names.never_reward(name)
+    ]
+    return usual[0] if usual else flags[0] if len(flags) == 1 else None

@@ -1,0 +1,397 @@
+"""Expressions over the columns of a row: parsed by Python's own parser, checked against a whitelist, never run as code.
+
+    finish_reason != "length" and lag <= 4
+    error is null
+    source in ("a", "b") and not truncated
+    info.judge.score * 2 > `score/max`
+
+A name is a column or a dotted path; a name that Python cannot spell stands in backticks. `@file`, `@folder`, `@line` and
+`@step` say where a row comes from. NaN is null. A null equals nothing but null, orders nowhere, counts as false, and
+makes a computed value null.
+"""
+
+import ast
+import math
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from advcli.errors import UsageError
+from advcli.wording import one_line
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Cells: TypeAlias = Sequence[Any] | Any
+"""One column: Python values or an arrow array."""
+_Row: TypeAlias = Mapping[str, Any]
+_Value: TypeAlias = Callable[[_Row], Any]
+
+EXAMPLE = """'finish_reason != "length" and lag <= 4'"""
+_LONGEST = 4000
+_CONSTANTS = {"null": None, "none": None, "true": True, "false": False}
+# A text, a quoted column, a place, or a keyword as SQL writes it.
+_PIECES = re.compile(
+    r"""("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')|`([^`]+)`|(@[a-z]+)|\b(AND|OR|NOT|IN|IS|NULL|TRUE|FALSE)\b"""
+)
+_QUOTED = "column_{}_"
+
+
+@dataclass(frozen=True)
+class Expression:
+    """An expression that has been checked.
+
+    Attributes:
+        text: as the user typed it.
+        tree: the parsed expression; only nodes of the whitelist.
+        quoted: stand-in → column, for names that Python cannot spell.
+    """
+
+    text: str
+    tree: ast.expr
+    quoted: Mapping[str, str]
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """The columns and dotted paths that it needs, once each."""
+        return tuple(dict.fromkeys(self._columns(self.tree)))
+
+    def holds(self, columns: Mapping[str, Cells]) -> "NDArray[np.bool_]":
+        """[n] bool, where it is true.
+
+        Args:
+            columns: column → [n] cells, for each of `self.columns`.
+
+        Raises:
+            TypeError: values cannot be compared or computed with; says which.
+        """
+        return self._mask(self.tree, columns)
+
+    def values(self, columns: Mapping[str, Cells]) -> list[Any]:
+        """[n] what it gives for each row; None where it is null.
+
+        Args:
+            columns: as for `holds`; at least one.
+
+        Raises:
+            TypeError: as for `holds`.
+        """
+        names = tuple(dict.fromkeys(self._columns(self.tree)))
+        value = self._value(self.tree)
+        cells = [_python(columns[name]) for name in names]
+        return [value(dict(zip(names, row, strict=True))) for row in zip(*cells, strict=True)]
+
+    def _columns(self, tree: ast.AST) -> list[str]:
+        name = self._name(tree)
+        if name is not None:
+            return [] if name.lower() in _CONSTANTS else [name]
+        inner = tree.args if isinstance(tree, ast.Call) else ast.iter_child_nodes(tree)
+        return [found for node in inner for found in self._columns(node)]
+
+    def _name(self, tree: ast.AST) -> str | None:
+        """The column that a node names; None if it is something else."""
+        if isinstance(tree, ast.Name):
+            return self.quoted.get(tree.id, tree.id)
+        if isinstance(tree, ast.Attribute):
+            base = self._name(tree.value)
+            return None if base is None else f"{base}.{tree.attr}"
+        return None
+
+    def _mask(self, tree: ast.expr, columns: Mapping[str, Cells]) -> "NDArray[np.bool_]":
+        """The same for a part of it: whole columns are combined, and single values looked at only below."""
+        if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.Not):
+            return ~self._mask(tree.operand, columns)
+        if isinstance(tree, ast.BoolOp):
+            first, *rest = (self._mask(part, columns) for part in tree.values)
+            for part in rest:
+                first = first & part if isinstance(tree.op, ast.And) else first | part
+            return first
+        return self._tested(tree, columns)
+
+    def _tested(self, tree: ast.expr, columns: Mapping[str, Cells]) -> "NDArray[np.bool_]":
+        import numpy as np
+
+        names = tuple(dict.fromkeys(self._columns(tree)))
+        value = self._value(tree)
+        if not names:
+            rows = len(next(iter(columns.values())))
+            return np.full(rows, bool(value({})))
+        if len(names) == 1:
+            # Mostly few values are met again and again: each is tested once.
+            distinct, codes = _distinct(columns[names[0]])
+            found = np.array([bool(value({names[0]: cell})) for cell in distinct], dtype=bool)
+            return found[codes] if codes is not None else found
+        cells = [_python(columns[name]) for name in names]
+        rows_of = (dict(zip(names, row, strict=True)) for row in zip(*cells, strict=True))
+        return np.array([bool(value(row)) for row in rows_of], dtype=bool)
+
+    def _value(self, tree: ast.expr) -> _Value:
+        """What gives the value of a part of it for a row."""
+        name = self._name(tree)
+        if name is not None:
+            constant = name.lower() in _CONSTANTS
+            return (lambda row: _CONSTANTS[name.lower()]) if constant else (lambda row: row[name])
+        if isinstance(tree, ast.Constant):
+            return lambda row: tree.value
+        if isinstance(tree, ast.Tuple | ast.List | ast.Set):
+            items = [self._value(item) for item in tree.elts]
+            return lambda row: [item(row) for item in items]
+        if isinstance(tree, ast.BoolOp):
+            return self._either(tree)
+        if isinstance(tree, ast.UnaryOp):
+            inner, sign = self._value(tree.operand), _SIGNS[type(tree.op)]
+            return lambda row: sign(inner(row))
+        if isinstance(tree, ast.BinOp):
+            left, right, compute = self._value(tree.left), self._value(tree.right), _ARITHMETIC[type(tree.op)]
+            return lambda row: _computed(compute, left(row), right(row))
+        if isinstance(tree, ast.Call):
+            function, given = FUNCTIONS[str(self._name(tree.func))], [self._value(item) for item in tree.args]
+            return lambda row: _called(function, [item(row) for item in given])
+        assert isinstance(tree, ast.Compare), "checked when it was parsed"
+        return self._compared(tree)
+
+    def _either(self, tree: ast.BoolOp) -> _Value:
+        parts = [self._value(part) for part in tree.values]
+        decide = all if isinstance(tree.op, ast.And) else any
+        return lambda row: decide(bool(part(row)) for part in parts)
+
+    def _compared(self, tree: ast.Compare) -> _Value:
+        values = [self._value(part) for part in (tree.left, *tree.comparators)]
+        tests = [_COMPARISONS[type(op)] for op in tree.ops]
+
+        def compare(row: _Row) -> bool:
+            found = [value(row) for value in values]
+            return all(test(found[i], found[i + 1]) for i, test in enumerate(tests))
+
+        return compare
+
+
+@cache
+def parse(text: str, flag: str = "--where") -> Expression:
+    """Read an expression.
+
+    Args:
+        text: what the user typed.
+        flag: the option that it belongs to, for messages.
+
+    Raises:
+        UsageError: it is no expression, or has something in it that is not allowed.
+
+    Example:
+        >>> one = parse('reason != "length" and lag <= 4')
+        >>> one.columns, one.holds({"reason": ["stop", "length", None], "lag": [4, 0, None]}).tolist()
+        (('reason', 'lag'), [True, False, False])
+    """
+    quoted: dict[str, str] = {}
+
+    def replaced(piece: re.Match[str]) -> str:
+        string, column, place, keyword = piece.groups()
+        if string or keyword:
+            return string or keyword.lower()
+        stand_in = _QUOTED.format(len(quoted))
+        quoted[stand_in] = column or place
+        return stand_in
+
+    if not text.strip() or len(text) > _LONGEST:
+        raise UsageError(f"{flag} '{text[:20]}' is no expression", hint=f"{flag} {EXAMPLE}")
+    try:
+        tree = ast.parse(_PIECES.sub(replaced, text).strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        what = getattr(error, "msg", None) or str(error) or "nested too deeply"
+        raise UsageError(f"{flag} {one_line(text)}: {what.lower()}", hint=_cure(text, flag)) from error
+    found = Expression(text, tree, quoted)
+    _check(tree, found, flag)
+    if not found.columns:
+        raise UsageError(f"{flag} {one_line(text)} names no column", hint=f"{flag} {EXAMPLE}")
+    return found
+
+
+def _cure(text: str, flag: str) -> str:
+    """What to type instead, where that can be told."""
+    fixed = text.replace("&&", " and ").replace("||", " or ").replace("<>", "!=")
+    fixed = re.sub(r"(?<![=!<>])=(?!=)", "==", fixed)
+    fixed = re.sub(r"!(?!=)", "not ", fixed)
+    return f"{flag} '{fixed}'" if fixed != text and "'" not in fixed else f"{flag} {EXAMPLE}"
+
+
+def _check(tree: ast.AST, whole: Expression, flag: str) -> None:
+    """Refuse what is not in the whitelist.
+
+    Raises:
+        UsageError: names it.
+    """
+    if whole._name(tree) is not None:
+        return
+    if isinstance(tree, ast.Call):
+        name = whole._name(tree.func)
+        if name not in FUNCTIONS or tree.keywords:
+            raise UsageError(
+                f"{flag} {one_line(whole.text)}: no function '{name}'", hint=f"one of {', '.join(FUNCTIONS)}"
+            )
+        inner: list[ast.AST] = list(tree.args)
+    else:
+        allowed = isinstance(tree, _ALLOWED) and not (
+            isinstance(tree, ast.Constant) and not isinstance(tree.value, bool | int | float | str | None)
+        )
+        if not allowed:
+            raise UsageError(
+                f"{flag} {one_line(whole.text)}: {type(tree).__name__} is not allowed",
+                hint=f"{flag} {EXAMPLE}",
+            )
+        inner = list(ast.iter_child_nodes(tree))
+    for node in inner:
+        _check(node, whole, flag)
+
+
+def _python(cells: Cells) -> list[Any]:
+    """Cells as Python values, NaN as null."""
+    values = cells.to_pylist() if hasattr(cells, "to_pylist") else list(cells)
+    return [None if value != value else value for value in values]
+
+
+def _distinct(cells: Cells) -> tuple[list[Any], Any]:
+    """The distinct values of a column, and the place of each row's among them; all values and None if that does not pay."""
+    import numpy as np
+    import pyarrow as pa
+
+    if not isinstance(cells, pa.Array) or pa.types.is_nested(cells.type) or pa.types.is_null(cells.type):
+        return _python(cells), None
+    encoded = cells if pa.types.is_dictionary(cells.type) else cells.dictionary_encode()
+    distinct = [*_python(encoded.dictionary), None]
+    return distinct, np.asarray(encoded.indices.cast(pa.int64()).fill_null(len(distinct) - 1))
+
+
+def _number(value: object, *, other: object = None) -> float | int | None:
+    """A number, also one that is written as text.
+
+    Raises:
+        TypeError: it is none.
+    """
+    if isinstance(value, int | float):
+        return value
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        beside = "" if other is None else f", and stands beside {one_line(other, 30)}"
+        raise TypeError(f"{one_line(value, 30)} is no number{beside}") from None
+
+
+def _alike(left: object, right: object) -> tuple[Any, Any]:
+    """Two values that can be compared: a text beside a number is read as a number, if it is one."""
+    if isinstance(left, str) != isinstance(right, str):
+        return _number(left, other=right), _number(right, other=left)
+    return left, right
+
+
+def _equal(left: object, right: object) -> bool:
+    if left is None or right is None:
+        return left is right
+    try:
+        left, right = _alike(left, right)
+    except TypeError:
+        return False
+    return bool(left == right)
+
+
+def _ordered(test: Callable[[Any, Any], bool]) -> Callable[[object, object], bool]:
+    def compare(left: object, right: object) -> bool:
+        if left is None or right is None:
+            return False
+        one, two = _alike(left, right)
+        try:
+            return bool(test(one, two))
+        except TypeError:
+            raise TypeError(f"{one_line(left, 30)} and {one_line(right, 30)} have no order") from None
+
+    return compare
+
+
+def _within(value: object, group: object) -> bool:
+    if group is None:
+        return False
+    if isinstance(group, str):
+        return isinstance(value, str) and value in group
+    if not isinstance(group, list | tuple):
+        raise TypeError(f"{one_line(group, 30)} is no list or text, expected one after 'in'")
+    return any(_equal(value, item) for item in group)
+
+
+def _is(value: object, constant: object) -> bool:
+    return value is None if constant is None else _equal(value, constant)
+
+
+def _computed(compute: Callable[[Any, Any], Any], left: object, right: object) -> Any:  # noqa: ANN401  a number
+    if left is None or right is None:
+        return None
+    try:
+        found = compute(_number(left), _number(right))
+    except (ZeroDivisionError, OverflowError):
+        return None
+    return None if isinstance(found, float) and math.isnan(found) else found
+
+
+def _called(function: Callable[..., Any], values: list[Any]) -> Any:  # noqa: ANN401  what the function gives
+    if any(value is None for value in values):
+        return None
+    try:
+        return function(*values)
+    except (TypeError, ValueError) as error:
+        raise TypeError(str(error)) from error
+
+
+def _numbers(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *values: function(*(_number(value) for value in values))
+
+
+FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    "abs": _numbers(abs),
+    "min": _numbers(lambda *values: min(values)),
+    "max": _numbers(lambda *values: max(values)),
+    "len": len,
+}
+"""What may be called; null as soon as an argument is."""
+
+_COMPARISONS: Mapping[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+    ast.Eq: _equal,
+    ast.NotEq: lambda left, right: not _equal(left, right),
+    ast.Lt: _ordered(operator.lt),
+    ast.LtE: _ordered(operator.le),
+    ast.Gt: _ordered(operator.gt),
+    ast.GtE: _ordered(operator.ge),
+    ast.In: _within,
+    ast.NotIn: lambda value, group: not _within(value, group),
+    ast.Is: _is,
+    ast.IsNot: lambda value, constant: not _is(value, constant),
+}
+_ARITHMETIC: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
+_SIGNS: Mapping[type[ast.unaryop], Callable[[Any], Any]] = {
+    ast.Not: operator.not_,
+    ast.USub: lambda value: None if value is None else -(_number(value) or 0),
+    ast.UAdd: lambda value: None if value is None else _number(value),
+}
+_ALLOWED = (
+    ast.BoolOp,
+    ast.boolop,
+    ast.UnaryOp,
+    *_SIGNS,
+    ast.BinOp,
+    *_ARITHMETIC,
+    ast.Compare,
+    *_COMPARISONS,
+    ast.Constant,
+    ast.Tuple,
+    ast.List,
+    ast.Set,
+    ast.Load,
+)

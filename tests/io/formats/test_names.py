@@ -1,0 +1,59 @@
+"""What names say, for names that are in no list."""
+
+import pytest
+
+from advcli.io.formats import names
+
+
+@pytest.mark.parametrize(
+    "name", ["reward", "totalScore", "final_reward", "episode_reward", "reward_sum", "scores"]
+)
+def test_a_total(name):
+    assert names.is_total(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["reward_mean", "scoreStd", "max_score", "reward_id", "reward_valid", "t_ms", "rank"]
+)
+def test_never_a_reward(name):
+    assert names.never_reward(name)
+
+
+@pytest.mark.parametrize("name", ["accuracy", "format_reward", "length_reward", "helpful", "rewards.style"])
+def test_may_be_a_reward(name):
+    assert not names.never_reward(name)
+    assert not names.is_measure(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["update", "policy_step", "globalStep", "iter", "ckpt", "trainer.step", "global_steps"]
+)
+def test_a_step(name):
+    assert names.is_step(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["num_steps", "max_step", "env_step", "steps", "update_time", "step_reward", "epoch"]
+)
+def test_no_step(name):
+    assert not names.is_step(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "condition"),
+    [
+        ("is_pad", "`is_pad` != true"),
+        ("padding", "`padding` != true"),
+        ("is_dummy_sample", "`is_dummy_sample` != true"),
+        ("sample_masked", "`sample_masked` != true"),
+        ("excluded", "`excluded` != true"),
+        ("score_is_valid", "`score_is_valid` != false"),
+        ("reward_failed", "`reward_failed` != true"),
+        ("valid", None),
+        ("is_truncated", None),
+        ("response_mask", None),
+        ("correct", None),
+    ],
+)
+def test_a_flag(name, condition):
+    assert names.condition_of_flag(name) == condition

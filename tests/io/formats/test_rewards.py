@@ -1,0 +1,103 @@
+"""Which columns are the reward: by evidence, with the doubts that come up."""
+
+import json
+
+import pytest
+
+from advcli.errors import DataError
+from advcli.io.inputs import opened
+from advcli.io.read import look
+from advcli.records.table import ColumnOptions
+
+
+@pytest.fixture
+def chosen(tmp_path):
+    def run(rows, **options):
+        path = tmp_path / "d.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        with opened([str(path)]) as sources:
+            return look(sources, ColumnOptions(**options))[1]
+
+    return run
+
+
+def rows(count=8, **columns):
+    base = {"prompt": lambda i: i // 4}
+    return [{name: value(place) for name, value in (base | columns).items()} for place in range(count)]
+
+
+TRL = {"step": lambda i: 1, "completion": str, "advantage": lambda i: 0.5}
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        # A total beats parts, ids and counters.
+        ({"reward": lambda i: i % 2, "reward_format": lambda i: 1, "sample_id": lambda i: i}, ["reward"]),
+        ({**TRL, "reward": lambda i: i % 2, "acc_reward": lambda i: 1, "sample_id": lambda i: i}, ["reward"]),
+        ({"final_reward": lambda i: i % 2, "reward_format": lambda i: 1}, ["final_reward"]),
+        # Of reward functions, no ids, counters, times, averages or lengths are any.
+        (
+            {
+                **TRL,
+                "acc": lambda i: i % 2,
+                "uid2": lambda i: 5,
+                "row": lambda i: 100 + i,
+                "took_ms": lambda i: 3,
+            },
+            ["acc"],
+        ),
+        ({**TRL, "acc": lambda i: i % 2, "n_tokens": lambda i: 7, "score_mean": lambda i: 0.5}, ["acc"]),
+        # A length that holds no whole numbers is a reward function of that name.
+        ({**TRL, "acc": lambda i: i % 2, "length": lambda i: -i / 10}, ["acc", "length"]),
+        # Two columns that hold the same are one reward.
+        ({"reward": lambda i: i % 2, "score": lambda i: i % 2}, ["reward"]),
+        # A full column beats one that is nearly empty.
+        ({"reward": lambda i: 1 if i == 7 else None, "score": lambda i: i % 2}, ["score"]),
+        ({"acc_reward": lambda i: i % 2, "reward_std": lambda i: 0.5}, ["acc_reward"]),
+    ],
+)
+def test_the_reward(chosen, columns, expected):
+    assert [name for name, _ in chosen(rows(**columns)).rewards] == expected
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        (
+            {"reward": lambda i: 1 if i == 7 else None, "score": lambda i: i % 2},
+            "the reward is 'score', and could be 'reward' (there in 1 of 8 rows)",
+        ),
+        (
+            {"reward": lambda i: i % 2, "total_score": lambda i: i % 3},
+            "the reward is 'reward', and could be 'total_score'",
+        ),
+    ],
+)
+def test_a_doubt_is_said_and_an_error_where_nothing_is_said(chosen, columns, words):
+    (doubt,) = chosen(rows(**columns)).doubts
+    assert words in doubt
+    with pytest.raises(DataError) as error:
+        chosen(rows(**columns), strict=True)
+    assert words in error.value.message
+    assert chosen(rows(**columns), strict=True, rewards=(("reward", 1.0),)).doubts == ()
+
+
+def test_numbers_that_could_be_parts_are_told(chosen):
+    choice = chosen(
+        rows(
+            reward=lambda i: i % 2,
+            style=lambda i: i / 7,
+            index=lambda i: i,
+            length=lambda i: -i / 3,
+            ms=lambda i: 9,
+        )
+    )
+    assert choice.unread == ("style", "length")
+    assert choice.length is None
+
+
+def test_several_that_differ_are_an_error(chosen):
+    with pytest.raises(DataError, match="2 columns can be the reward: reward, score") as error:
+        chosen(rows(reward=lambda i: i % 2, score=lambda i: i % 3))
+    assert error.value.hint == "--reward reward or --reward score"

@@ -1,0 +1,121 @@
+"""Expressions over columns: what they give is worked out by hand; nothing outside the whitelist is accepted."""
+
+import pyarrow as pa
+import pytest
+
+from advcli.errors import UsageError
+from advcli.tensors.expressions import parse
+
+COLUMNS = {
+    "reason": ["stop", "length", None, "stop"],
+    "lag": [0, 5, 4, None],
+    "source": ["a", "b", "c", "a"],
+    "score": [1.0, float("nan"), "0.5", -2],
+    "error": [None, {"kind": "x"}, None, []],
+    "done": [True, False, None, True],
+    "tags": [["a", "b"], [], None, ["b"]],
+    "info.judge": [1, 2, 3, 4],
+    "a/b c": [1, 2, 3, 4],
+    "@step": ["3", "3", "10", "10"],
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('reason != "length"', [1, 0, 1, 1]),
+        ("reason == 'stop'", [1, 0, 0, 1]),
+        ("lag <= 4", [1, 0, 1, 0]),
+        ("0 < lag <= 5", [0, 1, 1, 0]),
+        ("error is null", [1, 0, 1, 0]),
+        ("error is not null", [0, 1, 0, 1]),
+        ("error == null", [1, 0, 1, 0]),
+        ('source in ("a", "b")', [1, 1, 0, 1]),
+        ('source not in ["a"]', [0, 1, 1, 0]),
+        ('"b" in tags', [1, 0, 0, 1]),
+        ('"to" in reason', [1, 0, 0, 1]),
+        ("not done", [0, 1, 1, 0]),
+        ("done", [1, 0, 0, 1]),
+        ("done == true", [1, 0, 0, 1]),
+        ("done != false", [1, 0, 1, 1]),
+        ("score > 0", [1, 0, 1, 0]),
+        ("score is null", [0, 1, 0, 0]),
+        ("score == 0.5", [0, 0, 1, 0]),
+        ("abs(score) >= 1", [1, 0, 0, 1]),
+        ("len(tags) > 1", [1, 0, 0, 0]),
+        ("lag + 2 * info.judge > 6", [0, 1, 1, 0]),
+        ("lag / 0 > 1", [0, 0, 0, 0]),
+        ("-lag < -4", [0, 1, 0, 0]),
+        ("lag % 2 == 1", [0, 1, 0, 0]),
+        ("info.judge >= 2 and (source == 'a' or lag > 4)", [0, 1, 0, 1]),
+        ("`a/b c` > 3", [0, 0, 0, 1]),
+        ("@step > 3", [0, 0, 1, 1]),
+        ("reason IS NOT NULL AND NOT done", [0, 1, 0, 0]),
+        ("reason == 'AND'", [0, 0, 0, 0]),
+        ("lag == info.judge - 1", [1, 0, 0, 0]),
+    ],
+)
+def test_what_an_expression_gives(text: str, expected: list[int]):
+    one = parse(text)
+    assert one.holds({name: COLUMNS[name] for name in one.columns}).tolist() == [bool(v) for v in expected]
+
+
+@pytest.mark.parametrize("text", ["n <= 4", "n is null", "n in (1, 5)", "n > 1 or w == 'x'", "w != 'x'"])
+def test_an_arrow_column_gives_what_a_list_gives(text: str):
+    lists = {"n": [1, None, 5, float("nan"), 1], "w": ["x", None, "y", "x", "x"]}
+    arrays = {"n": pa.array(lists["n"]), "w": pa.array(lists["w"]).dictionary_encode()}
+    one = parse(text)
+    assert one.holds(arrays).tolist() == one.holds(lists).tolist()
+
+
+def test_values():
+    assert parse("0.5 * a + b").values({"a": [1, None, 2], "b": [1, 1, "3"]}) == [1.5, None, 4.0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__import__('os').system('true')",
+        "open('x')",
+        "(lambda: 1)()",
+        "[x for x in y]",
+        "a ** 9 ** 9",
+        "f'{a}'",
+        "a if b else c",
+        "(a := 1)",
+        "a[0]",
+        "(a + b).c",
+        "b'x' == a",
+        "len(key=a)",
+        "1 == 1",
+        "a b",
+        "",
+        "a ==",
+        "(" * 500 + "a" + ")" * 500,
+        "a == " + "1" * 5000,
+    ],
+)
+def test_what_is_no_expression_is_refused_in_one_line(text: str):
+    with pytest.raises(UsageError) as caught:
+        parse(text)
+    assert "\n" not in str(caught.value)
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ('a = "x" && b', """--where 'a == "x"  and  b'"""),
+        ("!a", "--where 'not a'"),
+    ],
+)
+def test_the_hint_is_an_expression_that_parses(text: str, hint: str):
+    with pytest.raises(UsageError) as caught:
+        parse(text)
+    assert caught.value.hint == hint
+    parse(hint.removeprefix("--where '").removesuffix("'"))
+
+
+def test_values_without_an_order_are_named():
+    with pytest.raises(TypeError, match="'abc' is no number"):
+        parse("a < 3").holds({"a": [1, "abc"]})
