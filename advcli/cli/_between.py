@@ -91,7 +91,7 @@ def _request_of(name: str, shared: Shared, join: str | None, runs: str | None) -
     by_path = runs == _PATH
     by = None if by_path else runs
     # Two inputs cannot both be read ahead: each would hold up the other.
-    return _request.build([name], shared, ahead=False, row=join, named=True, by=by, singletons=True), by_path
+    return _request.build([name], shared, ahead=False, row=join, named=True, by=by, ungrouped=True), by_path
 
 
 def _overrides(pairs: Sequence[str]) -> dict[str, Any]:

@@ -134,7 +134,7 @@ class Evidence:
         if not all(self.of(part).cells for part in group):
             return 0
         column = self.of(name)
-        if len(column.there) < len(column.cells):
+        if not column.cells or len(column.there) < len(column.cells):
             return 0
         counts: dict[Hashable, Counter[str]] = {}
         for key, value in zip(self.keys(group), column.keys, strict=True):
