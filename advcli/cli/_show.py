@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from advcli.wording import redacted, shown
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
@@ -31,7 +33,7 @@ def say(text: str, **style: Any) -> None:  # noqa: ANN401  typer's styles
     if os.environ.get("NO_COLOR"):
         style = {}
     with suppress(OSError):
-        typer.secho(text, err=True, **style)
+        typer.secho(shown(redacted(text)), err=True, **style)
 
 
 def notes(report: "Report | Sweep | Match | Between", *, quiet: bool) -> None:
@@ -124,7 +126,6 @@ def progress(what: str, unit: str = "") -> "Iterator[Callable[..., None] | None]
 
 
 def _bar(unit: str) -> "Progress":
-    from rich.console import Console
     from rich.progress import Progress, ProgressColumn, Task
     from rich.text import Text
 
@@ -135,7 +136,7 @@ def _bar(unit: str) -> "Progress":
             return Text(f"{task.speed or 0:,.0f} {unit}/s" if unit else "")
 
     columns = [*Progress.get_default_columns(), Rate()]
-    return Progress(*columns, console=Console(stderr=True), transient=True)
+    return Progress(*columns, console=_console(to_stderr=True), transient=True)
 
 
 def listing(
@@ -182,11 +183,24 @@ def pairs(values: Mapping[str, str]) -> None:
 
 
 def _console(*, to_stderr: bool) -> "Console":
-    """A console; without a terminal nobody's width has to be met."""
-    from rich.console import Console
+    """A console that shows every text as it is: nothing in it is markup, an emoji's name or an order to a terminal.
 
-    console = Console(stderr=to_stderr)
-    return console if console.is_terminal else Console(stderr=to_stderr, width=_UNBOUNDED)
+    Without a terminal nobody's width has to be met.
+    """
+    from rich.console import Console
+    from rich.text import Text
+
+    class Clean(Console):
+        """Cleans every text that is not a `Text` before it is measured and printed."""
+
+        def render_str(self, text: str, **style: Any) -> Text:  # noqa: ANN401  Rich's styles
+            """The text with what no terminal shall obey spelled out."""
+            return super().render_str(shown(text), **style)
+
+    console = Clean(stderr=to_stderr, markup=False, emoji=False, highlight=False)
+    if not console.is_terminal:
+        console = Clean(stderr=to_stderr, markup=False, emoji=False, highlight=False, width=_UNBOUNDED)
+    return console
 
 
 def _print(text: str, *, to_stderr: bool) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from advcli.records.match import Match
 from advcli.records.report import Column, Figures, Report
+from advcli.wording import shown_json
 
 _FIT = (
     "framework",
@@ -83,7 +84,7 @@ def _distance(column: Column) -> dict[str, Any]:
 
 def dumped(body: dict[str, Any]) -> str:
     """Any values as one strict JSON object: null for NaN and ±inf."""
-    return json.dumps(_strict(body), ensure_ascii=False, allow_nan=False)
+    return shown_json(json.dumps(_strict(body), ensure_ascii=False, allow_nan=False))
 
 
 def _strict(value: Any) -> Any:  # noqa: ANN401  any JSON value

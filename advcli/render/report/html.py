@@ -8,6 +8,7 @@ from advcli.records.page import Page
 from advcli.render.numbers import count, number
 from advcli.render.report import sections
 from advcli.render.report.plots import PALETTES, plots
+from advcli.wording import shown
 
 INSTALL = "pip install 'advcli[report]'"
 
@@ -28,7 +29,12 @@ def html(page: Page) -> str:
             f"report needs {error.name or 'Jinja2 and Plotly'}, which is not installed", hint=INSTALL
         ) from error
     environment = Environment(
-        loader=PackageLoader("advcli.render.report"), autoescape=True, trim_blocks=True, lstrip_blocks=True
+        loader=PackageLoader("advcli.render.report"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        # What is marked as safe is of a subclass, and our own.
+        finalize=lambda value: shown(value, keep="\t\n") if type(value) is str else value,
     )
     environment.filters |= {"number": number, "count": count, "bytes": sections.size_of}
     drawn = plots(page)
