@@ -146,6 +146,18 @@ def one_line(value: object, limit: int = 60, text: Callable[[Any], str] = repr) 
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
 
 
+def reason(error: BaseException) -> str:
+    """What the system or another package says of an error: one line, which may follow a colon.
+
+    Example:
+        >>> reason(FileNotFoundError(2, "No such file or directory")), reason(ValueError("Bad\\nvalue")), reason(KeyError())
+        ('no such file or directory', 'bad', 'KeyError')
+    """
+    text = getattr(error, "strerror", None) or str(error)
+    line = next(filter(None, map(str.strip, str(text).splitlines())), "")
+    return line[:1].lower() + line[1:] if line else type(error).__name__
+
+
 def summed(weights: Mapping[str, float]) -> str:
     """Columns with their weights.
 
