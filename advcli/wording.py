@@ -147,10 +147,14 @@ def one_line(value: object, limit: int = 60, text: Callable[[Any], str] = repr) 
 
 
 def reason(error: BaseException) -> str:
-    """What the system or another package says of an error: one line, which may follow a colon.
+    r"""What the system or another package says of an error: one line, which may follow a colon.
 
     Example:
-        >>> reason(FileNotFoundError(2, "No such file or directory")), reason(ValueError("Bad\\nvalue")), reason(KeyError())
+        >>> (
+        ...     reason(FileNotFoundError(2, "No such file or directory")),
+        ...     reason(ValueError("Bad\nvalue")),
+        ...     reason(KeyError()),
+        ... )
         ('no such file or directory', 'bad', 'KeyError')
     """
     text = getattr(error, "strerror", None) or str(error)

@@ -87,8 +87,12 @@ def describe_sizes(sizes: Mapping[int, int]) -> str:
         '64 groups (62 of 8 rows, 1 of 5, 1 of 1)'
         >>> describe_sizes({4: 2})
         '2 groups of 4 rows'
+        >>> describe_sizes({})
+        '0 groups'
     """
     total = sum(sizes.values())
+    if not sizes:
+        return counted(0, "group")
     if len(sizes) == 1:
         return f"{counted(total, 'group')} of {counted(next(iter(sizes)), 'row')}"
     shown = [f"{many:,} of {size:,}" for size, many in list(sizes.items())[:_SHOWN_SIZES]]

@@ -71,6 +71,9 @@ STRANGERS = (
         _begins(b"\xff\xff\xff\xff"), "this is an Arrow stream", "pyarrow.ipc.open_stream, then write_table"
     ),
     Stranger(_begins(b"\x93NUMPY"), "this is a numpy array"),
+    Stranger(
+        _begins(b"PARE"), "this is a parquet file whose footer is encrypted", "a copy that is not encrypted"
+    ),
     Stranger(_begins(b"\x89HDF\r\n"), "this is an HDF5 file"),
     Stranger(_begins(b"%PDF-"), "this is a PDF document"),
     Stranger(_begins(b"\x89PNG"), "this is a PNG picture"),

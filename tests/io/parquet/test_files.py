@@ -38,8 +38,8 @@ def test_each_small_file_is_opened_once_for_the_first_pass(monkeypatch, nested):
             {"x": [[1], [2]]} if nested else {}
         )
         pq.write_table(pa.table(columns), f"{number}.parquet")
-    made, plain = [], pq.ParquetFile
-    monkeypatch.setattr(pq, "ParquetFile", lambda *args, **more: made.append(args) or plain(*args, **more))
+    made, plain = [], files.File
+    monkeypatch.setattr(files, "File", lambda *args, **more: made.append(args) or plain(*args, **more))
     with opened(["."]) as sources:
         table = read(sources, ColumnOptions())
     assert (len(made), len(files._KEPT), table.rewards.tolist()[1::2]) == (5, 0, [0.0, 1.0, 2.0, 3.0, 4.0])
@@ -64,12 +64,12 @@ def test_another_file_of_that_name_is_opened_anew():
 
 def test_only_small_files_are_kept_and_not_all(monkeypatch):
     small, other = put("a.parquet", 1.0), put("b.parquet", 2.0)
-    monkeypatch.setattr(open, "_MOST", 1)
+    monkeypatch.setattr(files, "_MOST", 1)
     for source in (small, other):
         files.opened(source, again=True)
     assert (files.is_kept(small), files.is_kept(other)) == (True, False)
     files.forget()
-    monkeypatch.setattr(open, "_SMALL", 10)
+    monkeypatch.setattr(files, "_SMALL", 10)
     assert rewards(files.opened(small, again=True)) == [1.0]
     assert not files.is_kept(small)
     # Nobody knows how large it is.
@@ -80,7 +80,7 @@ def test_only_small_files_are_kept_and_not_all(monkeypatch):
 @pytest.mark.parametrize("size", [1, 1 << 20])
 def test_a_broken_file(monkeypatch, size):
     source = put("a.parquet", 1.0)
-    monkeypatch.setattr(open, "_SMALL", size)
+    monkeypatch.setattr(files, "_SMALL", size)
     Path("a.parquet").write_bytes(b"PAR1" + b"x" * 60)
     with pytest.raises(DataError, match=r"a\.parquet: not a readable parquet file"):
         files.opened(source)
