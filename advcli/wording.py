@@ -36,6 +36,16 @@ def shown(text: str, keep: str = "") -> str:
     return _UNSEEN.sub(lambda found: found[0] if found[0] in keep else _escape(found[0]), text)
 
 
+def writable(text: str) -> str:
+    r"""A text as UTF-8 can hold it: half of a surrogate pair spelled out.
+
+    Example:
+        >>> print(writable("a\ud800"))
+        a\ud800
+    """
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 def shown_json(text: str) -> str:
     r"""The same for JSON, in which an escape stands for the character itself.
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from advcli.engine.run import run
 from advcli.io import metrics as metrics_file
+from advcli.io.atomic import leftovers
 from advcli.io.parquet.read import to_metadata
 from advcli.io.write import SOURCE, Additions, added_columns, refused_names, targets, write
 from advcli.pipeline.describe import report_of, settings_of
@@ -60,6 +61,10 @@ def compute(request: Request, output: Output, *, advance: Callable[[int, int], N
         about = to_metadata(output.prefix, settings_of(plan, request, data))
         record = None if output.same_layout else output.prefix + SOURCE
         rows = len(data.table.rewards)
+        # Before anything is written: what cannot be computed is found out here.
+        steps = data.table.step_names if data.table.step is not None else None
+        per_step = metrics.per_step(data.rows, result, steps) if output.metrics else []
+        said = leftovers([*(goal.path for goal in goals), output.metrics])
         shown = {"original": result.unprocessed(), "processed": result}
         with ThreadPoolExecutor(1) as aside:
             # Both take their time, and neither needs the other.
@@ -74,8 +79,7 @@ def compute(request: Request, output: Output, *, advance: Callable[[int, int], N
             )
     written = [str(goal.path) for goal in goals if goal.path]
     if output.metrics:
-        steps = data.table.step_names if data.table.step is not None else None
-        metrics_file.write(output.metrics, metrics.per_step(data.rows, result, steps), force=output.force)
+        metrics_file.write(output.metrics, per_step, force=output.force)
         written.append(str(output.metrics))
     report = told.result()
-    return replace(report, notes=(*report.notes, *(f"wrote {path}" for path in written)))
+    return replace(report, notes=(*report.notes, *said, *(f"wrote {path}" for path in written)))

@@ -84,14 +84,15 @@ def _distance(column: Column) -> dict[str, Any]:
 
 def dumped(body: dict[str, Any]) -> str:
     """Any values as one strict JSON object: null for NaN and ±inf."""
-    return shown_json(json.dumps(_strict(body), ensure_ascii=False, allow_nan=False))
+    return shown_json(json.dumps(strict(body), ensure_ascii=False, allow_nan=False))
 
 
-def _strict(value: Any) -> Any:  # noqa: ANN401  any JSON value
+def strict(value: Any) -> Any:  # noqa: ANN401  any JSON value
+    """A value without NaN and ±inf, which JSON does not have: null instead."""
     if isinstance(value, dict):
-        return {key: _strict(item) for key, item in value.items()}
+        return {key: strict(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_strict(item) for item in value]
+        return [strict(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value

@@ -5,6 +5,7 @@ from typing import Any
 
 from advcli.errors import MissingPackage
 from advcli.records.page import Page
+from advcli.render.jsonout import strict
 from advcli.render.numbers import count, number
 from advcli.render.report import sections
 from advcli.render.report.plots import PALETTES, plots
@@ -76,5 +77,5 @@ def embedded(value: Any) -> str:  # noqa: ANN401  anything that JSON can say
         >>> embedded({"a": "</script>"})
         '{"a":"\\u003c/script\\u003e"}'
     """
-    text = json.dumps(value, allow_nan=False, separators=(",", ":"))
+    text = json.dumps(strict(value), allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
