@@ -184,6 +184,19 @@ def summed(weights: Mapping[str, float]) -> str:
     )
 
 
+def megabytes(size: int) -> str:
+    """Bytes in the largest unit of which there is one.
+
+    Example:
+        >>> megabytes(64_000_000), megabytes(1_500_000_000), megabytes(10)
+        ('64 MB', '1.5 GB', '10 B')
+    """
+    for unit, one in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if size >= one:
+            return f"{size / one:.4g} {unit}"
+    return f"{size} B"
+
+
 def either(names: Sequence[str]) -> str:
     """A list of choices.
 

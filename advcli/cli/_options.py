@@ -249,6 +249,14 @@ Dedup = Annotated[
         _COLUMNS, "Leave out exact repeats: groups met before, equal in all columns but the step.", "--dedup"
     ),
 ]
+MaxLine = Annotated[
+    str | None,
+    option(
+        _COLUMNS,
+        "Refuse longer lines, which take as much memory: 64MB, 1GB. Default: 64MB.",
+        metavar="SIZE",
+    ),
+]
 OnBadRow = Annotated[
     str,
     typer.Option(

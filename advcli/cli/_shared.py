@@ -48,6 +48,7 @@ class Shared:
     explode: opt.Explode = None
     dedup: opt.Dedup = False
     on_bad_row: opt.OnBadRow = "error"
+    max_line: opt.MaxLine = None
     engine: opt.Engine = "local"
     ray_address: opt.RayAddress = None
     json_: opt.Json = False

@@ -153,7 +153,8 @@ class HeadStart:
         from advcli.io.write import refused_names
 
         refused = () if self._prefix is None else refused_names(self._prefix)
-        with opened(self._inputs, scratch=_no_copies, advance=self._still_wanted) as sources:
+        max_line, advance = self._options.max_line, self._still_wanted
+        with opened(self._inputs, scratch=_no_copies, max_line=max_line, advance=advance) as sources:
             tell(_Found(sources, refused))
             return read(sources, self._options, refused=refused, advance=tell, **self._rules)
 

@@ -10,6 +10,7 @@ from advcli.dataset.load import DataSet
 from advcli.dataset.pairing import Joined, Pairing, joined
 from advcli.engine.run import run
 from advcli.errors import DataError, UsageError
+from advcli.io.sources.remote import is_remote
 from advcli.pipeline.describe import report_of
 from advcli.pipeline.request import Request
 from advcli.records.between import Between, Coverage, Paired, PromptPair, RowPairs, Side, StepPair
@@ -20,7 +21,7 @@ from advcli.stats import concentration, paired_prompts, paired_steps
 from advcli.stats.figures import figures
 from advcli.stats.paired_prompts import PromptMeans
 from advcli.stats.paired_rows import row_pairs
-from advcli.wording import counted, one_line, verb
+from advcli.wording import counted, one_line, redacted, verb
 
 # With fewer prompts the percentile interval is too narrow: over 6 it holds the true mean 6 times in 7, not 19 in 20.
 _FEW = 20
@@ -103,7 +104,7 @@ def between(
 
 def _loaded(letter: str, request: Request, check: Callable[[Sequence[Source]], None] | None) -> _Loaded:
     """Read one of the two; an error says which."""
-    name = " ".join(request.inputs)
+    name = " ".join(redacted(text, whole=True) if is_remote(text) else text for text in request.inputs)
     try:
         plan = request.plan()
         with request.opened() as sources:

@@ -20,6 +20,10 @@ CAUSES = ("null", "NaN", "inf")
 """Why a reward is missing; the position + 1 is the code in `RewardTable.cause`."""
 
 
+MAX_LINE = 64_000_000
+"""Bytes that a line may have, unless the user says otherwise: what is decompressed has no bound of its own."""
+
+
 @dataclass(frozen=True)
 class Choice:
     """Which columns play which part.
@@ -126,6 +130,7 @@ class ColumnOptions:
         by: the column that splits the figures (`--by`).
         outcomes: further reward columns to describe (`--outcome`).
         find_outcomes: describe also what looks like another reward.
+        max_line: bytes that a line may have (`--max-line`).
     """
 
     format: str | None = None
@@ -150,6 +155,7 @@ class ColumnOptions:
     by: str | None = None
     outcomes: tuple[str, ...] = ()
     find_outcomes: bool = False
+    max_line: int = MAX_LINE
 
     def as_logged(self) -> "ColumnOptions":
         """What `match` reads: a dump without a prompt id may have been grouped by position, so that is no error yet."""
@@ -167,6 +173,7 @@ class Source:
         codec: "gzip", "zstd" or None: how the bytes at `path` are compressed.
         stamp: size and time of the last change when it was found, to notice a writer that is not done.
         remarks: what was said when it was found (other files that were passed over).
+        max_line: bytes that a line may have.
     """
 
     name: str
@@ -175,6 +182,7 @@ class Source:
     codec: str | None = None
     stamp: tuple[int, int] = (0, 0)
     remarks: tuple[str, ...] = ()
+    max_line: int = MAX_LINE
 
 
 @dataclass(frozen=True)

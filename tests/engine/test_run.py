@@ -528,6 +528,7 @@ def test_what_no_float_holds_is_undefined_and_counted(estimator):
     columns = {
         "rewards": torch.tensor([1.7e308, -1.7e308, 0.0, 1.0, 0.0], dtype=torch.float64),
         "group": torch.tensor([0, 0, 0, 1, 1]),
+        "step": torch.zeros(5, dtype=torch.int64),
     }
     result = engine.run(engine.Plan.of(Settings(estimator=name, **({"scale": "none"} if knob else {}))), columns)
     assert not torch.isinf(result.original).any()
