@@ -122,7 +122,8 @@ def _open_streams() -> None:
 
 def _output_failed(error: OSError) -> NoReturn:
     """Standard output cannot be written: its reader has seen enough (`| head`), or the disk is full."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if error.errno == errno.EPIPE:
         sys.exit(0)
     _fail(

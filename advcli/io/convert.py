@@ -108,7 +108,18 @@ def _fits(cells: list[Any], type_: pa.DataType | None) -> bool:
         pa.array(cells, type_)
     except (pa.ArrowException, OverflowError, ValueError, TypeError):
         return False
-    return not _has_empty_struct(type_)
+    return not _has_empty_struct(type_) and not any(_loses_truth(cell, type_) for cell in cells)
+
+
+def _loses_truth(cell: Any, type_: pa.DataType | None) -> bool:  # noqa: ANN401  any JSON value
+    """Whether a true or false would become a number."""
+    if isinstance(cell, bool):
+        return not pa.types.is_boolean(type_)
+    if isinstance(cell, list) and cell:
+        return any(_loses_truth(item, type_.value_type) for item in cell)
+    if isinstance(cell, dict):
+        return any(_loses_truth(item, type_.field(name).type) for name, item in cell.items())
+    return False
 
 
 def _has_empty_struct(type_: pa.DataType | None) -> bool:

@@ -12,10 +12,7 @@ import os
 import random
 import re
 import shutil
-import signal
-import sys
 import tempfile
-import warnings
 from pathlib import Path
 
 import pyarrow as pa
@@ -23,9 +20,8 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from in_process import run
 from mutations import bent, mutated
-
-from advcli import cli
 
 EXAMPLES = int(os.environ.get("ADVCLI_FUZZ", "60"))
 FUZZ = settings(
@@ -161,35 +157,6 @@ OUTPUTS = {
     "report": ("o.html",),
 }
 STRICT = json.JSONDecoder(parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
-
-
-class Stream(io.TextIOWrapper):
-    """A stream of this process, as the program finds it."""
-
-    def __init__(self):
-        super().__init__(io.BytesIO(), encoding="utf-8", errors="backslashreplace", newline="\n")
-
-    def text(self):
-        self.flush()
-        return self.buffer.getvalue()
-
-
-def run(args):
-    """Run the program in this process: exit code, and what went to standard output and standard error."""
-    out, err = Stream(), Stream()
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    argv, sys.argv = sys.argv, ["advcli", *args]
-    try:
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), warnings.catch_warnings():
-            warnings.simplefilter("error")
-            warnings.filterwarnings("ignore", category=ResourceWarning)
-            with pytest.raises(SystemExit) as stop:
-                cli.main()
-        return stop.value.code or 0, out.text(), err.text().decode("utf-8")
-    finally:
-        sys.argv = argv
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
 
 
 def check(command, files, options):

@@ -73,9 +73,9 @@ def is_document(file: BinaryIO, max_line: int) -> bool:
         return False
 
 
-def texts(file: BinaryIO) -> Iterator[str]:
-    """The text of each record, each on one line."""
-    text = file.read().decode("utf-8", "surrogatepass").removeprefix(_BOM)
+def texts(data: bytes) -> Iterator[str]:
+    """The text of each record of a document, each on one line."""
+    text = data.decode("utf-8", "surrogatepass").removeprefix(_BOM)
     start = len(text) - len(text.lstrip())
     if text[start] == "{":
         yield spans.on_one_line(text.strip())

@@ -22,7 +22,7 @@ from advcli.io.readahead import beside
 from advcli.io.sources.find import stream
 from advcli.records.layout import PLAIN, Layout
 from advcli.records.table import Source
-from advcli.wording import one_line, verb
+from advcli.wording import one_line, reason, verb
 
 _BOM = b"\xef\xbb\xbf"
 _BLANKS = b" \t\r\n"
@@ -278,8 +278,11 @@ def lines(source: Source, first: int | None = None) -> Iterator[tuple[int, bytes
             yield from block.lines()
         return
     with stream(source) as file:
-        texts = (text.encode("utf-8", "surrogatepass") for text in document.texts(file))
-        yield from enumerate(texts, start=1)
+        try:
+            text = file.read()
+        except OSError as error:
+            raise DataError(f"{source.name}: {reason(error)}") from error
+    yield from enumerate((one.encode("utf-8", "surrogatepass") for one in document.texts(text)), start=1)
 
 
 def _take(record: dict[str, Any], layout: Layout, cells: dict[str, list[Any]], plain: Sequence[str]) -> int:

@@ -55,15 +55,15 @@ def test_bytes_that_are_no_text_are_no_document():
 @pytest.mark.parametrize("before", ["", "\ufeff", " \n"])
 @pytest.mark.parametrize("style", [{}, {"indent": 2}, {"indent": "\t"}])
 def test_each_record_on_one_line(before, style):
-    found = list(texts(io.BytesIO((before + json.dumps(ROWS, **style)).encode("utf-8"))))
+    found = list(texts((before + json.dumps(ROWS, **style)).encode("utf-8")))
     assert [json.loads(text) for text in found] == ROWS
     assert not any("\n" in text for text in found)
-    (alone,) = texts(io.BytesIO((before + json.dumps(ROWS[0], **style)).encode("utf-8")))
+    (alone,) = texts((before + json.dumps(ROWS[0], **style)).encode("utf-8"))
     assert json.loads(alone) == ROWS[0]
 
 
 def test_numbers_stay_as_they_were_written():
-    assert list(texts(io.BytesIO(b'[{"a": 1.10, "b": 123456789012345678901234567890}]'))) == [
+    assert list(texts(b'[{"a": 1.10, "b": 123456789012345678901234567890}]')) == [
         '{"a": 1.10, "b": 123456789012345678901234567890}'
     ]
 
