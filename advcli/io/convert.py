@@ -111,7 +111,7 @@ def _fits(cells: list[Any], type_: pa.DataType | None) -> bool:
     return not _has_empty_struct(type_) and not any(_loses_truth(cell, type_) for cell in cells)
 
 
-def _loses_truth(cell: Any, type_: pa.DataType | None) -> bool:  # noqa: ANN401  any JSON value
+def _loses_truth(cell: Any, type_: Any) -> bool:  # noqa: ANN401  any JSON value, and arrow's type of it
     """Whether a true or false would become a number."""
     if isinstance(cell, bool):
         return not pa.types.is_boolean(type_)

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from in_process import run
 from mutations import bent, mutated
 
-EXAMPLES = int(os.environ.get("ADVCLI_FUZZ", "60"))
+EXAMPLES = int(os.environ.get("ADVCLI_FUZZ", "30"))
 FUZZ = settings(
     max_examples=EXAMPLES,
     deadline=None,

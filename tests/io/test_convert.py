@@ -4,6 +4,7 @@ import base64
 import datetime
 import decimal
 import gzip
+import io
 import json
 import math
 
