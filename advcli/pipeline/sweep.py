@@ -94,7 +94,8 @@ def points(base: Settings, grid: Grid) -> Iterator[Plan]:
     starts = []
     for like, name in named:
         found, knobs = parse_spec(name or "")
-        starts.append(replace(base, like=like or base.like, **{**found, "knobs": knobs or base.knobs}))
+        # What an estimator says of itself (grpo:like=trl) is nearer than what all have.
+        starts.append(replace(base, **{"like": like or base.like, **found, "knobs": knobs or base.knobs}))
     able = [Plan.of(replace(start, scale=None)).entry.recompute for start in starts]
     for start, recomputes in zip(starts, able, strict=True):
         # Where no estimator can be computed again, asking for it is an error; where some can, the others stay.

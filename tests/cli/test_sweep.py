@@ -193,3 +193,10 @@ def test_an_advantage_of_0_is_a_figure_in_the_heat_map(tmp_path):
     *_, heading, _, one, two = run(path, "--keep-pos", "0.5,1", "--keep-neg", "0.5,1").stdout.splitlines()
     assert heading == "mean |A| of grpo group: ▁ 0 … █ 0; keep+ across, keep− down"
     assert (one, two) == ("  0.5 ▁▁▁▁ ▁▁▁▁", "    1 ▁▁▁▁ ▁▁▁▁")
+
+
+def test_an_estimator_may_name_its_framework(advcli, data):
+    rows = '{"prompt_id": "a", "reward": 1}\n{"prompt_id": "a", "reward": 0}\n'
+    done = advcli("sweep", "-", "--estimator", "grpo:like=trl", "--json", stdin=rows)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["points"][0]["like"].startswith("trl")
