@@ -56,6 +56,9 @@ def is_document(file: BinaryIO, max_line: int) -> bool:
     head = b""
     try:
         first = _first_line(file, max_line)
+        if len(first) >= max_line and not first.endswith(b"\n"):
+            # Too long: the reader of lines says so.
+            return False
         head = first.removeprefix(b"\xef\xbb\xbf").strip()
         if not head.startswith((b"[", b"{")) or (head.startswith(b"{") and not head.endswith(_OPEN)):
             return False

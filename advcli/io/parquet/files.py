@@ -1,5 +1,6 @@
 """A parquet file, opened: of many small ones, that takes most of the time."""
 
+import os
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -135,7 +136,7 @@ def forget() -> None:
 def broken(source: Source, error: Exception) -> DataError:
     """The error for a file that pyarrow cannot read."""
     if isinstance(error, FileNotFoundError | PermissionError):
-        return DataError(f"{source.name}: {reason(error)}")
+        return DataError(f"{source.name}: {os.strerror(error.errno or 0).lower()}")
     return DataError(
         f"{source.name}: not a readable parquet file ({reason(error)})", hint="writing or copying it again"
     )
