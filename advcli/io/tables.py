@@ -62,7 +62,9 @@ def _parquet(columns: Columns, file: BinaryIO) -> None:
 
 def _jsonl(columns: Columns, file: BinaryIO) -> None:
     for row in _rows(columns):
-        text = json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        text = json.dumps(
+            dict(zip(columns, row, strict=True)), ensure_ascii=False, allow_nan=False, separators=(",", ":")
+        )
         file.write(text.encode() + b"\n")
 
 
