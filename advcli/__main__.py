@@ -5,6 +5,8 @@ import gc
 import os
 import sys
 import threading
+import warnings
+from contextlib import suppress
 
 
 def main() -> None:
@@ -17,6 +19,13 @@ def main() -> None:
         from advcli.cli import main as run
     except KeyboardInterrupt:
         sys.exit(130)
+    except ImportError as error:
+        # Typer, which prints all other errors, is not there.
+        sys.stderr.write(f"advcli: the package '{error.name}' is needed and not installed\n")
+        sys.exit(4)
+    if not sys.warnoptions and "--debug" not in sys.argv:
+        # Those of other packages are about their own insides; what concerns the data advcli says itself.
+        warnings.simplefilter("ignore")
     try:
         run()
     except SystemExit as stop:
@@ -36,7 +45,9 @@ def _leave(stop: SystemExit) -> None:
         raise stop
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
-        stream.flush()
+        # `main` has flushed both, and said what went wrong.
+        with suppress(OSError):
+            stream.flush()
     os._exit(stop.code or 0)
 
 

@@ -6,14 +6,15 @@ AdvcliError            exit 1
 └── MissingPackage     exit 4   an optional package is not installed
 Interrupted            exit 130 Ctrl-C
 
+A bug, which is any other exception, is exit 70.
+
 A message says what, where and what was expected; the hint says what to try.
 The library raises, `advcli.cli.main` prints.
 """
 
-import re
 from typing import ClassVar
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+from advcli.wording import redacted, shown
 
 
 class AdvcliError(Exception):
@@ -28,9 +29,9 @@ class AdvcliError(Exception):
     exit_code: ClassVar[int] = 1
 
     def __init__(self, message: str, *, hint: str | None = None, about: str | None = None) -> None:
-        # One line that cannot command a terminal, whatever a file is called or another package's error says.
-        self.message = _CONTROL.sub("�", re.sub(r"\s*\n\s*", " ", message))
-        self.hint = hint
+        # One line without secrets that no terminal obeys, whatever a file is called or another package's error says.
+        self.message = shown(redacted(message))
+        self.hint = hint and shown(redacted(hint))
         self.about = about
         super().__init__(self.message)
 

@@ -1,6 +1,87 @@
 """Small pieces of text that every layer may need."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+# What a terminal obeys or a reader cannot see: controls, line separators, bidi and zero-width marks, tags, surrogates.
+# The two joiners of scripts and emoji stay.
+_UNSEEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\U000e0000-\U000e007f\ud800-\udfff]"
+)
+_SCHEME = r"(?P<scheme>\b[a-z][a-z0-9+.-]*://)"
+# A secret key may hold a slash; a port, and the revision in hf://datasets/o/n@main/, are no passwords.
+_USER = r"(?:(?P<user>[^/?#@:{end}]*:(?!\d+(?:[/?#]|$))(?:(?!://)[^@{end}])*@|[^/?#@{end}]*@)(?:[^/?#@{end}]*@)*)?"
+_REST = r"(?P<path>[^?#{end}]*)(?P<query>\?[^{end}]*|\#[^{end}]*=[^{end}]*)?"
+_IN_TEXT, _WHOLE = (
+    re.compile((_SCHEME + _USER + _REST).replace("{end}", end), re.IGNORECASE) for end in (r"\s'\"<>`", r"\n")
+)
+
+
+def shown(text: str, keep: str = "") -> str:
+    r"""A text as it may be shown: what a terminal would obey or a reader would not see is spelled out.
+
+    Args:
+        text: any text, of a file, an argument or another package.
+        keep: characters that stay as they are.
+
+    Example:
+        >>> print(shown("a\x1b[2Jb\nadvcli: done"))
+        a\x1b[2Jb\nadvcli: done
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return _UNSEEN.sub(lambda found: found[0] if found[0] in keep else _escape(found[0]), text)
+
+
+def writable(text: str) -> str:
+    r"""A text as UTF-8 can hold it: half of a surrogate pair spelled out.
+
+    Example:
+        >>> print(writable("a\ud800"))
+        a\ud800
+    """
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def shown_json(text: str) -> str:
+    r"""The same for JSON, in which an escape stands for the character itself.
+
+    Example:
+        >>> print(shown_json('{"a": "\u202e"}'))
+        {"a": "\u202e"}
+    """
+    return _UNSEEN.sub(lambda found: json.dumps(found[0])[1:-1], text)
+
+
+def _escape(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")
+
+
+def redacted(text: str, *, whole: bool = False) -> str:
+    """A text without the secrets of the URLs in it: user and password, and all that follows a question mark.
+
+    Args:
+        text: any text.
+        whole: the text is a URL from its beginning to its end, blanks and quotes included.
+
+    Example:
+        >>> redacted("s3://KEY:SEC/RET@bucket/a.jsonl: no such file")
+        's3://***@bucket/a.jsonl: no such file'
+        >>> redacted("https://host:80/a.jsonl?token=1"), redacted("hf://datasets/o/n@main/a.parquet")
+        ('https://host:80/a.jsonl?***', 'hf://datasets/o/n@main/a.parquet')
+    """
+    if "://" not in text:
+        return text
+    return (_WHOLE if whole else _IN_TEXT).sub(_without_secrets, text)
+
+
+def _without_secrets(url: re.Match[str]) -> str:
+    user = "***@" if url["user"] else ""
+    query = f"{url['query'][0]}***" if url["query"] else ""
+    return f"{url['scheme']}{user}{url['path']}{query}"
 
 
 def counted(number: int, noun: str) -> str:
@@ -64,15 +145,31 @@ def together(said: Iterable[str]) -> tuple[str, ...]:
     return tuple(found.values())
 
 
-def one_line(value: object, limit: int = 60) -> str:
-    r"""A value as it may stand in a message: one line, quoted, cut with an ellipsis.
+def one_line(value: object, limit: int = 60, text: Callable[[Any], str] = repr) -> str:
+    r"""A value as it may stand in a message: one line, quoted unless another `text` is given, cut with an ellipsis.
 
     Example:
         >>> print(one_line("a\nb"))
         'a\nb'
     """
-    shown = repr(value)
-    return shown if len(shown) <= limit else f"{shown[: limit - 1]}…"
+    line = shown(text(value))
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"
+
+
+def reason(error: BaseException) -> str:
+    r"""What the system or another package says of an error: one line, which may follow a colon.
+
+    Example:
+        >>> (
+        ...     reason(FileNotFoundError(2, "No such file or directory")),
+        ...     reason(ValueError("Bad\nvalue")),
+        ...     reason(KeyError()),
+        ... )
+        ('no such file or directory', 'bad', 'KeyError')
+    """
+    text = getattr(error, "strerror", None) or str(error)
+    line = next(filter(None, map(str.strip, str(text).splitlines())), "")
+    return line[:1].lower() + line[1:] if line else type(error).__name__
 
 
 def summed(weights: Mapping[str, float]) -> str:
@@ -85,6 +182,19 @@ def summed(weights: Mapping[str, float]) -> str:
     return " + ".join(
         f"'{name}'" if weight == 1 else f"{weight:g} × '{name}'" for name, weight in weights.items()
     )
+
+
+def megabytes(size: int) -> str:
+    """Bytes in the largest unit of which there is one.
+
+    Example:
+        >>> megabytes(64_000_000), megabytes(1_500_000_000), megabytes(10)
+        ('64 MB', '1.5 GB', '10 B')
+    """
+    for unit, one in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if size >= one:
+            return f"{size / one:.4g} {unit}"
+    return f"{size} B"
 
 
 def either(names: Sequence[str]) -> str:

@@ -59,9 +59,17 @@ def test_the_docstring_names_them_all():
         assert f"exit {cls.exit_code}" in errors.__doc__
 
 
-@pytest.mark.parametrize("text", ["no\nfile", "no\r\n  file", "no \n\n file"])
-def test_a_message_is_one_line(text):
-    assert str(errors.DataError(text)) == "no file"
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("no\nfile", r"no\nfile"),
+        ("a\x1b[2Jb", r"a\x1b[2Jb"),
+        ("\x9b31m\x85\u202e\u2028\ufeff\ud800", r"\x9b31m\x85\u202e\u2028\ufeff\ud800"),
+        ("https://me:secret@host/a.jsonl?token=secret#x", "https://***@host/a.jsonl?***"),
+    ],
+)
+def test_message_and_hint_are_one_line_without_secrets_that_no_terminal_obeys(text, line):
+    assert str(errors.DataError(text, hint=text)) == f"{line}; try {line}"
 
 
 def test_a_usage_error_may_say_which_setting_it_is_about():

@@ -4,6 +4,7 @@ import errno
 import os
 import signal
 import sys
+from contextlib import suppress
 from types import FrameType
 from typing import NoReturn
 
@@ -14,6 +15,12 @@ from advcli.cli._commands import Commands, add_to
 from advcli.cli._help import message
 from advcli.cli._show import say
 from advcli.errors import AdvcliError, DataError, Interrupted, UsageError
+from advcli.wording import one_line, redacted, shown
+
+_DEBUG = "--debug"
+_BUG = 70
+# Why a stream cannot be written.
+_WRITING = (errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EFBIG, errno.EBADF)
 
 app = typer.Typer(
     name="advcli",
@@ -47,39 +54,63 @@ def _root(
         callback=lambda value: _version(wanted=value),
         is_eager=True,
     ),
+    debug: bool = typer.Option(
+        False, _DEBUG, help="Print the traceback of an error too. May stand anywhere on the command line."
+    ),
 ) -> None:
+    del debug  # `main` has taken it
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
 
 def main() -> None:
-    """Run the app; the only place where an AdvcliError becomes an exit code."""
+    """Run the app; the only place where an exception becomes an exit code."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _interrupted)
     _open_streams()
+    arguments = [text for text in sys.argv[1:] if text != _DEBUG]
     try:
-        code = app(standalone_mode=False)
+        code = app(args=arguments, standalone_mode=False)
         sys.stdout.flush()
         sys.exit(code)
-    except (AdvcliError, Interrupted) as error:
-        _fail(str(error), error.exit_code)
-    except OSError as error:
-        if error.filename is not None:
-            raise
-        _output_failed(error)
     except SystemExit as stop:
         # Typer turns a closed pipe into exit 1.
         if isinstance(stop.__context__, BrokenPipeError):
             _output_failed(stop.__context__)
         raise
-    except Exception as error:
-        # Typer's own errors about the command line; anything else is a bug and keeps its traceback.
-        if not hasattr(error, "format_message"):
-            raise
-        _fail(message(error), UsageError.exit_code)
+    except (Exception, Interrupted) as error:
+        if len(arguments) < len(sys.argv) - 1:
+            import traceback
+
+            with suppress(OSError):
+                sys.stderr.write(shown(redacted(traceback.format_exc()), keep="\n"))
+        _end(error)
     finally:
         if ahead := sys.modules.get("advcli.io.prefetch"):
             ahead.stop()
+
+
+def _end(error: BaseException) -> NoReturn:
+    """Print an error as one line and exit with its code."""
+    if isinstance(error, AdvcliError | Interrupted):
+        _fail(str(error), error.exit_code)
+    if isinstance(error, MemoryError):
+        _fail("out of memory", DataError.exit_code)
+    if isinstance(error, OSError):
+        _system_failed(error)
+    # Typer's own errors about the command line.
+    if hasattr(error, "format_message"):
+        _fail(message(error), UsageError.exit_code)
+    what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    _fail(f"this is a bug in advcli ({one_line(what, 200, str)}); {_DEBUG} shows where", _BUG)
+
+
+def _system_failed(error: OSError) -> NoReturn:
+    """The system refused something: to write standard output where no file has a name."""
+    if error.filename is None and error.errno in _WRITING:
+        _output_failed(error)
+    reason = (error.strerror or str(error)).lower()
+    _fail(f"{error.filename}: {reason}" if error.filename is not None else reason, DataError.exit_code)
 
 
 def _open_streams() -> None:
@@ -92,7 +123,8 @@ def _open_streams() -> None:
 
 def _output_failed(error: OSError) -> NoReturn:
     """Standard output cannot be written: its reader has seen enough (`| head`), or the disk is full."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if error.errno == errno.EPIPE:
         sys.exit(0)
     _fail(
@@ -100,8 +132,8 @@ def _output_failed(error: OSError) -> NoReturn:
     )
 
 
-def _fail(message: str, exit_code: int) -> NoReturn:
-    say(f"advcli: {message}", fg="red")
+def _fail(text: str, exit_code: int) -> NoReturn:
+    say(f"advcli: {text}", fg="red")
     sys.exit(exit_code)
 
 

@@ -53,6 +53,7 @@ def show(shared: Shared, asked: Asked) -> None:
     result = between(a, b, top=_number("--top", asked.top, 10, 0), by_path=(of_a, of_b), check=check)
     _show.notes(result, quiet=shared.quiet)
     if asked.out:
+        _show.remarks(tables.leftovers([asked.out]), quiet=shared.quiet)
         tables.write(asked.out, result.prompts, force=asked.force)
     if shared.json_:
         typer.echo(dumped(results.between(result)))

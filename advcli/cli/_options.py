@@ -303,6 +303,14 @@ RolloutReward = Annotated[
         metavar="RULE",
     ),
 ]
+MaxLine = Annotated[
+    str | None,
+    option(
+        _COLUMNS,
+        "Refuse longer lines, which take as much memory: 64MB, 1GB. Default: 64MB.",
+        metavar="SIZE",
+    ),
+]
 OnBadRow = Annotated[
     str,
     typer.Option(

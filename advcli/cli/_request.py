@@ -1,6 +1,7 @@
 """From the flags of a command to the request that the pipeline takes."""
 
 import os
+import re
 import stat
 import sys
 from collections.abc import Callable, Sequence
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from advcli.records.settings import FilterSpec, Settings
     from advcli.records.table import ColumnOptions
 
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
 _SETTINGS = (
     "estimator",
     "scale",
@@ -185,6 +187,15 @@ def _names(flag: str, text: str | None) -> tuple[str, ...]:
     return names
 
 
+def _bytes(flag: str, text: str) -> int:
+    """A number of bytes, with or without a unit."""
+    found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)\s*([kMG]?)i?B?", text.strip(), re.IGNORECASE)
+    size = int(float(found[1]) * _UNITS[found[2].lower()]) if found else 0
+    if not 0 < size < 1 << 40:
+        raise UsageError(f"{flag} is '{text}', expected a size", hint=f"{flag} 1GB")
+    return size
+
+
 def _shaping(shared: Shared) -> dict[str, dict[str, float]]:
     """The shaping flags that were given, in the order of the catalog."""
     from advcli.shaping.catalog import SHAPINGS, parse
@@ -210,7 +221,7 @@ def _filters(shared: Shared) -> "tuple[FilterSpec, ...]":
 
 def _columns(shared: Shared) -> "ColumnOptions":
     from advcli.filters.catalog import expression
-    from advcli.records.table import ColumnOptions
+    from advcli.records.table import MAX_LINE, ColumnOptions
 
     return ColumnOptions(
         format=shared.format_,
@@ -232,4 +243,5 @@ def _columns(shared: Shared) -> "ColumnOptions":
         dedup=shared.dedup,
         rollout=shared.rollout_col,
         turn=shared.turn_col,
+        max_line=_bytes("--max-line", shared.max_line) if shared.max_line is not None else MAX_LINE,
     )

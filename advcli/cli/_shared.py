@@ -53,6 +53,7 @@ class Shared:
     where: opt.Where = None
     dedup: opt.Dedup = False
     on_bad_row: opt.OnBadRow = "error"
+    max_line: opt.MaxLine = None
     engine: opt.Engine = "local"
     ray_address: opt.RayAddress = None
     json_: opt.Json = False

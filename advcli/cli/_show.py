@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from advcli.wording import redacted, shown
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
@@ -33,9 +35,9 @@ def say(text: str, **style: Any) -> None:  # noqa: ANN401  typer's styles
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         style = {}
     with suppress(OSError):
-        shown = "\n".join(_folded(text))
+        text = "\n".join(_folded(shown(redacted(text))))
         # Without a style, secho would still write the escape that ends one.
-        typer.echo(typer.style(shown, **style) if style else shown, err=True)
+        typer.echo(typer.style(text, **style) if style else text, err=True)
 
 
 def _folded(text: str) -> list[str]:
@@ -135,7 +137,6 @@ def progress(what: str, unit: str = "") -> "Iterator[Callable[..., None] | None]
 
 
 def _bar(unit: str) -> "Progress":
-    from rich.console import Console
     from rich.progress import Progress, ProgressColumn, Task
     from rich.text import Text
 
@@ -146,7 +147,7 @@ def _bar(unit: str) -> "Progress":
             return Text(f"{task.speed or 0:,.0f} {unit}/s" if unit else "")
 
     columns = [*Progress.get_default_columns(), Rate()]
-    return Progress(*columns, console=Console(stderr=True), transient=True)
+    return Progress(*columns, console=_console(to_stderr=True), transient=True)
 
 
 def listing(
@@ -193,14 +194,27 @@ def pairs(values: Mapping[str, str]) -> None:
 
 
 def _console(*, to_stderr: bool) -> "Console":
-    """A console; without a terminal nobody's width has to be met."""
-    from rich.console import Console
+    """A console that shows every text as it is: nothing in it is markup, an emoji's name or an order to a terminal.
 
-    console = Console(stderr=to_stderr)
-    if not console.is_terminal:
-        return Console(stderr=to_stderr, width=_UNBOUNDED)
-    # Rich takes every dumb terminal for 80 columns wide.
-    return Console(stderr=to_stderr, width=_columns(2 if to_stderr else 1), height=_LINES)
+    Without a terminal nobody's width has to be met.
+    """
+    from rich.console import Console
+    from rich.text import Text
+
+    class Clean(Console):
+        """Cleans every text that is not a `Text` before it is measured and printed."""
+
+        def render_str(self, text: str, **style: Any) -> Text:  # noqa: ANN401  Rich's styles
+            """The text with what no terminal shall obey spelled out."""
+            return super().render_str(shown(text), **style)
+
+    console = Clean(stderr=to_stderr, markup=False, emoji=False, highlight=False)
+    if console.is_terminal:
+        # Rich takes every dumb terminal for 80 columns wide.
+        size: dict[str, Any] = {"width": _columns(2 if to_stderr else 1), "height": _LINES}
+    else:
+        size = {"width": _UNBOUNDED}
+    return Clean(stderr=to_stderr, markup=False, emoji=False, highlight=False, **size)
 
 
 def _columns(descriptor: int) -> int:

@@ -61,6 +61,7 @@ def command(
         request, texts=texts, search=not no_match, check=check, tell=_show.patiently(quiet=shared.quiet)
     )
     _show.notes(page.report, quiet=shared.quiet)
+    _show.remarks(atomic.leftovers([out]), quiet=shared.quiet)
     with atomic.replacing(out, force=force) as file:
         file.write(html.html(page).encode("utf-8", errors="backslashreplace"))
     wrote = [str(out)]

@@ -68,6 +68,7 @@ def _command(
     result = text.in_order(result, sort)
     _show.notes(result, quiet=shared.quiet)
     if out is not None:
+        _show.remarks(tables.leftovers([out]), quiet=shared.quiet)
         tables.write(out, [{**point.settings, **point.figures()} for point in result.points], force=force)
     if shared.json_:
         typer.echo(dumped(results.sweep(result)))

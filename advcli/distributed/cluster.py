@@ -2,13 +2,16 @@
 
 import logging
 import os
+import signal
 import socket
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from typing import Any
 
 from advcli.distributed.tasks import Tasks
 from advcli.errors import AdvcliError, DataError, MissingPackage, UsageError
+from advcli.wording import reason
 
 # What Ray asks for before it is imported: no telemetry, no bars, no changed virtual environment.
 _ENVIRONMENT = {
@@ -102,7 +105,7 @@ def _has_sketches() -> None:
 def _start(ray: Any, address: str | None) -> None:  # noqa: ANN401  a module
     quiet = {"logging_level": logging.CRITICAL, "log_to_driver": False}
     try:
-        with redirect_stdout(None):
+        with redirect_stdout(None), _own_signals():
             if address is not None:
                 _answers(address)
                 ray.init(address=address, **quiet)
@@ -116,15 +119,26 @@ def _start(ray: Any, address: str | None) -> None:  # noqa: ANN401  a module
                 object_store_memory=int(store) if store else None,
                 **quiet,
             )
-    except (OSError, ValueError, RuntimeError) as error:
-        reason = (
-            getattr(error, "strerror", None)
-            or (str(error).splitlines() or [type(error).__name__])[0].partition(". ")[0]
-        )
-        where = "a local Ray" if address is None else f"--ray-address {address}"
+    except Exception as error:
+        # Ray has errors of its own for a full disk, a port that is taken, a cluster of another version.
+        why = reason(error).partition(". ")[0]
+        if address is None:
+            raise DataError(f"a local Ray cannot be started ({why})", hint="--engine local") from error
         raise UsageError(
-            f"{where}: cannot be reached ({reason})", hint="the address that 'ray start' printed"
+            f"--ray-address {address}: cannot be reached ({why})", hint="the address that 'ray start' printed"
         ) from error
+
+
+@contextmanager
+def _own_signals() -> Iterator[None]:
+    """Keep the program's way to end: Ray puts its own in place, which exits with another code."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
 
 def _answers(address: str) -> None:

@@ -285,7 +285,8 @@ def _bad(summaries: Sequence[Summary]) -> BadRows:
     """The bad rows of all files."""
     first = next((summary.bad.first for summary in summaries if summary.bad.first), "")
     count, empty = (sum(getattr(summary.bad, name) for summary in summaries) for name in ("count", "empty"))
-    return BadRows(skip=True, count=count, first=first, empty=empty)
+    encrypted = {name for summary in summaries for name in summary.bad.encrypted}
+    return BadRows(skip=True, count=count, first=first, empty=empty, encrypted=encrypted)
 
 
 def _said(summaries: Sequence[Summary]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from torch import Tensor
 from advcli.errors import DataError
 from advcli.tensors.masks import chosen
 from advcli.tensors.segments import Segments
-from advcli.wording import counted, verb
+from advcli.wording import Remark, counted, verb
 
 
 def singletons(original: Tensor, columns: Mapping[str, Tensor], valid: Tensor, rule: str) -> Tensor:
@@ -40,6 +40,32 @@ def missing_rewards(original: Tensor, group: Tensor, valid: Tensor, rule: str) -
             hint="--missing null or zero",
         )
     return torch.where(missing, 0.0, original) if rule == "zero" else original
+
+
+def bounded(
+    advantages: Tensor, columns: Mapping[str, Tensor], valid: Tensor
+) -> tuple[Tensor, tuple[Remark, ...]]:
+    """Advantages without those that are beyond what a float holds, which become undefined, and a word about them.
+
+    Args:
+        advantages: [N] float.
+        columns: the rewards and groups, [N] each.
+        valid: [N] bool, the rows that were computed with.
+    """
+    beyond = torch.isinf(advantages)
+    large = valid & (columns["rewards"].abs() > torch.finfo(advantages.dtype).max ** 0.5)
+    if large.any():
+        # An infinite square or sum makes NaN of what is computed with it.
+        group = columns["group"].clamp(min=0)
+        with_large = torch.zeros(int(group.max()) + 1, dtype=torch.bool, device=group.device)
+        with_large[group[large]] = True
+        beyond |= valid & with_large[group] & advantages.isnan()
+    if not beyond.any():
+        return advantages, ()
+    said = "beyond what a float can hold: null"
+    many = int(beyond.sum())
+    remark = Remark(many, "advantage", f"{{}} is {said}", f"{{}} are {said}")
+    return torch.where(beyond, torch.nan, advantages), (remark,)
 
 
 def _are(many: int, noun: str) -> str:

@@ -289,6 +289,7 @@ def _run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
         original = fallbacks.singletons(original, moved, valid, plan.settings.singleton)
     if plan.rule is None:
         original = fallbacks.missing_rewards(original, moved["group"], usable, plan.settings.missing)
+    original, beyond = fallbacks.bounded(original, moved, valid)
     defined = ~undefined(original)
     kept, after = _leave_out(plan, "after", {**moved, "advantages": original}, defined)
     if not plan.settings.keep_pos == plan.settings.keep_neg == 1:
@@ -303,12 +304,15 @@ def _run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
     processed = original if every(stays) else torch.where(stays, original, 0.0)
     warnings = (
         *plan.warnings,
+        *beyond,
         *shaped.lacking(plan, raw, moved, usable),
         *shaped.spoilt(plan, raw, usable & original.isnan()),
     )
     if plan.settings.compute_new_adv:
         processed, more = _recompute(plan, moved, processed, kept, valid)
-        warnings += more
+        processed, beyond = fallbacks.bounded(processed, moved, kept & valid)
+        kept = kept & ~undefined(processed) if beyond else kept
+        warnings += (*more, *beyond)
     return AdvantageTable(original.cpu(), processed.cpu(), kept.cpu(), warnings, before + after)
 
 
@@ -369,6 +373,8 @@ def _run_tokens(plan: Plan, columns: Mapping[str, Tensor], raw: Mapping[str, Ten
         original = fallbacks.missing_rewards(original, columns["group"], valid, plan.settings.missing)
     ruled = ~torch.isclose(original, estimated, rtol=0, atol=0, equal_nan=True)
     tokens = torch.where(ruled[row] & counted, original[row], tokens)
+    original, beyond = fallbacks.bounded(original, columns, valid)
+    tokens = torch.where(torch.isinf(tokens), torch.nan, tokens)
     counts = torch.bincount(row, minlength=len(original))
     return AdvantageTable(
         original.cpu(),
@@ -376,6 +382,7 @@ def _run_tokens(plan: Plan, columns: Mapping[str, Tensor], raw: Mapping[str, Ten
         ~original.isnan().cpu(),
         (
             *plan.warnings,
+            *beyond,
             *shaped.lacking(plan, raw, columns, valid),
             *shaped.spoilt(plan, raw, valid & original.isnan()),
         ),

@@ -1,11 +1,14 @@
 """Where bytes go: whole or not at all."""
 
+import fcntl
 import os
+import re
 import secrets
 import stat
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -13,6 +16,10 @@ import pyarrow as pa
 
 from advcli.errors import DataError, UsageError
 from advcli.records.table import Source
+from advcli.wording import reason
+
+_PART = ".part"
+_LEFT = re.compile(r"[0-9a-f]{8}\.part")
 
 
 def check(
@@ -77,51 +84,169 @@ def _refuse(target: Path, inputs: set[tuple[int, int]], *, force: bool, parent: 
 
 
 @contextmanager
-def replacing(target: Path, *, force: bool, flag: str = "--out") -> Iterator[BinaryIO]:
+def replacing(
+    target: Path, *, force: bool, flag: str = "--out", like: Path | None = None
+) -> Iterator[BinaryIO]:
     """Write a file under a temporary name in the same folder, and rename it at the end.
 
     A device or a pipe is written to directly. Whatever goes wrong, `target` is either the old file or the
-    complete new one.
+    complete new one. A new file may be read by those who may read `like`; one that replaces another has its
+    owner and its mode.
+
+    Args:
+        target: the file.
+        force: overwrite what exists.
+        flag: the option that named the target.
+        like: the file that this one is a copy of; None for the usual mode.
 
     Raises:
         DataError: the file cannot be written.
         UsageError: the target appeared meanwhile, and `force` is off.
     """
-    if target.exists() and not target.is_file():
-        with _explained(target, flag), target.open("wb") as file:
-            yield file
+    told = partial(_explained, target, flag)
+    with told():
+        direct = target.exists() and not target.is_file()
+        target = target.resolve() if target.is_symlink() and not direct else target
+    if direct:
+        with told(), target.open("wb") as device:
+            yield cast("BinaryIO", _Sink(device, told))
         return
-    if target.is_symlink():
-        target = target.resolve()
     # Short enough for any name that the file system allows.
-    partial = target.with_name(f".{target.name[:40]}.{secrets.token_hex(4)}.part")
+    part = target.with_name(f"{_beginning(target)}{secrets.token_hex(4)}{_PART}")
     try:
-        with _explained(target, flag), _created(partial) as file:
-            yield file
-            file.flush()
-            if target.exists():
-                # The old file goes with the rename: the new one must be on the disk by then.
-                os.fsync(file.fileno())
-        with _explained(target, flag):
-            publish(partial, target, force=force)
+        with told():
+            old = target.stat() if target.exists() else None
+            file = _created(part, _mode(like))
+        try:
+            yield cast("BinaryIO", _Sink(file, told))
+            with told():
+                file.flush()
+                if old:
+                    _like_before(file, old)
+                    # The old file goes with the rename: the new one must be on the disk by then.
+                    os.fsync(file.fileno())
+        finally:
+            with told():
+                file.close()
+        with told():
+            publish(part, target, force=force)
     finally:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
 
 
-def _created(path: Path) -> BinaryIO:
-    """A new file, and its folder if that is not there yet."""
+def _beginning(target: Path) -> str:
+    """The beginning of the temporary names of a file."""
+    return f".{target.name[:40]}."
+
+
+def leftovers(targets: Iterable[Path | None]) -> tuple[str, ...]:
+    """Remove what killed runs left of some files.
+
+    A run holds a lock on the file that it writes, and the system gives that up when the run is killed.
+
+    Args:
+        targets: the files that are about to be written; None for standard output.
+
+    Returns:
+        A sentence for each file that was removed.
+    """
+    removed = []
+    for named in filter(None, targets):
+        with suppress(OSError, RuntimeError):
+            target = named.resolve() if named.is_symlink() else named
+            start = _beginning(target)
+            for name in os.listdir(target.parent):  # noqa: PTH208  names only, of a folder that may be large
+                if name.startswith(start) and _LEFT.fullmatch(name[len(start) :]):
+                    removed += _removed(target.with_name(name))
+    return tuple(f"removed {path}, which a killed run left behind" for path in removed)
+
+
+def _removed(part: Path) -> list[Path]:
+    """Remove a file that no run holds a lock on."""
+    with part.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return []
+        part.unlink()
+    return [part]
+
+
+def _created(path: Path, mode: int) -> BinaryIO:
+    """A new file with a lock on it, and its folder if that is not there yet."""
+
+    def opener(name: str, flags: int) -> int:
+        return os.open(name, flags, mode)
+
     try:
-        return path.open("xb")
+        file = open(path, "xb", opener=opener)  # noqa: SIM115  pathlib has no opener
     except FileNotFoundError:
         path.parent.mkdir(parents=True, exist_ok=True)
-        return path.open("xb")
+        file = open(path, "xb", opener=opener)  # noqa: SIM115
+    with suppress(OSError):
+        # Some file systems have no locks; what is left there stays.
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return file
+
+
+def _mode(like: Path | None) -> int:
+    """Who may read and write the copy of a file: as far as the umask allows, the same, and always its owner."""
+    if not isinstance(like, Path):
+        return 0o666
+    try:
+        return like.stat().st_mode & 0o666 | stat.S_IWUSR
+    except OSError:
+        # Reading it says why.
+        return 0o600
+
+
+def _like_before(file: BinaryIO, old: os.stat_result) -> None:
+    """Give a file the owner and the mode of the one that it replaces, as far as that is allowed."""
+    new = os.fstat(file.fileno())
+    if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
+        with suppress(PermissionError):
+            os.fchown(file.fileno(), old.st_uid, old.st_gid)
+    os.fchmod(file.fileno(), stat.S_IMODE(old.st_mode))
+
+
+class _Sink:
+    """A file that says of itself what cannot be written, so that no error of an input is taken for one of it."""
+
+    closed = False
+
+    def __init__(self, file: BinaryIO, told: Callable[[], AbstractContextManager[None]]) -> None:
+        self._file, self._told = file, told
+
+    def write(self, data: bytes) -> int:
+        with self._told():
+            return self._file.write(data)
+
+    def flush(self) -> None:
+        with self._told():
+            self._file.flush()
+
+    def close(self) -> None:
+        """It is closed by whoever opened it."""
+        self.flush()
 
 
 @contextmanager
 def standard_output() -> Iterator[BinaryIO]:
     """Standard output as bytes, flushed at the end."""
-    yield sys.stdout.buffer
-    sys.stdout.buffer.flush()
+    sink = _Sink(sys.stdout.buffer, _stdout_explained)
+    yield cast("BinaryIO", sink)
+    sink.flush()
+
+
+@contextmanager
+def _stdout_explained() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise DataError(f"standard output cannot be written ({reason(error)})") from error
 
 
 @contextmanager
@@ -152,24 +277,24 @@ class _Unclosable:
         self._sink.flush()
 
 
-def publish(partial: Path, target: Path, *, force: bool) -> None:
+def publish(part: Path, target: Path, *, force: bool) -> None:
     """Give a complete file its name.
 
     Raises:
         UsageError: there is a file of that name, and `force` is off.
     """
     if force:
-        partial.replace(target)
+        part.replace(target)
         return
     try:
-        os.link(partial, target)
+        os.link(part, target)
     except FileExistsError:
         raise UsageError(
             f"{target} exists already", hint="--force to overwrite it, or another --out"
         ) from None
     except OSError:
         # A file system without hard links.
-        partial.replace(target)
+        part.replace(target)
 
 
 @contextmanager
@@ -179,6 +304,6 @@ def _explained(target: Path, flag: str) -> Iterator[None]:
         yield
     except BrokenPipeError:
         raise
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise DataError(f"{target}: cannot be written ({reason})", hint=f"another {flag}") from error
+    except (OSError, RuntimeError) as error:
+        # A circle of symbolic links is a RuntimeError to pathlib.
+        raise DataError(f"{target}: cannot be written ({reason(error)})", hint=f"another {flag}") from error

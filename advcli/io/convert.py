@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from advcli.errors import DataError
+from advcli.io.collect.values import records
 
 _BATCH = 1024
 
@@ -24,19 +25,11 @@ def parquet_to_jsonl(batches: Iterable[pa.RecordBatch], suffixes: Iterator[bytes
     Decimals become strings, timestamps ISO 8601, bytes base64, NaN and ±inf null: JSON has no such values.
     """
     for batch in batches:
-        for row in _plain(batch).to_pylist():
+        for row in records(batch):
             text = json.dumps(_strict(row), ensure_ascii=False)
             out.write(
                 text[:-1].encode("utf-8", "surrogatepass") + (b", " if row else b"") + next(suffixes) + b"}\n"
             )
-
-
-def _plain(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Times of nanoseconds as text: Python's have microseconds."""
-    for place, field in enumerate(batch.schema):
-        if field.type == pa.time64("ns"):
-            batch = batch.set_column(place, field.name, batch.column(place).cast(pa.string()))
-    return batch
 
 
 def jsonl_to_parquet(
@@ -115,7 +108,18 @@ def _fits(cells: list[Any], type_: pa.DataType | None) -> bool:
         pa.array(cells, type_)
     except (pa.ArrowException, OverflowError, ValueError, TypeError):
         return False
-    return not _has_empty_struct(type_)
+    return not _has_empty_struct(type_) and not any(_loses_truth(cell, type_) for cell in cells)
+
+
+def _loses_truth(cell: Any, type_: Any) -> bool:  # noqa: ANN401  any JSON value, and arrow's type of it
+    """Whether a true or false would become a number."""
+    if isinstance(cell, bool):
+        return not pa.types.is_boolean(type_)
+    if isinstance(cell, list) and cell:
+        return any(_loses_truth(item, type_.value_type) for item in cell)
+    if isinstance(cell, dict):
+        return any(_loses_truth(item, type_.field(name).type) for name, item in cell.items())
+    return False
 
 
 def _has_empty_struct(type_: pa.DataType | None) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from advcli.io import survey
 from advcli.io.sources import find, side_files
-from advcli.records.table import Source
+from advcli.records.table import MAX_LINE, Source
 
 
 @contextmanager
@@ -15,6 +15,7 @@ def opened(
     *,
     copied: bool = True,
     scratch: find.Scratch | None = None,
+    max_line: int = MAX_LINE,
     advance: Callable[[], None] = lambda: None,
 ) -> Iterator[list[Source]]:
     """Find the inputs, skip the files that hold no rollouts, and hold the temporary copies that some need.
@@ -23,6 +24,7 @@ def opened(
         inputs: files, globs, folders, or "-" for standard input.
         copied: whether inputs behind a URL are copied to this machine, or read where they lie.
         scratch: gives the folder for temporary copies; None for one that goes when the sources do.
+        max_line: bytes that a line may have.
         advance: called for each file that is looked at.
 
     Yields:
@@ -32,7 +34,10 @@ def opened(
         DataError: nothing there, or nothing that can be read.
         UsageError: "-" beside other inputs or twice.
     """
-    with find.found(inputs, copied=copied, scratch=scratch, advance=advance) as (files, skipped):
+    with find.found(inputs, copied=copied, scratch=scratch, max_line=max_line, advance=advance) as (
+        files,
+        skipped,
+    ):
         if len(files) > 1:
             skipped.update(survey.without_rollouts(files, advance))
         first, *others = [source for source in files if source.name not in skipped]

@@ -11,6 +11,7 @@ from advcli.io.collect.batch import BadRows, Batch
 from advcli.io.collect.cells import Cells
 from advcli.io.collect.keys import key_text
 from advcli.io.collect.numbering import line_numbers
+from advcli.io.collect.values import records, values
 from advcli.io.formats import derived
 from advcli.io.jsonl import read as jsonl
 from advcli.io.layouts import objects
@@ -123,8 +124,8 @@ def rows_with_key(sources: Sequence[Source], table: RewardTable, key: str) -> li
         for batch in batches:
             columns = derived.completed(batch, choice).columns
             for name in choice.prompt:
-                values = _values(columns[name])
-                found += [done + place for place, value in enumerate(values) if key_text(value) == key]
+                cells = _values(columns[name])
+                found += [done + place for place, value in enumerate(cells) if key_text(value) == key]
             done += len(batch.lines)
     return sorted(set(found))
 
@@ -144,13 +145,13 @@ def _keys_only(choice: Choice) -> Choice:
 
 
 def _values(cells: Cells) -> list[Any]:
-    return cells if isinstance(cells, list) else list(cells.to_pylist())
+    return cells if isinstance(cells, list) else values(cells)
 
 
 def _line_digests(source: Source, dropped: Collection[int], layout: Layout) -> Iterator[NDArray[np.uint64]]:
     found: list[bytes] = []
     for number, raw in jsonl.lines(source):
-        body = raw.strip()
+        body = jsonl.body(raw)
         if not body or number in dropped:
             continue
         found += _record_texts(jsonl.parsed(raw), layout) if layout.exploded else [body]
@@ -161,9 +162,9 @@ def _line_digests(source: Source, dropped: Collection[int], layout: Layout) -> I
 
 
 def _batch_digests(source: Source, dropped: Collection[int], layout: Layout) -> Iterator[NDArray[np.uint64]]:
-    for batch in parquet.objects(source, dropped):
+    for batch in parquet.objects(source, dropped, whole=False):
         if layout.exploded:
-            yield _hashed([one for record in batch.to_pylist() for one in _record_texts(record, layout)])
+            yield _hashed([one for record in records(batch) for one in _record_texts(record, layout)])
             continue
         digest = np.zeros(batch.num_rows, dtype=np.uint64)
         for name in sorted(batch.schema.names):
@@ -196,12 +197,12 @@ def _cell_digests(cells: Any) -> NDArray[np.uint64]:  # noqa: ANN401  an arrow a
         cells = cells.dictionary_decode()
     if pa.types.is_integer(cells.type) or pa.types.is_floating(cells.type):
         present = np.asarray(cells.is_valid()).astype(np.uint64)
-        values = cells.fill_null(0).to_numpy(zero_copy_only=False)
-        return pd.util.hash_array(values) * _MIX + present
-    values = cells.to_pylist()
+        numbers = cells.fill_null(0).to_numpy(zero_copy_only=False)
+        return pd.util.hash_array(numbers) * _MIX + present
+    found = values(cells)
     if not pa.types.is_string(cells.type) and not pa.types.is_large_string(cells.type):
-        values = [None if value is None else repr(value) for value in values]
-    return pd.util.hash_array(np.array([*values, None], dtype=object), categorize=False)[:-1]
+        found = [None if value is None else repr(value) for value in found]
+    return pd.util.hash_array(np.array([*found, None], dtype=object), categorize=False)[:-1]
 
 
 def _lines_at(source: Source, wanted: Collection[int]) -> Iterator[tuple[int, Row]]:

@@ -120,7 +120,8 @@ class Prefetch(threading.Thread):
         from advcli.io.write import refused_names
 
         refused = () if self._prefix is None else refused_names(self._prefix)
-        with opened(self._inputs, scratch=_no_copies, advance=self._still_wanted) as sources:
+        max_line, advance = self._options.max_line, self._still_wanted
+        with opened(self._inputs, scratch=_no_copies, max_line=max_line, advance=advance) as sources:
             self._found = _Found(sources, refused)
             self._looked.set()
             return read(sources, self._options, refused=refused, advance=self._count, **self._rules)

@@ -1,21 +1,26 @@
 """Write a table of results (the points of a sweep, the prompts of two runs): one row each."""
 
-from collections.abc import Callable, Mapping, Sequence
+import io
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from advcli.errors import UsageError
 from advcli.io import atomic
 from advcli.records.table import Source
+from advcli.wording import writable
 
-if TYPE_CHECKING:
-    import pandas as pd
+leftovers = atomic.leftovers
+Columns = Mapping[str, Sequence[Any]]
 
-_WRITERS: Mapping[str, Callable[["pd.DataFrame", BinaryIO], object]] = {
-    ".parquet": lambda frame, file: frame.to_parquet(file, index=False),
-    ".csv": lambda frame, file: frame.to_csv(file, index=False, lineterminator="\n"),
-    ".jsonl": lambda frame, file: frame.to_json(file, orient="records", lines=True, double_precision=15),
-}
+# A spreadsheet takes a cell that begins with one of these for a formula; a quote before it says that it is text.
+_FORMULAS = tuple("=+-@\t\r")
+_QUOTED = frozenset(',"\r\n')
 
 
 def check(path: Path, sources: Sequence[Source], *, force: bool, hint: str = "sweep.parquet") -> None:
@@ -30,12 +35,61 @@ def check(path: Path, sources: Sequence[Source], *, force: bool, hint: str = "sw
     atomic.check(path, sources, force=force)
 
 
-def write(
-    path: Path, points: Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]], *, force: bool
-) -> None:
+def write(path: Path, points: Sequence[Mapping[str, Any]] | Columns, *, force: bool) -> None:
     """Write rows, or columns by name, in the form that the suffix names, whole or not at all."""
-    import pandas as pd
-
-    frame = pd.DataFrame(points if isinstance(points, Mapping) else list(points))
+    columns: Columns = points if isinstance(points, Mapping) else _columns(points)
+    content = io.BytesIO()
+    _WRITERS[path.suffix]({name: list(map(_plain, cells)) for name, cells in columns.items()}, content)
     with atomic.replacing(path, force=force) as file:
-        _WRITERS[path.suffix](frame, file)
+        file.write(content.getvalue())
+
+
+def _columns(rows: Sequence[Mapping[str, Any]]) -> Columns:
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: [row.get(name) for row in rows] for name in names}
+
+
+def _plain(cell: Any) -> Any:  # noqa: ANN401  any cell
+    """A cell as every form can hold it: null for NaN and ±inf, and text that is UTF-8."""
+    if isinstance(cell, float) and not math.isfinite(cell):
+        return None
+    return writable(cell) if isinstance(cell, str) else cell
+
+
+def _parquet(columns: Columns, file: BinaryIO) -> None:
+    pq.write_table(pa.table(dict(columns)), file)
+
+
+def _jsonl(columns: Columns, file: BinaryIO) -> None:
+    for row in _rows(columns):
+        text = json.dumps(
+            dict(zip(columns, row, strict=True)), ensure_ascii=False, allow_nan=False, separators=(",", ":")
+        )
+        file.write(text.encode() + b"\n")
+
+
+def _csv(columns: Columns, file: BinaryIO) -> None:
+    for row in ([*columns], *_rows(columns)):
+        file.write(",".join(map(_csv_cell, row)).encode() + b"\n")
+
+
+def _csv_cell(cell: object) -> str:
+    if not isinstance(cell, str):
+        return "" if cell is None else str(cell)
+    text = f"'{cell}" if cell.startswith(_FORMULAS) else cell
+    return (
+        f'"{text.replace(chr(34), chr(34) * 2)}"'
+        if _QUOTED.intersection(text) or text != text.strip()
+        else text
+    )
+
+
+def _rows(columns: Columns) -> Iterator[tuple[Any, ...]]:
+    return zip(*columns.values(), strict=True)
+
+
+_WRITERS: Mapping[str, Callable[[Columns, BinaryIO], None]] = {
+    ".parquet": _parquet,
+    ".csv": _csv,
+    ".jsonl": _jsonl,
+}

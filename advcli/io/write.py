@@ -27,6 +27,7 @@ from advcli.io.sources.remote import is_remote
 from advcli.records.layout import Layout
 from advcli.records.settings import AdvantageTable
 from advcli.records.table import STANDARD_OUTPUT, Grouping, RewardTable, Source
+from advcli.wording import reason
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -215,7 +216,11 @@ def write(
             advance,
         )
         start += rows
-        opened = atomic.standard_output() if goal.path is None else atomic.replacing(goal.path, force=force)
+        opened = (
+            atomic.standard_output()
+            if goal.path is None
+            else atomic.replacing(goal.path, force=force, like=source.path)
+        )
         with opened as raw, atomic.compressed(raw, goal.codec) as out, _explained(source):
             more = goal.path is None and source is not sources[-1]
             if not _has_records(source, layout) and (layout.name == "rows" or additions.record):
@@ -322,21 +327,32 @@ def can_stay(source: Source, goal: Target, laid: Layout) -> None:
 
 @contextmanager
 def _explained(source: Source) -> Iterator[None]:
-    """Turn errors of a copy into ours."""
+    """Turn errors of a copy into ours; what cannot be written says so itself."""
     try:
         yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        _unchanged(source)
+        raise DataError(f"{source.name}: cannot be read ({reason(error)})") from error
     except (pa.ArrowException, StopIteration, ValueError, OverflowError) as error:
         if isinstance(error, AdvcliError):
             raise
         _unchanged(source)
         raise DataError(
-            f"{source.name}: cannot be copied ({error})", hint="--out with another suffix"
+            f"{source.name}: cannot be copied ({reason(error)})", hint="--out with another suffix"
         ) from error
 
 
 def _unchanged(source: Source) -> None:
     """Make sure that the second pass saw what the first one did."""
-    if stamp(source.path) != source.stamp:
+    try:
+        same = stamp(source.path) == source.stamp
+    except OSError as error:
+        raise DataError(
+            f"{source.name}: was removed while it was read, or cannot be read any more ({reason(error)})"
+        ) from error
+    if not same:
         raise jsonl.changed(source)
 
 
@@ -348,7 +364,7 @@ def _json_values(added: pa.Table) -> Iterator[list[str]]:
 
 
 def added_columns(prefix: str, result: AdvantageTable, grouping: Grouping) -> dict[str, pa.Array]:
-    """The new columns as arrow arrays: NaN and group -1 become null.
+    """The new columns as arrow arrays: NaN, ±inf and group -1 become null.
 
     Args:
         prefix: put before each name of `COLUMNS`.
@@ -371,9 +387,9 @@ def added_columns(prefix: str, result: AdvantageTable, grouping: Grouping) -> di
 
 
 def _numbers(values: "Tensor") -> pa.Array:
-    """Floats as they lie, null where they are NaN."""
+    """Floats as they lie, null where they are no number that JSON has."""
     found = values.double().numpy()
-    undefined = np.isnan(found)
+    undefined = ~np.isfinite(found)
     return pa.array(found, pa.float64(), mask=undefined if undefined.any() else None)
 
 
@@ -381,7 +397,7 @@ def lists(tokens: "Tensor", counts: "Tensor | None") -> pa.Array:
     """[T] numbers → a list per row, null at undefined tokens; null in rows without tokens."""
     assert counts is not None
     values = tokens.double().numpy()
-    flat = pa.array(values, pa.float64(), mask=np.isnan(values))
+    flat = pa.array(values, pa.float64(), mask=~np.isfinite(values))
     sizes = counts.numpy()
     ends = np.concatenate([[0], np.cumsum(sizes)])
     return pa.LargeListArray.from_arrays(

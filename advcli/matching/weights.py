@@ -173,7 +173,8 @@ def _parallel(equation: _Equation, parts: Tensor, values: Tensor, told: Tensor) 
         a = a - segments.rows(segments.mean(a))
         matrix = _centred(matrix, segments)
     used = _independent(matrix)
-    if not bool(used.any()):
+    # Advantages that are all 0 have no direction.
+    if not bool(used.any()) or not bool(a.any()):
         return
     weights, residual = _direction(matrix[:, used], a, segments)
     if residual > _RESIDUAL:

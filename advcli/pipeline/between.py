@@ -10,6 +10,7 @@ from advcli.dataset.load import DataSet, by_unit
 from advcli.dataset.pairing import Joined, Pairing, Runs, joined
 from advcli.engine.run import run
 from advcli.errors import DataError, UsageError
+from advcli.io.sources.remote import is_remote
 from advcli.pipeline.compare import without_filters
 from advcli.pipeline.describe import report_of
 from advcli.pipeline.request import Request
@@ -21,7 +22,7 @@ from advcli.stats import paired_prompts, paired_steps
 from advcli.stats.figures import figures
 from advcli.stats.paired_prompts import PromptMeans, Rewarded
 from advcli.stats.paired_rows import row_pairs
-from advcli.wording import counted, one_line, verb
+from advcli.wording import counted, one_line, redacted, verb
 
 # How many lines the table of steps has at most.
 _STRETCHES = 20
@@ -95,7 +96,7 @@ def _loaded(
     letter: str, request: Request, check: Callable[[Sequence[Source]], None] | None, *, by_path: bool
 ) -> _Loaded:
     """Read one of the two; an error says which."""
-    name = " ".join(request.inputs)
+    name = " ".join(redacted(text, whole=True) if is_remote(text) else text for text in request.inputs)
     try:
         plan = request.plan()
         with request.opened() as sources:

@@ -8,6 +8,7 @@ from pathlib import Path
 from advcli.dataset.load import DataSet, by_unit
 from advcli.engine.run import Plan, run
 from advcli.io import metrics as metrics_file
+from advcli.io.atomic import leftovers
 from advcli.io.parquet.read import to_metadata
 from advcli.io.write import SOURCE, Additions, added_columns, refused_names, targets, write
 from advcli.pipeline.describe import report_of, settings_of
@@ -98,6 +99,11 @@ def compute(request: Request, output: Output, *, advance: Callable[[int, int], N
         about = to_metadata(output.prefix, settings_of(plan, request, data))
         record = None if output.same_layout else output.prefix + SOURCE
         rows = len(data.table.rewards)
+        # Before anything is written: what cannot be computed is found out here.
+        steps = data.table.step_names if data.table.step is not None else None
+        unit, inner = by_unit(data, _shown(result), plan.unit.reward)
+        per_step = metrics.per_step(unit.rows, inner["processed"], steps) if output.metrics else []
+        said = leftovers([*(goal.path for goal in goals), output.metrics])
         with ThreadPoolExecutor(1) as aside:
             # Both take their time, and neither needs the other.
             told = aside.submit(report_of, request, data, plan, _shown(result))
@@ -111,11 +117,8 @@ def compute(request: Request, output: Output, *, advance: Callable[[int, int], N
             )
     written = [str(goal.path) for goal in goals if goal.path]
     if output.metrics:
-        steps = data.table.step_names if data.table.step is not None else None
-        unit, inner = by_unit(data, _shown(result), plan.unit.reward)
-        records = metrics.per_step(unit.rows, inner["processed"], steps)
-        metrics_file.write(output.metrics, records, force=output.force)
+        metrics_file.write(output.metrics, per_step, force=output.force)
         written.append(str(output.metrics))
     report = told.result()
-    said = (f"wrote {path}" for path in written)
-    return replace(report, notes=(*report.notes, *said), written=tuple(written))
+    wrote = (f"wrote {path}" for path in written)
+    return replace(report, notes=(*report.notes, *said, *wrote), written=tuple(written))

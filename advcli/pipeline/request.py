@@ -68,7 +68,7 @@ class Request:
         if ahead and all(_is_same(source) for source in ahead):
             yield ahead
             return
-        with opened(self.inputs) as sources:
+        with opened(self.inputs, max_line=self.columns.max_line) as sources:
             yield sources
 
     def load(

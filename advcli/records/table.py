@@ -20,6 +20,10 @@ CAUSES = ("null", "NaN", "inf")
 """Why a reward is missing; the position + 1 is the code in `RewardTable.cause`."""
 
 
+MAX_LINE = 64_000_000
+"""Bytes that a line may have, unless the user says otherwise: what is decompressed has no bound of its own."""
+
+
 @dataclass(frozen=True)
 class Choice:
     """Which columns play which part.
@@ -152,6 +156,7 @@ class ColumnOptions:
         tests: expressions that filters ask for, among `extra`.
         strict: a doubtful choice of columns is an error.
         ungrouped: rows need not belong together: a dump without a prompt, or with one row of each, will do.
+        max_line: bytes that a line may have (`--max-line`).
     """
 
     format: str | None = None
@@ -182,6 +187,7 @@ class ColumnOptions:
     tests: tuple[str, ...] = ()
     strict: bool = False
     ungrouped: bool = False
+    max_line: int = MAX_LINE
 
     def as_logged(self) -> "ColumnOptions":
         """What `match` reads: a dump without a prompt id may have been grouped by position, so that is no error yet."""
@@ -202,6 +208,7 @@ class Source:
         format: name of the format that its container stands for, or "" where the columns tell.
         origin: the file itself where `path` is a copy in another form, or None.
         join: completes each record from the files beside it, or None.
+        max_line: bytes that a line may have.
     """
 
     name: str
@@ -213,6 +220,7 @@ class Source:
     format: str = ""
     origin: Path | None = None
     join: "Callable[[dict[str, Any]], dict[str, Any]] | None" = field(default=None, compare=False)
+    max_line: int = MAX_LINE
 
 
 @dataclass(frozen=True)

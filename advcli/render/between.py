@@ -14,7 +14,6 @@ from advcli.wording import counted, one_line, summed
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
-    from rich.text import Text
 
 # How much of the name of a run is shown.
 _RUN = 12
@@ -248,11 +247,9 @@ def _changed(pairs: Sequence[PromptPair]) -> "Table":
     return table
 
 
-def _labels(pairs: Sequence[PromptPair]) -> tuple[str, list["Text"]]:
+def _labels(pairs: Sequence[PromptPair]) -> tuple[str, list[str]]:
     """What tells the prompts apart: their beginning, or the place of their first row where they begin alike."""
-    from rich.text import Text
-
     names = [one_line(pair.prompt, _PROMPT) for pair in pairs]
     if len({*names}) == len(names):
-        return "changed most", [Text(name) for name in names]
-    return "changed most, first row in A", [Text(pair.first_a) for pair in pairs]
+        return "changed most", names
+    return "changed most, first row in A", [pair.first_a or "" for pair in pairs]

@@ -21,7 +21,7 @@ from advcli.render.bars import bar, binned
 from advcli.render.numbers import UNDEFINED, count, number, share, short
 from advcli.render.tables import describe_sizes
 from advcli.render.whole import folded, needed, print_whole, spread
-from advcli.wording import counted, verb
+from advcli.wording import counted, shown, verb
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -451,7 +451,7 @@ def _print_with_text(header: _Row, rows: Sequence[_Row], console: "Console") -> 
     width = max(_LEAST_TEXT, _width(console) - taken)
     cut = []
     for *cells, last in rows:
-        text = Text(last)
+        text = Text(shown(last))
         text.truncate(width, overflow="ellipsis")
         cut.append([*cells, text.plain])
     table = _table(header, cut, left={0, len(header) - 1})
@@ -466,9 +466,9 @@ def _table(header: _Row, rows: Sequence[_Row], *, left: set[int] | None = None) 
     table = Table(box=None, pad_edge=False, padding=(0, len(_GAP), 0, 0), header_style="bold")
     for place, name in enumerate(header):
         on_left = place == 0 or place in (left or ())
-        table.add_column(Text(name), justify="left" if on_left else "right", no_wrap=True)
+        table.add_column(Text(shown(name)), justify="left" if on_left else "right", no_wrap=True)
     for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*(Text(shown(cell)) for cell in row))
     return table
 
 
@@ -525,5 +525,5 @@ def _width(console: "Console") -> int:
 
 def _line(text: str, console: "Console", style: str = "") -> None:
     """A line of text, folded at spaces."""
-    for line in folded(text, _width(console)):
+    for line in folded(shown(text), _width(console)):
         console.print(line, style=style, highlight=False, soft_wrap=True, markup=False)

@@ -17,7 +17,7 @@ def number(value: float | None) -> str:
         >>> number(3.2e-7), number(123456.7)
         ('3.2e-07', '1.235e+05')
     """
-    if value is None or math.isnan(value):
+    if value is None or not math.isfinite(value):
         return UNDEFINED
     size = abs(value)
     if size < 1e-12:
@@ -32,7 +32,7 @@ def short(value: float | None) -> str:
         >>> short(0.80236), short(14085.09), short(1e-17), short(float("nan"))
         ('0.802', '1.41e+04', '0', '–')
     """
-    if value is None or math.isnan(value):
+    if value is None or not math.isfinite(value):
         return UNDEFINED
     return "0" if abs(value) < 1e-12 else f"{value:.3g}"
 
@@ -44,7 +44,7 @@ def count(value: float | None) -> str:
         >>> count(12345), count(float("nan"))
         ('12,345', '–')
     """
-    return UNDEFINED if value is None or math.isnan(value) else f"{value:,.0f}"
+    return UNDEFINED if value is None or not math.isfinite(value) else f"{value:,.0f}"
 
 
 def signed(value: float | None, text: Callable[[float | None], str] = number) -> str:
@@ -66,7 +66,7 @@ def points(value: float | None) -> str:
         >>> points(0.125), points(-1e-9), points(float("nan"))
         ('12.5 pp', '0.0 pp', '–')
     """
-    return UNDEFINED if value is None or math.isnan(value) else f"{round(100 * value, 1) + 0.0:.1f} pp"
+    return UNDEFINED if value is None or not math.isfinite(value) else f"{round(100 * value, 1) + 0.0:.1f} pp"
 
 
 def share(value: float | None) -> str:
@@ -76,4 +76,4 @@ def share(value: float | None) -> str:
         >>> share(0.125), share(float("nan"))
         ('12.5%', '–')
     """
-    return UNDEFINED if value is None or math.isnan(value) else f"{100 * value:.1f}%"
+    return UNDEFINED if value is None or not math.isfinite(value) else f"{100 * value:.1f}%"

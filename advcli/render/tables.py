@@ -62,6 +62,8 @@ def describe_sizes(sizes: Mapping[int, int], noun: str = "row") -> str:
         '64 groups (62 of 8 rows, 1 of 5, 1 of 1)'
         >>> describe_sizes({4: 2})
         '2 groups of 4 rows'
+        >>> describe_sizes({})
+        '0 groups'
     """
     total = sum(sizes.values())
     if not total:

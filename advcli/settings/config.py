@@ -9,10 +9,17 @@ from typing import Any
 
 from advcli.errors import UsageError
 from advcli.settings.catalog import CONFIG_KEYS, UNREPLAYABLE, ConfigKey, Unreplayable
-from advcli.wording import one_line
+from advcli.wording import one_line, reason
 
 Flat = dict[str, Any]
 """Dotted path → value."""
+
+# Bounds that no trainer's configuration comes near: characters, levels, values, characters of a number or a time.
+_LARGEST = 1 << 20
+_DEEPEST = 64
+_MOST = 100_000
+_LONGEST = 100
+_SHORT = (":int", ":float", ":timestamp")
 
 
 def load(path: Path) -> Flat:
@@ -25,32 +32,108 @@ def load(path: Path) -> Flat:
         Dotted path → value.
 
     Raises:
-        UsageError: the file cannot be read, or is no mapping.
+        UsageError: the file cannot be read, is no mapping, or is larger than any trainer's.
     """
     try:
-        content = _parsed(path.read_text(encoding="utf-8"), path)
+        with path.open(encoding="utf-8") as file:
+            text = file.read(_LARGEST + 1)
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: {(getattr(error, 'strerror', None) or str(error)).lower()}") from error
+        raise UsageError(f"{path}: {reason(error)}") from error
+    if len(text) > _LARGEST:
+        raise UsageError(f"{path}: more than {_LARGEST:,} characters, which no trainer's configuration has")
+    try:
+        content = _parsed(text)
+    except _Unreadable as error:
+        place = f"{path}:{error.line}" if error.line else str(path)
+        raise UsageError(f"{place}: not valid YAML or JSON ({error})") from error
     if not isinstance(content, Mapping):
         raise UsageError(f"{path}: expected keys and values, got {one_line(content)}")
     return dict(_flattened(content))
 
 
-def _parsed(text: str, path: Path) -> object:
+class _Unreadable(ValueError):  # noqa: N818  never leaves this module
+    """A text is no YAML, or goes beyond the bounds above.
+
+    Args:
+        what: what is wrong.
+        line: where, counted from 1; None if nobody knows.
+    """
+
+    def __init__(self, what: str, line: int | None = None) -> None:
+        super().__init__(what)
+        self.line = line
+
+
+def _parsed(text: str) -> Any:  # noqa: ANN401  any YAML value
     """YAML, or JSON: nearly all of JSON is YAML, but tabs are not."""
     import yaml
 
-    if text.lstrip().startswith("{"):
-        with suppress(ValueError):
-            return json.loads(text)
     try:
-        return yaml.safe_load(text)
+        if text.lstrip().startswith("{"):
+            with suppress(ValueError):
+                found = json.loads(text)
+                _check_depth(found)
+                return found
+        loader = yaml.SafeLoader(text)
+        node = loader.get_single_node()
+        _Bounds().check(node)
+        # PyYAML lets errors of Python through, of a date that there is not or a tag that does not fit.
+        return None if node is None else loader.construct_document(node)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        place = f"{path}:{mark.line + 1}" if mark else str(path)
-        raise UsageError(
-            f"{place}: not valid YAML or JSON ({getattr(error, 'problem', None) or error})"
-        ) from error
+        what = getattr(error, "problem", None) or reason(error)
+        raise _Unreadable(what, mark and mark.line + 1) from error
+    except RecursionError as error:
+        raise _Unreadable("nested too deeply") from error
+    except _Unreadable:
+        raise
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}" if isinstance(error, LookupError) else reason(error)
+        raise _Unreadable(what) from error
+
+
+def _check_depth(value: object, depth: int = 0) -> None:
+    """Refuse JSON that is nested as no configuration is."""
+    if depth > _DEEPEST:
+        raise _Unreadable("nested too deeply")
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    for item in inner:
+        _check_depth(item, depth + 1)
+
+
+class _Bounds:
+    """Counts the values of a YAML document as they are once its aliases are spelled out."""
+
+    def __init__(self) -> None:
+        # Of each node: how many; None while it is being counted.
+        self._sizes: dict[int, int | None] = {}
+
+    def check(self, node: Any, depth: int = 0) -> int:  # noqa: ANN401  PyYAML's classes
+        """How many values a node holds, itself included.
+
+        Raises:
+            _Unreadable: too many, too deep, one within itself, or a number longer than any.
+        """
+        if node is None:
+            return 0
+        line = node.start_mark.line + 1
+        if id(node) in self._sizes:
+            known = self._sizes[id(node)]
+            if known is None:
+                raise _Unreadable("an alias of what it stands in", line)
+            return known
+        if depth > _DEEPEST:
+            raise _Unreadable("nested too deeply", line)
+        if isinstance(node.value, str) and len(node.value) > _LONGEST and node.tag.endswith(_SHORT):
+            raise _Unreadable(f"a number or a time of {len(node.value):,} characters", line)
+        self._sizes[id(node)] = None
+        inner = [] if isinstance(node.value, str) else node.value
+        parts = (part for item in inner for part in (item if isinstance(item, tuple) else (item,)))
+        size = 1 + sum(self.check(part, depth + 1) for part in parts)
+        if size > _MOST:
+            raise _Unreadable(f"more than {_MOST:,} values once its aliases are spelled out", line)
+        self._sizes[id(node)] = size
+        return size
 
 
 def overrides(pairs: Sequence[str]) -> tuple[Flat, list[str]]:
@@ -66,8 +149,6 @@ def overrides(pairs: Sequence[str]) -> tuple[Flat, list[str]]:
         >>> overrides(["algorithm.keep_pos_ratio=0.7"])
         ({'algorithm.keep_pos_ratio': 0.7}, [])
     """
-    import yaml
-
     flat: Flat = {}
     warnings = []
     for pair in pairs:
@@ -76,9 +157,11 @@ def overrides(pairs: Sequence[str]) -> tuple[Flat, list[str]]:
         if not equals or not key:
             raise UsageError(f"--set {pair}: expected KEY=VALUE", hint="--set algorithm.keep_pos_ratio=0.7")
         try:
-            flat[key] = yaml.safe_load(value)
-        except yaml.YAMLError as error:
-            raise UsageError(f"--set {pair}: the value cannot be read") from error
+            flat[key] = _parsed(value)
+        except _Unreadable as error:
+            raise UsageError(
+                f"--set {one_line(pair, text=str)}: the value cannot be read ({error})"
+            ) from error
         if not followed(key):
             near = get_close_matches(key.rsplit(".", 1)[-1], CONFIG_KEYS.names(), n=1)
             warnings.append(
@@ -121,8 +204,8 @@ def settings(flat: Flat, where: str) -> tuple[dict[str, Any], dict[str, tuple[st
         if found.setdefault(row.setting, told) != told and told == told:  # NaN is refused where it is used
             raise UsageError(
                 f"{where}: {told_by[row.setting]} and {path} disagree about {row.setting}: "
-                f"{found[row.setting]} and {told}",
-                hint=f"--set {path}={found[row.setting]}",
+                f"{one_line(found[row.setting], text=str)} and {one_line(told, text=str)}",
+                hint=f"--set {path}={one_line(found[row.setting], text=str)}",
             )
         told_by[row.setting] = path
         if row.only_for:

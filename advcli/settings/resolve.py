@@ -14,6 +14,8 @@ from advcli.settings import config
 from advcli.settings.catalog import PRESETS
 from advcli.wording import one_line
 
+# More rows of a group than any run has.
+_MOST = 1 << 31
 _SHARES = ("keep_pos", "keep_neg")
 # What further columns of a comparison take over from the settings of the first.
 _OF_ALL = ("missing", "singleton", "device", "count", "rollout_reward")
@@ -152,7 +154,7 @@ def _plain(text: str) -> float | str:
 
 def _number(name: str, value: Any) -> float:  # noqa: ANN401
     number = math.nan
-    with suppress(TypeError, ValueError):
+    with suppress(TypeError, ValueError, OverflowError):
         number = math.nan if isinstance(value, bool) else float(value)
     if not math.isfinite(number):
         raise UsageError(f"{name} is {one_line(value)}, expected a number")
@@ -161,8 +163,8 @@ def _number(name: str, value: Any) -> float:  # noqa: ANN401
 
 def _count(name: str, value: Any) -> int:  # noqa: ANN401
     number = _number(name, value)
-    if not number.is_integer() or number < 1:
-        raise UsageError(f"{name} is {one_line(value)}, expected a whole number, 1 or more")
+    if not (number.is_integer() and 1 <= number <= _MOST):
+        raise UsageError(f"{name} is {one_line(value)}, expected a whole number from 1 to {_MOST:,}")
     return int(number)
 
 

@@ -80,7 +80,9 @@ def _record(count: StepCount) -> dict[str, float | None]:
 
 def _named(name: str, moments: Moments, figures: Sequence[str]) -> dict[str, float | None]:
     values = {"mean": moments.mean, "max": moments.high, "min": moments.low, "std": moments.std(ddof=1)}
-    return {f"{name}/{figure}": None if math.isnan(values[figure]) else values[figure] for figure in figures}
+    return {
+        f"{name}/{figure}": values[figure] if math.isfinite(values[figure]) else None for figure in figures
+    }
 
 
 def step_value(name: str) -> int | float | str:

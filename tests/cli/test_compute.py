@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 import torch
 from typer.testing import CliRunner
@@ -706,3 +707,36 @@ def test_a_framework_rule_and_a_row_that_is_skipped(computed, like):
     found = computed(rows, "--like", like, "--on-bad-row", "skip")
     assert found["adv_original"][2] is None
     assert found["adv_original"][1] == -found["adv_original"][0] > 0
+
+
+@pytest.mark.parametrize("codec", ["", ".gz", ".zst"])
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (b'{"prompt_id": 1, "reward": 1}\n' * 3 + b'{"x": "' + b"y" * 3_000_000, 4),
+        (b'{"prompt_id": 1, "reward": 1}\n' * 3 + b'{"x": "' + b"y" * 3_000_000 + b'"}\n{}\n', 4),
+        (b"z" * 3_000_000, 1),
+        (b"[" + b" " * 3_000_000 + b"]", 1),
+        (b'{"prompt_id": 1, "reward": 1}\n' * 50_000 + b'{"x": "' + b"y" * 3_000_000 + b'"}\n', 50_001),
+    ],
+)
+def test_a_line_has_a_bound(advcli, tmp_path, codec, text, line):
+    name = f"a.jsonl{codec}"
+    with pa.CompressedOutputStream(
+        str(tmp_path / name), {"": "gzip", ".gz": "gzip", ".zst": "zstd"}[codec]
+    ) as out:
+        out.write(text)
+    done = advcli("compute", name, "--max-line", "2MB", "--out", "o.jsonl")
+    assert done.returncode == 3
+    assert (
+        done.stderr.decode()
+        == f"advcli: {name}:{line}: the line is longer than 2 MB; try --max-line 4MB, if that is no mistake\n"
+    )
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.parametrize("size", ["0", "x", "-1", "1TB", "", "9" * 30])
+def test_a_size_is_a_number_and_a_unit(advcli, size):
+    done = advcli("compute", "--max-line", size)
+    assert done.returncode == 2
+    assert done.stderr.count(b"\n") == 1

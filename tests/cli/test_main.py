@@ -118,18 +118,104 @@ def test_a_missing_package_is_4(main, monkeypatch):
     assert main() == (4, "", "advcli: the package 'brotli' is needed; try pip install brotli\n")
 
 
-def test_a_bug_keeps_its_traceback(monkeypatch):
+@pytest.mark.parametrize(
+    ("error", "code", "line"),
+    [
+        (
+            ZeroDivisionError("ours\n\x1b[2J"),
+            70,
+            r"this is a bug in advcli (ZeroDivisionError: ours\n\x1b[2J); ",
+        ),
+        (KeyError(), 70, "this is a bug in advcli (KeyError); --debug shows where"),
+        (RecursionError("deep"), 70, "this is a bug in advcli (RecursionError: deep); "),
+        (MemoryError(), 3, "out of memory"),
+        (OSError(30, "Read-only file system", "a\nb"), 3, r"a\nb: read-only file system"),
+        (OSError(12, "Cannot allocate memory"), 3, "cannot allocate memory"),
+    ],
+)
+def test_no_exception_gets_past_main(main, monkeypatch, error, code, line):
     def command(**_):
-        raise ZeroDivisionError("ours")
+        raise error
 
     monkeypatch.setattr(cli, "app", command)
-    monkeypatch.setattr(signal, "signal", lambda *_: None)
-    with pytest.raises(ZeroDivisionError, match="ours"):
-        cli.main()
+    got, out, err = main()
+    assert (got, out) == (code, "")
+    assert err.startswith(f"advcli: {line}")
+    assert err.count("\n") == 1
+    got, out, err = main("compute", "--debug")
+    assert got == code
+    assert err.startswith("Traceback (most recent call last):\n")
+    assert err.splitlines()[-1].startswith(f"advcli: {line}")
+
+
+def test_debug_may_stand_anywhere(main):
+    for args in (["--debug", "estimators", "gpro"], ["estimators", "--debug", "gpro"]):
+        code, _, err = main(*args)
+        assert (code, err.splitlines()[0]) == (2, "Traceback (most recent call last):")
 
 
 def test_a_file_name_with_a_line_feed_is_one_line_all_the_same(main):
-    assert main("compute", "a\nb.jsonl")[2].count("\n") == 1
+    assert main("compute", "a\nadvcli: b.jsonl")[2].startswith(r"advcli: a\nadvcli: b.jsonl: no such file")
+
+
+ODD = "\x1b]0;x\x07\x9b2J\n\u202e\r\tadvcli: forged"
+"""A window's title, a cleared screen, another line, text from right to left."""
+OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]")
+
+
+@pytest.fixture
+def odd(tmp_path, monkeypatch):
+    """A dump whose file, columns, ids, steps, texts and rewards are called what nobody should be called."""
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / f"{ODD.replace('/', '')}.jsonl"
+    keys = {name: f"{name}{ODD}" for name in ("prompt", "reward", "step", "src", "other")}
+    row = {keys["prompt"]: ODD, keys["step"]: ODD, keys["src"]: ODD, "response": ODD}
+    path.write_text(
+        "".join(json.dumps({**row, keys["reward"]: n, keys["other"]: 1 - n}) + "\n" for n in (0, 1))
+    )
+    return path.name, keys
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        "inspect",
+        "inspect --top 2",
+        "inspect --by SRC",
+        "inspect --group #0",
+        "inspect --step NONE",
+        "inspect --by SRC --json",
+        "compute --force",
+        "compute --out gone/ODD.jsonl",
+        "compute --json --out o.jsonl --force",
+        "compare",
+        "compare FILE --between",
+        "compare FILE --between --json",
+        "sweep --keep-pos 0.5,1",
+        "match",
+        "match --logged-col OTHER",
+        "report --force",
+        "inspect --fail-if ODD",
+        "estimators ODD",
+        "compute --config ODD",
+        "compute --set ODD=1",
+        "compute --estimator ODD",
+    ],
+)
+def test_nothing_that_is_shown_is_obeyed_by_a_terminal(main, odd, args):
+    name, keys = odd
+    columns = ["--prompt-col", keys["prompt"], "--reward", keys["reward"], "--step-col", keys["step"]]
+    words = {"SRC": keys["src"], "OTHER": keys["other"], "FILE": name, "NONE": ODD}
+    command, *rest = (words.get(word, word.replace("ODD", ODD)) for word in args.split())
+    columns = [] if command == "estimators" else [name, *columns]
+    _, out, err = main(command, *columns, *rest)
+    assert not OBEYED.search(out + err)
+    assert all(line.startswith("advcli: ") for line in err.splitlines())
+    assert "advcli: forged" not in {line[:14] for line in (out + err).splitlines()}
+    page = Path("report.html")
+    if page.exists():
+        text = page.read_text(encoding="utf-8").split("<script>")[0]
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", text)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")

@@ -106,7 +106,9 @@ def test_parts_are_taken_from_the_same_turn():
         rollout_reward="sum",
     )
     # Sums of the turns: (1, 0.5) and (0, 0); each is ±1/√2 of its part, and the two add up.
-    one = compute_advantages(torch.tensor([[1.0, 0.5], [0.0, 0.0]]), ["p"] * 2, estimator="gdpo").original.tolist()
+    one = compute_advantages(
+        torch.tensor([[1.0, 0.5], [0.0, 0.0]]), ["p"] * 2, estimator="gdpo"
+    ).original.tolist()
     assert found.original.tolist() == pytest.approx([one[0], one[0], one[1]])
 
 

@@ -14,6 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from advcli import DataError, UsageError, compute_advantages
+from advcli.engine import run as engine
+from advcli.records.settings import Settings
 
 GOLDEN_FILE = Path(__file__).parents[1] / "data" / "golden" / "keep_ratio.jsonl"
 GOLDEN = [json.loads(line) for line in GOLDEN_FILE.read_text().splitlines()]
@@ -550,3 +552,22 @@ def test_the_two_columns_are_not_one_for_whoever_writes_into_them():
     found = compute_advantages([0.0, 1.0, 1.0, 0.0], [0, 0, 1, 1])
     found.processed[0] = 7.0
     assert found.original[0] != 7.0
+
+
+@pytest.mark.parametrize("estimator", ["rloo", "grpo:scale=none"])
+def test_what_no_float_holds_is_undefined_and_counted(estimator):
+    name, _, knob = estimator.partition(":")
+    columns = {
+        "rewards": torch.tensor([1.7e308, -1.7e308, 0.0, 1.0, 0.0], dtype=torch.float64),
+        "group": torch.tensor([0, 0, 0, 1, 1]),
+        "step": torch.zeros(5, dtype=torch.int64),
+    }
+    result = engine.run(
+        engine.Plan.of(Settings(estimator=name, **({"scale": "none"} if knob else {}))), columns
+    )
+    assert not torch.isinf(result.original).any()
+    assert not torch.isinf(result.processed).any()
+    assert result.kept.tolist() == (~result.original.isnan()).tolist()
+    lost = int(result.original.isnan().sum())
+    assert lost > 0
+    assert result.warnings == (f"{lost} advantages are beyond what a float can hold: null",)

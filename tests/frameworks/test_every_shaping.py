@@ -158,9 +158,16 @@ def test_parts_are_added_up_as_the_framework_does():
 def test_parts_that_are_equal_as_written_and_not_in_float32():
     # As a run of twinkle logged it: 0.6 + 0.3 is above 0.9 there.
     parts = [[0.6, 0.3], [0.9, 0.0], [0.9, 0.0], [0.9, 0.0]]
-    found = compute_advantages(torch.tensor([*parts, *parts], dtype=torch.float64), list("aaaabbbb"), like="twinkle").original
+    found = compute_advantages(
+        torch.tensor([*parts, *parts], dtype=torch.float64), list("aaaabbbb"), like="twinkle"
+    ).original
     assert found.tolist() == [1.4975167512893677, 0, 0, 0] * 2
-    assert compute_advantages(torch.tensor(parts, dtype=torch.float64), [0] * 4).original.tolist() == [0, 0, 0, 0]
+    assert compute_advantages(torch.tensor(parts, dtype=torch.float64), [0] * 4).original.tolist() == [
+        0,
+        0,
+        0,
+        0,
+    ]
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)

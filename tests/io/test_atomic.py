@@ -17,6 +17,8 @@ import pytest
 
 from advcli.errors import DataError, Interrupted, UsageError
 from advcli.io import atomic
+from advcli.io import write as write_module
+from advcli.pipeline import compute as compute_module
 from advcli.pipeline.compute import Output, compute
 from advcli.pipeline.request import Request
 from advcli.records.settings import Settings
@@ -331,3 +333,67 @@ def test_only_a_file_that_replaces_another_is_forced_to_the_disk(tmp_path, monke
         with atomic.replacing(tmp_path / "a", force=True) as file:
             file.write(b"x")
         assert len(forced) == expected
+
+
+@pytest.mark.parametrize(
+    ("mode", "umask", "expected"),
+    [(0o600, 0o022, 0o600), (0o644, 0o077, 0o600), (0o440, 0o022, 0o640), (0o755, 0o022, 0o644)],
+)
+def test_a_copy_may_be_read_by_those_who_may_read_the_input(folder, source, mode, umask, expected):
+    source.path.chmod(mode)
+    before = os.umask(umask)
+    try:
+        run("b.jsonl")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((folder / "b.jsonl").stat().st_mode) == expected
+
+
+def test_a_file_that_replaces_another_has_its_mode_and_owner(folder, source):
+    out = folder / "b.jsonl"
+    out.write_text("old")
+    out.chmod(0o640)
+    if os.geteuid() == 0:
+        os.chown(out, 12345, 54321)
+    owner = out.stat().st_uid, out.stat().st_gid
+    run("b.jsonl", force=True)
+    assert stat.S_IMODE(out.stat().st_mode) == 0o640
+    assert (out.stat().st_uid, out.stat().st_gid) == owner
+
+
+def test_what_a_killed_run_left_is_removed_and_said_and_what_a_live_one_writes_is_not(folder, source):
+    left, other = folder / ".b.jsonl.0123abcd.part", folder / ".c.jsonl.0123abcd.part"
+    left.write_text("half")
+    other.write_text("of another output")
+    with atomic.replacing(folder / "b.jsonl", force=False) as file:
+        file.write(b"x")
+        file.flush()
+        (live,) = (path for path in folder.iterdir() if path.name.startswith(".b.jsonl.") and path != left)
+        assert atomic.leftovers([folder / "b.jsonl", None]) == (
+            f"removed {left}, which a killed run left behind",
+        )
+        assert live.exists()
+    assert listing(folder) == [other.name, "a.jsonl", "b.jsonl"]
+    left.write_text("half")
+    report = compute(Request(("a.jsonl",), Settings(), ColumnOptions()), Output("b.jsonl", force=True))
+    assert [text for text in report.notes if "killed" in text] == [
+        "removed .b.jsonl.0123abcd.part, which a killed run left behind"
+    ]
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "parquet"])
+def test_an_input_that_goes_away_is_not_blamed_on_the_output(folder, suffix, monkeypatch):
+    if suffix == "parquet":
+        pq.write_table(pa.table({"prompt_id": ["a"] * 4, "reward": [0.0, 1.0] * 2}), "x.parquet")
+    else:
+        Path("x.jsonl").write_bytes(ROWS)
+    real = write_module.write
+
+    def gone(sources, *rest, **more):
+        sources[0].path.unlink()
+        return real(sources, *rest, **more)
+
+    monkeypatch.setattr(compute_module, "write", gone)
+    with pytest.raises(DataError, match=rf"^x\.{suffix}: (was removed while it was read|no such file)"):
+        run(f"y.{suffix}", f"x.{suffix}")
+    assert listing(folder) == []

@@ -4,6 +4,7 @@ import base64
 import datetime
 import decimal
 import gzip
+import io
 import json
 import math
 
@@ -292,3 +293,23 @@ def test_more_rows_than_before_is_an_error():
     rows, added = [{"x": 1}] * 2, pa.table({"n": [1]})
     with pytest.raises(DataError, match=r"a\.jsonl: the file changed while it was read"):
         convert.jsonl_to_parquet(lambda: iter(rows), added, pa.BufferOutputStream(), {}, "a.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("cells", "kept"),
+    [
+        ([1.5, True, None], ["1.5", "true", None]),
+        ([True, 0], ["true", "0"]),
+        ([[1.5], [True]], ["[1.5]", "[true]"]),
+        ([{"a": 1.5}, {"a": False}], ['{"a": 1.5}', '{"a": false}']),
+        ([True, False], [True, False]),
+        ([[True], []], [[True], []]),
+        ([1, 2.5], [1.0, 2.5]),
+    ],
+)
+def test_true_among_numbers_stays_true(cells, kept):
+    out = io.BytesIO()
+    rows = [{"x": cell} for cell in cells]
+    added = pa.table({"adv": [0.0] * len(rows)})
+    convert.jsonl_to_parquet(lambda: iter(rows), added, out, {}, "a.jsonl")
+    assert pq.read_table(io.BytesIO(out.getvalue()))["x"].to_pylist() == kept

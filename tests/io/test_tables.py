@@ -1,7 +1,9 @@
 """The file of a sweep: whole or not at all."""
 
+import csv
 import json
 
+import pyarrow.parquet as pq
 import pytest
 
 from advcli.errors import DataError, UsageError
@@ -30,3 +32,31 @@ def test_a_folder_that_is_not_there(tmp_path):
         tables.check(tmp_path / "no" / "s.csv", (), force=False)
     with pytest.raises(UsageError, match=r"expected \.parquet, \.csv, \.jsonl"):
         tables.check(tmp_path / "s", (), force=False)
+
+
+ODD = ["x\ry", "a\nb", 'say "x"', " x ", "=1+1", "+x", "-x", "@x", "\tx", "\ud800", "a,b", "", "'x"]
+
+
+def test_every_cell_of_a_csv_is_read_back_as_one_and_none_is_a_formula(tmp_path):
+    path = tmp_path / "s.csv"
+    tables.write(path, {"=text": ODD, "number": [-0.5] * len(ODD)}, force=False)
+    with path.open(newline="", encoding="utf-8") as file:
+        header, *rows = csv.reader(file)
+    assert header == ["'=text", "number"]
+    assert [row[1] for row in rows] == ["-0.5"] * len(ODD)
+    for cell, (read, _) in zip(ODD, rows, strict=True):
+        plain = cell.replace("\ud800", r"\ud800")
+        assert read == (f"'{plain}" if plain.startswith(tuple("=+-@\t")) else plain)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
+def test_no_form_holds_infinity_or_half_a_character(tmp_path, suffix):
+    path = tmp_path / f"s{suffix}"
+    tables.write(path, [{"a": "\ud800", "b": float("inf")}, {"a": "x", "b": 0.1 + 0.2}], force=False)
+    if suffix == ".parquet":
+        assert pq.read_table(path).to_pylist() == [{"a": r"\ud800", "b": None}, {"a": "x", "b": 0.1 + 0.2}]
+    else:
+        text = path.read_text(encoding="utf-8")
+        assert "Infinity" not in text
+        assert "inf" not in text
+        assert "0.30000000000000004" in text

@@ -89,7 +89,7 @@ IT = Between(
 
 
 def drawn(between):
-    console = Console(file=io.StringIO(), width=80, no_color=True)
+    console = Console(file=io.StringIO(), width=80, no_color=True, markup=False)
     show(between, console)
     return console.file.getvalue()
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -129,3 +130,62 @@ def test_keys_that_disagree_are_both_named():
     with pytest.raises(UsageError, match=r"num_generations and worker\.rollout\.n disagree about n: 8 and 4"):
         config.settings(flat, "c.yaml")
     assert config.settings(flat | {"worker.rollout.n": 8}, "c.yaml")[0] == {"n": 8}
+
+
+BAD = {
+    "date.yaml": ("run:\n  date: 2024-02-30\n", "day is out of range for month"),
+    "time.yaml": ("run:\n  t: 2024-01-01 25:61:61\n", "hour must be in 0..23"),
+    "tag of a truth": ("c: !!bool abc\n", "KeyError: 'abc'"),
+    "tag of a number": ("c: !!int abc\n", "invalid literal for int"),
+    "tag of a time": ("c: !!timestamp abc\n", "not valid YAML or JSON"),
+    "tag of an object": ("c: !!python/object/apply:os.system [ls]\n", "could not determine a constructor"),
+    "loop": ("a: &x\n  b: *x\n", "an alias of what it stands in"),
+    "loop through a list": ("a: &x [1, [*x]]\n", "an alias of what it stands in"),
+    "digits": ("a: " + "1" * 5000, "a number or a time of 5,000 characters"),
+    "digits of JSON": ('{"a": ' + "1" * 5000 + "}", "a number or a time of 5,000 characters"),
+    "hexadecimal digits": ("a: 0x" + "f" * 5000, "a number or a time of 5,002 characters"),
+    "base 60": ("a: " + ":".join(["59"] * 3000), "a number or a time of 8,999 characters"),
+    "deep list": ("[" * 60_000 + "]" * 60_000, "nested too deeply"),
+    "deep map": ("{a: " * 5000 + "1" + "}" * 5000, "nested too deeply"),
+    "deep JSON": ('{"a": ' * 30_000 + "1" + "}" * 30_000, "nested too deeply"),
+    "somewhat deep JSON": ('{"a": ' * 100 + "1" + "}" * 100, "nested too deeply"),
+    "deep blocks": ("\n".join(" " * n + "a:" for n in range(500)), "nested too deeply"),
+    "zero byte": ("a: \0\n", "special characters are not allowed"),
+    "laughs": (
+        "a0: &a0 {x: 1, y: 2}\n"
+        + "".join(f"a{n}: &a{n} {{p: *a{n - 1}, q: *a{n - 1}}}\n" for n in range(1, 40)),
+        "more than 100,000 values once its aliases are spelled out",
+    ),
+    "merged laughs": (
+        "a0: &a0 {x: 1}\n" + "".join(f"a{n}: &a{n} {{<<: [*a{n - 1}, *a{n - 1}]}}\n" for n in range(1, 40)),
+        "more than 100,000 values once its aliases are spelled out",
+    ),
+    "laughs in lists": (
+        "a0: &a0 [1, 2]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 40)),
+        "more than 100,000 values once its aliases are spelled out",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_no_text_takes_more_than_a_line_to_refuse(tmp_path, name):
+    text, message = BAD[name]
+    path = tmp_path / "c.yaml"
+    path.write_text(text)
+    with pytest.raises(UsageError) as caught:
+        config.load(path)
+    assert re.fullmatch(rf"{re.escape(str(path))}(:\d+)?: not valid YAML or JSON \(.*\)", str(caught.value))
+    assert message in str(caught.value)
+    with pytest.raises(UsageError, match=r"--set a=.*: the value cannot be read"):
+        config.overrides([f"a={text}"])
+
+
+def test_a_file_without_end_is_not_read_to_it():
+    with pytest.raises(UsageError, match="more than 1,048,576 characters"):
+        config.load(Path("/dev/zero"))
+
+
+def test_aliases_are_spelled_out_within_the_bounds(tmp_path):
+    path = tmp_path / "c.yaml"
+    path.write_text("base: &base {gamma: 0.5}\nrun: {<<: *base, lam: 1.0}\nalso: *base\n")
+    assert config.load(path) == {"base.gamma": 0.5, "run.gamma": 0.5, "run.lam": 1.0, "also.gamma": 0.5}

@@ -1,14 +1,14 @@
 """A slice of a data set on its way from a file to the narrow columns, and what to do with bad rows."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from advcli.errors import DataError
 from advcli.io.collect.cells import Cells
-from advcli.wording import counted, verb
+from advcli.wording import counted, shortened, verb
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,7 @@ class BadRows:
         count: how many were skipped.
         first: what was wrong with the first one.
         empty: records that hold no row.
+        encrypted: columns that nobody can read.
     """
 
     skip: bool = False
@@ -48,6 +49,7 @@ class BadRows:
     count: int = 0
     first: str = ""
     empty: int = 0
+    encrypted: set[str] = field(default_factory=set)
 
     def add(self, message: str, *, hint: str | None = None, torn: bool = False) -> None:
         """Report one bad row.
@@ -69,4 +71,10 @@ class BadRows:
         """What was skipped, in words."""
         empty = f"{counted(self.empty, 'record')} {verb(self.empty, 'holds', 'hold')} no row"
         bad = f"{counted(self.count, 'bad row')} skipped (first: {self.first})"
-        return (*([bad] if self.count else []), *([empty] if self.empty else []))
+        names = shortened(sorted(self.encrypted), 5)
+        hidden = f"skipped the encrypted {verb(len(self.encrypted), 'column', 'columns')} {names}"
+        return tuple(
+            text
+            for text, there in ((hidden, self.encrypted), (bad, self.count), (empty, self.empty))
+            if there
+        )

@@ -9,6 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from advcli.io.collect.values import values as values_of
+
 Cells: TypeAlias = list[Any] | Any
 """One column of a batch: Python values (JSONL) or an arrow array (parquet)."""
 
@@ -35,7 +37,7 @@ def numbers(cells: Cells) -> tuple[NDArray[np.float64], NDArray[np.int8], list[i
         if _is_number(cells.type):
             values = _as_float64(cells)
             return _split(values, np.asarray(cells.is_null()))
-        cells = cells.to_pylist()
+        cells = values_of(cells)
     bad: list[int] = []
     values = np.array([_number(cell, place, bad) for place, cell in enumerate(cells)], dtype=np.float64)
     nulls = np.array([cell is None for cell in cells], dtype=bool)
@@ -61,7 +63,7 @@ def lists(cells: Cells) -> tuple[NDArray[np.float64], NDArray[np.int64], list[in
             if not wrong:
                 counts = np.array(pc.list_value_length(cells).fill_null(0), dtype=np.int64)
                 return numbers_of, counts, []
-        cells = cells.to_pylist()
+        cells = values_of(cells)
     bad: list[int] = []
     found: list[NDArray[np.float64]] = []
     for place, cell in enumerate(cells):
@@ -123,7 +125,7 @@ def one_array(column: pa.ChunkedArray) -> pa.Array:
 
 
 def _lists(cells: Cells) -> list[Any]:
-    return cells.to_pylist() if isinstance(cells, pa.Array) else list(cells)
+    return values_of(cells) if isinstance(cells, pa.Array) else list(cells)
 
 
 def _tokens(row: object, mask: object) -> NDArray[np.float64]:

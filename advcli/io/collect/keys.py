@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from advcli.io.collect import text_codes
 from advcli.io.collect.cells import Cells
+from advcli.io.collect.values import text, values
 
 # Longer keys are kept as their beginning and a digest, so that a prompt's text is never held.
 _DIGEST_FROM = 64
@@ -74,7 +75,7 @@ class Coder:
 
     def names(self) -> list[str]:
         """The value of each code as text; of a long one the beginning."""
-        return [_beginning(key).decode("utf-8", "surrogatepass") for key in self.identities()]
+        return [text(_beginning(key)) for key in self.identities()]
 
     def identities(self) -> list[bytes]:
         """What is the same for the same value of any column, for each code."""
@@ -119,8 +120,8 @@ def _keys(cells: Cells) -> tuple[pa.Array, NDArray[np.int64]]:
             return _runs(cells.cast(pa.int64()))
         if pa.types.is_string(cells.type) or pa.types.is_large_string(cells.type):
             # The runs first: then as little as possible is copied.
-            values, lengths = _runs(cells)
-            return _texts(values), lengths
+            different, lengths = _runs(cells)
+            return _texts(different), lengths
     return _runs(_texts(cells))
 
 
@@ -131,17 +132,17 @@ def _texts(cells: Cells) -> pa.Array:
     if isinstance(cells, pa.ExtensionArray):
         cells = cells.storage
     if pa.types.is_nested(cells.type) or pa.types.is_null(cells.type):
-        return _one_by_one(cells.to_pylist())
+        return _one_by_one(values(cells))
     if pa.types.is_string(cells.type) or pa.types.is_large_string(cells.type):
         return cells.cast(pa.large_binary())
     if pa.types.is_integer(cells.type):
         return cells.cast(pa.large_string()).cast(pa.large_binary())
     encoded = cells if pa.types.is_dictionary(cells.type) else cells.dictionary_encode()
-    return _one_by_one(encoded.dictionary.to_pylist()).take(encoded.indices.cast(pa.int64()))
+    return _one_by_one(values(encoded.dictionary)).take(encoded.indices.cast(pa.int64()))
 
 
-def _one_by_one(values: list[Any]) -> pa.Array:
-    texts = (None if value is None or value != value else key_text(value) for value in values)
+def _one_by_one(cells: list[Any]) -> pa.Array:
+    texts = (None if value is None or value != value else key_text(value) for value in cells)
     return pa.array(
         [None if text is None else text.encode("utf-8", "surrogatepass") for text in texts], pa.large_binary()
     )

@@ -9,6 +9,7 @@ from typing import Any
 from advcli.io.collect.batch import Batch
 from advcli.io.collect.cells import Cells
 from advcli.io.collect.duplicates import ROW
+from advcli.io.collect.values import values
 from advcli.records.table import Choice
 from advcli.registry import load
 
@@ -280,7 +281,7 @@ def is_null(value: object) -> bool:
 
 
 def _values(cells: Cells) -> Sequence[Any]:
-    return cells if isinstance(cells, list) else cells.to_pylist()
+    return cells if isinstance(cells, list) else values(cells)
 
 
 def _place(name: str, batch: Batch) -> list[Any]:

@@ -13,6 +13,7 @@ from advcli.errors import DataError
 from advcli.io.readahead import beside
 from advcli.io.sources.find import stream
 from advcli.records.table import Source
+from advcli.wording import megabytes
 
 # Bytes of a block. The first one is small: it is often all that is looked at.
 _FIRST = 1 << 20
@@ -83,7 +84,7 @@ def _blocks(source: Source, first: int, more: int) -> Generator[Block]:
     with stream(source) as file:
         while True:
             try:
-                pieces = _read(file, size, rest, most=_PIECE if source.codec else size)
+                pieces = _read(file, size, rest, source, number)
                 error = None
             except _BrokenOffError as found:
                 pieces, error = found.pieces, found.reason
@@ -91,6 +92,9 @@ def _blocks(source: Source, first: int, more: int) -> Generator[Block]:
             cut = last.rfind(b"\n") + 1
             if cut:
                 block = Block(number, b"".join([*pieces, memoryview(last)[:cut]]))
+                lengths = np.diff(block.ends, prepend=-1)
+                if lengths.max() > source.max_line:
+                    raise _too_long(source, number + int((lengths > source.max_line).argmax()))
                 # Here, in the thread that reads: whoever uses a block asks for them.
                 number += len(block.ends)
                 yield block
@@ -108,9 +112,18 @@ def _blocks(source: Source, first: int, more: int) -> Generator[Block]:
         yield Block(number, rest)
 
 
-def _read(file: BinaryIO, size: int, rest: bytes, *, most: int) -> list[bytes]:
+def _too_long(source: Source, number: int) -> DataError:
+    """The error for a line that is longer than a line may be."""
+    return DataError(
+        f"{source.name}:{number}: the line is longer than {megabytes(source.max_line)}",
+        hint=f"--max-line {megabytes(2 * source.max_line).replace(' ', '')}, if that is no mistake",
+    )
+
+
+def _read(file: BinaryIO, size: int, rest: bytes, source: Source, number: int) -> list[bytes]:
     """What is left of the last line and about `size` bytes more; a line end is in the last piece unless it is the end."""
-    pieces, held = [rest], 0
+    pieces, held, line = [rest], 0, len(rest)
+    most = _PIECE if source.codec else size
     while held < size or b"\n" not in pieces[-1]:
         try:
             # One read of the decompressor, and a short one, so that little is lost with an error.
@@ -121,6 +134,11 @@ def _read(file: BinaryIO, size: int, rest: bytes, *, most: int) -> list[bytes]:
             return _ending(pieces)
         pieces.append(piece)
         held += len(piece)
+        end = piece.rfind(b"\n")
+        line = line + len(piece) if end < 0 else len(piece) - end - 1
+        if line > source.max_line:
+            before = sum(one.count(b"\n") for one in pieces)
+            raise _too_long(source, number + before)
     return pieces
 
 

@@ -9,7 +9,8 @@ from typing import Any, BinaryIO
 
 from advcli.io.jsonl import spans
 
-_LARGEST = 4 << 30
+# A document may be so many times as long as a line.
+_LINES = 16
 _BOM = "\ufeff"
 # Ends of a first line that goes on in the next one.
 _OPEN = (b"{", b"[", b",", b":")
@@ -29,23 +30,43 @@ class Broken(Exception):  # noqa: N818  never leaves the readers, which know the
         self.what = what
 
 
-def is_document(file: BinaryIO) -> bool:
+class TooLarge(Exception):  # noqa: N818  never leaves the readers, which know the file
+    """A JSON document that takes more memory than anybody meant it to.
+
+    Args:
+        limit: the bytes that it may have.
+    """
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(limit)
+        self.limit = limit
+
+
+def is_document(file: BinaryIO, max_line: int) -> bool:
     """Whether a file is one JSON value that is not one object on one line.
 
     Args:
         file: the bytes, decompressed, from the start.
+        max_line: bytes that a line may have.
 
     Raises:
         Broken: its first line opens a value, and the file is not that value.
+        TooLarge: it is many times as long as a line may be.
     """
     head = b""
     try:
-        first = _first_line(file)
+        first = _first_line(file, max_line)
+        if len(first) >= max_line and not first.endswith(b"\n"):
+            # Too long: the reader of lines says so.
+            return False
         head = first.removeprefix(b"\xef\xbb\xbf").strip()
         if not head.startswith((b"[", b"{")) or (head.startswith(b"{") and not head.endswith(_OPEN)):
             return False
-        rest = file.read(_LARGEST)
-        return len(rest) < _LARGEST and bool(_records(json.loads((first + rest).decode("utf-8-sig"))))
+        largest = _LINES * max_line
+        rest = file.read(largest)
+        if len(rest) == largest and head in (b"{", b"["):
+            raise TooLarge(largest)
+        return len(rest) < largest and bool(_records(json.loads((first + rest).decode("utf-8-sig"))))
     except json.JSONDecodeError as error:
         if head in (b"{", b"["):
             raise Broken(error.lineno, error.msg.lower()) from error
@@ -55,9 +76,9 @@ def is_document(file: BinaryIO) -> bool:
         return False
 
 
-def texts(file: BinaryIO) -> Iterator[str]:
-    """The text of each record, each on one line."""
-    text = file.read().decode("utf-8", "surrogatepass").removeprefix(_BOM)
+def texts(data: bytes) -> Iterator[str]:
+    """The text of each record of a document, each on one line."""
+    text = data.decode("utf-8", "surrogatepass").removeprefix(_BOM)
     start = len(text) - len(text.lstrip())
     if text[start] == "{":
         yield spans.on_one_line(text.strip())
@@ -66,14 +87,15 @@ def texts(file: BinaryIO) -> Iterator[str]:
         yield spans.on_one_line(text[begin:end])
 
 
-def _first_line(file: BinaryIO) -> bytes:
-    """The first line that is not blank, with the blank ones before it."""
-    before = b""
-    while line := file.readline():
-        before += line
+def _first_line(file: BinaryIO, most: int) -> bytes:
+    """The first line that is not blank, with the blank ones before it, as far as they are no longer than a line may be."""
+    lines, left = [], most
+    while left > 0 and (line := file.readline(left)):
+        lines.append(line)
+        left -= len(line)
         if line.strip():
             break
-    return before
+    return b"".join(lines)
 
 
 def _records(value: Any) -> list[Any]:  # noqa: ANN401  any JSON value

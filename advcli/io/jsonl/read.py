@@ -22,9 +22,10 @@ from advcli.io.readahead import beside
 from advcli.io.sources.find import stream
 from advcli.records.layout import PLAIN, Layout
 from advcli.records.table import Source
-from advcli.wording import one_line, verb
+from advcli.wording import one_line, reason, verb
 
 _BOM = b"\xef\xbb\xbf"
+_BLANKS = b" \t\r\n"
 # Records that are looked at before anything is decided, and the bytes of them that are held.
 _HEAD = 100
 _HEAD_BYTES = 16 << 20
@@ -225,7 +226,7 @@ def texts(source: Source, dropped: Collection[int]) -> Iterator[tuple[str, dict[
     for number, raw in lines(source):
         record = None if number in dropped else parsed(raw)
         if record is not None:
-            yield raw.removeprefix(_BOM).decode("utf-8", "surrogatepass").strip(" \t\r\n"), record
+            yield body(raw).decode("utf-8", "surrogatepass"), record
 
 
 def already_there(place: str, names: Collection[str]) -> DataError:
@@ -237,17 +238,22 @@ def already_there(place: str, names: Collection[str]) -> DataError:
     )
 
 
+def body(raw: bytes) -> bytes:
+    """A line without the blanks and the mark of UTF-8 around it; b"" where it holds nothing."""
+    return raw.removeprefix(_BOM).strip(_BLANKS)
+
+
 def _with_suffix(source: Source, raw: bytes, suffixes: Suffixes) -> bytes:
     """A line with the next suffix before its closing brace; a blank line as it is."""
-    body = raw.rstrip()
-    if not body.removeprefix(_BOM).strip():
+    whole = raw.rstrip(_BLANKS)
+    if not body(raw):
         return raw
     suffix = next(suffixes, None)
     if suffix is None:
         raise changed(source)
-    open_part = body[:-1].rstrip()
+    open_part = whole[:-1].rstrip(_BLANKS)
     separator = b"" if open_part.endswith(b"{") else b", "
-    return open_part + separator + suffix + body[len(open_part) : -1] + b"}" + raw[len(body) :]
+    return open_part + separator + suffix + whole[len(open_part) : -1] + b"}" + raw[len(whole) :]
 
 
 def _rows(
@@ -274,8 +280,11 @@ def lines(source: Source, first: int | None = None) -> Iterator[tuple[int, bytes
             yield from block.lines()
         return
     with stream(source) as file:
-        texts = (text.encode("utf-8", "surrogatepass") for text in document.texts(file))
-        yield from enumerate(texts, start=1)
+        try:
+            text = file.read()
+        except OSError as error:
+            raise DataError(f"{source.name}: {reason(error)}") from error
+    yield from enumerate((one.encode("utf-8", "surrogatepass") for one in document.texts(text)), start=1)
 
 
 def _take(record: dict[str, Any], layout: Layout, cells: dict[str, list[Any]], plain: Sequence[str]) -> int:
@@ -315,7 +324,7 @@ def _already_there(record: dict[str, Any], layout: Layout, refused: frozenset[st
 
 def parsed(raw: bytes) -> dict[str, Any] | None:
     """A line as an object; None for a blank line."""
-    text = raw.removeprefix(_BOM).decode("utf-8", "surrogatepass").strip(" \t\r\n")
+    text = body(raw).decode("utf-8", "surrogatepass")
     if not text:
         return None
     try:

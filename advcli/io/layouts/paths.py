@@ -10,6 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from advcli.io.collect.values import values
+
 
 class _Absent:
     """Tells "there is no such key" from a null."""
@@ -117,7 +119,7 @@ def in_batch(batch: pa.RecordBatch, path: str, root: str) -> Any:  # noqa: ANN40
         rest = rest[len(head) + 1 :]
     if not rest:
         return cells
-    return [get(cell, rest) for cell in cells.to_pylist()]
+    return [get(cell, rest) for cell in values(cells)]
 
 
 def _below(value: Mapping[str, Any], path: str) -> Any:  # noqa: ANN401  any JSON value

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from advcli.errors import DataError
 from advcli.io.collect.batch import BadRows, Batch
 from advcli.io.collect.duplicates import ROW, digests
+from advcli.io.collect.values import records
 from advcli.io.jsonl.read import already_there
 from advcli.io.layouts import arrow, kinds, paths
 from advcli.io.layouts import objects as layouts
@@ -19,12 +20,12 @@ from advcli.io.parquet import files
 from advcli.io.readahead import beside
 from advcli.records.layout import PLAIN, Layout
 from advcli.records.table import Source
+from advcli.wording import counted
 
 # Bytes of column data in one batch: what bounds the memory, however long the texts are.
 _BATCH_BYTES = 32 << 20
 _MAX_ROWS = 1 << 18
 _PROBE = 64
-_CODECS = {"SNAPPY", "GZIP", "BROTLI", "ZSTD", "LZ4", "NONE"}
 
 
 def columns(source: Source, *, again: bool = False) -> dict[str, str]:
@@ -37,12 +38,13 @@ def columns(source: Source, *, again: bool = False) -> dict[str, str]:
     Raises:
         DataError: no parquet file, or two columns of one name.
     """
-    schema = files.opened(source, again=again).schema_arrow
+    file = files.opened(source, again=again)
+    schema, readable = file.schema_arrow, set(file.columns)
     names = schema.names
     if len(set(names)) < len(names):
         twice = sorted({name for name in names if names.count(name) > 1})
         raise DataError(f"{source.name}: the column {', '.join(twice)} is there twice, expected unique names")
-    return {field.name: kinds.of_type(field.type) for field in schema}
+    return {field.name: kinds.of_type(field.type) for field in schema if field.name in readable}
 
 
 def head(source: Source, rows: int = 8) -> list[Mapping[str, Any]]:
@@ -52,11 +54,12 @@ def head(source: Source, rows: int = 8) -> list[Mapping[str, Any]]:
         DataError: the file is broken.
     """
     file = files.opened(source, again=files.is_kept(source))
-    names = [field.name for field in file.schema_arrow if kinds.of_type(field.type) != "other"]
+    readable = set(file.columns)
+    fields = (field for field in file.schema_arrow if field.name in readable)
+    names = [field.name for field in fields if kinds.of_type(field.type) != "other"]
     try:
         for batch in file.iter_batches(batch_size=rows, columns=names) if names else ():
-            found: list[Mapping[str, Any]] = batch.to_pylist()
-            return found
+            return records(batch)
     except files.UNREADABLE:
         # The scan says what is wrong, if the column is wanted.
         return []
@@ -118,9 +121,10 @@ def scan(
         DataError: the file is broken or has a refused column.
     """
     file = files.opened(source)
-    names = file.schema_arrow.names
-    if not set(refused).isdisjoint(names):
-        raise already_there(source.name, sorted(set(names) & set(refused)))
+    names = file.columns
+    bad_rows.encrypted |= file.encrypted
+    if not set(refused).isdisjoint(file.schema_arrow.names):
+        raise already_there(source.name, sorted(set(file.schema_arrow.names) & set(refused)))
     if layout.name != "rows":
         yield from _exploded(file, source, columns, layout, bad_rows, dropped)
         return
@@ -147,12 +151,12 @@ def _cells(
             for name in columns
         }
         if ROW in columns:
-            cells[ROW] = [digest for record in batch.to_pylist() for digest in digests(record, layout)]
+            cells[ROW] = [digest for record in records(batch) for digest in digests(record, layout)]
         yield Batch(source.name, cells, range(done + 1, done + batch.num_rows + 1))
         done += batch.num_rows
 
 
-def _leaves(file: pq.ParquetFile, roots: Mapping[str, str]) -> list[str]:
+def _leaves(file: files.File, roots: Mapping[str, str]) -> list[str]:
     """What to read for some paths: only the fields of a struct that are wanted, if they can be told apart."""
     if all(path == root for path, root in roots.items()):
         return list(roots)
@@ -165,7 +169,7 @@ def _leaves(file: pq.ParquetFile, roots: Mapping[str, str]) -> list[str]:
         )
         found.append(path if known else root)
     # A whole column beside one of its fields would be read as the field only.
-    whole = set(found) & set(file.schema_arrow.names)
+    whole = set(found) & set(file.columns)
     return list(
         dict.fromkeys(
             roots[path] if roots[path] in whole else name for path, name in zip(roots, found, strict=True)
@@ -174,7 +178,7 @@ def _leaves(file: pq.ParquetFile, roots: Mapping[str, str]) -> list[str]:
 
 
 def _exploded(
-    file: pq.ParquetFile,
+    file: files.File,
     source: Source,
     columns: Collection[str],
     layout: Layout,
@@ -188,12 +192,12 @@ def _exploded(
         *(name.removeprefix("record.") for name in names),
         *(name.split(".")[0] for name in names),
     ]
-    needed = list(dict.fromkeys(paths.roots(wanted, file.schema_arrow.names).values()))
+    needed = list(dict.fromkeys(paths.roots(wanted, file.columns).values()))
     number = 0
     for batch in _batches(file, source, None if ROW in columns else needed):
         cells: dict[str, list[Any]] = {name: [] for name in columns}
         lines: list[int] = []
-        for record in batch.to_pylist():
+        for record in records(batch):
             number += 1
             try:
                 count, found = layouts.cells(record, layout, names)
@@ -227,6 +231,7 @@ def annotate(
         about: further key-value metadata of the file.
     """
     file = files.opened(source)
+    file.refuse_encrypted()
     added = slices(0).schema
     schema = pa.schema([*file.schema_arrow, *added], metadata={**(file.schema_arrow.metadata or {}), **about})
     with pq.ParquetWriter(sink, schema, **_written_like(file, added.names)) as writer:
@@ -279,9 +284,20 @@ def with_lists(
         yield pa.record_batch([*batch.columns, *new.columns], schema=schema)
 
 
-def objects(source: Source, dropped: Collection[int] = ()) -> Iterator[pa.RecordBatch]:
-    """All columns, batch by batch, without the rows that were skipped; one empty batch of a file without rows."""
+def objects(source: Source, dropped: Collection[int] = (), *, whole: bool = True) -> Iterator[pa.RecordBatch]:
+    """All columns, batch by batch, without the rows that were skipped; one empty batch of a file without rows.
+
+    Args:
+        source: a parquet source.
+        dropped: numbers of the rows to leave out.
+        whole: refuse a file with a column that cannot be read, instead of leaving it out.
+
+    Raises:
+        DataError: the file is broken, or a column is encrypted.
+    """
     file = files.opened(source)
+    if whole:
+        file.refuse_encrypted()
     number = 1
     for batch in _batches(file, source, None):
         yield arrow.without(batch, number, dropped)
@@ -304,7 +320,7 @@ def _no_rows(schema: pa.Schema) -> pa.RecordBatch:
     return pa.record_batch([pa.array([], field.type) for field in schema], schema=schema)
 
 
-def rows_at(source: Source, wanted: Collection[int]) -> Iterator[tuple[int, dict[str, object]]]:
+def rows_at(source: Source, wanted: Collection[int]) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """Some rows with all their columns; row groups without such a row are not read.
 
     Args:
@@ -324,7 +340,7 @@ def rows_at(source: Source, wanted: Collection[int]) -> Iterator[tuple[int, dict
             continue
         for batch in _batches(file, source, None, row_groups=[group]):
             here = places[(places >= done) & (places < done + batch.num_rows)]
-            for place, row in zip(here.tolist(), batch.take(pa.array(here - done)).to_pylist(), strict=True):
+            for place, row in zip(here.tolist(), records(batch.take(pa.array(here - done))), strict=True):
                 yield place + 1, row
             done += batch.num_rows
 
@@ -335,7 +351,7 @@ def to_metadata(prefix: str, settings: Mapping[str, object]) -> dict[str, str]:
 
 
 def _batches(
-    file: pq.ParquetFile,
+    file: files.File,
     source: Source,
     columns: Collection[str] | None,
     row_groups: Sequence[int] | None = None,
@@ -343,35 +359,50 @@ def _batches(
     """Columns (None: all) of some row groups (None: all), in batches of about `_BATCH_BYTES`."""
     if columns is not None and not columns:
         # No column at all: pyarrow would yield nothing, but the rows are there.
-        columns = file.schema_arrow.names[:1]
+        columns = file.columns[:1]
+    elif columns is None and file.encrypted:
+        columns = file.columns
     try:
         for group in range(file.num_row_groups) if row_groups is None else row_groups:
             # For a few rows, threads take longer than the reading.
-            few = _is_one_batch(file.metadata.row_group(group), columns)
-            yield from file.iter_batches(
+            few = _is_one_batch(file, group, columns)
+            rows, expected = 0, file.metadata.row_group(group).num_rows
+            for batch in file.iter_batches(
                 batch_size=_MAX_ROWS if few else _rows_per_batch(file, group, columns),
                 columns=columns,
                 row_groups=[group],
                 use_threads=not few,
-            )
+            ):
+                rows += batch.num_rows
+                yield batch
+            if rows != expected:
+                raise _damaged(source, group, rows, expected)
     except files.UNREADABLE as error:
         raise files.broken(source, error) from error
 
 
-def _is_one_batch(group: pq.RowGroupMetaData, columns: Collection[str] | None) -> bool:
+def _damaged(source: Source, group: int, rows: int, expected: int) -> DataError:
+    """The error for columns that have another number of rows than their row group."""
+    return DataError(
+        f"{source.name}: not a readable parquet file (row group {group + 1} has {counted(expected, 'row')}, and "
+        f"{rows:,} can be read)",
+        hint="writing or copying it again",
+    )
+
+
+def _is_one_batch(file: files.File, group: int, columns: Collection[str] | None) -> bool:
     """Whether all rows of a row group make a batch, however its values are encoded: none is longer than its chunk."""
-    if group.num_rows > _MAX_ROWS:
+    if file.metadata.row_group(group).num_rows > _MAX_ROWS or file.chunks is None:
         return False
-    chunks = (group.column(place) for place in range(group.num_columns))
     size = 0
-    for chunk in chunks:
-        path = chunk.path_in_schema
+    for chunk in file.chunks[group]:
+        path = ".".join(chunk.path)
         if columns is None or any(path == name or path.startswith(f"{name}.") for name in columns):
-            size += chunk.num_values * chunk.total_uncompressed_size
+            size += chunk.values * chunk.size
     return size <= _BATCH_BYTES
 
 
-def _rows_per_batch(file: pq.ParquetFile, group: int, columns: Collection[str] | None) -> int:
+def _rows_per_batch(file: files.File, group: int, columns: Collection[str] | None) -> int:
     """So many rows of a row group that a batch stays near `_BATCH_BYTES`.
 
     The sizes that a file tells are those of its encodings: a text that is repeated is counted once. So the first
@@ -383,21 +414,13 @@ def _rows_per_batch(file: pq.ParquetFile, group: int, columns: Collection[str] |
     return _MAX_ROWS
 
 
-def _written_like(file: pq.ParquetFile, added: Collection[str]) -> dict[str, object]:
+def _written_like(file: files.File, added: Collection[str]) -> dict[str, object]:
     """Writer options that give the copy the look of the original."""
     options: dict[str, object] = {"version": "2.6", "store_schema": True}
-    physical = set()
-    if file.num_row_groups:
-        group = file.metadata.row_group(0)
-        chunks = [group.column(i) for i in range(group.num_columns)]
-        codecs = {chunk.path_in_schema: _codec(chunk.compression) for chunk in chunks}
-        first = next(iter(codecs.values()), "snappy")
-        options["compression"] = codecs | dict.fromkeys(added, first)
+    chunks = file.chunks[0] if file.chunks else ()
+    if chunks:
+        codecs = {".".join(chunk.path): chunk.codec for chunk in chunks}
+        options["compression"] = codecs | dict.fromkeys(added, chunks[0].codec)
         options["use_compliant_nested_type"] = not any(".list.item" in path for path in codecs)
-        physical = {chunk.physical_type for chunk in chunks}
-    options["use_deprecated_int96_timestamps"] = "INT96" in physical
+    options["use_deprecated_int96_timestamps"] = any(chunk.physical == "INT96" for chunk in chunks)
     return options
-
-
-def _codec(name: str) -> str:
-    return name.lower() if name in _CODECS else {"UNCOMPRESSED": "none"}.get(name, "snappy")

@@ -117,6 +117,31 @@ def binary(value: bytes) -> bytes:
     return value[start:]
 
 
+def binaries(value: bytes) -> list[bytes]:
+    r"""The texts of a list that some bytes spell.
+
+    Raises:
+        UnsupportedFooter: as `decode`.
+
+    Example:
+        >>> binaries(b"\x28\x01a\x02hi")
+        [b'a', b'hi']
+    """
+    kind, count, at = _list_in(value, 0)
+    if count and kind != BINARY:
+        raise UnsupportedFooter(f"a list of type {kind} where texts are expected")
+    found = []
+    try:
+        for _ in range(count):
+            size, at = _varint(value, at)
+            found.append(value[at : at + size])
+            at += size
+    except IndexError as error:
+        raise UnsupportedFooter("no compact thrift (cut off)") from error
+    _check_end(value, at)
+    return found
+
+
 def of_binary(value: bytes) -> bytes:
     r"""The bytes that spell a text.
 

@@ -1,5 +1,6 @@
 """From what the user typed to a list of inputs that can be read twice."""
 
+import fcntl
 import fnmatch
 import glob
 import io
@@ -9,7 +10,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path, PurePath
@@ -21,8 +22,9 @@ from advcli.errors import DataError, UsageError
 from advcli.io.formats.catalog import FORMATS
 from advcli.io.jsonl import document
 from advcli.io.sources import containers, magic, remote, repeated, side_files
-from advcli.records.table import Source
+from advcli.records.table import MAX_LINE, Source
 from advcli.registry import load
+from advcli.wording import megabytes, reason
 
 STDIN = "-"
 SUFFIXES = {".parquet": "parquet", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl"}
@@ -40,12 +42,37 @@ _WORD = re.compile(r"(?<![0-9A-Za-z])(?<!__)([A-Za-z]*)([0-9]+)(?![0-9A-Za-z])|(
 _OWN_OUTPUT = re.compile(r"\.adv\.[a-z.]+$")
 
 
+_LOCK = "lock"
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """A folder for temporary copies; those that killed runs left behind are removed.
+
+    A run holds a lock on a file in its folder, and the system gives that up when the run is killed.
+    """
+    for left in Path(tempfile.gettempdir()).glob("advcli-*/" + _LOCK):
+        with suppress(OSError), left.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(left.parent, ignore_errors=True)
+    with ExitStack() as stack:
+        made = tempfile.TemporaryDirectory(prefix="advcli-", ignore_cleanup_errors=True)
+        folder = Path(stack.enter_context(made))
+        lock = stack.enter_context((folder / "new").open("wb"))
+        with suppress(OSError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # Under its name only once it is locked: nobody takes it for one that was left.
+        (folder / "new").rename(folder / _LOCK)
+        yield folder
+
+
 @contextmanager
 def found(
     inputs: Sequence[str],
     *,
     copied: bool = True,
     scratch: Scratch | None = None,
+    max_line: int = MAX_LINE,
     advance: Callable[[], None] = lambda: None,
 ) -> Iterator[tuple[list[Source], dict[str, str]]]:
     """Find the inputs and hold the temporary copies that some need.
@@ -54,6 +81,7 @@ def found(
         inputs: files, globs, folders, or "-" for standard input.
         copied: whether inputs behind a URL are copied to this machine, or read where they lie.
         scratch: gives the folder for temporary copies; None for one that goes when the sources do.
+        max_line: bytes that a line may have.
         advance: called for each file that is looked at.
 
     Yields:
@@ -70,7 +98,13 @@ def found(
         @cache
         def own() -> Path:
             """A folder for copies, made when one is needed."""
-            return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="advcli-")))
+            try:
+                return stack.enter_context(scratch_folder())
+            except OSError as error:
+                raise DataError(
+                    f"no folder for temporary copies ({reason(error)})",
+                    hint="TMPDIR=DIR with a folder that can be written",
+                ) from error
 
         scratch = scratch or own
         files = list(_find(inputs, scratch, copied=copied))
@@ -84,7 +118,7 @@ def found(
         for name, path, _ in files:
             if name not in skipped:
                 advance()
-                sources.append(_source(name, path, scratch))
+                sources.append(_source(name, path, scratch, max_line))
         again = containers.repeated(sources)
         yield [source for source in sources if source.name not in again], skipped | again
 
@@ -138,16 +172,31 @@ def stream(source: Source) -> BinaryIO:
 def _find(inputs: Sequence[str], scratch: Scratch, *, copied: bool) -> Iterator[tuple[str, Path, bool]]:
     """Name and path of every file, and whether it was looked for in a folder."""
     seen: set[Path] = set()
+    names: dict[str, int] = {}
     resolved = cache(Path.resolve)
     for text in inputs:
         found = _behind_url(text, scratch, copied=copied) if remote.is_remote(text) else _matches(text)
         for name, path, searched in found:
             # The files of a folder share its way to it.
             apart = not (searched and isinstance(path, Path)) or path.is_symlink()
-            place = path.resolve() if apart else resolved(path.parent) / path.name
+            place = _resolved(name, path) if apart else resolved(path.parent) / path.name
             if text == STDIN or place not in seen:
                 seen.add(place)
-                yield name, path, searched
+                # Two URLs that differ in what is not shown.
+                names[name] = names.get(name, 0) + 1
+                yield name if names[name] == 1 or name == text else f"{name} ({names[name]})", path, searched
+
+
+def _resolved(name: str, path: Path) -> Path:
+    """The file that a name leads to.
+
+    Raises:
+        DataError: a circle of symbolic links.
+    """
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError) as error:
+        raise DataError(f"{name}: {reason(error)}") from error
 
 
 def _behind_url(url: str, scratch: Scratch, *, copied: bool) -> Iterator[tuple[str, Path, bool]]:
@@ -169,8 +218,9 @@ def _matches(text: str) -> list[tuple[str, Path, bool]]:
         found = sorted(glob.glob(text, recursive=True), key=_natural)  # noqa: PTH207
     except DataError:
         raise
-    except (OSError, ValueError) as error:
-        raise DataError(f"{text}: {_reason(error)}") from error
+    except (OSError, ValueError, RuntimeError) as error:
+        # A circle of symbolic links is a RuntimeError to pathlib.
+        raise DataError(f"{text}: {reason(error)}") from error
     found = [name for name in found if not Path(name).is_dir()]
     if not found:
         raise DataError(
@@ -229,7 +279,7 @@ def _natural(name: str) -> list[tuple[int, int, str]]:
     return found
 
 
-def _source(name: str, path: Path, scratch: Scratch) -> Source:
+def _source(name: str, path: Path, scratch: Scratch, max_line: int) -> Source:
     """Look at the first bytes and make sure that the input can be read twice."""
     path = _readable_twice(name, path, scratch)
     codec, head = _beginning(name, path)
@@ -237,14 +287,15 @@ def _source(name: str, path: Path, scratch: Scratch) -> Source:
         raise DataError(f"{name}: the file is empty, expected rows")
     inner = name.removesuffix(next((tail for tail in CODECS if codec and name.endswith(tail)), ""))
     if not head.startswith(_PARQUET_MAGIC):
-        unpacked = _unpacked(inner, path, codec, head, scratch)
+        unpacked = _unpacked(inner, path, codec, head, scratch, max_line)
         if unpacked:
             return replace(unpacked, name=name, origin=path)
         stranger = magic.stranger(head)
         if stranger:
             raise DataError(f"{name}: {stranger.what}", hint=stranger.hint)
         _refuse_parquet_name(name)
-        return Source(name, path, _json_layout(name, path, codec), codec, stamp(path), join=_join(name))
+        layout = _json_layout(name, path, codec, max_line)
+        return Source(name, path, layout, codec, stamp(path), join=_join(name), max_line=max_line)
     if codec:
         # A parquet file is read from its end: it has to lie decompressed somewhere.
         with _decompressed(path, codec, name) as file:
@@ -252,7 +303,9 @@ def _source(name: str, path: Path, scratch: Scratch) -> Source:
     return Source(name, path, "parquet", None, stamp(path))
 
 
-def _unpacked(name: str, path: Path, codec: str | None, head: bytes, scratch: Scratch) -> Source | None:
+def _unpacked(
+    name: str, path: Path, codec: str | None, head: bytes, scratch: Scratch, max_line: int
+) -> Source | None:
     """The rows of a file that is neither parquet nor JSON; None if it may be JSON, or nothing that is known."""
     if containers.opener(name, head) is None:
         return None
@@ -266,7 +319,7 @@ def _unpacked(name: str, path: Path, codec: str | None, head: bytes, scratch: Sc
         return None
     contents = found.contents
     if not found.layout:
-        return _source(contents.name or name, target, scratch)
+        return _source(contents.name or name, target, scratch, max_line)
     if not target.stat().st_size:
         raise DataError(f"{name}: no rows, expected one per response")
     return Source(
@@ -286,10 +339,15 @@ def _join(name: str) -> "Callable[[dict[str, Any]], dict[str, Any]] | None":
     return None
 
 
-def _json_layout(name: str, path: Path, codec: str | None) -> str:
+def _json_layout(name: str, path: Path, codec: str | None, max_line: int) -> str:
     with _decompressed(path, codec, name) as file:
         try:
-            return "json" if document.is_document(file) else "jsonl"
+            return "json" if document.is_document(file, max_line) else "jsonl"
+        except document.TooLarge as error:
+            raise DataError(
+                f"{name}: one JSON value of more than {megabytes(error.limit)}",
+                hint=f"jq -c '.[]', or --max-line {megabytes(2 * max_line).replace(' ', '')}",
+            ) from error
         except document.Broken as error:
             several = error.what.startswith("extra data")
             raise DataError(
@@ -348,7 +406,7 @@ def _spooled(file: BinaryIO, scratch: Scratch, name: str) -> Path:
         with target.open("wb") as out:
             shutil.copyfileobj(file, out, 1 << 20)
     except OSError as error:
-        raise DataError(f"{name}: {_reason(error)}") from error
+        raise DataError(f"{name}: {reason(error)}") from error
     return target
 
 
@@ -361,7 +419,7 @@ def _open(path: Path, name: str) -> BinaryIO:
     try:
         return path.open("rb")
     except OSError as error:
-        raise DataError(f"{name}: {_reason(error)}") from error
+        raise DataError(f"{name}: {reason(error)}") from error
 
 
 def _decompressed(path: Path, codec: str | None, name: str) -> BinaryIO:
@@ -375,10 +433,4 @@ def _read(file: BinaryIO, size: int, name: str) -> bytes:
     try:
         return file.read(size)
     except OSError as error:
-        raise DataError(f"{name}: {_reason(error)}") from error
-
-
-def _reason(error: Exception) -> str:
-    """The operating system's words, without the path that stands before them."""
-    text = getattr(error, "strerror", None) or str(error)
-    return text[:1].lower() + text[1:]
+        raise DataError(f"{name}: {reason(error)}") from error

@@ -98,6 +98,9 @@ STRANGERS = (
     ),
     Stranger(_begins(b"\xd0\xcf\x11\xe0"), "this is an old Excel workbook", "saving its sheet as CSV"),
     Stranger(_begins(b"\x93NUMPY"), "this is a numpy array"),
+    Stranger(
+        _begins(b"PARE"), "this is a parquet file whose footer is encrypted", "a copy that is not encrypted"
+    ),
     Stranger(_begins(b"\x89HDF\r\n"), "this is an HDF5 file"),
     Stranger(_begins(b"%PDF-"), "this is a PDF document"),
     Stranger(_begins(b"\x89PNG"), "this is a PNG picture"),

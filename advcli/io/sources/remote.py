@@ -6,7 +6,6 @@ it. Where each file has a worker of its own, they are read where they lie.
 
 import io
 import re
-import shutil
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,15 +13,22 @@ from fnmatch import fnmatch
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, BinaryIO, cast
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 import pyarrow as pa
 from pyarrow import fs
 
-from advcli.errors import DataError, MissingPackage
+from advcli.errors import AdvcliError, DataError, MissingPackage
+from advcli.wording import reason, redacted
 
 _URL = re.compile(r"([a-z][a-z0-9+.-]+)://(.+)", re.IGNORECASE | re.DOTALL)
 _ARROW = ("s3", "gs", "gcs")
 _CHUNK = 1 << 20
+# What a server says of a file that is not there, and of one that is not for everyone.
+_GONE = (404, 410)
+_FORBIDDEN = (401, 403, 407)
+# A shorter value of a query is none that anyone could not guess.
+_SECRET = 4
 
 
 def is_remote(text: str) -> bool:
@@ -53,11 +59,27 @@ def fetched(url: str, scratch: Path, patterns: Collection[str]) -> Iterator[tupl
     """
     with _explained(url):
         system, found = _named(url, patterns)
-        for place, (name, path, searched) in enumerate(found):
-            copy = scratch / f"remote-{len(list(scratch.iterdir()))}-{place}"
-            with system.open_input_stream(path, compression=None) as source, copy.open("wb") as target:
-                shutil.copyfileobj(source, target, _CHUNK)
-            yield name, copy, searched
+    for place, (name, path, searched) in enumerate(found):
+        copy = scratch / f"remote-{len(list(scratch.iterdir()))}-{place}"
+        with copy.open("wb") as target:
+            for piece in _pieces(url, system, path):
+                target.write(piece)
+        yield name, copy, searched
+
+
+def _pieces(url: str, system: fs.FileSystem, path: str) -> Iterator[bytes]:
+    """The bytes of a remote file, which are as many as it is told to have."""
+    with _explained(url):
+        size, done = system.get_file_info(path).size, 0
+        with system.open_input_stream(path, compression=None) as source:
+            while piece := source.read(_CHUNK):
+                done += len(piece)
+                yield piece
+        if size is not None and done < size:
+            raise DataError(
+                f"{redacted(url, whole=True)}: broke off after {done:,} of {size:,} bytes",
+                hint="the same command again",
+            )
 
 
 @dataclass(frozen=True)
@@ -90,7 +112,7 @@ class RemoteFile:
         """Size and time of the last change."""
         info = file_system(self.url)[0].get_file_info(self.path)
         if info.type != fs.FileType.File:
-            raise FileNotFoundError(2, "no such file", self.url)
+            raise FileNotFoundError(2, "no such file", redacted(self.url, whole=True))
         return SimpleNamespace(st_size=info.size, st_mtime_ns=info.mtime_ns or 0)
 
     def is_file(self) -> bool:
@@ -137,28 +159,45 @@ def _named(url: str, patterns: Collection[str]) -> tuple[fs.FileSystem, list[tup
     found, searched = _files(system, path, patterns)
     if not found:
         raise DataError(
-            f"{url}: no such file, or no dump in this folder", hint="the URL of a file, or a pattern with *"
+            f"{redacted(url, whole=True)}: no such file, or no dump in this folder",
+            hint="the URL of a file, or a pattern with *",
         )
-    return system, [(url if name == path else prefix + name, name, searched) for name in found]
+    shown = ((url if name == path else prefix + name, name) for name in found)
+    return system, [(redacted(name, whole=True), path, searched) for name, path in shown]
 
 
 @contextmanager
 def _explained(url: str) -> Iterator[None]:
-    """Turn what a file system raises into ours."""
+    """Turn what a file system raises into ours, without the secrets of its URL."""
     try:
         yield
+    except AdvcliError as error:
+        raise type(error)(_without(error.message, url), hint=error.hint) from error
     except ImportError as error:
         raise _missing(url, error) from error
-    except (OSError, pa.ArrowException, ValueError) as error:
-        if isinstance(error, DataError):
-            raise
-        raise DataError(f"{url}: {_reason(error)}", hint="the address and the credentials") from error
+    except Exception as error:
+        # Each file system has errors of its own, and of the packages that it uses.
+        what = _without(reason(error), url)
+        raise DataError(
+            f"{redacted(url, whole=True)}: {what}", hint="the address and the credentials"
+        ) from error
+
+
+def _without(text: str, url: str) -> str:
+    """A text without what is secret in a URL, also where it is not within the URL."""
+    parts = urlsplit(url)
+    secrets = [parts.username, parts.password, *(value for _, value in parse_qsl(parts.query))]
+    text = text.replace(url, redacted(url, whole=True))
+    for secret in filter(None, secrets):
+        for spelled in (secret, unquote(secret)):
+            text = text.replace(spelled, "***") if len(spelled) >= _SECRET else text
+    return redacted(text)
 
 
 def file_system(url: str) -> tuple[fs.FileSystem, str, str]:
     """The file system of a URL, the path in it, and what stands before paths in a URL."""
     scheme = url.split("://", 1)[0]
-    try:
+    with _explained(url):
         if scheme.lower() in _ARROW:
             system, path = fs.FileSystem.from_uri(url)
             return system, path.rstrip("/"), f"{scheme}://"
@@ -168,10 +207,6 @@ def file_system(url: str) -> tuple[fs.FileSystem, str, str]:
         # Over HTTP a path is the whole URL.
         prefix = "" if path.startswith(f"{scheme}://") else f"{scheme}://"
         return fs.PyFileSystem(fs.FSSpecHandler(inner)), path.rstrip("/"), prefix
-    except ImportError as error:
-        raise _missing(url, error) from error
-    except (OSError, pa.ArrowException, ValueError) as error:
-        raise DataError(f"{url}: {_reason(error)}", hint="s3://, gs://, hf:// or https://") from error
 
 
 def _files(system: fs.FileSystem, path: str, patterns: Collection[str]) -> tuple[list[str], bool]:
@@ -181,6 +216,8 @@ def _files(system: fs.FileSystem, path: str, patterns: Collection[str]) -> tuple
         names = [info.path for info in _below(system, folder)]
         return sorted(name for name in names if fnmatch(name, path)), False
     info = system.get_file_info(path)
+    if info.type == fs.FileType.NotFound:
+        _refused(system, path)
     if info.type == fs.FileType.Directory:
         names = [inner.path for inner in _below(system, path)]
         dumps = [
@@ -188,6 +225,29 @@ def _files(system: fs.FileSystem, path: str, patterns: Collection[str]) -> tuple
         ]
         return sorted(dumps), True
     return ([path] if info.type == fs.FileType.File else []), False
+
+
+def _refused(system: fs.FileSystem, path: str) -> None:
+    """An error if a server says anything but that there is no such file, which fsspec takes for the same.
+
+    Raises:
+        DataError: it does.
+    """
+    inner = getattr(getattr(system, "handler", None), "fs", None)
+    if inner is None:
+        return
+    try:
+        inner.info(path)
+    except FileNotFoundError as error:
+        cause = error.__cause__ or error.__context__
+        status = getattr(cause, "status", None)
+        if cause is None or status in _GONE:
+            return
+        told = (
+            f"the server says {status} {getattr(cause, 'message', '')}".strip() if status else reason(cause)
+        )
+        hint = "the address and the credentials" if status in _FORBIDDEN else "the same command later"
+        raise DataError(f"{redacted(path, whole=True)}: {told}", hint=hint) from error
 
 
 def _below(system: fs.FileSystem, folder: str) -> list[Any]:
@@ -198,12 +258,6 @@ def _below(system: fs.FileSystem, folder: str) -> list[Any]:
 def _missing(url: str, error: ImportError) -> MissingPackage:
     package = error.name or str(error).splitlines()[0]
     return MissingPackage(
-        f"{url}: the package '{package}' is needed and not installed", hint="pip install 'advcli[remote]'"
+        f"{redacted(url, whole=True)}: the package '{package}' is needed and not installed",
+        hint="pip install 'advcli[remote]'",
     )
-
-
-def _reason(error: Exception) -> str:
-    text = (
-        getattr(error, "strerror", None) or str(error).splitlines()[0] if str(error) else type(error).__name__
-    )
-    return str(text)[:1].lower() + str(text)[1:]

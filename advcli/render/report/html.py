@@ -5,9 +5,11 @@ from typing import Any
 
 from advcli.errors import MissingPackage
 from advcli.records.page import Page
+from advcli.records.results import plain
 from advcli.render.numbers import count, number
 from advcli.render.report import sections
 from advcli.render.report.plots import PALETTES, plots
+from advcli.wording import shown
 
 INSTALL = "pip install 'advcli[report]'"
 
@@ -28,7 +30,12 @@ def html(page: Page) -> str:
             f"report needs {error.name or 'Jinja2 and Plotly'}, which is not installed", hint=INSTALL
         ) from error
     environment = Environment(
-        loader=PackageLoader("advcli.render.report"), autoescape=True, trim_blocks=True, lstrip_blocks=True
+        loader=PackageLoader("advcli.render.report"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        # What is marked as safe is of a subclass, and our own.
+        finalize=lambda value: shown(value, keep="\t\n") if type(value) is str else value,
     )
     environment.filters |= {"number": number, "count": count, "bytes": sections.size_of}
     drawn = plots(page)
@@ -70,5 +77,5 @@ def embedded(value: Any) -> str:  # noqa: ANN401  anything that JSON can say
         >>> embedded({"a": "</script>"})
         '{"a":"\\u003c/script\\u003e"}'
     """
-    text = json.dumps(value, allow_nan=False, separators=(",", ":"))
+    text = json.dumps(plain(value), allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

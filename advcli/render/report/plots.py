@@ -11,7 +11,7 @@ from typing import Any
 
 from advcli.records.page import Histogram, Page
 from advcli.render.numbers import count, number
-from advcli.wording import counted
+from advcli.wording import counted, shown
 
 # From Okabe and Ito's palette, which colour-blind readers can tell apart; lighter on dark ground.
 PALETTES: Mapping[str, Mapping[str, str]] = {
@@ -93,7 +93,7 @@ def _steps(page: Page) -> Sequence[Plot]:
     steps = page.inspection.facts.per_step
     if not steps:
         return []
-    names = [one.step for one in steps]
+    names = [_escaped(one.step) for one in steps]
     curves = [
         (
             "reward-by-step",
@@ -384,7 +384,7 @@ def _rounded(values: Sequence[float]) -> list[float | None]:
 
 def _escaped(text: str) -> str:
     """A text that Plotly would otherwise read as markup."""
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return shown(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def _is_number(text: str) -> bool:

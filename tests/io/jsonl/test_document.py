@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from advcli.io.jsonl.document import Broken, is_document, texts
+from advcli.io.jsonl.document import Broken, TooLarge, is_document, texts
 
 ROWS = [{"a": 1, "b": "x\ny"}, {"a": 2}]
 
@@ -31,7 +31,7 @@ ROWS = [{"a": 1, "b": "x\ny"}, {"a": 2}]
     ],
 )
 def test_is_document(text, expected):
-    assert is_document(io.BytesIO(text.encode("utf-8"))) is expected
+    assert is_document(io.BytesIO(text.encode("utf-8")), 1000) is expected
 
 
 @pytest.mark.parametrize(
@@ -44,25 +44,37 @@ def test_is_document(text, expected):
 )
 def test_a_document_that_is_cut_off_is_named_by_its_line(text, line, what):
     with pytest.raises(Broken) as error:
-        is_document(io.BytesIO(text.encode()))
+        is_document(io.BytesIO(text.encode()), 1000)
     assert (error.value.line, error.value.what) == (line, what)
 
 
 def test_bytes_that_are_no_text_are_no_document():
-    assert not is_document(io.BytesIO(b"[\xff]"))
+    assert not is_document(io.BytesIO(b"[\xff]"), 1000)
 
 
 @pytest.mark.parametrize("before", ["", "\ufeff", " \n"])
 @pytest.mark.parametrize("style", [{}, {"indent": 2}, {"indent": "\t"}])
 def test_each_record_on_one_line(before, style):
-    found = list(texts(io.BytesIO((before + json.dumps(ROWS, **style)).encode("utf-8"))))
+    found = list(texts((before + json.dumps(ROWS, **style)).encode("utf-8")))
     assert [json.loads(text) for text in found] == ROWS
     assert not any("\n" in text for text in found)
-    (alone,) = texts(io.BytesIO((before + json.dumps(ROWS[0], **style)).encode("utf-8")))
+    (alone,) = texts((before + json.dumps(ROWS[0], **style)).encode("utf-8"))
     assert json.loads(alone) == ROWS[0]
 
 
 def test_numbers_stay_as_they_were_written():
-    assert list(texts(io.BytesIO(b'[{"a": 1.10, "b": 123456789012345678901234567890}]'))) == [
+    assert list(texts(b'[{"a": 1.10, "b": 123456789012345678901234567890}]')) == [
         '{"a": 1.10, "b": 123456789012345678901234567890}'
     ]
+
+
+@pytest.mark.parametrize("text", [b"[" + b" " * 5000, b"\n" * 5000 + b"[]"])
+def test_a_line_without_end_is_not_read_to_it(text):
+    file = io.BytesIO(text)
+    assert not is_document(file, 1000)
+    assert file.tell() <= 1000
+
+
+def test_a_document_has_a_bound():
+    with pytest.raises(TooLarge):
+        is_document(io.BytesIO(b"[\n" + b" \n" * 10_000 + b"]"), 1000)

@@ -13,6 +13,7 @@ import pytest
 
 from advcli.errors import DataError
 from advcli.io.collect.batch import BadRows
+from advcli.io.parquet import files
 from advcli.io.parquet import read as parquet
 from advcli.pipeline.compute import Output, compute
 from advcli.pipeline.request import Request
@@ -382,14 +383,14 @@ def test_a_row_group_that_fits_is_a_batch_however_it_is_encoded(tmp_path, monkey
     """A text that is repeated is stored once: what a file tells of its size may be a hundredth of what it holds."""
     table = pa.table({"a": range(100), "long": ["x" * 1000] * 100, "l": [["y" * 500] * 9] * 100})
     pq.write_table(table, tmp_path / "a.parquet")
-    group = pq.ParquetFile(tmp_path / "a.parquet").metadata.row_group(0)
+    file = files.File("a.parquet", pa.OSFile(str(tmp_path / "a.parquet")))
     for columns in (["a"], ["long"], ["l"], ["a", "long"], None):
         size = table.select(columns or table.column_names).nbytes
         for limit in (100 * 2**power for power in range(24)):
             monkeypatch.setattr(parquet, "_BATCH_BYTES", limit)
-            if parquet._is_one_batch(group, columns):
+            if parquet._is_one_batch(file, 0, columns):
                 assert limit >= size
     monkeypatch.setattr(parquet, "_BATCH_BYTES", 32 << 20)
-    assert parquet._is_one_batch(group, ["a"])
+    assert parquet._is_one_batch(file, 0, ["a"])
     monkeypatch.setattr(parquet, "_MAX_ROWS", 99)
-    assert not parquet._is_one_batch(group, ["a"])
+    assert not parquet._is_one_batch(file, 0, ["a"])

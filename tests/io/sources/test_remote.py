@@ -202,3 +202,116 @@ def test_s3_is_annotated(s3, tmp_path):
 def test_s3_nothing_there(s3, path):
     with pytest.raises(DataError, match=r"s3://.*: "):
         names(f"s3://{path}{s3}")
+
+
+class Server(http.server.BaseHTTPRequestHandler):
+    """Answers with the status that a path names; /cut breaks off in the middle."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_HEAD(self):
+        self.answer(body=False)
+
+    def do_GET(self):
+        self.answer(body=True)
+
+    def answer(self, *, body):
+        name = self.path.split("?")[0].strip("/").split("/")[0]
+        status = int(name) if name.isdecimal() else 200
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(ROWS) if status == 200 else 0))
+        self.send_header("Connection", "close")
+        self.end_headers()
+        if body and status == 200:
+            self.wfile.write(ROWS[: 20 if name == "cut" else None])
+        self.close_connection = True
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def server():
+    if not has_aiohttp:
+        pytest.skip("the extra 'remote' (aiohttp) is not installed")
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server) as running:
+        threading.Thread(target=running.serve_forever, daemon=True).start()
+        yield f"127.0.0.1:{running.server_port}"
+        running.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("401", "the server says 401"),
+        ("403", "the server says 403"),
+        ("404", "no such file"),
+        ("500", "the server says 500"),
+        ("503", "the server says 503"),
+        ("cut", ""),
+    ],
+)
+@pytest.mark.parametrize("user", ["", "me:hunter22@"])
+def test_what_a_server_says_is_said_without_the_secrets(server, name, told, user):
+    with pytest.raises(DataError) as caught:
+        names(f"http://{user}{server}/{name}/a.jsonl?token=sesame99&x=1")
+    assert told in str(caught.value)
+    assert (name == "404") is ("no such file" in str(caught.value))
+    assert "hunter22" not in str(caught.value)
+    assert "sesame99" not in str(caught.value)
+
+
+def test_nobody_there_is_not_no_such_file():
+    if not has_aiohttp:
+        pytest.skip("the extra 'remote' (aiohttp) is not installed")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with pytest.raises(DataError) as caught:
+        names(f"http://127.0.0.1:{port}/a.jsonl")
+    assert "no such file" not in str(caught.value)
+    assert "connect" in str(caught.value).lower()
+
+
+SECRET = "http://me:hunter22@{}/a.jsonl?token=sesame99"
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        "inspect URL --json",
+        "inspect URL --top 1",
+        "compute URL --out o.jsonl",
+        "compute URL --out o.parquet",
+        "compute URL",
+        "compute URL --out URL",
+        "compute URL --reward none",
+        "compare URL URL --between --out b.csv",
+        "compare URL gone.jsonl --between --json",
+        "sweep URL --keep-pos 0.5,1",
+        "report URL --force",
+        "match URL",
+    ],
+)
+def test_no_secret_of_a_url_is_shown_or_written(server, args, advcli, tmp_path):
+    done = advcli(*args.replace("URL", SECRET.format(server)).split())
+    assert b"Traceback" not in done.stderr
+    assert done.returncode in (0, 1, 2, 3)
+    written = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    for text in (done.stdout, done.stderr, written):
+        assert b"hunter22" not in text
+        assert b"sesame99" not in text
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "s3://AKIAKEY1:se/cret+1@bucket/a.jsonl",
+        "s3://bucket/a.jsonl?access_key=AKIAKEY1&secret_key=se%2Fcret%2B1&x=y",
+    ],
+)
+def test_keys_of_s3(url):
+    with pytest.raises(AdvcliError) as caught:
+        names(url)
+    assert "AKIAKEY1" not in str(caught.value)
+    assert "cret" not in str(caught.value)

@@ -1,0 +1,89 @@
+"""What a parquet footer says of the column chunks, without asking pyarrow.
+
+pyarrow ends the process where it is asked for the metadata of a chunk that is encrypted or whose statistics are damaged.
+Reading such a column is an error as any other.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from advcli.io.parquet import thrift
+from advcli.io.parquet.thrift import Struct
+
+# Numbers of fields in parquet.thrift.
+_ROW_GROUPS, _COLUMNS, _META, _CRYPTO = 4, 1, 3, 8
+_TYPE, _PATH, _CODEC, _VALUES, _PLAIN_SIZE = 1, 3, 4, 5, 6
+_COLUMN_KEY, _KEY_PATH = 2, 1
+_OPENED: thrift.Wanted = {_ROW_GROUPS: {_COLUMNS: {_META: {}, _CRYPTO: {_COLUMN_KEY: {}}}}}
+_PHYSICAL = ("BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
+_CODECS = {0: "none", 1: "snappy", 2: "gzip", 4: "brotli", 6: "zstd", 7: "lz4"}
+
+
+class Chunk(NamedTuple):
+    """What is said of a column chunk.
+
+    Attributes:
+        path: the column and the fields below it; () where only a key could tell.
+        values: how many it holds, nulls among them.
+        size: bytes without compression.
+        codec: as arrow names it.
+        physical: the type that it is stored in.
+        encrypted: whether it is.
+    """
+
+    path: tuple[str, ...]
+    values: int
+    size: int
+    codec: str
+    physical: str
+    encrypted: bool
+
+
+def row_groups(footer: bytes) -> tuple[tuple[Chunk, ...], ...]:
+    """The column chunks of each row group.
+
+    Args:
+        footer: its bytes, without a signature behind them.
+
+    Raises:
+        thrift.UnsupportedFooter: it says something else than the format has.
+    """
+    try:
+        found = thrift.decode(footer, _OPENED)
+        groups = found[_ROW_GROUPS][1] if _ROW_GROUPS in found else ()
+        return tuple(tuple(map(_chunk, group[_COLUMNS][1])) for group in groups)
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise thrift.UnsupportedFooter(f"no footer ({error})") from error
+
+
+def encrypted(groups: Sequence[Sequence[Chunk]]) -> frozenset[str]:
+    """The columns with an encrypted chunk, "" among them where the name of one is encrypted too."""
+    return frozenset("".join(chunk.path[:1]) for group in groups for chunk in group if chunk.encrypted)
+
+
+def _chunk(told: Struct) -> Chunk:
+    meta: Struct = told[_META][1] if _META in told else {}
+    crypto: Struct = told[_CRYPTO][1] if _CRYPTO in told else {}
+    path: tuple[str, ...] = ()
+    if _PATH in meta:
+        path = tuple(_texts(meta[_PATH][1]))
+    elif _COLUMN_KEY in crypto and _KEY_PATH in crypto[_COLUMN_KEY][1]:
+        path = tuple(_texts(crypto[_COLUMN_KEY][1][_KEY_PATH][1]))
+    physical = _number(meta, _TYPE)
+    return Chunk(
+        path,
+        _number(meta, _VALUES),
+        _number(meta, _PLAIN_SIZE),
+        _CODECS.get(_number(meta, _CODEC), "snappy"),
+        _PHYSICAL[physical] if 0 <= physical < len(_PHYSICAL) else "",
+        _CRYPTO in told,
+    )
+
+
+def _number(holder: Struct, name: int) -> int:
+    return thrift.integer(holder[name][1]) if name in holder else 0
+
+
+def _texts(listed: bytes) -> Iterator[str]:
+    for text in thrift.binaries(listed):
+        yield text.decode("utf-8", "backslashreplace")
