@@ -75,7 +75,8 @@ def compute(request: Request, output: Output, *, advance: Callable[[int, int], N
     report = _report(request, loaded, plan, found, work)
     skipped = len(goals) - len(open_)
     notes = [f"{skipped} of {counted(len(goals), 'file')} done already"] if skipped else []
-    return replace(report, notes=(*report.notes, *notes, *(f"wrote {path}" for path in written)))
+    said = (f"wrote {path}" for path in written)
+    return replace(report, notes=(*report.notes, *notes, *said), written=tuple(written))
 
 
 def _open(job: ScanJob, goals: Sequence[Goal], output: Output, run: str) -> list[int]:

@@ -15,10 +15,10 @@ SMALL = {"ADVCLI_RAY_CPUS": "2", "ADVCLI_RAY_OBJECT_STORE": str(100 << 20)}
 
 
 @pytest.mark.ray
-def test_the_command_of_the_readme(advcli, tmp_path):
+def test_the_command_of_the_docs(advcli, tmp_path):
     """A Ray of its own is started and stopped, and says nothing."""
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    command = re.search(r"^\$ advcli (.* --engine ray --out annotated/)$", readme, re.MULTILINE).group(1)
+    page = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
+    command = re.search(r"^\$ advcli (.* --engine ray --out annotated/)$", page, re.MULTILINE).group(1)
     shutil.copy(ROOT / "sample_data" / "rewards.parquet", tmp_path)
     done = advcli(*command.split(), env=SMALL)
     assert done.returncode == 0, done.stderr.decode()

@@ -161,6 +161,7 @@ def same_reports(one: object, two: object) -> None:
     left, right = asdict(one), asdict(two)
     for record in (left, right):
         record["notes"] = [note for note in record["notes"] if not note.startswith("wrote ")]
+        record["written"] = [Path(path).name for path in record["written"]]
         # Equal dictionaries may have their keys in another order.
         record["health"]["sizes"] = list(record["health"]["sizes"].items())
     same_numbers(left, right)
