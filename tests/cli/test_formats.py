@@ -27,11 +27,9 @@ def test_one_format(row):
     shown = dict(line.split("  ", 1) for line in run(row.name).stdout.splitlines())
     values = {label: text.strip() for label, text in shown.items()}
     assert values["format"] == f"{row.name}: {row.summary}"
-    assert values["recognised by"] == (
-        ", ".join(row.requires)
-        or ("the kind of its file" if row.opener else "nothing: used when no other format fits")
-    )
-    assert values["files"].split(", ") == list(row.files)
+    otherwise = "the kind of its file" if row.opener else "nothing: used when no other format fits"
+    assert values["recognised by"] == (", ".join(row.requires) or otherwise)
+    assert values["files"].split(", ") == [*row.files, *row.otherwise]
     assert values["written by"] == row.source
     assert values.get("switched on by", "") == row.switch
     assert [text for label, text in values.items() if label.startswith("trap")] == list(row.traps)

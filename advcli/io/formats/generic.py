@@ -25,6 +25,7 @@ ROWS = (
     Format(
         name="arrow-stream",
         requires=(),
+        otherwise=("*.arrow",),
         opener=Opener(r"\xff\xff\xff\xff", f"{_OPENERS}:arrow_stream"),
         summary="an Arrow stream",
         source="any writer",

@@ -48,6 +48,7 @@ ROWS = (
         name="atif",
         requires=("schema_version", "steps:list", "agent:object"),
         forbids=("reward", "verifier_result"),
+        otherwise=("trajectory.json",),
         summary="an ATIF trajectory.json, which holds no reward (refused)",
         source="harbor/models/trajectories",
         switch="on by default: jobs/<job>/<trial>/agent/",

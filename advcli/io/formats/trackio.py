@@ -37,6 +37,7 @@ ROWS = (
         reward=("metadata.reward",),
         logged=("metadata.advantage",),
         lengths=("metadata.completion_tokens",),
+        otherwise=("*.db",),
         summary="trackio <project>.db (SQLite): traces of TRL's AsyncGRPO",
         source=f"{_SOURCE}; trl/experimental/async_grpo",
         switch="report_to='trackio' (AsyncGRPOTrainer)",

@@ -583,7 +583,7 @@ def test_a_row_is_complete(form):
     # The listing fits 80 columns beside the longest name.
     assert len(form.summary) <= 79 - max(map(len, FORMATS.names())) - 1
     assert form.source
-    assert form.files or form.otherwise or form.opener or form.name in ELSEWHERE or form.refusal
+    assert form.files or form.otherwise
     assert form.switch or not form.requires
     names = {need.partition(":")[0] for need in form.requires}
     assert not names & set(form.forbids)
