@@ -1,6 +1,7 @@
 """Going back to the files for a few rows, and once over everything for rows that are there twice."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from advcli.records.table import Choice, RewardTable, Source
 # Digests in one batch of a file with a line per record.
 _BATCH_ROWS = 1 << 16
 _MIX = np.uint64(1099511628211)
+_FACTORS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 Row = Mapping[str, Any]
 
@@ -181,16 +183,12 @@ def _record_texts(record: Row | None, layout: Layout) -> list[bytes]:
 
 
 def _hashed(rows: Sequence[bytes]) -> NDArray[np.uint64]:
-    import pandas as pd
-
-    # Not hash(): that is another one in every process. The None keeps the array one of objects.
-    found: NDArray[np.uint64] = pd.util.hash_array(np.array([*rows, None], dtype=object), categorize=False)
-    return found[:-1]
+    """A digest of each text. Not hash(): that is another one in every process."""
+    digests = (int.from_bytes(blake2b(row, digest_size=8).digest(), "little") for row in rows)
+    return np.fromiter(digests, dtype=np.uint64, count=len(rows))
 
 
 def _cell_digests(cells: Any) -> NDArray[np.uint64]:  # noqa: ANN401  an arrow array
-    import pandas as pd
-
     if isinstance(cells, pa.ExtensionArray):
         cells = cells.storage
     if pa.types.is_dictionary(cells.type):
@@ -198,11 +196,20 @@ def _cell_digests(cells: Any) -> NDArray[np.uint64]:  # noqa: ANN401  an arrow a
     if pa.types.is_integer(cells.type) or pa.types.is_floating(cells.type):
         present = np.asarray(cells.is_valid()).astype(np.uint64)
         numbers = cells.fill_null(0).to_numpy(zero_copy_only=False)
-        return pd.util.hash_array(numbers) * _MIX + present
-    found = values(cells)
-    if not pa.types.is_string(cells.type) and not pa.types.is_large_string(cells.type):
-        found = [None if value is None else repr(value) for value in found]
-    return pd.util.hash_array(np.array([*found, None], dtype=object), categorize=False)[:-1]
+        wide = np.float64 if numbers.dtype.kind == "f" else np.uint64
+        bits: NDArray[np.uint64] = numbers.astype(wide).view(np.uint64)
+        for factor in _FACTORS:
+            # A product carries what differs to the upper bits only.
+            bits = (bits ^ (bits >> np.uint64(32))) * factor
+        return bits * _MIX + present
+    if pa.types.is_string(cells.type) or pa.types.is_large_string(cells.type):
+        # The bytes, whether or not they are a text.
+        coded = cells.cast(pa.large_binary()).dictionary_encode()
+        found = _hashed([text.as_py() for text in coded.dictionary])
+        codes = np.asarray(coded.indices.fill_null(len(found)))
+        told: NDArray[np.uint64] = np.append(found, np.uint64(0))[codes]
+        return told
+    return _hashed([repr(value).encode("utf-8", "surrogatepass") for value in values(cells)])
 
 
 def _lines_at(source: Source, wanted: Collection[int]) -> Iterator[tuple[int, Row]]:

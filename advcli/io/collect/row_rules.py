@@ -13,6 +13,7 @@ from advcli.io.collect.keys import Coder
 from advcli.records.layout import Condition
 from advcli.records.table import Choice
 from advcli.tensors import expressions
+from advcli.tensors.codes import met_with_several, numbered, paired
 from advcli.wording import Remark
 
 
@@ -87,12 +88,12 @@ class RuleBook:
 
     def _several(self, name: str, key: NDArray[np.int64], step: NDArray[np.int64] | None) -> int:
         """How many groups hold several values of a column."""
-        import pandas as pd
-
-        frame = pd.DataFrame({"key": key, "step": 0 if step is None else step})
-        frame["value"] = self._coders[name].codes()
-        kinds = frame[(frame["key"] >= 0) & (frame["value"] >= 0)].groupby(["key", "step"])["value"].nunique()
-        return int((kinds > 1).sum())
+        values = self._coders[name].codes()
+        there = (key >= 0) & (values >= 0)
+        group = numbered(key[there])
+        if step is not None:
+            group = paired(group, step[there])
+        return met_with_several(group, values[there])
 
     def _append(self, name: str, values: NDArray[Any]) -> None:
         self._parts.setdefault(name, []).append(values)

@@ -17,6 +17,8 @@ _FEW = 6
 # A column with less than this share of the values of another one is nearly empty beside it.
 _SPARSE = 0.5
 
+_BEYOND = 1e300
+
 
 @dataclass(frozen=True)
 class Column:
@@ -51,7 +53,8 @@ class Column:
     @cached_property
     def numbers(self) -> list[float]:
         """Its numbers; none if it holds anything else."""
-        found = [cell for cell in self.there if isinstance(cell, int | float)]
+        # Beyond the range of a float, an integer is no reward, step or length.
+        found = [cell for cell in self.there if isinstance(cell, int | float) and abs(cell) < _BEYOND]
         return found if len(found) == len(self.there) else []
 
     @property
