@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from advcli.errors import DataError
+from advcli.io.layouts import plain
 
 _BATCH = 1024
 
@@ -24,19 +25,11 @@ def parquet_to_jsonl(batches: Iterable[pa.RecordBatch], suffixes: Iterator[bytes
     Decimals become strings, timestamps ISO 8601, bytes base64, NaN and ±inf null: JSON has no such values.
     """
     for batch in batches:
-        for row in _plain(batch).to_pylist():
+        for row in plain.rows(batch):
             text = json.dumps(_strict(row), ensure_ascii=False)
             out.write(
                 text[:-1].encode("utf-8", "surrogatepass") + (b", " if row else b"") + next(suffixes) + b"}\n"
             )
-
-
-def _plain(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Times of nanoseconds as text: Python's have microseconds."""
-    for place, field in enumerate(batch.schema):
-        if field.type == pa.time64("ns"):
-            batch = batch.set_column(place, field.name, batch.column(place).cast(pa.string()))
-    return batch
 
 
 def jsonl_to_parquet(

@@ -13,7 +13,7 @@ from advcli.io.collect.keys import key_text
 from advcli.io.collect.numbering import line_numbers
 from advcli.io.formats import derived
 from advcli.io.jsonl import read as jsonl
-from advcli.io.layouts import objects
+from advcli.io.layouts import objects, plain
 from advcli.io.parquet import read as parquet
 from advcli.io.read import scans
 from advcli.records.layout import Layout
@@ -163,7 +163,7 @@ def _line_digests(source: Source, dropped: Collection[int], layout: Layout) -> I
 def _batch_digests(source: Source, dropped: Collection[int], layout: Layout) -> Iterator[NDArray[np.uint64]]:
     for batch in parquet.objects(source, dropped):
         if layout.exploded:
-            yield _hashed([one for record in batch.to_pylist() for one in _record_texts(record, layout)])
+            yield _hashed([one for record in plain.rows(batch) for one in _record_texts(record, layout)])
             continue
         digest = np.zeros(batch.num_rows, dtype=np.uint64)
         for name in sorted(batch.schema.names):
@@ -198,8 +198,8 @@ def _cell_digests(cells: Any) -> NDArray[np.uint64]:  # noqa: ANN401  an arrow a
         present = np.asarray(cells.is_valid()).astype(np.uint64)
         values = cells.fill_null(0).to_numpy(zero_copy_only=False)
         return pd.util.hash_array(values) * _MIX + present
-    values = cells.to_pylist()
-    if not pa.types.is_string(cells.type) and not pa.types.is_large_string(cells.type):
+    values = plain.values(cells)
+    if not all(value is None or isinstance(value, str) for value in values):
         values = [None if value is None else repr(value) for value in values]
     return pd.util.hash_array(np.array([*values, None], dtype=object), categorize=False)[:-1]
 

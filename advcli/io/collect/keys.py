@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from advcli.io.collect import text_codes
 from advcli.io.collect.cells import Cells
 from advcli.io.growing import repeated
+from advcli.io.layouts import plain
 
 # Longer keys are kept as their beginning and a digest, so that a prompt's text is never held.
 _DIGEST_FROM = 64
@@ -132,13 +133,13 @@ def _texts(cells: Cells) -> pa.Array:
     if isinstance(cells, pa.ExtensionArray):
         cells = cells.storage
     if pa.types.is_nested(cells.type) or pa.types.is_null(cells.type):
-        return _one_by_one(cells.to_pylist())
+        return _one_by_one(plain.values(cells))
     if pa.types.is_string(cells.type) or pa.types.is_large_string(cells.type):
         return cells.cast(pa.large_binary())
     if pa.types.is_integer(cells.type):
         return cells.cast(pa.large_string()).cast(pa.large_binary())
     encoded = cells if pa.types.is_dictionary(cells.type) else cells.dictionary_encode()
-    return _one_by_one(encoded.dictionary.to_pylist()).take(encoded.indices.cast(pa.int64()))
+    return _one_by_one(plain.values(encoded.dictionary)).take(encoded.indices.cast(pa.int64()))
 
 
 def _one_by_one(values: list[Any]) -> pa.Array:

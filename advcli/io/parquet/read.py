@@ -13,7 +13,7 @@ from advcli.errors import DataError
 from advcli.io.collect.batch import BadRows, Batch
 from advcli.io.collect.duplicates import ROW, digests
 from advcli.io.jsonl.read import already_there
-from advcli.io.layouts import arrow, kinds, paths
+from advcli.io.layouts import arrow, kinds, paths, plain
 from advcli.io.layouts import objects as layouts
 from advcli.io.parquet import files
 from advcli.io.readahead import beside
@@ -55,7 +55,7 @@ def head(source: Source, rows: int = 8) -> list[Mapping[str, Any]]:
     names = [field.name for field in file.schema_arrow if kinds.of_type(field.type) != "other"]
     try:
         for batch in file.iter_batches(batch_size=rows, columns=names) if names else ():
-            found: list[Mapping[str, Any]] = batch.to_pylist()
+            found: list[Mapping[str, Any]] = list(plain.rows(batch))
             return found
     except files.UNREADABLE:
         # The scan says what is wrong, if the column is wanted.
@@ -80,7 +80,7 @@ def sample(source: Source, rows: int) -> list[Mapping[str, Any]]:
     columns: dict[str, list[Any]] = {}
     for name in names if batch is not None else ():
         with suppress(*files.UNREADABLE, ValueError):
-            columns[name] = batch.column(name).to_pylist()  # type: ignore[union-attr]
+            columns[name] = plain.values(batch.column(name))  # type: ignore[union-attr]
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
@@ -147,7 +147,7 @@ def _cells(
             for name in columns
         }
         if ROW in columns:
-            cells[ROW] = [digest for record in batch.to_pylist() for digest in digests(record, layout)]
+            cells[ROW] = [digest for record in plain.rows(batch) for digest in digests(record, layout)]
         yield Batch(source.name, cells, range(done + 1, done + batch.num_rows + 1))
         done += batch.num_rows
 
@@ -193,7 +193,7 @@ def _exploded(
     for batch in _batches(file, source, None if ROW in columns else needed):
         cells: dict[str, list[Any]] = {name: [] for name in columns}
         lines: list[int] = []
-        for record in batch.to_pylist():
+        for record in plain.rows(batch):
             number += 1
             try:
                 count, found = layouts.cells(record, layout, names)
@@ -324,7 +324,7 @@ def rows_at(source: Source, wanted: Collection[int]) -> Iterator[tuple[int, dict
             continue
         for batch in _batches(file, source, None, row_groups=[group]):
             here = places[(places >= done) & (places < done + batch.num_rows)]
-            for place, row in zip(here.tolist(), batch.take(pa.array(here - done)).to_pylist(), strict=True):
+            for place, row in zip(here.tolist(), plain.rows(batch.take(pa.array(here - done))), strict=True):
                 yield place + 1, row
             done += batch.num_rows
 
