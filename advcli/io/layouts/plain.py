@@ -63,7 +63,9 @@ def _scalars(array: pa.Array) -> list[Any]:
     """A column of times or texts."""
     if pa.types.is_timestamp(array.type):
         array = array.cast(pa.timestamp(array.type.unit))
-    for type_ in (pa.string(), pa.int64(), pa.binary()):
+    for type_ in (
+        (pa.int64(),) if pa.types.is_duration(array.type) else (pa.string(), pa.int64(), pa.binary())
+    ):
         with contextlib.suppress(*_FAILED):
             return list(array.cast(type_).to_pylist())
     return [None if not item.is_valid else repr(item) for item in array]
