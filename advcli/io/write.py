@@ -27,6 +27,7 @@ from advcli.io.sources.remote import is_remote
 from advcli.records.layout import Layout
 from advcli.records.settings import AdvantageTable
 from advcli.records.table import STANDARD_OUTPUT, Grouping, RewardTable, Source
+from advcli.wording import either
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -429,7 +430,8 @@ def _target(path: Path, source: Source) -> Target:
     layout = SUFFIXES.get(suffix)
     if layout is None and suffix in _OTHER:
         raise UsageError(
-            f"--out {path}: {suffix} is not written", hint=f"--out {path.with_suffix('.parquet')} or .jsonl"
+            f"--out {path}: {suffix} is not written",
+            hint=either([f"--out {path.with_suffix(known)}" for known in (".parquet", ".jsonl")]),
         )
     if layout is None and not tail:
         return Target(path, _written(source), None)

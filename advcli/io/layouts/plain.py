@@ -17,7 +17,7 @@ def values(array: pa.Array) -> list[Any]:
 
     Example:
         >>> values(pa.array([1], pa.timestamp("ms", "Mars/Olympus"))), values(pa.array([1], pa.int64()))
-        (['1970-01-01 00:00:00.001'], [1])
+        (['1970-01-01T00:00:00.001+00:00'], [1])
     """
     try:
         if not _has_nanoseconds(array.type):
@@ -62,7 +62,9 @@ def _one_by_one(array: pa.Array) -> list[Any]:
 def _scalars(array: pa.Array) -> list[Any]:
     """A column of times or texts."""
     if pa.types.is_timestamp(array.type):
-        array = array.cast(pa.timestamp(array.type.unit))
+        zone = "+00:00" if array.type.tz else ""
+        texts = array.cast(pa.timestamp(array.type.unit)).cast(pa.string()).to_pylist()
+        return [None if text is None else text.replace(" ", "T") + zone for text in texts]
     for type_ in (
         (pa.int64(),) if pa.types.is_duration(array.type) else (pa.string(), pa.int64(), pa.binary())
     ):
