@@ -74,7 +74,7 @@ def command(
         _between.show(shared, asked)
         return
     asked.refuse()
-    if len(shared.inputs or ()) == 2 and not together:
+    if len(shared.inputs or ()) == 2 and "-" not in (shared.inputs or ()) and not together:
         a, b_ = (shlex.quote(name) for name in shared.inputs or ())
         raise UsageError(
             "two INPUTs: two runs side by side, or one data set?",

@@ -583,7 +583,7 @@ def test_config_of_verl_rloo_is_not_scaled(computed, dump):
     used = strict(done.stdout)["settings"]
     assert (used["estimator"], used["scale"], used["n"]) == ("grpo", "group", 4)
     assert "warning: c.yaml: algorithm.use_kl_in_reward is True: the reward was reduced" in done.stderr
-    assert done.stderr.count("warning") == 1
+    assert done.stderr.count("warning: c.yaml") == 1
 
 
 def test_config_of_easyr1(computed):

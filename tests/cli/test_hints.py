@@ -104,7 +104,7 @@ CASES = {
             "a.jsonl": rows(4, prompt_id=lambda i: i // 2, reward=lambda i: i % 2),
             "b.jsonl": rows(4, prompt_id=lambda i: i // 2, score=lambda i: i % 2),
         },
-        ["compute"],
+        ["inspect"],
         "the inputs are of several kinds",
     ),
     "two inputs of compare": (

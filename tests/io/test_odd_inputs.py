@@ -58,7 +58,7 @@ OUTCOMES = {
     "id_number_and_text.jsonl": (2, 1, 0),
     "id_object.jsonl": (2, 1, 0),
     "id_null.jsonl": ":2: 'prompt_id' is null, expected a prompt id",
-    "id_empty.jsonl": ":1: 'prompt_id' is empty, expected a prompt id",
+    "id_empty.jsonl": "!'prompt_id' is empty in every row",
     "unique_ids.jsonl": "!each of 4 prompts has one row ('uid' differs in all of them",
     # rewards
     "reward_nan.jsonl": (3, 1, 1),

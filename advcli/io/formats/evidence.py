@@ -60,7 +60,9 @@ class Column:
     @property
     def is_whole(self) -> bool:
         """Whether it holds whole numbers only."""
-        return bool(self.numbers) and all(float(number).is_integer() for number in self.numbers)
+        return bool(self.numbers) and all(
+            isinstance(number, int) or number.is_integer() for number in self.numbers
+        )
 
     @property
     def is_flag(self) -> bool:

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from advcli.errors import DataError
 from advcli.io.collect.batch import BadRows, Batch
 from advcli.io.collect.duplicates import ROW, digests
-from advcli.io.collect.values import records
+from advcli.io.collect.values import records, values
 from advcli.io.jsonl.read import already_there
 from advcli.io.layouts import arrow, kinds, paths
 from advcli.io.layouts import objects as layouts
@@ -83,7 +83,7 @@ def sample(source: Source, rows: int) -> list[Mapping[str, Any]]:
     columns: dict[str, list[Any]] = {}
     for name in names if batch is not None else ():
         with suppress(*files.UNREADABLE, ValueError):
-            columns[name] = batch.column(name).to_pylist()  # type: ignore[union-attr]
+            columns[name] = values(batch.column(name))  # type: ignore[union-attr]
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
