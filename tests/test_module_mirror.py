@@ -76,6 +76,7 @@ EXCEPTIONS = {
             "describe": "compare",
             "inspect": "inspect",
             "match": "match",
+            "prompts": "prompts",
             "report": "report",
             "request": "compute",
             "sweep": "sweep",
@@ -125,6 +126,8 @@ EXCEPTIONS = {
         "io/layouts/test_objects.py",
         "frozen records; made by hand in the tests of the layouts",
     ),
+    "records/prompts.py": ("cli/test_prompts.py", "frozen records, seen through the JSON that they become"),
+    "render/prompts.py": ("cli/test_prompts.py", "tables and JSON, seen through the command"),
     "records/report.py": (
         "render/test_tables.py",
         "frozen records; made by hand in the tests of the renderers",
