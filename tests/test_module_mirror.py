@@ -78,6 +78,7 @@ EXCEPTIONS = {
             "match": "match",
             "prompts": "prompts",
             "report": "report",
+            "select": "select",
             "request": "compute",
             "sweep": "sweep",
         }.items()
@@ -128,6 +129,7 @@ EXCEPTIONS = {
     ),
     "records/prompts.py": ("cli/test_prompts.py", "frozen records, seen through the JSON that they become"),
     "render/prompts.py": ("cli/test_prompts.py", "tables and JSON, seen through the command"),
+    "records/select.py": ("cli/test_select.py", "frozen records, seen through the files that are written"),
     "records/report.py": (
         "render/test_tables.py",
         "frozen records; made by hand in the tests of the renderers",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from advcli.records.match import Match
     from advcli.records.prompts import Prompts
     from advcli.records.report import Report
+    from advcli.records.select import Selection
     from advcli.records.sweep import Sweep
 
 _UNBOUNDED = 10_000
@@ -35,7 +36,7 @@ def say(text: str, **style: Any) -> None:  # noqa: ANN401  typer's styles
         typer.secho(text, err=True, **style)
 
 
-def notes(report: "Report | Sweep | Match | Between | Prompts", *, quiet: bool) -> None:
+def notes(report: "Report | Sweep | Match | Between | Prompts | Selection", *, quiet: bool) -> None:
     """What was chosen and what looks wrong, on standard error."""
     remarks(report.notes, quiet=quiet)
     for text in () if quiet else report.warnings:

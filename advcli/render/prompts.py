@@ -35,11 +35,9 @@ def show(found: Prompts, console: "Console") -> None:
         return
     print_whole(_trends(found), console)
     _dim(console, "per step: mean reward, ▁ low to █ high, blank where the prompt was not met.")
-    _dim(
-        console, "change: of the fitted line, from first to last step, with its 95% interval."
-    )
+    _dim(console, "change: of the fitted line, from first to last step, with its 95% interval.")
     print_whole(_levels(found), console)
-    _dim(console, "mean: of all its rows. live: share of its groups with two or more different rewards.")
+    _dim(console, "mean: of all its rows. live: share of its groups whose rewards differ.")
     if found.threshold is not None:
         _dim(
             console, f"right: reward of {found.threshold:g} or more. p@k: pass@k over all rows of the prompt."
