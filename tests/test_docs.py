@@ -44,7 +44,7 @@ def test_command_of_the_readme_runs(command, tmp_path):
 
 def shown_blocks() -> list[tuple[str, str]]:
     """Every shell block of the pages in docs/ that the user may type line by line."""
-    pages = ("dumps.md", "prompts.md", "recipes.md", "report.md", "select.md", "tour.md")
+    pages = ("dumps.md", "prompts.md", "recipes.md", "report.md", "select.md", "tour.md", "verify.md")
     return [
         (name, block) for name in pages for block in re.findall(r"```sh\n(.*?)```", DOCS[name], re.DOTALL)
     ]

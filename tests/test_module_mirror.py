@@ -81,6 +81,7 @@ EXCEPTIONS = {
             "select": "select",
             "request": "compute",
             "sweep": "sweep",
+            "verify": "verify",
         }.items()
     },
     **{
@@ -130,6 +131,8 @@ EXCEPTIONS = {
     "records/prompts.py": ("cli/test_prompts.py", "frozen records, seen through the JSON that they become"),
     "render/prompts.py": ("cli/test_prompts.py", "tables and JSON, seen through the command"),
     "records/select.py": ("cli/test_select.py", "frozen records, seen through the files that are written"),
+    "records/verify.py": ("cli/test_verify.py", "frozen records, seen through the JSON that they become"),
+    "render/verify.py": ("cli/test_verify.py", "tables and JSON, seen through the command"),
     "records/report.py": (
         "render/test_tables.py",
         "frozen records; made by hand in the tests of the renderers",

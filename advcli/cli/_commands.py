@@ -18,6 +18,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "match": "Find which framework, estimator, scale, eps, ddof and grouping made the logged advantages.",
         "prompts": "Follow each prompt over the run: learned, forgotten, flat, never or always solved; pass@k.",
         "select": "Select rows for the next training step: the best row per prompt, pairs, or prompts by difficulty.",
+        "verify": "Compare two reward columns of the same rows, and find groups that a verifier may call wrong by mistake.",
         "report": "Write one self-contained page with plots, figures and the most extreme groups.",
         "estimators": "List the estimators, or describe one: formula, inputs, defaults, source, and a worked number.",
         "filters": "List the filters of --before and --after, or describe one: what it leaves out, knobs, source.",

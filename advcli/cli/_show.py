@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from advcli.records.report import Report
     from advcli.records.select import Selection
     from advcli.records.sweep import Sweep
+    from advcli.records.verify import Verify
 
 _UNBOUNDED = 10_000
 # Seconds after which it is said how far a work is.
@@ -36,7 +37,7 @@ def say(text: str, **style: Any) -> None:  # noqa: ANN401  typer's styles
         typer.secho(text, err=True, **style)
 
 
-def notes(report: "Report | Sweep | Match | Between | Prompts | Selection", *, quiet: bool) -> None:
+def notes(report: "Report | Sweep | Match | Between | Prompts | Selection | Verify", *, quiet: bool) -> None:
     """What was chosen and what looks wrong, on standard error."""
     remarks(report.notes, quiet=quiet)
     for text in () if quiet else report.warnings:
