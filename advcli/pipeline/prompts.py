@@ -34,7 +34,7 @@ def prompts(
         check: called with the inputs before they are read, to refuse what must not be written.
 
     Raises:
-        DataError: there is no prompt id.
+        DataError: there is no prompt id, or no reward.
         UsageError: there is no such figure.
     """
     with request.opened() as sources:
@@ -44,6 +44,8 @@ def prompts(
     if not data.table.prompts:
         raise DataError("no prompt id, so no prompt can be followed", hint="--prompt-col COL")
     rewards = data.rows.rewards[(data.rows.group >= 0) & finite(data.rows.rewards)]
+    if not len(rewards):
+        raise DataError("no row has a reward", hint="--reward COL")
     values = two_values(rewards)
     threshold = asked.pass_at if asked.pass_at is not None else values and values[1]
     names, step = _steps(data)
@@ -62,7 +64,7 @@ def prompts(
         health=health_of(data),
         steps=names,
         threshold=threshold,
-        over_rows=float(rewards.double().mean()) if len(rewards) else np.nan,
+        over_rows=float(rewards.double().mean()),
         over_prompts=mean_of(found.cells.mean),
         pass_at={k: mean_of(rate) for k, (rate, _, _) in rates.items()},
         fdr=asked.fdr,

@@ -51,7 +51,7 @@ def select(
     there = prompt[~np.isnan(rewards)]
     used = np.unique(prompt[texts.used])
     if not records:
-        raise DataError("nothing to select: no row meets the conditions", hint=_CURES[wanted.kind])
+        raise DataError(_NOTHING[wanted.kind], hint=_cure(wanted))
     return Selection(
         records=tuple(records),
         prompts=len(np.unique(there)),
@@ -62,11 +62,20 @@ def select(
     )
 
 
-_CURES: Mapping[str, str] = {
-    "sft": "a lower --min",
-    "dpo": "a smaller --margin; a prompt needs two different rewards",
-    "prompts": "a wider --band",
+_NOTHING: Mapping[str, str] = {
+    "sft": "nothing to select: no row with a response has the reward",
+    "dpo": "nothing to select: no prompt has two responses whose rewards differ enough",
+    "prompts": "nothing to select: no prompt is in the band",
 }
+
+
+def _cure(wanted: Wanted) -> str | None:
+    """What would select more; None where nothing that was asked for is in the way."""
+    if wanted.kind == "sft" and wanted.least is not None:
+        return f"--min below {wanted.least:g}"
+    if wanted.kind == "dpo" and wanted.margin:
+        return f"--margin below {wanted.margin:g}"
+    return "a wider --band" if wanted.kind == "prompts" and wanted.band != (0.0, 1.0) else None
 
 
 def _columns(data: DataSet, request: Request) -> tuple[Floats, Ints]:
@@ -76,6 +85,8 @@ def _columns(data: DataSet, request: Request) -> tuple[Floats, Ints]:
         raise DataError("no prompt id, so no rows can be put side by side", hint="--prompt-col COL")
     prompt = table.key if table.choice.prompt else data.grouping.group
     usable = np.isfinite(table.rewards) & (prompt >= 0) & (data.grouping.group >= 0)
+    if not usable.any():
+        raise DataError("no row has a reward", hint="--reward COL")
     return np.where(usable, table.rewards, np.nan), np.where(usable, prompt, -1)
 
 

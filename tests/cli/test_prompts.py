@@ -74,6 +74,10 @@ def test_what_is_refused(dump, tmp_path):
         run(dump, "--k", "0")
     bare = tmp_path / "bare.jsonl"
     bare.write_text('{"reward": 1}\n{"reward": 0}\n')
+    empty = tmp_path / "empty.jsonl"
+    empty.write_text('{"prompt_id": "a", "reward": null}\n')
+    with pytest.raises(DataError, match="no row has a reward"):
+        run(empty)
     with pytest.raises(DataError, match="no prompt id"):
         run(bare, "--n", 2)
 

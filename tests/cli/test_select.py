@@ -116,6 +116,10 @@ def test_what_is_refused(dump, tmp_path):
             run(dump, "--out", out, *args)
     with pytest.raises(UsageError, match=r"expected \.jsonl or \.parquet"):
         run(dump, "--as", "sft", "--out", tmp_path / "out.csv")
-    with pytest.raises(DataError, match="nothing to select"):
+    with pytest.raises(DataError, match="rewards differ enough; try --margin below 2"):
         run(dump, "--as", "dpo", "--margin", "2", "--out", out)
+    bare = tmp_path / "bare.jsonl"
+    bare.write_text('{"prompt": "p", "response": "a", "reward": null}\n')
+    with pytest.raises(DataError, match="no row has a reward"):
+        run(bare, "--as", "sft", "--out", out)
     assert not out.exists()
