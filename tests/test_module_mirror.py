@@ -90,9 +90,12 @@ EXCEPTIONS = {
             "describe": "compare",
             "inspect": "inspect",
             "match": "match",
+            "prompts": "prompts",
             "report": "report",
+            "select": "select",
             "request": "compute",
             "sweep": "sweep",
+            "verify": "verify",
         }.items()
     },
     **{
@@ -139,6 +142,11 @@ EXCEPTIONS = {
         "io/layouts/test_objects.py",
         "frozen records; made by hand in the tests of the layouts",
     ),
+    "records/prompts.py": ("cli/test_prompts.py", "frozen records, seen through the JSON that they become"),
+    "render/prompts.py": ("cli/test_prompts.py", "tables and JSON, seen through the command"),
+    "records/select.py": ("cli/test_select.py", "frozen records, seen through the files that are written"),
+    "records/verify.py": ("cli/test_verify.py", "frozen records, seen through the JSON that they become"),
+    "render/verify.py": ("cli/test_verify.py", "tables and JSON, seen through the command"),
     "records/report.py": (
         "render/test_tables.py",
         "frozen records; made by hand in the tests of the renderers",

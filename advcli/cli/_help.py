@@ -58,6 +58,35 @@ HELP: Mapping[str, Help] = {
         ("logged_col", "like", "estimator", "scale", *_COLUMNS, "length_col", "json_", "quiet"),
         ("advcli match trl", "advcli match trl --like trl"),
     ),
+    "prompts": Help(
+        ("k", "pass_at", "sort", "top", "out", "force", *_COLUMNS[:2], "json_", "quiet"),
+        ("advcli prompts rewards.parquet", "advcli prompts rewards.parquet --k 1,8 --top 5"),
+    ),
+    "verify": Help(
+        (
+            "reward",
+            "vs_reward",
+            "pass_at",
+            "vs_pass_at",
+            "by",
+            "answer",
+            "top",
+            "prompt_col",
+            "json_",
+            "quiet",
+        ),
+        (
+            "advcli verify rewards.parquet --reward accuracy_reward",
+            "advcli verify rewards.parquet --reward accuracy_reward --vs-reward reward --vs-pass-at 1",
+        ),
+    ),
+    "select": Help(
+        ("as_", "out", "min_", "margin", "band", "top", "force", *_COLUMNS[:2], "json_"),
+        (
+            "advcli select rewards.parquet --as sft --out sft.jsonl",
+            "advcli select rewards.parquet --as prompts --band 0.2:0.8 --out prompts.jsonl",
+        ),
+    ),
     "report": Help(
         ("out", "force", "estimator", "like", "keep_pos", "keep_neg", *_COLUMNS, "png"),
         (

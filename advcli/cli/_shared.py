@@ -60,6 +60,35 @@ class Shared:
     quiet: opt.Quiet = False
 
 
+ADVANTAGES = (
+    "estimator",
+    "like",
+    "scale",
+    "keep_pos",
+    "keep_neg",
+    "compute_new_adv",
+    "before",
+    "after",
+    "preset",
+    "config",
+    "set_",
+    "missing",
+    "singleton",
+    "device",
+    "baseline_col",
+    "kl_col",
+    "values_col",
+    "log_probs_col",
+    "sum_pi_squared_col",
+    "mask_col",
+    "overlong",
+    "affine",
+    "clip_reward",
+    "kl_coef",
+)
+"""The options that mean nothing to a command that computes no advantage."""
+
+
 def with_shared(command: Callable[..., None], but: Collection[str] = ()) -> Callable[..., None]:
     """Give a command, which takes a `Shared` first, the shared options as its own.
 

@@ -19,8 +19,11 @@ if TYPE_CHECKING:
     from advcli.records.between import Between
     from advcli.records.inspection import Checked
     from advcli.records.match import Match
+    from advcli.records.prompts import Prompts
     from advcli.records.report import Report
+    from advcli.records.select import Selection
     from advcli.records.sweep import Sweep
+    from advcli.records.verify import Verify
 
 _UNBOUNDED = 10_000
 # Nothing asks how high the terminal is, but Rich believes a width only beside a height.
@@ -47,7 +50,7 @@ def _folded(text: str) -> list[str]:
     return folded(text, _columns(2)) if sys.stderr.isatty() else [text]
 
 
-def notes(report: "Report | Sweep | Match | Between", *, quiet: bool) -> None:
+def notes(report: "Report | Sweep | Match | Between | Prompts | Selection | Verify", *, quiet: bool) -> None:
     """What was chosen and what looks wrong, on standard error."""
     remarks(report.notes, quiet=quiet)
     for text in () if quiet else report.warnings:

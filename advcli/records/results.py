@@ -92,7 +92,12 @@ def plain(value: Any) -> Any:  # noqa: ANN401  any value of a record
 
 def dumped(result: Result) -> str:
     """A result as one line of strict JSON: null where undefined, never NaN."""
-    return json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False)
+    return strict(result.to_dict())
+
+
+def strict(values: Any) -> str:  # noqa: ANN401  any value of a record
+    """Any values as one line of strict JSON."""
+    return json.dumps(plain(values), ensure_ascii=False, allow_nan=False)
 
 
 class UsedSettings(TypedDict):

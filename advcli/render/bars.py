@@ -8,6 +8,7 @@ from advcli.records.inspection import StepFigures
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _WIDTH = 4
+_LEVELS = "▁▂▃▄▅▆▇█"
 
 
 def bar(value: float, values: Sequence[float]) -> str:
@@ -26,6 +27,33 @@ def bar(value: float, values: Sequence[float]) -> str:
     part = 1.0 if value > high else (value - low) / (high - low) if high > low else 0.0
     eighths = round(part * _WIDTH * 8)
     return ("█" * (eighths // 8) + _EIGHTHS[eighths % 8]).strip()
+
+
+def spark(
+    curve: Sequence[tuple[int, float]], count: int, ends: tuple[float, float], *, width: int = 10
+) -> str:
+    """A curve over the steps of a run as one line of text, blank where it has no value.
+
+    Args:
+        curve: (place of the step in the run, value) in ascending order.
+        count: steps of the run; more than `width` are averaged in stretches.
+        ends: the values of the lowest and of the highest bar.
+        width: characters at most.
+
+    Example:
+        >>> spark([(0, 0.0), (1, 0.5), (3, 1.0)], 4, (0.0, 1.0))
+        '▁▅ █'
+    """
+    cells: dict[int, list[float]] = {}
+    for place, value in curve:
+        cells.setdefault(place * width // count if count > width else place, []).append(value)
+    low, high = ends
+    size = high - low if high > low else 1.0
+    text = [" "] * min(width, count)
+    for place, values in cells.items():
+        part = (sum(values) / len(values) - low) / size
+        text[place] = _LEVELS[min(7, max(0, math.floor(part * 7 + 0.5)))]
+    return "".join(text)
 
 
 def binned(steps: Sequence[StepFigures], most: int) -> Sequence[StepFigures]:

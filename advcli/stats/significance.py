@@ -1,7 +1,10 @@
-"""Tests beside the t test: McNemar's for rewards of two values, and Holm's correction for several."""
+"""Tests beside the t test: McNemar's for rewards of two values, and the corrections for several (Holm, Benjamini–Hochberg)."""
 
 import math
 from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
 
 
 def mcnemar(gained: int, lost: int) -> float:
@@ -53,4 +56,25 @@ def holm(p: Sequence[float]) -> list[float]:
     for rank, place in enumerate(order):
         highest = max(highest, min(1.0, (len(order) - rank) * p[place]))
         found[place] = highest
+    return found
+
+
+def false_discovery(p: NDArray[np.float64]) -> NDArray[np.float64]:
+    """[P] q-values: the smallest false-discovery rate at which each would count among the discoveries.
+
+    Args:
+        p: [P] p-values; NaN ones are not counted and stay.
+
+    Source:
+        Benjamini and Hochberg 1995, Controlling the false discovery rate.
+
+    Example:
+        >>> false_discovery(np.array([0.01, 0.04, 0.03, np.nan])).round(3).tolist()
+        [0.03, 0.04, 0.04, nan]
+    """
+    found = np.full(len(p), np.nan)
+    known = np.flatnonzero(~np.isnan(p))
+    order = known[np.argsort(p[known], kind="stable")]
+    scaled = p[order] * len(order) / np.arange(1, len(order) + 1)
+    found[order] = np.minimum(1.0, np.minimum.accumulate(scaled[::-1])[::-1])
     return found

@@ -3,10 +3,11 @@
 import math
 import random
 
+import numpy as np
 import pytest
 from scipy import stats
 
-from advcli.stats.significance import holm, mcnemar
+from advcli.stats.significance import false_discovery, holm, mcnemar
 
 
 @pytest.mark.parametrize(
@@ -45,3 +46,9 @@ def test_undefined_p_values_are_not_counted():
     assert (found[0], found[2]) == (0.04, 0.04)
     assert math.isnan(found[1])
     assert holm([]) == []
+
+
+def test_false_discovery_is_that_of_scipy():
+    p = np.random.default_rng(6).random(50) ** 3
+    assert false_discovery(p) == pytest.approx(stats.false_discovery_control(p))
+    assert np.isnan(false_discovery(np.array([np.nan, 0.5]))).tolist() == [True, False]

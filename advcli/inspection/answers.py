@@ -1,0 +1,52 @@
+"""The final answer that a response gives."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+_BOXED = "\\boxed{"
+
+
+def final_answer(text: str) -> str:
+    r"""The text after the last `####`, or in the last `\boxed{…}`, whichever comes last; "" without either.
+
+    Example:
+        >>> (
+        ...     final_answer("so \\boxed{\\frac{1}{2}} it is"),
+        ...     final_answer("#### 1,000\n"),
+        ...     final_answer("no idea"),
+        ... )
+        ('\\frac{1}{2}', '1,000', '')
+    """
+    box, mark = text.rfind(_BOXED), text.rfind("####")
+    if mark > box:
+        return _tidy(text[mark + 4 :].strip().split("\n", 1)[0])
+    return _tidy(_braced(text, box + len(_BOXED))) if box >= 0 else ""
+
+
+def most_given(answers: Iterable[str]) -> tuple[str, float, int]:
+    """The answer that is given most, its share, and how many there are; empty ones do not count.
+
+    Example:
+        >>> most_given(["4", "4", "5", ""])
+        ('4', 0.6666666666666666, 3)
+    """
+    given = [answer for answer in answers if answer]
+    if not given:
+        return "", 0.0, 0
+    (answer, many), *_ = Counter(given).most_common(1)
+    return answer, many / len(given), len(given)
+
+
+def _braced(text: str, start: int) -> str:
+    """What stands before the brace that closes the one before `start`; "" if none does."""
+    depth = 1
+    for place in range(start, len(text)):
+        depth += {"{": 1, "}": -1}.get(text[place], 0)
+        if not depth:
+            return text[start:place]
+    return ""
+
+
+def _tidy(text: str) -> str:
+    return re.sub(r"\s+", " ", text).strip()

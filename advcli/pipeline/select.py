@@ -1,0 +1,226 @@
+"""`select`: rows, pairs and prompts for the next training step."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from advcli.dataset.load import DataSet
+from advcli.dataset.remarks import notes_of
+from advcli.errors import DataError
+from advcli.inspection.examples import Example, chat, example, written
+from advcli.io.lookup import read_back
+from advcli.pipeline.request import Request
+from advcli.records.select import Selection, Wanted
+from advcli.records.table import Source
+from advcli.stats.prompts import two_values
+from advcli.stats.select import Floats, Ints, best, live_chance, pairs
+
+# A share of solved rows that is off by rounding is in the band.
+_ROUNDING = 1e-9
+
+
+def select(
+    request: Request, wanted: Wanted, *, check: Callable[[Sequence[Source]], None] | None = None
+) -> Selection:
+    """Select rows, pairs or prompts; the same input gives the same selection.
+
+    Args:
+        request: what to read.
+        wanted: what to select.
+        check: called with the inputs before they are read, to refuse what must not be written.
+
+    Returns:
+        The records. Rows without a reward, a prompt or a response are never in it.
+
+    Raises:
+        DataError: there is no prompt id, no column with the text, or nothing to select.
+    """
+    with request.opened() as sources:
+        if check:
+            check(sources)
+        data = request.load(sources)
+        rewards, prompt = _columns(data, request)
+        texts = _Texts(data, sources, wanted)
+        values = two_values(torch.from_numpy(rewards[~np.isnan(rewards)]))
+        if wanted.least is None and values:
+            wanted = replace(wanted, least=values[1])
+        records = _KINDS[wanted.kind](data, rewards, prompt, wanted, texts)
+    there = prompt[~np.isnan(rewards)]
+    used = np.unique(prompt[texts.used])
+    if not records:
+        raise DataError(_NOTHING[wanted.kind], hint=_cure(wanted))
+    return Selection(
+        records=tuple(records),
+        prompts=len(np.unique(there)),
+        used=len(used),
+        empty=int(texts.empty.sum()),
+        notes=(*notes_of(data, 0, 0, 0.0, None), *_notes(wanted)),
+        warnings=(*request.warnings, *data.table.warnings, *data.grouping.warnings),
+    )
+
+
+_NOTHING: Mapping[str, str] = {
+    "sft": "nothing to select: no row with a response has the reward",
+    "dpo": "nothing to select: no prompt has two responses whose rewards differ enough",
+    "prompts": "nothing to select: no prompt is in the band",
+}
+
+
+def _cure(wanted: Wanted) -> str | None:
+    """What would select more; None where nothing that was asked for is in the way."""
+    if wanted.kind == "sft" and wanted.least is not None:
+        return f"--min below {wanted.least:g}"
+    if wanted.kind == "dpo" and wanted.margin:
+        return f"--margin below {wanted.margin:g}"
+    return "a wider --band" if wanted.kind == "prompts" and wanted.band != (0.0, 1.0) else None
+
+
+def _columns(data: DataSet, request: Request) -> tuple[Floats, Ints]:
+    """[N] the rewards, NaN where nothing may be selected, and [N] the prompt of each row."""
+    table = data.table
+    if not table.choice.prompt and request.columns.n is None:
+        raise DataError("no prompt id, so no rows can be put side by side", hint="--prompt-col COL")
+    prompt = table.key if table.choice.prompt else data.grouping.group
+    usable = np.isfinite(table.rewards) & (prompt >= 0) & (data.grouping.group >= 0)
+    if not usable.any():
+        raise DataError("no row has a reward", hint="--reward COL")
+    return np.where(usable, table.rewards, np.nan), np.where(usable, prompt, -1)
+
+
+class _Texts:
+    """The examples of rows, read back from the files when they are asked for."""
+
+    def __init__(self, data: DataSet, sources: Sequence[Source], wanted: Wanted) -> None:
+        self._data, self._sources, self._wanted = data, sources, wanted
+        self._known: dict[int, Example | None] = {}
+        self.empty = np.zeros(len(data.table.rewards), dtype=bool)
+        self.used: list[int] = []
+        self._style = wanted.style
+
+    def settle(self, pick: Callable[[], tuple[Ints, ...]]) -> tuple[Ints, ...]:
+        """What is picked once every row in it has a text; rows without one are marked in `empty`."""
+        while True:
+            picked = pick()
+            new = {*np.concatenate(picked).tolist()} - self._known.keys()
+            self._read(new)
+            without = [row for row in new if self._known[row] is None]
+            self.empty[without] = True
+            if not without:
+                self.used = np.concatenate(picked).tolist()
+                # A column has one type: one chat among texts makes all of them chats.
+                some = (self._known[row] for row in self.used)
+                self._style = self._style or ("chat" if any(one and one.is_chat for one in some) else "text")
+                return picked
+
+    def _read(self, rows: set[int]) -> None:
+        wanted, table = self._wanted, self._data.table
+        for row, columns in read_back(self._sources, table, rows).items() if rows else ():
+            self._known[row] = example(
+                columns, table.place(row), wanted.prompt, wanted.response, alone=wanted.kind == "prompts"
+            )
+
+    def of(self, row: int) -> Example:
+        """The example of a row that was settled."""
+        one = self._known[row]
+        if one is None:
+            raise KeyError(row)
+        return written(one, self._style or "text")
+
+    def origin(self, row: int, prefix: str = "") -> dict[str, Any]:
+        """Where a row comes from, and its reward."""
+        name, _, line = self._data.table.place(row).rpartition(":")
+        found = {"source": name, "line": int(line), "reward": float(self._data.table.rewards[row])}
+        return {f"{prefix}{key}": value for key, value in found.items()}
+
+
+def _sft(
+    data: DataSet, rewards: Floats, prompt: Ints, wanted: Wanted, texts: _Texts
+) -> list[Mapping[str, Any]]:
+    (rows,) = texts.settle(lambda: (best(np.where(texts.empty, np.nan, rewards), prompt, wanted.least),))
+    records: list[Mapping[str, Any]] = []
+    for row in rows.tolist():
+        one = texts.of(row)
+        content = {"prompt": one.prompt, "completion": one.response}
+        if wanted.style == "messages":
+            content = {"messages": [*chat(one.prompt, "user"), *chat(one.response, "assistant")]}
+        records.append({**content, **texts.origin(row)})
+    return records
+
+
+def _dpo(
+    data: DataSet, rewards: Floats, prompt: Ints, wanted: Wanted, texts: _Texts
+) -> list[Mapping[str, Any]]:
+    def pick() -> tuple[Ints, ...]:
+        return pairs(np.where(texts.empty, np.nan, rewards), prompt, margin=wanted.margin, every=wanted.every)
+
+    high, low = texts.settle(pick)
+    records: list[Mapping[str, Any]] = []
+    for first, second in zip(high.tolist(), low.tolist(), strict=True):
+        chosen, rejected = texts.of(first), texts.of(second)
+        content: dict[str, Any] = {
+            "prompt": chosen.prompt,
+            "chosen": chosen.response,
+            "rejected": rejected.response,
+        }
+        if wanted.style == "messages":
+            content = _messages(chosen, rejected)
+        records.append({**content, **texts.origin(first, "chosen_"), **texts.origin(second, "rejected_")})
+    return records
+
+
+def _messages(chosen: Example, rejected: Example) -> dict[str, Any]:
+    """A pair as ms-swift has it."""
+    asked = chat(chosen.prompt, "user")
+    messages = [*asked, *chat(chosen.response, "assistant")]
+    return {"messages": messages, "rejected_messages": [*asked, *chat(rejected.response, "assistant")]}
+
+
+def _prompts(
+    data: DataSet, rewards: Floats, prompt: Ints, wanted: Wanted, texts: _Texts
+) -> list[Mapping[str, Any]]:
+    there = ~np.isnan(rewards)
+    count = int(prompt.max(initial=-1)) + 1
+    size = int(np.bincount(np.bincount(data.grouping.group[there])).argmax()) if there.any() else 0
+    chance = live_chance(rewards[there], prompt[there], count, max(size, 2))
+    solved = _solved(rewards[there], prompt[there], count, wanted.least)
+    within = (solved >= wanted.band[0] - _ROUNDING) & (solved <= wanted.band[1] + _ROUNDING)
+    kept = np.append(within, False)
+
+    def pick() -> tuple[Ints, ...]:
+        # Any row of a prompt has its text: the first that is not empty.
+        rows = best(np.where(texts.empty | ~kept[prompt] | ~there, np.nan, 0.0), prompt)
+        if wanted.top is not None:
+            rows = rows[np.argsort(-chance[prompt[rows]], kind="stable")][: wanted.top]
+        return (rows,)
+
+    (rows,) = texts.settle(pick)
+    records: list[Mapping[str, Any]] = []
+    for row in rows.tolist():
+        origin = texts.origin(row)
+        del origin["reward"]
+        asked, code = texts.of(row).prompt, prompt[row]
+        content = {"messages": asked} if wanted.style == "messages" else {"prompt": asked}
+        figures = {"solved": float(solved[code]), "live_chance": float(chance[code])}
+        records.append({**content, **figures, **origin})
+    return records
+
+
+def _solved(rewards: Floats, prompt: Ints, count: int, least: float | None) -> Floats:
+    """[P] the share of right rows, or where the mean lies between the lowest and the highest reward of all."""
+    low, high = (rewards.min(), rewards.max()) if len(rewards) else (0.0, 1.0)
+    scaled = (rewards - low) / (high - low) if high > low else np.full(len(rewards), np.nan)
+    values = scaled if least is None else (rewards >= least).astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        found: Floats = np.bincount(prompt, values, count) / np.bincount(prompt, minlength=count)
+    return found
+
+
+_KINDS: Mapping[str, Callable[..., list[Mapping[str, Any]]]] = {"sft": _sft, "dpo": _dpo, "prompts": _prompts}
+
+
+def _notes(wanted: Wanted) -> Iterator[str]:
+    if wanted.kind == "sft" and wanted.least is not None:
+        yield f"only rows with a reward of {wanted.least:g} or more are selected (--min)"

@@ -1,0 +1,181 @@
+"""The prompts of a run as tables and as JSON."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from advcli.records.prompts import STATES, Band, Mean, Prompts
+from advcli.render.bars import spark
+from advcli.render.numbers import UNDEFINED, count, share, short, signed
+from advcli.render.tables import health_line
+from advcli.render.whole import print_whole, ruled
+from advcli.wording import counted
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+_PROMPT = 16
+_STEP = 8
+# As many k as fit beside the other figures.
+_KS = 3
+
+
+def show(found: Prompts, console: "Console") -> None:
+    """Print the means, how many prompts were learned or forgotten, the bands, and the first prompts."""
+    console.print(health_line(found.health), style="bold", highlight=False, soft_wrap=True)
+    for line in summary(found):
+        console.print(line, highlight=False, soft_wrap=True)
+    if found.bands:
+        print_whole(_bands(found.bands), console)
+        console.print(_band_line(found), style="dim", highlight=False, soft_wrap=True)
+    if not found.order:
+        return
+    print_whole(_trends(found), console)
+    _dim(console, "per step: mean reward, ▁ low to █ high, blank where the prompt was not met.")
+    _dim(console, "change: of the fitted line, from first to last step, with its 95% interval.")
+    print_whole(_levels(found), console)
+    _dim(console, "mean: of all its rows. live: share of its groups whose rewards differ.")
+    if found.threshold is not None:
+        _dim(
+            console, f"right: reward of {found.threshold:g} or more. p@k: pass@k over all rows of the prompt."
+        )
+
+
+def summary(found: Prompts) -> Iterator[str]:
+    """The figures over all prompts, a line each."""
+    yield f"mean reward: {short(found.over_rows)} over rows, {_mean(found.over_prompts)} over prompts"
+    for k, mean in found.pass_at.items():
+        yield f"pass@{k}: {_mean(mean)} over {counted(mean.count, 'prompt')} with {counted(k, 'row')} or more"
+    states = ", ".join(f"{found.states[state]:,} {state}" for state in STATES if found.states[state])
+    yield f"prompts: {states or 'none with a reward'} (false-discovery rate {found.fdr:g})"
+    left = len(found.table["prompt"]) - len(found.order)
+    if left and found.order:
+        yield f"the first {len(found.order):,} of {counted(len(found.table['prompt']), 'prompt')} are shown; --top N or --out FILE for more"
+
+
+def as_json(found: Prompts) -> dict[str, Any]:
+    """The figures of all prompts, and those that are shown, one by one, with their mean reward at each step."""
+    return {
+        "rows": found.health.rows,
+        "prompts": len(found.table["prompt"]),
+        "steps": len(found.steps),
+        "threshold": found.threshold,
+        "mean_over_rows": found.over_rows,
+        "mean_over_prompts": asdict(found.over_prompts),
+        "pass_at": {str(k): asdict(mean) for k, mean in found.pass_at.items()},
+        "fdr": found.fdr,
+        "states": dict(found.states),
+        "bands": [asdict(band) for band in found.bands],
+        "shown": [
+            {
+                **{name: _plain(values[place]) for name, values in found.table.items()},
+                "per_step": [{"step": found.steps[at], "mean": mean} for at, mean in found.curves[place]],
+            }
+            for place in found.order
+        ],
+        "warnings": list(found.warnings),
+    }
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401  a number of numpy or a text
+    return value.item() if hasattr(value, "item") else value
+
+
+def _dim(console: "Console", line: str) -> None:
+    console.print(line, style="dim", highlight=False, soft_wrap=True)
+
+
+def _mean(mean: Mean) -> str:
+    if math.isnan(mean.low):
+        return short(mean.mean)
+    return f"{short(mean.mean)} [{short(mean.low)}, {short(mean.high)}]"
+
+
+def _bands(bands: tuple[Band, ...]) -> "Table":
+    total = sum(band.prompts for band in bands)
+    shown = [state for state in STATES[:3] if any(band.states[state] for band in bands)]
+    table = ruled(["solved"], ["prompts", "share", "rows", "live", *shown])
+    for band in bands:
+        of_state = [count(band.states[state]) for state in shown]
+        part = band.prompts / total if total else math.nan
+        table.add_row(
+            _range(band), count(band.prompts), share(part), count(band.rows), share(band.live), *of_state
+        )
+    return table
+
+
+def _range(band: Band) -> str:
+    """Example: "0%", "0 to 25%"."""
+    low, high = round(100 * band.low), round(100 * band.high)
+    return f"{high}%" if low == high else f"{low} to {high}%"
+
+
+def _band_line(found: Prompts) -> str:
+    if found.threshold is None:
+        return "solved: mean reward of the prompt, 0% at the lowest and 100% at the highest reward."
+    return f"solved: share of the prompt's rows with a reward of {found.threshold:g} or more, over the run."
+
+
+def _trends(found: Prompts) -> "Table":
+    table = ruled(["prompt", "state", "per step"], ["steps", "first", "last", "change", "95%"])
+    ends = _ends(found)
+    for place in found.order:
+        row = _row(found, place)
+        table.add_row(
+            _cut(row["prompt"], _PROMPT),
+            row["state"],
+            spark(found.curves[place], len(found.steps), ends, width=10),
+            count(row["steps"]),
+            short(row["first_mean"]),
+            short(row["last_mean"]),
+            signed(row["change"], _two),
+            UNDEFINED
+            if math.isnan(row["change_low"])
+            else f"{_two(row['change_low'])}, {_two(row['change_high'])}",
+        )
+    return table
+
+
+def _levels(found: Prompts) -> "Table":
+    rates = [f"pass@{k}" for k in list(found.pass_at)[:_KS]]
+    lengths = [name for name in ("length", "length_right", "length_wrong") if name in found.table]
+    headings: Mapping[str, str] = {"length": "length", "length_right": "right", "length_wrong": "wrong"}
+    names = [rate.replace("pass", "p") for rate in rates]
+    table = ruled(["prompt"], ["rows", "mean", "live", *names, *(headings[name] for name in lengths), "last"])
+    forms: list[tuple[str, Callable[[float | None], str]]] = [("rewarded", count), ("mean", short)]
+    forms += [("live_share", share), *((rate, short) for rate in rates), *((name, short) for name in lengths)]
+    for place in found.order:
+        row = _row(found, place)
+        cells = [form(row[name]) for name, form in forms]
+        table.add_row(_cut(row["prompt"], _PROMPT), *cells, _cut(row["last_step"], _STEP))
+    return table
+
+
+def _row(found: Prompts, place: int) -> dict[str, Any]:
+    return {name: _plain(values[place]) for name, values in found.table.items()}
+
+
+def _ends(found: Prompts) -> tuple[float, float]:
+    """The lowest and the highest mean of a step among the prompts that are shown, or 0 and 1 around them."""
+    means = [mean for curve in found.curves.values() for _, mean in curve]
+    return (min([0.0, *means]), max([*means, found.threshold or 0.0])) if means else (0.0, 1.0)
+
+
+def _two(value: float | None) -> str:
+    return (
+        UNDEFINED
+        if value is None or math.isnan(value)
+        else f"{value:.2f}"
+        if abs(value) < 100
+        else short(value)
+    )
+
+
+def _cut(text: str, most: int) -> "Text":
+    from rich.text import Text
+
+    line = " ".join(text.split())
+    return Text(line if len(line) <= most else f"{line[: most - 1]}…")

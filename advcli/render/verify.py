@@ -1,0 +1,95 @@
+"""What verifiers say, as tables and as JSON."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from advcli.records.verify import Confusion, Rate, SameAnswer, Verify
+from advcli.render.numbers import UNDEFINED, count, share, short
+from advcli.render.whole import print_whole, ruled
+from advcli.wording import counted
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+_NAME = 24
+_ROWS = 20
+
+
+def show(found: Verify, console: "Console") -> None:
+    """Print how far A and B agree, where they do not, and what points at a verifier that is wrong."""
+    for line in summary(found):
+        console.print(line, highlight=False, soft_wrap=True)
+    for name, parts in found.by.items():
+        if parts:
+            print_whole(_confusions(name, parts[:_ROWS]), console)
+    if any(found.by.values()):
+        _dim(console, "rows that both call right, only A, only B, neither; κ: agreement beyond chance.")
+    if found.same_answer:
+        print_whole(_answers(found.same_answer), console)
+        _dim(console, "A calls all wrong, yet most give one answer: a wrong reference or a hard prompt.")
+
+
+def summary(found: Verify) -> Iterator[str]:
+    """The figures over all rows, a line each."""
+    least_a, least_b = found.thresholds
+    yield f"A: '{found.a}', right at {least_a:g} or more"
+    every = found.every
+    if every and least_b is not None and found.false_negative and found.false_positive:
+        yield f"B: '{found.b}', right at {least_b:g} or more"
+        agreed = (every.both + every.neither) / every.rows
+        yield f"agreement: {share(agreed)} of {counted(every.rows, 'row')}, κ {_kappa(every.kappa)}"
+        yield (
+            f"both right {every.both:,}, only A {every.only_a:,}, only B {every.only_b:,}, neither {every.neither:,}"
+        )
+        yield f"of what B calls right, A calls wrong: {_rate(found.false_negative)}"
+        yield f"of what B calls wrong, A calls right: {_rate(found.false_positive)}"
+        yield f"rows on the other side of their group's mean: {count(found.sign_changes)}"
+        live = ", ".join(f"{many:,} {name}" for name, many in found.live.items())
+        yield f"live groups: {live}"
+    yield f"noise that would explain A's live groups: {_rate(found.noise)} of verdicts"
+    yield f"all wrong by A: {counted(found.all_wrong, 'group')}, {found.same_answers:,} with one answer in most rows"
+
+
+def as_json(found: Verify) -> dict[str, Any]:
+    """Every figure, by name."""
+    return asdict(found)
+
+
+def _dim(console: "Console", line: str) -> None:
+    console.print(line, style="dim", highlight=False, soft_wrap=True)
+
+
+def _rate(one: Rate) -> str:
+    if math.isnan(one.share):
+        return UNDEFINED
+    return f"{share(one.share)} [{share(one.low)}, {share(one.high)}]"
+
+
+def _kappa(one: Rate) -> str:
+    return UNDEFINED if math.isnan(one.share) else f"{short(one.share)} [{short(one.low)}, {short(one.high)}]"
+
+
+def _confusions(name: str, parts: Sequence[Confusion]) -> "Table":
+    table = ruled([name], ["rows", "both", "only A", "only B", "neither", "κ"])
+    for one in parts:
+        counts = (one.rows, one.both, one.only_a, one.only_b, one.neither)
+        table.add_row(_cut(one.name), *map(count, counts), short(one.kappa.share))
+    return table
+
+
+def _answers(groups: Sequence[SameAnswer]) -> "Table":
+    table = ruled(["prompt", "answer"], ["step", "share", "rows"])
+    for one in groups:
+        table.add_row(_cut(one.prompt), _cut(one.answer), one.step, share(one.share), count(one.rows))
+    return table
+
+
+def _cut(text: str) -> "Text":
+    from rich.text import Text
+
+    line = " ".join(text.split())
+    return Text(line if len(line) <= _NAME else f"{line[: _NAME - 1]}…")

@@ -1,0 +1,104 @@
+"""The rows of a prompt, and those of a prompt at a step (a cell), counted and averaged."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from advcli.tensors.segments import Segments
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The rewards of each prompt, and of each prompt at each of its steps.
+
+    Attributes:
+        count: P.
+        rows: [P] int64 rows with a reward.
+        mean: [P] float64 mean reward; NaN without rows.
+        squares: [P] float64 sum of the squared distances from the mean.
+        low: [P] float64 smallest reward; NaN without rows.
+        high: [P] float64 largest reward; NaN without rows.
+        two_valued: [P] bool, whether every reward is the smallest or the largest of the prompt.
+        prompt: [C] int64 in [0, P), ascending; the prompt of each cell.
+        step: [C] int64, ascending within a prompt.
+        cell_rows: [C] int64 rows with a reward.
+        cell_mean: [C] float64 mean reward.
+    """
+
+    count: int
+    rows: Ints
+    mean: Floats
+    squares: Floats
+    low: Floats
+    high: Floats
+    two_valued: NDArray[np.bool_]
+    prompt: Ints
+    step: Ints
+    cell_rows: Ints
+    cell_mean: Floats
+
+    @classmethod
+    def of(cls, rewards: Tensor, prompt: Tensor, step: Tensor, count: int) -> "Cells":
+        """Count and average.
+
+        Args:
+            rewards: [N] float64, finite.
+            prompt: [N] int64 in [0, P).
+            step: [N] int64 ≥ 0, in the order of the steps.
+            count: P.
+
+        Example:
+            >>> found = Cells.of(
+            ...     torch.tensor([0.0, 1.0, 1.0]), torch.tensor([0, 0, 0]), torch.tensor([0, 0, 2]), 1
+            ... )
+            >>> found.step.tolist(), found.cell_mean.tolist()
+            ([0, 2], [0.5, 1.0])
+        """
+        rewards = rewards.double()
+        prompts = Segments.of(prompt, count)
+        low, high = prompts.min(rewards), prompts.max(rewards)
+        mean = prompts.mean(rewards)
+        centred = prompts.broadcast(torch.sub, rewards, mean)
+        between = (rewards != prompts.rows(low)) & (rewards != prompts.rows(high))
+        code = prompt * (int(step.max()) + 1 if len(step) else 1) + step
+        cells = Segments.dense(code)
+        return cls(
+            count=count,
+            rows=prompts.size().numpy(),
+            mean=mean.numpy(),
+            squares=prompts.sum(centred**2).numpy(),
+            low=torch.where(low.isfinite(), low, torch.nan).numpy(),
+            high=torch.where(high.isfinite(), high, torch.nan).numpy(),
+            two_valued=(prompts.sum(between.double()) == 0).numpy(),
+            prompt=cells.parent(prompt).numpy(),
+            step=cells.parent(step).numpy(),
+            cell_rows=cells.size().numpy(),
+            cell_mean=cells.mean(rewards).numpy(),
+        )
+
+    def sums(self, values: NDArray[np.generic]) -> Floats:
+        """[P] sum over the cells of each prompt of a value per cell."""
+        return np.bincount(self.prompt, weights=values, minlength=self.count).astype(np.float64, copy=False)
+
+    @property
+    def steps(self) -> Ints:
+        """[P] int64 how many steps each prompt has a reward at."""
+        return np.bincount(self.prompt, minlength=self.count)
+
+    def ends(self) -> tuple[Ints, Ints]:
+        """[P] the first and the last cell of each prompt; -1 without one."""
+        last = np.cumsum(self.steps) - 1
+        none = self.steps == 0
+        return np.where(none, -1, last - self.steps + 1), np.where(none, -1, last)
+
+    def at(self, cells: Ints, values: NDArray[np.generic]) -> Floats:
+        """[P] a value per cell at one cell of each prompt, NaN where that is -1."""
+        if not len(values):
+            return np.full(len(cells), np.nan)
+        return np.where(cells < 0, np.nan, values[cells])

@@ -1,0 +1,244 @@
+"""The figures of each prompt over a run, for all prompts at once."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from advcli.records.prompts import STATES, Band, Mean
+from advcli.records.table import Rows
+from advcli.stats.cells import Cells, Floats, Ints
+from advcli.stats.health import dead_groups
+from advcli.stats.intervals import ENOUGH, of_mean, unlike
+from advcli.stats.pass_at_k import interval, pass_at_k
+from advcli.stats.significance import false_discovery
+from advcli.stats.trend import trends
+from advcli.tensors.masks import finite
+from advcli.tensors.segments import Segments
+
+_EDGES = (0.25, 0.5, 0.75)
+# Shares that differ by rounding only are the same.
+_ROUNDING = 1e-9
+_LEARNED, _FORGOTTEN, _FLAT, _NEVER, _ALWAYS, _ONE_STEP = range(len(STATES))
+
+
+@dataclass(frozen=True)
+class PromptFigures:
+    """The prompts of a data set.
+
+    Attributes:
+        cells: their rewards.
+        right: [P] int64 right rows; None where no row is right or wrong.
+        figures: name → [P] a figure of each prompt.
+        state: [P] the place in `STATES` of what became of each.
+        solved: [P] float64 share of right rows, or where the mean reward lies between the lowest (0) and the highest
+            (1) reward of the data set; NaN where undefined.
+        groups: [P] groups of each.
+        live: [P] live groups.
+    """
+
+    cells: Cells
+    right: Ints | None
+    figures: dict[str, NDArray[np.generic]]
+    state: Ints
+    solved: Floats
+    groups: Ints
+    live: Ints
+
+    @classmethod
+    def of(
+        cls, rows: Rows, prompt: Tensor, count: int, *, threshold: float | None = None, fdr: float = 0.05
+    ) -> "PromptFigures":
+        """Count, average and test.
+
+        Args:
+            rows: the rows; their steps are numbered in the order of the run.
+            prompt: [N] int64 in [0, P), -1 for rows that were skipped.
+            count: P.
+            threshold: lowest reward of a right row, or None.
+            fdr: the false-discovery rate at which a prompt counts as learned or forgotten.
+        """
+        here = (prompt >= 0) & (rows.group >= 0)
+        valid = here & finite(rows.rewards)
+        rewards = rows.rewards[valid].double()
+        cells = Cells.of(rewards, prompt[valid], rows.step[valid], count)
+        right = None
+        if threshold is not None:
+            hit = torch.bincount(prompt[valid][rewards >= threshold], minlength=count)
+            right = hit.numpy()
+        groups, live = _groups(rows, prompt, here, valid, count)
+        ends = _extremes(rewards)
+        figures, state = _figures(cells, right, two_values(rewards), ends, fdr)
+        figures = {
+            "rows": torch.bincount(prompt[here], minlength=count).numpy(),
+            "rewarded": cells.rows,
+            **figures,
+            "groups": groups,
+            "live_share": _ratio(live, groups),
+            **_lengths(rows, prompt, valid, threshold, count),
+        }
+        solved = _ratio(cells.mean - ends[0], np.full(count, ends[1] - ends[0]))
+        if right is not None:
+            solved = _ratio(right, cells.rows)
+        return cls(cells, right, figures, state, solved, groups, live)
+
+    def pass_at(self, k: int) -> tuple[Floats, Floats, Floats]:
+        """[P] each: pass@k of each prompt and the ends of its interval; only with right rows."""
+        if self.right is None:
+            raise ValueError("no row is right or wrong")
+        low, high = interval(self.cells.rows, self.right, k)
+        return pass_at_k(self.cells.rows, self.right, k), low, high
+
+    def bands(self) -> tuple[Band, ...]:
+        """The difficulties, from never to always right; none where no prompt has a share."""
+        place = np.searchsorted(_EDGES, self.solved, side="right") + 1
+        place = np.where(self.solved <= _ROUNDING, 0, place)
+        place = np.where(self.solved >= 1 - _ROUNDING, len(_EDGES) + 2, place)
+        place = np.where(np.isnan(self.solved), -1, place)
+        edges = (0.0, 0.0, *_EDGES, 1.0, 1.0)
+        return tuple(
+            self._band(place == at, edges[at], edges[at + 1])
+            for at in range(len(edges) - 1)
+            if (place >= 0).any()
+        )
+
+    def _band(self, here: NDArray[np.bool_], low: float, high: float) -> Band:
+        return Band(
+            low=low,
+            high=high,
+            prompts=int(here.sum()),
+            rows=int(self.cells.rows[here].sum()),
+            live=float(_ratio(self.live[here].sum(), self.groups[here].sum())),
+            states=self.states(here),
+        )
+
+    def states(self, here: NDArray[np.bool_] | None = None) -> dict[str, int]:
+        """State → prompts with a reward, of all or of some."""
+        there = self.cells.rows > 0
+        met = np.bincount(self.state[there if here is None else there & here], minlength=len(STATES))
+        return dict(zip(STATES, met.tolist(), strict=True))
+
+    def curve(self, prompt: int) -> tuple[tuple[int, float], ...]:
+        """(place of the step, mean reward) of each step of a prompt."""
+        start, end = np.searchsorted(self.cells.prompt, [prompt, prompt + 1])
+        steps, means = self.cells.step[start:end].tolist(), self.cells.cell_mean[start:end].tolist()
+        return tuple(zip(steps, means, strict=True))
+
+
+def two_values(rewards: Tensor) -> tuple[float, float] | None:
+    """The two rewards that there are, lower first; 0 and 1 where there is only one of these; None for others.
+
+    Example:
+        >>> (
+        ...     two_values(torch.tensor([0.0, 0.0])),
+        ...     two_values(torch.tensor([1.0, -1.0])),
+        ...     two_values(torch.tensor([2.0])),
+        ... )
+        ((0.0, 1.0), (-1.0, 1.0), None)
+    """
+    if not len(rewards):
+        return None
+    low, high = _extremes(rewards)
+    if low == high:
+        return (0.0, 1.0) if low in (0.0, 1.0) else None
+    return (low, high) if bool(((rewards == low) | (rewards == high)).all()) else None
+
+
+def mean_of(values: Floats) -> Mean:
+    """The mean of the known values, with its interval where enough of them differ."""
+    known = values[~np.isnan(values)]
+    if not len(known):
+        return Mean(0, np.nan, np.nan, np.nan)
+    found = of_mean(known) if unlike(known) >= ENOUGH else None
+    mean = float(known.mean())
+    return Mean(len(known), mean, found.low if found else np.nan, found.high if found else np.nan)
+
+
+def in_order(table: Mapping[str, Any], figure: str | None, top: int) -> tuple[int, ...]:
+    """The prompts that come first.
+
+    Args:
+        table: name → a value of each prompt.
+        figure: largest first, with "-" before it smallest first; None for the smallest p-value first, of equal ones
+            the largest change. Undefined ones come last, equal ones in order of appearance.
+        top: how many.
+    """
+    if figure is None:
+        size = -np.abs(np.asarray(table["change"], dtype=np.float64))
+        return tuple(np.lexsort((size, np.asarray(table["p"], dtype=np.float64)))[:top].tolist())
+    values = np.asarray(table[figure.removeprefix("-")], dtype=np.float64)
+    order = np.argsort(values if figure.startswith("-") else -values, kind="stable")
+    return tuple(order[:top].tolist())
+
+
+def _extremes(rewards: Tensor) -> tuple[float, float]:
+    return (float(rewards.min()), float(rewards.max())) if len(rewards) else (np.nan, np.nan)
+
+
+def _ratio(part: NDArray[np.generic], whole: NDArray[np.generic]) -> Floats:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(np.asarray(whole) > 0, np.divide(part, whole), np.nan)
+
+
+def _groups(rows: Rows, prompt: Tensor, here: Tensor, valid: Tensor, count: int) -> tuple[Ints, Ints]:
+    """[P] the groups of each prompt, and those with two or more rewards that are not all equal."""
+    of_group = Segments.of(rows.group[here], rows.count).parent(prompt[here])
+    scored = Segments.of(rows.group[valid], rows.count)
+    live = (scored.size() > 1) & ~dead_groups(rows.rewards[valid], scored)[0]
+    met, alive = (torch.bincount(one, minlength=count).numpy() for one in (of_group, of_group[live]))
+    return met, alive
+
+
+def _figures(
+    cells: Cells,
+    right: Ints | None,
+    values: tuple[float, float] | None,
+    ends: tuple[float, float],
+    fdr: float,
+) -> tuple[dict[str, NDArray[np.generic]], Ints]:
+    first, last = cells.ends()
+    line = trends(cells, values)
+    q = false_discovery(line.p)
+    state = np.where(cells.steps > 1, _FLAT, _ONE_STEP)
+    found = q <= fdr
+    state = np.where(found & (line.change > 0), _LEARNED, state)
+    state = np.where(found & (line.change < 0), _FORGOTTEN, state)
+    differ = ends[1] > ends[0]
+    never = (right == 0) if right is not None else differ & (cells.high == ends[0])
+    always = (right == cells.rows) if right is not None else differ & (cells.low == ends[1])
+    state = np.where(always, _ALWAYS, np.where(never, _NEVER, state))
+    figures: dict[str, NDArray[np.generic]] = {
+        "steps": cells.steps,
+        "mean": cells.mean,
+        "first_mean": cells.at(first, cells.cell_mean),
+        "last_mean": cells.at(last, cells.cell_mean),
+        "change": line.change,
+        "change_low": line.low,
+        "change_high": line.high,
+        "p": line.p,
+        "q": q,
+    }
+    return figures, state
+
+
+def _lengths(
+    rows: Rows, prompt: Tensor, valid: Tensor, threshold: float | None, count: int
+) -> dict[str, NDArray[np.generic]]:
+    """The mean length of right and of wrong rows, or of all; nothing without lengths."""
+    if rows.lengths is None:
+        return {}
+    told = valid & rows.lengths.isfinite()
+    right = torch.zeros_like(told) if threshold is None else rows.rewards >= threshold
+    masks = (
+        {"length": told}
+        if threshold is None
+        else {"length_right": told & right, "length_wrong": told & ~right}
+    )
+    return {
+        name: Segments.of(prompt[mask], count).mean(rows.lengths[mask].double()).numpy()
+        for name, mask in masks.items()
+    }

@@ -1,0 +1,92 @@
+"""`advcli prompts`: the figures of files written here, and what the screen looks like."""
+
+import json
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from advcli.cli import app
+from advcli.errors import DataError, UsageError
+
+
+def run(*args):
+    return CliRunner().invoke(app, ["prompts", *map(str, args)], catch_exceptions=False)
+
+
+@pytest.fixture
+def dump(tmp_path):
+    """Prompt a: nothing, then everything right at step 10; b: uneven rollouts, one step."""
+    lines = [
+        {"prompt_id": "a", "step": step, "reward": int(step == 10), "response_length": 5 + step}
+        for step in (10, 2, 2, 10)
+        for _ in range(8)
+    ]
+    lines += [
+        {"prompt_id": "b", "step": 2, "reward": reward, "response_length": 3} for reward in (1, 1, 1, None)
+    ]
+    path = tmp_path / "dump.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def test_the_json(dump):
+    found = json.loads(run(dump, "--json", "--k", "1,4").stdout)
+    assert found["mean_over_rows"] == pytest.approx(19 / 35)
+    assert found["mean_over_prompts"]["mean"] == pytest.approx(0.75)
+    assert found["states"]["learned"] == found["states"]["always"] == 1
+    a, b = found["shown"]
+    assert a["per_step"] == [{"step": "2", "mean": 0.0}, {"step": "10", "mean": 1.0}]
+    assert (a["rows"], a["change"], a["last_step"]) == (32, 1.0, "10")
+    assert (a["length_right"], a["length_wrong"]) == (15, 7)
+    # 1 − C(16, 4) / C(32, 4)
+    assert a["pass@4"] == pytest.approx(1 - 1820 / 35960)
+    assert (b["rows"], b["rewarded"], b["pass@4"]) == (4, 3, None)
+    assert found["pass_at"]["4"]["count"] == 1
+
+
+def test_the_screen_fits_80_columns(dump, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    text = run(dump).stdout
+    # The line of the groups is prose, which a terminal may wrap.
+    assert max(map(len, text.splitlines()[1:])) <= 80
+    assert "learned" in text
+    assert "▁█" in text
+
+
+def test_every_prompt_is_written(dump, tmp_path):
+    for suffix, read in (("csv", pd.read_csv), ("parquet", pd.read_parquet)):
+        out = tmp_path / f"prompts.{suffix}"
+        assert run(dump, "--top", 0, "--out", out).exit_code == 0
+        table = read(out)
+        assert table["prompt"].tolist() == ["a", "b"]
+        assert table["state"].tolist() == ["learned", "always"]
+    with pytest.raises(UsageError, match="exists"):
+        run(dump, "--out", out)
+
+
+def test_what_is_refused(dump, tmp_path):
+    with pytest.raises(UsageError, match="prompts does not run on Ray"):
+        run(dump, "--engine", "ray")
+    with pytest.raises(UsageError, match="--sort nothing: no such figure"):
+        run(dump, "--sort", "nothing")
+    with pytest.raises(UsageError, match="--k 0"):
+        run(dump, "--k", "0")
+    bare = tmp_path / "bare.jsonl"
+    bare.write_text('{"reward": 1}\n{"reward": 0}\n')
+    empty = tmp_path / "empty.jsonl"
+    empty.write_text('{"prompt_id": "a", "reward": null}\n')
+    with pytest.raises(DataError, match="no row has a reward"):
+        run(empty)
+    with pytest.raises(DataError, match="no prompt id"):
+        run(bare, "--n", 2)
+
+
+def test_other_rewards_need_a_threshold(tmp_path):
+    path = tmp_path / "dump.jsonl"
+    path.write_text("".join(f'{{"prompt_id": "a", "reward": {reward}}}\n' for reward in (0.1, 0.5, 0.9)))
+    done = run(path, "--json")
+    assert json.loads(done.stdout)["pass_at"] == {}
+    assert "--pass-at" in done.stderr
+    found = json.loads(run(path, "--json", "--pass-at", 0.5, "--k", 1).stdout)
+    assert found["pass_at"]["1"]["mean"] == pytest.approx(2 / 3)
