@@ -15,6 +15,8 @@ RELATIVE, ABSOLUTE = 1e-5, 1e-6
 _FLOAT32 = 2.0**-24
 # How many units in the last place float32 arithmetic leaves, where sums run in another order.
 _ULPS = 3
+# How many times as much it leaves where numbers cancel.
+_ROUGH = 4.0
 # Decimals and significant digits that are looked for. Fewer significant digits than the fewest are a coincidence.
 _DECIMALS, _DIGITS = range(1, 11), range(4, 11)
 # A reward, the mean and the std that are each off by as much.
@@ -114,6 +116,10 @@ class Logged:
     def coarse(self) -> bool:
         """Whether the numbers were stored with fewer digits than float32 has."""
         return bool(self.stored.words)
+
+    def by_digits(self, max_abs: float) -> bool:
+        """Whether a rule that is off by so much fits only because the log has few digits."""
+        return self.coarse and max_abs > _ROUGH * self.exact
 
     def computed(self) -> "Logged":
         """The same if the arithmetic ran with as few digits as the numbers have."""

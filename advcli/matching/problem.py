@@ -116,7 +116,7 @@ class Problem:
         # Trainers compute in float32; numbers with more digits are rather a notebook's.
         first, second = (0, 1) if self.logged.single or self.logged.coarse else (1, 0)
         own = framework is None or framework != self.framework
-        rough = trial.max_abs > 2 * self.logged.exact
+        rough = self.logged.by_digits(trial.max_abs)
         return (
             self._place(trial.partition),
             own,

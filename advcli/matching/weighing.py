@@ -105,10 +105,10 @@ def _able(
 
 def _belief(
     problem: Problem, solution: Solution, trials: Sequence[Trial]
-) -> tuple[bool, bool, bool, int, float, bool, int]:
+) -> tuple[bool, bool, int, float, bool, bool, int]:
     """The lower, the sooner weights are believed.
 
-    The dump's own framework, any framework, few digits, a largest weight near to 1.
+    The dump's own framework, few digits, a largest weight near to 1, any framework.
     """
     fitting = [trial for trial in trials if trial.explained] or list(trials)
     best = min(fitting, key=problem.preference)
@@ -117,10 +117,10 @@ def _belief(
     return (
         not best.explained,
         problem.framework is not None and not own,
-        best.candidate.framework is None,
         min(solution.digits, _SHORT[-1] + 1),
         # Without a division the factor is in the log.
         abs(math.log10(largest)) if largest and solution.scale != "none" else 0.0,
+        best.candidate.framework is None,
         solution.scale != best.candidate.scale,
         problem.preference(best)[-1],
     )

@@ -23,7 +23,7 @@ def found(
 ) -> str:
     """The sentence that says what the log is consistent with; `compared` rows agree, or those of the problem."""
     compared = int(problem.logged.values.isfinite().sum()) if compared is None else compared
-    rough = fit.max_abs_diff > 2 * problem.logged.exact and problem.logged.coarse
+    rough = problem.logged.by_digits(fit.max_abs_diff)
     digits = f" at the precision of the log ({problem.logged.stored.words})" if rough else ""
     agree = f"all {compared:,} logged rows agree{digits} (max |Δ| {fit.max_abs_diff:.2g})"
     return "; ".join([f"consistent with {_rule(fit, trial)}", f"grouped by {fit.grouping}", *done, agree])

@@ -357,7 +357,7 @@ def test_weights_are_computed_with_as_they_are_printed(write):
 
 def test_rows_at_0_are_said_to_be_those_of_the_groups_that_they_are_in(tmp_path):
     # A share of the range, which no trainer has: 0 where all rewards are equal.
-    logged_ = [[(x - min(r)) / (max(r) - min(r) + 1e-6) for x in r] for r in BINARY]
+    logged_ = [[(x - min(r)) / ((max(r) - min(r)) or 1) for x in r] for r in BINARY]
     found = told(parquet_of(tmp_path, BINARY, logged_))
     assert not found["found"]
     assert "8 rows of dead groups (every reward 1)" in found["sentence"]
