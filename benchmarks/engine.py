@@ -15,7 +15,8 @@ import numpy as np
 import pandas as pd
 import torch
 
-from advcli.engine.run import Plan, run
+from advcli.engine.plan import Plan
+from advcli.engine.run import run
 from advcli.records.settings import Settings
 
 RUNS = 5

@@ -12,7 +12,8 @@ import time
 
 import torch
 
-from advcli.engine.run import Plan, run
+from advcli.engine.plan import Plan
+from advcli.engine.run import run
 from advcli.records.settings import Settings
 
 SIZES = (100_000, 1_000_000, 3_000_000, 10_000_000, 30_000_000)

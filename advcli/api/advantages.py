@@ -8,8 +8,9 @@ import torch
 from torch import Tensor
 
 from advcli.api.inputs import arrow_table
+from advcli.engine.plan import Plan
 from advcli.engine.rollouts import Rollouts, differing
-from advcli.engine.run import Plan, run
+from advcli.engine.run import run
 from advcli.errors import UsageError
 from advcli.records.settings import DEFAULT_ESTIMATOR, AdvantageTable, Settings
 from advcli.shaping.catalog import SHAPINGS

@@ -7,17 +7,16 @@ from advcli.dataset import remarks
 from advcli.dataset.grouping import Sizes
 from advcli.distributed import cluster, resume, sketches, write
 from advcli.distributed import run as runs
-from advcli.distributed.counts import Account, ColumnCount, Shown, account, extremes
+from advcli.distributed.counts import Account, ColumnCount, account, extremes
 from advcli.distributed.inspect import inspect
 from advcli.distributed.load import Loaded, columns, described, load, looked_at, nothing, too_large
 from advcli.distributed.match import match
 from advcli.distributed.resume import Goal
-from advcli.distributed.run import PartitionJob
+from advcli.distributed.run import PartitionJob, Shown
 from advcli.distributed.scan import ScanJob
 from advcli.distributed.tasks import ObjectRef
 from advcli.distributed.write import Writing
-from advcli.engine.run import Plan
-from advcli.engine.scope import crosses
+from advcli.engine.plan import Plan
 from advcli.errors import UsageError
 from advcli.io import metrics as metrics_file
 from advcli.io.parquet.read import to_metadata
@@ -163,7 +162,9 @@ def _counted(
     """Move the rows to places that suit all plans, and run them there."""
     unit = loaded.unit(plans)
     view, spread = loaded.spread(unit)
-    open_ = () if unit in ("step", "all") else tuple(i for i, plan in enumerate(plans) if crosses(plan))
+    open_ = (
+        () if unit in ("step", "all") else tuple(i for i, plan in enumerate(plans) if plan.scope() == "step")
+    )
     work = PartitionJob(view, plans, shown, ((),) * len(plans), open_, per_step)
     work = runs.known(loaded.tasks, spread, work)
     if loaded.job.choice.rollout:

@@ -3,7 +3,7 @@
 import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 import torch
@@ -14,6 +14,7 @@ from advcli.dataset import remarks
 from advcli.dataset.grouping import Mixed, by_frequency, met_together, mixed, sizes_met
 from advcli.dataset.load import DataSet, by_unit
 from advcli.distributed import sketches
+from advcli.distributed.run import PartitionRows
 from advcli.distributed.traps import Seen, seen
 from advcli.inspection.turns import TurnsCount
 from advcli.inspection.turns import together as together_turns
@@ -26,29 +27,6 @@ from advcli.stats.health import health
 from advcli.tensors.masks import rewarded
 from advcli.tensors.segments import Segments
 from advcli.wording import together
-
-if TYPE_CHECKING:
-    from advcli.distributed.run import PartitionRows
-
-
-@dataclass(frozen=True)
-class Shown:
-    """A column that a command shows.
-
-    Attributes:
-        label: its heading.
-        run: which of the runs it is.
-        bare: whether it is the original advantage of that run, before any keep ratio.
-    """
-
-    label: str
-    run: int
-    bare: bool = False
-
-    def of(self, results: Sequence[AdvantageTable]) -> AdvantageTable:
-        """The advantages of the column."""
-        result = results[self.run]
-        return result.unprocessed() if self.bare else result
 
 
 @dataclass(frozen=True)
@@ -129,7 +107,7 @@ class Extremes(Mergeable):
     high: Annotated[float, Merge(np.fmax)]
 
 
-def extremes(here: "PartitionRows") -> Extremes:
+def extremes(here: PartitionRows) -> Extremes:
     """The extremes of a place: those of the rollouts where they are counted."""
     rows = _unit(here, here.work.results(here.data))[0].rows
     rewards = rows.rewards[rewarded(rows.rewards, rows.group)]
@@ -137,14 +115,14 @@ def extremes(here: "PartitionRows") -> Extremes:
 
 
 def _unit(
-    here: "PartitionRows", results: Sequence[AdvantageTable]
+    here: PartitionRows, results: Sequence[AdvantageTable]
 ) -> tuple[DataSet, Mapping[str, AdvantageTable]]:
     """What is counted in a place, and the advantages of each column."""
     shown = {str(number): column.of(results) for number, column in enumerate(here.work.shown)}
     return by_unit(here.data, shown, here.work.plans[0].unit.reward)
 
 
-def account(here: "PartitionRows") -> Account:
+def account(here: PartitionRows) -> Account:
     """What is counted of a place."""
     data, view = here.data, here.work.view
     results = here.work.results(data)

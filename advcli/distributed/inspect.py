@@ -21,8 +21,7 @@ from advcli.distributed.partitions import largest_step, numbers
 from advcli.distributed.run import PartitionJob, PartitionRows
 from advcli.distributed.scan import DIGEST
 from advcli.distributed.traps import Seen, seen
-from advcli.engine.run import Plan
-from advcli.engine.scope import crosses
+from advcli.engine.plan import Plan
 from advcli.inspection.details import Wanted
 from advcli.inspection.facts import SUM, FactsCount, Frame, reward_columns
 from advcli.inspection.phantoms import Part
@@ -105,7 +104,7 @@ def inspect(request: Request, wanted: Wanted, *, near_dead: float = NEAR_DEAD) -
         loaded = load(tasks, job)
         view, places = loaded.spread(_unit(loaded, plan))
         whole = view.unit in ("step", "all")
-        open_ = (0,) if crosses(plan) and not whole else ()
+        open_ = (0,) if plan.scope() == "step" and not whole else ()
         work = run.known(tasks, places, PartitionJob(view, (plan,), (), ((),), open_))
         kinds: Kinds = run.over(tasks, places, work, sized)
         part = Part((_once(kinds.rows), _once(kinds.valid)), whole, len(kinds.rows) > 1)

@@ -15,7 +15,7 @@ from advcli.distributed.partitions import PartitionPlan
 from advcli.distributed.scan import ScanJob, Summary
 from advcli.distributed.tasks import ObjectRef, Tasks
 from advcli.distributed.traps import Seen
-from advcli.engine.run import Plan
+from advcli.engine.plan import Plan
 from advcli.errors import UsageError
 from advcli.io.inputs import opened
 from advcli.io.read import look

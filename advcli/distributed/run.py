@@ -11,11 +11,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from advcli.dataset.load import DataSet
-from advcli.distributed.counts import Shown
 from advcli.distributed.partitions import PartitionPlan, data_of, unpack
 from advcli.distributed.partitions import first_rows as first_rows_of
 from advcli.distributed.tasks import ObjectRef, Tasks
-from advcli.engine.run import Plan, run
+from advcli.engine.plan import Plan
+from advcli.engine.run import run
 from advcli.io.write import lists
 from advcli.records.settings import AdvantageTable
 from advcli.tensors.codes import first_rows
@@ -23,6 +23,26 @@ from advcli.tensors.partial import NeedsReduction, Reduction, merged, run_part
 
 GROUP, ROLLOUT = "first of group:", "first of rollout:"
 """Columns that say where the first row of a row's group, or rollout, is: its file and its row there."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A column that a command shows.
+
+    Attributes:
+        label: its heading.
+        run: which of the runs it is.
+        bare: whether it is the original advantage of that run, before any keep ratio.
+    """
+
+    label: str
+    run: int
+    bare: bool = False
+
+    def of(self, results: Sequence[AdvantageTable]) -> AdvantageTable:
+        """The advantages of the column."""
+        result = results[self.run]
+        return result.unprocessed() if self.bare else result
 
 
 @dataclass(frozen=True)

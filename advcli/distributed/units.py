@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from advcli.engine.run import Plan
-from advcli.engine.scope import reach
+from advcli.engine.plan import Plan
 from advcli.records.table import Choice
 
 
@@ -19,7 +18,7 @@ def unit(plans: Sequence[Plan], choice: Choice, *, largest_step: int, roomy: int
     Returns:
         "key" (the rows of a prompt), "position" (consecutive rows, where there is no prompt), "step" or "all".
     """
-    needs = {reach(plan) for plan in plans}
+    needs = {plan.reach() for plan in plans}
     steps = largest_step > 0
     parts = "key" if choice.prompt else "position"
     if "all" in needs:

@@ -12,7 +12,7 @@ from torch import Tensor
 from advcli.dataset.grouping import group
 from advcli.dataset.load import grouped
 from advcli.distributed.run import PartitionRows
-from advcli.engine.run import Plan
+from advcli.engine.plan import Plan
 from advcli.matching.candidates import Candidate
 from advcli.matching.explanations import Explanation
 from advcli.matching.logged import Logged

@@ -5,38 +5,18 @@ from dataclasses import dataclass
 from functools import reduce
 from itertools import chain
 from operator import add
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from advcli.engine.scope import reach
+from advcli.engine.plan import Plan
 from advcli.records.settings import AdvantageTable, LeftOut
 from advcli.shaping.catalog import SHAPINGS
-from advcli.tensors.group_ranges import Ranges, empty, pays
+from advcli.tensors.group_ranges import Ranges, empty
 from advcli.wording import together
 
-if TYPE_CHECKING:
-    from advcli.engine.run import Plan
 
-
-def possible(plan: "Plan", columns: Mapping[str, Tensor]) -> bool:
-    """Whether groups can be computed apart from each other, and are many enough for it to pay.
-
-    Args:
-        plan: what to do; on another device than the CPU everything is done at once.
-        columns: as `advantages.run` takes them.
-    """
-    rows = len(columns["group"])
-    # These two stop at the first bad row of all, and say which row it is.
-    stops = "error" in (plan.settings.missing, plan.settings.singleton)
-    whole = any(len(column) != rows for name, column in columns.items() if name != "weights")
-    # The last digit of a framework's rule depends on what lies beside a group.
-    own = plan.rule is None and reach(plan) == "key"
-    return own and pays(columns["group"]) and plan.device.type == "cpu" and not (stops or whole)
-
-
-def needed(plan: "Plan", columns: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def needed(plan: Plan, columns: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The columns that a plan looks at: the others need not be put in order."""
     if plan.settings.filters:
         return dict(columns)

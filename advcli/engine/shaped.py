@@ -1,12 +1,12 @@
 """The reward as the estimator shall see it, and which rows have one and no advantage."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from advcli.engine import dispatch
+from advcli.engine.plan import Plan
 from advcli.estimators.catalog import COLUMNS
 from advcli.registry import load
 from advcli.shaping.catalog import SHAPINGS
@@ -14,14 +14,11 @@ from advcli.tensors.masks import finite
 from advcli.tensors.segments import Segments
 from advcli.wording import Remark, either
 
-if TYPE_CHECKING:
-    from advcli.engine.run import Plan
-
 # Columns that every row with a reward has.
 _ALWAYS = ("rewards", "group", "step", "parts", "weights", "row", "place", "counted", "token_kl")
 
 
-def added_up(plan: "Plan", columns: dict[str, Tensor]) -> dict[str, Tensor]:
+def added_up(plan: Plan, columns: dict[str, Tensor]) -> dict[str, Tensor]:
     """The columns in the dtype of the framework, its rewards added up as it does; as they are without a framework."""
     if plan.rule is None:
         return columns
@@ -43,7 +40,7 @@ def _several(columns: Mapping[str, Tensor]) -> bool:
     return columns["parts"].shape[1] > 1 or float(columns["weights"][0]) != 1
 
 
-def shape(plan: "Plan", columns: dict[str, Tensor]) -> dict[str, Tensor]:
+def shape(plan: Plan, columns: dict[str, Tensor]) -> dict[str, Tensor]:
     """The columns with the rewards as the estimator shall see them.
 
     Raises:
@@ -70,7 +67,7 @@ def shape(plan: "Plan", columns: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 def lacking(
-    plan: "Plan", raw: Mapping[str, Tensor], shaped: Mapping[str, Tensor], usable: Tensor
+    plan: Plan, raw: Mapping[str, Tensor], shaped: Mapping[str, Tensor], usable: Tensor
 ) -> tuple[str, ...]:
     """A warning about rows that have a reward, and nothing else that is needed: no statistic shows why."""
     needs = [name for row in SHAPINGS if row.name in plan.settings.shaping for name in row.needs]
@@ -89,7 +86,7 @@ def lacking(
     return (Remark(many, "row", f"{{}} has {said}", f"{{}} have {said}"),)
 
 
-def spoilt(plan: "Plan", columns: Mapping[str, Tensor], undefined: Tensor) -> tuple[str, ...]:
+def spoilt(plan: Plan, columns: Mapping[str, Tensor], undefined: Tensor) -> tuple[str, ...]:
     """A warning about rows that have a reward, and no advantage since the framework gives NaN to more than rows without one."""
     if plan.rule is None:
         return ()

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from advcli.dataset import remarks
 from advcli.dataset.load import DataSet, by_unit
-from advcli.engine.run import Plan, run
+from advcli.engine.plan import Plan
+from advcli.engine.run import run
 from advcli.inspection.causes import dead_causes
 from advcli.inspection.details import Wanted, details
 from advcli.inspection.facts import Frame, facts, split

@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from advcli.dataset.load import DataSet, by_unit
-from advcli.engine.run import Plan, run
+from advcli.engine.plan import Plan
+from advcli.engine.run import run
 from advcli.inspection.details import prompt, response
 from advcli.io.lookup import read_back
 from advcli.records.inspection import Inspection, RewardSignal

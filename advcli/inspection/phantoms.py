@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from advcli.engine.run import Plan, run
+from advcli.engine.plan import Plan
+from advcli.engine.run import run
 from advcli.errors import AdvcliError
 from advcli.frameworks.catalog import frameworks
 from advcli.records.inspection import Phantoms

@@ -9,7 +9,7 @@ from typing import Any
 
 from packaging.specifiers import SpecifierSet
 
-from advcli.engine.run import Plan
+from advcli.engine.plan import Plan
 from advcli.estimators.catalog import ESTIMATORS, SCALES, Estimator
 from advcli.frameworks.catalog import RULES, find
 from advcli.frameworks.rule import Rule, Unit

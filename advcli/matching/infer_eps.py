@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from torch import Tensor
 
-from advcli.engine.run import Plan
+from advcli.engine.plan import Plan
 from advcli.matching.candidates import Candidate
 from advcli.matching.problem import Problem
 from advcli.matching.search import Found, search

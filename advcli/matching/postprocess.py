@@ -9,7 +9,7 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
-from advcli.engine.run import Plan
+from advcli.engine.plan import Plan
 from advcli.matching.candidates import Candidate
 from advcli.matching.partitions import Partition
 from advcli.matching.problem import Problem

@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from advcli.engine.run import Plan, run
+from advcli.engine.plan import Plan
+from advcli.engine.run import run
 from advcli.errors import UsageError
 from advcli.pipeline.describe import report_of
 from advcli.pipeline.request import Request

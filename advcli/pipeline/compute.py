@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from advcli.dataset.load import DataSet, by_unit
-from advcli.engine.run import Plan, run
+from advcli.engine.plan import Plan
+from advcli.engine.run import run
 from advcli.io import metrics as metrics_file
 from advcli.io.atomic import leftovers
 from advcli.io.parquet.read import to_metadata

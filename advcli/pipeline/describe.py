@@ -10,7 +10,7 @@ from torch import Tensor
 from advcli.dataset import remarks
 from advcli.dataset.grouping import sizes_of
 from advcli.dataset.load import DataSet, by_unit
-from advcli.engine.run import Plan
+from advcli.engine.plan import Plan
 from advcli.pipeline.request import Request
 from advcli.records.report import Column, Health, Report
 from advcli.records.settings import AdvantageTable

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from advcli.dataset import load as data_set
 from advcli.dataset.load import DataSet
-from advcli.engine.run import Plan
+from advcli.engine.plan import Plan
 from advcli.errors import UsageError
 from advcli.io.inputs import opened
 from advcli.io.sources.find import stamp

@@ -6,7 +6,8 @@ from itertools import product
 from typing import Any
 
 from advcli.dataset import remarks
-from advcli.engine.run import Plan, run
+from advcli.engine.plan import Plan
+from advcli.engine.run import run
 from advcli.errors import UsageError
 from advcli.pipeline.describe import health_of
 from advcli.pipeline.request import Request

@@ -7,8 +7,8 @@ import torch
 from columns import columns as columns_of
 
 from advcli.engine import chunked
-from advcli.engine.run import Plan, run
-from advcli.engine.scope import reach
+from advcli.engine.plan import Plan
+from advcli.engine.run import run
 from advcli.errors import DataError
 from advcli.estimators.catalog import ESTIMATORS
 from advcli.records.settings import FilterSpec, Settings
@@ -17,7 +17,7 @@ from advcli.tensors import group_ranges
 ALONE = [
     entry.name
     for entry in ESTIMATORS
-    if entry.level == "row" and reach(Plan.of(Settings(estimator=entry.name))) == "key"
+    if entry.level == "row" and Plan.of(Settings(estimator=entry.name)).reach() == "key"
 ]
 ORDERS = ("in order", "shuffled", "without a group")
 
@@ -47,7 +47,7 @@ def both(monkeypatch, settings, columns):
     for least in (1 << 60, 1):
         monkeypatch.setattr(group_ranges, "_MANY", least)
         monkeypatch.setattr(group_ranges, "_latest", None)
-        found.append((chunked.possible(plan, columns), run(plan, columns)))
+        found.append((plan.in_ranges(columns), run(plan, columns)))
     (at_once, expected), (in_blocks, result) = found
     assert (at_once, in_blocks) == (False, True)
     return expected, result
@@ -102,7 +102,7 @@ def test_settings(settings, order, monkeypatch):
 )
 def test_what_is_computed_at_once(settings, monkeypatch):
     monkeypatch.setattr(group_ranges, "_MANY", 1)
-    assert not chunked.possible(Plan.of(Settings(**settings)), dump("in order"))
+    assert not Plan.of(Settings(**settings)).in_ranges(dump("in order"))
 
 
 @pytest.mark.parametrize("order", ORDERS)

@@ -5,7 +5,7 @@ import torch
 
 from advcli import compute_advantages
 from advcli.engine import dispatch
-from advcli.engine.run import Plan
+from advcli.engine.plan import Plan
 from advcli.errors import UsageError
 from advcli.estimators.catalog import ESTIMATORS
 from advcli.records.settings import Settings

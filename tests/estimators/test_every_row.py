@@ -9,7 +9,8 @@ import torch
 from columns import columns as columns_of
 
 from advcli import compute_advantages
-from advcli.engine.run import Plan, run
+from advcli.engine.plan import Plan
+from advcli.engine.run import run
 from advcli.estimators.catalog import COLUMNS, ESTIMATORS
 from advcli.records.settings import Settings
 

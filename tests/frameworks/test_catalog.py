@@ -8,7 +8,7 @@ import torch
 from packaging.specifiers import SpecifierSet
 
 from advcli import DataError, UsageError, compute_advantages
-from advcli.engine.run import Plan
+from advcli.engine.plan import Plan
 from advcli.estimators.catalog import COLUMNS, SCALES
 from advcli.frameworks.absent import ABSENT
 from advcli.frameworks.catalog import RULES, find, frameworks, rules_of

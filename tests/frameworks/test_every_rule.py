@@ -8,7 +8,8 @@ import torch
 from columns import columns as columns_of
 from packaging.specifiers import SpecifierSet
 
-from advcli.engine.run import Plan, run
+from advcli.engine.plan import Plan
+from advcli.engine.run import run
 from advcli.frameworks.catalog import RULES, find
 from advcli.records.settings import Settings
 

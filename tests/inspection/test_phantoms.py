@@ -5,7 +5,8 @@ import math
 import pytest
 import torch
 
-from advcli.engine.run import Plan, run
+from advcli.engine.plan import Plan
+from advcli.engine.run import run
 from advcli.frameworks.catalog import frameworks
 from advcli.inspection.phantoms import Arithmetic, arithmetics, counted, dead_rows
 from advcli.records.settings import Settings

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from advcli.engine import run
-from advcli.engine.run import Plan
+from advcli.engine.plan import Plan
 from advcli.records.settings import AdvantageTable, Settings
 from advcli.records.table import Rows
 from advcli.stats import comparison

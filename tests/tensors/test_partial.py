@@ -6,7 +6,8 @@ import pandas as pd
 import pytest
 import torch
 
-from advcli.engine.run import Plan, run
+from advcli.engine.plan import Plan
+from advcli.engine.run import run
 from advcli.estimators.catalog import ESTIMATORS
 from advcli.records.settings import Settings
 from advcli.tensors.partial import NeedsOrder, NeedsReduction, Reduction, merged, run_part

@@ -1,0 +1,267 @@
+"""Settings that have been checked: everything that can be wrong before any data is seen."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from advcli.engine import dispatch
+from advcli.engine.rollouts import REWARDS
+from advcli.errors import UsageError
+from advcli.estimators.catalog import ESTIMATORS, Estimator
+from advcli.filters.catalog import FILTERS
+from advcli.frameworks.catalog import doubts, find
+from advcli.frameworks.rule import Rule, Unit
+from advcli.records.settings import DEFAULT_ESTIMATOR, Settings
+from advcli.shaping.catalog import SHAPINGS
+from advcli.tensors.group_ranges import pays
+from advcli.wording import either
+
+MISSING = ("null", "zero", "error")
+SINGLETON = ("null", "zero", "raw", "error")
+COUNT = ("rollouts", "rows")
+# The knob of a rule that is applied to the advantage of a rollout when its rows get it.
+_STEP_NORM = "step_norm"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Settings that have been checked: everything that can be wrong before any data is seen.
+
+    Attributes:
+        settings: what was asked.
+        entry: the estimator's row; with `like`, the framework's row in the same form.
+        knobs: keyword arguments of the estimator, scale included.
+        device: where to compute.
+        dtype: what to compute in.
+        rule: the framework's row, or None.
+        divided: whether the advantage of a rollout is divided by the number of its rows.
+    """
+
+    settings: Settings
+    entry: Estimator
+    knobs: Mapping[str, Any]
+    device: torch.device
+    dtype: torch.dtype
+    rule: Rule | None = None
+    divided: bool = False
+
+    @property
+    def unit(self) -> Unit:
+        """What the statistics count where rows share a rollout: what was asked, else as the framework does."""
+        unit = Unit() if self.rule is None else self.rule.unit
+        # The tokens of an estimator with an advantage for each are those of one row.
+        counts = "rows" if self.entry.level == "token" else self.settings.count
+        return replace(unit, counts=counts or unit.counts, reward=self.settings.rollout_reward or unit.reward)
+
+    def scope(self, *, uneven: bool = True) -> str:
+        """Which other rows the advantage of a row depends on: "group", "step", "all" or "order".
+
+        Args:
+            uneven: whether a step may have groups of several sizes, which some frameworks cut anew.
+        """
+        if self.rule is None:
+            return self.entry.scope_at(self.knobs.get("scale"))
+        form = self.rule
+        if self.entry.level == "token" and form.per_token is not None:
+            form = form.per_token
+        return form.scope_at(self.entry.default_scale, uneven=uneven)
+
+    def reach(self) -> str:
+        """How far the rows reach that the advantage of a row depends on.
+
+        Returns:
+            "key" (the rows of its group), "merged" (its group, and sums over its step, which can be merged), "step" or
+            "all".
+        """
+        if any(FILTERS[spec.name].whole_steps for spec in self.settings.filters):
+            return "step"
+        scope = self.scope()
+        if self.rule is None:
+            if self.entry.whole_steps:
+                return "step"
+            return "merged" if scope == "step" else "key"
+        # A framework's rule goes over the matrix of a step as the framework does.
+        return {"group": "key", "step": "step"}.get(scope, "all")
+
+    def in_ranges(self, columns: Mapping[str, Tensor]) -> bool:
+        """Whether some whole groups can be computed at a time, and are many enough for it to pay.
+
+        Args:
+            columns: as `run` takes them; on another device than the CPU everything is done at once.
+        """
+        rows = len(columns["group"])
+        # These two stop at the first bad row of all, and say which row it is.
+        stops = "error" in (self.settings.missing, self.settings.singleton)
+        whole = any(len(column) != rows for name, column in columns.items() if name != "weights")
+        # The last digit of a framework's rule depends on what lies beside a group.
+        own = self.rule is None and self.reach() == "key"
+        return own and pays(columns["group"]) and self.device.type == "cpu" and not (stops or whole)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is not certain of the version of a framework that was asked for."""
+        like = self.settings.like
+        if like is None or self.rule is None:
+            return ()
+        return tuple(doubts(like, self.rule, named=self.settings.estimator is not None))
+
+    def at(self, columns: Mapping[str, Tensor]) -> "Plan":
+        """The plan for a data set: the device that is done first, unless one was chosen, and the form of the estimator.
+
+        Where the KL is known for each token, so is the advantage. A framework's rule stays on the CPU: its rounding is that
+        of the CPU.
+
+        Raises:
+            UsageError: a keep ratio with an advantage per token.
+        """
+        form = self.entry.per_token
+        free = self.settings.device == "auto" and self.rule is None
+        quick = dispatch.quicker(columns, in_blocks=self.in_ranges(columns)) if free else self.device
+        plan = replace(self, device=quick)
+        if form is not None and any(name in columns for name in self.entry.token_columns):
+            knobs = self.knobs
+            if self.rule is not None and self.rule.per_token is not None:
+                knobs = _per_token(self.rule, self.settings)[1]
+            plan = replace(plan, entry=form, knobs=knobs).checked()
+        return plan._with_kl(columns)
+
+    def _with_kl(self, columns: Mapping[str, Tensor]) -> "Plan":
+        """The plan itself.
+
+        Raises:
+            UsageError: a framework takes the KL off token by token, and the data set has one number per row.
+        """
+        asked = self.rule is not None and "kl" in self.settings.shaping and "token_kl" not in columns
+        if asked and (self.entry.level == "token" or "kl" not in (self.entry.shaped or ())):
+            raise UsageError(
+                f"{self.entry.name} takes the KL off token by token, and there is one number per row",
+                hint="--kl-col COL with a list per row, or without --kl-coef",
+            )
+        return self
+
+    def checked(self) -> "Plan":
+        """The plan itself.
+
+        Raises:
+            UsageError: the settings do not go with the estimator.
+        """
+        settings, entry = self.settings, self.entry
+        if settings.compute_new_adv and not entry.recompute:
+            able = ", ".join(row.name for row in ESTIMATORS if row.recompute)
+            raise UsageError(
+                f"compute_new_adv is defined for {able} only, not for {entry.name}",
+                hint=f"--estimator {able} or --no-compute-new-adv",
+                about="compute_new_adv",
+            )
+        if entry.level == "token" and not settings.keep_pos == settings.keep_neg == 1:
+            raise UsageError(
+                f"keep ratios are defined for one advantage per row, and {entry.name} gives one per token here",
+                hint="without --keep-pos and --keep-neg",
+            )
+        if entry.level == "token" and settings.filters:
+            raise UsageError(
+                f"filters are defined for one advantage per row, and {entry.name} gives one per token here",
+                hint="without --before and --after",
+            )
+        for spec in settings.filters:
+            row = FILTERS[spec.name]
+            if spec.when not in row.when:
+                raise UsageError(
+                    f"{row.name} looks at the advantage, so it can only come after", hint=f"--after {spec}"
+                )
+            if spec.column is not None and "rewards" not in row.needs:
+                raise UsageError(f"{row.name} looks at no reward, so it has no knob 'column'")
+            dispatch.fitted(row.name, row.target, spec.knobs)
+        if settings.shaping and "parts" in entry.needs:
+            flags = ", ".join(SHAPINGS[name].flag for name in settings.shaping)
+            raise UsageError(
+                f"{entry.name} takes each reward apart, so their sum cannot be shaped ({flags})",
+                hint=f"without {flags}",
+            )
+        return self
+
+    @classmethod
+    def of(cls, settings: Settings) -> "Plan":
+        """Check the settings.
+
+        Raises:
+            UsageError: an unknown name, a ratio outside [0, 1], or settings that exclude each other.
+        """
+        _check_words(settings)
+        device, dtype = dispatch.pick(settings.device)
+        if settings.like is not None:
+            rule = find(settings.like, settings.estimator)
+            if rule.per_token is not None and settings.knobs.get("gamma", 1) != 1:
+                rule = rule.per_token
+            entry, knobs = _as_estimator(rule, settings)
+            divided = bool(knobs.pop(_STEP_NORM, 0))
+            return cls(settings, entry, knobs, device, dtype, rule, divided).checked()
+        entry, given = dispatch.form(ESTIMATORS[settings.estimator or DEFAULT_ESTIMATOR], settings.knobs)
+        return cls(settings, entry, dispatch.knobs(entry, settings.scale, given), device, dtype).checked()
+
+
+def _check_words(settings: Settings) -> None:
+    for name in ("keep_pos", "keep_neg"):
+        ratio = getattr(settings, name)
+        if not 0 <= ratio <= 1:
+            raise UsageError(f"{name} is {ratio:g}, expected a share between 0 and 1", about=name)
+    words = {"missing": MISSING, "singleton": SINGLETON, "count": COUNT, "rollout_reward": REWARDS}
+    for name, allowed in words.items():
+        value = getattr(settings, name)
+        if value not in allowed and not (value is None and name in ("count", "rollout_reward")):
+            told = name.replace("_", " ")
+            raise UsageError(f"unknown {told} rule '{value}'", hint=either(allowed), about=name)
+
+
+def _as_estimator(rule: Rule, settings: Settings) -> tuple[Estimator, dict[str, Any]]:
+    """A framework's row as an estimator's row, with its keyword arguments for the chosen scale.
+
+    Raises:
+        UsageError: the settings try to change what the framework fixes.
+    """
+    fixed = [name for name in ("missing", "singleton") if getattr(settings, name) not in ("null", "error")]
+    fixed += ["compute_new_adv"] if settings.compute_new_adv else []
+    able = {*rule.shaped, *(rule.per_token.shaped if rule.per_token else ())}
+    for shaping in (SHAPINGS[name] for name in settings.shaping if name not in able):
+        raise UsageError(
+            f"{shaping.flag} is not part of {rule.framework}'s {rule.estimator}",
+            hint=f"without {shaping.flag}, or without --like",
+        )
+    options = {**rule.options, **(rule.per_token.options if rule.per_token else {})}
+    fixed += [name for name in settings.knobs if name not in options]
+    if fixed:
+        raise UsageError(
+            f"--like {settings.like} fixes the rules, so {', '.join(fixed)} cannot be set",
+            hint=f"without --like, or one of {either(list(options))}" if options else "without --like",
+        )
+    scale = settings.scale if settings.scale is not None else next(iter(rule.scales), None)
+    if scale is not None and scale not in rule.scales:
+        has = f"it has {', '.join(rule.scales)}" if rule.scales else "it has none to choose"
+        raise UsageError(f"{rule.framework}'s {rule.estimator} has no scale '{scale}'; {has}")
+    entry = Estimator(
+        name=f"{rule.framework}:{rule.estimator}",
+        target=rule.target,
+        needs=rule.needs,
+        formula=rule.formula,
+        summary=f"{rule.estimator} of {rule.framework} {rule.versions}".strip(),
+        source=rule.source,
+        default_scale=scale,
+        alone=True,
+        level=rule.level,
+        per_token=_per_token(rule, settings)[0] if rule.per_token else None,
+        token_columns=rule.token_columns,
+        shaped=rule.shaped,
+    )
+    given = {name: value for name, value in settings.knobs.items() if name in rule.options}
+    chosen = dispatch.numbers(entry.name, {**rule.options, **given})
+    return entry, {**rule.knobs, **(rule.scales[scale] if scale is not None else {}), **chosen}
+
+
+def _per_token(rule: Rule, settings: Settings) -> tuple[Estimator, dict[str, Any]]:
+    """The form of a framework's row with an advantage per token; it may have no scale to choose."""
+    assert rule.per_token is not None
+    scale = settings.scale if settings.scale in rule.per_token.scales else None
+    return _as_estimator(rule.per_token, replace(settings, scale=scale))
