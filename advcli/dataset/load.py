@@ -26,7 +26,7 @@ from advcli.wording import Remark, counted, verb
 
 # Inputs of so many bytes are read once more to find exact repeats.
 _SMALL = 16 << 20
-_REPEATS = "identical to an earlier one, text included; if written twice, try --dedup"
+_REPEATS = "identical to an earlier one, text included, and counted like any other"
 
 
 @dataclass(frozen=True)
