@@ -12,6 +12,9 @@ def where(holds: Tensor) -> Tensor:
     Returns:
         [N] bool, True where it holds.
 
+    Source:
+        filters of trainers by status, age or source.
+
     Example:
         >>> import torch
         >>> where(torch.tensor([1.0, 0.0])).tolist()

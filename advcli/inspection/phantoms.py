@@ -59,8 +59,8 @@ def arithmetics(
 ) -> tuple[Arithmetic, ...]:
     """What the first rule of every framework gives to dead groups.
 
-    A rule that looks at groups only is run on some of the dead groups: what it gives to n equal rewards does not
-    depend on which group they are of. One that looks at the batch is run on all rows.
+    A rule that looks at groups only is run on some of the dead groups: what it gives to the k-th of n equal rewards
+    does not depend on which group they are of. One that looks at the batch is run on all rows.
 
     Args:
         columns: what an estimator may need, as `DataSet.columns` gives it.
@@ -73,7 +73,7 @@ def arithmetics(
     rewards, group = columns["rewards"], columns["group"]
     standing, stands_for = _representatives(rewards, group, dead)
     here = torch.nonzero(dead & torch.isfinite(rewards)).squeeze(1)
-    told_by = stands_for[group[here]]
+    told_by = _same_position(group, stands_for)[here]
     known: dict[tuple[object, ...], Arithmetic] = {}
     found = []
     for framework in frameworks():
@@ -85,11 +85,7 @@ def arithmetics(
             per_group = plan.scope() == "group"
             got, skipped = _computed(plan, columns, standing if per_group else torch.ones_like(dead))
             if per_group and got is not None:
-                # Equal rewards of one group get equal advantages, so any row tells them.
-                of_group = torch.full(stands_for.shape, torch.nan, dtype=torch.float64)
-                seen = here[standing[here] & (told_by == group[here])]
-                of_group[group[seen]] = got[seen]
-                got[here] = of_group[told_by]
+                got[here] = got[told_by]
             known[key] = Arithmetic(
                 "", None if got is None else got.masked_fill(~dead, torch.nan)[:rows], skipped
             )
@@ -149,6 +145,21 @@ def _representatives(rewards: Tensor, group: Tensor, dead: Tensor) -> tuple[Tens
     wanted = _two_of_each_size(rows, scored)
     wanted[torch.unique(stands_for[group[dead]])] = True
     return there & wanted[group.clamp(min=0)] if count else there, stands_for
+
+
+def _same_position(group: Tensor, stands_for: Tensor) -> Tensor:
+    """[N] int64, for each row of a group the row at its position in the group that stands for its own.
+
+    NeMo-RL's products round differently from row to row of a group of equal rewards, so no row tells for another.
+    """
+    order = torch.argsort(group, stable=True)
+    order = order[group[order] >= 0]
+    sorted_groups = Segments.of(group[order], len(stands_for))
+    size = sorted_groups.size()
+    start = torch.cumsum(size, dim=0) - size
+    told_by = torch.arange(len(group))
+    told_by[order] = order[start[stands_for[group[order]]] + sorted_groups.position()]
+    return told_by
 
 
 def _two_of_each_size(rows: Tensor, valid: Tensor) -> Tensor:

@@ -99,7 +99,7 @@ def test_keep_ratios_and_lengths_count_rollouts():
 
 def test_parts_are_taken_from_the_same_turn():
     found = compute_advantages(
-        [[1.0, 0.5], [0.0, NAN], [0.0, 0.0]],
+        torch.tensor([[1.0, 0.5], [0.0, NAN], [0.0, 0.0]]),
         ["p"] * 3,
         estimator="gdpo",
         rollouts=["a", "a", "b"],

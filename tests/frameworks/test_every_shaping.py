@@ -31,6 +31,10 @@ BEFORE = {
     **dict.fromkeys(
         ["twinkle", "slime", "roll", "prime-rl", "tinker-cookbook", "open-instruct", "rllm", "art", "oat"], ()
     ),
+    # Trainers of agents: the rewards that are logged are those of the statistics.
+    **dict.fromkeys(
+        ["verl-agent", "agent-lightning", "ragen", "miles", "labs-molt", "trinity-rft", "xtuner"], ()
+    ),
 }
 AFTER = {"openrlhf", "areal", "roll"}
 
