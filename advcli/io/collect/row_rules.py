@@ -52,7 +52,9 @@ class RuleBook:
             out |= unmet
             if unmet.any():
                 said.append(_are(unmet, condition.said))
-        evaluation = (np.concatenate(self._evaluation) == 1) & ~out if self._evaluation else np.zeros_like(out)
+        evaluation = (
+            (np.concatenate(self._evaluation) == 1) & ~out if self._evaluation else np.zeros_like(out)
+        )
         # Where all rows are of an evaluation, it is what is looked at.
         if evaluation.any() and (~evaluation & ~out).any():
             said.append(_belong(evaluation, "to an evaluation: left out"))
