@@ -144,10 +144,10 @@ OUTCOMES = {
     # parquet
     "plain.parquet": (4, 2, 0),
     "packed.parquet.gz": (4, 2, 0),
-    "cut_off.parquet": f": {PARQUET} (Parquet magic bytes not found in footer",
-    "head_only.parquet": f": {PARQUET} (Parquet magic bytes not found in footer",
+    "cut_off.parquet": f": {PARQUET} (parquet magic bytes not found in footer",
+    "head_only.parquet": f": {PARQUET} (parquet magic bytes not found in footer",
     "wrong_footer.parquet": f": {PARQUET} (",
-    "magic_only.parquet": f": {PARQUET} (Parquet file size is 4 bytes",
+    "magic_only.parquet": f": {PARQUET} (parquet file size is 4 bytes",
     "jsonl_inside.parquet": ": not a parquet file (it does not begin with PAR1)",
     "no_rows.parquet": ": no rows, expected one per response",
     "no_columns.parquet": ": no rows, expected one per response",
@@ -238,7 +238,8 @@ def test_a_line_of_100_megabytes(tmp_path):
     text = "x" * 12_500_000
     line = json.dumps({"prompt": "p", "rewards": [0, 1] * 4, "text": [text] * 8}) + "\n"
     (tmp_path / "long.jsonl").write_text(line)
-    request = Request((str(tmp_path / "long.jsonl"),), Settings(), ColumnOptions())
+    options = ColumnOptions(max_line=128_000_000)
+    request = Request((str(tmp_path / "long.jsonl"),), Settings(), options)
     compute(request, Output(str(tmp_path / "out.jsonl"), same_layout=True))
     done = (tmp_path / "out.jsonl").read_text()
     assert done.startswith(line.rstrip()[:-1] + ', "adv_original": [')

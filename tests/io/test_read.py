@@ -293,7 +293,14 @@ def test_only_broken_lines(reader):
 
 
 def test_only_bad_rows(reader):
-    with pytest.raises(DataError, match=r"^f1\.jsonl: every row is bad \(f1\.jsonl:1: 'prompt_id' is null"):
+    with pytest.raises(
+        DataError, match=r"^f1\.jsonl: every row is bad \(f1\.jsonl:1: 'reward' is 'x', expected"
+    ):
+        reader(rows(("a", "x"), ("a", "y")), skip=True)
+
+
+def test_only_empty_prompt_ids(reader):
+    with pytest.raises(DataError, match=r"^'prompt_id' is empty in every row that was looked at, expected"):
         reader(rows((None, 1), (None, 2)), skip=True)
 
 

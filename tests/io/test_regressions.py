@@ -19,6 +19,7 @@ import pytest
 
 from advcli.errors import AdvcliError, DataError
 from advcli.io.formats.columns import choose
+from advcli.io.formats.evidence import Evidence
 from advcli.io.parquet import read as parquet
 from advcli.pipeline.compute import Output, compute
 from advcli.pipeline.request import Request
@@ -76,10 +77,10 @@ def wide(path, groups=20):
 
 PEAK = """
 import sys, pyarrow as pa
-from advcli.io import parquet
+from advcli.io.parquet import read
 from advcli.io.inputs import opened
 from advcli.io.collect.batch import BadRows
-parquet._BATCH_BYTES = 1 << 20
+read._BATCH_BYTES = 1 << 20
 class Sink:
     closed = False
     def write(self, data): return len(data)
@@ -87,9 +88,9 @@ class Sink:
     def close(self): pass
 with opened([sys.argv[1]]) as (s,):
     if sys.argv[2] == "annotate":
-        parquet.annotate(s, Sink(), lambda rows: pa.record_batch([pa.nulls(rows, pa.int8())], names=["n"]), {})
+        read.annotate(s, Sink(), lambda rows: pa.record_batch([pa.nulls(rows, pa.int8())], names=["n"]), {})
     else:
-        for b in parquet.scan(s, ("prompt", "reward"), refused=(), bad_rows=BadRows(), dropped=set()): pass
+        for b in read.scan(s, ("prompt", "reward"), refused=(), bad_rows=BadRows(), dropped=set()): pass
 print(pa.default_memory_pool().max_memory())
 """
 
@@ -390,10 +391,16 @@ def test_trl_a_column_with_another_part_is_no_reward(option):
     assert choice.rewards == (("acc", 1.0),)
 
 
-def test_trl_has_no_total():
-    """Two reward functions, one called `reward` (as in TRL's own examples): TRL sums both, format_reward is lost."""
-    choice = choose(kinds("step prompt:text completion:text reward format_reward advantage"), ColumnOptions())
-    assert choice.rewards == (("reward", 1.0), ("format_reward", 1.0))
+def test_a_total_beside_a_part_is_the_reward_alone():
+    """A function called `reward` may be the total or one of several: it is read alone, and what is not read is named."""
+    row = {"step": 1, "prompt": "p", "completion": "c", "reward": 1.0, "format_reward": 0.5, "advantage": 0.0}
+    there = kinds("step prompt:text completion:text reward format_reward advantage")
+    choice = choose(there, ColumnOptions(), evidence=Evidence(lambda: [row, row]))
+    assert (choice.format, choice.rewards, choice.unread) == (
+        "generic",
+        (("reward", 1.0),),
+        ("format_reward",),
+    )
 
 
 # ---- F. messages ----

@@ -93,12 +93,20 @@ def test_the_name_beside_the_input_and_in_a_folder(folder, name, layout):
         ("x.parquet.zst", "parquet", "zstd"),
         ("x", "parquet", None),
         ("x.gz", "parquet", "gzip"),
-        ("x.txt", "parquet", None),
+        ("x.rows", "parquet", None),
     ],
 )
 def test_the_name_of_the_output_says_its_layout(out, layout, codec):
     (target,) = targets([source("a.parquet", "parquet")], out, force=False)
     assert (str(target.path), target.layout, target.codec) == (out, layout, codec)
+
+
+@pytest.mark.parametrize("out", ["x.txt", "x.csv", "x.csv.gz"])
+def test_a_name_of_another_format_is_refused(out):
+    with pytest.raises(
+        UsageError, match=r"rows are written as parquet or JSON Lines, not as \.(txt|csv); try --out x"
+    ):
+        targets([source("a.parquet", "parquet")], out, force=False)
 
 
 def test_standard_input_goes_to_standard_output():

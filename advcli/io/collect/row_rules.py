@@ -1,7 +1,6 @@
 """Rows that are no rollouts, and what must be equal within a group."""
 
 import shlex
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,16 +24,17 @@ class RuleBook:
         with_step = [choice.step] if choice.step and choice.step_in_key else []
         self._key = (*choice.prompt, *with_step)
         self._coders = {name: Coder() for name in (*choice.rules.same, *choice.rules.apart)}
-        self._parts: dict[str, list[NDArray[Any]]] = {}
+        self._evaluation: list[NDArray[np.float64]] = []
+        self._met: list[list[NDArray[np.bool_]]] = [[] for _ in choice.rules.conditions]
 
     def add(self, batch: Batch) -> None:
         """Take in a batch."""
         for name, coder in self._coders.items():
             coder.add(batch.columns[name])
-        for name in filter(None, (self._rules.evaluation,)):
-            self._append(name, numbers(batch.columns[name])[0])
-        for condition in self._rules.conditions:
-            self._append(condition.expression, met(condition, batch))
+        if self._rules.evaluation:
+            self._evaluation.append(numbers(batch.columns[self._rules.evaluation])[0])
+        for condition, parts in zip(self._rules.conditions, self._met, strict=True):
+            parts.append(met(condition, batch))
 
     def left_out(self, rows: int) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
         """Which rows are no rollouts.
@@ -45,16 +45,16 @@ class RuleBook:
         Returns:
             [N] bool, and what to say about them.
         """
-        columns = {name: np.concatenate(parts) for name, parts in self._parts.items()}
         out = np.zeros(rows, dtype=bool)
         said: list[str] = []
-        for condition in self._rules.conditions:
-            unmet = ~columns[condition.expression] & ~out
+        for condition, parts in zip(self._rules.conditions, self._met, strict=True):
+            unmet = ~np.concatenate(parts) & ~out
             out |= unmet
             if unmet.any():
                 said.append(_are(unmet, condition.said))
-        name = self._rules.evaluation
-        evaluation = (columns[name] == 1) & ~out if name else np.zeros_like(out)
+        evaluation = (
+            (np.concatenate(self._evaluation) == 1) & ~out if self._evaluation else np.zeros_like(out)
+        )
         # Where all rows are of an evaluation, it is what is looked at.
         if evaluation.any() and (~evaluation & ~out).any():
             said.append(_belong(evaluation, "to an evaluation: left out"))
@@ -94,9 +94,6 @@ class RuleBook:
         if step is not None:
             group = paired(group, step[there])
         return met_with_several(group, values[there])
-
-    def _append(self, name: str, values: NDArray[Any]) -> None:
-        self._parts.setdefault(name, []).append(values)
 
 
 def met(condition: Condition, batch: Batch) -> NDArray[np.bool_]:

@@ -163,14 +163,16 @@ class _Chooser:
         name = form.filler if form.filler in kinds else _first(FILLERS, kinds)
         filler = [f"`{name}` != true"] if name else []
         known = [text for text in form.counts if all(name in kinds for name in parse(text).columns)]
+        # What the reward or the prompt of the format is made of has already had its say.
+        made_of = {name for column in form.derived if column.name in used for name in column.columns()}
         flags = [
             text
             for name, kind in kinds.items()
-            if kind == "number" and name not in used and (text := names.condition_of_flag(name))
+            if kind == "number" and name not in {*used, *made_of} and (text := names.condition_of_flag(name))
             if self._dump.evidence.of(name).is_flag
         ]
         rules = dict.fromkeys(
-            [*known, *(text for text in flags if parse(text).columns not in _columns(known))]
+            [*known, *(text for text in flags if parse(text).columns not in _columns([*filler, *known]))]
         )
         return Rules(
             conditions=(

@@ -132,6 +132,8 @@ def _every_number(dump: Dump, but: Sequence[str]) -> Rewards:
     others = {*but, *PROMPT_IDS, *STEPS, *OWN, *options.group_by, *single}
     found = [name for name, kind in kinds.items() if kind == "number" and name not in others]
     parts = [name for name in found if may_be_reward(dump, name)]
+    if not dump.form.summed:
+        return _weighted((parts or found)[:1], options.weights, kinds)
     total = next((name for name in REWARD_TOTALS if name in parts), None)
     if total and len(parts) > 1:
         every = " ".join(f"--reward {shlex.quote(name)}" for name in parts)

@@ -59,8 +59,8 @@ RIVALS = (
     (_EVALUATION, "train"),
     (_EVALUATION, "training"),
 )
-# Of two files of one name, that with the first suffix is read.
-_TWINS = ((".jsonl", ".jsonl.zst"), (".jsonl", ".jsonl.gz"), (".jsonl", ".db"))
+# Of two files of one name, that with the first suffix is read. Compressed twins are compared by their contents.
+_TWINS = ((".jsonl", ".db"),)
 _NEVER = (("*/traces/live/*", "rollouts in flight"), ("*cache-*.arrow", "a cache"))
 _NUMBER = re.compile(r"\d+")
 

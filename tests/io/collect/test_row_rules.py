@@ -31,6 +31,12 @@ def test_filler():
     assert said == ("2 rows are no rollout ('pad'): left out",)
 
 
+def test_one_condition_twice():
+    out, said = book(Rules(conditions=(PAD, PAD)), pad=[False, True, None]).left_out(3)
+    assert out.tolist() == [False, True, False]
+    assert said == ("1 row is no rollout ('pad'): left out",)
+
+
 def test_no_rules():
     out, said = book(Rules(), x=[1, 2]).left_out(2)
     assert (out.tolist(), said) == ([False, False], ())
@@ -101,3 +107,9 @@ def test_rows_that_fill_up_a_batch_are_known_by_name(tmp_path):
     table = loaded(tmp_path / "pads.jsonl", rows)
     assert table.key.tolist() == [0, 0, -1]
     assert table.warnings == ("1 row is no rollout ('_balance_is_pad'): left out",)
+
+
+def test_a_mark_that_a_known_column_sets_is_one_rule(tmp_path):
+    rows = [{"prompt_id": "a", "reward": 1, "is_pad": pad} for pad in (False, False, True)]
+    conditions = loaded(tmp_path / "pads.jsonl", rows).choice.rules.conditions
+    assert [condition.expression for condition in conditions] == ["`is_pad` != true"]

@@ -70,7 +70,7 @@ LINES = {
     "blanks before the brace": (b'{"prompt_id":"a","reward":1', b" \t }\n"),
     "braces in a string": (b'{"prompt_id":"a","reward":1,"x":"}{ \\"}"', b"}\n"),
     "nested at the end": (b'{"prompt_id":"a","reward":1,"x":{"y":[{}]}', b"}\n"),
-    "empty keys and values": (b'{"":"","prompt_id":"","reward":1,"x":{},"y":[],"z":null', b"}\n"),
+    "empty keys and values": (b'{"":"","prompt_id":"a","s":"","reward":1,"x":{},"y":[],"z":null', b"}\n"),
     "very long": (b'{"prompt_id":"a","reward":1,"x":"' + b"\\n\xc3\xa9" * 1_000_000 + b'"', b"}\n"),
     "our key in a string": (b'{"prompt_id":"a","reward":1,"x":"\\"adv_kept\\": true"', b"}\n"),
 }

@@ -57,7 +57,7 @@ def test_it_says_what_pyarrow_says(codec):
 
 @pytest.mark.parametrize("data", [b"", b"\x19\x1c\x15", b"\x49\x1c\x18\x01a\x00\x00", b"\x45\x02\x00"])
 def test_other_bytes_are_an_error_of_ours(data):
-    with pytest.raises(thrift.Unknown):
+    with pytest.raises(thrift.UnsupportedFooter):
         footer.row_groups(data)
 
 

@@ -1,6 +1,5 @@
 """Rows are counted once, whichever way they come to lie in two files."""
 
-import gzip
 import json
 import shutil
 
@@ -24,21 +23,22 @@ def parquet(path, rewards):
     pq.write_table(pa.table({"prompt_id": ["a"] * len(rewards), "reward": rewards}), path)
 
 
-@pytest.mark.parametrize("order", [("1.jsonl", "1.jsonl.gz"), ("0.jsonl", "0.jsonl.gz")])
-def test_a_compressed_twin(tmp_path, order):
-    (tmp_path / order[0]).write_text(LINE * 3)
-    with gzip.open(tmp_path / order[1], "wt") as file:
-        file.write(LINE * 3)
+@pytest.mark.parametrize("codec", ["gzip", "zstd"])
+@pytest.mark.parametrize("name", ["0.jsonl", "1.jsonl"])
+def test_a_compressed_twin(tmp_path, name, codec):
+    (tmp_path / name).write_text(LINE * 3)
+    tail = {"gzip": ".gz", "zstd": ".zst"}[codec]
+    (tmp_path / f"{name}{tail}").write_bytes(pa.compress((LINE * 3).encode(), codec, asbytes=True))
     names, said = found(tmp_path)
-    assert names == [order[0]]
-    assert f"the same as {order[0]}" in said
+    assert names == [name]
+    assert f"the same as {name}" in said
 
 
-def test_a_twin_that_differs_is_refused_by_name(tmp_path):
+@pytest.mark.parametrize(("tail", "codec"), [("gz", "gzip"), ("zst", "zstd")])
+def test_a_twin_that_differs_is_refused_by_name(tmp_path, tail, codec):
     (tmp_path / "1.jsonl").write_text(LINE * 3)
-    with gzip.open(tmp_path / "1.jsonl.gz", "wt") as file:
-        file.write(LINE * 2)
-    with pytest.raises(DataError, match=r"1\.jsonl and .*1\.jsonl\.gz differ"):
+    (tmp_path / f"1.jsonl.{tail}").write_bytes(pa.compress((LINE * 2).encode(), codec, asbytes=True))
+    with pytest.raises(DataError, match=rf"1\.jsonl and .*1\.jsonl\.{tail} differ"):
         found(tmp_path)
 
 
