@@ -19,7 +19,7 @@ SETTINGS = {"estimator": "grpo", "formula": "r − m", "eps": math.nan, "reward"
 
 
 def column(label, kept_rows, **more):
-    return Column(label, Figures(**VALUES | more), kept_rows, 3, 0, 1, 0.5, math.nan, 1.0, 2)
+    return Column(label, Figures(**VALUES | more), kept_rows, 3, 0, 1, 2, 0.5, math.nan, 1.0, 0.875, 2)
 
 
 def report(*columns):
@@ -36,6 +36,7 @@ def test_compute():
     assert body == {
         "schema": "advcli/compute/1",
         "rows": 9,
+        "rollouts": None,
         "groups": 3,
         "kept_rows": 5,
         "dead_groups": 1,
@@ -76,10 +77,12 @@ def test_compare():
         "kept_rows": 7,
         "kept_groups": 3,
         "below_two": 0,
-        "dead_groups": 1,
+        "live_groups": 1,
+        "dead_groups": 2,
         "sign_changes": 0.5,
         "mean_abs_ratio": None,
         "rank_agreement": 1.0,
+        "correlation": 0.875,
         "phantoms": 2,
     }
     rloo = body["columns"]["rloo"]
