@@ -117,7 +117,18 @@ def test_what_pipelines_read():
     assert (found["dead_groups"], found["dead_groups_all_max"], found["dead_groups_all_min"]) == (8, 4, 1)
     assert (found["format"], found["lint"], found["by"], found["parts"]) == ("generic", [], None, None)
     assert found["group_sizes"] == {"5": 20}
-    assert found["rewards"][0]["p_dead"][1] == {"g": 4, "p": 0.25, "plug_in": 0.5}
+    fitted, unknown = found["rewards"][0]["p_dead"][1:]
+    assert fitted == {
+        "g": 8,
+        "p": 0.25,
+        "low": 0.125,
+        "high": 0.375,
+        "how": "fitted",
+        "groups": 2,
+        "live_groups": 13.5,
+        "rows_saved": -54,
+    }
+    assert (unknown["g"], unknown["p"], unknown["live_groups"]) == (16, None, None)
 
 
 def test_undefined_is_null_however_deep():
