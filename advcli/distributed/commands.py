@@ -226,7 +226,7 @@ def _unit(found: Account, work: PartitionJob, plan: Plan) -> tuple[str, ...]:
 
 
 _PERCENTILES = (
-    "percentiles are those of a sketch (KLL): off by at most {:.2g} % of the rows (99 % confidence)"
+    "percentiles are those of a sketch (KLL): off by at most {:.2g}% of the rows (99% confidence)"
 )
 
 

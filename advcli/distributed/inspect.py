@@ -284,7 +284,7 @@ def _facts(
     split = {work.view.by[code]: figures(code, found.split[code]) for code in order}
     off = max((off for columns in counted.values() for _, off in columns), default=0.0)
     note = (
-        f"distinct values are counted by a sketch (theta): off by at most {100 * off:.2g} % (99 % confidence)"
+        f"distinct values are counted by a sketch (theta): off by at most {100 * off:.2g}% (99% confidence)"
     )
     return figures(None, found.facts), split, (note,) if off else ()
 

@@ -214,7 +214,7 @@ def _on_all(problem: Problem, trial: Trial, tell: Tell) -> Trial:
         return trial
     judged = judge(trial.candidate, trial.partition, part, predicted)
     name = trial.candidate.fit(trial.partition.label, judged.max_abs, judged.share).name
-    tell(f"{name}: {100 * judged.share:.1f} % of all {part.size:,} rows fit")
+    tell(f"{name}: {100 * judged.share:.1f}% of all {part.size:,} rows fit")
     return judged
 
 

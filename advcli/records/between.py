@@ -80,7 +80,7 @@ class Paired:
         mean_a: mean over the prompts of their mean reward in A; a run weighs as much as another.
         mean_b: the same in B.
         difference: mean over the prompts of B − A.
-        low: lower end of the 95 % interval of `difference`; NaN where `unclear` says why.
+        low: lower end of the 95% interval of `difference`; NaN where `unclear` says why.
         high: its upper end.
         p: two-sided p-value of no difference; NaN as `low`.
         unclear: why there is no interval; "" if there is one.
@@ -127,7 +127,7 @@ class RunFigures:
         prompts: its prompts with a reward.
         mean: mean over these prompts of their mean reward.
         difference: mean over the prompts that A has too of this run − A; NaN for a run of A.
-        low: lower end of its 95 % interval over prompts; NaN where too few prompts change.
+        low: lower end of its 95% interval over prompts; NaN where too few prompts change.
         high: its upper end.
         p: two-sided p-value of no difference.
         p_holm: the same, corrected for the number of runs (Holm).

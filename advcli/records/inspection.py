@@ -36,7 +36,7 @@ class DeadChance:
     Attributes:
         g: the group size.
         p: mean over the groups of the probability that g rewards are all equal; NaN where the data do not tell.
-        low: lower end of the 95 % interval of a fitted `p`; NaN where it was counted.
+        low: lower end of the 95% interval of a fitted `p`; NaN where it was counted.
         high: its upper end.
         how: "counted" from the groups with g or more rows, "fitted" (beta-binomial), or "".
         groups: groups with g or more valid rows.

@@ -31,7 +31,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Mean:
-    """A mean with its 95 % interval.
+    """A mean with its 95% interval.
 
     Attributes:
         count: how many values it is over.

@@ -25,7 +25,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Rate:
-    """A share with its 95 % interval.
+    """A share with its 95% interval.
 
     Attributes:
         share: NaN where there is nothing to count.

@@ -108,7 +108,7 @@ def _sure(paired: Paired) -> Iterator[str]:
     runs = f"{counted(paired.runs_a, 'run')} of A, {paired.runs_b:,} of B"
     several = paired.runs_a > 1 or paired.runs_b > 1
     about = f"prompts and {runs}" if several else "prompts, not over seeds"
-    yield f"95 % interval {signed(paired.low)} … {signed(paired.high)}, {_p(paired.p)} (over {about})"
+    yield f"95% interval {signed(paired.low)} … {signed(paired.high)}, {_p(paired.p)} (over {about})"
     yield f"smallest difference this could show: {number(paired.detectable)} (p < 0.05 in 4 of 5 tries)"
     if paired.p < _SIGNIFICANT or not paired.difference:
         return
@@ -202,7 +202,7 @@ def _runs(runs: Sequence[RunFigures]) -> "Table":
     """Each run, and how those of B differ from all of A."""
     from rich.text import Text
 
-    table = ruled(["", "run"], ["rows", "mean", "B − A", "95 % interval", "p", "p (Holm)"])
+    table = ruled(["", "run"], ["rows", "mean", "B − A", "95% interval", "p", "p (Holm)"])
     for run in runs:
         sure = "" if math.isnan(run.low) else f"{signed(run.low, short)} … {signed(run.high, short)}"
         table.add_row(

@@ -290,7 +290,7 @@ def _fitted(one: RewardSignal) -> Iterator[str]:
     fitted = [chance for chance in one.p_dead if chance.how == "fitted"]
     if fitted:
         ends = ", ".join(f"{chance.g} rows {share(chance.low)} … {share(chance.high)}" for chance in fitted)
-        yield f"* fitted (beta-binomial), 95 % interval: {ends}"
+        yield f"* fitted (beta-binomial), 95% interval: {ends}"
 
 
 def _phantoms(facts: Facts, console: "Console") -> "Table | None":

@@ -19,7 +19,7 @@ SETTINGS = {"estimator": "grpo", "formula": "r − m", "eps": math.nan, "reward"
 
 
 def column(label, kept_rows, **more):
-    return Column(label, Figures(**VALUES | more), kept_rows, 3, 0, 1, 0.5, math.nan, 1.0, 2)
+    return Column(label, Figures(**VALUES | more), kept_rows, 3, 0, 1, 2, 0.5, math.nan, 1.0, 0.875, 2)
 
 
 def report(*columns):
@@ -36,6 +36,7 @@ def test_compute():
     assert body == {
         "schema": "advcli/compute/1",
         "rows": 9,
+        "rollouts": None,
         "groups": 3,
         "kept_rows": 5,
         "dead_groups": 1,
@@ -76,10 +77,12 @@ def test_compare():
         "kept_rows": 7,
         "kept_groups": 3,
         "below_two": 0,
-        "dead_groups": 1,
+        "live_groups": 1,
+        "dead_groups": 2,
         "sign_changes": 0.5,
         "mean_abs_ratio": None,
         "rank_agreement": 1.0,
+        "correlation": 0.875,
         "phantoms": 2,
     }
     rloo = body["columns"]["rloo"]
@@ -114,7 +117,18 @@ def test_what_pipelines_read():
     assert (found["dead_groups"], found["dead_groups_all_max"], found["dead_groups_all_min"]) == (8, 4, 1)
     assert (found["format"], found["lint"], found["by"], found["parts"]) == ("generic", [], None, None)
     assert found["group_sizes"] == {"5": 20}
-    assert found["rewards"][0]["p_dead"][1] == {"g": 4, "p": 0.25, "plug_in": 0.5}
+    fitted, unknown = found["rewards"][0]["p_dead"][1:]
+    assert fitted == {
+        "g": 8,
+        "p": 0.25,
+        "low": 0.125,
+        "high": 0.375,
+        "how": "fitted",
+        "groups": 2,
+        "live_groups": 13.5,
+        "rows_saved": -54,
+    }
+    assert (unknown["g"], unknown["p"], unknown["live_groups"]) == (16, None, None)
 
 
 def test_undefined_is_null_however_deep():

@@ -29,14 +29,14 @@ def test_the_figures_in_one_line():
         "max": "3",
         "several steps": "1",
         "rewards differ": "2",
-        "reward": "0.5000",
+        "reward": "0.5",
         "by rows": "0.4286",
     }
 
 
 def test_the_weight_of_the_longest_rollout():
     assert list(turns.weight(TURNS)) == [
-        "counted by rows, one rollout is 42.9 % of its group; by rollouts, 25.0 %"
+        "counted by rows, one rollout is 42.9% of its group; by rollouts, 25.0%"
     ]
     assert not list(turns.weight(replace(TURNS, largest_share_of_rows=math.nan)))
 

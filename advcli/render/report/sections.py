@@ -188,7 +188,7 @@ def _chances(page: Page) -> Table | None:
     )
     fitted = [one for one in sizes if one.how == "fitted"]
     note = (
-        "* more rows than half of the groups have: fitted (beta-binomial), with its 95 % interval"
+        "* more rows than half of the groups have: fitted (beta-binomial), with its 95% interval"
         if fitted
         else ""
     )

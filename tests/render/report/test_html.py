@@ -72,8 +72,10 @@ def test_every_section_is_there(read):
 
 def test_embedded_json_cannot_end_its_script():
     assert "<" not in embedded({"</script>": "<!--"})
-    with pytest.raises(ValueError, match="JSON compliant"):
-        embedded(float("nan"))
+
+
+def test_undefined_and_infinite_figures_are_null():
+    assert embedded({"a": [float("nan"), float("inf"), -float("inf"), 0.5]}) == '{"a":[null,null,null,0.5]}'
 
 
 @pytest.mark.parametrize("name", ["jinja2", "plotly"])
