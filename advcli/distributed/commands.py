@@ -225,9 +225,7 @@ def _unit(found: Account, work: PartitionJob, plan: Plan) -> tuple[str, ...]:
     return tuple(remarks.unit_of(by_row, figures.turns_max, differ, reward, all_=all_))
 
 
-_PERCENTILES = (
-    "percentiles are those of a sketch (KLL): off by at most {:.2g}% of the rows (99% confidence)"
-)
+_PERCENTILES = "percentiles are those of a sketch (KLL): off by at most {:.2g}% of the rows (99% confidence)"
 
 
 def _point(plan: Plan, count: ColumnCount, column: Column) -> Point:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from functools import cache
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -30,24 +29,23 @@ def off_mean(reward: float, size: int, dtype: str = "float32") -> frozenset[floa
         >>> sorted(off_mean(1.0, 4)), len(off_mean(0.1, 3)) > 1
         ([0.0], True)
     """
-    kind = np.dtype(dtype).type
-    r, many = kind(reward), kind(size)
-    with np.errstate(all="ignore"):
-        sums = _sums(r, size)
-        means = {mean for total in sums for mean in (total / many, total * (kind(1) / many))}
-        found = {abs(float(r) - float(mean)) for mean in means}
-    return frozenset({0.0, *found})
+    r, many = torch.tensor([float(reward), float(size)], dtype=getattr(torch, dtype))
+    sums = _sums(r, size)
+    means = torch.cat([sums / many, sums * (1 / many)])
+    return frozenset({0.0, *(r.double() - means.double()).abs().tolist()})
 
 
-def _sums(r: np.floating, size: int) -> set[np.floating]:
-    """What adding so many equal numbers may give."""
-    known: list[set[np.floating]] = [set(), {r}]
-    for many in range(2, min(size, _MOST) + 1):
+def _sums(r: Tensor, size: int) -> Tensor:
+    """[n] what adding so many equal numbers may give, in the dtype of the number."""
+    if size > _MOST:
+        return r.new_empty(0)
+    known = [r.new_empty(0), r[None]]
+    for many in range(2, size + 1):
         half = many // 2
-        pairs = {a + b for a in known[half] for b in known[many - half]}
-        found = {total + r for total in known[-1]} | pairs
-        known.append(found if len(found) <= _SUMS else set(sorted(found)[:: len(found) // _SUMS + 1]))
-    return known[-1] if size <= _MOST else set()
+        pairs = known[half][:, None] + known[many - half]
+        found = torch.cat([known[-1] + r, pairs.flatten()]).unique()
+        known.append(found[:: len(found) // _SUMS + 1] if len(found) > _SUMS else found)
+    return known[-1]
 
 
 def phantoms(reward: float, size: int, eps: float, ddof: int, dtype: str = "float32") -> Iterator[float]:

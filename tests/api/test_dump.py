@@ -35,9 +35,9 @@ ASKED = {
     f"sweep {SAMPLE} --missing zero --keep-neg 0.3": lambda: advcli.read(SAMPLE).sweep(
         missing="zero", keep_neg=0.3
     ),
-    f"compare {SAMPLE} {LINES} --between --b reward=format_reward --join response": lambda: (
-        advcli.read(SAMPLE).between(advcli.read(LINES, reward="format_reward"), join="response")
-    ),
+    f"compare {SAMPLE} {LINES} --between --b reward=format_reward --join response": lambda: advcli.read(
+        SAMPLE
+    ).between(advcli.read(LINES, reward="format_reward"), join="response"),
 }
 
 

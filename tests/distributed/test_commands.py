@@ -163,7 +163,9 @@ def same_reports(one: object, two: object) -> None:
         record["notes"] = [note for note in record["notes"] if not note.startswith("wrote ")]
         record["written"] = [Path(path).name for path in record["written"]]
         # Exact repeats are said where small inputs are read once more, which Ray does not do.
-        record["warnings"] = [text for text in record["warnings"] if "identical to an earlier one" not in text]
+        record["warnings"] = [
+            text for text in record["warnings"] if "identical to an earlier one" not in text
+        ]
         # Equal dictionaries may have their keys in another order.
         record["health"]["sizes"] = list(record["health"]["sizes"].items())
     same_numbers(left, right)

@@ -48,3 +48,12 @@ def test_a_quarter_is_carried_by_no_group_of_ones():
     sizes, room = torch.tensor([4, 4, 3, 3]), torch.full((4,), 1e-7, dtype=torch.float64)
     found = carried(rewards, values, sizes, room, eps=1e-6, ddof=1, clip=torch.inf, dtype="float32")
     assert found.tolist() == [False, True, True, False]
+
+
+def test_the_mean_of_torch_in_bfloat16_is_among_them():
+    # One by one, each sum rounded to 8 bits; numpy has no such type.
+    row = torch.full((7,), 0.1, dtype=torch.bfloat16)
+    total = row[0]
+    for value in row[1:]:
+        total = total + value
+    assert abs(float(row[0]) - float(total / 7)) in off_mean(0.1, 7, "bfloat16")

@@ -170,7 +170,7 @@ def both_shaped(file, case):
     rewards = [row if isinstance(row, list) else [row] for row in case["rewards"]]
     like, estimator = shaped_rule_of(file, case)
     found = compute_advantages(
-        [[math.nan if x is None else x for x in row] for row in rewards],
+        torch.tensor([[math.nan if x is None else x for x in row] for row in rewards], dtype=torch.float64),
         case["groups"],
         like=like,
         estimator=estimator,
