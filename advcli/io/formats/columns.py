@@ -115,6 +115,7 @@ class _Chooser:
             options.logged or _first(form.logged, kinds, but=taken, kind="number") or _logged(kinds, taken)
         )
         used = {*taken, step, length, logged, *prompt, *rollout, turn}
+        rules = self._rules(prompt, used)
         self._check_spread(prompt, step, used)
         if options.strict and self._dump.doubts:
             raise DataError(self._dump.doubts[0].said, hint=self._dump.doubts[0].hint)
@@ -134,7 +135,7 @@ class _Chooser:
             step_in_key=form.step_in_key and not options.group_by,
             layout=self._dump.layout,
             derived=form.derived,
-            rules=self._rules(prompt, used),
+            rules=rules,
             dedup=options.dedup,
             row=options.row,
             named=options.named,
@@ -149,7 +150,7 @@ class _Chooser:
             likely=()
             if prompt and self._dump.evidence.share_rows(prompt)
             else tuple(self.likely_prompts(step)),
-            unread=tuple(like_rewards(self._dump, [name for name in used if name])),
+            unread=tuple(like_rewards(self._dump, [*filter(None, used), *rules.columns()])),
             doubts=tuple(map(str, self._dump.doubts)),
         )
 

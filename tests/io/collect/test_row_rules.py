@@ -111,5 +111,6 @@ def test_rows_that_fill_up_a_batch_are_known_by_name(tmp_path):
 
 def test_a_mark_that_a_known_column_sets_is_one_rule(tmp_path):
     rows = [{"prompt_id": "a", "reward": 1, "is_pad": pad} for pad in (False, False, True)]
-    conditions = loaded(tmp_path / "pads.jsonl", rows).choice.rules.conditions
-    assert [condition.expression for condition in conditions] == ["`is_pad` != true"]
+    choice = loaded(tmp_path / "pads.jsonl", rows).choice
+    assert [condition.expression for condition in choice.rules.conditions] == ["`is_pad` != true"]
+    assert choice.unread == ()
