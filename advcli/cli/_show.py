@@ -223,7 +223,9 @@ def _console(*, to_stderr: bool) -> "Console":
 def _columns(descriptor: int) -> int:
     """How wide the terminal is, as the user says it in COLUMNS or else as it says itself."""
     with suppress(OSError, ValueError):
-        return int(os.environ.get("COLUMNS") or os.get_terminal_size(descriptor).columns)
+        width = int(os.environ.get("COLUMNS") or os.get_terminal_size(descriptor).columns)
+        # A terminal that nobody gave a size says 0.
+        return width if width > 0 else 80
     return 80
 
 

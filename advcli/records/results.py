@@ -24,6 +24,7 @@ from advcli.records.inspection import (
 )
 from advcli.records.match import Breaks, Evidence, Fit
 from advcli.records.report import Figures
+from advcli.wording import shown_json
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -97,7 +98,7 @@ def dumped(result: Result) -> str:
 
 def strict(values: Any) -> str:  # noqa: ANN401  any value of a record
     """Any values as one line of strict JSON."""
-    return json.dumps(plain(values), ensure_ascii=False, allow_nan=False)
+    return shown_json(json.dumps(plain(values), ensure_ascii=False, allow_nan=False))
 
 
 class UsedSettings(TypedDict):
