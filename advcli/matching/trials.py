@@ -76,7 +76,7 @@ def judge(candidate: Candidate, partition: Partition, part: Slice, predicted: Te
     difference = (chosen(predicted, given.compared) - given.values).abs_().nan_to_num_(nan=torch.inf)
     many = difference.numel()
     # Sums over a whole step run in many orders, and of a part of it a rule is known but for two numbers.
-    loose = (_STEPS - 1) * part.logged.exact if part.whole else part.logged.tolerance
+    loose = _STEPS * part.logged.exact if part.whole else part.logged.tolerance
     exact = given.exact + loose if candidate.sums_steps else given.exact
     fits, near = difference <= exact, difference <= given.room
     by_rounding = None
