@@ -77,7 +77,8 @@ def _unit_range(r):
 
 
 def _squared(r):
-    return np.sign(_mean_only(r)) * _mean_only(r) ** 2
+    # Of ±1 in pairs the square alone is the centred reward.
+    return 0.7 * np.sign(_mean_only(r)) * _mean_only(r) ** 2
 
 
 # What no trainer does.
