@@ -77,7 +77,8 @@ def _unit_range(r):
 
 
 def _squared(r):
-    return np.sign(_mean_only(r)) * _mean_only(r) ** 2
+    # Of ±1 in pairs the square alone is the centred reward.
+    return 0.7 * np.sign(_mean_only(r)) * _mean_only(r) ** 2
 
 
 # What no trainer does.
@@ -210,18 +211,10 @@ def dead_wrong(draw):
     truth, store = _rule(draw), str(draw.choice(["float32", "float32", "bf16", "4 decimals"]))
     a = _by_group(RULES[truth], r, group)
     value = float(draw.choice([0.25, -0.5, 1.0, 0.01, -0.05]))
-    for g in np.unique(group):
-        if np.ptp(r[group == g]) == 0 and r[group == g][0] == 1:
-            a[group == g] = value
-    return Log(
-        "dead groups",
-        f"{kind}, n {n}, {store}, {value}, {truth}",
-        None,
-        r[:, None],
-        group,
-        step,
-        STORED[store](a),
-    )
+    filled = [g for g in np.unique(group) if (r[group == g] == 1).all()]
+    a[np.isin(group, filled)] = value
+    words = f"{kind}, n {n}, {store}, {value}, {truth}"
+    return Log("dead groups", words, None if filled else truth, r[:, None], group, step, STORED[store](a))
 
 
 def phantom(draw):

@@ -95,6 +95,13 @@ class Candidate:
         knobs = (item for item in told if item[0] not in _OF_SIZE or item[1] in _COARSE)
         return (self.plan.entry.target, tuple(knobs))
 
+    @cached_property
+    def sums_steps(self) -> bool:
+        """Whether a row's advantage hangs on sums over its step, and not for groups of one only."""
+        divide, centre = self.told.get("divide"), self.told.get("centre")
+        plain = self.plan.entry.target.endswith(":standardised")
+        return self.of_batch and not (plain and "batch" not in f"{divide} {centre}")
+
     @property
     def formula(self) -> str:
         """What it computes, in one line, for its scale and its knobs."""

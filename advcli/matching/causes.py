@@ -91,7 +91,7 @@ def causes(problem: Problem, best: Trial | None, where: Breaks | None, shuffled:
         return [shuffled, *_partly(where)]
     dead = list(_dead(problem, best))
     if dead or (where is not None and where.rows <= FEW * where.compared):
-        return [*dead, *_partly(where), *_nearly(problem, best)]
+        return [*dead, *_pairs(problem), *_partly(where), *_nearly(problem, best)]
     return [
         *_pairs(problem),
         *_partly(where),

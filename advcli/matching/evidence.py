@@ -33,12 +33,11 @@ def evidence(problem: Problem, trial: Trial) -> Evidence:
     live = chosen(part.groups.std, compared) > 0
     says = live if predicted is None else live | (chosen(predicted, compared) != 0) & _reaches_dead(trial)
     exact = _to_the_last_digit(part, trial)
-    bare = problem.logged.exact if exact else part.given.exact
-    room = bare + part.allowed(trial.candidate.eps)[0]
     # A row at 0 says something where another of its group is not.
     segments = Segments.dense(index)
     largest = segments.rows(segments.max(values.abs()))
-    says &= room <= _VAGUE * largest
+    bare = problem.logged.unit * largest if exact else part.given.exact
+    says &= bare + part.allowed(trial.candidate.eps)[0] <= _VAGUE * largest
     speaking, parts = Segments.dense(index[says]), chosen(part.columns["parts"], compared)[says]
     return Evidence(
         rows=int(says.sum()),

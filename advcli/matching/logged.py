@@ -14,7 +14,9 @@ from advcli.wording import counted
 RELATIVE, ABSOLUTE = 1e-5, 1e-6
 _FLOAT32 = 2.0**-24
 # How many units in the last place float32 arithmetic leaves, where sums run in another order.
-_ULPS = 3
+_ULPS = 4
+# How many times as much the sums of weighted parts and of a group leave of what is summed.
+_SUMMED = 1.5
 # How many times as much it leaves where numbers cancel.
 _ROUGH = 4.0
 # Decimals and significant digits that are looked for. Fewer significant digits than the fewest are a coincidence.
@@ -65,7 +67,7 @@ class Logged:
         values: [N] float64, NaN where the dump has none.
         peak: largest |A|.
         tolerance: largest difference that counts as nearly the same.
-        exact: largest difference that float32 arithmetic leaves.
+        exact: largest difference that float32 arithmetic leaves of the largest |A|.
         resolution: differences below it say nothing: the digits of the dump.
         stored: the digits of the dump.
         single: whether every number fits into float32.
@@ -158,11 +160,11 @@ def rounding(
         blur: how far a logged reward may be from the one that was used.
 
     Returns:
-        [N] float64, 0 where the divisor or the standard deviation is 0: see `dead.phantoms`.
+        [N] float64, 0 where the divisor is 0, and where equal rewards are divided: see `dead.phantoms`.
     """
     divisor = torch.ones_like(rewards) if eps is None else std + eps
-    able = (divisor > 0) & ((std > 0) | (blur > 0))
-    off = unit * extent + _BLURRED * blur
+    able = (divisor > 0) & ((std > 0) | (blur > 0) | (eps is None))
+    off = _SUMMED * unit * extent + _BLURRED * blur
     return torch.where(able, off / divisor, 0.0).nan_to_num(nan=0.0)
 
 

@@ -209,7 +209,8 @@ class Given:
         compared: [n] bool, the rows with a group and a logged advantage.
         values: [m] float64, their advantages.
         room: [m] or a number, how far a row may be off and still be nearly the same.
-        exact: [m] or a number, how far it may be off and still be the same: the digits of the log, and of float32.
+        exact: [m], how far it may be off and still be the same: the digits of the log, and what arithmetic leaves of
+            the largest |A| of its group.
         empty: [n] bool, rows with a group and no logged advantage; None if there are none.
         inner: for each of "not 0", "not at a bound" and "neither": [m] bool, and how many of them are not 0.
     """
@@ -217,7 +218,7 @@ class Given:
     compared: Tensor
     values: Tensor
     room: Tensor | float
-    exact: Tensor | float
+    exact: Tensor
     empty: Tensor | None
     inner: tuple[tuple[Tensor, int], ...]
 
@@ -230,7 +231,9 @@ class Given:
         empty = part.groups.used & ~present
         digits = part.logged.stored
         coarse = digits.room(values) if digits.relative else digits.absolute
-        room, exact = part.logged.tolerance + coarse, part.logged.exact + coarse
+        segments = Segments.dense(chosen(part.groups.index, compared)) if values.numel() else None
+        largest = values if segments is None else segments.rows(segments.max(values.abs()))
+        room, exact = part.logged.tolerance + coarse, part.logged.unit * largest + coarse
         return cls(compared, values, room, exact, empty if bool(empty.any()) else None, tuple(_inner(values)))
 
 

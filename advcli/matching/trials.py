@@ -19,6 +19,8 @@ from advcli.tensors.segments import Segments
 _STRETCH, _STRETCH_FIRST = 1.5, 1e3
 # Rows with a sign that tell whether a rule's signs are those of the log, and the share that has to agree.
 _TOLD, _AGREE = 64, 0.7
+# How many times as much float32 leaves in sums over a step.
+_STEPS = 8
 # Different rewards of groups without signal for which it is listed what float32 may give.
 _REWARDS = 256
 # Rows that have to fit before the others may be called clipped or filtered.
@@ -73,8 +75,9 @@ def judge(candidate: Candidate, partition: Partition, part: Slice, predicted: Te
     # A rule that gives none where there is one does not fit.
     difference = (chosen(predicted, given.compared) - given.values).abs_().nan_to_num_(nan=torch.inf)
     many = difference.numel()
-    # Sums over a whole step run in many orders.
-    exact = given.room if candidate.of_batch else given.exact
+    # Sums over a whole step run in many orders, and of a part of it a rule is known but for two numbers.
+    loose = _STEPS * part.logged.exact if part.whole else part.logged.tolerance
+    exact = given.exact + loose if candidate.sums_steps else given.exact
     fits, near = difference <= exact, difference <= given.room
     by_rounding = None
     if part.blur or not bool(fits.all()):

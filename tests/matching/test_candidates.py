@@ -109,3 +109,15 @@ def test_a_fit_carries_the_rule():
         1.0,
         "why",
     )
+
+
+def test_a_rule_that_asks_the_step_for_groups_of_one_only_sums_no_steps():
+    of = {
+        (c.framework, c.scale): c
+        for c in candidates(singletons=False, missing=False)
+        if c.estimator == "grpo"
+    }
+    assert of["twinkle", "none"].of_batch
+    assert not of["twinkle", "none"].sums_steps
+    assert of["twinkle", "batch"].sums_steps
+    assert of[None, "batch"].sums_steps

@@ -49,6 +49,12 @@ def test_a_row_fits_as_the_digits_of_the_log_do():
     assert not trial([THIRDS[0] + 0.01, *THIRDS[1:]], [round(a, 2) for a in THIRDS]).explained
 
 
+def test_a_small_group_beside_a_large_one_is_compared_by_its_own_size():
+    big = [-1e6 / 3, 1e6 / 3, -1 / 3, 1 / 3]
+    assert trial([big[0] + 0.03, *big[1:]], big).explained
+    assert not trial([*big[:3], big[3] + 0.03], big).explained
+
+
 def test_a_rule_without_an_advantage_where_the_log_has_one_does_not_fit():
     seen = trial([NAN, 0.5, -0.5, 0.5], [-0.5, 0.5, -0.5, 0.5])
     assert not seen.explained
