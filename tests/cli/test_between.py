@@ -172,7 +172,7 @@ def test_too_few_changes_are_a_warning_also_in_json(dump):
     b = dump("b.jsonl", [(p, r) for p in range(30) for r in (0, 1 if p else 0)])
     text = "no interval: too few prompts change (1 of 30 prompts changes)"
     body = told(a, b)
-    again = "B: 1 row is identical to an earlier one, text included; if written twice, try --dedup"
+    again = "B: 1 row is identical to an earlier one, text included, and counted like any other"
     assert body["warnings"] == [again, text]
     assert (body["paired"]["unclear"], body["paired"]["low"], body["paired"]["p"]) == (text, None, None)
     done = run(a, b, "--between")

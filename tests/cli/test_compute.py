@@ -737,6 +737,6 @@ def test_a_line_has_a_bound(advcli, tmp_path, codec, text, line):
 
 @pytest.mark.parametrize("size", ["0", "x", "-1", "1TB", "", "9" * 30])
 def test_a_size_is_a_number_and_a_unit(advcli, size):
-    done = advcli("compute", "--max-line", size)
+    done = advcli("compute", "-", "--max-line", size, stdin="{}\n")
     assert done.returncode == 2
     assert done.stderr.count(b"\n") == 1

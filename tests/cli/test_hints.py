@@ -123,7 +123,7 @@ CASES = {
     "a format that is not written": (
         {"d.jsonl": rows(4, prompt=lambda i: i // 2, reward=lambda i: i % 2)},
         ["compute", "--out", "x.csv"],
-        ".csv is not written",
+        "rows are written as parquet or JSON Lines, not as .csv",
     ),
 }
 

@@ -223,7 +223,7 @@ def test_nothing_that_is_shown_is_obeyed_by_a_terminal(main, odd, args):
     "args", ["compute f.jsonl --out -", "compare f.jsonl", "compare f.jsonl --json", "formats"]
 )
 def test_a_full_disk_under_standard_output_is_3(main, rows, monkeypatch, args):
-    with open("/dev/full", "w") as full, suppress(OSError):  # noqa: PTH123
+    with suppress(OSError), open("/dev/full", "w") as full:  # noqa: PTH123
         monkeypatch.setattr(sys, "stdout", full)
         code, _, err = main(*args.split())
         monkeypatch.undo()

@@ -69,7 +69,7 @@ def test_the_screen_fits_80_columns(dump, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     text = run(dump, "--vs-reward", "judge").stdout
     assert max(map(len, text.splitlines())) <= 80
-    assert "agreement: 60.0 % of 10 rows" in text
+    assert "agreement: 60.0% of 10 rows" in text
 
 
 def test_what_is_refused(dump, tmp_path):
