@@ -364,6 +364,10 @@ def log(seed):
     return KINDS[seed % len(KINDS)](draw)
 
 
+# The framework whose own rule computes in bfloat16: a log that is made so is its log too.
+_IN_BF16 = "agent-lightning"
+
+
 def verdict(made, outcome):
     """How `match` did: right, tie, cannot be told, silent, or wrong."""
     fits = [
@@ -374,6 +378,8 @@ def verdict(made, outcome):
     if made.truth is None:
         return "wrong" if outcome.found else "right"
     if outcome.found:
+        if made.kind == "bf16 arithmetic" and fits[0] == (_IN_BF16, *made.truth[1:]):
+            return "tie"
         return "right" if fits[0] == made.truth else "tie" if made.truth in fits else "wrong"
     if "cannot be told" in outcome.sentence:
         return (

@@ -67,7 +67,7 @@ def test_commands_run_as_written(name, block, with_sample):
 
 @pytest.mark.skipif(not shutil.which("jq"), reason="jq is not installed")
 def test_rows_for_fine_tuning_have_texts(with_sample):
-    (block,) = [block for _, block in SHELL if "sft.jsonl" in block]
+    (block,) = [block for _, block in SHELL if "{prompt, response}" in block]
     script = f'advcli() {{ {shlex.quote(sys.executable)} -m advcli "$@"; }}\n{block}'
     subprocess.run(["bash", "-e", "-c", script], check=True, capture_output=True)
     rows = [json.loads(line) for line in Path("sft.jsonl").read_text(encoding="utf-8").splitlines()]
@@ -190,7 +190,8 @@ def test_fidelity_is_up_to_date():
         == len(fidelity.measured())
         + sum(rule.proof != "package" for rule in fidelity.RULES)
         + len(fidelity.rollouts())
-        + 8
+        + len(list(fidelity._ranges()))
+        + 10
     )
 
 

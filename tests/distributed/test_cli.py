@@ -26,7 +26,9 @@ def test_the_command_of_the_docs(advcli, tmp_path):
     assert done.stdout == local.stdout
     lines = done.stderr.decode().splitlines()
     assert all(line.startswith("advcli: ") for line in lines), lines
-    assert lines == [line.replace("local/", "annotated/") for line in local.stderr.decode().splitlines()]
+    told = [line.replace("local/", "annotated/") for line in local.stderr.decode().splitlines()]
+    # Exact repeats are said where small inputs are read once more, which Ray does not do.
+    assert lines == [line for line in told if "identical to an earlier one" not in line]
     assert (tmp_path / "annotated" / "rewards.adv.parquet").is_file()
     again = advcli(*command.split(), "--resume", "--json", env=SMALL)
     assert again.returncode == 0, again.stderr.decode()

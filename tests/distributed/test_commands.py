@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from distributed import local as one_machine
@@ -102,13 +103,22 @@ def on_both(inputs: list[str], tmp_path: Path, settings: Settings, columns: Colu
 def table(path: Path) -> pd.DataFrame:
     if path.suffix == ".parquet":
         return pq.read_table(path).to_pandas()
-    return pd.DataFrame([json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line])
+    raw = path.read_bytes()
+    if path.suffix == ".zst":
+        with pa.CompressedInputStream(pa.BufferReader(raw), "zstd") as file:
+            raw = file.read()
+    return pd.DataFrame([json.loads(line) for line in raw.decode().split("\n") if line])
+
+
+def files_in(folder: Path) -> list[str]:
+    paths = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+    return sorted(path.as_posix() for path in paths if path.parts[0] != ".advcli")
 
 
 def same_files(local: Path, ray: Path, tolerance: float = 1e-12) -> None:
     """The same files, rows in the same order, numbers to 1e-12 of the largest, everything else equal."""
-    names = sorted(path.name for path in local.iterdir())
-    assert names == sorted(path.name for path in ray.iterdir() if path.name != ".advcli")
+    names = files_in(local)
+    assert names == files_in(ray)
     for name in names:
         one, two = table(local / name), table(ray / name)
         assert list(one.columns) == list(two.columns)

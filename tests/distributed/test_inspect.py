@@ -157,7 +157,7 @@ def test_more_different_values_than_a_sketch_keeps(tmp_path: Path):
     )
     one, two = on_both([str(path)], Settings(), ColumnOptions(), Wanted())
     (note,) = two.notes
-    assert note.startswith("distinct values are counted by a sketch (theta): off by at most 1.8 %")
+    assert note.startswith("distinct values are counted by a sketch (theta): off by at most 1.8%")
     assert one.facts.signal.distinct == 40_000
     assert two.facts.signal.distinct == pytest.approx(40_000, rel=0.025)
     # Within 2^14 it counts exactly.
