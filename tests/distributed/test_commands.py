@@ -112,7 +112,7 @@ def table(path: Path) -> pd.DataFrame:
 
 def files_in(folder: Path) -> list[str]:
     paths = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
-    return sorted(path.as_posix() for path in paths if path.parts[0] != ".advcli")
+    return sorted(path.as_posix() for path in paths if ".advcli" not in path.parts)
 
 
 def same_files(local: Path, ray: Path, tolerance: float = 1e-12) -> None:
