@@ -72,6 +72,8 @@ def redacted(text: str, *, whole: bool = False) -> str:
         's3://***@bucket/a.jsonl: no such file'
         >>> redacted("https://host:80/a.jsonl?token=1"), redacted("hf://datasets/o/n@main/a.parquet")
         ('https://host:80/a.jsonl?***', 'hf://datasets/o/n@main/a.parquet')
+        >>> redacted("s3://bucket/a.jsonl?endpoint_override=localhost:9000: no such file")
+        's3://bucket/a.jsonl?***: no such file'
     """
     if "://" not in text:
         return text
@@ -80,8 +82,11 @@ def redacted(text: str, *, whole: bool = False) -> str:
 
 def _without_secrets(url: re.Match[str]) -> str:
     user = "***@" if url["user"] else ""
-    query = f"{url['query'][0]}***" if url["query"] else ""
-    return f"{url['scheme']}{user}{url['path']}{query}"
+    query = url["query"] or ""
+    # A colon or another mark at the end belongs to the sentence.
+    after = query[len(query.rstrip(":,;.)")) :]
+    hidden = f"{query[0]}***{after}" if query else ""
+    return f"{url['scheme']}{user}{url['path']}{hidden}"
 
 
 def counted(number: int, noun: str) -> str:
