@@ -142,17 +142,6 @@ def _tokens(row: object, mask: object) -> NDArray[np.float64]:
     return values[live[0] : live[-1] + 1] if live.size else values[:1]
 
 
-def kind_of_type(type_: pa.DataType) -> str:
-    """What a parquet column holds: "number", "text", "nested" or "other"."""
-    if pa.types.is_dictionary(type_):
-        type_ = type_.value_type
-    if _is_number(type_) or pa.types.is_null(type_):
-        return "number"
-    if pa.types.is_string(type_) or pa.types.is_large_string(type_) or pa.types.is_string_view(type_):
-        return "text"
-    return "nested" if pa.types.is_nested(type_) else "other"
-
-
 def kinds_of_objects(objects: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     """What the fields of some JSON objects hold, in order of first appearance.
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advcli.io.collect.cells import INF, NAN, NULL, kind_of_type, kinds_of_objects, lists, numbers
+from advcli.io.collect.cells import INF, NAN, NULL, kinds_of_objects, lists, numbers
 from advcli.records.table import CAUSES
 
 NOT = math.nan
@@ -124,33 +124,6 @@ def test_a_slice_of_an_array_is_read_from_its_start():
     values, causes, _ = numbers(pa.array([9.0, None, 1.0, 2.0])[1:3])
     np.testing.assert_array_equal(values, [NOT, 1.0])
     assert causes.tolist() == [NULL, 0]
-
-
-@pytest.mark.parametrize(
-    ("type_", "kind"),
-    [
-        (pa.int8(), "number"),
-        (pa.uint64(), "number"),
-        (pa.float16(), "number"),
-        (pa.decimal256(60, 2), "number"),
-        (pa.bool_(), "number"),
-        (pa.null(), "number"),
-        (pa.dictionary(pa.int8(), pa.float32()), "number"),
-        (pa.string(), "text"),
-        (pa.large_string(), "text"),
-        (pa.string_view(), "text"),
-        (pa.dictionary(pa.int32(), pa.string()), "text"),
-        (pa.list_(pa.int8()), "nested"),
-        (pa.struct([("a", pa.int8())]), "nested"),
-        (pa.map_(pa.string(), pa.int8()), "nested"),
-        (pa.binary(), "other"),
-        (pa.timestamp("ns"), "other"),
-        (pa.duration("s"), "other"),
-    ],
-    ids=str,
-)
-def test_kind_of_a_parquet_type(type_, kind):
-    assert kind_of_type(type_) == kind
 
 
 def test_kinds_of_objects():
