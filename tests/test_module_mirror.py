@@ -9,6 +9,16 @@ import advcli
 
 PACKAGE = Path(advcli.__file__).parent
 TESTS = Path(__file__).parent
+
+
+def tables(folder):
+    """The modules of a folder that hold rows of its catalog and have no test file of their own."""
+    for path in sorted((PACKAGE / folder).glob("*.py")):
+        own = (TESTS / folder / f"test_{path.name}").exists()
+        if not own and "\nROWS" in path.read_text(encoding="utf-8"):
+            yield f"{folder}/{path.name}"
+
+
 EXCEPTIONS = {
     "__init__.py": ("test_public_names.py", "the facade: its names are what there is to test"),
     "__main__.py": ("cli/test_main.py", "one call of main(), run by every test in a process of its own"),
@@ -19,38 +29,11 @@ EXCEPTIONS = {
     "cli/_shared.py": ("cli/test_compute.py", "options of several commands, seen through the commands"),
     "cli/_show.py": ("cli/test_compare.py", "what goes to which stream, seen through the commands"),
     "io/collect/collector.py": ("io/test_read.py", "what is gathered of each batch, seen through the reader"),
-    **dict.fromkeys(
-        [
-            f"io/formats/{name}.py"
-            for name in (
-                "trl",
-                "ms_swift",
-                "openrlhf",
-                "verl",
-                "easyr1",
-                "verifiers",
-                "rllm",
-                "art",
-                "atropos",
-                "tinker",
-                "nemo_rl",
-                "nemo_gym",
-                "skyrl",
-                "roll",
-                "open_instruct",
-                "areal",
-                "oat",
-                "slime",
-                "generic",
-                "miles",
-                "agent_lightning",
-                "rlinf",
-                "siirl",
-                "lm_eval",
-            )
-        ],
-        ("io/formats/test_catalog.py", "rows of the catalog, which tests each of them"),
-    ),
+    **{
+        name: (f"{folder}/test_catalog.py", "rows of the catalog, which tests each of them")
+        for folder, inside in (("io/formats", "io/formats"), ("frameworks", "frameworks/rules"))
+        for name in tables(inside)
+    },
     "io/collect/batch.py": ("io/test_read.py", "what to do with a bad row, seen through the reader"),
     "io/formats/dump.py": ("io/formats/test_rewards.py", "what a choice goes by, seen through the choices"),
     "io/formats/format.py": ("io/formats/test_catalog.py", "what a row is, seen through every row"),
@@ -72,13 +55,6 @@ EXCEPTIONS = {
     "frameworks/decoupled.py": ("frameworks/test_vectors.py", "the vectors go through every function of it"),
     "frameworks/rule.py": ("frameworks/test_catalog.py", "what a row is, seen through every row"),
     "frameworks/absent.py": ("frameworks/test_catalog.py", "a table, seen through the errors of the catalog"),
-    **dict.fromkeys(
-        [
-            f"frameworks/{name}.py"
-            for name in ("agents", "areal", "nemo_rl", "openrlhf", "others", "trl", "verl")
-        ],
-        ("frameworks/test_catalog.py", "rows of the catalog, which tests each of them"),
-    ),
     "records/match.py": ("cli/test_match.py", "frozen records, seen through the JSON that they become"),
     "render/match.py": ("cli/test_match.py", "the text of the answer, seen through the command"),
     **{

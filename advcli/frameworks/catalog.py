@@ -12,29 +12,67 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from advcli.errors import UsageError
-from advcli.frameworks import agents, areal, nemo_rl, openrlhf, others, trl, verl
 from advcli.frameworks.absent import ABSENT
 from advcli.frameworks.proven import PROVEN, range_of
 from advcli.frameworks.rule import Rule
+from advcli.frameworks.rules import (
+    agent_lightning,
+    areal,
+    art,
+    easyr1,
+    labs_molt,
+    miles,
+    ms_swift,
+    nemo_rl,
+    oat,
+    open_instruct,
+    openrlhf,
+    prime_rl,
+    ragen,
+    rllm,
+    roll,
+    skyrl,
+    slime,
+    tinker_cookbook,
+    trinity_rft,
+    trl,
+    twinkle,
+    verl,
+    verl_agent,
+    xtuner,
+)
 from advcli.registry import Registry
 from advcli.wording import either
 
-RULES: Registry[Rule] = Registry(
-    "framework rule",
-    [
-        row
-        for rules in (
-            verl,
-            trl,
-            openrlhf,
-            nemo_rl,
-            areal,
-            others,
-            agents,
-        )
-        for row in rules.ROWS
-    ],
+# The order of `advcli estimators --like` and of the tables.
+_MODULES = (
+    verl,
+    easyr1,
+    trl,
+    ms_swift,
+    openrlhf,
+    twinkle,
+    nemo_rl,
+    skyrl,
+    slime,
+    areal,
+    roll,
+    prime_rl,
+    rllm,
+    tinker_cookbook,
+    open_instruct,
+    art,
+    oat,
+    verl_agent,
+    agent_lightning,
+    ragen,
+    miles,
+    labs_molt,
+    trinity_rft,
+    xtuner,
 )
+
+RULES: Registry[Rule] = Registry("framework rule", [row for module in _MODULES for row in module.ROWS])
 
 
 def frameworks() -> tuple[str, ...]:

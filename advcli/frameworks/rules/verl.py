@@ -1,4 +1,4 @@
-"""verl and EasyR1."""
+"""verl."""
 
 from dataclasses import replace
 from typing import Any
@@ -19,9 +19,10 @@ from advcli.frameworks.rule import (
 )
 
 _VERL = "verl/trainer/ppo/core_algos.py"
-_EASYR1 = "verl/trainer/core_algos.py"
+
 # The KL is part of the reward. With one number per row that is the sum over its tokens.
 _SHAPED = ("overlong", "kl")
+
 _RESET: dict[str, Any] = {"gaps": "reset", "token_columns": ("token_kl", "mask")}
 
 
@@ -277,54 +278,5 @@ _OTHER_ROWS = [
     ),
 ]
 
-_EASYR1_ROWS = [
-    grpo(
-        "easyr1",
-        eps=1e-6,
-        knobs={"single": "error", "variance": "whole"},
-        shaped=_SHAPED,
-        lost=(KL,),
-        source=_EASYR1,
-        proof="code",
-    ),
-    Rule(
-        "easyr1",
-        "grpo_passk",
-        "A_best = (r_(1) − r_(2)) / (std_g + 1e-6), the others 0",
-        f"{HERE}:best_only",
-        ("rewards", "group"),
-        {"eps": 1e-6},
-        versions=">0.3.2",
-        shaped=_SHAPED,
-        lost=(KL,),
-        source=_EASYR1,
-        proof="code",
-    ),
-    centred(
-        "easyr1",
-        "rloo",
-        knobs={"centre": "others-sum", "single": "error"},
-        formula=RLOO,
-        shaped=_SHAPED,
-        lost=(KL,),
-        source=_EASYR1,
-        proof="code",
-    ),
-    _plus_plus("easyr1", _EASYR1, proof="code", **_RESET),
-    Rule(
-        "easyr1",
-        "remax",
-        "A_i = r_i − r_greedy (broken after 0.3.2)",
-        f"{HERE}:greedy_baseline",
-        ("rewards", "baselines"),
-        {},
-        versions="<=0.3.2",
-        shaped=_SHAPED,
-        lost=(KL,),
-        source=_EASYR1,
-        proof="code",
-    ),
-]
-
 # Of verl's estimators only grpo takes the outputs of a session together.
-ROWS = [*_GRPO_ROWS, *(replace(row, unit=COUNT_ROWS) for row in _OTHER_ROWS), *_EASYR1_ROWS]
+ROWS = [*_GRPO_ROWS, *(replace(row, unit=COUNT_ROWS) for row in _OTHER_ROWS)]

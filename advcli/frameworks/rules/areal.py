@@ -1,15 +1,12 @@
-"""AReaL and ROLL, which name how to centre and how to divide, and no estimator."""
+"""AReaL, which names how to centre and how to divide, and no estimator."""
 
 from dataclasses import replace
 from typing import Any
 
 from advcli.frameworks.rule import (
-    BATCH,
     CENTRED,
     COUNT_ROWS,
-    GROUP,
     GROUPED,
-    GRPO,
     KL,
     NONE,
     RLOO,
@@ -18,16 +15,19 @@ from advcli.frameworks.rule import (
 )
 
 _AREAL = "areal/utils/data.py"
-_RLVR = "roll/utils/functionals.py"
-_AGENTIC = "roll/pipeline/agentic/utils.py"
 
 # The estimators of AReaL are the recipes of its examples/math: levels of actor.reward_norm. Statistics are float64,
 # rounded to float32; the standard deviation is about the mean that was subtracted.
 _WIDE = {"stats": "float64", "variance": "about-0", "eps": 1e-5}
+
 _BY_GROUP = {"group": {"divide": "group-centred"}}
+
 _BY_BATCH = {"batch": {"divide": "batch-centred"}}
+
 _AREAL_SHAPED = ("overlong", "affine", "clip")
+
 _AREAL_LOST = ("adv_norm, a whitening over tokens", "reward_bias, reward_scaling, reward_clip", KL)
+
 _OTHERS = {"centre": "others-sum", "single": "raw-eps"}
 
 
@@ -89,60 +89,6 @@ _AREAL_ROWS = [
     ),
 ]
 
-_RLVR_LOST = (KL, "reward_clip, advantage_clip", "whiten_rewards, whiten_advantages", "gamma below 1")
-_HALF = {"dtype": "float16", "eps": 1e-6}
-_DEAD = {"dead": 1e-6, "variance": "whole", "single": "dead", "eps": 1e-6}
-_TWICE = {"batch": {"centre": "batch", "divide": "batch"}}
-
-
-def _roll(estimator: str, formula: str, **row: Any) -> Rule:  # noqa: ANN401
-    """A row of ROLL's norm_mean_type and norm_std_type."""
-    agentic = estimator.startswith("agentic")
-    if not agentic:
-        row["per_token"] = after_kl(
-            "roll", estimator, row["knobs"], row.get("scales", {}), ("kl",), scope=row.get("scope", "group")
-        )
-    return Rule(
-        "roll",
-        estimator,
-        formula,
-        **GROUPED,  # type: ignore[arg-type]
-        positional=not agentic,
-        lost=("reward_clip",) if agentic else _RLVR_LOST,
-        source=_AGENTIC if agentic else _RLVR,
-        proof="code",
-        **row,
-    )
-
-
-_ROLL_ROWS = [
-    _roll("grpo", GRPO.format(eps="1e-6", ddof=1), knobs={"single": "nan", **_HALF}, scales=GROUP),
-    _roll(
-        "reinforce",
-        "A_i = r_i; scale group (r_i − mean_g) / (std_g + 1e-6), batch the same over the batch",
-        knobs={"single": "nan", **_HALF},
-        scales={"none": {"centre": "raw", "divide": "none"}, **GROUP, **_TWICE},
-    ),
-    _roll(
-        "lite_ppo",
-        "A_i = (r_i − mean_g) / (std of the batch + 1e-6), ddof 1",
-        knobs=_HALF | {"divide": "batch"},
-        scope="step",
-    ),
-    _roll(
-        "agentic_grpo",
-        "A_i = (r_i − mean_g) / (std + 1e-6), ddof 1, 0 where std ≤ 1e-6 or n = 1",
-        knobs=_DEAD,
-        scales=GROUP | BATCH | NONE,
-    ),
-    _roll(
-        "agentic_reinforce",
-        "A_i = r_i; scale group or batch (r_i − mean) / (std + 1e-6), 0 where std ≤ 1e-6 or n = 1",
-        knobs=_DEAD,
-        scales={"none": {"centre": "raw", "divide": "none"}, **GROUP, **_TWICE},
-    ),
-]
-
 # With gconfig.reward_normalization each rollout counts once, with the reward of its last interaction.
 _AREAL_BY_ROLLOUT = Rule(
     "areal",
@@ -154,5 +100,5 @@ _AREAL_BY_ROLLOUT = Rule(
     proof="code",
 )
 
-# All others normalise the rows: of AReaL every interaction, of ROLL every step of an environment.
-ROWS = [*(replace(row, unit=COUNT_ROWS) for row in (*_AREAL_ROWS, *_ROLL_ROWS)), _AREAL_BY_ROLLOUT]
+# All but the last normalise every interaction.
+ROWS = [*(replace(row, unit=COUNT_ROWS) for row in _AREAL_ROWS), _AREAL_BY_ROLLOUT]

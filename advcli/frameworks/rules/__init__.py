@@ -1,0 +1,1 @@
+"""One module per framework: `ROWS`, the rules behind `--like`."""

@@ -1,0 +1,14 @@
+"""miles."""
+
+from advcli.frameworks.rule import GROUP, NONE, Unit, centred, grpo
+
+_MILES = "miles/ray/rollout/train_data_conversion.py"
+
+_EQUAL = Unit(by_turn=False, differ=0.0)
+
+ROWS = [
+    grpo(
+        "miles", eps=1e-6, scales=GROUP | NONE, knobs={"dead": 0.0}, unit=_EQUAL, source=_MILES, proof="code"
+    ),
+    centred("miles", "reinforce_plus_plus_baseline", unit=_EQUAL, source=_MILES, proof="code"),
+]

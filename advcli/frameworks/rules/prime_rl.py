@@ -1,0 +1,40 @@
+"""prime-rl."""
+
+from advcli.frameworks.rule import HERE, Rule, centred
+
+_PRIME = "src/prime_rl/orchestrator/algo"
+
+_SHAPED = ("length_penalty",)
+
+ROWS = [
+    centred("prime-rl", "grpo", lost=_SHAPED, source=f"{_PRIME}/grpo.py", proof="code"),
+    centred("prime-rl", "echo", lost=_SHAPED, source=f"{_PRIME}/echo.py", proof="code"),
+    centred(
+        "prime-rl",
+        "max_rl",
+        knobs={"centre": "mean-ratio-0"},
+        formula="A_i = (r_i − mean_g) / mean_g, 0 where mean_g ≤ 0",
+        source=f"{_PRIME}/max_rl.py",
+        proof="code",
+    ),
+    Rule(
+        "prime-rl",
+        "rae",
+        "A_i = r_i − b, then b ← 0.95 b + 0.05 r_i, from b = 0, row after row",
+        f"{HERE}:running_baseline",
+        ("rewards",),
+        {"dtype": "float64"},
+        scope="order",
+        lost=("the agent of a row: one baseline for all", "the order of arrival: that of the file"),
+        source=f"{_PRIME}/rae.py",
+        proof="code",
+    ),
+    centred(
+        "prime-rl",
+        "hierarchical_grpo",
+        knobs={"centre": "mean-running", "dtype": "float64"},
+        lost=("the agent and episode of a row: --group-by",),
+        source=f"{_PRIME}/hierarchical_grpo.py",
+        proof="code",
+    ),
+]

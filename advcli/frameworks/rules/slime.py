@@ -1,0 +1,103 @@
+"""slime, which cuts the rows of a batch, several of a rollout too."""
+
+from dataclasses import replace
+
+from advcli.frameworks.rule import (
+    COUNT_ROWS,
+    GROUP,
+    HERE,
+    KL,
+    NONE,
+    PER_TOKEN,
+    TOKENS,
+    Rule,
+    grpo,
+)
+
+_SLIME = "slime/ray/rollout.py"
+
+_TOKEN_EPS = "whitened over tokens: (c_i − m) / sqrt(v + 1e-8), ddof 1"
+
+
+def _less_kl(framework: str, estimator: str, formula: str, shaped: tuple[str, ...], **knobs: object) -> Rule:
+    """The same with the KL of each token taken off between the baseline and the whitening."""
+    return Rule(
+        framework,
+        estimator,
+        formula,
+        f"{PER_TOKEN}:less_kl",
+        ("rewards", "token_kl", "row", "place", "group", "step"),
+        knobs,
+        level="token",
+        shaped=shaped,
+        scope="step",
+    )
+
+
+_SLIME_LOST = ("--normalize-advantages", "on-policy distillation")
+
+_SLIME_ROWS = [
+    *(
+        grpo(
+            "slime",
+            eps=1e-6,
+            estimator=name,
+            knobs={"ragged": "batch"},
+            scales=GROUP | NONE,
+            positional=True,
+            lost=_SLIME_LOST,
+            source=_SLIME,
+            proof="code",
+        )
+        for name in ("grpo", "gspo", "cispo")
+    ),
+    Rule(
+        "slime",
+        "reinforce_plus_plus_baseline",
+        f"c = r − mean_g, {_TOKEN_EPS}, one-pass",
+        f"{HERE}:whitened",
+        TOKENS,
+        {"centre": "mean", "single": "zero", "variance": "one-pass", "ragged": "batch"},
+        positional=True,
+        per_token=_less_kl(
+            "slime",
+            "reinforce_plus_plus_baseline",
+            f"c = r − mean_g − β KL_t, {_TOKEN_EPS}, one-pass",
+            ("kl",),
+            centre="mean",
+            single="zero",
+            eps=1e-8,
+            variance="one-pass",
+            ragged="batch",
+        ),
+        lost=(KL,),
+        source="slime/utils/distributed_utils.py",
+        proof="code",
+        scope="step",
+    ),
+    Rule(
+        "slime",
+        "reinforce_plus_plus",
+        f"c = r, {_TOKEN_EPS}, one-pass",
+        f"{HERE}:whitened",
+        TOKENS,
+        {"variance": "one-pass"},
+        per_token=Rule(
+            "slime",
+            "reinforce_plus_plus",
+            f"c = r − β Σ_{{u≥t}} KL_u, {_TOKEN_EPS}, one-pass",
+            f"{PER_TOKEN}:returns",
+            ("rewards", "row", "place", "step"),
+            {"variance": "one-pass"},
+            level="token",
+            shaped=("kl",),
+            scope="step",
+        ),
+        lost=(KL, "gamma below 1"),
+        source="slime/utils/distributed_utils.py",
+        proof="code",
+        scope="step",
+    ),
+]
+
+ROWS = [replace(row, unit=COUNT_ROWS) for row in _SLIME_ROWS]
