@@ -180,15 +180,15 @@ def load(
     return data
 
 
-def with_repeats(data: DataSet, sources: Sequence[Source]) -> DataSet:
+def with_repeats(table: RewardTable, sources: Sequence[Source]) -> RewardTable:
     """The same with a warning about exact repeats, if the inputs are small enough to be read once more for that."""
-    if data.table.choice.dedup or sum(source.stamp[0] for source in sources) > _SMALL:
-        return data
-    again = duplicates(sources, data.table)
+    if table.choice.dedup or sum(source.stamp[0] for source in sources) > _SMALL:
+        return table
+    again = duplicates(sources, table)
     if not again:
-        return data
+        return table
     said = Remark(again, "row", f"{{}} is {_REPEATS}", f"{{}} are {_REPEATS}")
-    return replace(data, table=replace(data.table, warnings=(*data.table.warnings, said)))
+    return replace(table, warnings=(*table.warnings, said))
 
 
 def grouped(table: RewardTable, groups: Grouping) -> DataSet:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from advcli.dataset import load as data_set
@@ -84,7 +84,7 @@ class Request:
             skip_bad_rows=self.skip_bad_rows,
             table=table,
         )
-        return data_set.with_repeats(data, sources) if repeats else data
+        return replace(data, table=data_set.with_repeats(data.table, sources)) if repeats else data
 
     def ahead(
         self, sources: Sequence[Source], columns: ColumnOptions, refused: Sequence[str] = ()

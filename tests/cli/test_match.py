@@ -423,3 +423,14 @@ def test_rows_that_carry_nothing_are_not_left_out_for_the_asking(write):
     found = told(write(rows))
     assert not found["found"]
     assert "carry no advantage, and nothing says why" in found["sentence"]
+
+
+def test_rows_that_are_there_twice_are_said(tmp_path):
+    rows = [
+        {"prompt": "a", "step": 0, "reward": r, "advantage": a, "text": t}
+        for r, a, t in ((1.0, 0.5, "x"), (0.0, -0.5, "y"))
+    ]
+    lines = [json.dumps(row) for row in (*rows, rows[0], {**rows[1], "text": "another"})]
+    (tmp_path / "log.jsonl").write_text("\n".join(lines) + "\n")
+    warned = told(tmp_path / "log.jsonl")["warnings"]
+    assert "1 row is identical to an earlier one, text included, and counted like any other" in warned
