@@ -167,18 +167,18 @@ class Rollouts:
             starts - begins, counts
         )
 
-    def broadcast(self, found: AdvantageTable, *, divided: bool = False) -> AdvantageTable:
+    def broadcast(self, found: AdvantageTable, *, divisor: Tensor | None = None) -> AdvantageTable:
         """Give each row what its rollout got.
 
         Args:
             found: [R] each, on the CPU.
-            divided: divide the advantage of a rollout by the number of its rows.
+            divisor: [R] what the advantage of each rollout is divided by, or None.
         """
         index = self.index
         same = found.processed is found.original
-        if divided:
-            original = found.original / self.turns
-            processed = original if same else found.processed / self.turns
+        if divisor is not None:
+            original = found.original / divisor
+            processed = original if same else found.processed / divisor
             found = replace(found, original=original, processed=processed)
         original = found.original[index]
         processed = original if same else found.processed[index]
@@ -194,7 +194,7 @@ def by_rollout(
     compute: Callable[[Mapping[str, Tensor]], AdvantageTable],
     *,
     who: str,
-    divided: bool = False,
+    divided: str = "",
 ) -> AdvantageTable:
     """Compute on one row per rollout, and give each row what its rollout got.
 
@@ -204,7 +204,7 @@ def by_rollout(
         unit: what is counted.
         compute: gives the advantages of [R] columns, on the CPU.
         who: the name of the rule, for messages.
-        divided: divide the advantage of a rollout by the number of its rows.
+        divided: "rows" to divide the advantage of a rollout by the number of its rows, "tokens" by its tokens too.
 
     Raises:
         DataError: the framework refuses such rollouts.
@@ -214,10 +214,13 @@ def by_rollout(
     if unit.differ is not None:
         _refuse_differing(who, rollouts, columns["rewards"], unit.differ)
     found = compute(rollouts.collapsed(columns, unit.reward))
+    divisor = None
+    if divided:
+        divisor = rollouts.turns if divided == "rows" else rollouts.turns * rollouts.summed(columns["lengths"])
     if not unit.at_last or "lengths" not in columns:
-        return rollouts.broadcast(found, divided=divided)
+        return rollouts.broadcast(found, divisor=divisor)
     empty = columns["lengths"] == 0
-    found = rollouts.broadcast(_where(found, empty[rollouts.last], 0.0), divided=divided)
+    found = rollouts.broadcast(_where(found, empty[rollouts.last], 0.0), divisor=divisor)
     return replace(_where(found, empty, torch.nan), kept=found.kept & ~empty)
 
 

@@ -33,7 +33,7 @@ class Estimator:
         default_scale: the scale of the source, used when the user names none; None if there is no choice.
         recompute: whether the advantage may be computed again on the rows that were kept.
         alone: whether a group of one has an advantage, because rows are not compared within groups.
-        level: "row", one advantage per row, or "token", one per token of a row.
+        level: "row", one advantage per row, "turn", where a row is a turn of a rollout, or "token", one per token of a row.
         per_token: the same estimator with one advantage per token, used when a discount or the KL of each
             token makes them differ; None where it has no such form.
         token_columns: columns of tokens with which `per_token` is used.
@@ -41,6 +41,8 @@ class Estimator:
         scope: which other rows the advantage of a row depends on: those of its "group" or of its "step"; of a framework's
             rule also "all", or all before it in "order". See `scope_at`.
         whole_steps: whether it needs the order of what is in a step, so that no step can lie in two places.
+        masked: whether the tokens that the policy did not write have an advantage too.
+        biased: whether turns of one number are compared, which only rollouts have that went on for so long.
         worked: an example; None for a `per_token` form.
         summary: one sentence.
         source: paper or file.
@@ -61,6 +63,8 @@ class Estimator:
     shaped: tuple[str, ...] | None = None
     scope: str = "group"
     whole_steps: bool = False
+    masked: bool = False
+    biased: bool = False
     worked: Worked | None = None
 
     def scope_at(self, scale: str | None) -> str:
@@ -84,6 +88,17 @@ class Column:
     flag: str
     argument: str
 
+
+ROLES: Mapping[str, str] = {
+    "episode": "the reward of the whole rollout",
+    "valid": "whether the action of each turn was valid",
+    "env_step": "the step of the environment, where several turns share one",
+    "agent": "the agent of each turn",
+    "input_tokens": "the tokens of each turn that the policy did not write",
+    "macro": "the advantage of the whole rollout",
+    "segment": "which segment of the row is the result of a tool",
+}
+"""What a column may be that only a few rules look at."""
 
 _TOKENS = "--length-col COL, or --values-col COL with a list per row"
 
@@ -117,10 +132,20 @@ COLUMNS: Registry[Column] = Registry(
             "--sum-pi-squared-col COL with a list per row",
             "sum_pi_squared",
         ),
+        Column(
+            "token_rewards",
+            "the reward of each token",
+            "--token-rewards-col COL with a list per row",
+            "token_rewards",
+        ),
+        Column("rollout", "the rollout of each row", "--rollout-col COL", "rollouts"),
+        Column("turn", "the number of each turn", "--turn-col COL", "turns"),
+        Column("anchor", "the state before each turn", "--anchor-col COL", "anchors"),
+        *(Column(role, what, f"--role {role}=COL", f"roles={{'{role}': ...}}") for role, what in ROLES.items()),
     ],
 )
 
-TOKEN_COLUMNS = ("values", "log_probs", "sum_pi_squared")
+TOKEN_COLUMNS = ("values", "log_probs", "sum_pi_squared", "token_rewards")
 """Columns with a list per row, a number for each token."""
 
 SCALES = ("group", "batch", "none")

@@ -9,6 +9,8 @@ from typing import Any
 from advcli import compute_advantages
 from advcli.frameworks.catalog import find
 
+from .golden_turns import turned
+
 # The golden files' name of a framework → ours.
 FRAMEWORKS = {"agentlightning": "agent-lightning"}
 
@@ -117,6 +119,8 @@ class Call:
         rewards, groups = ([column[row] for row in self.rows] for column in (self.rewards, self.groups))
         found = compute_advantages(rewards, groups, **narrowed, **fixed)
         out = {name: getattr(found, name).tolist() for name in ("original", "processed", "kept")}
+        if found.returns is not None:
+            out["returns"] = [part.tolist() for part in found.returns.split(found.token_counts.tolist())]
         if found.tokens is not None:
             tokens = found.tokens.split(found.token_counts.tolist())
             out["original"] = out["advantages"] = [part.tolist() for part in tokens]
@@ -142,6 +146,9 @@ def call_of(
         UsageError: no such framework or estimator.
         KeyError: the rows lack a reward.
     """
+    turn = turned(framework, version, estimator)
+    if turn is not None:
+        return Call(*turn.call(framework, settings, rows), range(len(rows)))
     trainer = f"{estimator} on {settings.get('trainer')}"
     how = HOW.get((framework, trainer)) or HOW.get((framework, estimator)) or How()
     given: dict[str, Any] = {"estimator": how.estimator or estimator}
