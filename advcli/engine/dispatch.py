@@ -333,7 +333,11 @@ def estimate_tokens(
     live = counted
     if "counted" in entry.needs:
         # Behind the last token of the policy there is nothing.
-        live = rows[row] if entry.masked else rows[row] & (place <= of_all.rows(of_all.max(torch.where(counted, place, -1).double())))
+        live = (
+            rows[row]
+            if entry.masked
+            else rows[row] & (place <= of_all.rows(of_all.max(torch.where(counted, place, -1).double())))
+        )
     row_of, kept = row[live], counted[live]
     given = {name: columns[name][live] for name in TOKEN_COLUMNS if name in columns}
     taken = (*given, "rewards", "token_kl")

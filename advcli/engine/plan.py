@@ -40,7 +40,8 @@ class Plan:
         device: where to compute.
         dtype: what to compute in.
         rule: the framework's row, or None.
-        divided: what the advantage of a rollout is divided by: "rows", "tokens" (of the rollout, times its rows) or "".
+        divided: what the advantage of a rollout is divided by: "rows", "tokens" (of the rollout, times the rows of its step)
+            or "".
         similarity: the ratio from which two states of a prompt are taken for the same; 0 for equal ones only.
     """
 

@@ -167,19 +167,10 @@ class Rollouts:
             starts - begins, counts
         )
 
-    def broadcast(self, found: AdvantageTable, *, divisor: Tensor | None = None) -> AdvantageTable:
-        """Give each row what its rollout got.
-
-        Args:
-            found: [R] each, on the CPU.
-            divisor: [R] what the advantage of each rollout is divided by, or None.
-        """
+    def broadcast(self, found: AdvantageTable) -> AdvantageTable:
+        """Give each row what its rollout got ([R] each, on the CPU)."""
         index = self.index
         same = found.processed is found.original
-        if divisor is not None:
-            original = found.original / divisor
-            processed = original if same else found.processed / divisor
-            found = replace(found, original=original, processed=processed)
         original = found.original[index]
         processed = original if same else found.processed[index]
         return replace(
@@ -194,7 +185,6 @@ def by_rollout(
     compute: Callable[[Mapping[str, Tensor]], AdvantageTable],
     *,
     who: str,
-    divided: str = "",
 ) -> AdvantageTable:
     """Compute on one row per rollout, and give each row what its rollout got.
 
@@ -204,7 +194,6 @@ def by_rollout(
         unit: what is counted.
         compute: gives the advantages of [R] columns, on the CPU.
         who: the name of the rule, for messages.
-        divided: "rows" to divide the advantage of a rollout by the number of its rows, "tokens" by its tokens too.
 
     Raises:
         DataError: the framework refuses such rollouts.
@@ -214,14 +203,36 @@ def by_rollout(
     if unit.differ is not None:
         _refuse_differing(who, rollouts, columns["rewards"], unit.differ)
     found = compute(rollouts.collapsed(columns, unit.reward))
-    divisor = None
-    if divided:
-        divisor = rollouts.turns if divided == "rows" else rollouts.turns * rollouts.summed(columns["lengths"])
     if not unit.at_last or "lengths" not in columns:
-        return rollouts.broadcast(found, divisor=divisor)
+        return rollouts.broadcast(found)
     empty = columns["lengths"] == 0
-    found = rollouts.broadcast(_where(found, empty[rollouts.last], 0.0), divisor=divisor)
+    found = rollouts.broadcast(_where(found, empty[rollouts.last], 0.0))
     return replace(_where(found, empty, torch.nan), kept=found.kept & ~empty)
+
+
+def divided(
+    found: AdvantageTable, rollouts: Rollouts, columns: Mapping[str, Tensor], by: str
+) -> AdvantageTable:
+    """The same, over the rows of each rollout, or over its tokens and the rows of its step.
+
+    Args:
+        found: [N] each, on the CPU.
+        rollouts: the rollout of each row.
+        columns: as `advantages.run` takes them.
+        by: "rows", or "tokens", as a loss that is a mean over rollouts has it.
+    """
+    divisor = rollouts.turns.double()
+    if by == "tokens":
+        steps = Segments.of(columns["step"].cpu())
+        divisor = rollouts.summed(columns["lengths"].cpu()) * steps.rows(steps.size())[rollouts.last]
+    inner = found.per_rollout and _over(found.per_rollout, divisor)
+    return replace(_over(found, divisor[rollouts.index]), per_rollout=inner)
+
+
+def _over(found: AdvantageTable, divisor: Tensor) -> AdvantageTable:
+    original = found.original / divisor
+    same = found.processed is found.original
+    return replace(found, original=original, processed=original if same else found.processed / divisor)
 
 
 def _where(found: AdvantageTable, rows: Tensor, value: float) -> AdvantageTable:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from advcli.engine import chunked, dispatch, fallbacks, shaped
 from advcli.engine.plan import Plan
-from advcli.engine.rollouts import Rollouts, by_rollout
+from advcli.engine.rollouts import Rollouts, by_rollout, divided
 from advcli.engine.turns import by_turn
 from advcli.filters.catalog import FILTERS
 from advcli.filters.keep_ratio import keep_ratio
@@ -49,24 +49,26 @@ def run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
             reward=plan.settings.rollout_reward,
         )
     if plan.divided:
-        dispatch.needed(plan.entry.name, ("lengths",) if plan.divided == "tokens" else (), columns)
-        rollout = torch.arange(len(columns["group"])) if rollout is None else rollout
+        return _divided(plan, columns, rollout)
     if rollout is not None and plan.unit.counts != "rows":
         # Rows are taken and put back where all columns lie together.
         columns = {name: column.cpu() for name, column in columns.items()}
         rollouts = Rollouts.of(rollout.cpu(), columns.get("turn") if plan.unit.by_turn else None)
-        if rollouts.several or plan.divided:
-            return by_rollout(
-                rollouts,
-                columns,
-                plan.unit,
-                partial(run, replace(plan, divided="")),
-                who=plan.entry.name,
-                divided=plan.divided,
-            )
+        if rollouts.several:
+            return by_rollout(rollouts, columns, plan.unit, partial(run, plan), who=plan.entry.name)
     if plan.in_ranges(columns):
         return chunked.run(partial(_run, plan), chunked.needed(plan, columns))
     return _run(plan, columns)
+
+
+def _divided(plan: Plan, columns: dict[str, Tensor], rollout: Tensor | None) -> AdvantageTable:
+    """The same where the advantage of a rollout is divided by its rows or tokens."""
+    if plan.divided == "tokens":
+        dispatch.needed(plan.entry.name, ("lengths",), columns)
+    given = columns if rollout is None else {**columns, "rollout": rollout}
+    found = run(replace(plan, divided=""), given)
+    rollout = torch.arange(len(columns["group"])) if rollout is None else rollout.cpu()
+    return divided(found, Rollouts.of(rollout), columns, plan.divided)
 
 
 def _run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:

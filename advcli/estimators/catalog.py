@@ -141,7 +141,10 @@ COLUMNS: Registry[Column] = Registry(
         Column("rollout", "the rollout of each row", "--rollout-col COL", "rollouts"),
         Column("turn", "the number of each turn", "--turn-col COL", "turns"),
         Column("anchor", "the state before each turn", "--anchor-col COL", "anchors"),
-        *(Column(role, what, f"--role {role}=COL", f"roles={{'{role}': ...}}") for role, what in ROLES.items()),
+        *(
+            Column(role, what, f"--role {role}=COL", f"roles={{'{role}': ...}}")
+            for role, what in ROLES.items()
+        ),
     ],
 )
 

@@ -75,7 +75,8 @@ class Rule:
         level: "row", one advantage per row, "turn", where a row is a turn of a rollout, or "token", one per token.
         options: knobs that a run's configuration sets, and their defaults there; the user may set them. `step_norm` and
             `token_norm` are no knobs of the function: where they are not 0, the advantage of a rollout is divided by the number
-            of its rows, or by that and by its tokens.
+            of its rows, or by its
+            tokens and the rows of the step.
         unit: what the statistics count where rows share a rollout.
         per_token: the same rule with one advantage per token, or None.
         token_columns: columns of tokens with which `per_token` is the rule.
@@ -293,21 +294,25 @@ def after_kl(
     )
 
 
-TURNS = "advcli.frameworks.turns"
 TOKENS_OF_TURNS = "advcli.frameworks.turn_tokens"
 CENTRE, Z_SCORE = {"none": {"divide": False}}, {"group": {"divide": True}}
 GIGPO = "A = E + weight · C, E {z}, C = R − mean over rows of equal {state}, R = Σ γ^k r_{{t+k}}"
 
 
 def turn_rule(
-    framework: str, estimator: str, formula: str, function: str, needs: tuple[str, ...], **row: Any  # noqa: ANN401
+    framework: str,
+    estimator: str,
+    formula: str,
+    function: str,
+    needs: tuple[str, ...],
+    **row: Any,  # noqa: ANN401
 ) -> Rule:
-    """A row of a rule that gives each turn an advantage: `function` of `frameworks.turns`."""
+    """A row of a rule that gives each turn an advantage: `function`, "module:function" of `frameworks`."""
     return Rule(
         framework,
         estimator,
         formula,
-        f"{TURNS}:{function}",
+        f"advcli.frameworks.{function}",
         needs,
         row.pop("knobs", {}),
         level="turn",

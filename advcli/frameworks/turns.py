@@ -10,7 +10,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from advcli.frameworks.arithmetic import standardised, std_of
+from advcli.frameworks.arithmetic import std_of
 from advcli.frameworks.blocks import matrices
 from advcli.frameworks.per_token import backwards
 from advcli.tensors.turns import Turns, paired
@@ -18,8 +18,6 @@ from advcli.tensors.turns import Turns, paired
 Count = Literal["rows", "rollouts"]
 Method = Literal["identity", "mean", "mean_std", "asym_clip"]
 Grouping = Literal["group", "batch"]
-Returns = Literal["sum", "max"]
-Credit = Literal["immediate", "return_to_go"]
 
 
 def returns(rewards: Tensor, turns: Turns, gamma: float) -> Tensor:
@@ -54,7 +52,7 @@ def moments(
     return mean[segment], std[segment], size[segment]
 
 
-def _episode_term(
+def episode_term(
     score: Tensor, group: Tensor, turns: Turns, *, count: str, divide: bool, eps: float
 ) -> Tensor:
     """The reward of the episode against the others of its prompt; that of the only sample as it is."""
@@ -118,7 +116,7 @@ def gigpo(  # noqa: PLR0913  one knob per rule that differs between trainers
     off = torch.where(valid == 0, penalty, 0.0).to(r.dtype)
     score, to_go = score - off, to_go - off
     prompt = paired(group, agent)
-    first = _episode_term(score, prompt, turns, count=count, divide=divide, eps=eps)
+    first = episode_term(score, prompt, turns, count=count, divide=divide, eps=eps)
     second = _anchor_term(to_go, paired(prompt, anchor), divide=divide, eps=eps)
     return first + weight * second
 
@@ -140,58 +138,6 @@ def _returns_of_steps(rewards: Tensor, turns: Turns, env_step: Tensor, gamma: fl
 def _renumbered(turns: Turns, begins: Tensor) -> Tensor:
     """The rollout of each row that begins a step, in turn order."""
     return turns.rollouts.index[begins[turns.order]]
-
-
-def turn_returns(
-    rewards: Tensor, rollout: Tensor, *, gamma: float = 1.0, how: Returns = "sum", dtype: str = "float32"
-) -> Tensor:
-    """The discounted return of each turn, in the order of the rows, as it is; or its largest discounted reward.
-
-    Args:
-        rewards: [N] float, 0 where missing.
-        rollout: [N] int64.
-        gamma: discount γ.
-        how: "sum", or "max" for M_t = max(r_t, γ M_{t+1}).
-        dtype: what the trainer computes in.
-    """
-    r = rewards.nan_to_num(nan=0.0).to(getattr(torch, dtype))
-    turns = Turns.of(rollout)
-    if how == "sum":
-        return returns(r, turns, gamma)
-    found, position = r[turns.order].clone(), turns.rollouts.position()
-    back = turns.rollouts.rows(turns.rollouts.size()) - 1 - position
-    for place in range(1, int(back.max()) + 1 if len(back) else 0):
-        at = torch.nonzero(back == place).squeeze(1)
-        found[at] = torch.maximum(found[at], gamma * found[at + 1])
-    return turns.put_back(found)
-
-
-def step_reward(  # noqa: PLR0913  what the two proposals set
-    rewards: Tensor,
-    group: Tensor,
-    rollout: Tensor,
-    *,
-    gamma: float = 1.0,
-    how: Returns = "sum",
-    normalise: float = 1.0,
-    eps: float = 1e-8,
-) -> Tensor:
-    """verifiers: the return of each turn against those of all turns of its group, in float64 with ddof 0.
-
-    Args:
-        rewards: [N] float, 0 where missing.
-        group: [N] int64, the prompt.
-        rollout: [N] int64.
-        gamma: discount γ.
-        how: as in `turn_returns`.
-        normalise: 0 for the returns as they are.
-        eps: added to the standard deviation.
-    """
-    to_go = turn_returns(rewards, rollout, gamma=gamma, how=how, dtype="float64")
-    if not normalise:
-        return to_go
-    mean, std, _ = moments(to_go, group, ddof=0)
-    return (to_go - mean) / (std + eps)
 
 
 def trinity_gigpo(  # noqa: PLR0913  what the rule needs
@@ -238,9 +184,7 @@ def trinity_gigpo(  # noqa: PLR0913  what the rule needs
     return of_run + weight * of_state
 
 
-def _roll_normalised(
-    values: Tensor, group: Tensor, step: Tensor, grouping: str, method: str
-) -> Tensor:
+def _roll_normalised(values: Tensor, group: Tensor, step: Tensor, grouping: str, method: str) -> Tensor:
     """ROLL: minus the mean, over the standard deviation; 0 where that is 1e-6 or less, and for the only value."""
     if method == "identity":
         return values
@@ -311,292 +255,3 @@ def roll_step_reinforce(  # noqa: PLR0913  what the rule needs
     to_go = returns(rewards.float(), Turns.of(rollout, turn), gamma)
     found = _roll_normalised(to_go, group, step, grouping, method)
     return found.clamp(-clip, clip) if clip else found
-
-
-def hgpo(  # noqa: PLR0913  one knob per version of the rule
-    rewards: Tensor,
-    group: Tensor,
-    rollout: Tensor,
-    anchor: Tensor,
-    episode: Tensor,
-    *,
-    gamma: float = 0.95,
-    history: int = 2,
-    alpha: float = 1.0,
-    shift: float = 1.0,
-    zeros: bool = True,
-    base: bool = False,
-    divide: bool = True,
-    eps: float = 1e-6,
-) -> Tensor:
-    """HGPO: the return of a turn against those of equal histories, the longer the history the more it weighs.
-
-    Args:
-        rewards: [N] float, the reward of each turn.
-        group: [N] int64, the prompt.
-        rollout: [N] int64.
-        anchor: [N] int64.
-        episode: [N] float.
-        gamma: discount γ.
-        history: how many states before that of the turn a history may have, K.
-        alpha: the exponent of the weight of a history of k states.
-        shift: added to k in that weight; 0 for plain k, without eps in the sum of weights.
-        zeros: whether an advantage of exactly 0 counts in the weighted mean.
-        base: whether the episode term of verl-agent is the item of k = 0.
-        divide: whether to divide by the standard deviation, ddof 0.
-        eps: added to that.
-
-    Returns:
-        [N] float32; 0 where no other turn has an equal history.
-    """
-    turns = Turns.of(rollout)
-    to_go = returns(rewards.float(), turns, gamma)
-    items = []
-    if base:
-        item = _episode_term(episode.float(), group, turns, count="rows", divide=divide, eps=eps)
-        items.append((0, item, torch.ones_like(item, dtype=torch.bool)))
-    for k, key in enumerate(histories(group, anchor, turns, history + 1), start=1):
-        mean, std, size = moments(to_go, key, ddof=0)
-        centred = to_go - mean
-        items.append((k, centred / (std + eps) if divide else centred, size > 1))
-    above, below = torch.zeros_like(to_go), torch.zeros_like(to_go)
-    for k, item, there in items:
-        counts = there if zeros else there & (item != 0)
-        weight = torch.where(counts, (k + shift) ** alpha, 0.0).to(to_go.dtype)
-        above, below = above + weight * item.nan_to_num(nan=0.0), below + weight
-    return torch.where(below > 0, above / (below + (eps if shift else 0.0)), 0)
-
-
-def histories(group: Tensor, anchor: Tensor, turns: Turns, longest: int) -> list[Tensor]:
-    """For each k a number that turns of one prompt share whose last k states are equal; [N] int64 each.
-
-    Turns that have fewer than k states, or one without a name among them, share theirs with no other.
-    """
-    key = paired(group, anchor)
-    at = torch.arange(len(group))
-    found = [key]
-    for _ in range(longest - 1):
-        at = torch.where(at < 0, -1, turns.before[at.clamp(min=0)]) if len(at) else at
-        state = torch.where(at < 0, -1, anchor[at.clamp(min=0)]) if len(at) else at
-        key = paired(key, state)
-        found.append(key)
-    return found
-
-
-def others_at_turn(
-    rewards: Tensor, group: Tensor, turn: Tensor, *, divide: bool = True, eps: float = 1e-4
-) -> Tensor:
-    """PipelineRL: the reward minus the mean of the other rows of its group at the same turn, in float64.
-
-    Args:
-        rewards: [N] float.
-        group: [N] int64.
-        turn: [N] float, the number of the turn.
-        divide: whether to divide by the standard deviation of all of them, ddof 1.
-        eps: added to that.
-
-    Returns:
-        [N] float64; 0 where no other rollout of the group has such a turn.
-    """
-    r = rewards.double()
-    mean, std, size = moments(r, paired(group, torch.unique(turn, return_inverse=True)[1]))
-    others = (mean * size - r) / (size - 1)
-    centred = torch.where(size > 1, r - others, 0)
-    return centred / (std + eps) if divide else centred
-
-
-def turn_level_z(
-    rewards: Tensor, group: Tensor, rollout: Tensor, turn: Tensor, episode: Tensor, *, weight: float = 1.0
-) -> Tensor:
-    """atropos: each turn against the same turn of all rollouts of its group, one that ended before counting 0, and the outcome.
-
-        A_{i,τ} = (r_{i,τ} − m_τ)/s_τ + weight · (S_i − m)/s, ddof 0, s = 1 where it is 0
-
-    Args:
-        rewards: [N] float, the reward of each turn.
-        group: [N] int64.
-        rollout: [N] int64.
-        turn: [N] float, the order of the turns.
-        episode: [N] float, the outcome.
-        weight: of the outcome.
-
-    Returns:
-        [N] float64.
-    """
-    turns = Turns.of(rollout, turn)
-    r, place = rewards.double(), turns.position
-    begins = place == 0
-    mean, std, many = moments(episode.double(), group, among=begins, ddof=0)
-    outcome = (episode.double() - mean) / torch.where(std == 0, 1, std)
-    _, _, size = moments(r, paired(group, place))
-    at = paired(group, place)
-    total, squares = r.new_zeros(len(r)), r.new_zeros(len(r))
-    total.index_add_(0, at, r)
-    average = (total[at] / many)
-    squares.index_add_(0, at, (r - average) ** 2)
-    # Those that ended before are as far from the mean as 0 is.
-    variance = (squares[at] + (many - size) * average**2) / many
-    spread = variance.sqrt()
-    return (r - average) / torch.where(spread == 0, 1, spread) + weight * outcome
-
-
-def turn_credit(  # noqa: PLR0913  what the rule needs
-    rewards: Tensor,
-    group: Tensor,
-    rollout: Tensor,
-    turn: Tensor,
-    episode: Tensor,
-    lengths: Tensor,
-    input_tokens: Tensor,
-    *,
-    gamma: float = 0.9,
-    beta: float = 1.0,
-    output_weight: float = 0.0,
-    input_weight: float = 0.0,
-    turns_weight: float = 0.0,
-) -> Tensor:
-    """prime-rl: progress of a state score, smeared over the turns that led to it, beside the level of the rollout.
-
-        A_{i,t} = L_i − mean L + beta · (c_t − c̄), L_i = S_i − penalty_i + Σ Δ_i
-
-    Args:
-        rewards: [N] float, the score of the state after each turn, NaN where it was not scored.
-        group: [N] int64.
-        rollout: [N] int64.
-        turn: [N] float, the order of the turns.
-        episode: [N] float, the final reward S.
-        lengths: [N] float, trained tokens of each turn.
-        input_tokens: [N] float, tokens of the prompt and the environment.
-        gamma: how much less of the progress an earlier turn gets.
-        beta: of the credit.
-        output_weight: of the length penalty, for the trained tokens; each is a share of the most in the group, times the
-            group's mean reward.
-        input_weight: the same for the other tokens.
-        turns_weight: the same for the turns.
-
-    Returns:
-        [N] float64.
-    """
-    turns = Turns.of(rollout, turn)
-    delta, credit = progress(rewards.double(), turns, gamma)
-    score, begins = episode.double(), turns.position == 0
-    weights = (output_weight, input_weight, turns_weight)
-    if any(weights):
-        sums = (turns.total(lengths.double()), turns.total(input_tokens.double()), turns.count.double())
-        mean, _, _ = moments(score, group, among=begins)
-        penalty = sum(
-            weight * used / _group_max(used, group).clamp(min=1)
-            for weight, used in zip(weights, sums, strict=True)
-        )
-        score = score - mean * penalty
-    level = score + turns.total(delta)
-    mean, _, _ = moments(level, group, among=begins)
-    average = turns.total(credit * lengths) / turns.total(lengths.double())
-    return level - mean + beta * (credit - average.nan_to_num(nan=0.0))
-
-
-def _group_max(values: Tensor, group: Tensor) -> Tensor:
-    segment = torch.unique(group, return_inverse=True)[1]
-    most = values.new_full((len(values),), -torch.inf)
-    return most.scatter_reduce_(0, segment, values, reduce="amax")[segment]
-
-
-def progress(scores: Tensor, turns: Turns, gamma: float) -> tuple[Tensor, Tensor]:
-    """How much each turn raised the score of the state, and what it collects of the rises after it.
-
-    Args:
-        scores: [N] float, NaN for a turn without a score, which made no progress.
-        turns: the turns.
-        gamma: a rise at turn t gives turn k a share γ^(t−k), all shares together 1.
-
-    Returns:
-        [N] and [N]. The first score of a rollout is where it starts, and no rise.
-
-    Example:
-        >>> turns = Turns.of(torch.tensor([0, 0, 0]))
-        >>> rise, credit = progress(torch.tensor([0.0, 0.5, 1.5]), turns, 1.0)
-        >>> rise.tolist(), [round(share, 4) for share in credit.tolist()]
-        ([0.0, 0.5, 1.0], [0.5833, 0.5833, 0.3333])
-    """
-    order, segments = turns.order, turns.rollouts
-    values = scores[order]
-    there, place = values.isfinite(), torch.arange(len(values), dtype=torch.float64)
-    # The latest scored turn up to each, as a running maximum within the rollout.
-    latest = torch.where(there, place, -1.0)
-    latest = torch.cummax(latest, dim=0).values if len(latest) else latest
-    start = segments.rows(torch.cumsum(segments.size(), dim=0) - segments.size())
-    previous = torch.full_like(latest, -1.0)
-    previous[1:] = latest[:-1]
-    known = there & (previous >= start)
-    rise = torch.where(known, values.nan_to_num(nan=0.0) - values[previous.clamp(min=0).long()], 0.0)
-    at = segments.position().double()
-    norm = at + 1 if gamma == 1 else (1 - gamma ** (at + 1)) / (1 - gamma)
-    credit = segments.discounted(rise / norm, gamma)
-    return turns.put_back(rise), turns.put_back(credit)
-
-
-def turn_level_credit(
-    rewards: Tensor,
-    rollout: Tensor,
-    turn: Tensor,
-    macro: Tensor,
-    *,
-    gamma: float = 1.0,
-    how: Credit = "return_to_go",
-    macro_weight: float = 1.0,
-    weight: float = 1.0,
-) -> Tensor:
-    """NeMo-RL: the advantage of the rollout and the credit of the turn, each with a weight; neither is normalised.
-
-    Args:
-        rewards: [N] float, the reward of each turn; only turns with one count.
-        rollout: [N] int64.
-        turn: [N] float, the order of the turns.
-        macro: [N] float, the advantage of the rollout.
-        gamma: discount γ.
-        how: the credit: the reward of the turn, or its return.
-        macro_weight: of the advantage of the rollout.
-        weight: of the credit.
-    """
-    r = rewards.nan_to_num(nan=0.0)
-    credit = Turns.of(rollout, turn).to_go(r, gamma) if how == "return_to_go" else r
-    return (macro_weight * macro + weight * credit).float()
-
-
-def dynamic(rewards: Tensor, group: Tensor, rollout: Tensor, *, by: Literal["turn", "trajectory"] = "turn") -> Tensor:
-    """RLinf: the reward of a turn against all turns of its question, or the mean of a trajectory against the trajectories.
-
-    Args:
-        rewards: [N] float, the reward of each turn.
-        group: [N] int64, the question.
-        rollout: [N] int64, the trajectory.
-        by: what is compared.
-
-    Returns:
-        [N] float32; NaN for the only one.
-    """
-    r, turns = rewards.float(), Turns.of(rollout)
-    among = None
-    if by == "trajectory":
-        r, among = turns.total(r) / turns.count, turns.position == 0
-    mean, std, size = moments(r, group, among=among)
-    return torch.where(size > 1, (r - mean) / (std + 1e-6), torch.nan)
-
-
-def over_threshold(
-    rewards: Tensor, group: Tensor, step: Tensor, *, std_threshold: float = -1.0, **rule: float | str
-) -> Tensor:
-    """Trinity-RFT: `arithmetic.standardised`, NaN in groups of one and of a standard deviation of the threshold or less.
-
-    Args:
-        rewards: [N] float.
-        group: [N] int64.
-        step: [N] int64.
-        std_threshold: the threshold; below 0 for none.
-        **rule: knobs of `arithmetic.standardised`.
-    """
-    found = standardised(rewards, group, step, **rule)  # type: ignore[arg-type]
-    if std_threshold < 0:
-        return found
-    _, std, size = moments(rewards.to(found.dtype), group)
-    return torch.where((size <= 1) | (std <= std_threshold), torch.nan, found)

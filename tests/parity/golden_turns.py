@@ -19,6 +19,8 @@ class Turned:
         roles: role → column, the first that is there.
         given: further arguments, from the settings and rows.
         like: the framework, where it has another name or a version.
+        groups: the group of a row, where it is not its prompt.
+        by_id: whether rollouts are gone through in the order of their ids.
     """
 
     estimator: str
@@ -27,8 +29,12 @@ class Turned:
     roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     given: Callable[[Settings, Rows], dict[str, Any]] = lambda settings, rows: {}
     like: str = ""
+    groups: Callable[[Settings, Mapping[str, Any]], Any] | None = None
+    by_id: bool = False
 
-    def call(self, framework: str, settings: Settings, rows: Rows) -> tuple[list[Any], list[Any], dict[str, Any]]:
+    def call(
+        self, framework: str, settings: Settings, rows: Rows
+    ) -> tuple[list[Any], list[Any], dict[str, Any]]:
         """The rewards, the groups and the other arguments of `compute_advantages`."""
         found: dict[str, Any] = {"estimator": self.estimator, "like": self.like or framework}
         for name, value in settings.items():
@@ -45,6 +51,8 @@ class Turned:
         roles["agent"] = more.pop("agents", None)
         found["roles"] = {role: values for role, values in roles.items() if values is not None}
         groups = column(rows, ("prompt", "group")) or [0] * len(rows)
+        if self.groups:
+            groups = [self.groups(settings, row) for row in rows]
         return rewards, groups, found | more
 
 
@@ -90,7 +98,9 @@ def _method(settings: Settings, rows: Rows) -> dict[str, Any]:
 
 def _totals(settings: Settings, rows: Rows) -> dict[str, Any]:
     """Without rewards of steps each row has the reward of its run, which counts once."""
-    return {} if any("step_reward" in row for row in rows) or "anchor" in rows[0] else {"rollout_reward": "last"}
+    return (
+        {} if any("step_reward" in row for row in rows) or "anchor" in rows[0] else {"rollout_reward": "last"}
+    )
 
 
 def _as_lightning(settings: Settings, rows: Rows) -> dict[str, Any]:
@@ -136,6 +146,15 @@ def _verl_agent(settings: Settings, rows: Rows) -> dict[str, Any]:
     return found
 
 
+def _of_steps(settings: Settings, rows: Rows) -> dict[str, Any]:
+    return {"count": "rows"} if settings.get("mode") == "per_step" else {}
+
+
+def _steps(settings: Settings, row: Mapping[str, Any]) -> Any:
+    """Step is compared with step where each has its own advantage."""
+    return (row["prompt"], row["turn"]) if settings.get("mode") == "per_step" else row["prompt"]
+
+
 def _by_agent(settings: Settings, rows: Rows) -> dict[str, Any]:
     return {"agents": column(rows, ("agent",))} if settings.get("group_by_agent_id") else {}
 
@@ -174,7 +193,11 @@ TURNS: Mapping[tuple[str, str], Turned] = {
         given=_by_agent,
     ),
     ("trinity-rft", "gigpo"): Turned(
-        "gigpo", {"omega": "weight", "gamma": "gamma", "fnorm": _scale}, ("step_reward", "reward"), {}, _totals
+        "gigpo",
+        {"omega": "weight", "gamma": "gamma", "fnorm": _scale},
+        ("step_reward", "reward"),
+        {},
+        _totals,
     ),
     ("trinity-rft", "step_wise_grpo"): Turned(
         "step_wise_grpo",
@@ -230,6 +253,9 @@ TURNS: Mapping[tuple[str, str], Turned] = {
     ("ragen", "bi_level_gae"): Turned(
         "bi_level_gae", {"gamma": "gamma", "lam": "lam", "high_level_gamma": "high_gamma"}, given=_per_token
     ),
+    ("rllm", "stepwise_broadcast"): Turned(
+        "verl_grpo", {"normalize_by_steps": "step_norm"}, given=_of_steps, groups=_steps
+    ),
     ("rlinf", "grpo_dynamic"): Turned("grpo_dynamic", {"advantage_mode": "by"}),
     ("agent-lightning", "rollout_level_advantage"): Turned(
         "grpo",
@@ -238,6 +264,13 @@ TURNS: Mapping[tuple[str, str], Turned] = {
         like="agent-lightning@1.0.0",
     ),
 }
+# What is said of a rule where its unit is what a case is about.
+UNDER_OTHER_NAMES = {
+    ("skyrl", "step_wise_{}"): ("grpo", "rloo", "maxrl"),
+    ("labs-molt", "merge_rollouts_{}"): ("grpo", "dr_grpo", "rloo"),
+    ("xtuner", "{}_by_session"): ("grpo", "rloo"),
+    ("miles", "{}_by_rollout"): ("grpo", "reinforce_plus_plus_baseline"),
+}
 HGPO = {"paper repository": "hgpo_paper", "recipe of ADRS": "hgpo", "recipe of SERL": "hgpo_nonzero"}
 
 
@@ -245,5 +278,5 @@ def turned(framework: str, version: str, estimator: str) -> Turned | None:
     """How the cases of a rule are called; None for a rule that is none of turns."""
     if framework == "hgpo":
         name = next(ours for theirs, ours in HGPO.items() if version.startswith(theirs))
-        return Turned(name, _HGPO, roles=_EPISODE)
+        return Turned(name, _HGPO, roles=_EPISODE, by_id=name == "hgpo_paper")
     return TURNS.get((framework, estimator))

@@ -109,7 +109,7 @@ ROWS = [
         "areal",
         "turn_discount",
         "R_t = r_t + γ R_{t+1} over the interactions of a rollout, which is then the reward of each",
-        "turn_returns",
+        "turn_baselines:turn_returns",
         ("rewards", "rollout"),
         knobs={"dtype": "float64"},
         options={"gamma": 1.0},

@@ -7,7 +7,7 @@ ROWS = [
         "atropos",
         "mt_grpo",
         "A = z of the turn over all rollouts, 0 for those that ended before, + weight · z of the outcome; ddof 0",
-        "turn_level_z",
+        "turn_baselines:turn_level_z",
         ("rewards", "group", "rollout", "turn", "episode"),
         options={"weight": 1.0},
         biased=True,

@@ -1,13 +1,13 @@
 """DrMAS, several agents in one environment."""
 
-from advcli.frameworks.rule import GIGPO, Z_SCORE, CENTRE, turn_rule
+from advcli.frameworks.rule import CENTRE, GIGPO, Z_SCORE, turn_rule
 
 ROWS = [
     turn_rule(
         "drmas",
         "gigpo",
         GIGPO.format(z="z over the rollouts of the prompt", state="state of that prompt"),
-        "gigpo",
+        "turns:gigpo",
         ("rewards", "group", "rollout", "anchor", "episode", "valid", "env_step", "agent"),
         knobs={"eps": 1e-6},
         scales=CENTRE | Z_SCORE,

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from advcli.frameworks.rule import Z_SCORE, CENTRE, Rule, turn_rule
+from advcli.frameworks.rule import CENTRE, Z_SCORE, Rule, turn_rule
 
 _RECIPE = {"gamma": 0.95, "history": 2.0, "alpha": 1.0, "base": 0.0}
 
@@ -12,7 +12,7 @@ def _hgpo(estimator: str, weights: str, source: str, **row: Any) -> Rule:  # noq
         "hgpo",
         estimator,
         f"A = Σ_k w_k (R − m_k) / (s_k + 1e-6) over turns of the prompt with the last k states equal, ddof 0, {weights}",
-        "hgpo",
+        "hgpo:hgpo",
         ("rewards", "group", "rollout", "anchor", "episode"),
         source=source,
         **row,
@@ -41,9 +41,11 @@ ROWS = [
         "hgpo_paper",
         "w_k = k / Σ k, without items of exactly 0",
         "hgpo/core_hgpo.py",
-        knobs={"zeros": False, "shift": 0.0},
+        knobs={"zeros": False, "shift": 0.0, "slip": True},
         scales=CENTRE | Z_SCORE,
         options={"gamma": 0.95, "history": 2.0},
-        lost=("one row that a slip of the code sets to 0 where a prompt has a state met once",),
+        lost=(
+            "the order of ids, by which one row of a prompt with a state met once gets 0: that of the file",
+        ),
     ),
 ]

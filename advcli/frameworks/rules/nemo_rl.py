@@ -180,7 +180,7 @@ ROWS = [
         "nemo-rl",
         "turn_level_credit",
         "A = macro_weight · A of the rollout + weight · c, c the reward of the turn or its return; not normalised",
-        "turn_level_credit",
+        "turn_baselines:turn_level_credit",
         ("rewards", "rollout", "turn", "macro"),
         options={"gamma": 1.0, "how": "return_to_go", "macro_weight": 1.0, "weight": 1.0},
         source="research/turn_level_credit/turn_level_credit/trace.py (pull request 3543)",

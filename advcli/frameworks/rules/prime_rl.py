@@ -41,7 +41,7 @@ ROWS = [
         "prime-rl",
         "turn_credit",
         "A = L − mean L + β (c_t − c̄), L = S − penalty + Σ Δ, Δ the rise of the state score, smeared back by γ into c",
-        "turn_credit",
+        "turn_baselines:turn_credit",
         ("rewards", "group", "rollout", "turn", "episode", "lengths", "input_tokens"),
         options={"gamma": 0.9, "beta": 1.0, "output_weight": 0.0, "input_weight": 0.0, "turns_weight": 0.0},
         lost=("forks of a trace",),

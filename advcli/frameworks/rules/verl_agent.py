@@ -1,6 +1,17 @@
 """verl-agent."""
 
-from advcli.frameworks.rule import CENTRE, COUNT_ROWS, GIGPO, GROUP, NONE, Z_SCORE, RLOO, centred, grpo, turn_rule
+from advcli.frameworks.rule import (
+    CENTRE,
+    COUNT_ROWS,
+    GIGPO,
+    GROUP,
+    NONE,
+    RLOO,
+    Z_SCORE,
+    centred,
+    grpo,
+    turn_rule,
+)
 
 _VERL_AGENT = "gigpo/core_gigpo.py; verl/trainer/ppo/core_algos.py"
 
@@ -29,7 +40,7 @@ ROWS = [
         "verl-agent",
         "gigpo",
         GIGPO.format(z="z over the turn rows of the prompt", state="state of that prompt"),
-        "gigpo",
+        "turns:gigpo",
         ("rewards", "group", "rollout", "anchor", "episode", "valid", "env_step", "agent"),
         knobs={"eps": 1e-6},
         scales=CENTRE | Z_SCORE,
@@ -41,7 +52,7 @@ ROWS = [
         "verl-agent",
         "step_discounted_returns",
         "R_t = r_t + γ R_{t+1} over the rows of a rollout, as it is",
-        "turn_returns",
+        "turn_baselines:turn_returns",
         ("rewards", "rollout"),
         options={"gamma": 1.0},
         source=_VERL_AGENT,
