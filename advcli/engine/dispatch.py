@@ -234,10 +234,11 @@ def usable(entry: Estimator, columns: Mapping[str, Tensor]) -> Tensor:
 
 def _in_rewarded_rollouts(entry: Estimator, columns: Mapping[str, Tensor]) -> Tensor:
     """[N] bool, the turns of rollouts with a reward: mostly only the last turn has one."""
-    there = columns["rewards"].isfinite()
     if "episode" in entry.needs:
-        there |= columns["episode"].isfinite()
-    return Turns.of(columns["rollout"]).total(there.double()) > 0
+        return columns["episode"].isfinite()
+    if "rollout" not in columns:
+        return columns["rewards"].isfinite()
+    return Turns.of(columns["rollout"]).total(columns["rewards"].isfinite().double()) > 0
 
 
 def tokened(columns: Mapping[str, Tensor]) -> Tensor:

@@ -10,7 +10,7 @@ from torch import Tensor
 from advcli.engine import chunked, dispatch, fallbacks, shaped
 from advcli.engine.plan import Plan
 from advcli.engine.rollouts import Rollouts, by_rollout, divided
-from advcli.engine.turns import by_turn
+from advcli.engine.turns import as_turns
 from advcli.filters.catalog import FILTERS
 from advcli.filters.keep_ratio import keep_ratio
 from advcli.records.settings import AdvantageTable, FilterSpec, LeftOut
@@ -40,7 +40,7 @@ def run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
     columns = dict(columns)
     rollout = columns.pop("rollout", None)
     if plan.entry.level == "turn":
-        return by_turn(
+        return as_turns(
             {name: column.cpu() for name, column in columns.items()},
             None if rollout is None else rollout.cpu(),
             partial(_run, plan),
@@ -85,7 +85,8 @@ def _run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
     valid, before = _leave_out(plan, "before", moved, usable)
     original = dispatch.estimate(plan.entry, moved, valid, **plan.knobs)
     if not plan.entry.alone:
-        original = fallbacks.singletons(original, moved, valid, plan.settings.singleton)
+        by_turn = plan.entry.level == "turn"
+        original = fallbacks.singletons(original, moved, valid, plan.settings.singleton, by_turn=by_turn)
     if plan.rule is None:
         original = fallbacks.missing_rewards(original, moved["group"], usable, plan.settings.missing)
     original, beyond = fallbacks.bounded(original, moved, valid)

@@ -17,7 +17,7 @@ from advcli.tensors.turns import Turns
 _LISTED = ("turn_rewards", "turn_counts")
 
 _DEFAULTS: Mapping[str, Callable[[Mapping[str, Tensor], Turns], Tensor]] = {
-    "episode": lambda columns, turns: turns.total(columns["rewards"].nan_to_num(nan=0.0)),
+    "episode": lambda columns, turns: _summed(columns["rewards"], turns),
     "valid": lambda columns, turns: torch.ones_like(columns["rewards"]),
     "env_step": lambda columns, turns: torch.full_like(columns["rewards"], torch.nan),
     "agent": lambda columns, turns: torch.zeros_like(columns["group"]),
@@ -26,7 +26,7 @@ _DEFAULTS: Mapping[str, Callable[[Mapping[str, Tensor], Turns], Tensor]] = {
 """Role → what it is where the dump does not say: a rollout's reward is the sum of its turns, every action is valid, ..."""
 
 
-def by_turn(
+def as_turns(
     columns: Mapping[str, Tensor],
     rollout: Tensor | None,
     compute: Callable[[Mapping[str, Tensor]], AdvantageTable],
@@ -73,6 +73,12 @@ def completed(columns: Mapping[str, Tensor], needs: Sequence[str]) -> dict[str, 
     return found | {
         role: make(found, turns) for role, make in _DEFAULTS.items() if role in needs and role not in found
     }
+
+
+def _summed(rewards: Tensor, turns: Turns) -> Tensor:
+    """[N] the sum of the turns that have a reward; NaN in rollouts without one."""
+    there = turns.total(rewards.isfinite().to(rewards.dtype)) > 0
+    return torch.where(there, turns.total(rewards.nan_to_num(nan=0.0)), torch.nan)
 
 
 def _once(columns: Mapping[str, Tensor], rollout: Tensor, reward: str) -> Tensor:

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from advcli.frameworks.turns import episode_term, moments, returns
-from advcli.tensors.turns import Turns, paired
+from advcli.tensors.turns import Turns, histories
 
 
 def hgpo(  # noqa: PLR0913  one knob per version of the rule
@@ -93,19 +93,3 @@ def _slipped(group: Tensor, keys: list[Tensor], turns: Turns) -> Tensor:
             )[2]
         )
     return torch.tensor(found, dtype=torch.int64)
-
-
-def histories(group: Tensor, anchor: Tensor, turns: Turns, longest: int) -> list[Tensor]:
-    """For each k a number that turns of one prompt share whose last k states are equal; [N] int64 each.
-
-    Turns that have fewer than k states, or one without a name among them, share theirs with no other.
-    """
-    key = paired(group, anchor)
-    at = torch.arange(len(group))
-    found = [key]
-    for _ in range(longest - 1):
-        at = torch.where(at < 0, -1, turns.before[at.clamp(min=0)]) if len(at) else at
-        state = torch.where(at < 0, -1, anchor[at.clamp(min=0)]) if len(at) else at
-        key = paired(key, state)
-        found.append(key)
-    return found

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from advcli.frameworks.arithmetic import standardised
 from advcli.frameworks.turns import moments, returns
-from advcli.tensors.turns import Turns, paired
+from advcli.tensors.turns import Turns, paired, progress, same_turns
 
 Returns = Literal["sum", "max"]
 Credit = Literal["immediate", "return_to_go"]
@@ -81,7 +81,7 @@ def others_at_turn(
         [N] float64; 0 where no other rollout of the group has such a turn.
     """
     r = rewards.double()
-    mean, std, size = moments(r, paired(group, torch.unique(turn, return_inverse=True)[1]))
+    mean, std, size = moments(r, same_turns(group, turn))
     others = (mean * size - r) / (size - 1)
     centred = torch.where(size > 1, r - others, 0)
     return centred / (std + eps) if divide else centred
@@ -181,40 +181,6 @@ def _group_max(values: Tensor, group: Tensor) -> Tensor:
     segment = torch.unique(group, return_inverse=True)[1]
     most = values.new_full((len(values),), -torch.inf)
     return most.scatter_reduce_(0, segment, values, reduce="amax")[segment]
-
-
-def progress(scores: Tensor, turns: Turns, gamma: float) -> tuple[Tensor, Tensor]:
-    """How much each turn raised the score of the state, and what it collects of the rises after it.
-
-    Args:
-        scores: [N] float, NaN for a turn without a score, which made no progress.
-        turns: the turns.
-        gamma: a rise at turn t gives turn k a share γ^(t−k), all shares together 1.
-
-    Returns:
-        [N] and [N]. The first score of a rollout is where it starts, and no rise.
-
-    Example:
-        >>> turns = Turns.of(torch.tensor([0, 0, 0]))
-        >>> rise, credit = progress(torch.tensor([0.0, 0.5, 1.5]), turns, 1.0)
-        >>> rise.tolist(), [round(share, 4) for share in credit.tolist()]
-        ([0.0, 0.5, 1.0], [0.5833, 0.5833, 0.3333])
-    """
-    order, segments = turns.order, turns.rollouts
-    values = scores[order]
-    there, place = values.isfinite(), torch.arange(len(values), dtype=torch.float64)
-    # The latest scored turn up to each, as a running maximum within the rollout.
-    latest = torch.where(there, place, -1.0)
-    latest = torch.cummax(latest, dim=0).values if len(latest) else latest
-    start = segments.rows(torch.cumsum(segments.size(), dim=0) - segments.size())
-    previous = torch.full_like(latest, -1.0)
-    previous[1:] = latest[:-1]
-    known = there & (previous >= start)
-    rise = torch.where(known, values.nan_to_num(nan=0.0) - values[previous.clamp(min=0).long()], 0.0)
-    at = segments.position().double()
-    norm = at + 1 if gamma == 1 else (1 - gamma ** (at + 1)) / (1 - gamma)
-    credit = segments.discounted(rise / norm, gamma)
-    return turns.put_back(rise), turns.put_back(credit)
 
 
 def turn_level_credit(  # noqa: PLR0913  what the rule needs

@@ -111,3 +111,63 @@ def paired(first: Tensor, second: Tensor) -> Tensor:
     pairs = Segments.dense(first).index * (int(codes.max()) + 1) + codes
     own = int(pairs.max()) + 1 + torch.arange(len(pairs), device=pairs.device)
     return torch.unique(torch.where(second < 0, own, pairs), return_inverse=True)[1]
+
+
+def same_turns(group: Tensor, turn: Tensor) -> Tensor:
+    """One number for each turn of each group, [N] int64.
+
+    Example:
+        >>> same_turns(torch.tensor([0, 0, 0, 1]), torch.tensor([1.0, 2.0, 1.0, 1.0])).tolist()
+        [0, 1, 0, 2]
+    """
+    return paired(group, torch.unique(turn, return_inverse=True)[1])
+
+
+def histories(group: Tensor, anchor: Tensor, turns: Turns, longest: int) -> list[Tensor]:
+    """For each k a number that turns of one prompt share whose last k states are equal; [N] int64 each.
+
+    Turns that have fewer than k states, or one without a name among them, share theirs with no other.
+    """
+    key = paired(group, anchor)
+    at = torch.arange(len(group), device=group.device)
+    found = [key]
+    for _ in range(longest - 1):
+        at = torch.where(at < 0, -1, turns.before[at.clamp(min=0)]) if len(at) else at
+        state = torch.where(at < 0, -1, anchor[at.clamp(min=0)]) if len(at) else at
+        key = paired(key, state)
+        found.append(key)
+    return found
+
+
+def progress(scores: Tensor, turns: Turns, gamma: float) -> tuple[Tensor, Tensor]:
+    """How much each turn raised the score of the state, and what it collects of the rises after it.
+
+    Args:
+        scores: [N] float, NaN for a turn without a score, which made no progress.
+        turns: the turns.
+        gamma: a rise at turn t gives turn k a share γ^(t−k), all shares together 1.
+
+    Returns:
+        [N] and [N]. The first score of a rollout is where it starts, and no rise.
+
+    Example:
+        >>> turns = Turns.of(torch.tensor([0, 0, 0]))
+        >>> rise, credit = progress(torch.tensor([0.0, 0.5, 1.5]), turns, 1.0)
+        >>> rise.tolist(), [round(share, 4) for share in credit.tolist()]
+        ([0.0, 0.5, 1.0], [0.5833, 0.5833, 0.3333])
+    """
+    order, segments = turns.order, turns.rollouts
+    values = scores[order]
+    there, place = values.isfinite(), torch.arange(len(values), dtype=torch.float64, device=values.device)
+    # The latest scored turn up to each, as a running maximum within the rollout.
+    latest = torch.where(there, place, -1.0)
+    latest = torch.cummax(latest, dim=0).values if len(latest) else latest
+    start = segments.rows(torch.cumsum(segments.size(), dim=0) - segments.size())
+    previous = torch.full_like(latest, -1.0)
+    previous[1:] = latest[:-1]
+    known = there & (previous >= start)
+    rise = torch.where(known, values.nan_to_num(nan=0.0) - values[previous.clamp(min=0).long()], 0.0)
+    at = segments.position().double()
+    norm = at + 1 if gamma == 1 else (1 - gamma ** (at + 1)) / (1 - gamma)
+    credit = segments.discounted(rise / norm, gamma)
+    return turns.put_back(rise), turns.put_back(credit)
