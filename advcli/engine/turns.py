@@ -24,6 +24,8 @@ _DEFAULTS: Mapping[str, Callable[[Mapping[str, Tensor], Turns], Tensor]] = {
     "input_tokens": lambda columns, turns: torch.zeros_like(columns["rewards"]),
 }
 """Role → what it is where the dump does not say: a rollout's reward is the sum of its turns, every action is valid, ..."""
+MADE = frozenset({"turn", *_DEFAULTS})
+"""Columns that need not be there."""
 
 
 def as_turns(
