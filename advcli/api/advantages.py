@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from advcli.api.inputs import arrow_table
+from advcli.api.turns import turn_columns
 from advcli.engine.plan import Plan
 from advcli.engine.rollouts import Rollouts, differing
 from advcli.engine.run import run
@@ -37,11 +38,15 @@ def compute_advantages(  # noqa: PLR0913  the stable public signature
     steps: "Tensor | ArrayLike | Sequence[Hashable] | None" = None,
     rollouts: "Tensor | ArrayLike | Sequence[Hashable] | None" = None,
     turns: "Tensor | ArrayLike | None" = None,
+    anchors: "Tensor | ArrayLike | Sequence[Any] | None" = None,
+    turn_rewards: "Sequence[ArrayLike] | None" = None,
+    roles: Mapping[str, Any] | None = None,
     count: str | None = None,
     rollout_reward: str | None = None,
     values: "Sequence[ArrayLike] | None" = None,
     log_probs: "Sequence[ArrayLike] | None" = None,
     sum_pi_squared: "Sequence[ArrayLike] | None" = None,
+    token_rewards: "Sequence[ArrayLike] | None" = None,
     mask: "Sequence[ArrayLike] | None" = None,
     kl: "Tensor | ArrayLike | None" = None,
     shaping: Mapping[str, Mapping[str, float]] | None = None,
@@ -72,12 +77,18 @@ def compute_advantages(  # noqa: PLR0913  the stable public signature
         rollouts: [N] hashable values; rows of one group with equal values are one rollout, a None is a rollout of its own.
             The statistics run over rollouts, and each row gets the advantage of its rollout.
         turns: [N] numbers, the order of the rows of a rollout; the order in which they come by default.
+        anchors: the state before each turn, for estimators of turns: [N] values, equal ones (arrays and containers too, by
+            what is in them) are one state, None is none; with `turn_rewards` N sequences of such.
+        turn_rewards: N sequences, the reward of each turn, where a row is a rollout and `rewards` is that of the whole.
+        roles: columns that a few rules look at, [N] each: "episode", "valid", "env_step", "agent", "input_tokens", "macro",
+            "segment". See `advcli estimators NAME`.
         count: "rollouts" or "rows", to let each row count; None for what the framework of `like` does.
         rollout_reward: "last" or "first", the reward of the last or first turn that has one, or "sum" of the turns;
             None for the framework's rule, "last" without one.
         values: N sequences, the critic's value at each token of the row, for gae.
         log_probs: N sequences, the log-probability of each token, for optimal_token_baseline.
         sum_pi_squared: N sequences, the sum of the squared probabilities at each token, for the same.
+        token_rewards: N sequences, the reward of each token, for RAGEN's bi_level_gae.
         mask: N sequences, 0 at tokens that the policy did not write (the output of a tool).
         kl: [N] numbers, or N sequences with the KL of each token, for the shaping "kl".
         shaping: what is done to the rewards first, in this order: "overlong" (max, buffer, factor, cap),
@@ -132,10 +143,12 @@ def compute_advantages(  # noqa: PLR0913  the stable public signature
         columns["rollout"] = _rollouts(columns["group"], rollouts)
         given["turn"] = turns
     columns |= {name: _per_row(numbers, name, rows) for name, numbers in given.items() if numbers is not None}
+    columns |= turn_columns(columns["group"], plan.similarity, anchors, turn_rewards, roles or {})
     if kl is not None and not _are_sequences(kl):
         columns["kl"], kl = _per_row(kl, "kl", rows), None
     per_token = {"values": values, "log_probs": log_probs, "sum_pi_squared": sum_pi_squared}
-    columns |= _per_token({**per_token, "mask": mask, "token_kl": kl}, rows)
+    per_token |= {"token_rewards": token_rewards, "mask": mask, "token_kl": kl}
+    columns |= _per_token(per_token, rows)
     found = run(plan, columns)
     if found.per_rollout is not None:
         found = replace(found, warnings=(*found.warnings, *_differing(plan, columns)))

@@ -285,6 +285,38 @@ TurnCol = Annotated[
         metavar="COL",
     ),
 ]
+AnchorCol = Annotated[
+    str | None,
+    option(
+        _COLUMNS,
+        "Column with the state before each turn, or a hash of it, for gigpo and hgpo. Default: auto-detected.",
+        metavar="COL",
+    ),
+]
+TurnRewardsCol = Annotated[
+    str | None,
+    option(
+        _COLUMNS,
+        "Column with a list per rollout: the reward of each turn, for estimators of turns. Default: auto-detected.",
+        metavar="COL",
+    ),
+]
+TokenRewardsCol = Annotated[
+    str | None,
+    option(
+        _COLUMNS,
+        "Token rewards column, a list per row with one per token, for bi_level_gae.",
+        metavar="COL",
+    ),
+]
+Role = Annotated[
+    list[str] | None,
+    option(
+        _COLUMNS,
+        "Column of a rarer role: episode=COL, valid=COL, ... Repeatable. Which: advcli estimators NAME.",
+        metavar="ROLE=COL",
+    ),
+]
 Count = Annotated[
     str | None,
     option(

@@ -13,6 +13,7 @@ from advcli.cli._loading import loaded
 from advcli.cli._options import choice, reward_weight
 from advcli.cli._shared import Shared
 from advcli.errors import UsageError
+from advcli.wording import either
 
 if TYPE_CHECKING:
     from advcli.io.prefetch import Prefetch
@@ -40,6 +41,7 @@ _TOKENS = {
     "values": "values_col",
     "log_probs": "log_probs_col",
     "sum_pi_squared": "sum_pi_squared_col",
+    "token_rewards": "token_rewards_col",
     "mask": "mask_col",
 }
 
@@ -219,6 +221,22 @@ def _filters(shared: Shared) -> "tuple[FilterSpec, ...]":
     return tuple(filter_spec(when, text) for when, text in given)
 
 
+def _roles(shared: Shared) -> tuple[tuple[str, str], ...]:
+    """The columns that only rules for turns look at, by their roles."""
+    from advcli.estimators.catalog import ROLES
+
+    found = {"anchor": shared.anchor_col} if shared.anchor_col else {}
+    for text in shared.role or ():
+        role, _, name = text.partition("=")
+        if role not in ROLES or not name:
+            raise UsageError(
+                f"--role '{text}' is no ROLE=COL",
+                hint=f"--role {next(iter(ROLES))}=COL; {either(list(ROLES))}",
+            )
+        found[role] = name
+    return tuple(found.items())
+
+
 def _columns(shared: Shared) -> "ColumnOptions":
     from advcli.filters.catalog import expression
     from advcli.records.table import MAX_LINE, ColumnOptions
@@ -243,5 +261,7 @@ def _columns(shared: Shared) -> "ColumnOptions":
         dedup=shared.dedup,
         rollout=shared.rollout_col,
         turn=shared.turn_col,
+        turn_rewards=shared.turn_rewards_col,
+        roles=_roles(shared),
         max_line=_bytes("--max-line", shared.max_line) if shared.max_line is not None else MAX_LINE,
     )

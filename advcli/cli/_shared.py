@@ -38,6 +38,7 @@ class Shared:
     values_col: opt.ValuesCol = None
     log_probs_col: opt.LogProbsCol = None
     sum_pi_squared_col: opt.SumPiSquaredCol = None
+    token_rewards_col: opt.TokenRewardsCol = None
     mask_col: opt.MaskCol = None
     overlong: opt.Overlong = None
     affine: opt.Affine = None
@@ -48,6 +49,9 @@ class Shared:
     explode: opt.Explode = None
     rollout_col: opt.RolloutCol = None
     turn_col: opt.TurnCol = None
+    anchor_col: opt.AnchorCol = None
+    turn_rewards_col: opt.TurnRewardsCol = None
+    role: opt.Role = None
     count: opt.Count = None
     rollout_reward: opt.RolloutReward = None
     where: opt.Where = None
@@ -80,6 +84,7 @@ ADVANTAGES = (
     "values_col",
     "log_probs_col",
     "sum_pi_squared_col",
+    "token_rewards_col",
     "mask_col",
     "overlong",
     "affine",

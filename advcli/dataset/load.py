@@ -60,9 +60,16 @@ class DataSet:
         columns |= {name: torch.from_numpy(values) for name, values in given.items() if values is not None}
         if "tokens" in columns and "lengths" not in columns:
             columns["lengths"] = _counted(columns)
+        columns |= {role: torch.from_numpy(values) for role, values in table.roles.items()}
         if self.rollouts is not None:
             columns["rollout"] = self.rollouts.index
             columns |= {} if table.turn is None else {"turn": torch.from_numpy(table.turn)}
+        elif table.turn_rewards is not None and table.turn_counts is not None:
+            columns["turn_rewards"] = torch.from_numpy(table.turn_rewards)
+            columns["turn_counts"] = torch.from_numpy(table.turn_counts)
+        elif table.rollout is not None and table.choice.sure:
+            # Each rollout has one row.
+            columns["rollout"] = torch.arange(len(table.rewards))
         return columns
 
     @cached_property
@@ -103,7 +110,8 @@ class DataSet:
             "lines": line_numbers(self.table)[first],
             "rows": tuple(np.bincount(source, minlength=len(self.table.rows)).tolist()),
         }
-        changes |= dict.fromkeys(("token_counts", "rollout", "turn", "turn_counts")) | {"tokens": {}}
+        changes |= dict.fromkeys(("token_counts", "rollout", "turn", "turn_counts", "turn_rewards"))
+        changes |= {"tokens": {}, "roles": {}}
         groups = replace(self.grouping, group=self.grouping.group[rollouts.last.numpy()], rollout=None)
         return grouped(replace(self.table, **changes), groups)
 

@@ -15,6 +15,7 @@ from advcli.filters.catalog import FILTERS
 from advcli.frameworks.catalog import doubts, find
 from advcli.frameworks.rule import Rule, Unit
 from advcli.records.settings import DEFAULT_ESTIMATOR, Settings
+from advcli.registry import knobs as registry_knobs
 from advcli.shaping.catalog import SHAPINGS
 from advcli.tensors.group_ranges import pays
 from advcli.wording import either
@@ -22,8 +23,10 @@ from advcli.wording import either
 MISSING = ("null", "zero", "error")
 SINGLETON = ("null", "zero", "raw", "error")
 COUNT = ("rollouts", "rows")
-# The knob of a rule that is applied to the advantage of a rollout when its rows get it.
-_STEP_NORM = "step_norm"
+# Knobs of a rule that are applied to the advantage of a rollout when its rows get it, and what it is divided by.
+_NORMS = {"step_norm": "rows", "token_norm": "tokens"}
+# The knob from which texts of states are taken for the same.
+_SIMILARITY = "similarity"
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,9 @@ class Plan:
         device: where to compute.
         dtype: what to compute in.
         rule: the framework's row, or None.
-        divided: whether the advantage of a rollout is divided by the number of its rows.
+        divided: what the advantage of a rollout is divided by: "rows", "tokens" (of the rollout, times the rows of its step)
+            or "".
+        similarity: the ratio from which two states of a prompt are taken for the same; 0 for equal ones only.
     """
 
     settings: Settings
@@ -46,12 +51,16 @@ class Plan:
     device: torch.device
     dtype: torch.dtype
     rule: Rule | None = None
-    divided: bool = False
+    divided: str = ""
+    similarity: float = 0.0
 
     @property
     def unit(self) -> Unit:
         """What the statistics count where rows share a rollout: what was asked, else as the framework does."""
         unit = Unit() if self.rule is None else self.rule.unit
+        if self.entry.level == "turn":
+            # It says itself what each of its statistics counts.
+            return replace(unit, counts="turns")
         # The tokens of an estimator with an advantage for each are those of one row.
         counts = "rows" if self.entry.level == "token" else self.settings.count
         return replace(unit, counts=counts or unit.counts, reward=self.settings.rollout_reward or unit.reward)
@@ -118,7 +127,7 @@ class Plan:
             UsageError: a keep ratio with an advantage per token.
         """
         form = self.entry.per_token
-        free = self.settings.device == "auto" and self.rule is None
+        free = self.settings.device == "auto" and self.rule is None and self.entry.level != "turn"
         quick = dispatch.quicker(columns, in_blocks=self.in_ranges(columns)) if free else self.device
         plan = replace(self, device=quick)
         if form is not None and any(name in columns for name in self.entry.token_columns):
@@ -197,10 +206,17 @@ class Plan:
             if rule.per_token is not None and settings.knobs.get("gamma", 1) != 1:
                 rule = rule.per_token
             entry, knobs = _as_estimator(rule, settings)
-            divided = bool(knobs.pop(_STEP_NORM, 0))
-            return cls(settings, entry, knobs, device, dtype, rule, divided).checked()
+            divided = next((by for norm, by in _NORMS.items() if knobs.pop(norm, 0)), "")
+            similarity = knobs.pop(_SIMILARITY, 0.0)
+            return cls(settings, entry, knobs, device, dtype, rule, divided, similarity).checked()
         entry, given = dispatch.form(ESTIMATORS[settings.estimator or DEFAULT_ESTIMATOR], settings.knobs)
-        return cls(settings, entry, dispatch.knobs(entry, settings.scale, given), device, dtype).checked()
+        similarity = dispatch.numbers(entry.name, {"similarity": given.pop(_SIMILARITY, 0.0)})[_SIMILARITY]
+        if similarity and "anchor" not in entry.needs:
+            raise UsageError(f"{entry.name} has no knob '{_SIMILARITY}'")
+        if "count" in registry_knobs(entry.target) and settings.count:
+            given["count"] = settings.count
+        knobs = dispatch.knobs(entry, settings.scale, given)
+        return cls(settings, entry, knobs, device, dtype, similarity=similarity).checked()
 
 
 def _check_words(settings: Settings) -> None:
@@ -254,9 +270,11 @@ def _as_estimator(rule: Rule, settings: Settings) -> tuple[Estimator, dict[str, 
         per_token=_per_token(rule, settings)[0] if rule.per_token else None,
         token_columns=rule.token_columns,
         shaped=rule.shaped,
+        masked=rule.masked,
     )
     given = {name: value for name, value in settings.knobs.items() if name in rule.options}
-    chosen = dispatch.numbers(entry.name, {**rule.options, **given})
+    given |= {"count": settings.count} if settings.count and "count" in rule.options else {}
+    chosen = dispatch.chosen(entry.name, rule.target, {**rule.options, **given})
     return entry, {**rule.knobs, **(rule.scales[scale] if scale is not None else {}), **chosen}
 
 

@@ -1,6 +1,7 @@
 """From rewards and groups to advantages: estimate, keep, compute again."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 
 import torch
@@ -8,7 +9,8 @@ from torch import Tensor
 
 from advcli.engine import chunked, dispatch, fallbacks, shaped
 from advcli.engine.plan import Plan
-from advcli.engine.rollouts import Rollouts, by_rollout
+from advcli.engine.rollouts import Rollouts, by_rollout, divided
+from advcli.engine.turns import as_turns
 from advcli.filters.catalog import FILTERS
 from advcli.filters.keep_ratio import keep_ratio
 from advcli.records.settings import AdvantageTable, FilterSpec, LeftOut
@@ -37,17 +39,36 @@ def run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
     plan = plan.at(columns)
     columns = dict(columns)
     rollout = columns.pop("rollout", None)
+    if plan.entry.level == "turn":
+        return as_turns(
+            {name: column.cpu() for name, column in columns.items()},
+            None if rollout is None else rollout.cpu(),
+            partial(_run, plan),
+            needs=plan.entry.needs,
+            who=plan.entry.name,
+            reward=plan.settings.rollout_reward,
+        )
+    if plan.divided:
+        return _divided(plan, columns, rollout)
     if rollout is not None and plan.unit.counts != "rows":
         # Rows are taken and put back where all columns lie together.
         columns = {name: column.cpu() for name, column in columns.items()}
         rollouts = Rollouts.of(rollout.cpu(), columns.get("turn") if plan.unit.by_turn else None)
         if rollouts.several:
-            return by_rollout(
-                rollouts, columns, plan.unit, partial(run, plan), who=plan.entry.name, divided=plan.divided
-            )
+            return by_rollout(rollouts, columns, plan.unit, partial(run, plan), who=plan.entry.name)
     if plan.in_ranges(columns):
         return chunked.run(partial(_run, plan), chunked.needed(plan, columns))
     return _run(plan, columns)
+
+
+def _divided(plan: Plan, columns: dict[str, Tensor], rollout: Tensor | None) -> AdvantageTable:
+    """The same where the advantage of a rollout is divided by its rows or tokens."""
+    if plan.divided == "tokens":
+        dispatch.needed(plan.entry.name, ("lengths",), columns)
+    given = columns if rollout is None else {**columns, "rollout": rollout}
+    found = run(replace(plan, divided=""), given)
+    rollout = torch.arange(len(columns["group"])) if rollout is None else rollout.cpu()
+    return divided(found, Rollouts.of(rollout), columns, plan.divided)
 
 
 def _run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
@@ -64,7 +85,8 @@ def _run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
     valid, before = _leave_out(plan, "before", moved, usable)
     original = dispatch.estimate(plan.entry, moved, valid, **plan.knobs)
     if not plan.entry.alone:
-        original = fallbacks.singletons(original, moved, valid, plan.settings.singleton)
+        by_turn = plan.entry.level == "turn"
+        original = fallbacks.singletons(original, moved, valid, plan.settings.singleton, by_turn=by_turn)
     if plan.rule is None:
         original = fallbacks.missing_rewards(original, moved["group"], usable, plan.settings.missing)
     original, beyond = fallbacks.bounded(original, moved, valid)
@@ -141,8 +163,11 @@ def _counted(spec: FilterSpec, columns: Mapping[str, Tensor], rows: Tensor, left
 
 def _run_tokens(plan: Plan, columns: Mapping[str, Tensor], raw: Mapping[str, Tensor]) -> AdvantageTable:
     """The same for an estimator that gives one advantage per token; no row is filtered."""
-    valid = dispatch.usable(plan.entry, columns) if plan.rule is None else dispatch.tokened(columns)
+    valid = _with_tokens(plan, columns)
     original, tokens = dispatch.estimate_tokens(plan.entry, columns, valid, **plan.knobs)
+    returns = None
+    if plan.rule is not None and plan.rule.returns:
+        returns = dispatch.estimate_tokens(plan.entry, columns, valid, returns=True, **plan.knobs)[1].cpu()
     row, counted = dispatch.token_rows(columns)
     estimated = original
     if not plan.entry.alone:
@@ -150,7 +175,7 @@ def _run_tokens(plan: Plan, columns: Mapping[str, Tensor], raw: Mapping[str, Ten
     if plan.rule is None:
         original = fallbacks.missing_rewards(original, columns["group"], valid, plan.settings.missing)
     ruled = ~torch.isclose(original, estimated, rtol=0, atol=0, equal_nan=True)
-    tokens = torch.where(ruled[row] & counted, original[row], tokens)
+    tokens = torch.where(ruled[row] & counted & ~original[row].isnan(), original[row], tokens)
     original, beyond = fallbacks.bounded(original, columns, valid)
     tokens = torch.where(torch.isinf(tokens), torch.nan, tokens)
     counts = torch.bincount(row, minlength=len(original))
@@ -166,7 +191,15 @@ def _run_tokens(plan: Plan, columns: Mapping[str, Tensor], raw: Mapping[str, Ten
         ),
         tokens=tokens.cpu(),
         token_counts=counts.cpu(),
+        returns=returns,
     )
+
+
+def _with_tokens(plan: Plan, columns: Mapping[str, Tensor]) -> Tensor:
+    """[N] bool, the rows whose tokens get an advantage."""
+    if plan.rule is None:
+        return dispatch.usable(plan.entry, columns)
+    return columns["group"] >= 0 if plan.entry.masked else dispatch.tokened(columns)
 
 
 def _recompute(

@@ -33,7 +33,7 @@ class Estimator:
         default_scale: the scale of the source, used when the user names none; None if there is no choice.
         recompute: whether the advantage may be computed again on the rows that were kept.
         alone: whether a group of one has an advantage, because rows are not compared within groups.
-        level: "row", one advantage per row, or "token", one per token of a row.
+        level: "row", one advantage per row, "turn", where a row is a turn of a rollout, or "token", one per token of a row.
         per_token: the same estimator with one advantage per token, used when a discount or the KL of each
             token makes them differ; None where it has no such form.
         token_columns: columns of tokens with which `per_token` is used.
@@ -41,6 +41,8 @@ class Estimator:
         scope: which other rows the advantage of a row depends on: those of its "group" or of its "step"; of a framework's
             rule also "all", or all before it in "order". See `scope_at`.
         whole_steps: whether it needs the order of what is in a step, so that no step can lie in two places.
+        masked: whether the tokens that the policy did not write have an advantage too.
+        biased: whether turns of one number are compared, which only rollouts have that went on for so long.
         worked: an example; None for a `per_token` form.
         summary: one sentence.
         source: paper or file.
@@ -61,6 +63,8 @@ class Estimator:
     shaped: tuple[str, ...] | None = None
     scope: str = "group"
     whole_steps: bool = False
+    masked: bool = False
+    biased: bool = False
     worked: Worked | None = None
 
     def scope_at(self, scale: str | None) -> str:
@@ -84,6 +88,17 @@ class Column:
     flag: str
     argument: str
 
+
+ROLES: Mapping[str, str] = {
+    "episode": "the reward of the whole rollout",
+    "valid": "whether the action of each turn was valid",
+    "env_step": "the step of the environment, where several turns share one",
+    "agent": "the agent of each turn",
+    "input_tokens": "the tokens of each turn that the policy did not write",
+    "macro": "the advantage of the whole rollout",
+    "segment": "which segment of the row is the result of a tool",
+}
+"""What a column may be that only a few rules look at."""
 
 _TOKENS = "--length-col COL, or --values-col COL with a list per row"
 
@@ -117,10 +132,23 @@ COLUMNS: Registry[Column] = Registry(
             "--sum-pi-squared-col COL with a list per row",
             "sum_pi_squared",
         ),
+        Column(
+            "token_rewards",
+            "the reward of each token",
+            "--token-rewards-col COL with a list per row",
+            "token_rewards",
+        ),
+        Column("rollout", "the rollout of each row", "--rollout-col COL", "rollouts"),
+        Column("turn", "the number of each turn", "--turn-col COL", "turns"),
+        Column("anchor", "the state before each turn", "--anchor-col COL", "anchors"),
+        *(
+            Column(role, what, f"--role {role}=COL", f"roles={{'{role}': ...}}")
+            for role, what in ROLES.items()
+        ),
     ],
 )
 
-TOKEN_COLUMNS = ("values", "log_probs", "sum_pi_squared")
+TOKEN_COLUMNS = ("values", "log_probs", "sum_pi_squared", "token_rewards")
 """Columns with a list per row, a number for each token."""
 
 SCALES = ("group", "batch", "none")
@@ -413,6 +441,24 @@ ESTIMATORS: Registry[Estimator] = Registry(
             worked=Worked({"rewards": (1,), "values": ((0.25, 0.5, 0.75),)}, ((0.75, 0.5, 0.25),)),
         ),
         Estimator(
+            name="bi_level_gae",
+            target="advcli.estimators.tokens:bi_level_gae",
+            needs=("token_rewards", "values", "row"),
+            formula="U_j = Σ_k (γ_h λ)^k δ_{j+k} over turns, then gae in each turn with U_j + V_j as its reward",
+            summary="gae over the turns of a row, and over the tokens of each turn with what that gives as reward",
+            source="RAGEN, arXiv:2504.20073; ragen/trainer/core_algos.py",
+            alone=True,
+            level="token",
+            worked=Worked(
+                {
+                    "rewards": (2,),
+                    "token_rewards": ((0, 1, 0, 1),),
+                    "values": ((0.5, 0.5, 0.5, 0.5),),
+                },
+                ((1.45, 1.45, 0.5, 0.5),),
+            ),
+        ),
+        Estimator(
             name="optimal_token_baseline",
             target="advcli.estimators.tokens:optimal_token_baseline",
             needs=("rewards", "log_probs", "sum_pi_squared", "row", "group"),
@@ -428,6 +474,78 @@ ESTIMATORS: Registry[Estimator] = Registry(
                 },
                 ((0.6,), (-0.4,)),
             ),
+        ),
+        Estimator(
+            name="turn_return",
+            target="advcli.estimators.turns:turn_return",
+            needs=("rewards", "group", "step", "rollout", "turn"),
+            formula="A_t = (R_t − mean_g R) / std_g R, R_t = Σ_k γ^k r_{t+k}, over the turns of the group",
+            summary="the return from each turn on, against those of all turns of its group",
+            source="verifiers/utils/step_reward_utils.py; roll/pipeline/agentic/utils.py",
+            default_scale="group",
+            level="turn",
+            worked=Worked({"rewards": (0, 1, 0), "rollouts": (0, 0, 1)}, (0.5774, 0.5774, -1.1547)),
+        ),
+        Estimator(
+            name="turn_loo",
+            target="advcli.estimators.turns:turn_loo",
+            needs=("rewards", "group", "step", "rollout", "turn"),
+            formula="A_{i,t} = R_{i,t} − mean_{j≠i} R_{j,t}, R_t = Σ_k γ^k r_{t+k}, γ = 0: the reward of the turn",
+            summary="each turn against the same turn of the other rollouts; biased where the policy decides when to stop",
+            source="PipelineRL, pipelinerl/finetune/rl/__init__.py",
+            default_scale="none",
+            level="turn",
+            biased=True,
+            worked=Worked({"rewards": (0, 1, 1, 0), "rollouts": (0, 0, 1, 1)}, (-1.0, 1.0, 1.0, -1.0)),
+        ),
+        Estimator(
+            name="gigpo",
+            target="advcli.estimators.turns:gigpo",
+            needs=("rewards", "group", "step", "rollout", "turn", "anchor", "episode"),
+            formula="A_t = (S − mean_g) / std_g + ω (R_t − mean_a) / std_a, a the turns of the group from an equal state",
+            summary="the rollout against its group, and the return of a turn against turns from an equal state",
+            source="GiGPO, arXiv:2505.10978",
+            default_scale="group",
+            level="turn",
+            worked=Worked(
+                {"rewards": (0, 1, 0), "rollouts": (0, 0, 1), "anchors": (0, 1, 0)},
+                (1.4142, 0.7071, -1.4142),
+            ),
+        ),
+        Estimator(
+            name="hgpo",
+            target="advcli.estimators.turns:hgpo",
+            needs=("rewards", "group", "step", "rollout", "turn", "anchor"),
+            formula="A_t = Σ_k w_k (R_t − mean_k) / std_k, w_k = (k+1)^α / Σ, k the states of a history it shares",
+            summary="the return of a turn against turns with an equal history of states, longer ones weighing more",
+            source="HGPO, recipe/hgpo/core_hgpo.py",
+            default_scale="group",
+            level="turn",
+            worked=Worked(
+                {"rewards": (0, 1, 0), "rollouts": (0, 0, 1), "anchors": (0, 1, 0)}, (1.0, 0.0, -1.0)
+            ),
+        ),
+        Estimator(
+            name="mt_grpo",
+            target="advcli.estimators.turns:mt_grpo",
+            needs=("rewards", "group", "step", "rollout", "turn", "episode"),
+            formula="A_t = (r_t − mean_{g,t}) / std_{g,t} + λ (S − mean_g) / std_g",
+            summary="the rollout against its group, and each turn against the same turn; biased where the policy decides when to stop",
+            source="MT-GRPO, arXiv:2505.11821; atropos, environments/tool_use_turnlevel_advantage_server.py",
+            default_scale="group",
+            level="turn",
+            biased=True,
+            worked=Worked({"rewards": (1, 1, 0), "rollouts": (0, 0, 1)}, (1.4142, 0.7071, -1.4142)),
+        ),
+        Estimator(
+            name="turn_credit",
+            target="advcli.estimators.turns:turn_credit",
+            needs=("rewards", "group", "rollout", "turn", "episode"),
+            formula="A_t = L − mean_g L + β (c_t − mean c), L = S + Σ Δ, Δ the rise of the state's score, smeared back into c",
+            summary="the rollout against its group, and each turn's share in the progress of a score of the state",
+            source="prime-rl, src/prime_rl/orchestrator/algo/turn_credit.py",
+            level="turn",
+            worked=Worked({"rewards": (0, 1, 0.5), "rollouts": (0, 0, 1)}, (0.7237, 0.7763, -0.75)),
         ),
     ],
 )

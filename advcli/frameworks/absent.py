@@ -13,7 +13,6 @@ ABSENT: Mapping[tuple[str, str], str] = MappingProxyType(
             [
                 ("easyr1", "gae"),
                 ("trl", "ppo"),
-                ("nemo-rl", "gae"),
                 ("skyrl", "gae"),
                 ("slime", "ppo"),
                 ("areal", "ppo"),
@@ -29,7 +28,5 @@ ABSENT: Mapping[tuple[str, str], str] = MappingProxyType(
         ("verl", "spo"): "the rewards that a prompt had in earlier steps",
         ("trl", "a2po"): "rewards of a reference policy for the same prompt",
         ("trl", "gfpo"): "the scores by which it chose the rows that it kept",
-        ("roll", "gigpo"): "the state and the reward of each step of an episode",
-        ("roll", "step_reinforce"): "the reward of each step of an episode",
     }
 )

@@ -42,6 +42,9 @@ ROLLOUT = "rollout"
 TOKENS = "tokens"
 """The list column that an estimator with an advantage per token adds to them."""
 
+TURNS = "turns"
+"""The list column that an estimator of turns adds where a row is a rollout."""
+
 SOURCE = "source"
 """The column, without its prefix, that tells of a row of its own from which line it comes."""
 
@@ -69,7 +72,7 @@ _OTHER = (
 
 def refused_names(prefix: str) -> tuple[str, ...]:
     """The names that no input may have, because they would be written."""
-    return tuple(prefix + name for name in (*COLUMNS, ROLLOUT, TOKENS, SOURCE))
+    return tuple(prefix + name for name in (*COLUMNS, ROLLOUT, TOKENS, TURNS, SOURCE))
 
 
 @dataclass(frozen=True)
@@ -383,6 +386,8 @@ def added_columns(prefix: str, result: AdvantageTable, grouping: Grouping) -> di
         columns[ROLLOUT] = pa.array(grouping.rollout, pa.int64(), mask=grouping.group < 0)
     if result.tokens is not None:
         columns[TOKENS] = lists(result.tokens, result.token_counts)
+    if result.turns is not None:
+        columns[TURNS] = lists(result.turns, result.turn_counts)
     return {prefix + name: array for name, array in columns.items()}
 
 

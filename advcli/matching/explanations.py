@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 import torch
 
+from advcli.engine.rollouts import Rollouts
 from advcli.matching import wording
 from advcli.matching.causes import FEW
 from advcli.matching.evidence import doubt
@@ -41,6 +42,7 @@ class Explanation:
         otherwise: rules with the same numbers and other weights, each with those weights in words.
         free: numbers that were fitted to the log.
         doubt: why the rule cannot be named although every row fits; "" if it can.
+        broken: what is wrong with the rows that were left aside; "" for nothing.
     """
 
     problem: Problem
@@ -51,6 +53,7 @@ class Explanation:
     otherwise: Sequence[tuple[Trial, str]] = ()
     free: int = 0
     doubt: str = ""
+    broken: str = ""
 
     def weighed_up(self) -> "Explanation":
         """The same with what speaks against naming the rule."""
@@ -110,6 +113,40 @@ def _explain(
             return explanation
         doubtful = doubtful or explanation
     return doubtful
+
+
+def _as_not_broadcast(problem: Problem, first: Found, table: RewardTable, tell: Tell) -> Explanation | None:
+    """Rows that got 0 although another row of their rollout has an advantage."""
+    del first
+    if "rollout" not in problem.columns:
+        return None
+    values, rollouts = (
+        problem.logged.values,
+        Rollouts.of(problem.columns["rollout"], problem.columns.get("turn")),
+    )
+    some = torch.zeros(rollouts.count, dtype=torch.bool)
+    some[rollouts.index[(values != 0) & values.isfinite()]] = True
+    blank = (values == 0) & some[rollouts.index]
+    if not bool(blank.any()):
+        return None
+    log = replace(problem.logged, values=torch.where(blank, torch.nan, values))
+    # With the columns again, as other rows are compared now.
+    kept = problem.but(columns=problem.columns, logged=log)
+    found = search(kept, tell)
+    best = next(iter(found.trials), None)
+    if best is None or not found.explained or best.candidate.plan.unit.counts != "rollouts":
+        return None
+    many, rows = int(blank.sum()), int(torch.nonzero(blank)[0])
+    last = torch.zeros_like(blank)
+    last[rollouts.last] = True
+    where = "" if bool((blank & last).any()) else ", all before the last turn"
+    return Explanation(
+        kept,
+        found.trials,
+        after={"not_broadcast": many},
+        broken=f"{counted(many, 'row')} (first: {table.place(rows)}) {verb(many, 'has', 'have')} 0 in place of the advantage of "
+        f"{verb(many, 'its', 'their')} rollout{where}",
+    )
 
 
 def _as_changed(problem: Problem, first: Found, table: RewardTable, tell: Tell) -> Explanation | None:
@@ -256,6 +293,6 @@ def _told_apart(problem: Problem, found: Found) -> bool:
 
 
 Attempt: TypeAlias = Callable[[Problem, Found, RewardTable, Tell], Explanation | None]
-_ATTEMPTS: Sequence[Attempt] = (_as_changed, _as_fitted, _as_weighed, _as_recomputed)
+_ATTEMPTS: Sequence[Attempt] = (_as_not_broadcast, _as_changed, _as_fitted, _as_weighed, _as_recomputed)
 # What is tried of a log that is not another one's in another order.
 _FARTHER: Sequence[Attempt] = (_as_filtered_before,)

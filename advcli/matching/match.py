@@ -103,6 +103,10 @@ def _problem(table: RewardTable, n: int | None, only: Settings) -> Problem:
         raise DataError("the rows cannot be grouped", hint="--prompt-col COL or --n ROWS_PER_PROMPT")
     columns = grouped(table, ways[0].grouping).columns()
     columns.pop("group")
+    # A list of turns is no row.
+    columns = {
+        name: column for name, column in columns.items() if name not in ("turn_rewards", "turn_counts")
+    }
     logged = table.logged
     if logged is None:
         raise DataError("there is no logged advantage")
@@ -178,13 +182,14 @@ def _matched(explanation: Explanation, first: Found, table: RewardTable, notes: 
     best = alike[0]
     fit = _fit(best)
     others = [trial for trial in trials if trial not in alike]
-    sentence = (
-        wording.cannot_be_told(fit, best, done=explanation.words, doubt=explanation.doubt)
-        if explanation.doubt
-        else wording.found(fit, best, problem, done=explanation.words)
-    )
+    if explanation.broken:
+        sentence = wording.broken(fit, best, explanation.broken)
+    elif explanation.doubt:
+        sentence = wording.cannot_be_told(fit, best, done=explanation.words, doubt=explanation.doubt)
+    else:
+        sentence = wording.found(fit, best, problem, done=explanation.words)
     return Match(
-        found=not explanation.doubt,
+        found=not (explanation.doubt or explanation.broken),
         sentence=sentence,
         best=fit,
         indistinguishable=(

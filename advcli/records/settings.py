@@ -116,6 +116,10 @@ class AdvantageTable:
         tokens: [T] float, the original advantage of each token of each row in turn, NaN where undefined; None
             if the estimator gives one advantage per row. `original` is then its mean over the tokens of the row.
         token_counts: [N] int64, tokens of each row, or None.
+        returns: [T] float, the return of each token where the framework's rule gives it, or None.
+        turns: [T] float, the original advantage of each turn of each row in turn, where a row is a rollout with a list of
+            turn rewards; None elsewhere. `original` is then its mean over the turns of the row.
+        turn_counts: [N] int64, turns of each row, or None.
         per_rollout: the same with one entry per rollout, numbered in order of first appearance; None where rows were
             counted.
     """
@@ -128,6 +132,9 @@ class AdvantageTable:
     tokens: "Tensor | None" = None
     token_counts: "Tensor | None" = None
     per_rollout: "AdvantageTable | None" = None
+    returns: "Tensor | None" = None
+    turns: "Tensor | None" = None
+    turn_counts: "Tensor | None" = None
 
     def unprocessed(self) -> "AdvantageTable":
         """The same advantages before any keep ratio."""

@@ -24,6 +24,10 @@ MAX_LINE = 64_000_000
 """Bytes that a line may have, unless the user says otherwise: what is decompressed has no bound of its own."""
 
 
+LABELS = ("anchor", "agent")
+"""Roles whose values are names: only whether two are equal counts."""
+
+
 @dataclass(frozen=True)
 class Choice:
     """Which columns play which part.
@@ -43,6 +47,7 @@ class Choice:
         logged: the advantage that the trainer logged, or None.
         rollout: columns that together name the rollout within its group; empty where each row is one.
         turn: the number of the row in its rollout, or None for the order of the file.
+        roles: (role, column) of columns that only rules for turns look at.
         turn_list: a list with the reward of each turn, in a file with a row per rollout; None without.
         sure: whether the user or the format named the rollout; else its name alone makes it one.
         mask: which tokens of the logged advantage count, if it is a list, or None.
@@ -87,6 +92,7 @@ class Choice:
     rollout: tuple[str, ...] = ()
     turn: str | None = None
     turn_list: str | None = None
+    roles: tuple[tuple[str, str], ...] = ()
     sure: bool = False
     tests: tuple[Condition, ...] = ()
     unread: tuple[str, ...] = ()
@@ -116,6 +122,7 @@ class Choice:
             *(name for one in self.tests for name in one.columns),
             *self.outcomes,
             *(name for _, name in self.tokens),
+            *(name for _, name in self.roles),
         )
         wanted = [*self.prompt, *(name for name, _ in self.rewards), *(name for name in single if name)]
         wanted += self.rules.columns()
@@ -146,6 +153,8 @@ class ColumnOptions:
         row: the column that tells rows apart (`--join`).
         rollout: the column that names the rollout within its group (`--rollout-col`).
         turn: the number of the row in its rollout (`--turn-col`).
+        turn_rewards: a list with the reward of each turn, where a row is a rollout (`--turn-rewards-col`).
+        roles: (role, column) of columns that only rules for turns look at (`--anchor-col`, `--role`).
         named: tell the prompts by name, so that those of two data sets can be put side by side.
         parts: use the columns that look like reward parts: "without total", where there is no total, or
             "always"; None for an error where there is no total and several parts.
@@ -183,6 +192,8 @@ class ColumnOptions:
     find_outcomes: bool = False
     rollout: str | None = None
     turn: str | None = None
+    turn_rewards: str | None = None
+    roles: tuple[tuple[str, str], ...] = ()
     where: tuple[str, ...] = ()
     tests: tuple[str, ...] = ()
     strict: bool = False
@@ -274,6 +285,9 @@ class RewardTable:
         rollout: [N] int64 digest of what names the rollout, -1 where nothing does; None without such a column.
         turn: [N] float64 number of the row in its rollout, NaN where missing, or None.
         turn_counts: [N] int64 turns of the rollout that a row is; None without a list of them.
+        turn_rewards: [T] float64 the reward of each turn of each row in turn, NaN where missing; None likewise.
+        roles: role → [N] float64, or int64 digests for those of `LABELS`, -1 where there is none; the anchor [T] where there is
+            a list of turns.
     """
 
     rewards: "NDArray[np.float64]"
@@ -305,6 +319,8 @@ class RewardTable:
     rollout: "NDArray[np.int64] | None" = None
     turn: "NDArray[np.float64] | None" = None
     turn_counts: "NDArray[np.int64] | None" = None
+    turn_rewards: "NDArray[np.float64] | None" = None
+    roles: "Mapping[str, NDArray[np.float64] | NDArray[np.int64]]" = field(default_factory=dict)
 
     def place(self, row: int) -> str:
         """Where a row stands, as it is shown to the user: file:line."""

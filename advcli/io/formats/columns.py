@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from advcli.errors import DataError, UsageError
 from advcli.io.formats import detect, names
 from advcli.io.formats.catalog import (
+    ANCHORS,
     FILLERS,
     FORMATS,
     IMAGES,
@@ -87,6 +88,8 @@ def asked(options: ColumnOptions) -> Iterator[str]:
         options.row,
         options.rollout,
         options.turn,
+        options.turn_rewards,
+        *(name for _, name in options.roles),
     )
     yield from (name for name in single if name)
     yield from (*options.group_by, *options.outcomes, *options.tokens.values())
@@ -114,7 +117,8 @@ class _Chooser:
         logged = (
             options.logged or _first(form.logged, kinds, but=taken, kind="number") or _logged(kinds, taken)
         )
-        used = {*taken, step, length, logged, *prompt, *rollout, turn}
+        roles = self._roles(rollout)
+        used = {*taken, step, length, logged, *prompt, *rollout, turn, *(name for _, name in roles)}
         rules = self._rules(prompt, used)
         self._check_spread(prompt, step, used)
         if options.strict and self._dump.doubts:
@@ -143,7 +147,8 @@ class _Chooser:
             rollout=rollout,
             turn=turn,
             sure=bool(options.rollout or form.rollout),
-            turn_list=None if rollout and turn else _first(TURN_LISTS, kinds, but=taken, kind="nested"),
+            turn_list=self._turn_list(rollout, turn, taken),
+            roles=roles,
             by=options.by,
             outcomes=outcomes(self._dump, [*taken, *(name for name in (length, step) if name)]),
             tests=tuple(_condition(text, "") for text in options.tests),
@@ -243,6 +248,18 @@ class _Chooser:
             rollout = tuple(usual)[:1] if form.name == "generic" else ()
         turn = _first(form.turn or TURNS, kinds, kind="number") if rollout else None
         return rollout, options.turn or (None if turn in taken else turn)
+
+    def _turn_list(self, rollout: tuple[str, ...], turn: str | None, taken: set[str]) -> str | None:
+        """The list with the reward of each turn, where a row is a rollout."""
+        if self._dump.options.turn_rewards or (rollout and turn):
+            return self._dump.options.turn_rewards
+        return _first(TURN_LISTS, self._dump.kinds, but=taken, kind="nested")
+
+    def _roles(self, rollout: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+        """The columns that only rules for turns look at: those that were asked for, and a state by its usual name."""
+        asked = self._dump.options.roles
+        usual = _first(ANCHORS, self._dump.kinds) if rollout and "anchor" not in dict(asked) else None
+        return (*asked, ("anchor", usual)) if usual else asked
 
     def _step(self) -> str | None:
         """The training step: by its usual names, by a name that says so, or from the path."""
