@@ -47,10 +47,12 @@ def test_inspect_and_match_print_what_they_print_on_one_machine(advcli, tmp_path
     ]
     (tmp_path / "x.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     for command, code in (
-        ("inspect x.jsonl --json --step 1 --fail-if groups>3", 1),
-        ("match x.jsonl --json", 1),
+        ("inspect --json --step 1 --fail-if groups>3", 1),
+        ("match --json", 1),
     ):
-        local, ray = (advcli(*command.split(), "--engine", name) for name in ("local", "ray"))
+        # The workers were started in another folder.
+        args = [*command.split(), tmp_path / "x.jsonl", "--engine"]
+        local, ray = (advcli(*args, name) for name in ("local", "ray"))
         assert ray.returncode == local.returncode == code, ray.stderr.decode()
         engines.same_numbers(json.loads(ray.stdout), json.loads(local.stdout))
         assert ray.stderr == local.stderr
