@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from in_process import run
 
 from advcli.cli import _commands
 from advcli.io.sources import sample
@@ -49,18 +50,40 @@ def test_the_pages_show_commands():
     assert len(SHELL) > 20
 
 
-@pytest.mark.parametrize(("name", "block"), SHELL)
+def in_a_shell(line):
+    """Run a line of bash: exit code, standard output and standard error."""
+    script = f'advcli() {{ {shlex.quote(sys.executable)} -m advcli "$@"; }}\n{line}'
+    done = subprocess.run(
+        ["bash", "-e", "-o", "pipefail", "-c", script],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def typed(line):
+    """Run a line as a shell does, in this process if it is nothing but a command of advcli."""
+    unquoted = re.sub(r"'[^']*'|\"[^\"]*\"", "", line)
+    name, *args = shlex.split(line, comments=True)
+    if name != "advcli" or re.search(r"[|<>;&$`*?(]", unquoted):
+        return in_a_shell(line)
+    code, out, err = run(args)
+    return code, out.decode(), err
+
+
+@pytest.mark.parametrize(
+    ("name", "block"), [pytest.param(*one, id=f"{one[0]}-{at}") for at, one in enumerate(SHELL)]
+)
 def test_commands_run_as_written(name, block, with_sample):
     lacking = [tool for tool in ("jq", "duckdb") if f"\n{tool} " in block and not shutil.which(tool)]
-    lines = [line for line in block.splitlines() if line.split()[0] not in lacking]
-    script = f'advcli() {{ {shlex.quote(sys.executable)} -m advcli "$@"; }}\n' + "\n".join(lines)
-    done = subprocess.run(
-        ["bash", "-e", "-o", "pipefail", "-c", script], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert "Traceback" not in done.stderr
+    lines = [line for line in block.replace("\\\n", " ").splitlines() if line.split()[0] not in lacking]
+    done = [typed(line) for line in lines]
+    said = "".join(err for _, _, err in done)
+    assert not any(code for code, _, _ in done), said
+    assert "Traceback" not in said
     made = {path.name for path in with_sample.iterdir()} - {name.split("/")[0] for _, name in sample.files()}
-    assert done.stdout.strip() or made or "is there already" in done.stderr
+    assert any(out.strip() for _, out, _ in done) or made or "is there already" in said
     if lacking:
         pytest.skip(f"{' and '.join(lacking)} is not installed; the lines of advcli were run")
 
@@ -68,8 +91,7 @@ def test_commands_run_as_written(name, block, with_sample):
 @pytest.mark.skipif(not shutil.which("jq"), reason="jq is not installed")
 def test_rows_for_fine_tuning_have_texts(with_sample):
     (block,) = [block for _, block in SHELL if "{prompt, response}" in block]
-    script = f'advcli() {{ {shlex.quote(sys.executable)} -m advcli "$@"; }}\n{block}'
-    subprocess.run(["bash", "-e", "-c", script], check=True, capture_output=True)
+    assert in_a_shell(block)[0] == 0
     rows = [json.loads(line) for line in Path("sft.jsonl").read_text(encoding="utf-8").splitlines()]
     assert len(rows) == 55
     assert all(row["prompt"] and row["response"] for row in rows)
