@@ -39,7 +39,9 @@ class Shared:
     log_probs_col: opt.LogProbsCol = None
     sum_pi_squared_col: opt.SumPiSquaredCol = None
     mask_col: opt.MaskCol = None
+    entropy_col: opt.EntropyCol = None
     overlong: opt.Overlong = None
+    shape: opt.Shape = None
     affine: opt.Affine = None
     clip_reward: opt.ClipReward = None
     kl_coef: opt.KlCoef = None
@@ -81,6 +83,8 @@ ADVANTAGES = (
     "log_probs_col",
     "sum_pi_squared_col",
     "mask_col",
+    "entropy_col",
+    "shape",
     "overlong",
     "affine",
     "clip_reward",

@@ -117,6 +117,12 @@ COLUMNS: Registry[Column] = Registry(
             "--sum-pi-squared-col COL with a list per row",
             "sum_pi_squared",
         ),
+        Column(
+            "entropies",
+            "the entropy of each token",
+            "--entropy-col COL with a list per row",
+            "entropies",
+        ),
     ],
 )
 

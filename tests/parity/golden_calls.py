@@ -9,6 +9,8 @@ from typing import Any
 from advcli import compute_advantages
 from advcli.frameworks.catalog import find
 
+from .golden_shaping import SHAPED
+
 # The golden files' name of a framework → ours.
 FRAMEWORKS = {"agentlightning": "agent-lightning"}
 
@@ -142,6 +144,9 @@ def call_of(
         UsageError: no such framework or estimator.
         KeyError: the rows lack a reward.
     """
+    if (framework, estimator) in SHAPED:
+        shaped = SHAPED[framework, estimator](settings, rows)
+        return Call(shaped.pop("rewards"), shaped.pop("groups"), shaped, range(len(rows)))
     trainer = f"{estimator} on {settings.get('trainer')}"
     how = HOW.get((framework, trainer)) or HOW.get((framework, estimator)) or How()
     given: dict[str, Any] = {"estimator": how.estimator or estimator}
