@@ -103,7 +103,8 @@ class Dump:
             preset: "conservative" or "aggressive".
             before: filters before the statistics: "dynamic_sampling", "truncated:max=4096".
             after: filters after the statistics: "cppo:keep=0.5".
-            shaping: what to do to the rewards first: "overlong", "affine", "clip" and "kl", each with its knobs.
+            shaping: what to do to the rewards first, or to the advantages after: steps as `--shape` takes them, in
+                this order, or name → knobs.
             missing: what rows without a usable reward get: "null", "zero" or "error".
             singleton: what the only row of a group gets: "null", "zero", "raw" or "error".
             device: "auto", "cpu", "cuda" or "mps".

@@ -27,6 +27,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "report": (_ASK, "Write one self-contained page with plots, figures and the most extreme groups."),
         "estimators": (_LOOK_UP, "List the estimators, or describe one."),
         "filters": (_LOOK_UP, "List the filters of --before and --after, or describe one."),
+        "shapers": (_LOOK_UP, "List the rules of --shape, or describe one."),
         "formats": (_LOOK_UP, "List the dump formats, or describe one."),
         "frameworks": (_LOOK_UP, "List the frameworks that --like reproduces, or the estimators of one."),
         "sample": (_MORE, "Write the bundled sample dumps into a folder (default: this one)."),

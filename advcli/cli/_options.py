@@ -208,6 +208,23 @@ MaskCol = Annotated[
         metavar="COL",
     ),
 ]
+EntropyCol = Annotated[
+    str | None,
+    option(
+        _COLUMNS,
+        "Token entropies column, a list per row with one per token, for --shape entropy.",
+        metavar="COL",
+    ),
+]
+Shape = Annotated[
+    list[str] | None,
+    option(
+        _SHAPING,
+        "Shape the reward by a rule (gr3:alpha=0.33; list: advcli shapers) or by an expression over columns and group "
+        "statistics: 'r + 0.2*(mean(len)-len)/max(len) where r > 0'. Repeatable.",
+        metavar="RULE",
+    ),
+]
 Overlong = Annotated[
     str | None,
     option(

@@ -18,7 +18,7 @@ from advcli.wording import either
 if TYPE_CHECKING:
     from advcli.io.prefetch import Prefetch
     from advcli.pipeline.request import Request
-    from advcli.records.settings import FilterSpec, Settings
+    from advcli.records.settings import FilterSpec, Settings, ShapeSpec
     from advcli.records.table import ColumnOptions
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
@@ -43,6 +43,7 @@ _TOKENS = {
     "sum_pi_squared": "sum_pi_squared_col",
     "token_rewards": "token_rewards_col",
     "mask": "mask_col",
+    "entropies": "entropy_col",
 }
 
 
@@ -198,17 +199,21 @@ def _bytes(flag: str, text: str) -> int:
     return size
 
 
-def _shaping(shared: Shared) -> dict[str, dict[str, float]]:
-    """The shaping flags that were given, in the order of the catalog."""
-    from advcli.shaping.catalog import SHAPINGS, parse
+def _shaping(shared: Shared) -> "tuple[ShapeSpec, ...]":
+    """The steps of shaping that were given: --overlong, each --shape, --affine, --clip-reward, --kl-coef."""
+    from advcli.shaping.catalog import SHAPINGS
+    from advcli.shaping.spec import flag_spec, shape_spec, spec_of
 
-    given = {"overlong": shared.overlong, "affine": shared.affine, "clip": shared.clip_reward}
-    found = {name: parse(SHAPINGS[name], text) for name, text in given.items() if text is not None}
+    def flagged(name: str, text: str | None) -> "list[ShapeSpec]":
+        return [] if text is None else [flag_spec(SHAPINGS[name], text)]
+
+    found = [*flagged("overlong", shared.overlong), *map(shape_spec, shared.shape or ())]
+    found += [*flagged("affine", shared.affine), *flagged("clip", shared.clip_reward)]
     if shared.kl_coef is not None:
-        found["kl"] = SHAPINGS["kl"].read({"coef": shared.kl_coef})
-    elif shared.kl_col is not None:
+        found.append(spec_of(SHAPINGS["kl"], {"coef": shared.kl_coef}))
+    elif shared.kl_col is not None and not any(step.name == "kl" for step in found):
         raise UsageError("--kl-col without --kl-coef does nothing", hint="--kl-coef 0.05")
-    return found
+    return tuple(found)
 
 
 def _filters(shared: Shared) -> "tuple[FilterSpec, ...]":
@@ -240,7 +245,9 @@ def _roles(shared: Shared) -> tuple[tuple[str, str], ...]:
 def _columns(shared: Shared) -> "ColumnOptions":
     from advcli.filters.catalog import expression
     from advcli.records.table import MAX_LINE, ColumnOptions
+    from advcli.shaping.spec import measures
 
+    measured = measures(_shaping(shared))
     return ColumnOptions(
         format=shared.format_,
         prompt=shared.prompt_col,
@@ -251,9 +258,10 @@ def _columns(shared: Shared) -> "ColumnOptions":
         baseline=shared.baseline_col,
         kl=shared.kl_col,
         tokens={role: column for role, option in _TOKENS.items() if (column := getattr(shared, option))},
-        extra=tuple(dict.fromkeys(spec.column for spec in _filters(shared) if spec.column)),
+        extra=tuple(dict.fromkeys([*(one.column for one in _filters(shared) if one.column), *measured])),
         where=tuple(shared.where or ()),
         tests=tuple(dict.fromkeys(test for spec in _filters(shared) if (test := expression(spec)))),
+        measures=measured,
         strict=shared.quiet,
         n=shared.n,
         layout=shared.layout,

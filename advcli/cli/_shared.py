@@ -40,7 +40,9 @@ class Shared:
     sum_pi_squared_col: opt.SumPiSquaredCol = None
     token_rewards_col: opt.TokenRewardsCol = None
     mask_col: opt.MaskCol = None
+    entropy_col: opt.EntropyCol = None
     overlong: opt.Overlong = None
+    shape: opt.Shape = None
     affine: opt.Affine = None
     clip_reward: opt.ClipReward = None
     kl_coef: opt.KlCoef = None
@@ -86,6 +88,8 @@ ADVANTAGES = (
     "sum_pi_squared_col",
     "token_rewards_col",
     "mask_col",
+    "entropy_col",
+    "shape",
     "overlong",
     "affine",
     "clip_reward",

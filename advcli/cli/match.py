@@ -28,6 +28,7 @@ _SEARCHED = (
     "log_probs_col",
     "sum_pi_squared_col",
     "mask_col",
+    "entropy_col",
 )
 
 

@@ -353,8 +353,20 @@ def estimate_tokens(
     tokens = torch.full(row.shape, torch.nan, dtype=found.dtype, device=found.device).masked_scatter(
         live if entry.masked else counted, result if entry.masked else found
     )
-    segments = Segments.of(row_of[kept], len(rows))
-    return segments.sum(found) / segments.size().to(found.dtype), tokens
+    return token_means(tokens, row, counted, len(rows)), tokens
+
+
+def token_means(tokens: Tensor, row: Tensor, counted: Tensor, rows: int) -> Tensor:
+    """[N] the mean over the tokens of each row that count; NaN without any.
+
+    Args:
+        tokens: [T] float.
+        row: [T] int64, the row of each.
+        counted: [T] bool, which count.
+        rows: N.
+    """
+    segments = Segments.of(row[counted], rows)
+    return segments.sum(tokens[counted]) / segments.size().to(tokens.dtype)
 
 
 def _laid_out(rewards: Tensor, row_of: Tensor, counted: Tensor) -> Tensor:

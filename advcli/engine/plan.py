@@ -16,6 +16,7 @@ from advcli.frameworks.catalog import doubts, find
 from advcli.frameworks.rule import Rule, Unit
 from advcli.records.settings import DEFAULT_ESTIMATOR, Settings
 from advcli.registry import knobs as registry_knobs
+from advcli.shaping import spec
 from advcli.shaping.catalog import SHAPINGS
 from advcli.tensors.group_ranges import pays
 from advcli.wording import either
@@ -55,6 +56,16 @@ class Plan:
     similarity: float = 0.0
 
     @property
+    def shapes_tokens(self) -> bool:
+        """Whether the advantages are shaped token by token."""
+        return any(SHAPINGS[step.name].per_token for step in self.settings.shaping if not step.expression)
+
+    @property
+    def recomputes(self) -> bool:
+        """Whether the advantage may be computed again on the rows that were kept."""
+        return self.entry.recompute and not self.shapes_tokens
+
+    @property
     def unit(self) -> Unit:
         """What the statistics count where rows share a rollout: what was asked, else as the framework does."""
         unit = Unit() if self.rule is None else self.rule.unit
@@ -85,7 +96,7 @@ class Plan:
             "key" (the rows of its group), "merged" (its group, and sums over its step, which can be merged), "step" or
             "all".
         """
-        if any(FILTERS[spec.name].whole_steps for spec in self.settings.filters):
+        if any(FILTERS[one.name].whole_steps for one in self.settings.filters):
             return "step"
         scope = self.scope()
         if self.rule is None:
@@ -143,7 +154,8 @@ class Plan:
         Raises:
             UsageError: a framework takes the KL off token by token, and the data set has one number per row.
         """
-        asked = self.rule is not None and "kl" in self.settings.shaping and "token_kl" not in columns
+        steps = [step.name for step in self.settings.shaping]
+        asked = self.rule is not None and "kl" in steps and "token_kl" not in columns
         if asked and (self.entry.level == "token" or "kl" not in (self.entry.shaped or ())):
             raise UsageError(
                 f"{self.entry.name} takes the KL off token by token, and there is one number per row",
@@ -175,22 +187,44 @@ class Plan:
                 f"filters are defined for one advantage per row, and {entry.name} gives one per token here",
                 hint="without --before and --after",
             )
-        for spec in settings.filters:
-            row = FILTERS[spec.name]
-            if spec.when not in row.when:
+        for one in settings.filters:
+            row = FILTERS[one.name]
+            if one.when not in row.when:
                 raise UsageError(
-                    f"{row.name} looks at the advantage, so it can only come after", hint=f"--after {spec}"
+                    f"{row.name} looks at the advantage, so it can only come after", hint=f"--after {one}"
                 )
-            if spec.column is not None and "rewards" not in row.needs:
+            if one.column is not None and "rewards" not in row.needs:
                 raise UsageError(f"{row.name} looks at no reward, so it has no knob 'column'")
-            dispatch.fitted(row.name, row.target, spec.knobs)
+            dispatch.fitted(row.name, row.target, one.knobs)
         if settings.shaping and "parts" in entry.needs:
-            flags = ", ".join(SHAPINGS[name].flag for name in settings.shaping)
+            flags = ", ".join(map(spec.said, settings.shaping))
             raise UsageError(
                 f"{entry.name} takes each reward apart, so their sum cannot be shaped ({flags})",
                 hint=f"without {flags}",
             )
+        self._check_shaped()
         return self
+
+    def _check_shaped(self) -> None:
+        """Check what is done to the advantages.
+
+        Raises:
+            UsageError: it does not go with the estimator or the filters.
+        """
+        settings = self.settings
+        for step in filter(spec.after, settings.shaping):
+            row = SHAPINGS[step.name]
+            if self.entry.level == "token" and not row.per_token:
+                raise UsageError(
+                    f"{row.said} shapes one advantage per row, and {self.entry.name} gives one per token here",
+                    hint=f"without {row.said}",
+                )
+            kept = settings.compute_new_adv or not settings.keep_pos == settings.keep_neg == 1
+            if row.per_token and (settings.filters or kept):
+                raise UsageError(
+                    f"{row.said} gives one advantage per token, and filters and keep ratios are defined for one per row",
+                    hint=f"without {row.said}",
+                )
 
     @classmethod
     def of(cls, settings: Settings) -> "Plan":
@@ -241,7 +275,8 @@ def _as_estimator(rule: Rule, settings: Settings) -> tuple[Estimator, dict[str, 
     fixed = [name for name in ("missing", "singleton") if getattr(settings, name) not in ("null", "error")]
     fixed += ["compute_new_adv"] if settings.compute_new_adv else []
     able = {*rule.shaped, *(rule.per_token.shaped if rule.per_token else ())}
-    for shaping in (SHAPINGS[name] for name in settings.shaping if name not in able):
+    asked = [SHAPINGS[step.name] for step in settings.shaping if not step.expression]
+    for shaping in (row for row in asked if row.of_trainer and row.name not in able):
         raise UsageError(
             f"{shaping.flag} is not part of {rule.framework}'s {rule.estimator}",
             hint=f"without {shaping.flag}, or without --like",

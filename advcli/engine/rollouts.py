@@ -19,7 +19,7 @@ REWARDS = ("last", "first", "sum")
 # Columns that are added up over the turns.
 _SUMMED = ("lengths", "kl", "tokens")
 # Columns with a number for each token of each row, row after row.
-_PER_TOKEN = ("values", "log_probs", "sum_pi_squared", "mask", "token_kl")
+_PER_TOKEN = ("values", "log_probs", "sum_pi_squared", "mask", "token_kl", "entropies")
 
 
 def differing(many: int, how: str, place: str = "") -> Remark:

@@ -89,6 +89,7 @@ def _run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
         original = fallbacks.singletons(original, moved, valid, plan.settings.singleton, by_turn=by_turn)
     if plan.rule is None:
         original = fallbacks.missing_rewards(original, moved["group"], usable, plan.settings.missing)
+    original = shaped.after(plan, original, moved)
     original, beyond = fallbacks.bounded(original, moved, valid)
     defined = ~undefined(original)
     kept, after = _leave_out(plan, "after", {**moved, "advantages": original}, defined)
@@ -107,13 +108,32 @@ def _run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
         *beyond,
         *shaped.lacking(plan, raw, moved, usable),
         *shaped.spoilt(plan, raw, usable & original.isnan()),
+        *shaped.alive(plan, raw, moved),
     )
     if plan.settings.compute_new_adv:
         processed, more = _recompute(plan, moved, processed, kept, valid)
         processed, beyond = fallbacks.bounded(processed, moved, kept & valid)
         kept = kept & ~undefined(processed) if beyond else kept
         warnings += (*more, *beyond)
+    if plan.shapes_tokens:
+        return _per_token(plan, moved, AdvantageTable(original, original, kept, warnings))
     return AdvantageTable(original.cpu(), processed.cpu(), kept.cpu(), warnings, before + after)
+
+
+def _per_token(plan: Plan, columns: Mapping[str, Tensor], found: AdvantageTable) -> AdvantageTable:
+    """The advantage of each row at each of its tokens, shaped there."""
+    row, counted = dispatch.token_rows(columns)
+    tokens = torch.where(counted, found.original[row], torch.nan)
+    tokens = shaped.after_tokens(plan, tokens, columns)
+    original = dispatch.token_means(tokens, row, counted, len(found.original))
+    return AdvantageTable(
+        original.cpu(),
+        original.cpu(),
+        ~original.isnan().cpu(),
+        found.warnings,
+        tokens=tokens.cpu(),
+        token_counts=torch.bincount(row, minlength=len(original)).cpu(),
+    )
 
 
 def _leave_out(
@@ -176,6 +196,9 @@ def _run_tokens(plan: Plan, columns: Mapping[str, Tensor], raw: Mapping[str, Ten
         original = fallbacks.missing_rewards(original, columns["group"], valid, plan.settings.missing)
     ruled = ~torch.isclose(original, estimated, rtol=0, atol=0, equal_nan=True)
     tokens = torch.where(ruled[row] & counted & ~original[row].isnan(), original[row], tokens)
+    if plan.shapes_tokens:
+        tokens = shaped.after_tokens(plan, tokens, columns)
+        original = dispatch.token_means(tokens, row, counted, len(original))
     original, beyond = fallbacks.bounded(original, columns, valid)
     tokens = torch.where(torch.isinf(tokens), torch.nan, tokens)
     counts = torch.bincount(row, minlength=len(original))
@@ -210,6 +233,7 @@ def _recompute(
     if plan.settings.keep_pos == plan.settings.keep_neg == 1 and not later:
         return processed, ("--compute-new-adv has no effect: both keep ratios are 1",)
     again = dispatch.estimate(plan.entry, columns, kept & valid, **plan.knobs)
+    again = shaped.after(plan, again, columns)
     group = columns["group"]
     survivors = Segments.of(group[kept & valid], int(group.max()) + 1 if len(group) else 0).size()
     had_rows = Segments.of(group[valid], len(survivors)).size() > 1

@@ -138,6 +138,12 @@ COLUMNS: Registry[Column] = Registry(
             "--token-rewards-col COL with a list per row",
             "token_rewards",
         ),
+        Column(
+            "entropies",
+            "the entropy of each token",
+            "--entropy-col COL with a list per row",
+            "entropies",
+        ),
         Column("rollout", "the rollout of each row", "--rollout-col COL", "rollouts"),
         Column("turn", "the number of each turn", "--turn-col COL", "turns"),
         Column("anchor", "the state before each turn", "--anchor-col COL", "anchors"),

@@ -7,7 +7,7 @@ from typing import TypeAlias
 import torch
 
 from advcli.engine.rollouts import Rollouts
-from advcli.matching import wording
+from advcli.matching import shapers, wording
 from advcli.matching.causes import FEW
 from advcli.matching.evidence import doubt
 from advcli.matching.infer_eps import fitted
@@ -15,12 +15,14 @@ from advcli.matching.logged import half_step
 from advcli.matching.postprocess import After, after, recomputed
 from advcli.matching.problem import Problem
 from advcli.matching.rounded import hidden_digits
+from advcli.matching.sample import FIRST
 from advcli.matching.search import Found, Tell, indistinguishable, search
 from advcli.matching.shuffled import misaligned
 from advcli.matching.trials import Trial
 from advcli.matching.weighing import Weighed, weighed
 from advcli.matching.weights import listed, named
 from advcli.records.table import RewardTable
+from advcli.shaping import spec
 from advcli.tensors.segments import Segments
 from advcli.wording import counted, verb
 
@@ -43,6 +45,7 @@ class Explanation:
         free: numbers that were fitted to the log.
         doubt: why the rule cannot be named although every row fits; "" if it can.
         broken: what is wrong with the rows that were left aside; "" for nothing.
+        shape: what the rewards were shaped by, as `--shape` takes it; "" for nothing.
     """
 
     problem: Problem
@@ -54,6 +57,7 @@ class Explanation:
     free: int = 0
     doubt: str = ""
     broken: str = ""
+    shape: str = ""
 
     def weighed_up(self) -> "Explanation":
         """The same with what speaks against naming the rule."""
@@ -227,6 +231,30 @@ def _otherwise(best: Weighed, rest: Iterable[Weighed], names: Sequence[str]) -> 
     return found
 
 
+def _as_shaped(problem: Problem, first: Found, table: RewardTable, tell: Tell) -> Explanation | None:
+    """Rewards that a rule of the catalog had shaped."""
+    del first, table
+    told: list[tuple[Explanation, str]] = []
+    for partition in problem.partitions:
+        for one in shapers.fitting(problem.part(partition, FIRST), problem.shapes):
+            words = f"with rewards shaped by {spec.typed(one.step)}"
+            tell(f"{partition.label}: {words}")
+            again = shapers.applied(problem, partition, one)
+            found = search(again, tell)
+            if found.explained:
+                told.append((_shaped(again, found, one, words), words))
+    sure = [pair for pair in told if not pair[0].weighed_up().doubt] or told
+    if not sure:
+        return None
+    best, words = sure[0]
+    otherwise = [(other.trials[0], rest) for other, rest in sure[1:] if rest != words]
+    return replace(best, otherwise=otherwise)
+
+
+def _shaped(problem: Problem, found: Found, one: shapers.Shaped, words: str) -> Explanation:
+    return Explanation(problem, found.trials, [words], free=one.free, shape=spec.typed(one.step))
+
+
 def _blurred(problem: Problem, tell: Tell) -> Explanation | None:
     """Rewards that were rounded when they were logged."""
     half = half_step(problem.columns["rewards"])
@@ -293,6 +321,13 @@ def _told_apart(problem: Problem, found: Found) -> bool:
 
 
 Attempt: TypeAlias = Callable[[Problem, Found, RewardTable, Tell], Explanation | None]
-_ATTEMPTS: Sequence[Attempt] = (_as_not_broadcast, _as_changed, _as_fitted, _as_weighed, _as_recomputed)
+_ATTEMPTS: Sequence[Attempt] = (
+    _as_not_broadcast,
+    _as_changed,
+    _as_fitted,
+    _as_weighed,
+    _as_shaped,
+    _as_recomputed,
+)
 # What is tried of a log that is not another one's in another order.
 _FARTHER: Sequence[Attempt] = (_as_filtered_before,)

@@ -32,6 +32,8 @@ from advcli.wording import counted, shortened
 
 SKIPPED = "skipped"
 """What a note about rules that could not be tried begins with."""
+# What would tell explanations apart that differ in the weights of the rewards, or in how they were shaped.
+_APART = {False: "the reward weights of the run", True: "the reward function of the run"}
 _OTHERS = 5
 _NAMED = 3
 
@@ -126,6 +128,7 @@ def _problem(table: RewardTable, n: int | None, only: Settings) -> Problem:
         ways,
         tried,
         framework if framework in frameworks() else None,
+        shapes=only.shaping,
     )
 
 
@@ -199,11 +202,12 @@ def _matched(explanation: Explanation, first: Found, table: RewardTable, notes: 
         evidence=evidence(problem, best),
         apart=(
             *wording.apart(best, alike[1:]),
-            *(["the reward weights of the run"] if explanation.otherwise else []),
+            *([_APART[bool(explanation.shape)]] if explanation.otherwise else []),
         ),
         others=_distinct(others),
         weights=explanation.weights,
         after=explanation.after or {},
+        shape=explanation.shape or None,
         **_common(table, problem, first, notes),
     )
 

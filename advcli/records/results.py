@@ -408,6 +408,7 @@ class MatchResult(Result):
         others: the next best rules.
         weights: reward column → inferred weight, null where it is not determined; null if none was inferred.
         after: what happened to the advantages of the rule, name → value.
+        shape: what shaped the rewards before the rule, as `--shape` takes it; null for nothing.
         rows: rows.
         compared: rows with a logged advantage.
         tolerance: largest difference that counts as the same.
@@ -428,6 +429,7 @@ class MatchResult(Result):
     others: tuple[Fit, ...]
     weights: Mapping[str, float | None] | None
     after: Mapping[str, Any]
+    shape: str | None
     rows: int
     compared: int
     tolerance: float

@@ -43,6 +43,23 @@ class FilterSpec:
 
 
 @dataclass(frozen=True)
+class ShapeSpec:
+    """One step of shaping as the user asked for it.
+
+    Attributes:
+        name: name of a row of the shaping catalog, or "expr" for an expression.
+        knobs: its knobs, defaults filled in.
+        columns: what it looks at → an expression over the columns of a row, as `--where` takes it.
+        expression: the expression, of "expr".
+    """
+
+    name: str
+    knobs: Mapping[str, float] = field(default_factory=dict)
+    columns: Mapping[str, str] = field(default_factory=dict)
+    expression: str = ""
+
+
+@dataclass(frozen=True)
 class LeftOut(Mergeable):
     """What a filter left out, of the rows that were there before it.
 
@@ -75,7 +92,7 @@ class Settings:
         missing: what a row without a usable reward gets: "null", "zero", "error".
         singleton: what the only valid row of a group gets: "null", "zero", "raw", "error".
         device: "auto", "cpu", "cuda", "mps".
-        shaping: what is done to the reward first: name of a row of the shaping catalog → its knobs.
+        shaping: what is done to the reward first, and to the advantage after, in this order.
         filters: what is left out, in this order; all filters "before" the statistics come first.
         count: what a statistic counts where rows share a rollout: "rollouts", "rows", or None for what the framework of
             `like` does; without one, rollouts.
@@ -93,7 +110,7 @@ class Settings:
     singleton: str = "null"
     device: str = "auto"
     like: str | None = None
-    shaping: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    shaping: tuple[ShapeSpec, ...] = ()
     filters: tuple[FilterSpec, ...] = ()
     count: str | None = None
     rollout_reward: str | None = None

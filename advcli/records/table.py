@@ -42,7 +42,7 @@ class Choice:
         length: tokens per row, or None.
         baseline: the greedy reward of the row's prompt, or None.
         kl: the KL of the row, or a list with that of each token; None without.
-        extra: columns of numbers that a filter looks at.
+        extra: columns of numbers that a filter or a shaping looks at.
         tokens: (what it is, column) of each column with a list per row, a number for each token.
         logged: the advantage that the trainer logged, or None.
         rollout: columns that together name the rollout within its group; empty where each row is one.
@@ -61,7 +61,7 @@ class Choice:
         dedup: whether exact repeats are taken out.
         by: the column that splits the figures, or None.
         outcomes: further reward columns, which are described but not summed.
-        tests: expressions that are among `extra`: 1 where they hold, 0 where they do not.
+        tests: expressions that are among `extra`: 1 where they hold and 0 where they do not, or the number they give.
         unread: columns of numbers that play no part, and could be rewards or parts of one.
         likely: columns that could be the prompt, where the one that was chosen differs in every row.
         doubts: what was chosen although something else is nearly as likely, one sentence each.
@@ -143,7 +143,7 @@ class ColumnOptions:
         length: tokens per row (`--length-col`).
         baseline: greedy reward of the row's prompt (`--baseline-col`).
         kl: KL of the row or of its tokens (`--kl-col`).
-        extra: columns of numbers that a filter looks at.
+        extra: columns of numbers that a filter or a shaping looks at.
         tokens: what it is → column with a list per row (`--values-col`, `--mask-col`, ...).
         n: rows per group (`--n`).
         layout: how rows lie in a record (`--layout`).
@@ -163,6 +163,7 @@ class ColumnOptions:
         find_outcomes: describe also what looks like another reward.
         where: expressions that a row must meet to count (`--where`).
         tests: expressions that filters ask for, among `extra`.
+        measures: expressions whose numbers a shaping asks for, among `extra`.
         strict: a doubtful choice of columns is an error.
         ungrouped: rows need not belong together: a dump without a prompt, or with one row of each, will do.
         max_line: bytes that a line may have (`--max-line`).
@@ -196,6 +197,7 @@ class ColumnOptions:
     roles: tuple[tuple[str, str], ...] = ()
     where: tuple[str, ...] = ()
     tests: tuple[str, ...] = ()
+    measures: tuple[str, ...] = ()
     strict: bool = False
     ungrouped: bool = False
     max_line: int = MAX_LINE

@@ -9,6 +9,7 @@ from typing import Any
 from advcli import compute_advantages
 from advcli.frameworks.catalog import find
 
+from .golden_shaping import SHAPED
 from .golden_turns import UNDER_OTHER_NAMES, turned
 
 # The golden files' name of a framework → ours.
@@ -153,6 +154,9 @@ def call_of(
             sorted(range(len(rows)), key=lambda row: rows[row]["rollout"]) if turn.by_id else range(len(rows))
         )
         return Call(*turn.call(framework, settings, rows), order)
+    if (framework, estimator) in SHAPED:
+        shaped = SHAPED[framework, estimator](settings, rows)
+        return Call(shaped.pop("rewards"), shaped.pop("groups"), shaped, range(len(rows)))
     trainer = f"{estimator} on {settings.get('trainer')}"
     how = HOW.get((framework, trainer)) or HOW.get((framework, estimator)) or How()
     given: dict[str, Any] = {"estimator": how.estimator or estimator}

@@ -14,7 +14,8 @@ from advcli.io.collect.batch import BadRows, Batch
 from advcli.io.collect.cells import Cells, lists, numbers, token_means
 from advcli.io.collect.keys import Coder, digests
 from advcli.io.collect.numbering import line_numbers
-from advcli.io.collect.row_rules import RuleBook, met
+from advcli.io.collect.row_rules import RuleBook, measured, met
+from advcli.records.layout import Condition
 from advcli.records.table import CAUSES, LABELS, Choice, Prompt, RewardTable, Source
 from advcli.tensors.codes import paired
 from advcli.tensors.decimals import total
@@ -234,13 +235,18 @@ class Collector:
             self._by.add(batch.columns[self.choice.by])
         tests = {one.expression: one for one in self.choice.tests}
         for name in self.choice.extra:
-            values = met(tests[name], batch) if name in tests else self._numbers(batch, name)
-            self._append(f"extra {name}", np.asarray(values, dtype=np.float64))
+            self._append(f"extra {name}", self._extra(batch, name, tests.get(name)))
         if self.choice.logged:
             self._logged(batch, self.choice.logged)
         for name in self.choice.outcomes:
             self._append(f"outcome {name}", self._numbers(batch, name))
             self._append(f"cause {name}", np.where(bad, 0, numbers(batch.columns[name])[1]).astype(np.int8))
+
+    def _extra(self, batch: Batch, name: str, test: Condition | None) -> NDArray[np.float64]:
+        """A column that a filter or a shaping looks at, or what an expression gives."""
+        if test is None or (test.number and test.columns == (name,)):
+            return self._numbers(batch, name)
+        return measured(test, batch) if test.number else met(test, batch).astype(np.float64)
 
     def _turns(self, batch: Batch) -> None:
         """What tells which rows are the turns of one rollout."""

@@ -94,8 +94,9 @@ def asked(options: ColumnOptions) -> Iterator[str]:
     yield from (name for name in single if name)
     yield from (*options.group_by, *options.outcomes, *options.tokens.values())
     yield from (name for name, _ in options.rewards)
-    yield from (name for name in options.extra if name not in options.tests)
-    for text in (*options.where, *options.tests):
+    computed = (*options.tests, *options.measures)
+    yield from (name for name in options.extra if name not in computed)
+    for text in (*options.where, *computed):
         yield from parse(text).columns
 
 
@@ -151,7 +152,10 @@ class _Chooser:
             roles=roles,
             by=options.by,
             outcomes=outcomes(self._dump, [*taken, *(name for name in (length, step) if name)]),
-            tests=tuple(_condition(text, "") for text in options.tests),
+            tests=(
+                *(_condition(text, "") for text in options.tests),
+                *(_condition(text, "", number=True) for text in options.measures),
+            ),
             likely=()
             if prompt and self._dump.evidence.share_rows(prompt)
             else tuple(self.likely_prompts(step)),
@@ -368,8 +372,8 @@ class _Chooser:
         return found[:2]
 
 
-def _condition(text: str, said: str, *, asked: bool = False) -> Condition:
-    return Condition(text, parse(text).columns, said, asked or not said)
+def _condition(text: str, said: str, *, asked: bool = False, number: bool = False) -> Condition:
+    return Condition(text, parse(text).columns, said, asked or not said, number)
 
 
 def _columns(texts: Sequence[str]) -> list[tuple[str, ...]]:
