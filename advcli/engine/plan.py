@@ -194,7 +194,7 @@ class Plan:
         device, dtype = dispatch.pick(settings.device)
         if settings.like is not None:
             rule = find(settings.like, settings.estimator)
-            if rule.per_token is not None and settings.knobs.get("gamma", 1) != 1:
+            if rule.per_token is not None and _asks_for_tokens(rule, rule.per_token, settings.knobs):
                 rule = rule.per_token
             entry, knobs = _as_estimator(rule, settings)
             divided = bool(knobs.pop(_STEP_NORM, 0))
@@ -214,6 +214,12 @@ def _check_words(settings: Settings) -> None:
         if value not in allowed and not (value is None and name in ("count", "rollout_reward")):
             told = name.replace("_", " ")
             raise UsageError(f"unknown {told} rule '{value}'", hint=either(allowed), about=name)
+
+
+def _asks_for_tokens(rule: Rule, per_token: Rule, knobs: Mapping[str, float | str]) -> bool:
+    """Whether a knob that only the form with an advantage per token has is set to something else than its default."""
+    own = {name: usual for name, usual in per_token.options.items() if name not in rule.options}
+    return any(knobs.get(name, usual) != usual for name, usual in own.items())
 
 
 def _as_estimator(rule: Rule, settings: Settings) -> tuple[Estimator, dict[str, Any]]:
@@ -256,7 +262,7 @@ def _as_estimator(rule: Rule, settings: Settings) -> tuple[Estimator, dict[str, 
         shaped=rule.shaped,
     )
     given = {name: value for name, value in settings.knobs.items() if name in rule.options}
-    chosen = dispatch.numbers(entry.name, {**rule.options, **given})
+    chosen = dispatch.options(entry.name, rule.target, {**rule.options, **given})
     return entry, {**rule.knobs, **(rule.scales[scale] if scale is not None else {}), **chosen}
 
 
