@@ -67,8 +67,8 @@ def standardised(  # noqa: PLR0913  one knob per rule that differs between train
             "" for `dtype`.
         variance: "two-pass", as torch has it for the rows of a matrix; "whole", as torch has it for a tensor of one
             group (squares in float64 about a mean in `dtype`); "nanmean", a mean of squares times n / (n − ddof);
-            "running", with running sums; "one-pass" (sum of squares minus square of the sum, both running); "moments" (mean
-            of squares minus square of the mean, with running sums, at least 0); "about-0" (of values that are centred already).
+            "running", with running sums; "one-pass" (sum of squares minus square of the sum, both running); "about-0" (of
+            values that are centred already).
         floor: smallest variance.
         dead: a group gets 0 where s is at most this.
         ragged: what the trainer takes for a group where the groups of a step are not all of one size, see
@@ -385,10 +385,6 @@ _VARIANCES: dict[str, Callable[[Tensor, int], Tensor]] = {
     "nanmean": lambda values, many: _mean((values - _mean(values)) ** 2) * (values.shape[1] / many),
     "running": lambda values, many: (
         _running_sum((values - _running_sum(values) / values.shape[1]) ** 2) / many
-    ),
-    "moments": lambda values, many: (
-        (_running_sum(values**2) / values.shape[1] - (_running_sum(values) / values.shape[1]) ** 2).clamp(min=0)
-        * (values.shape[1] / many)
     ),
     "about-0": lambda values, many: (values**2).sum(dim=1, keepdim=True) / many,
 }

@@ -1,11 +1,12 @@
 """What trainers do around a GRPO: drop groups, penalize rows by their rank, weigh by length, count sets of k."""
 
 import math
+from typing import Literal
 
 import torch
 from torch import Tensor
 
-from advcli.errors import DataError
+from advcli.errors import UsageError
 from advcli.frameworks.arithmetic import standardised, std_of
 from advcli.frameworks.blocks import matrices
 from advcli.tensors.segments import Segments
@@ -104,31 +105,44 @@ def _kept(advantages: Tensor, measured: Tensor, group: Tensor, threshold: float)
     return torch.where(std > threshold, advantages, torch.nan)
 
 
-def soft_maximum(rewards: Tensor, group: Tensor, *, tau: float = 1.0, dtype: str = "float32") -> Tensor:
-    """OPMD of Trinity-RFT: reward minus τ (ln Σ_g e^{r/τ} − ln n); the reward itself in a group of one.
+def soft_maximum(
+    rewards: Tensor,
+    group: Tensor,
+    *,
+    opmd_baseline: Literal["mean", "logavgexp"] = "mean",
+    tau: float = 1.0,
+    dtype: str = "float32",
+) -> Tensor:
+    """OPMD of Trinity-RFT: reward minus the mean of its group, or minus τ (ln Σ_g e^{r/τ} − ln n).
 
     Args:
         rewards: [N] float, NaN where missing.
         group: [N] int64, group index.
-        tau: τ, above 0; near 0 the baseline is the largest reward, far above it the mean.
+        opmd_baseline: which of the two.
+        tau: τ, above 0; near 0 the second baseline is the largest reward, far above it the mean.
         dtype: what the trainer computes in.
 
+    Returns:
+        [N] in `dtype`; the reward itself in a group of one.
+
     Raises:
-        DataError: τ is 0 or less.
+        UsageError: τ is 0 or less.
 
     Example:
-        >>> [round(a, 4) for a in soft_maximum(torch.tensor([1.0, 0, 0, 0]), torch.zeros(4).long()).tolist()]
+        >>> r, group = torch.tensor([1.0, 0, 0, 0]), torch.zeros(4).long()
+        >>> [round(a, 4) for a in soft_maximum(r, group, opmd_baseline="logavgexp").tolist()]
         [0.6426, -0.3574, -0.3574, -0.3574]
     """
     if tau <= 0:
-        raise DataError(f"tau is {tau:g}, expected a number above 0")
+        raise UsageError(f"tau is {tau:g}, expected a number above 0")
     r = rewards.to(getattr(torch, dtype))
     out = r.clone()
     for rows in matrices(group, torch.ones_like(group, dtype=torch.bool)):
-        n = rows.shape[1]
-        if n > 1:
-            mean = tau * (torch.logsumexp(r[rows] / tau, dim=1, keepdim=True) - math.log(n))
-            out[rows] = r[rows] - mean
+        values, n = r[rows], rows.shape[1]
+        if n > 1 and opmd_baseline == "mean":
+            out[rows] = values - values.mean(dim=1, keepdim=True)
+        elif n > 1:
+            out[rows] = values - tau * (torch.logsumexp(values / tau, dim=1, keepdim=True) - math.log(n))
     return out
 
 

@@ -34,13 +34,11 @@ def _nothing(value: Any) -> dict[str, Any]:
 
 
 _CPGD = {"STD_weight": "group", "naive": "none", "clip_filter_like_weight": "batch"}
-_OPMD = {"mean": "opmd_mean"}
 
 SETTINGS: Mapping[str, Mapping[str, Setting]] = {
     "trinity-rft": {
         "epsilon": _renamed("eps"),
         "std_normalize": lambda value: {"scale": "group" if value else "none"},
-        "opmd_baseline": lambda value: {"estimator": _OPMD.get(value, "opmd")},
         "std_threshold": _renamed("std_threshold"),
         "rank_penalty": _renamed("rank_penalty"),
         "duplicate_experiences": _nothing,

@@ -1,24 +1,25 @@
 """AReno, whose trainer and agents compute the standard deviation in two ways."""
 
-from advcli.frameworks.rule import grpo
+from advcli.frameworks.rule import GRPO, Rule
+
+_FORMULA = GRPO.format(eps="1e-8", ddof=0)
+
+
+def _areno(estimator: str, formula: str, source: str, *, one_pass: bool) -> Rule:
+    return Rule(
+        "areno",
+        estimator,
+        formula,
+        "advcli.frameworks.numpy_sums:standardised",
+        ("rewards", "group"),
+        {"one_pass": one_pass},
+        options={"eps": 1e-8},
+        source=source,
+        proof="package",
+    )
+
 
 ROWS = [
-    grpo(
-        "areno",
-        eps=1e-8,
-        ddof=0,
-        knobs={"centre": "mean-running", "variance": "moments"},
-        options={"eps": 1e-8},
-        source="areno/api/advantages.py",
-        proof="code",
-    ),
-    grpo(
-        "areno",
-        eps=1e-8,
-        ddof=0,
-        estimator="agentic_grpo",
-        options={"eps": 1e-8},
-        source="areno/api/rewards.py",
-        proof="code",
-    ),
+    _areno("grpo", f"{_FORMULA}, in one pass", "areno/api/advantages.py", one_pass=True),
+    _areno("agentic_grpo", _FORMULA, "areno/api/rewards.py", one_pass=False),
 ]

@@ -1,6 +1,6 @@
 """labs-molt."""
 
-from advcli.frameworks.rule import HERE, KL, RLOO, TOKENS, Rule, Unit, centred, grpo
+from advcli.frameworks.rule import HERE, KL, RLOO, TOKENS, Rule, Unit, after_kl, centred, grpo
 
 _MOLT = "molt/trainer/algorithm/advantage.py"
 
@@ -52,9 +52,18 @@ ROWS = [
         _FLOOR,
         scales=_WHITEN,
         options=_CLIPPED,
+        per_token=after_kl(
+            "labs-molt",
+            "reinforce",
+            {"divide": "none", "centre": "raw", "single": "raw"},
+            {"batch": {"whiten": True}, "none": {}},
+            ("kl",),
+            options={**_CLIPPED, "gamma": 1.0},
+            scope="step",
+        ),
         # Here every row is a sample of its own.
         unit=Unit("rows"),
-        lost=(KL, "gamma below 1"),
+        lost=(KL,),
         source=_MOLT,
         proof="code",
         scope="step",

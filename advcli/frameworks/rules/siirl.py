@@ -1,6 +1,6 @@
 """siiRL."""
 
-from advcli.frameworks.rule import WEIGHTED, Rule, grpo
+from advcli.frameworks.rule import GROUP, NONE, WEIGHTED, Rule, grpo
 
 _SIIRL = "siirl/dag_worker/core_algos.py"
 
@@ -14,7 +14,7 @@ _WEIGHTS = {
 }
 
 ROWS = [
-    grpo("siirl", eps=1e-6, knobs=_AS_VERL, source=_SIIRL, proof="code"),
+    grpo("siirl", eps=1e-6, knobs=_AS_VERL, scales=GROUP | NONE, source=_SIIRL, proof="package"),
     Rule(
         "siirl",
         "cpgd",
@@ -25,6 +25,6 @@ ROWS = [
         scales=_WEIGHTS,
         lost=("the function, not a run: 0.2.0 calls another one and stops",),
         source=_SIIRL,
-        proof="code",
+        proof="package",
     ),
 ]

@@ -58,7 +58,7 @@ ROWS = [
         unit=_LAST,
         lost=_LOST,
         source=f"{_FOLDER}/grpo_advantage.py",
-        proof="code",
+        proof="package",
     ),
     Rule(
         "trinity-rft",
@@ -78,37 +78,39 @@ ROWS = [
         eps=1e-6,
         estimator="grpo_verl",
         knobs=_AS_VERL,
+        options={"eps": 1e-6},
         source=f"{_FOLDER}/grpo_advantage.py",
-        proof="code",
+        proof="package",
     ),
-    Rule(
-        "trinity-rft",
-        "opmd",
-        "A_i = r_i − τ (ln Σ_g e^{r/τ} − ln n)",
-        f"{WEIGHTED}:soft_maximum",
-        ("rewards", "group"),
-        {},
-        options={"tau": 1.0},
-        source=f"{_FOLDER}/opmd_advantage.py",
-        proof="code",
+    *(
+        Rule(
+            "trinity-rft",
+            estimator,
+            "A_i = r_i − mean_g; opmd_baseline=logavgexp r_i − τ (ln Σ_g e^{r/τ} − ln n)",
+            f"{WEIGHTED}:soft_maximum",
+            ("rewards", "group"),
+            {},
+            options={"opmd_baseline": "mean", "tau": 1.0},
+            unit=_LAST,
+            source=f"{_FOLDER}/opmd_advantage.py",
+            proof="package",
+        )
+        for estimator in ("opmd", "opmd_verl")
     ),
-    centred(
-        "trinity-rft",
-        "opmd_mean",
-        knobs={"single": "raw"},
-        source=f"{_FOLDER}/opmd_advantage.py",
-        proof="code",
-    ),
-    Rule(
-        "trinity-rft",
-        "asymre",
-        "A_i = r_i − (mean_g + baseline_shift), of −0.1",
-        f"{WEIGHTED}:shifted_mean",
-        ("rewards", "group"),
-        {},
-        options={"baseline_shift": -0.1},
-        source=f"{_FOLDER}/asymre_advantage.py",
-        proof="code",
+    *(
+        Rule(
+            "trinity-rft",
+            estimator,
+            "A_i = r_i − (mean_g + baseline_shift), of −0.1",
+            f"{WEIGHTED}:shifted_mean",
+            ("rewards", "group"),
+            {},
+            options={"baseline_shift": -0.1},
+            unit=_LAST,
+            source=f"{_FOLDER}/asymre_advantage.py",
+            proof="package",
+        )
+        for estimator in ("asymre", "asymre_verl")
     ),
     Rule(
         "trinity-rft",
@@ -120,7 +122,7 @@ ROWS = [
         options={"eps": 1e-6},
         lost=("drop=balance: which rows it picks is random",),
         source=f"{_FOLDER}/rec_advantage.py",
-        proof="code",
+        proof="package",
     ),
     centred(
         "trinity-rft",
@@ -128,7 +130,7 @@ ROWS = [
         knobs={"centre": "raw"},
         formula="A_i = r_i",
         source=f"{_FOLDER}/reinforce_advantage.py",
-        proof="notes",
+        proof="package",
     ),
     centred(
         "trinity-rft",
@@ -136,7 +138,7 @@ ROWS = [
         knobs={"centre": "others", "single": "raw"},
         formula=RLOO,
         source=f"{_FOLDER}/rloo_advantage.py",
-        proof="code",
+        proof="package",
     ),
     Rule(
         "trinity-rft",
@@ -146,7 +148,7 @@ ROWS = [
         ("rewards", "baselines"),
         {},
         source=f"{_FOLDER}/remax_advantage.py",
-        proof="code",
+        proof="package",
     ),
     Rule(
         "trinity-rft",
@@ -167,7 +169,7 @@ ROWS = [
             scope="step",
         ),
         source=f"{_FOLDER}/reinforce_plus_plus_advantage.py",
-        proof="code",
+        proof="package",
         scope="step",
     ),
     Rule(
@@ -181,6 +183,6 @@ ROWS = [
         level="token",
         scope="step",
         source=f"{_FOLDER}/ppo_advantage.py",
-        proof="notes",
+        proof="package",
     ),
 ]

@@ -7,7 +7,7 @@ _TUNIX = "tunix/rl/algo_core.py"
 _DOUBLE = {"dtype": "float64"}
 
 ROWS = [
-    grpo("tunix", eps=1e-6, knobs={"single": "nan", **_DOUBLE}, positional=True, source=_TUNIX, proof="code"),
+    grpo("tunix", eps=1e-6, knobs={"single": "nan", **_DOUBLE}, positional=True, source=_TUNIX, proof="package"),
     centred(
         "tunix",
         "rloo",
@@ -15,7 +15,7 @@ ROWS = [
         formula=RLOO,
         positional=True,
         source=_TUNIX,
-        proof="code",
+        proof="package",
     ),
-    centred("tunix", "drgrpo", knobs=_DOUBLE, positional=True, source=_TUNIX, proof="notes"),
+    centred("tunix", "drgrpo", knobs=_DOUBLE, positional=True, source=_TUNIX, proof="package"),
 ]
