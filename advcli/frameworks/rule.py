@@ -212,7 +212,13 @@ _OF_ITS_OWN = {
     f"{WEIGHTED}:live_weighted": "raw-eps",
     f"{HERE}:nonzero_ratio": "raw",
     f"{HERE}:greedy_baseline": "none",
-    **dict.fromkeys((f"{IN_ORDER}:{name}" for name in ("running_baseline", "kalman", "posterior", "posterior_from_scores")), "none"),
+    **dict.fromkeys(
+        (
+            f"{IN_ORDER}:{name}"
+            for name in ("running_baseline", "kalman", "posterior", "posterior_from_scores")
+        ),
+        "none",
+    ),
     "advcli.frameworks.decoupled:decoupled_by_tokens": "raw-eps",
 }
 _MISSING = {

@@ -84,7 +84,9 @@ def reason_to_leave_out(case: Mapping) -> str | None:
         active.discard("clip_range")
     if "clip_range" in knobs and knobs["clip_range"] is None:
         active.add("clip_range")
-    active |= {name for name in ("masks", "kl", "log_probs", "requests", "truncated") if case.get(name) is not None}
+    active |= {
+        name for name in ("masks", "kl", "log_probs", "requests", "truncated") if case.get(name) is not None
+    }
     if case["estimator"] == "reinforce_plus_plus" and knobs.get("gamma") == 1.0:
         active.discard("gamma")
     return next((LEFT_OUT[word] for word in (case["estimator"], *sorted(active)) if word in LEFT_OUT), None)

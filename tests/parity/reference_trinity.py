@@ -57,11 +57,11 @@ def _of_tokens() -> list[dict]:
         values = [[round(draw.random(), 4) for _ in range(n)] for n in batch.lengths]
         log_probs = [[-value for value in row] for row in values]
         kind = _class(*OF_EXPERIENCES["grpo"][:2])
-        for knobs in ({"rank_penalty": 0.25}, {"rank_penalty": 0.5, "std_cal_level": "batch"}):
-            done.append(_of_experiences(kind, "grpo", batch, knobs, log_probs=log_probs))
+        penalties = ({"rank_penalty": 0.25}, {"rank_penalty": 0.5, "std_cal_level": "batch"})
+        done += [_of_experiences(kind, "grpo", batch, knobs, log_probs=log_probs) for knobs in penalties]
         ppo = _class("ppo_advantage", "PPOAdvantageFn")
-        for knobs in ({"gamma": 1.0, "lam": 1.0}, {"gamma": 0.99, "lam": 0.9}):
-            done.append(_of_batch(ppo, "ppo", batch, knobs, values=values))
+        discounts = ({"gamma": 1.0, "lam": 1.0}, {"gamma": 0.99, "lam": 0.9})
+        done += [_of_batch(ppo, "ppo", batch, knobs, values=values) for knobs in discounts]
         whole = _class(*OF_BATCHES["reinforceplusplus"][:2])
         done.append(_of_batch(whole, "reinforceplusplus", batch, {"gamma": 0.9}, per_token=True))
     return done

@@ -27,7 +27,13 @@ LIKE = {
     "ms-swift": ("ms-swift", {}),
     "trinity-rft": ("trinity-rft@0.6.0", {}),
 }
-OPTIONS = {"rank_penalty": "rank_penalty", "gamma": "gamma", "lam": "lam", "lambd": "lam", "gae_lambda": "lam"}
+OPTIONS = {
+    "rank_penalty": "rank_penalty",
+    "gamma": "gamma",
+    "lam": "lam",
+    "lambd": "lam",
+    "gae_lambda": "lam",
+}
 PER_TOKEN = ("values", "log_probs", "sum_pi_squared", "masks", "kl")
 
 

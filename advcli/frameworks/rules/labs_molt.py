@@ -41,7 +41,6 @@ ROWS = [
         unit=_FIRST,
         source=_MOLT,
         proof="code",
-        scope="step",
     ),
     Rule(
         "labs-molt",
@@ -66,6 +65,5 @@ ROWS = [
         lost=(KL,),
         source=_MOLT,
         proof="code",
-        scope="step",
     ),
 ]

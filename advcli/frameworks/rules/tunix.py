@@ -7,7 +7,9 @@ _TUNIX = "tunix/rl/algo_core.py"
 _DOUBLE = {"dtype": "float64"}
 
 ROWS = [
-    grpo("tunix", eps=1e-6, knobs={"single": "nan", **_DOUBLE}, positional=True, source=_TUNIX, proof="package"),
+    grpo(
+        "tunix", eps=1e-6, knobs={"single": "nan", **_DOUBLE}, positional=True, source=_TUNIX, proof="package"
+    ),
     centred(
         "tunix",
         "rloo",
