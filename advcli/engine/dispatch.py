@@ -15,8 +15,8 @@ from advcli.tensors.masks import belongs, every, filled, finite
 from advcli.tensors.segments import Segments
 from advcli.wording import either, one_line
 
-NON_NEGATIVE = ("eps", "batch_eps", "ddof", "k")
-SHARES = ("gamma", "lam", "keep", "p")
+NON_NEGATIVE = ("eps", "batch_eps", "ddof", "k", "tau", "process_var", "meas_var", "alpha0", "beta0")
+SHARES = ("gamma", "lam", "keep", "p", "rho")
 FROM_ONE = ("m",)
 DEVICES = ("auto", "cpu", "cuda", "mps")
 

@@ -80,6 +80,8 @@ class Plan:
             return "step"
         scope = self.scope()
         if self.rule is None:
+            if scope == "order":
+                return "all"
             if self.entry.whole_steps:
                 return "step"
             return "merged" if scope == "step" else "key"

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from advcli.frameworks.arithmetic import std_of
 from advcli.frameworks.blocks import matrices
-from advcli.tensors.segments import Segments
+from advcli.tensors import recursions
 
 
 def running_baseline(rewards: Tensor, *, decay: float = 0.95, dtype: str = "float64") -> Tensor:
@@ -38,16 +38,12 @@ def kalman(
 ) -> Tensor:
     """KRPO: reward minus the estimate of a Kalman filter that has just seen it, over its standard deviation.
 
-        P⁻ = P + Q, K = P⁻ / (P⁻ + R), x ← x + K (r − x), P ← (1 − K) P⁻, A = (r − x) / (√P + eps)
-
-    Each group starts with x = 0 and P = 1 and is run through in the order of its rows.
-
     Args:
-        rewards: [N] float, NaN where missing.
+        rewards: [N] float, NaN where missing; each group is filtered in the order of its rows.
         group: [N] int64, group index.
-        process_var: Q.
-        meas_var: R.
-        eps: added to √P.
+        process_var: as in `recursions.kalman`.
+        meas_var: as in `recursions.kalman`.
+        eps: added to the standard deviation.
         dtype: what the trainer computes in.
 
     Example:
@@ -55,18 +51,8 @@ def kalman(
         [0.0995, -7.0481]
     """
     r = rewards.to(getattr(torch, dtype))
-    out = torch.zeros_like(r)
-    for rows in matrices(group, torch.ones_like(group, dtype=torch.bool)):
-        state = torch.zeros_like(r[rows[:, 0]])
-        # The variance depends on the position only.
-        variance = torch.ones((), dtype=r.dtype)
-        for column in rows.unbind(dim=1):
-            prior = variance + process_var
-            gain = prior / (prior + meas_var)
-            state = state + gain * (r[column] - state)
-            variance = (1 - gain) * prior
-            out[column] = (r[column] - state) / (variance.sqrt() + eps)
-    return out
+    left, std = recursions.kalman(r, group, process_var=process_var, meas_var=meas_var)
+    return left / (std + eps)
 
 
 def posterior(  # noqa: PLR0913  one knob per rule that differs
@@ -80,18 +66,16 @@ def posterior(  # noqa: PLR0913  one knob per rule that differs
     eps: float = 1e-8,
     dtype: str = "float32",
 ) -> Tensor:
-    """SPO: reward minus the mean of the prompt's Beta posterior, whitened over the rows of the step.
-
-        c = r − α / (α + β), A = (c − mean_B c) / (std_B c + eps); then α ← ρα + r, β ← ρβ + 1 − r
+    """SPO: reward minus the mean of the belief about its prompt, whitened over the rows of the step (ddof 1).
 
     Args:
         rewards: [N] float in [0, 1], NaN where missing.
         group: [N] int64, the prompt of each row, the same in all steps.
         step: [N] int64, step index in the order of the steps.
-        rho: how much of the past stays, ρ.
-        alpha0: α before the first reward of a prompt.
+        rho: as in `recursions.beta_means`.
+        alpha0: α before the first step of a prompt.
         beta0: β before it.
-        eps: added to the standard deviation (ddof 1).
+        eps: added to the standard deviation.
         dtype: what the trainer computes in.
 
     Example:
@@ -101,7 +85,7 @@ def posterior(  # noqa: PLR0913  one knob per rule that differs
     """
     r = rewards.to(getattr(torch, dtype))
     alpha, beta = torch.full_like(r, alpha0), torch.full_like(r, beta0)
-    return _updated(r, group, step, alpha, beta, rho, eps)
+    return _whitened(r - recursions.beta_means(r, group, step, alpha, beta, rho=rho), step, eps)
 
 
 def posterior_from_scores(  # noqa: PLR0913  one knob per rule that differs
@@ -116,14 +100,14 @@ def posterior_from_scores(  # noqa: PLR0913  one knob per rule that differs
     eps: float = 1e-8,
     dtype: str = "float32",
 ) -> Tensor:
-    """SPO that starts from scores of the prompt: α = N₀ (Σs + ½) / (N + 1), β = N₀ (N − Σs + ½) / (N + 1), N₀ = 1 / (1 − clip_lower).
+    """SPO that starts from N scores: α = N₀ (Σs + ½) / (N + 1), β = N₀ (N − Σs + ½) / (N + 1), N₀ = 1 / (1 − clip_lower).
 
     Args:
         rewards: [N] float in [0, 1], NaN where missing.
-        baselines: [N] float, the share of the prompt's earlier scores above 0.
+        baselines: [N] float, the share of the prompt's earlier scores that are above 0.
         group: [N] int64, the prompt of each row, the same in all steps.
         step: [N] int64, step index in the order of the steps.
-        scores: how many scores the prompt had, N.
+        scores: how many scores each prompt had.
         clip_lower: the smallest ρ that the trainer allows.
         rho: as in `posterior`.
         eps: as in `posterior`.
@@ -133,36 +117,13 @@ def posterior_from_scores(  # noqa: PLR0913  one knob per rule that differs
     weight, solved = 1 / (1 - clip_lower), baselines.to(r.dtype) * scores
     alpha = weight * (solved + 0.5) / (scores + 1)
     beta = weight * (scores - solved + 0.5) / (scores + 1)
-    return _updated(r, group, step, alpha, beta, rho, eps)
+    return _whitened(r - recursions.beta_means(r, group, step, alpha, beta, rho=rho), step, eps)
 
 
-def _updated(  # noqa: PLR0913  what the rule needs
-    r: Tensor, group: Tensor, step: Tensor, alpha: Tensor, beta: Tensor, rho: float, eps: float
-) -> Tensor:
-    """[N] the advantages; α and β [N] are those of each row's prompt before its first step."""
-    prompts = Segments.dense(group)
-    first = _first(prompts)
-    state = torch.stack([alpha[first], beta[first]])
-    out = torch.zeros_like(r)
-    for rows in _steps(step):
-        of = prompts.index[rows]
-        prior = state[:, of]
-        centred = r[rows] - prior[0] / prior.sum(dim=0)
-        std = std_of(centred.unsqueeze(0), 1, "whole")
-        out[rows] = (centred - centred.mean()) / (std[0] + eps)
-        for row, prompt in zip(rows.tolist(), of.tolist(), strict=True):
-            state[:, prompt] = rho * state[:, prompt] + torch.stack([r[row], 1 - r[row]])
+def _whitened(values: Tensor, step: Tensor, eps: float) -> Tensor:
+    """[N] (x − mean) / (std + eps) over the rows of each step."""
+    out = torch.zeros_like(values)
+    for rows in matrices(step, torch.ones_like(step, dtype=torch.bool)):
+        own = values[rows]
+        out[rows] = (own - own.mean(dim=1, keepdim=True)) / (std_of(own) + eps)
     return out
-
-
-def _first(prompts: Segments) -> Tensor:
-    """[P] the first row of each prompt."""
-    rows = torch.arange(prompts.index.numel(), device=prompts.index.device)
-    return prompts.min(rows.double()).long() if len(rows) else rows
-
-
-def _steps(step: Tensor) -> list[Tensor]:
-    """The rows of each step, in the order of the steps."""
-    order = torch.argsort(step, stable=True)
-    _, sizes = torch.unique_consecutive(step[order], return_counts=True)
-    return list(order.split(sizes.tolist())) if len(order) else []
