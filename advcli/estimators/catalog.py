@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from advcli.estimators.entry import Estimator
 from advcli.estimators.rows import baselines, batch, group, in_order, passk, robust, several, tokens
+from advcli.records.loss_side import refusal
 from advcli.registry import Registry
 
 __all__ = ["COLUMNS", "ESTIMATORS", "SCALES", "TOKEN_COLUMNS", "Column", "Estimator"]
@@ -69,4 +70,6 @@ SCALES = ("group", "batch", "none")
 # The order of `advcli estimators`.
 _MODULES = (group, baselines, passk, robust, in_order, batch, several, tokens)
 
-ESTIMATORS: Registry[Estimator] = Registry("estimator", [row for module in _MODULES for row in module.ROWS])
+ESTIMATORS: Registry[Estimator] = Registry(
+    "estimator", [row for module in _MODULES for row in module.ROWS], refusal
+)

@@ -49,6 +49,7 @@ from advcli.frameworks.rules import (
     verl_recipe,
     xtuner,
 )
+from advcli.records.loss_side import refusal
 from advcli.registry import Registry
 from advcli.wording import either
 
@@ -191,6 +192,8 @@ def _at(rows: tuple[Rule, ...], version: str) -> str:
 def _unknown(rows: tuple[Rule, ...], estimator: str) -> UsageError:
     """The error for an estimator without a row; the hint lists those of the framework."""
     framework = rows[0].framework
+    if refused := refusal(estimator, rows[0].estimator):
+        return refused
     has = ", ".join(dict.fromkeys(rule.estimator for rule in rows))
     needs = ABSENT.get((framework, estimator.lower()))
     if needs:
