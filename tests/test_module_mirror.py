@@ -31,7 +31,11 @@ EXCEPTIONS = {
     "io/collect/collector.py": ("io/test_read.py", "what is gathered of each batch, seen through the reader"),
     **{
         name: (f"{folder}/test_catalog.py", "rows of the catalog, which tests each of them")
-        for folder, inside in (("io/formats", "io/formats"), ("frameworks", "frameworks/rules"))
+        for folder, inside in (
+            ("io/formats", "io/formats"),
+            ("frameworks", "frameworks/rules"),
+            ("estimators", "estimators/rows"),
+        )
         for name in tables(inside)
     },
     "io/collect/batch.py": ("io/test_read.py", "what to do with a bad row, seen through the reader"),
@@ -53,6 +57,7 @@ EXCEPTIONS = {
     ),
     "frameworks/arithmetic.py": ("frameworks/test_vectors.py", "the vectors go through every function of it"),
     "frameworks/decoupled.py": ("frameworks/test_vectors.py", "the vectors go through every function of it"),
+    "estimators/entry.py": ("estimators/test_catalog.py", "what a row is, seen through every row"),
     "frameworks/rule.py": ("frameworks/test_catalog.py", "what a row is, seen through every row"),
     "frameworks/absent.py": ("frameworks/test_catalog.py", "a table, seen through the errors of the catalog"),
     "records/match.py": ("cli/test_match.py", "frozen records, seen through the JSON that they become"),

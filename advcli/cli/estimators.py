@@ -8,7 +8,7 @@ import typer
 from advcli.cli import _show
 
 if TYPE_CHECKING:
-    from advcli.estimators.catalog import Estimator, Numbers
+    from advcli.estimators.entry import Estimator, Numbers
 
 
 def command(

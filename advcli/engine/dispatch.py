@@ -16,8 +16,8 @@ from advcli.tensors.segments import Segments
 from advcli.tensors.turns import Turns
 from advcli.wording import either, one_line
 
-NON_NEGATIVE = ("eps", "batch_eps", "ddof", "k")
-SHARES = ("gamma", "lam", "keep", "p")
+NON_NEGATIVE = ("eps", "batch_eps", "ddof", "k", "tau", "process_var", "meas_var", "alpha0", "beta0")
+SHARES = ("gamma", "lam", "keep", "p", "rho")
 FROM_ONE = ("m",)
 DEVICES = ("auto", "cpu", "cuda", "mps")
 
@@ -150,23 +150,19 @@ def fitted(
     return {name: _fitting(who, name, value, known[name].annotation) for name, value in given.items()}
 
 
-def numbers(who: str, given: Mapping[str, float | str]) -> dict[str, Any]:
-    """Knobs that are plain numbers, checked as those of an estimator are.
+def options(who: str, target: str, given: Mapping[str, float | str]) -> dict[str, Any]:
+    """The options of a framework's rule, checked as the knobs of an estimator are.
+
+    Args:
+        who: whose options they are, for messages.
+        target: "module:function"; an option that is no knob of it is a number.
+        given: options, as numbers or as text.
 
     Raises:
-        UsageError: one is no number, or outside of its range.
+        UsageError: one does not fit, or lies outside of its range.
     """
-    return {name: _fitting(who, name, value, float) for name, value in given.items()}
-
-
-def chosen(who: str, target: str, given: Mapping[str, float | str]) -> dict[str, Any]:
-    """Knobs of a framework's rule, as numbers or as the words that its function declares.
-
-    Raises:
-        UsageError: a value does not fit.
-    """
-    declared = {name: knob.annotation for name, knob in inspect.signature(load(target)).parameters.items()}
-    return {name: _fitting(who, name, value, declared.get(name, float)) for name, value in given.items()}
+    kinds = {p.name: p.annotation for p in inspect.signature(load(target)).parameters.values()}
+    return {name: _fitting(who, name, value, kinds.get(name, float)) for name, value in given.items()}
 
 
 def form(entry: Estimator, given: Mapping[str, float | str]) -> tuple[Estimator, dict[str, float | str]]:

@@ -100,6 +100,8 @@ class Plan:
             return "step"
         scope = self.scope()
         if self.rule is None:
+            if scope == "order":
+                return "all"
             if self.entry.whole_steps:
                 return "step"
             return "merged" if scope == "step" else "key"
@@ -237,14 +239,16 @@ class Plan:
         device, dtype = dispatch.pick(settings.device)
         if settings.like is not None:
             rule = find(settings.like, settings.estimator)
-            if rule.per_token is not None and settings.knobs.get("gamma", 1) != 1:
+            if rule.per_token is not None and _asks_for_tokens(rule, rule.per_token, settings.knobs):
                 rule = rule.per_token
             entry, knobs = _as_estimator(rule, settings)
             divided = next((by for norm, by in _NORMS.items() if knobs.pop(norm, 0)), "")
             similarity = knobs.pop(_SIMILARITY, 0.0)
             return cls(settings, entry, knobs, device, dtype, rule, divided, similarity).checked()
         entry, given = dispatch.form(ESTIMATORS[settings.estimator or DEFAULT_ESTIMATOR], settings.knobs)
-        similarity = dispatch.numbers(entry.name, {"similarity": given.pop(_SIMILARITY, 0.0)})[_SIMILARITY]
+        similarity = dispatch.options(entry.name, entry.target, {_SIMILARITY: given.pop(_SIMILARITY, 0.0)})[
+            _SIMILARITY
+        ]
         if similarity and "anchor" not in entry.needs:
             raise UsageError(f"{entry.name} has no knob '{_SIMILARITY}'")
         if "count" in registry_knobs(entry.target) and settings.count:
@@ -264,6 +268,12 @@ def _check_words(settings: Settings) -> None:
         if value not in allowed and not (value is None and name in ("count", "rollout_reward")):
             told = name.replace("_", " ")
             raise UsageError(f"unknown {told} rule '{value}'", hint=either(allowed), about=name)
+
+
+def _asks_for_tokens(rule: Rule, per_token: Rule, knobs: Mapping[str, float | str]) -> bool:
+    """Whether a knob that only the form with an advantage per token has is set to something else than its default."""
+    own = {name: usual for name, usual in per_token.options.items() if name not in rule.options}
+    return any(knobs.get(name, usual) != usual for name, usual in own.items())
 
 
 def _as_estimator(rule: Rule, settings: Settings) -> tuple[Estimator, dict[str, Any]]:
@@ -309,7 +319,7 @@ def _as_estimator(rule: Rule, settings: Settings) -> tuple[Estimator, dict[str, 
     )
     given = {name: value for name, value in settings.knobs.items() if name in rule.options}
     given |= {"count": settings.count} if settings.count and "count" in rule.options else {}
-    chosen = dispatch.chosen(entry.name, rule.target, {**rule.options, **given})
+    chosen = dispatch.options(entry.name, rule.target, {**rule.options, **given})
     return entry, {**rule.knobs, **(rule.scales[scale] if scale is not None else {}), **chosen}
 
 

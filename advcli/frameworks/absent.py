@@ -18,14 +18,27 @@ ABSENT: Mapping[tuple[str, str], str] = MappingProxyType(
                 ("areal", "ppo"),
                 ("roll", "gae"),
                 ("oat", "ppo"),
+                ("rlinf", "gae"),
+                ("tunix", "ppo"),
             ],
             _CRITIC,
         ),
         **dict.fromkeys(
-            [("trl", "minillm"), ("nemo-rl", "opd"), ("prime-rl", "opd"), ("prime-rl", "opsd")], _TEACHER
+            [
+                ("trl", "minillm"),
+                ("nemo-rl", "opd"),
+                ("prime-rl", "opd"),
+                ("prime-rl", "opsd"),
+                ("trinity-rft", "on_policy_distill"),
+                ("trinity-rft", "jsd"),
+                ("labs-molt", "on_policy_distill"),
+            ],
+            _TEACHER,
+        ),
+        **dict.fromkeys(
+            [("trinity-rft", "clipb"), ("trinity-rft", "clipv")], "the entropies of the policy, one per token"
         ),
         ("verl", "prime"): "implicit rewards of a process reward model, one per token",
-        ("verl", "spo"): "the rewards that a prompt had in earlier steps",
         ("trl", "a2po"): "rewards of a reference policy for the same prompt",
         ("trl", "gfpo"): "the scores by which it chose the rows that it kept",
     }

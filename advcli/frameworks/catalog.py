@@ -18,12 +18,15 @@ from advcli.frameworks.rule import Rule
 from advcli.frameworks.rules import (
     agent_lightning,
     areal,
+    areno,
     art,
     atropos,
     drmas,
     easyr1,
     hgpo,
+    krpo,
     labs_molt,
+    marti,
     miles,
     ms_swift,
     multi_turn_rl_agent,
@@ -37,17 +40,21 @@ from advcli.frameworks.rules import (
     rlinf,
     rllm,
     roll,
+    siirl,
     skyrl,
     slime,
     tinker_cookbook,
     trinity_rft,
     trl,
+    tunix,
     twinkle,
     verifiers,
     verl,
     verl_agent,
+    verl_recipe,
     xtuner,
 )
+from advcli.records.loss_side import refusal
 from advcli.registry import Registry
 from advcli.wording import either
 
@@ -77,10 +84,16 @@ _MODULES = (
     labs_molt,
     trinity_rft,
     xtuner,
-    drmas,
-    hgpo,
     pipelinerl,
     rlinf,
+    siirl,
+    tunix,
+    marti,
+    areno,
+    verl_recipe,
+    krpo,
+    drmas,
+    hgpo,
     verifiers,
     atropos,
     multi_turn_rl_agent,
@@ -189,6 +202,8 @@ def _at(rows: tuple[Rule, ...], version: str) -> str:
 def _unknown(rows: tuple[Rule, ...], estimator: str) -> UsageError:
     """The error for an estimator without a row; the hint lists those of the framework."""
     framework = rows[0].framework
+    if refused := refusal(estimator, rows[0].estimator):
+        return refused
     has = ", ".join(dict.fromkeys(rule.estimator for rule in rows))
     needs = ABSENT.get((framework, estimator.lower()))
     if needs:

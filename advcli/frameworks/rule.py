@@ -6,6 +6,8 @@ from typing import Any
 
 HERE = "advcli.frameworks.arithmetic"
 PER_TOKEN = "advcli.frameworks.per_token"
+IN_ORDER = "advcli.frameworks.in_order"
+WEIGHTED = "advcli.frameworks.weighted"
 KL = "KL in the reward"
 TOKENS = ("rewards", "group", "step", "lengths")
 
@@ -211,9 +213,20 @@ _ALONE = {
 _OF_ITS_OWN = {
     f"{HERE}:best_only": "error",
     f"{HERE}:length_baseline": "raw",
+    f"{WEIGHTED}:thresholded": "raw-eps",
+    f"{WEIGHTED}:soft_maximum": "raw",
+    f"{WEIGHTED}:shifted_mean": "raw",
+    f"{WEIGHTED}:by_length": "nan",
+    f"{WEIGHTED}:live_weighted": "raw-eps",
     f"{HERE}:nonzero_ratio": "raw",
     f"{HERE}:greedy_baseline": "none",
-    f"{HERE}:running_baseline": "none",
+    **dict.fromkeys(
+        (
+            f"{IN_ORDER}:{name}"
+            for name in ("running_baseline", "kalman", "posterior", "posterior_from_scores")
+        ),
+        "none",
+    ),
     "advcli.frameworks.decoupled:decoupled_by_tokens": "raw-eps",
 }
 _MISSING = {
@@ -230,7 +243,9 @@ _WIDER = {"batch": "step", "cut": "all"}
 _SPOILT = {"nan": "its group", "batch": "its batch", "rest": "all rows after it"}
 _MISSING_OF_ITS_OWN = {
     f"{HERE}:greedy_baseline": "row",
-    f"{HERE}:running_baseline": "rest",
+    f"{IN_ORDER}:running_baseline": "rest",
+    f"{IN_ORDER}:posterior": "rest",
+    f"{IN_ORDER}:posterior_from_scores": "rest",
     "advcli.frameworks.decoupled:decoupled": "part",
     f"{PER_TOKEN}:greedy_baseline": "row",
 }

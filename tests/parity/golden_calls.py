@@ -9,6 +9,7 @@ from typing import Any
 from advcli import compute_advantages
 from advcli.frameworks.catalog import find
 
+from . import golden_rules
 from .golden_shaping import SHAPED
 from .golden_turns import UNDER_OTHER_NAMES, turned
 
@@ -159,7 +160,8 @@ def call_of(
         return Call(shaped.pop("rewards"), shaped.pop("groups"), shaped, range(len(rows)))
     trainer = f"{estimator} on {settings.get('trainer')}"
     how = HOW.get((framework, trainer)) or HOW.get((framework, estimator)) or How()
-    given: dict[str, Any] = {"estimator": how.estimator or estimator}
+    special = golden_rules.settings_of(framework, settings)
+    given: dict[str, Any] = {"estimator": special.pop("estimator", "") or how.estimator or estimator}
     if framework:
         given["like"] = how.like or _like(FRAMEWORKS.get(framework, framework), version)
     names = list(dict.fromkeys(name for row in rows for name in row))
@@ -167,13 +169,16 @@ def call_of(
         argument: next((name for name in known if name in names), None) for argument, known in COLUMNS.items()
     }
     columns |= {argument: name for argument, name in how.columns.items() if name in names}
+    # What is special does not go with every estimator of the framework.
     given |= _settings(given, settings)
+    given |= _fitting(given, special)
     parameters = inspect.signature(compute_advantages).parameters
     given |= {
         argument: [row.get(name) for row in rows]
         for argument, name in columns.items()
         if name and argument in parameters and argument not in ("rewards", "groups")
     }
+    given |= golden_rules.columns_of(framework, settings, rows)
     reward, group = columns["rewards"], columns["groups"]
     if reward is None:
         raise KeyError("the rows have no reward")
@@ -182,6 +187,17 @@ def call_of(
     # A rollout that failed is no row to the trainer.
     there = [at for at, row in enumerate(rows) if row.get("ok", True) is not False]
     return Call([row.get(reward) for row in rows], groups, given, there)
+
+
+def _fitting(call: Mapping[str, Any], special: Mapping[str, Any]) -> dict[str, Any]:
+    """The special arguments that the rule takes."""
+    rule = find(call["like"], call["estimator"]) if special else None
+    able = {*rule.options, *(rule.per_token.options if rule.per_token else ())} if rule else ()
+    return {
+        name: value
+        for name, value in special.items()
+        if name in able or (name == "scale" and rule and value in rule.scales)
+    }
 
 
 def _like(framework: str, version: str) -> str:
@@ -197,7 +213,7 @@ def _settings(call: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str,
     for name, value in settings.items():
         if name in SETTINGS:
             given |= SETTINGS[name](value)
-        elif name in options:
+        elif name in options and value is not None:
             given[name] = value if isinstance(value, str) else float(value)
         elif name in parameters and name not in ("rewards", "groups", "estimator", "like"):
             given[name] = value

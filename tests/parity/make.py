@@ -40,6 +40,11 @@ REFERENCES = [
     ("areal", "reference_areal", "areal", "1.0.4"),
     ("art", "reference_art", "openpipe-art", "0.5.18"),
     ("tinker-cookbook", "reference_tinker", "tinker-cookbook", "0.6.1"),
+    ("trinity-rft", "reference_trinity", "trinity-rft", "0.6.0"),
+    ("tunix", "reference_tunix", "google-tunix", "0.1.7"),
+    ("rlinf", "reference_rlinf", "rlinf", "0.3.0"),
+    ("siirl", "reference_siirl", "siirl", "0.2.0"),
+    ("areno", "reference_areno", "areno", "0.10.0"),
 ]
 
 

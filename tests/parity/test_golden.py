@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from parity import golden
 
-ROLLOUTS = Path(__file__).parents[1] / "data" / "golden" / "rollout_unit.jsonl"
+GOLDEN = Path(__file__).parents[1] / "data" / "golden"
+ROLLOUTS, RULES = GOLDEN / "rollout_unit.jsonl", GOLDEN / "more_rules.jsonl"
 ROWS = [{"group": "g", "reward": reward} for reward in (1.0, 0.0, 0.0, 1.0)]
 # (1 - 0.5) / (sqrt(1/3) + 1e-6)
 HIGH = 0.5 / (3**-0.5 + 1e-6)
@@ -75,3 +76,13 @@ def test_columns_in_place_of_rows_and_params_in_place_of_settings(tmp_path, caps
 def test_what_trainers_give_the_rows_of_a_rollout(capsys):
     assert golden.main([str(ROLLOUTS)]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == "agree 45 of 45"
+
+
+def test_the_rules_of_frameworks_that_are_no_package(capsys):
+    assert golden.main([str(RULES)]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "agree 113 of 113"
+
+
+def test_one_number_for_a_row_is_compared_with_each_of_its_tokens():
+    assert golden._pairs(1.0, [1.0, 2.0]) == [(1.0, 1.0), (1.0, 2.0)]
+    assert golden._pairs([1.0], [1.0]) == golden._pairs(1.0, 1.0) == [(1.0, 1.0)]

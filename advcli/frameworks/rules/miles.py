@@ -11,4 +11,14 @@ ROWS = [
         "miles", eps=1e-6, scales=GROUP | NONE, knobs={"dead": 0.0}, unit=_EQUAL, source=_MILES, proof="code"
     ),
     centred("miles", "reinforce_plus_plus_baseline", unit=_EQUAL, source=_MILES, proof="code"),
+    # Without rewards_normalization, and for every other estimator of its trainer.
+    centred(
+        "miles",
+        "raw_reward",
+        knobs={"centre": "raw"},
+        formula="A_i = r_i",
+        unit=_EQUAL,
+        source=_MILES,
+        proof="notes",
+    ),
 ]

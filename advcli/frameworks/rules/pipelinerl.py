@@ -1,8 +1,18 @@
 """PipelineRL."""
 
-from advcli.frameworks.rule import CENTRE, Z_SCORE, turn_rule
+from advcli.frameworks.rule import CENTRE, GROUP, GROUPED, NONE, Z_SCORE, Rule, turn_rule
 
 ROWS = [
+    Rule(
+        "pipelinerl",
+        "loo",
+        "A_i = (r_i − mean_{j≠i} r_j) / (std_g + 1e-4), ddof 1",
+        **GROUPED,  # type: ignore[arg-type]
+        knobs={"centre": "others-sum", "eps": 1e-4, "dtype": "float64"},
+        scales=GROUP | NONE,
+        source="pipelinerl/finetune/rl/__init__.py",
+        proof="code",
+    ),
     turn_rule(
         "pipelinerl",
         "loo_per_step",

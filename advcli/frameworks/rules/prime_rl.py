@@ -1,6 +1,6 @@
 """prime-rl."""
 
-from advcli.frameworks.rule import HERE, Rule, centred, turn_rule
+from advcli.frameworks.rule import IN_ORDER, Rule, centred, turn_rule
 
 _PRIME = "src/prime_rl/orchestrator/algo"
 
@@ -21,7 +21,7 @@ ROWS = [
         "prime-rl",
         "rae",
         "A_i = r_i − b, then b ← 0.95 b + 0.05 r_i, from b = 0, row after row",
-        f"{HERE}:running_baseline",
+        f"{IN_ORDER}:running_baseline",
         ("rewards",),
         {"dtype": "float64"},
         scope="order",
