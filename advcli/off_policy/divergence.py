@@ -72,7 +72,7 @@ def effective_share(tokens: LogProbs, weights: Tensor) -> Tensor:
         weights: [T] not negative.
 
     Returns:
-        A number in [1 / tokens, 1]; inf where all weights are 0, as verl has it.
+        A number in [1 / tokens, 1]; inf where all weights are 0 (verl divides by zero there).
 
     Example:
         >>> two = LogProbs.of(torch.zeros(2), torch.zeros(2), torch.tensor([2]))

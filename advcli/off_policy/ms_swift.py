@@ -12,6 +12,8 @@ from advcli.off_policy.tokens import SAFETY_BOUND, LogProbs, bounded_exp, kl
 from advcli.wording import either
 
 _K3_BOUND = 10.0
+# What is logged where no token is trained on.
+_MOST_ESS = 1e10
 
 # Mode → weights of (ratio [T], geometric mean of the row [T], bound).
 _WEIGHTS: Mapping[str, Callable[[Tensor, Tensor, float], Tensor]] = {
@@ -70,7 +72,7 @@ def rollout_correction(
     mean = tokens.row_mean(log_ratio.clamp(-SAFETY_BOUND, SAFETY_BOUND)).exp()
     weights = _WEIGHTS[mode](ratio, tokens.spread(mean), high)
     metrics["is_weight_mean"] = tokens.mean(weights)
-    metrics["ess"] = effective_share(tokens, weights.clamp(1 / high, high))
+    metrics["ess"] = effective_share(tokens, weights.clamp(1 / high, high)).clamp(max=_MOST_ESS)
     if mode in _TOKENS_CUT:
         metrics["clipped_frac"] = tokens.mean(_TOKENS_CUT[mode](ratio, weights, high).to(ratio.dtype))
     else:

@@ -38,7 +38,7 @@ def clipped_pg_metrics(  # noqa: PLR0913  the settings of NeMo-RL
         NeMo-RL logs it (the loss is not affected).
 
     Raises:
-        UsageError: another type or KL, or a lower bound that is missing.
+        UsageError: another type or KL, a lower bound that is missing, or "seq-mask-tis" with weights of rows.
 
     Source:
         NeMo-RL 7ea279ab, nemo_rl/algorithms/loss/loss_functions.py
@@ -112,6 +112,8 @@ def _truncated(
         raise UsageError(
             f"{kind} needs two bounds, and one was given", hint="truncated_importance_sampling_ratio_min"
         )
+    if kind == "seq-mask-tis" and weights.of_rows:
+        raise UsageError(f"{kind} has weights of tokens", hint="sequence_level_importance_ratios=0")
     values, share = _KINDS[kind](weights, 0.0 if low is None else low, high)
     return replace(weights, values=values), share
 
@@ -134,7 +136,7 @@ def _seq_mask(weights: _Weights, low: float, high: float) -> tuple[Tensor, Tenso
     tokens = weights.tokens
     mean = tokens.row_mean(_finite(tokens.log_ratio)).exp()
     inside = ((mean >= low) & (mean <= high)).to(mean.dtype)
-    return weights.values * (inside if weights.of_rows else tokens.spread(inside)), 1 - inside.mean()
+    return weights.values * tokens.spread(inside), 1 - inside.mean()
 
 
 _KINDS: Mapping[str, Callable[[_Weights, float, float], tuple[Tensor, Tensor]]] = {

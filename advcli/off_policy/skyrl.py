@@ -1,5 +1,7 @@
 """SkyRL's off-policy correction: outliers, token masks, truncated weights, sequence masks, in that order."""
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -7,8 +9,6 @@ from advcli.errors import UsageError
 from advcli.off_policy.correction import Correction, numbers
 from advcli.off_policy.tokens import LogProbs, bounded_exp
 from advcli.wording import either
-
-_INF = float("inf")
 
 
 def off_policy_correction(  # noqa: PLR0913  the settings of SkyRL
@@ -83,7 +83,7 @@ def _ratio(tokens: LogProbs) -> dict[str, Tensor | float]:
     padded = tokens.laid_out(torch.where(tokens.trained, ratio, 0.0))
     return {
         "is_ratio_mean": tokens.mean(ratio),
-        "is_ratio_std": padded.std(),
+        "is_ratio_std": padded.std() if padded.numel() > 1 else math.nan,
         "is_ratio_max": padded.max(),
         "is_ratio_min": padded.min(),
     }
@@ -98,7 +98,7 @@ def _without_outliers(
     tokens: LogProbs, low: float | None, high: float | None
 ) -> tuple[LogProbs, dict[str, Tensor | float]]:
     ratio = bounded_exp(tokens.log_ratio)
-    over, under = ratio > (_INF if high is None else high), ratio < (-_INF if low is None else low)
+    over, under = ratio > (math.inf if high is None else high), ratio < (-math.inf if low is None else low)
     any_over, any_under = (tokens.row_sum(out.to(ratio.dtype)) > 0 for out in (over, under))
     out = any_over | any_under
     return tokens.narrowed(~tokens.spread(out)), {
