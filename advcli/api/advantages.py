@@ -41,6 +41,8 @@ def compute_advantages(  # noqa: PLR0913  the stable public signature
     rollout_reward: str | None = None,
     values: "Sequence[ArrayLike] | None" = None,
     log_probs: "Sequence[ArrayLike] | None" = None,
+    rollout_log_probs: "Sequence[ArrayLike] | None" = None,
+    teacher_log_probs: "Sequence[ArrayLike] | None" = None,
     sum_pi_squared: "Sequence[ArrayLike] | None" = None,
     mask: "Sequence[ArrayLike] | None" = None,
     kl: "Tensor | ArrayLike | None" = None,
@@ -76,7 +78,9 @@ def compute_advantages(  # noqa: PLR0913  the stable public signature
         rollout_reward: "last" or "first", the reward of the last or first turn that has one, or "sum" of the turns;
             None for the framework's rule, "last" without one.
         values: N sequences, the critic's value at each token of the row, for gae.
-        log_probs: N sequences, the log-probability of each token, for optimal_token_baseline.
+        log_probs: N sequences, the log-probability of each token under the trainer's policy.
+        rollout_log_probs: N sequences, the same under the policy that sampled.
+        teacher_log_probs: N sequences, the same under a teacher, for distillation.
         sum_pi_squared: N sequences, the sum of the squared probabilities at each token, for the same.
         mask: N sequences, 0 at tokens that the policy did not write (the output of a tool).
         kl: [N] numbers, or N sequences with the KL of each token, for the shaping "kl".
@@ -134,7 +138,13 @@ def compute_advantages(  # noqa: PLR0913  the stable public signature
     columns |= {name: _per_row(numbers, name, rows) for name, numbers in given.items() if numbers is not None}
     if kl is not None and not _are_sequences(kl):
         columns["kl"], kl = _per_row(kl, "kl", rows), None
-    per_token = {"values": values, "log_probs": log_probs, "sum_pi_squared": sum_pi_squared}
+    per_token = {
+        "values": values,
+        "log_probs": log_probs,
+        "rollout_log_probs": rollout_log_probs,
+        "teacher_log_probs": teacher_log_probs,
+        "sum_pi_squared": sum_pi_squared,
+    }
     columns |= _per_token({**per_token, "mask": mask, "token_kl": kl}, rows)
     found = run(plan, columns)
     if found.per_rollout is not None:

@@ -37,8 +37,11 @@ class Shared:
     kl_col: opt.KlCol = None
     values_col: opt.ValuesCol = None
     log_probs_col: opt.LogProbsCol = None
+    rollout_log_probs_col: opt.RolloutLogProbsCol = None
+    teacher_log_probs_col: opt.TeacherLogProbsCol = None
     sum_pi_squared_col: opt.SumPiSquaredCol = None
     mask_col: opt.MaskCol = None
+    version_col: opt.VersionCol = None
     overlong: opt.Overlong = None
     affine: opt.Affine = None
     clip_reward: opt.ClipReward = None
@@ -79,6 +82,8 @@ ADVANTAGES = (
     "kl_col",
     "values_col",
     "log_probs_col",
+    "rollout_log_probs_col",
+    "teacher_log_probs_col",
     "sum_pi_squared_col",
     "mask_col",
     "overlong",

@@ -26,6 +26,9 @@ _SEARCHED = (
     "kl_col",
     "values_col",
     "log_probs_col",
+    "rollout_log_probs_col",
+    "teacher_log_probs_col",
+    "version_col",
     "sum_pi_squared_col",
     "mask_col",
 )

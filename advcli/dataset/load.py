@@ -54,16 +54,24 @@ class DataSet:
             "lengths": table.length,
             "baselines": table.baseline,
             "kl": table.kl,
-            "tokens": table.token_counts,
         }
-        given |= {**table.tokens, **{f"extra {name}": values for name, values in table.extra.items()}}
+        lists = {role: values for role, values in table.tokens.items() if role not in table.choice.aside}
+        given |= {"tokens": table.token_counts} if lists else {}
+        given |= {**lists, **{f"extra {name}": values for name, values in table.extra.items()}}
         columns |= {name: torch.from_numpy(values) for name, values in given.items() if values is not None}
-        if "tokens" in columns and "lengths" not in columns:
+        if "tokens" in columns and "lengths" not in columns and set(lists) - set(table.choice.found):
             columns["lengths"] = _counted(columns)
         if self.rollouts is not None:
             columns["rollout"] = self.rollouts.index
             columns |= {} if table.turn is None else {"turn": torch.from_numpy(table.turn)}
         return columns
+
+    def token_columns(self) -> dict[str, Tensor]:
+        """Every column with a number per token [T], those that no advantage is computed from too, and "tokens" [N]."""
+        if self.table.token_counts is None:
+            return {}
+        columns = {**self.table.tokens, "tokens": self.table.token_counts}
+        return {name: torch.from_numpy(values) for name, values in columns.items()}
 
     @cached_property
     def rollouts(self) -> Rollouts | None:

@@ -42,6 +42,9 @@ ROLLOUT = "rollout"
 TOKENS = "tokens"
 """The list column that an estimator with an advantage per token adds to them."""
 
+WEIGHTS = ("weight", "weighted", "weight_tokens")
+"""The columns that a filter with weights adds: the mean weight of a row, its weighted advantage, and the list of weights."""
+
 SOURCE = "source"
 """The column, without its prefix, that tells of a row of its own from which line it comes."""
 
@@ -69,7 +72,7 @@ _OTHER = (
 
 def refused_names(prefix: str) -> tuple[str, ...]:
     """The names that no input may have, because they would be written."""
-    return tuple(prefix + name for name in (*COLUMNS, ROLLOUT, TOKENS, SOURCE))
+    return tuple(prefix + name for name in (*COLUMNS, ROLLOUT, TOKENS, *WEIGHTS, SOURCE))
 
 
 @dataclass(frozen=True)
@@ -383,6 +386,13 @@ def added_columns(prefix: str, result: AdvantageTable, grouping: Grouping) -> di
         columns[ROLLOUT] = pa.array(grouping.rollout, pa.int64(), mask=grouping.group < 0)
     if result.tokens is not None:
         columns[TOKENS] = lists(result.tokens, result.token_counts)
+    if result.weights is not None and result.weight is not None and result.weighted is not None:
+        weights = (
+            _numbers(result.weight),
+            _numbers(result.weighted),
+            lists(result.weights, result.token_counts),
+        )
+        columns |= dict(zip(WEIGHTS, weights, strict=True))
     return {prefix + name: array for name, array in columns.items()}
 
 

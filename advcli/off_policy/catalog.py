@@ -149,7 +149,9 @@ def find(framework: str, version: str = "", function: str = "") -> Row:
     """
     named = [row for row in CORRECTIONS if row.framework == framework and function in ("", row.function)]
     try:
-        fitting = [row for row in named if not version or SpecifierSet(row.versions).contains(Version(version))]
+        fitting = [
+            row for row in named if not version or SpecifierSet(row.versions).contains(Version(version))
+        ]
     except InvalidVersion:
         raise UsageError(f"'{version}' is not a version", hint=f"{framework}@1.0") from None
     if not fitting:

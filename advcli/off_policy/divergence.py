@@ -1,6 +1,5 @@
 """How far the trainer's policy lies from the one that sampled: KL, χ², perplexity."""
 
-import torch
 from torch import Tensor
 
 from advcli.off_policy.tokens import SAFETY_BOUND, LogProbs, bounded_exp, kl

@@ -12,7 +12,7 @@ from advcli.off_policy.tokens import LogProbs, kl
 from advcli.wording import either
 
 
-def clipped_pg_metrics(  # noqa: PLR0913  the settings of NeMo-RL
+def clipped_pg_metrics(
     tokens: LogProbs,
     *,
     truncated_importance_sampling_type: str | None = None,
@@ -101,9 +101,7 @@ def _finite(values: Tensor) -> Tensor:
     return torch.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0)
 
 
-def _truncated(
-    weights: _Weights, kind: str, bounds: tuple[float | None, float]
-) -> tuple[_Weights, Tensor]:
+def _truncated(weights: _Weights, kind: str, bounds: tuple[float | None, float]) -> tuple[_Weights, Tensor]:
     """The weights after truncation, and the share that was outside the bounds."""
     if kind not in _KINDS:
         raise UsageError(f"truncated_importance_sampling_type is '{kind}'", hint=either(list(_KINDS)))

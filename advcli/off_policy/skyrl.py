@@ -69,7 +69,10 @@ def off_policy_correction(  # noqa: PLR0913  the settings of SkyRL
         weights, more = _weights(left, tis_ratio_type, caps)
         metrics |= more
     if sequence_mask_metric is not None:
-        bounds = {"geometric": (geo_mask_low, geo_mask_high), "product": (product_mask_low, product_mask_high)}
+        bounds = {
+            "geometric": (geo_mask_low, geo_mask_high),
+            "product": (product_mask_low, product_mask_high),
+        }
         left, more = _sequence_mask(left, sequence_mask_metric, bounds)
         metrics |= more
     if metrics:

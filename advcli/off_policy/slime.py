@@ -91,7 +91,7 @@ def mis(  # noqa: PLR0913  the settings of slime
     rs_veto_threshold: float | None = 1e-4,
     tis_batch_normalize: bool = True,
 ) -> Correction:
-    """slime's example for the mismatch of training and inference; every metric is a mean over rows of a mean over tokens.
+    """Slime's example for the mismatch of training and inference; every metric is a mean over rows of a mean over tokens.
 
     Args:
         tokens: the two log-probabilities.
@@ -124,7 +124,7 @@ def mis(  # noqa: PLR0913  the settings of slime
     values["tis_weight_before_bound"] = ratio
     if tis_mode not in _MODES:
         raise UsageError(f"tis_mode is '{tis_mode}'", hint=either(list(_MODES)))
-    values |= _outside(f"tis_{{}}", tis_mode, ratio, low, tis_upper_bound)
+    values |= _outside("tis_{}", tis_mode, ratio, low, tis_upper_bound)
     weights, inside = _MODES[tis_mode](ratio, low, tis_upper_bound)
     weights = torch.where(tokens.trained, weights, 0.0)
     mask = tokens.mask if inside is None else tokens.mask * inside

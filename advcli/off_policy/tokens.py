@@ -50,7 +50,9 @@ class LogProbs:
             as_trained: compute in float32 and on padded rows, as trainers do; else in float64.
 
         Example:
-            >>> two = LogProbs.of(torch.tensor([-1.0, -2.0]), torch.tensor([-1.5, -2.0]), torch.tensor([1, 1]))
+            >>> two = LogProbs.of(
+            ...     torch.tensor([-1.0, -2.0]), torch.tensor([-1.5, -2.0]), torch.tensor([1, 1])
+            ... )
             >>> two.log_ratio.tolist()
             [-0.5, 0.0]
         """
@@ -63,6 +65,24 @@ class LogProbs:
     def narrowed(self, keep: Tensor) -> "LogProbs":
         """The same tokens, of which only those in `keep`, [T] bool, are trained on."""
         return replace(self, mask=self.mask * keep)
+
+    def take(self, rows: Tensor) -> "LogProbs":
+        """Some of the rows.
+
+        Args:
+            rows: [M] int64, in the order in which they are wanted.
+        """
+        at = self.places(rows)
+        index = torch.repeat_interleave(torch.arange(len(rows)), self.rows.size()[rows])
+        columns = (column[at] for column in (self.rollout, self.train, self.mask))
+        return LogProbs(*columns, Segments.of(index, len(rows)), self.padded)
+
+    def places(self, rows: Tensor) -> Tensor:
+        """[T'] int64, where the tokens of some rows lie; `rows`: [M] int64."""
+        size = self.rows.size()
+        counts, starts = size[rows], (torch.cumsum(size, dim=0) - size)[rows]
+        begins = torch.cumsum(counts, dim=0) - counts
+        return torch.arange(int(counts.sum())) + torch.repeat_interleave(starts - begins, counts)
 
     @cached_property
     def log_ratio(self) -> Tensor:

@@ -23,7 +23,7 @@ REJECTIONS = tuple(
 """What `rollout_rs` may be made of: how token values are reduced over a row, and the KL estimate."""
 
 
-def rollout_correction(  # noqa: PLR0913  the settings of verl
+def rollout_correction(
     tokens: LogProbs,
     *,
     rollout_is: str | None = None,
@@ -32,7 +32,7 @@ def rollout_correction(  # noqa: PLR0913  the settings of verl
     rollout_rs: str | None = None,
     rollout_rs_threshold: float | str | None = None,
 ) -> Correction:
-    """verl's rollout correction from 0.8 on.
+    """Verl's rollout correction from 0.8 on.
 
     Args:
         tokens: the two log-probabilities.
@@ -84,7 +84,7 @@ def rollout_correction_0_7_0(  # noqa: PLR0913  the settings of verl
     rollout_rs_threshold_lower: float | None = None,
     rollout_token_veto_threshold: float | None = None,
 ) -> Correction:
-    """verl's rollout correction up to 0.7.0, whose metrics are of weights before they are truncated.
+    """Verl's rollout correction up to 0.7.0, whose metrics are of weights before they are truncated.
 
     Args:
         tokens: the two log-probabilities.
@@ -177,7 +177,7 @@ def _raw_weights(tokens: LogProbs, level: str) -> Tensor:
     return torch.where(tokens.trained, bounded_exp(log_ratio), 0.0)
 
 
-def _weight_metrics(  # noqa: PLR0913  what the two versions do differently
+def _weight_metrics(
     name: str,
     tokens: LogProbs,
     level: str,
@@ -315,7 +315,9 @@ def _statistic(tokens: LogProbs, option: str) -> tuple[Tensor, Tensor | None]:
     values = kl(tokens.log_ratio.clamp(-SAFETY_BOUND, SAFETY_BOUND), kind)
     if reduce == "token":
         return values, None
-    per_row = {"seq_sum": tokens.row_sum, "seq_mean": tokens.row_mean, "seq_max": tokens.row_max}[reduce](values)
+    per_row = {"seq_sum": tokens.row_sum, "seq_mean": tokens.row_mean, "seq_max": tokens.row_max}[reduce](
+        values
+    )
     return tokens.spread(per_row), per_row
 
 

@@ -60,6 +60,9 @@ class Choice:
         unread: columns of numbers that play no part, and could be rewards or parts of one.
         likely: columns that could be the prompt, where the one that was chosen differs in every row.
         doubts: what was chosen although something else is nearly as likely, one sentence each.
+        found: what the columns of `tokens` are that the user did not name: a row without such a list is no error.
+        aside: those of `tokens` that no advantage is computed from.
+        version: the version of the policy that sampled the row, or None.
     """
 
     format: str
@@ -92,6 +95,9 @@ class Choice:
     unread: tuple[str, ...] = ()
     likely: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
+    found: tuple[str, ...] = ()
+    aside: tuple[str, ...] = ()
+    version: str | None = None
 
     @property
     def kl_column(self) -> str | None:
@@ -111,6 +117,7 @@ class Choice:
             self.by,
             self.turn,
             self.turn_list,
+            self.version,
             *self.rollout,
             *(name for name in self.extra if not any(name == one.expression for one in self.tests)),
             *(name for one in self.tests for name in one.columns),
@@ -157,6 +164,9 @@ class ColumnOptions:
         strict: a doubtful choice of columns is an error.
         ungrouped: rows need not belong together: a dump without a prompt, or with one row of each, will do.
         max_line: bytes that a line may have (`--max-line`).
+        version: the version of the policy that sampled the row (`--version-col`).
+        log_probs: look for the two log-probabilities where the user names none: "figures" for what is shown only, "filters"
+            for filters that need them; "" not to.
     """
 
     format: str | None = None
@@ -188,6 +198,8 @@ class ColumnOptions:
     strict: bool = False
     ungrouped: bool = False
     max_line: int = MAX_LINE
+    version: str | None = None
+    log_probs: str = ""
 
     def as_logged(self) -> "ColumnOptions":
         """What `match` reads: a dump without a prompt id may have been grouped by position, so that is no error yet."""
@@ -274,6 +286,7 @@ class RewardTable:
         rollout: [N] int64 digest of what names the rollout, -1 where nothing does; None without such a column.
         turn: [N] float64 number of the row in its rollout, NaN where missing, or None.
         turn_counts: [N] int64 turns of the rollout that a row is; None without a list of them.
+        version: [N] float64 version of the policy that sampled the row, NaN where missing, or None.
     """
 
     rewards: "NDArray[np.float64]"
@@ -305,6 +318,7 @@ class RewardTable:
     rollout: "NDArray[np.int64] | None" = None
     turn: "NDArray[np.float64] | None" = None
     turn_counts: "NDArray[np.int64] | None" = None
+    version: "NDArray[np.float64] | None" = None
 
     def place(self, row: int) -> str:
         """Where a row stands, as it is shown to the user: file:line."""

@@ -46,9 +46,9 @@ class OffPolicy:
         tokens = LogProbs.of(rollout, train, torch.tensor(counts), mask, as_trained=True)
         signed = [torch.tensor([float(row["advantage"]) for row in self.rows])] if self.row.signed else []
         found: Correction = load(self.row.target)(tokens, *signed, **self.given)
-        lists = {**found.per_token, **{name: found.mask for name in NAMES["mask"]}}
+        lists = {**found.per_token, **dict.fromkeys(NAMES["mask"], found.mask)}
         if found.weights is not None:
-            lists |= {name: found.weights for name in NAMES["weights"]}
+            lists |= dict.fromkeys(NAMES["weights"], found.weights)
         return {
             **dict.fromkeys(NAMES["weights"]),
             **found.metrics,
@@ -58,7 +58,11 @@ class OffPolicy:
 
 
 def of(
-    framework: str, version: str, estimator: str, settings: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]
+    framework: str,
+    version: str,
+    estimator: str,
+    settings: Mapping[str, Any],
+    rows: Sequence[Mapping[str, Any]],
 ) -> OffPolicy | None:
     """The call of a case; None if it is no off-policy case."""
     function = FUNCTIONS.get((framework, estimator), estimator)
@@ -66,5 +70,3 @@ def of(
         return None
     number = version if re.fullmatch(r"\d+(\.\d+)+", version) else ""
     return OffPolicy(find(framework, number, function), settings, rows)
-
-
