@@ -46,6 +46,8 @@ def compute_advantages(  # noqa: PLR0913  the stable public signature
     rollout_reward: str | None = None,
     values: "Sequence[ArrayLike] | None" = None,
     log_probs: "Sequence[ArrayLike] | None" = None,
+    rollout_log_probs: "Sequence[ArrayLike] | None" = None,
+    teacher_log_probs: "Sequence[ArrayLike] | None" = None,
     sum_pi_squared: "Sequence[ArrayLike] | None" = None,
     token_rewards: "Sequence[ArrayLike] | None" = None,
     mask: "Sequence[ArrayLike] | None" = None,
@@ -89,7 +91,9 @@ def compute_advantages(  # noqa: PLR0913  the stable public signature
         rollout_reward: "last" or "first", the reward of the last or first turn that has one, or "sum" of the turns;
             None for the framework's rule, "last" without one.
         values: N sequences, the critic's value at each token of the row, for gae.
-        log_probs: N sequences, the log-probability of each token, for optimal_token_baseline.
+        log_probs: N sequences, the log-probability of each token under the trainer's policy.
+        rollout_log_probs: N sequences, the same under the policy that sampled.
+        teacher_log_probs: N sequences, the same under a teacher, for distillation.
         sum_pi_squared: N sequences, the sum of the squared probabilities at each token, for the same.
         token_rewards: N sequences, the reward of each token, for RAGEN's bi_level_gae.
         mask: N sequences, 0 at tokens that the policy did not write (the output of a tool).
@@ -153,8 +157,15 @@ def compute_advantages(  # noqa: PLR0913  the stable public signature
     told |= turn_columns(told["group"], plan.similarity, anchors, turn_rewards, roles or {})
     if kl is not None and not _are_sequences(kl):
         told["kl"], kl = _per_row(kl, "kl", rows), None
-    per_token = {"values": values, "log_probs": log_probs, "sum_pi_squared": sum_pi_squared}
-    per_token |= {"token_rewards": token_rewards, "entropies": entropies}
+    per_token = {
+        "values": values,
+        "log_probs": log_probs,
+        "rollout_log_probs": rollout_log_probs,
+        "teacher_log_probs": teacher_log_probs,
+        "sum_pi_squared": sum_pi_squared,
+        "token_rewards": token_rewards,
+        "entropies": entropies,
+    }
     told |= _per_token({**per_token, "mask": mask, "token_kl": kl}, rows)
     found = run(plan, told)
     if found.per_rollout is not None:

@@ -188,9 +188,25 @@ LogProbsCol = Annotated[
     str | None,
     option(
         _COLUMNS,
-        "Log-probabilities column, a list per row with one per token, for optimal_token_baseline.",
+        "The trainer's log-probabilities, a list per row with one per token.",
         metavar="COL",
     ),
+]
+RolloutLogProbsCol = Annotated[
+    str | None,
+    option(
+        _COLUMNS,
+        "Log-probabilities of the policy that sampled, a list per row; with --log-probs-col for tis, mis, reject, opsm.",
+        metavar="COL",
+    ),
+]
+TeacherLogProbsCol = Annotated[
+    str | None,
+    option(_COLUMNS, "Log-probabilities of a teacher, a list per row, for distillation.", metavar="COL"),
+]
+VersionCol = Annotated[
+    str | None,
+    option(_COLUMNS, "Version of the policy that sampled the row, for the staleness.", metavar="COL"),
 ]
 SumPiSquaredCol = Annotated[
     str | None,

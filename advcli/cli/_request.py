@@ -40,6 +40,8 @@ _SETTINGS = (
 _TOKENS = {
     "values": "values_col",
     "log_probs": "log_probs_col",
+    "rollout_log_probs": "rollout_log_probs_col",
+    "teacher_log_probs": "teacher_log_probs_col",
     "sum_pi_squared": "sum_pi_squared_col",
     "token_rewards": "token_rewards_col",
     "mask": "mask_col",
@@ -242,6 +244,22 @@ def _roles(shared: Shared) -> tuple[tuple[str, str], ...]:
     return tuple(found.items())
 
 
+def _weighs(shared: Shared) -> bool:
+    """Whether a filter needs log-probabilities.
+
+    Raises:
+        UsageError: it does, and runs on Ray.
+    """
+    from advcli.filters.catalog import FILTERS
+
+    found = next((spec for spec in _filters(shared) if FILTERS[spec.name].weighs), None)
+    if found is not None and shared.engine != "local":
+        raise UsageError(
+            f"{found.name} does not run on Ray", hint=f"without --after {found}, or --engine local"
+        )
+    return found is not None
+
+
 def _columns(shared: Shared) -> "ColumnOptions":
     from advcli.filters.catalog import expression
     from advcli.records.table import MAX_LINE, ColumnOptions
@@ -271,5 +289,7 @@ def _columns(shared: Shared) -> "ColumnOptions":
         turn=shared.turn_col,
         turn_rewards=shared.turn_rewards_col,
         roles=_roles(shared),
+        version=shared.version_col,
+        log_probs="filters" if _weighs(shared) else "",
         max_line=_bytes("--max-line", shared.max_line) if shared.max_line is not None else MAX_LINE,
     )

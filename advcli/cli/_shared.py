@@ -37,10 +37,13 @@ class Shared:
     kl_col: opt.KlCol = None
     values_col: opt.ValuesCol = None
     log_probs_col: opt.LogProbsCol = None
+    rollout_log_probs_col: opt.RolloutLogProbsCol = None
+    teacher_log_probs_col: opt.TeacherLogProbsCol = None
     sum_pi_squared_col: opt.SumPiSquaredCol = None
     token_rewards_col: opt.TokenRewardsCol = None
     mask_col: opt.MaskCol = None
     entropy_col: opt.EntropyCol = None
+    version_col: opt.VersionCol = None
     overlong: opt.Overlong = None
     shape: opt.Shape = None
     affine: opt.Affine = None
@@ -85,6 +88,8 @@ ADVANTAGES = (
     "kl_col",
     "values_col",
     "log_probs_col",
+    "rollout_log_probs_col",
+    "teacher_log_probs_col",
     "sum_pi_squared_col",
     "token_rewards_col",
     "mask_col",

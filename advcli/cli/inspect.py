@@ -85,6 +85,7 @@ def command(
         outcomes=tuple(outcome or ()),
         find_outcomes=True,
         ungrouped=True,
+        log_probs="figures" if shared.engine == "local" else "",
     )
     from advcli.inspection.details import Wanted
     from advcli.records.results import dumped

@@ -54,11 +54,12 @@ class DataSet:
             "lengths": table.length,
             "baselines": table.baseline,
             "kl": table.kl,
-            "tokens": table.token_counts,
         }
-        given |= {**table.tokens, **{f"extra {name}": values for name, values in table.extra.items()}}
+        lists = {role: values for role, values in table.tokens.items() if role not in table.choice.aside}
+        given |= {"tokens": table.token_counts} if lists else {}
+        given |= {**lists, **{f"extra {name}": values for name, values in table.extra.items()}}
         columns |= {name: torch.from_numpy(values) for name, values in given.items() if values is not None}
-        if "tokens" in columns and "lengths" not in columns:
+        if "tokens" in columns and "lengths" not in columns and set(lists) - set(table.choice.found):
             columns["lengths"] = _counted(columns)
         columns |= {role: torch.from_numpy(values) for role, values in table.roles.items()}
         if self.rollouts is not None:
@@ -71,6 +72,13 @@ class DataSet:
             # Each rollout has one row.
             columns["rollout"] = torch.arange(len(table.rewards))
         return columns
+
+    def token_columns(self) -> dict[str, Tensor]:
+        """Every column with a number per token [T], those that no advantage is computed from too, and "tokens" [N]."""
+        if self.table.token_counts is None:
+            return {}
+        columns = {**self.table.tokens, "tokens": self.table.token_counts}
+        return {name: torch.from_numpy(values) for name, values in columns.items()}
 
     @cached_property
     def rollouts(self) -> Rollouts | None:

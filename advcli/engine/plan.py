@@ -9,6 +9,7 @@ from torch import Tensor
 
 from advcli.engine import dispatch
 from advcli.engine.rollouts import REWARDS
+from advcli.engine.weighing import Weigher
 from advcli.errors import UsageError
 from advcli.estimators.catalog import ESTIMATORS, Estimator
 from advcli.filters.catalog import FILTERS
@@ -115,8 +116,9 @@ class Plan:
             columns: as `run` takes them; on another device than the CPU everything is done at once.
         """
         rows = len(columns["group"])
-        # These two stop at the first bad row of all, and say which row it is.
+        # These two stop at the first bad row of all, and say which row it is; tokens are not cut with their rows.
         stops = "error" in (self.settings.missing, self.settings.singleton)
+        stops |= any(FILTERS[one.name].weighs for one in self.settings.filters)
         whole = any(len(column) != rows for name, column in columns.items() if name != "weights")
         # The last digit of a framework's rule depends on what lies beside a group.
         own = self.rule is None and self.reach() == "key"
@@ -192,12 +194,13 @@ class Plan:
         for one in settings.filters:
             row = FILTERS[one.name]
             if one.when not in row.when:
-                raise UsageError(
-                    f"{row.name} looks at the advantage, so it can only come after", hint=f"--after {one}"
-                )
+                raise UsageError(f"{row.name} can only come after the advantage", hint=f"--after {one}")
             if one.column is not None and "rewards" not in row.needs:
                 raise UsageError(f"{row.name} looks at no reward, so it has no knob 'column'")
-            dispatch.fitted(row.name, row.target, one.knobs)
+            if row.weighs:
+                Weigher.of(one, settings.like)
+            else:
+                dispatch.fitted(row.name, row.target, one.knobs)
         if settings.shaping and "parts" in entry.needs:
             flags = ", ".join(map(spec.said, settings.shaping))
             raise UsageError(

@@ -7,6 +7,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from advcli.engine.weighing import weighted
 from advcli.errors import DataError
 from advcli.frameworks.rule import Unit
 from advcli.records.settings import AdvantageTable
@@ -19,7 +20,17 @@ REWARDS = ("last", "first", "sum")
 # Columns that are added up over the turns.
 _SUMMED = ("lengths", "kl", "tokens")
 # Columns with a number for each token of each row, row after row.
-_PER_TOKEN = ("values", "log_probs", "sum_pi_squared", "mask", "token_kl", "entropies")
+_PER_TOKEN = (
+    "values",
+    "log_probs",
+    "rollout_log_probs",
+    "teacher_log_probs",
+    "sum_pi_squared",
+    "mask",
+    "trained",
+    "token_kl",
+    "entropies",
+)
 
 
 def differing(many: int, how: str, place: str = "") -> Remark:
@@ -143,7 +154,7 @@ class Rollouts:
             if name == "weights":
                 found[name] = column
             elif name in _PER_TOKEN:
-                found[name] = column[self._tokens(columns["tokens"])]
+                found[name] = column[self.tokens(columns["tokens"])]
             elif name == "rewards":
                 found[name] = self.reward(column, how)
             elif name == "parts":
@@ -158,7 +169,7 @@ class Rollouts:
         """[R] the sum over the turns."""
         return self.segments.sum(values[self.order])
 
-    def _tokens(self, counts: Tensor) -> Tensor:
+    def tokens(self, counts: Tensor) -> Tensor:
         """Where the tokens lie, with those of the turns of a rollout behind each other."""
         starts = (torch.cumsum(counts, dim=0) - counts)[self.order]
         counts = counts[self.order]
@@ -203,6 +214,8 @@ def by_rollout(
     if unit.differ is not None:
         _refuse_differing(who, rollouts, columns["rewards"], unit.differ)
     found = compute(rollouts.collapsed(columns, unit.reward))
+    if found.weights is not None:
+        return _with_weights(rollouts, rollouts.broadcast(found), columns["tokens"])
     if not unit.at_last or "lengths" not in columns:
         return rollouts.broadcast(found)
     empty = columns["lengths"] == 0
@@ -232,7 +245,20 @@ def divided(
 def _over(found: AdvantageTable, divisor: Tensor) -> AdvantageTable:
     original = found.original / divisor
     same = found.processed is found.original
-    return replace(found, original=original, processed=original if same else found.processed / divisor)
+    return replace(
+        found,
+        original=original,
+        processed=original if same else found.processed / divisor,
+        weighted=None if found.weighted is None else found.weighted / divisor,
+    )
+
+
+def _with_weights(rollouts: Rollouts, found: AdvantageTable, counts: Tensor) -> AdvantageTable:
+    """The weights of tokens, which lie rollout after rollout, on the rows to which the tokens belong."""
+    assert found.weights is not None
+    weights = torch.empty_like(found.weights)
+    weights[rollouts.tokens(counts)] = found.weights
+    return weighted(found, weights, counts)
 
 
 def _where(found: AdvantageTable, rows: Tensor, value: float) -> AdvantageTable:

@@ -7,7 +7,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from advcli.engine import chunked, dispatch, fallbacks, shaped
+from advcli.engine import chunked, dispatch, fallbacks, shaped, weighing
 from advcli.engine.plan import Plan
 from advcli.engine.rollouts import Rollouts, by_rollout, divided
 from advcli.engine.turns import as_turns
@@ -82,7 +82,7 @@ def _run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
         return _run_tokens(plan, moved, raw)
     # A trainer computes on all rows, missing ones included: its rule says what becomes of them.
     usable = dispatch.usable(plan.entry, moved) if plan.rule is None else moved["group"] >= 0
-    valid, before = _leave_out(plan, "before", moved, usable)
+    valid, before, _ = _leave_out(plan, "before", moved, usable)
     original = dispatch.estimate(plan.entry, moved, valid, **plan.knobs)
     if not plan.entry.alone:
         by_turn = plan.entry.level == "turn"
@@ -92,7 +92,7 @@ def _run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
     original = shaped.after(plan, original, moved)
     original, beyond = fallbacks.bounded(original, moved, valid)
     defined = ~undefined(original)
-    kept, after = _leave_out(plan, "after", {**moved, "advantages": original}, defined)
+    kept, after, weights = _leave_out(plan, "after", {**moved, "advantages": original}, defined)
     if not plan.settings.keep_pos == plan.settings.keep_neg == 1:
         kept &= keep_ratio(
             torch.where(kept, original, torch.nan),
@@ -117,7 +117,8 @@ def _run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
         warnings += (*more, *beyond)
     if plan.shapes_tokens:
         return _per_token(plan, moved, AdvantageTable(original, original, kept, warnings))
-    return AdvantageTable(original.cpu(), processed.cpu(), kept.cpu(), warnings, before + after)
+    found = AdvantageTable(original.cpu(), processed.cpu(), kept.cpu(), warnings, before + after)
+    return found if weights is None else weighing.weighted(found, weights, moved["tokens"].cpu())
 
 
 def _per_token(plan: Plan, columns: Mapping[str, Tensor], found: AdvantageTable) -> AdvantageTable:
@@ -138,7 +139,7 @@ def _per_token(plan: Plan, columns: Mapping[str, Tensor], found: AdvantageTable)
 
 def _leave_out(
     plan: Plan, when: str, columns: Mapping[str, Tensor], rows: Tensor
-) -> tuple[Tensor, tuple[LeftOut, ...]]:
+) -> tuple[Tensor, tuple[LeftOut, ...], Tensor | None]:
     """Apply the filters of one kind.
 
     Args:
@@ -148,28 +149,40 @@ def _leave_out(
         rows: [N] bool, the rows that there are.
 
     Returns:
-        [N] bool, the rows that are left, and what each filter left out.
+        [N] bool, the rows that are left; what each filter left out; and [T] the product of the weights that filters give to
+        tokens, None where none gives any.
 
     Raises:
         DataError: a column that a filter needs is not there.
     """
     counts = []
+    weights: Tensor | None = None
     for spec in (spec for spec in plan.settings.filters if spec.when == when):
-        entry = FILTERS[spec.name]
-        given = dict(columns)
-        if spec.column is not None:
-            given["rewards"] = columns[f"extra {spec.column}"]
-        dispatch.needed(entry.name, (name for name in entry.needs if name != "advantages"), given)
-        # A row of which a filter cannot see what it looks at is left out too.
-        seen = rows.clone()
-        for name in entry.needs:
-            seen &= given[name].isfinite()
-        left = torch.zeros_like(rows)
-        knobs = dispatch.fitted(entry.name, entry.target, spec.knobs)
-        left[seen] = load(entry.target)(*(given[name][seen] for name in entry.needs), **knobs)
+        if FILTERS[spec.name].weighs:
+            left, more = weighing.weigh(spec, plan.settings.like, columns, rows)
+            weights = more if weights is None else weights * more
+        else:
+            left = _left(spec, columns, rows)
         counts.append(_counted(spec, columns, rows, left))
         rows = left
-    return rows.clone(), tuple(counts)
+    return rows.clone(), tuple(counts), weights
+
+
+def _left(spec: FilterSpec, columns: Mapping[str, Tensor], rows: Tensor) -> Tensor:
+    """[N] bool, the rows that a filter leaves."""
+    entry = FILTERS[spec.name]
+    given = dict(columns)
+    if spec.column is not None:
+        given["rewards"] = columns[f"extra {spec.column}"]
+    dispatch.needed(entry.name, (name for name in entry.needs if name != "advantages"), given)
+    # A row of which a filter cannot see what it looks at is left out too.
+    seen = rows.clone()
+    for name in entry.needs:
+        seen &= given[name].isfinite()
+    left = torch.zeros_like(rows)
+    knobs = dispatch.fitted(entry.name, entry.target, spec.knobs)
+    left[seen] = load(entry.target)(*(given[name][seen] for name in entry.needs), **knobs)
+    return left
 
 
 def _counted(spec: FilterSpec, columns: Mapping[str, Tensor], rows: Tensor, left: Tensor) -> LeftOut:

@@ -66,6 +66,18 @@ COLUMNS: Registry[Column] = Registry(
             "log_probs",
         ),
         Column(
+            "rollout_log_probs",
+            "the log-probability of each token under the policy that sampled it",
+            "--rollout-log-probs-col COL with a list per row",
+            "rollout_log_probs",
+        ),
+        Column(
+            "teacher_log_probs",
+            "the log-probability of each token under the teacher",
+            "--teacher-log-probs-col COL with a list per row",
+            "teacher_log_probs",
+        ),
+        Column(
             "sum_pi_squared",
             "the sum of the squared probabilities of the vocabulary at each token",
             "--sum-pi-squared-col COL with a list per row",
@@ -93,7 +105,14 @@ COLUMNS: Registry[Column] = Registry(
     ],
 )
 
-TOKEN_COLUMNS = ("values", "log_probs", "sum_pi_squared", "token_rewards")
+TOKEN_COLUMNS = (
+    "values",
+    "log_probs",
+    "rollout_log_probs",
+    "teacher_log_probs",
+    "sum_pi_squared",
+    "token_rewards",
+)
 """Columns with a list per row, a number for each token."""
 
 SCALES = ("group", "batch", "none")

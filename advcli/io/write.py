@@ -45,6 +45,9 @@ TOKENS = "tokens"
 TURNS = "turns"
 """The list column that an estimator of turns adds where a row is a rollout."""
 
+WEIGHTS = ("weight", "weighted", "weight_tokens")
+"""The columns that a filter with weights adds: the mean weight of a row, its weighted advantage, and the list of weights."""
+
 SOURCE = "source"
 """The column, without its prefix, that tells of a row of its own from which line it comes."""
 
@@ -72,7 +75,7 @@ _OTHER = (
 
 def refused_names(prefix: str) -> tuple[str, ...]:
     """The names that no input may have, because they would be written."""
-    return tuple(prefix + name for name in (*COLUMNS, ROLLOUT, TOKENS, TURNS, SOURCE))
+    return tuple(prefix + name for name in (*COLUMNS, ROLLOUT, TOKENS, TURNS, *WEIGHTS, SOURCE))
 
 
 @dataclass(frozen=True)
@@ -388,6 +391,13 @@ def added_columns(prefix: str, result: AdvantageTable, grouping: Grouping) -> di
         columns[TOKENS] = lists(result.tokens, result.token_counts)
     if result.turns is not None:
         columns[TURNS] = lists(result.turns, result.turn_counts)
+    if result.weights is not None and result.weight is not None and result.weighted is not None:
+        weights = (
+            _numbers(result.weight),
+            _numbers(result.weighted),
+            lists(result.weights, result.token_counts),
+        )
+        columns |= dict(zip(WEIGHTS, weights, strict=True))
     return {prefix + name: array for name, array in columns.items()}
 
 

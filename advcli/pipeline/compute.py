@@ -71,7 +71,13 @@ def advantages(request: Request) -> Computed:
 
 
 def _shown(result: AdvantageTable) -> dict[str, AdvantageTable]:
-    return {"original": result.unprocessed(), "processed": result}
+    shown = {"original": result.unprocessed(), "processed": result}
+    if result.weighted is not None:
+        inner = result.per_rollout
+        if inner is not None and inner.weighted is not None:
+            inner = replace(inner, processed=inner.weighted)
+        shown["weighted"] = replace(result, processed=result.weighted, per_rollout=inner)
+    return shown
 
 
 def compute(request: Request, output: Output, *, advance: Callable[[int, int], None] | None = None) -> Report:
@@ -83,7 +89,7 @@ def compute(request: Request, output: Output, *, advance: Callable[[int, int], N
         advance: called with the number of rows that are written, and of all.
 
     Returns:
-        The report, with the columns "original" and "processed".
+        The report, with the columns "original" and "processed", and "weighted" where a filter weighs.
     """
     plan = request.plan()
     with request.opened() as sources:

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from advcli.records.off_policy import OffPolicy
+
 NEAR_DEAD = 0.01
 """A live group whose spread is at most this share of the range of the rewards is near dead, unless the user says so."""
 
@@ -386,6 +388,7 @@ class Inspection:
         notes: how figures came about, where that is worth knowing.
         causes: why groups are dead; None without dead groups, or on Ray.
         turns: the rollouts; None where each is one row.
+        off_policy: what two log-probabilities of each token tell; None without them, or on Ray.
     """
 
     files: Files
@@ -397,6 +400,7 @@ class Inspection:
     notes: tuple[str, ...] = ()
     causes: DeadCauses | None = None
     turns: Turns | None = None
+    off_policy: OffPolicy | None = None
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from advcli.records.inspection import (
     Turns,
 )
 from advcli.records.match import Breaks, Evidence, Fit
+from advcli.records.off_policy import OffPolicy
 from advcli.records.report import Figures
 from advcli.wording import shown_json
 
@@ -244,12 +245,14 @@ class ComputeResult(Result, Counts):
     Attributes:
         original: statistics of the estimator's advantage.
         processed: statistics of what would be trained on, over the kept rows.
+        weighted: the same of the processed advantage times its mean importance weight; null where no filter weighs.
         written: the files that were written.
     """
 
     schema: ClassVar[str] = "advcli/compute/1"
     original: Figures
     processed: Figures
+    weighted: Figures | None = None
     written: tuple[str, ...] = ()
 
 
@@ -375,6 +378,8 @@ class InspectResult(Result, InspectedRows):
         rollouts: rollouts of several rows; null where each is one row.
         by: the figures by the values of a column; null without `--by`.
         dead_causes: why groups are dead; null without dead groups, and on Ray.
+        off_policy: how far the trainer's policy lies from the one that sampled; null without two log-probabilities of each
+            token, and on Ray.
         details: the groups and rows that were asked for.
         fail_if: each condition of `--fail-if`.
     """
@@ -390,6 +395,7 @@ class InspectResult(Result, InspectedRows):
     rollouts: Turns | None
     by: SplitBy | None
     dead_causes: DeadCauses | None
+    off_policy: OffPolicy | None
     details: tuple[Detail, ...]
     fail_if: tuple[Checked, ...]
 

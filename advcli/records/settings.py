@@ -139,6 +139,10 @@ class AdvantageTable:
         turn_counts: [N] int64, turns of each row, or None.
         per_rollout: the same with one entry per rollout, numbered in order of first appearance; None where rows were
             counted.
+        weights: [T] float64, the weight that filters give to each token of each row in turn: 0 where they mask it, NaN where
+            it is not trained on; None if no filter weighs.
+        weight: [N] float64, their mean over the row's trained tokens; NaN for a row without any. None likewise.
+        weighted: [N] float, the processed advantage times `weight`. None likewise.
     """
 
     original: "Tensor"
@@ -152,9 +156,22 @@ class AdvantageTable:
     returns: "Tensor | None" = None
     turns: "Tensor | None" = None
     turn_counts: "Tensor | None" = None
+    weights: "Tensor | None" = None
+    weight: "Tensor | None" = None
+    weighted: "Tensor | None" = None
 
     def unprocessed(self) -> "AdvantageTable":
         """The same advantages before any keep ratio."""
         kept = ~self.original.isnan()
         inner = self.per_rollout and self.per_rollout.unprocessed()
-        return replace(self, processed=self.original, kept=kept, warnings=(), left_out=(), per_rollout=inner)
+        return replace(
+            self,
+            processed=self.original,
+            kept=kept,
+            warnings=(),
+            left_out=(),
+            per_rollout=inner,
+            weights=None,
+            weight=None,
+            weighted=None,
+        )

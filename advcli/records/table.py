@@ -65,6 +65,9 @@ class Choice:
         unread: columns of numbers that play no part, and could be rewards or parts of one.
         likely: columns that could be the prompt, where the one that was chosen differs in every row.
         doubts: what was chosen although something else is nearly as likely, one sentence each.
+        found: what the columns of `tokens` are that the user did not name: a row without such a list is no error.
+        aside: those of `tokens` that no advantage is computed from.
+        version: the version of the policy that sampled the row, or None.
     """
 
     format: str
@@ -98,6 +101,9 @@ class Choice:
     unread: tuple[str, ...] = ()
     likely: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
+    found: tuple[str, ...] = ()
+    aside: tuple[str, ...] = ()
+    version: str | None = None
 
     @property
     def kl_column(self) -> str | None:
@@ -117,6 +123,7 @@ class Choice:
             self.by,
             self.turn,
             self.turn_list,
+            self.version,
             *self.rollout,
             *(name for name in self.extra if not any(name == one.expression for one in self.tests)),
             *(name for one in self.tests for name in one.columns),
@@ -167,6 +174,9 @@ class ColumnOptions:
         strict: a doubtful choice of columns is an error.
         ungrouped: rows need not belong together: a dump without a prompt, or with one row of each, will do.
         max_line: bytes that a line may have (`--max-line`).
+        version: the version of the policy that sampled the row (`--version-col`).
+        log_probs: look for the two log-probabilities where the user names none: "figures" for what is shown only, "filters"
+            for filters that need them; "" not to.
     """
 
     format: str | None = None
@@ -201,6 +211,8 @@ class ColumnOptions:
     strict: bool = False
     ungrouped: bool = False
     max_line: int = MAX_LINE
+    version: str | None = None
+    log_probs: str = ""
 
     def as_logged(self) -> "ColumnOptions":
         """What `match` reads: a dump without a prompt id may have been grouped by position, so that is no error yet."""
@@ -290,6 +302,7 @@ class RewardTable:
         turn_rewards: [T] float64 the reward of each turn of each row in turn, NaN where missing; None likewise.
         roles: role → [N] float64, or int64 digests for those of `LABELS`, -1 where there is none; the anchor [T] where there is
             a list of turns.
+        version: [N] float64 version of the policy that sampled the row, NaN where missing, or None.
     """
 
     rewards: "NDArray[np.float64]"
@@ -323,6 +336,7 @@ class RewardTable:
     turn_counts: "NDArray[np.int64] | None" = None
     turn_rewards: "NDArray[np.float64] | None" = None
     roles: "Mapping[str, NDArray[np.float64] | NDArray[np.int64]]" = field(default_factory=dict)
+    version: "NDArray[np.float64] | None" = None
 
     def place(self, row: int) -> str:
         """Where a row stands, as it is shown to the user: file:line."""

@@ -16,7 +16,8 @@ from advcli.records.inspection import (
     StepFigures,
     Turns,
 )
-from advcli.render import turns
+from advcli.records.off_policy import OffPolicy
+from advcli.render import off_policy, turns
 from advcli.render.bars import bar, binned
 from advcli.render.numbers import UNDEFINED, count, number, share, short
 from advcli.render.tables import describe_sizes
@@ -92,6 +93,8 @@ def show(found: Inspection, console: "Console") -> None:
             _line(text, console)
         _print(_table(*turns.by_turns(found.turns), left={3}), console)
     _sections(found.facts, console, tuple(causes_lines(found.causes)))
+    if found.off_policy is not None:
+        _off_policy(found.off_policy, console)
     if found.by is None:
         return
     _print(_split(found.by, found.split), console)
@@ -103,6 +106,14 @@ def show(found: Inspection, console: "Console") -> None:
     if len(found.split) > _SPLIT:
         rest = len(found.split) - _SPLIT
         _line(f"{counted(rest, 'more value')} of '{found.by}' in the table above and in --json", console)
+
+
+def _off_policy(found: OffPolicy, console: "Console") -> None:
+    _print(_table(*off_policy.table(found)), console)
+    for text in off_policy.remarks(found):
+        _line(text, console)
+    if found.metrics:
+        _print(_table(*off_policy.framework(found)), console)
 
 
 def _header(found: Inspection, console: "Console") -> None:

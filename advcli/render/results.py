@@ -30,11 +30,12 @@ from advcli.records.sweep import Point, Sweep
 
 def compute(report: Report) -> ComputeResult:
     """The result of `compute`: counts, settings, and the figures of both columns."""
-    original, processed = report.columns
+    original, processed, *weighted = report.columns
     return ComputeResult(
         **_counts(report, processed),
         original=original.figures,
         processed=processed.figures,
+        weighted=weighted[0].figures if weighted else None,
         written=report.written,
     )
 
@@ -92,6 +93,7 @@ def inspect(found: Inspection, checked: Sequence[Checked] = ()) -> InspectResult
         settings=cast("UsedSettings", found.settings),
         rollouts=found.turns,
         dead_causes=found.causes,
+        off_policy=found.off_policy,
         by=None if found.by is None else SplitBy(found.by, split),
         details=found.details,
         fail_if=tuple(checked),

@@ -22,7 +22,7 @@ from advcli.tensors.decimals import total
 from advcli.wording import counted, one_line
 
 # Columns of numbers beside the reward, by the part that they play.
-_ROLES = ("length", "baseline", "kl")
+_ROLES = ("length", "baseline", "kl", "version")
 _NO_NUMBER = "--reward COL with another column, or --on-bad-row skip"
 _NO_LIST = "another column with a list per row, or --on-bad-row skip"
 _NO_KEY = "--prompt-col or --group-by with another column, or --on-bad-row skip"
@@ -154,6 +154,7 @@ class Collector:
             turn_counts=columns.get("turn counts"),
             turn_rewards=columns.get("turn rewards"),
             roles={role: columns[f"role {role}"] for role, _ in self.choice.roles},
+            version=columns.get("version"),
         )
         return replace(table, prompts=self._prompts(table)) if self.choice.named else table
 
@@ -293,7 +294,9 @@ class Collector:
     def _tokens(self, batch: Batch, bad: NDArray[np.bool_]) -> None:
         """The columns with a list per row: as many numbers in each as in the first; a null is no number at all."""
         read = [(role, name, *lists(batch.columns[name])) for role, name in self.choice.tokens]
-        for _, name, _, counts, wrong in read:
+        for role, name, _, counts, wrong in read:
+            if role in self.choice.found:
+                continue
             for row in wrong:
                 shown = one_line(_cell(batch.columns[name], row))
                 self._bad(

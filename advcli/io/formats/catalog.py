@@ -83,6 +83,27 @@ LOGGED = ("advantage", "advantages")
 # Which tokens of a list of advantages count.
 MASKS = ("response_mask", "mask", "loss_mask", "completion_mask", "action_mask")
 
+# The two log-probabilities of a token, and the version of the policy that sampled the row.
+ROLLOUT_LOG_PROBS = (
+    "rollout_log_probs",
+    "rollout_logprobs",
+    "generation_logprobs",
+    "inference_logprobs",
+    "sampling_logprobs",
+    "behavior_log_probs",
+)
+LOG_PROBS = (
+    "old_log_probs",
+    "old_logprobs",
+    "prev_logprobs",
+    "trainer_logprobs",
+    "train_log_probs",
+    "log_probs",
+    "logprobs",
+)
+TOKEN_MASKS = ("token_loss_mask", *MASKS)
+VERSIONS = ("policy_version", "weight_version", "param_version", "model_version")
+
 # What advcli adds, with its usual prefix: no reward, in a file that is read again.
 OWN = ("adv_original", "adv_processed", "adv_kept", "adv_group", "adv_rollout", "adv_source")
 

@@ -12,14 +12,18 @@ from advcli.io.formats.catalog import (
     FORMATS,
     IMAGES,
     LENGTHS,
+    LOG_PROBS,
     LOGGED,
     MASKS,
     PROMPT_IDS,
     PROMPT_TEXTS,
+    ROLLOUT_LOG_PROBS,
     ROLLOUTS,
     STEPS,
+    TOKEN_MASKS,
     TURN_LISTS,
     TURNS,
+    VERSIONS,
 )
 from advcli.io.formats.derived import PLACES
 from advcli.io.formats.dump import Dump, Kinds, flags, listed, quoted
@@ -90,6 +94,7 @@ def asked(options: ColumnOptions) -> Iterator[str]:
         options.turn,
         options.turn_rewards,
         *(name for _, name in options.roles),
+        options.version,
     )
     yield from (name for name in single if name)
     yield from (*options.group_by, *options.outcomes, *options.tokens.values())
@@ -122,6 +127,7 @@ class _Chooser:
         used = {*taken, step, length, logged, *prompt, *rollout, turn, *(name for _, name in roles)}
         rules = self._rules(prompt, used)
         self._check_spread(prompt, step, used)
+        looked_for = _log_probs(kinds, options)
         if options.strict and self._dump.doubts:
             raise DataError(self._dump.doubts[0].said, hint=self._dump.doubts[0].hint)
         return Choice(
@@ -134,7 +140,7 @@ class _Chooser:
             baseline=options.baseline,
             kl=options.kl if options.kl and kinds[options.kl] != "nested" else None,
             extra=options.extra,
-            tokens=_tokens(kinds, options),
+            tokens=(*_tokens(kinds, options), *looked_for.items()),
             logged=logged,
             mask=_first(MASKS, kinds, kind="nested") if kinds.get(logged or "") == "nested" else None,
             step_in_key=form.step_in_key and not options.group_by,
@@ -161,6 +167,10 @@ class _Chooser:
             else tuple(self.likely_prompts(step)),
             unread=tuple(like_rewards(self._dump, [*filter(None, used), *rules.columns()])),
             doubts=tuple(map(str, self._dump.doubts)),
+            found=tuple(looked_for),
+            aside=tuple(looked_for) if options.log_probs == "figures" else (),
+            version=options.version
+            or (_first(VERSIONS, kinds, but=used, kind="number") if options.log_probs else None),
         )
 
     # Which rows count.
@@ -397,6 +407,19 @@ def _tokens(kinds: Kinds, options: ColumnOptions) -> tuple[tuple[str, str], ...]
     if options.kl and kinds[options.kl] == "nested":
         lists["token_kl"] = options.kl
     return tuple(lists.items())
+
+
+def _log_probs(kinds: Kinds, options: ColumnOptions) -> dict[str, str]:
+    """The two log-probabilities and the mask that the user did not name, where they are wanted and both there."""
+    pair = {"rollout_log_probs": ROLLOUT_LOG_PROBS, "log_probs": LOG_PROBS}
+    if not options.log_probs or set(options.tokens) - {*pair, "mask"}:
+        return {}
+    found = {role: _first(names, kinds, kind="nested") for role, names in pair.items()}
+    if not all(options.tokens.get(role) or found[role] for role in pair):
+        return {}
+    # Not called "mask": that would be the mask of estimators with an advantage per token.
+    found["trained"] = None if "mask" in options.tokens else _first(TOKEN_MASKS, kinds, kind="nested")
+    return {role: name for role, name in found.items() if name and role not in options.tokens}
 
 
 def _together(way: str, kinds: Kinds) -> tuple[str, ...]:
