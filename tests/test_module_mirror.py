@@ -72,6 +72,7 @@ EXCEPTIONS = {
             "request": "compute",
             "sweep": "sweep",
             "verify": "verify",
+            "sides": "between",
         }.items()
     },
     **{
@@ -124,6 +125,7 @@ EXCEPTIONS = {
     "records/select.py": ("cli/test_select.py", "frozen records, seen through the files that are written"),
     "records/verify.py": ("cli/test_verify.py", "frozen records, seen through the JSON that they become"),
     "render/verify.py": ("cli/test_verify.py", "tables and JSON, seen through the command"),
+    "records/result.py": ("records/test_results.py", "what every result has, beside the results"),
     "records/report.py": (
         "render/test_tables.py",
         "frozen records; made by hand in the tests of the renderers",

@@ -44,7 +44,7 @@ def command(
             inputs, shared, prefix=prefix, advance=lambda rows: advance and advance(rows, None)
         )
         from advcli.pipeline.compute import Output
-        from advcli.records.results import dumped
+        from advcli.records.result import dumped
         from advcli.render import results
 
         written = partial(advance, doing="writing") if advance else None

@@ -87,7 +87,7 @@ def command(
         ungrouped=True,
     )
     from advcli.inspection.details import Wanted
-    from advcli.records.results import dumped
+    from advcli.records.result import dumped
     from advcli.render import results
     from advcli.render.inspection import show
 

@@ -10,6 +10,7 @@ import torch
 from advcli.dataset.load import DataSet
 from advcli.dataset.remarks import notes_of
 from advcli.errors import DataError, UsageError
+from advcli.io.formats.derived import CHARACTERS
 from advcli.pipeline.describe import health_of
 from advcli.pipeline.request import Request
 from advcli.records.prompts import STATES, Asked, Prompts
@@ -73,9 +74,15 @@ def prompts(
         table=table,
         order=order,
         curves={place: found.curve(place) for place in order},
+        length_unit=_unit(data.table.choice.length),
         notes=(*notes_of(data, 0, 0, 0.0, None), *_notes(found, threshold)),
         warnings=(*request.warnings, *data.table.warnings, *data.grouping.warnings),
     )
+
+
+def _unit(column: str | None) -> str | None:
+    """What the lengths count; None without lengths."""
+    return column and ("characters" if column.startswith(CHARACTERS) else "tokens")
 
 
 def _table(
@@ -102,9 +109,11 @@ def _steps(data: DataSet) -> tuple[tuple[str, ...], torch.Tensor]:
     names = data.table.step_names
     if data.table.step is None or not names:
         return ("",), data.rows.step
-    order = sorted(range(len(names)), key=lambda code: step_order(names[code]))
-    place = np.empty(len(names), dtype=np.int64)
-    place[order] = np.arange(len(names))
+    # Rows that --where leaves out may be all that a step had.
+    there = np.unique(data.table.step[data.grouping.group >= 0])
+    order = sorted(there.tolist(), key=lambda code: step_order(names[code]))
+    place = np.zeros(len(names), dtype=np.int64)
+    place[order] = np.arange(len(order))
     return tuple(names[code] for code in order), torch.from_numpy(place)[data.rows.step]
 
 

@@ -157,6 +157,7 @@ class ColumnOptions:
         strict: a doubtful choice of columns is an error.
         ungrouped: rows need not belong together: a dump without a prompt, or with one row of each, will do.
         max_line: bytes that a line may have (`--max-line`).
+        characters: where no column has lengths, take the characters of the response.
     """
 
     format: str | None = None
@@ -188,6 +189,7 @@ class ColumnOptions:
     strict: bool = False
     ungrouped: bool = False
     max_line: int = MAX_LINE
+    characters: bool = False
 
     def as_logged(self) -> "ColumnOptions":
         """What `match` reads: a dump without a prompt id may have been grouped by position, so that is no error yet."""

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from advcli.errors import DataError, UsageError
 from advcli.io.formats import detect, names
 from advcli.io.formats.catalog import (
+    CHATS,
     FILLERS,
     FORMATS,
     IMAGES,
@@ -15,18 +16,19 @@ from advcli.io.formats.catalog import (
     MASKS,
     PROMPT_IDS,
     PROMPT_TEXTS,
+    RESPONSES,
     ROLLOUTS,
     STEPS,
     TURN_LISTS,
     TURNS,
 )
-from advcli.io.formats.derived import PLACES
+from advcli.io.formats.derived import CHARACTERS, PLACES
 from advcli.io.formats.dump import Dump, Kinds, flags, listed, quoted
 from advcli.io.formats.evidence import Evidence
 from advcli.io.formats.format import Format
 from advcli.io.formats.rewards import like_rewards, nested_name, outcomes
 from advcli.io.formats.rewards import rewards as rewards_of
-from advcli.records.layout import PLAIN, Condition, Layout, Rules
+from advcli.records.layout import PLAIN, Condition, Derived, Layout, Rules
 from advcli.records.table import Choice, ColumnOptions
 from advcli.tensors.expressions import parse
 
@@ -108,6 +110,7 @@ class _Chooser:
         rewards = rewards_of(self._dump)
         taken = {name for name, _ in rewards}
         length = options.length or self._length(taken)
+        counted = None if length or not options.characters else self._characters({*taken, options.prompt})
         step = options.step or self._step()
         prompt = self._prompt(step)
         rollout, turn = self._rollout({*taken, *prompt, step})
@@ -125,7 +128,7 @@ class _Chooser:
             step=step,
             rewards=rewards,
             skip_missing_parts=form.parts is not None,
-            length=length,
+            length=length or (counted and counted.name),
             baseline=options.baseline,
             kl=options.kl if options.kl and kinds[options.kl] != "nested" else None,
             extra=options.extra,
@@ -134,7 +137,7 @@ class _Chooser:
             mask=_first(MASKS, kinds, kind="nested") if kinds.get(logged or "") == "nested" else None,
             step_in_key=form.step_in_key and not options.group_by,
             layout=self._dump.layout,
-            derived=form.derived,
+            derived=(*form.derived, *([counted] if counted else [])),
             rules=rules,
             dedup=options.dedup,
             row=options.row,
@@ -273,6 +276,12 @@ class _Chooser:
             name: kind for name, kind in self._dump.kinds.items() if self._dump.evidence.of(name).is_length
         }
         return _first(LENGTHS, fits, but=taken, kind="number")
+
+    def _characters(self, taken: set[str | None]) -> Derived | None:
+        """How many characters the response has; None where no column is called like one."""
+        kinds = {name: kind for name, kind in self._dump.kinds.items() if kind in ("text", "nested")}
+        name = _first(RESPONSES, kinds, but=taken) or _first(CHATS, kinds, but=taken)
+        return name and Derived(CHARACTERS + name, (name,), "advcli.io.formats.derived:characters")
 
     def _prompt(self, step: str | None) -> tuple[str, ...]:
         options, form, kinds = self._dump.options, self._dump.form, self._dump.kinds
