@@ -24,6 +24,8 @@ EXCEPTIONS = {
     "__main__.py": ("cli/test_main.py", "one call of main(), run by every test in a process of its own"),
     "cli/__init__.py": ("cli/test_main.py", "named after the function that it holds"),
     "cli/_between.py": ("cli/test_between.py", "flags to two requests, seen through the command"),
+    "cli/_follow.py": ("cli/test_follow.py", "what is said meanwhile, seen through the command"),
+    "io/growing.py": ("cli/test_follow.py", "how far files have got, seen through the command"),
     "cli/_options.py": ("cli/test_compute.py", "options, seen through the commands that have them"),
     "cli/_request.py": ("cli/test_compute.py", "flags to a request, seen through the commands"),
     "cli/_shared.py": ("cli/test_compute.py", "options of several commands, seen through the commands"),
@@ -73,6 +75,7 @@ EXCEPTIONS = {
             "sweep": "sweep",
             "verify": "verify",
             "sides": "between",
+            "follow": "follow",
         }.items()
     },
     **{

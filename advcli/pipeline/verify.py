@@ -33,7 +33,7 @@ _MOST = 0.5
 
 
 @dataclass(frozen=True)
-class _Second:
+class Second:
     """The rewards of B.
 
     Attributes:
@@ -81,20 +81,43 @@ def verify(
         with letter:
             data = request.load(sources)
         second = _second(data, asked, request, other, check)
-        a = data.rows.rewards.double()
-        here = (data.rows.group >= 0) & a.isfinite()
-        if second is not None:
-            here = here & second.rewards.isfinite()
-        if not here.any():
-            raise DataError(
-                "no row has a reward" if second is None else "no row has both rewards", hint="--reward COL"
-            )
-        threshold = _threshold(a[here], asked.pass_at, "--pass-at")
-        right = (a[here] >= threshold).numpy()
-        group = Segments.of(data.rows.group[here], data.rows.count)
-        all_wrong, same, answers = _same_answers(data, sources, here, right, asked)
+        return beside(data, sources, asked, second, request.warnings)
+
+
+def beside(
+    data: DataSet,
+    sources: Sequence[Source],
+    asked: Asked,
+    second: Second | None,
+    warnings: Sequence[str] = (),
+) -> Verify:
+    """What the verdicts of a data set show, alone or beside those of a second verifier.
+
+    Args:
+        data: A.
+        sources: its files, from which answers are read back.
+        asked: what is asked.
+        second: B, or None.
+        warnings: what looks wrong beyond the data.
+
+    Raises:
+        DataError: no row has a reward.
+        UsageError: a reward has more than two values, and no bound says what is right.
+    """
+    a = data.rows.rewards.double()
+    here = (data.rows.group >= 0) & a.isfinite()
+    if second is not None:
+        here = here & second.rewards.isfinite()
+    if not here.any():
+        raise DataError(
+            "no row has a reward" if second is None else "no row has both rewards", hint="--reward COL"
+        )
+    threshold = _threshold(a[here], asked.pass_at, "--pass-at")
+    right = (a[here] >= threshold).numpy()
+    group = Segments.of(data.rows.group[here], data.rows.count)
+    all_wrong, same, answers = _same_answers(data, sources, here, right, asked)
     notes = tuple(notes_of(data, 0, 0, 0.0, None))
-    warnings = (*request.warnings, *data.table.warnings, *data.grouping.warnings)
+    warnings = (*warnings, *data.table.warnings, *data.grouping.warnings)
     found = Verify(
         a=reward_name(data),
         b=None,
@@ -147,12 +170,12 @@ def _second(
     request: Request,
     other: Request | None,
     check: Callable[[Sequence[Source]], None] | None,
-) -> _Second | None:
+) -> Second | None:
     """The rewards of B, from another column or from another input; None without B."""
     if other is None:
         if asked.vs is None:
             return None
-        return _Second(torch.from_numpy(data.table.outcomes[asked.vs]).double(), asked.vs)
+        return Second(torch.from_numpy(data.table.outcomes[asked.vs]).double(), asked.vs)
     names = (named(request), named(other))
     with lettered("B", names[1]), other.opened() as sources:
         if check:
@@ -167,7 +190,7 @@ def _second(
     rewards = torch.full((len(data.rows.rewards),), torch.nan, dtype=torch.float64)
     rewards[rows.a] = theirs.rows.rewards.double()[rows.b]
     only = tuple(int((one.rows.group >= 0).sum()) - len(rows.a) for one in (data, theirs))
-    return _Second(
+    return Second(
         rewards,
         reward_name(theirs),
         names,

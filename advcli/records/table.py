@@ -197,6 +197,21 @@ class ColumnOptions:
 
 
 @dataclass(frozen=True)
+class Part:
+    """Some whole lines of a file that its writer goes on with.
+
+    Attributes:
+        begin: the first byte.
+        end: the byte behind the last one.
+        line: number of the first line.
+    """
+
+    begin: int
+    end: int
+    line: int
+
+
+@dataclass(frozen=True)
 class Source:
     """One input.
 
@@ -211,6 +226,7 @@ class Source:
         origin: the file itself where `path` is a copy in another form, or None.
         join: completes each record from the files beside it, or None.
         max_line: bytes that a line may have.
+        part: the lines that are read; None for all of them.
     """
 
     name: str
@@ -223,6 +239,7 @@ class Source:
     origin: Path | None = None
     join: "Callable[[dict[str, Any]], dict[str, Any]] | None" = field(default=None, compare=False)
     max_line: int = MAX_LINE
+    part: Part | None = None
 
 
 @dataclass(frozen=True)

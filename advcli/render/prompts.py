@@ -30,7 +30,7 @@ _KS = 3
 def show(found: Prompts, console: "Console") -> None:
     """Print the means, how many prompts were learned or forgotten, the bands, and the first prompts."""
     console.print(health_line(found.health), style="bold", highlight=False, soft_wrap=True)
-    for line in summary(found):
+    for line in (*summary(found), *_left(found)):
         console.print(line, highlight=False, soft_wrap=True)
     if found.bands:
         print_whole(_bands(found.bands), console)
@@ -58,6 +58,10 @@ def summary(found: Prompts) -> Iterator[str]:
         yield f"pass@{k}: {_mean(mean)} over {counted(mean.count, 'prompt')} with {counted(k, 'row')} or more"
     states = ", ".join(f"{found.states[state]:,} {state}" for state in STATES if found.states[state])
     yield f"prompts: {states or 'none with a reward'} (false-discovery rate {found.fdr:g})"
+
+
+def _left(found: Prompts) -> Iterator[str]:
+    """How many prompts are not shown."""
     left = len(found.table["prompt"]) - len(found.order)
     if left and found.order:
         yield f"the first {len(found.order):,} of {counted(len(found.table['prompt']), 'prompt')} are shown; --top N or --out FILE for more"

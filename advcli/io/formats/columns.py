@@ -110,7 +110,9 @@ class _Chooser:
         rewards = rewards_of(self._dump)
         taken = {name for name, _ in rewards}
         length = options.length or self._length(taken)
-        counted = None if length or not options.characters else self._characters({*taken, options.prompt})
+        counted = (
+            None if length or not options.characters else self._characters({*taken, options.prompt or ""})
+        )
         step = options.step or self._step()
         prompt = self._prompt(step)
         rollout, turn = self._rollout({*taken, *prompt, step})
@@ -128,7 +130,7 @@ class _Chooser:
             step=step,
             rewards=rewards,
             skip_missing_parts=form.parts is not None,
-            length=length or (counted and counted.name),
+            length=length or (counted.name if counted else None),
             baseline=options.baseline,
             kl=options.kl if options.kl and kinds[options.kl] != "nested" else None,
             extra=options.extra,
@@ -277,11 +279,11 @@ class _Chooser:
         }
         return _first(LENGTHS, fits, but=taken, kind="number")
 
-    def _characters(self, taken: set[str | None]) -> Derived | None:
+    def _characters(self, taken: set[str]) -> Derived | None:
         """How many characters the response has; None where no column is called like one."""
         kinds = {name: kind for name, kind in self._dump.kinds.items() if kind in ("text", "nested")}
         name = _first(RESPONSES, kinds, but=taken) or _first(CHATS, kinds, but=taken)
-        return name and Derived(CHARACTERS + name, (name,), "advcli.io.formats.derived:characters")
+        return Derived(CHARACTERS + name, (name,), "advcli.io.formats.derived:characters") if name else None
 
     def _prompt(self, step: str | None) -> tuple[str, ...]:
         options, form, kinds = self._dump.options, self._dump.form, self._dump.kinds
