@@ -24,6 +24,8 @@ EXCEPTIONS = {
     "__main__.py": ("cli/test_main.py", "one call of main(), run by every test in a process of its own"),
     "cli/__init__.py": ("cli/test_main.py", "named after the function that it holds"),
     "cli/_between.py": ("cli/test_between.py", "flags to two requests, seen through the command"),
+    "cli/_follow.py": ("cli/test_follow.py", "what is said meanwhile, seen through the command"),
+    "io/growing.py": ("cli/test_follow.py", "how far files have got, seen through the command"),
     "cli/_options.py": ("cli/test_compute.py", "options, seen through the commands that have them"),
     "cli/_request.py": ("cli/test_compute.py", "flags to a request, seen through the commands"),
     "cli/_shared.py": ("cli/test_compute.py", "options of several commands, seen through the commands"),
@@ -77,6 +79,8 @@ EXCEPTIONS = {
             "request": "compute",
             "sweep": "sweep",
             "verify": "verify",
+            "sides": "between",
+            "follow": "follow",
         }.items()
     },
     **{
@@ -129,6 +133,7 @@ EXCEPTIONS = {
     "records/select.py": ("cli/test_select.py", "frozen records, seen through the files that are written"),
     "records/verify.py": ("cli/test_verify.py", "frozen records, seen through the JSON that they become"),
     "render/verify.py": ("cli/test_verify.py", "tables and JSON, seen through the command"),
+    "records/result.py": ("records/test_results.py", "what every result has, beside the results"),
     "records/report.py": (
         "render/test_tables.py",
         "frozen records; made by hand in the tests of the renderers",

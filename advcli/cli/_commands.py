@@ -22,7 +22,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "sweep": (_ASK, "Try a grid of estimators, scales and keep ratios, one line per point."),
         "match": (_ASK, "Find the rules that the logged advantages are consistent with."),
         "prompts": (_ASK, "Follow each prompt over the run: learned, forgotten, flat; pass@k."),
-        "verify": (_ASK, "Compare two reward columns of the same rows: where do the verifiers disagree?"),
+        "verify": (_ASK, "Compare two verifiers of the same rows: where do they disagree?"),
         "select": (_ASK, "Write rows for the next training step: best rows, pairs, or prompts."),
         "report": (_ASK, "Write one self-contained page with plots, figures and the most extreme groups."),
         "estimators": (_LOOK_UP, "List the estimators, or describe one."),

@@ -404,6 +404,10 @@ Resume = Annotated[
     bool,
     option(_RUN, "With --engine ray: skip files that the same run already wrote.", "--resume"),
 ]
+Follow = Annotated[
+    bool,
+    option(_RUN, "Go on as the files grow, until Ctrl-C.", "--follow"),
+]
 Json = Annotated[bool, option(_OUTPUT, "Print one JSON object instead of tables.", "--json")]
 Quiet = Annotated[bool, option(_OUTPUT, "Print errors only.", "--quiet", "-q")]
 Force = Annotated[bool, option(_OUTPUT, "Overwrite existing files.", "--force")]

@@ -116,7 +116,7 @@ def _prefetch(
 
 
 _ENGINES = {"local": "advcli.pipeline.{name}:{name}", "ray": "advcli.distributed.commands:{name}"}
-_ON_RAY = ("compute", "compare", "inspect", "match", "sweep")
+_ON_RAY = ("compute", "compare", "inspect", "match", "prompts", "sweep")
 
 
 def command(name: str, shared: Shared) -> Callable[..., Any]:

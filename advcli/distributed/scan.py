@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -82,6 +82,7 @@ class Summary:
         dropped: numbers of the lines that are no rows.
         bad: the bad rows.
         warnings: what else was skipped, in words.
+        prompts: digest of each prompt → its name; empty unless names were asked for.
     """
 
     file: int
@@ -99,6 +100,7 @@ class Summary:
     dropped: frozenset[int] = frozenset()
     bad: BadRows = field(default_factory=BadRows)
     warnings: tuple[str, ...] = ()
+    prompts: Mapping[tuple[int, int], str] = field(default_factory=dict)
 
 
 def read(tasks: Tasks, job: ScanJob) -> tuple[list[ObjectRef], list[Summary]]:
@@ -136,7 +138,9 @@ def scan(number: int, job: ScanJob) -> tuple[Summary, pa.Table]:
             job.sources[number], lambda source: row_digests(source, table.dropped[0], job.choice.layout)
         )
         columns = columns.append_column(DIGEST, pa.array(texts))
-    return _summary(number, table, bad, job), columns
+    digest = map(tuple, digests.tolist() if table.prompts else ())
+    names = {key: prompt.name for key, prompt in zip(digest, table.prompts, strict=True)}
+    return replace(_summary(number, table, bad, job), prompts=names), columns
 
 
 def _read(source: Source, job: ScanJob) -> tuple[RewardTable, NDArray[np.int64], BadRows] | None:

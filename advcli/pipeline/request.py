@@ -94,8 +94,8 @@ class Request:
 
 
 def _is_same(source: Source) -> bool:
-    """Whether a file is as it was when it was found."""
+    """Whether a file is as it was when it was found; what follows a part of it does not matter."""
     try:
-        return stamp(source.path) == source.stamp
+        return source.part is not None or stamp(source.path) == source.stamp
     except OSError:
         return False

@@ -65,8 +65,9 @@ class RewardSignal:
         valid: rows with a usable value.
         missing: rows without.
         missing_by_cause: the same, apart.
-        min: smallest value; NaN without valid rows, as `mean` and `max`.
+        min: smallest value; NaN without valid rows, as the means and `max`.
         mean: mean of the valid rows.
+        mean_over_groups: mean over the groups of the means of their valid rows: each group counts once.
         max: largest value.
         distinct: how many different values there are.
         at_max: share of the valid rows at the largest value (saturation).
@@ -87,6 +88,7 @@ class RewardSignal:
     missing_by_cause: Mapping[str, int]
     min: float
     mean: float
+    mean_over_groups: float
     max: float
     distinct: int
     at_max: float

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 from advcli.records.inspection import Inspection
 from advcli.records.match import Match
+from advcli.records.prompts import Prompts
 from advcli.records.report import Report
+from advcli.records.verify import Verify
 
 
 @dataclass(frozen=True)
@@ -163,6 +165,8 @@ class Page:
         keep: None where keep ratios are not defined.
         extremes: the groups with the largest |A|, the largest first.
         match: None without a logged advantage.
+        prompts: the prompts over the run; None where none was met at two steps.
+        verify: what the verdicts show; None where no row is right or wrong.
         remarks: what was sampled, cut or left out.
     """
 
@@ -178,4 +182,6 @@ class Page:
     keep: KeepGrid | None
     extremes: tuple[ExtremeGroup, ...]
     match: Match | None = None
+    prompts: Prompts | None = None
+    verify: Verify | None = None
     remarks: tuple[str, ...] = ()

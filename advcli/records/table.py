@@ -177,6 +177,7 @@ class ColumnOptions:
         version: the version of the policy that sampled the row (`--version-col`).
         log_probs: look for the two log-probabilities where the user names none: "figures" for what is shown only, "filters"
             for filters that need them; "" not to.
+        characters: where no column has lengths, take the characters of the response.
     """
 
     format: str | None = None
@@ -213,10 +214,26 @@ class ColumnOptions:
     max_line: int = MAX_LINE
     version: str | None = None
     log_probs: str = ""
+    characters: bool = False
 
     def as_logged(self) -> "ColumnOptions":
         """What `match` reads: a dump without a prompt id may have been grouped by position, so that is no error yet."""
         return replace(self, n=self.n or 1, parts="without total")
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some whole lines of a file that its writer goes on with.
+
+    Attributes:
+        begin: the first byte.
+        end: the byte behind the last one.
+        line: number of the first line.
+    """
+
+    begin: int
+    end: int
+    line: int
 
 
 @dataclass(frozen=True)
@@ -234,6 +251,7 @@ class Source:
         origin: the file itself where `path` is a copy in another form, or None.
         join: completes each record from the files beside it, or None.
         max_line: bytes that a line may have.
+        part: the lines that are read; None for all of them.
     """
 
     name: str
@@ -246,6 +264,7 @@ class Source:
     origin: Path | None = None
     join: "Callable[[dict[str, Any]], dict[str, Any]] | None" = field(default=None, compare=False)
     max_line: int = MAX_LINE
+    part: Part | None = None
 
 
 @dataclass(frozen=True)

@@ -73,6 +73,9 @@ LENGTHS = (
     "num_tokens",
     "length",
 )
+# Where a response is usually written, and where a prompt and its response are as one chat.
+RESPONSES = ("response", "completion", "output", "output_response", "responses", "completions")
+CHATS = ("messages", "messages_and_choices", "conversations")
 # The same in lists with one value per row.
 REWARD_LISTS = ("rewards", "scores")
 # Where the prompt is a text, rows of one text can still differ in these.

@@ -8,6 +8,7 @@ from advcli.errors import DataError, UsageError
 from advcli.io.formats import detect, names
 from advcli.io.formats.catalog import (
     ANCHORS,
+    CHATS,
     FILLERS,
     FORMATS,
     IMAGES,
@@ -17,6 +18,7 @@ from advcli.io.formats.catalog import (
     MASKS,
     PROMPT_IDS,
     PROMPT_TEXTS,
+    RESPONSES,
     ROLLOUT_LOG_PROBS,
     ROLLOUTS,
     STEPS,
@@ -25,13 +27,13 @@ from advcli.io.formats.catalog import (
     TURNS,
     VERSIONS,
 )
-from advcli.io.formats.derived import PLACES
+from advcli.io.formats.derived import CHARACTERS, PLACES
 from advcli.io.formats.dump import Dump, Kinds, flags, listed, quoted
 from advcli.io.formats.evidence import Evidence
 from advcli.io.formats.format import Format
 from advcli.io.formats.rewards import like_rewards, nested_name, outcomes
 from advcli.io.formats.rewards import rewards as rewards_of
-from advcli.records.layout import PLAIN, Condition, Layout, Rules
+from advcli.records.layout import PLAIN, Condition, Derived, Layout, Rules
 from advcli.records.table import Choice, ColumnOptions
 from advcli.tensors.expressions import parse
 
@@ -117,6 +119,9 @@ class _Chooser:
         rewards = rewards_of(self._dump)
         taken = {name for name, _ in rewards}
         length = options.length or self._length(taken)
+        counted = (
+            None if length or not options.characters else self._characters({*taken, options.prompt or ""})
+        )
         step = options.step or self._step()
         prompt = self._prompt(step)
         rollout, turn = self._rollout({*taken, *prompt, step})
@@ -136,7 +141,7 @@ class _Chooser:
             step=step,
             rewards=rewards,
             skip_missing_parts=form.parts is not None,
-            length=length,
+            length=length or (counted.name if counted else None),
             baseline=options.baseline,
             kl=options.kl if options.kl and kinds[options.kl] != "nested" else None,
             extra=options.extra,
@@ -145,7 +150,7 @@ class _Chooser:
             mask=_first(MASKS, kinds, kind="nested") if kinds.get(logged or "") == "nested" else None,
             step_in_key=form.step_in_key and not options.group_by,
             layout=self._dump.layout,
-            derived=form.derived,
+            derived=(*form.derived, *([counted] if counted else [])),
             rules=rules,
             dedup=options.dedup,
             row=options.row,
@@ -304,6 +309,12 @@ class _Chooser:
             name: kind for name, kind in self._dump.kinds.items() if self._dump.evidence.of(name).is_length
         }
         return _first(LENGTHS, fits, but=taken, kind="number")
+
+    def _characters(self, taken: set[str]) -> Derived | None:
+        """How many characters the response has; None where no column is called like one."""
+        kinds = {name: kind for name, kind in self._dump.kinds.items() if kind in ("text", "nested")}
+        name = _first(RESPONSES, kinds, but=taken) or _first(CHATS, kinds, but=taken)
+        return Derived(CHARACTERS + name, (name,), "advcli.io.formats.derived:characters") if name else None
 
     def _prompt(self, step: str | None) -> tuple[str, ...]:
         options, form, kinds = self._dump.options, self._dump.form, self._dump.kinds

@@ -5,7 +5,7 @@ from typing import Any
 
 from advcli.errors import MissingPackage
 from advcli.records.page import Page
-from advcli.records.results import plain
+from advcli.records.result import plain
 from advcli.render.numbers import count, number
 from advcli.render.report import sections
 from advcli.render.report.plots import PALETTES, plots

@@ -1,5 +1,6 @@
 """The tables and the key figures of the page, every cell as text."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -7,9 +8,14 @@ from typing import Any
 from advcli.records.inspection import DeadChance
 from advcli.records.page import Page
 from advcli.records.report import Column
+from advcli.render import prompts, verify
 from advcli.render.inspection import causes_lines, standing_out
 from advcli.render.numbers import count, number, share, signed
-from advcli.wording import counted
+from advcli.render.results import plain_cell
+from advcli.wording import counted, one_line
+
+# Characters of a prompt in a table.
+_PROMPT = 60
 
 
 @dataclass(frozen=True)
@@ -89,6 +95,8 @@ def tables(page: Page) -> tuple[Table, ...]:
         _rewards(page),
         _causes(page),
         _chances(page),
+        _prompts(page),
+        _verify(page),
         _phantoms(page),
         _parts(page),
         _length(page),
@@ -139,6 +147,7 @@ def _rewards(page: Page) -> Table:
         "missing",
         "min",
         "mean",
+        "over groups",
         "max",
         "distinct",
         "live",
@@ -157,6 +166,7 @@ def _rewards(page: Page) -> Table:
                 count(one.missing),
                 number(one.min),
                 number(one.mean),
+                number(one.mean_over_groups),
                 number(one.max),
                 count(one.distinct),
                 count(one.live_groups),
@@ -167,7 +177,7 @@ def _rewards(page: Page) -> Table:
             )
             for one in page.inspection.facts.rewards
         ),
-        "live and dead count groups; within and between are the variance inside groups and of "
+        "mean is over rows, and over groups where each counts once; live and dead count groups; within and between are the variance inside groups and of "
         "their means; the unbiased one leaves out what chance adds to the means",
     )
 
@@ -175,6 +185,35 @@ def _rewards(page: Page) -> Table:
 def _causes(page: Page) -> Table | None:
     lines = tuple((line,) for line in causes_lines(page.inspection.causes))
     return Table("Why groups are dead", ("a group may count in several ways",), lines) if lines else None
+
+
+def _prompts(page: Page) -> Table | None:
+    found = page.prompts
+    if found is None:
+        return None
+    header = ("prompt", "state", "steps", "first", "last", "change", "95%", "live")
+    rows = []
+    for place in found.order:
+        row = {name: plain_cell(values[place]) for name, values in found.table.items()}
+        ends = (
+            "–"
+            if math.isnan(row["change_low"])
+            else f"{number(row['change_low'])} … {number(row['change_high'])}"
+        )
+        cells = (count(row["steps"]), number(row["first_mean"]), number(row["last_mean"]))
+        change = signed(row["change"], number)
+        rows.append(
+            (one_line(row["prompt"], _PROMPT), row["state"], *cells, change, ends, share(row["live_share"]))
+        )
+    return Table("Prompts over the run", header, tuple(rows), "; ".join(prompts.summary(found)))
+
+
+def _verify(page: Page) -> Table | None:
+    if page.verify is None:
+        return None
+    lines = tuple((line,) for line in verify.summary(page.verify))
+    header = ("A" if page.verify.b is None else "A beside B",)
+    return Table("Verifier", header, lines, "rates with their 95% intervals")
 
 
 def _chances(page: Page) -> Table | None:
