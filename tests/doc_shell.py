@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from tests import in_process
+import in_process
 
 TOOLS = ("jq", "duckdb")
 """Programs that a page uses and a machine may lack; their lines are skipped there."""

@@ -12,7 +12,7 @@ import pytest
 
 from advcli.cli import _commands
 from advcli.io.sources import sample
-from tests import doc_shell
+import doc_shell
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
