@@ -1,6 +1,5 @@
 """`advcli report`: what is written, what is refused, what is said."""
 
-import importlib.util
 import os
 import re
 import shutil
@@ -36,8 +35,29 @@ def test_writes_one_page_of_original_and_processed(tmp_path):
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
     # 502 rows and 302 kept ones, as `compare` counts them in the test of the bundled sample.
     assert re.search(r'rows trained on</p><p class="value">302<', text)
-    assert text.count('<details class="group"') == 3
-    assert len(text) < 8_000_000
+    assert text.count('<tr class="group') == 64
+    assert "advcli report" in text
+    assert "--keep-pos 0.7 --keep-neg 0.5 --texts 3" in text
+    assert re.search(r'class="brand">advcli report · \d{4}-\d\d-\d\d \d\d:\d\d', text)
+    assert "8 of 63 groups (12.7%) carry no signal: 4 solved by every row, 4 by none." in text
+    # The issue asks for at most 2.5 MB.
+    assert len(text.encode()) < 300_000
+
+
+def test_secrets_of_urls_are_not_on_the_page(tmp_path):
+    shutil.copy(SAMPLE, tmp_path / "rows.parquet")
+    done = advcli(
+        "rows.parquet",
+        "--out",
+        "a.html",
+        "--where",
+        "prompt_id != 's3://KEY:SECRET@b/c?token=1'",
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path / "a.html").read_text(encoding="utf-8")
+    assert "SECRET" not in text
+    assert "--out a.html" in text
 
 
 def test_an_existing_page_and_an_input_are_never_overwritten(tmp_path):
@@ -55,7 +75,9 @@ def test_an_existing_page_and_an_input_are_never_overwritten(tmp_path):
 def test_says_which_rule_made_a_logged_advantage(tmp_path):
     done = advcli(TRL, "--out", "trl.html", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    found = re.search(r'id="match">(.*?)</p>', (tmp_path / "trl.html").read_text(encoding="utf-8"), re.DOTALL)
+    found = re.search(
+        r'id="match"[^>]*>(.*?)</li>', (tmp_path / "trl.html").read_text(encoding="utf-8"), re.DOTALL
+    )
     assert "consistent with trl &gt;=1.6 grpo, scale group" in found[1]
     done = advcli(TRL, "--out", "without.html", "--no-match", "--quiet", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
@@ -90,23 +112,22 @@ def test_dead_and_missing_everywhere(tmp_path):
         assert ">nan<" not in text.lower()
 
 
-@pytest.mark.skipif(importlib.util.find_spec("kaleido") is not None, reason="Kaleido is installed here")
-def test_pictures_without_kaleido(tmp_path):
-    done = advcli(SAMPLE, "--png", "plots", cwd=tmp_path)
+def test_pictures_without_a_browser(tmp_path):
+    done = advcli(SAMPLE, "--png", "plots", cwd=tmp_path, PATH=str(tmp_path))
     assert done.returncode == 4
-    assert "pip install 'advcli[report,png]'" in done.stderr
+    assert "--png needs Chrome or Chromium" in done.stderr
     assert not (tmp_path / "report.html").exists()
 
 
 @pytest.mark.skipif(
-    importlib.util.find_spec("kaleido") is None or not os.environ.get("ADVCLI_CHROMIUM"),
-    reason="Kaleido or a browser (ADVCLI_CHROMIUM) is not here; .ci/run has both where Chromium can be had",
+    not os.environ.get("ADVCLI_CHROMIUM"),
+    reason="no browser is named by ADVCLI_CHROMIUM; .ci/run does where Chromium can be had",
 )
 def test_pictures(tmp_path):
     done = advcli(SAMPLE, "--png", "plots", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     written = {path.name: path.read_bytes() for path in (tmp_path / "plots").iterdir()}
-    assert {"reward.png", "advantage.png", "groups.png", "keep-ratios.png"} <= written.keys()
+    assert {"reward.png", "advantage.png", "groups-plot.png", "keep-ratios.png"} <= written.keys()
     assert all(one.startswith(b"\x89PNG") and len(one) > 5000 for one in written.values())
     again = advcli(SAMPLE, "--png", "plots", "--out", "other.html", cwd=tmp_path)
     assert again.returncode == 2
