@@ -109,6 +109,7 @@ def _rows(page: Page) -> dict[str, Any]:
     """The groups and their rows, as the page's script reads them."""
     return {
         "columns": ["row", "reward", "original", "processed", "kept", "tokens", "text"],
+        "total": page.inspection.facts.groups,
         "groups": {str(group.group): _group(page, group) for group in page.browser},
     }
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -57,9 +57,16 @@ def _reward(page: Page) -> Sequence[Plot]:
 
 
 def _advantage(page: Page) -> Sequence[Plot]:
+    drawn = page.advantage
+    original, processed = drawn.counts.values()
     note = "Rows per advantage: original over all rows, processed over the rows that are trained on."
-    note += _outside(page.advantage, "advantage")
-    return [_histogram("advantage", "Advantages", note, page.advantage, "advantage", "rows", field="A")]
+    if original == processed:
+        drawn = replace(
+            drawn, counts={"advantage": original}, outside={"advantage": drawn.outside["original"]}
+        )
+        note = "Rows per advantage; all of them are trained on."
+    note += _outside(drawn, "advantage")
+    return [_histogram("advantage", "Advantages", note, drawn, "advantage", "rows", field="A")]
 
 
 def _solve_rate(page: Page) -> Sequence[Plot]:

@@ -79,8 +79,8 @@ def cards(page: Page) -> tuple[Card, ...]:
         ),
         Card(
             "dead groups",
-            count(signal.dead_groups),
-            f"{signal.dead_groups_all_max:,} all-max, {signal.dead_groups_all_min:,} all-min",
+            share(signal.dead_groups / able if able else None),
+            f"{signal.dead_groups:,} of {able:,}: {signal.dead_groups_all_max:,} all-max, {signal.dead_groups_all_min:,} all-min",
         ),
         Card("live rows", count(signal.live_rows), f"in live groups, of {facts.rows:,}"),
         Card("missing rewards", count(signal.missing), missing or "every row has one"),

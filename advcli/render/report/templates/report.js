@@ -122,7 +122,7 @@
     if (plot.axes) interact(document.getElementById(name), plot);
 
   // The list of groups: sorted, filtered, and opened for their rows.
-  const { columns, groups } = read("rows-data");
+  const { columns, groups, total } = read("rows-data");
   const input = document.getElementById("search");
   const more = document.getElementById("more");
   const body = document.querySelector("#list tbody");
@@ -223,13 +223,15 @@
     found.slice(0, shown).forEach((one) => { one.line.hidden = false; });
     found.forEach((one, place) => { if (one.open || (filter && found.length <= 3)) toggle(one, place < shown); });
     const plural = (many, noun) => `${figure(many)} ${noun}${many === 1 ? "" : "s"}`;
-    document.getElementById("found").textContent = filter ? `${plural(rows, "row")} in ${plural(found.length, "group")}` : "";
+    const among = list.length < total ? `, of the ${plural(list.length, "group")} in this file` : "";
+    document.getElementById("found").textContent = filter ? `${plural(rows, "row")} in ${plural(found.length, "group")}${among}` : "";
     more.hidden = found.length <= shown;
     more.textContent = `show all ${figure(found.length)} groups`;
   };
   const changed = () => {
     filter = input.value.trim() ? parsed(input.value) : null;
     shown = PAGE;
+    list.forEach((one) => toggle(one, false));
     apply();
   };
   const search = (text) => {
