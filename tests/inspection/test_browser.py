@@ -25,7 +25,7 @@ def made(path, groups, texts=20, **row):
         for place, reward in enumerate(group)
     ]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return report(Request((str(path),), Settings(), ColumnOptions(prompt=("uid",))), texts=texts)
+    return report(Request((str(path),), Settings(), ColumnOptions(prompt="uid")), texts=texts)
 
 
 GROUPS = [[0.0, 1.0, 1.0], [0.5, 0.5], [0.0, 3.0], [None, None], [2.0]]

@@ -119,7 +119,7 @@ def _steps(page: Page) -> Iterator[Finding]:
     for one in far[:_STEPS]:
         yield Finding(
             f"Step {one.step} stands out by {standing_out(one)}.",
-            (_groups("groups", query.term("step", one.step)), Link("all", "steps-that-stand-out")),
+            (_groups("groups", query.term("step", one.step)), Link("all", "table-steps-that-stand-out")),
             doubt=True,
         )
     if len(steps) > 1:
@@ -141,7 +141,7 @@ def _course(page: Page, first: StepFigures, last: StepFigures) -> Iterator[Findi
 
 def _phantoms(page: Page) -> Iterator[Finding]:
     ours, *others = page.inspection.facts.phantoms or (None,)
-    table = (Link("table", "phantom-advantages-in-dead-groups"),)
+    table = (Link("table", "table-phantom-advantages-in-dead-groups"),)
     if ours is not None and ours.groups:
         yield Finding(
             f"{counted(ours.groups, 'dead group')} {verb(ours.groups, 'has', 'have')} an advantage other than 0 under {ours.rule}: "
@@ -166,7 +166,7 @@ def _outcomes(page: Page) -> Iterator[Finding]:
         if many >= _NOTABLE * live:
             yield Finding(
                 f"'{name}' is constant in {many:,} of {counted(live, 'live group')}: their signal comes from elsewhere.",
-                (Link("table", "reward-columns"),),
+                (Link("table", "table-reward-columns"),),
             )
 
 

@@ -50,9 +50,9 @@ class Table:
 
         Example:
             >>> Table("Why groups are dead", (), ()).name
-            'why-groups-are-dead'
+            'table-why-groups-are-dead'
         """
-        return re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-")
+        return "table-" + re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-")
 
 
 def title(page: Page) -> str:

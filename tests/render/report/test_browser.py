@@ -110,7 +110,7 @@ def test_search_filters_rows(opened):
         ("step:2", "16 rows in 4 groups"),
         ("mean:1.025", "12 rows in 3 groups"),
         ("reward:1..", "27 rows in 9 groups"),
-        ("step:0 reward:..0.01", "5 rows in 3 groups"),
+        ("step:0 reward:..0.01", "3 rows in 2 groups"),
         ("state:dead", "0 rows in 0 groups"),
         ("question 3", "12 rows in 3 groups"),
         ("tokens:132", "4 rows in 4 groups"),

@@ -34,7 +34,7 @@ def test_ticks():
 def test_nice_numbers_lie_inside(ends):
     found = nice(*ends)
     assert 3 <= len(found) <= 11
-    assert all(ends[0] * 0.999999 <= one <= ends[1] * 1.000001 or one == 0 for one in found)
+    assert all(ends[0] - 1e-9 * abs(ends[0]) <= one <= ends[1] * (1 + 1e-9) for one in found)
 
 
 def test_paths():

@@ -59,10 +59,10 @@ def test_the_course_of_the_reward(tmp_path):
         row
         for step in (1, 2)
         for prompt in range(6)
-        for row in group(f"p{prompt}", prompt % 3, prompt % 3 + 1 + 20 * (step == 2), step=step)
+        for row in group(f"p{prompt}", prompt, prompt + 1 + 20 * (step == 2), step=step)
     ]
     texts = list(said(tmp_path / "a.jsonl", rows))
-    assert "Mean reward: 1.5 at step 1, 11.5 at step 2; their 95% intervals are apart." in texts
+    assert "Mean reward: 3 at step 1, 13 at step 2; their 95% intervals are apart." in texts
 
 
 def test_keep_ratios_say_what_they_leave(tmp_path):
