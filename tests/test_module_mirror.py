@@ -119,6 +119,7 @@ EXCEPTIONS = {
     ),
     "inspection/page.py": ("cli/test_report.py", "what is put together, seen through the command"),
     "render/report/pictures.py": ("cli/test_report.py", "the plots as pictures, seen through --png"),
+    "render/report/query.py": ("render/report/test_browser.py", "what a click asks for, seen in a browser"),
     "render/report/sections.py": ("render/report/test_html.py", "the tables, seen on the page"),
     "records/between.py": (
         "render/test_between.py",

@@ -369,22 +369,18 @@ class Dump:
         force: bool = False,
         **options: Unpack[AdvantageOptions],
     ) -> Path:
-        """Write one self-contained page with plots, figures and the most extreme groups.
+        """Write one self-contained page with findings, plots, figures, groups and rows.
 
         Args:
             path: the page to write.
-            texts: how many extreme groups are shown with their texts.
+            texts: of how many extreme groups, and of how many dead ones, the responses are shown.
             match: look for the rule behind a logged advantage.
             force: overwrite an existing file.
             **options: how advantages are computed, as in `advantages`.
 
         Returns:
             The path of the page.
-
-        Raises:
-            MissingPackage: `pip install 'advcli[report]'` is needed.
         """
-        html.check_installed()
         out = Path(path)
         check = partial(atomic.check, out, force=force)
         page = report.report(self._request(options), texts=texts, search=match, check=check)

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from advcli.dataset.load import DataSet
 from advcli.errors import UsageError
+from advcli.inspection.examples import PROMPTS
 from advcli.io.formats.catalog import CHATS, RESPONSES
 from advcli.io.lookup import Row, read_back, rows_with_key
 from advcli.records.inspection import Detail
@@ -307,6 +308,17 @@ def prompt(columns: Mapping[str, Any], names: Sequence[str]) -> str:
         '7 + 6 × 7?'
     """
     return " + ".join(_text(columns.get(name)) for name in names)
+
+
+def question(columns: Mapping[str, Any], names: Sequence[str]) -> str:
+    """What identifies a prompt, and its text where that is in a column of its own with a usual name.
+
+    Example:
+        >>> question({"uid": 7, "prompt": [{"role": "user", "content": "6 × 7?"}]}, ["uid"])
+        '7 · 6 × 7?'
+    """
+    text = next(filter(None, (_said(columns.get(name)) for name in PROMPTS if name not in names)), "")
+    return " · ".join(filter(None, (prompt(columns, names), text)))
 
 
 _TEXTS: Mapping[str, str] = {"rows": "text", "groups": "prompt"}

@@ -44,7 +44,7 @@ def report(
 
     Args:
         request: what to do.
-        texts: how many extreme groups are shown with their texts.
+        texts: of how many extreme groups, and of how many dead ones, the responses are shown.
         search: look for the rule that made the logged advantage, if there is one.
         check: called with the inputs before they are read, to refuse what must not be written.
         tell: takes a line each time rules have been ruled out.
