@@ -15,11 +15,11 @@ def singletons(
     original: Tensor, columns: Mapping[str, Tensor], valid: Tensor, rule: str, *, by_turn: bool = False
 ) -> Tensor:
     """Give the only valid row of a group what the rule says; with `by_turn` the turns of its only rollout."""
-    counted = valid
+    first = valid
     if by_turn:
-        counted = valid & (Turns.of(torch.where(valid, columns["rollout"], -1)).position == 0)
+        first = valid & (Turns.of(torch.where(valid, columns["rollout"], -1)).position == 0)
     group = columns["group"]
-    sizes = torch.bincount(chosen(group, counted), minlength=int(group.max()) + 1 if len(group) else 0)
+    sizes = torch.bincount(chosen(group, first), minlength=int(group.max()) + 1 if len(group) else 0)
     if not (sizes == 1).any():
         return original
     alone = valid & (sizes[group.clamp(min=0)] == 1)

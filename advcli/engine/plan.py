@@ -145,6 +145,8 @@ class Plan:
         free = self.settings.device == "auto" and self.rule is None and self.entry.level != "turn"
         quick = dispatch.quicker(columns, in_blocks=self.in_ranges(columns)) if free else self.device
         plan = replace(self, device=quick)
+        if "turn_rewards" in columns and self.entry.level == "turn":
+            _refuse_filters(self.settings, self.entry.name, "turn")
         if form is not None and any(name in columns for name in self.entry.token_columns):
             knobs = self.knobs
             if self.rule is not None and self.rule.per_token is not None:
@@ -181,16 +183,12 @@ class Plan:
                 hint=f"--estimator {able} or --no-compute-new-adv",
                 about="compute_new_adv",
             )
-        if entry.level == "token" and not settings.keep_pos == settings.keep_neg == 1:
+        if self.entry.level == "turn" and "count" not in self.knobs and settings.count is not None:
             raise UsageError(
-                f"keep ratios are defined for one advantage per row, and {entry.name} gives one per token here",
-                hint="without --keep-pos and --keep-neg",
+                f"{entry.name} is made of turns, so --count means nothing to it", hint="no --count"
             )
-        if entry.level == "token" and settings.filters:
-            raise UsageError(
-                f"filters are defined for one advantage per row, and {entry.name} gives one per token here",
-                hint="without --before and --after",
-            )
+        if entry.level == "token":
+            _refuse_filters(settings, entry.name, "token")
         for one in settings.filters:
             row = FILTERS[one.name]
             if one.when not in row.when:
@@ -260,6 +258,24 @@ class Plan:
         return cls(settings, entry, knobs, device, dtype, similarity=similarity).checked()
 
 
+def _refuse_filters(settings: Settings, name: str, per: str) -> None:
+    """Refuse what leaves out rows, where a row has several advantages.
+
+    Raises:
+        UsageError: there is such a setting.
+    """
+    given = {
+        "keep ratios": ("--keep-pos and --keep-neg", not settings.keep_pos == settings.keep_neg == 1),
+        "filters": ("--before and --after", bool(settings.filters)),
+    }
+    for what, (flags, there) in given.items():
+        if there:
+            raise UsageError(
+                f"{what} are defined for one advantage per row, and {name} gives one per {per} here",
+                hint=f"without {flags}",
+            )
+
+
 def _check_words(settings: Settings) -> None:
     for name in ("keep_pos", "keep_neg"):
         ratio = getattr(settings, name)
@@ -319,6 +335,7 @@ def _as_estimator(rule: Rule, settings: Settings) -> tuple[Estimator, dict[str, 
         token_columns=rule.token_columns,
         shaped=rule.shaped,
         masked=rule.masked,
+        biased=rule.biased,
     )
     given = {name: value for name, value in settings.knobs.items() if name in rule.options}
     given |= {"count": settings.count} if settings.count and "count" in rule.options else {}

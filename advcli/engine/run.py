@@ -44,8 +44,7 @@ def run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
             {name: column.cpu() for name, column in columns.items()},
             None if rollout is None else rollout.cpu(),
             partial(_run, plan),
-            needs=plan.entry.needs,
-            who=plan.entry.name,
+            entry=plan.entry,
             reward=plan.settings.rollout_reward,
         )
     if plan.divided:

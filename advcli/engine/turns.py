@@ -9,10 +9,14 @@ from torch import Tensor
 
 from advcli.engine.rollouts import Rollouts
 from advcli.errors import DataError
+from advcli.estimators.catalog import Estimator
 from advcli.records.settings import AdvantageTable
 from advcli.tensors.segments import Segments
 from advcli.tensors.turns import Turns
+from advcli.wording import shortened
 
+# Turns of which it is said how many rollouts get there.
+_REACHED = 6
 # Columns of the rows of rollouts that stay what they are when each turn becomes a row.
 _LISTED = ("turn_rewards", "turn_counts")
 
@@ -33,8 +37,7 @@ def as_turns(
     rollout: Tensor | None,
     compute: Callable[[Mapping[str, Tensor]], AdvantageTable],
     *,
-    needs: Sequence[str],
-    who: str,
+    entry: Estimator,
     reward: str | None,
 ) -> AdvantageTable:
     """Compute with a row per turn.
@@ -43,18 +46,18 @@ def as_turns(
         columns: as `run` takes them, or with "turn_rewards" [T] and "turn_counts" [N] where a row is a rollout.
         rollout: [N] int64, the rollout of each row, or None.
         compute: gives the advantages of such columns.
-        needs: the columns that the estimator takes.
-        who: its name, for messages.
+        entry: the estimator.
         reward: "last" or "first" where each row has the reward of its rollout, which then counts once, at the last turn.
 
     Raises:
         DataError: nothing says which rows are the turns of one rollout.
     """
+    needs = entry.needs
     if "turn_rewards" in columns:
-        return _of_lists(columns, compute, needs)
+        return _of_lists(columns, compute, entry)
     if rollout is None and ("rollout" in needs or "turn" not in columns):
         raise DataError(
-            f"{who} needs the turns of each rollout, and nothing says which rows they are",
+            f"{entry.name} needs the turns of each rollout, and nothing says which rows they are",
             hint="--rollout-col COL, or --turn-rewards-col COL with a list per row (in Python: rollouts, turn_rewards)",
         )
     if rollout is None:
@@ -62,7 +65,24 @@ def as_turns(
         rollout = torch.arange(len(columns["group"]))
     if reward in ("last", "first"):
         columns = {**columns, "rewards": _once(columns, rollout, reward)}
-    return compute(completed({**columns, "rollout": rollout}, needs))
+    full = completed({**columns, "rollout": rollout}, needs)
+    return _with_reach(compute(full), full, entry)
+
+
+def _with_reach(found: AdvantageTable, columns: Mapping[str, Tensor], entry: Estimator) -> AdvantageTable:
+    """The same with a word about how many rollouts get to each turn, where those that do are compared."""
+    if not entry.biased:
+        return found
+    there = columns["group"] >= 0
+    turns, many = torch.unique(columns["turn"][there], return_counts=True)
+    if not len(many) or bool((many == many[0]).all()):
+        return found
+    reached = [f"{rows:,} turn {turn:g}" for turn, rows in zip(turns.tolist(), many.tolist(), strict=True)]
+    said = (
+        f"{entry.name} compares equal turns, which is biased where the policy decides when to stop; rollouts that reach each: "
+        f"{shortened(reached, _REACHED)}"
+    )
+    return replace(found, warnings=(*found.warnings, said))
 
 
 def completed(columns: Mapping[str, Tensor], needs: Sequence[str]) -> dict[str, Tensor]:
@@ -94,7 +114,7 @@ def _once(columns: Mapping[str, Tensor], rollout: Tensor, reward: str) -> Tensor
 def _of_lists(
     columns: Mapping[str, Tensor],
     compute: Callable[[Mapping[str, Tensor]], AdvantageTable],
-    needs: Sequence[str],
+    entry: Estimator,
 ) -> AdvantageTable:
     """Each turn of a list a row; what comes out as a list per rollout, and its mean as the rollout's advantage."""
     counts = columns["turn_counts"]
@@ -107,7 +127,8 @@ def _of_lists(
     }
     turns = {"rewards": columns["turn_rewards"], "rollout": row, "turn": rollouts.position().double()}
     inner = {"episode": columns["rewards"][row], **inner, **turns}
-    found = compute(completed(inner, needs))
+    full = completed(inner, entry.needs)
+    found = _with_reach(compute(full), full, entry)
     size = rollouts.size().to(found.original.dtype)
     original = rollouts.sum(found.original) / size
     return replace(

@@ -234,7 +234,7 @@ def hgpo(  # noqa: PLR0913  the columns of a turn
     above, below = torch.zeros_like(to_go), torch.zeros_like(to_go)
     for k, key in enumerate(histories(group, anchor, turns, history + 1), start=1):
         item = grpo(to_go, key, step, scale=scale, ddof=ddof, eps=eps)
-        weight = torch.where(item.isnan(), 0.0, float(k + 1) ** alpha)
+        weight = (~item.isnan()).to(item.dtype) * float(k + 1) ** alpha
         above, below = above + weight * item.nan_to_num(nan=0.0), below + weight
     return torch.where(below > 0, above / below, 0.0)
 

@@ -139,7 +139,7 @@ class Rule:
         centre = self._told("centre", "none" if self.target == f"{HERE}:whitened" else "mean")
         if centre in ("none", "raw", "batch") and not (word == "dead" and divide != "none"):
             return _ALONE["none"]
-        return _ALONE["raw" if word == "raw-eps" and divide == "none" else str(word)]
+        return _ALONE["raw" if word == "raw-eps" and divide in ("none", False) else str(word)]
 
     @property
     def takes_any_row(self) -> bool:
@@ -211,6 +211,21 @@ _ALONE = {
 }
 # The rule of functions that have no such knob.
 _OF_ITS_OWN = {
+    "advcli.frameworks.turns:gigpo": "raw-eps",
+    "advcli.frameworks.turns:trinity_gigpo": "raw-eps",
+    "advcli.frameworks.turn_baselines:dynamic": "nan",
+    **dict.fromkeys(
+        (
+            "advcli.frameworks.turns:roll_gigpo",
+            "advcli.frameworks.turns:roll_step_reinforce",
+            "advcli.frameworks.turn_baselines:turn_returns",
+            "advcli.frameworks.turn_baselines:turn_level_credit",
+            "advcli.frameworks.turn_tokens:gae_carried",
+            "advcli.frameworks.turn_tokens:bi_level_gae",
+        ),
+        "none",
+    ),
+    "advcli.frameworks.turn_tokens:mt_grpo": "nan",
     f"{HERE}:best_only": "error",
     f"{HERE}:length_baseline": "raw",
     f"{WEIGHTED}:thresholded": "raw-eps",

@@ -91,6 +91,8 @@ def show(found: Inspection, console: "Console") -> None:
         _print(_table(*turns.figures(found.turns)), console)
         for text in turns.weight(found.turns):
             _line(text, console)
+        for text in turns.anchors(found.turns):
+            _line(text, console)
         _print(_table(*turns.by_turns(found.turns), left={3}), console)
     _sections(found.facts, console, tuple(causes_lines(found.causes)))
     if found.off_policy is not None:
