@@ -235,13 +235,17 @@ def _as_shaped(problem: Problem, first: Found, table: RewardTable, tell: Tell) -
     """Rewards that a rule of the catalog had shaped."""
     del first, table
     told: list[tuple[Explanation, str]] = []
+    known: set[str] = set()
     for partition in problem.partitions:
         for one in shapers.fitting(problem.part(partition, FIRST), problem.shapes):
+            if one.step.name in known:
+                continue
             words = f"with rewards shaped by {spec.typed(one.step)}"
             tell(f"{partition.label}: {words}")
             again = shapers.applied(problem, partition, one)
             found = search(again, tell)
             if found.explained:
+                known.add(one.step.name)
                 told.append((_shaped(again, found, one, words), words))
     sure = [pair for pair in told if not pair[0].weighed_up().doubt] or told
     if not sure:

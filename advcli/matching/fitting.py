@@ -10,24 +10,24 @@ Residual = Callable[[Tensor], Tensor]
 
 _ROUNDS, _STEP = 40, 1e-6
 _DAMPING, _EASED, _TIGHTENED, _MOST = 1e-3, 0.3, 4.0, 1e9
-# A gain below this share is none.
-_GAIN = 1e-9
+# A gain below this share is none; far from an end a larger one is too little.
+_GAIN, _SLOW, _NONE = 1e-9, 0.03, 1e-26
 
 
-def least_squares(residual: Residual, start: Tensor, *, enough: float) -> tuple[Tensor, float]:
+def least_squares(residual: Residual, start: Tensor, *, near: float) -> tuple[Tensor, float]:
     """The numbers near a start that leave least over.
 
     Args:
         residual: what numbers leave over; where it is not finite they are not allowed.
         start: [K] float64.
-        enough: the sum of squares at which the search stops.
+        near: a sum of squares that may become none; above it, slow progress ends the search.
 
     Returns:
         [K] the numbers, and the sum of squares that they leave.
 
     Example:
         >>> found, left = least_squares(
-        ...     lambda x: x**2 - 2, torch.tensor([1.0], dtype=torch.float64), enough=1e-20
+        ...     lambda x: x**2 - 2, torch.tensor([1.0], dtype=torch.float64), near=1.0
         ... )
         >>> round(float(found), 6)
         1.414214
@@ -35,7 +35,7 @@ def least_squares(residual: Residual, start: Tensor, *, enough: float) -> tuple[
     numbers, left = start.clone(), residual(start)
     best, damping = _square(left), _DAMPING
     for _ in range(_ROUNDS):
-        if best <= enough or damping > _MOST:
+        if best <= _NONE or damping > _MOST:
             break
         slopes = _slopes(residual, numbers, left)
         if not bool(slopes.isfinite().all()):
@@ -51,7 +51,7 @@ def least_squares(residual: Residual, start: Tensor, *, enough: float) -> tuple[
                 damping *= _EASED
                 break
             damping *= _TIGHTENED
-        if before - best <= _GAIN * before:
+        if before - best <= (_SLOW if best > near else _GAIN) * before:
             break
     return numbers, best
 

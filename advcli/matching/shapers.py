@@ -13,64 +13,114 @@ import torch
 from torch import Tensor
 
 from advcli.engine.shaped import shaped_by
-from advcli.matching.fitting import least_squares, shortened
+from advcli.matching.fitting import Residual, least_squares, shortened
 from advcli.matching.partitions import Partition
 from advcli.matching.problem import Problem
 from advcli.matching.sample import Slice
 from advcli.records.settings import ShapeSpec
 from advcli.shaping import spec
 from advcli.shaping.catalog import SHAPINGS
+from advcli.shaping.groups import Groups
 from advcli.tensors.segments import Segments
 
 # A line through fewer rows leaves nothing over.
 _ROWS = 3
 # Times the room of the log that a row may be off before the estimator is known.
 _LOOSE = 4.0
-# Knobs in tokens: what they are tried with are shares of the longest response.
-_IN_TOKENS = frozenset({"max", "buffer", "bound", "above"})
+# Knobs in tokens, which are tried as shares of a long response; of these, the inverse goes into the reward in a line.
+_IN_TOKENS, _INVERSE = frozenset({"max", "buffer", "bound"}), frozenset({"max", "bound"})
+_LONG = 0.95
+# Times the room of the log within which a fit is worth going on with.
+_NEARBY = 1e3
+# Shorter numbers are as good if they leave so many times as much over, or this share of |A|.
+_AS_GOOD, _EXACT = 2.0, 1e-9
+# How many of the starts that leave least over are followed.
+_FOLLOWED = 8
 
 
 @dataclass(frozen=True)
-class Trials:
+class Trial:
     """With which knobs a rule is tried.
 
     Attributes:
-        fitted: knob → the values that the fit begins with; of knobs in tokens, as shares of the longest response.
-        fixed: sets of knobs that are not fitted; each is tried.
+        fitted: knob → the values that the fit begins with; of knobs in tokens, as shares of a long response.
+        fixed: knobs that are not fitted and differ from the defaults.
+        told: gives knobs that the groups tell at once; None where they cannot.
     """
 
     fitted: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    fixed: Sequence[Mapping[str, float]] = ({},)
+    fixed: Mapping[str, float] = field(default_factory=dict)
+    told: "Callable[[Slice, Lines], Mapping[str, float] | None] | None" = None
 
 
-TRIALS: Mapping[str, Trials] = {
-    # Without a cap only the slope and where it begins are in the log.
-    "overlong": Trials(
-        {"max": (1.0, 0.8, 0.5), "buffer": (0.5, 0.2)},
-        [{"factor": 1.0, "cap": 0.0}],
-    ),
-    "linear": Trials({"output": (0.25, 1.0), "input": (0.1,), "turns": (0.1,)}),
+def _above(part: Slice, lines: "Lines") -> Mapping[str, float] | None:
+    """Of `grpo_lead`: the length above which groups are not what they are without it; None if none is or all are."""
+    rewards, lengths = part.columns["rewards"], part.columns["lengths"]
+    groups = Groups.of(rewards, part.columns["group"])
+    off = (lines.left(rewards).abs() * lines.size > lines.room).to(rewards.dtype)
+    changed = lines.group.max(off) > 0
+    shortest = groups.segments.rank(torch.where(groups.counted(lengths), lengths, torch.inf)) < _ROWS
+    mean = groups.mean(lengths, shortest)[lines.use]
+    of_group = lines.group.max(mean.nan_to_num(nan=0.0))
+    low = of_group[changed].min() if bool(changed.any()) else None
+    below = None if low is None else of_group[~changed & (of_group < low)]
+    if low is None or below is None or not len(below):
+        return None
+    bounds = float(below.max()), float(low)
+    middle = torch.tensor([sum(bounds) / 2], dtype=torch.float64)
+    return {"above": float(shortened(middle, lambda one: bounds[0] <= float(one[0]) < bounds[1]))}
+
+
+_LIMITS = tuple(0.3 + 0.15 * place for place in range(14))
+_BUFFERS = (0.05, 0.1, 0.2, 0.35, 0.6)
+_COSINE = (0.15, 0.25, 0.4, 0.6, 0.9, 1.3, 1.8)
+_SLACK = {
+    "beta": (0.05, 0.1, 0.3),
+    "relative": (0.1, 0.4),
+    "absolute": (16.0, 50.0),
+    "cap": (0.2, 0.4),
+}
+TRIALS: Mapping[str, Sequence[Trial]] = {
+    "overlong": [
+        # Without a cap only the slope and where it begins are in the log.
+        Trial({"max": _LIMITS, "buffer": _BUFFERS}, {"factor": 1.0}),
+        Trial({"max": _LIMITS, "buffer": _BUFFERS, "factor": (0.3, 1.0)}, {"cap": 1.0}),
+    ],
+    "linear": [Trial({"output": (0.25, 1.0), "input": (0.1,), "turns": (0.1,)})],
     # Only coef / max is in the log.
-    "length_limit": Trials({"max": (1.0, 4.0, 0.2)}, [{"gated": 0.0}, {"gated": 1.0}]),
-    "efficiency": Trials(),
-    "gr3": Trials({"alpha": (0.33, 2.0, 0.05)}),
-    "alp": Trials({"beta": (1e-7, 1e-4, 1e-2)}),
-    "grpo_lead": Trials({"alpha": (0.05, 0.5)}, [{"above": 4000.0}, {"above": 0.0}]),
-    "kimi": Trials({"weight": (1.0, 0.1)}),
-    "slack": Trials({"beta": (0.1, 0.5)}, [{}, {"cap": 1.0, "floor": 0.0}]),
-    "pass_rate_length": Trials({"weight": (0.3, 0.05)}),
-    "group_length": Trials({"coef": (0.5, 0.1)}),
-    "shortest": Trials({"bonus": (0.5,)}),
-    "cosine": Trials(
-        {"max": (1.0, 2.0, 0.5)},
-        [
-            {"clamp": clamp, **wrong}
-            for clamp, wrong in product((0.0, 1.0), ({}, {"short_wrong": -0.5, "long_wrong": 0.0}))
-        ],
-    ),
-    "stop_properly": Trials({"coef": (0.5, 0.1)}),
-    "effort": Trials({"weight": (0.5,), "penalty": (1.0,), "bound": (1.0, 0.5)}),
-    "duplicate": Trials({"alpha": (1.0, 0.3)}),
+    "length_limit": [Trial({"max": (1.0, 0.2)}, {"gated": gated}) for gated in (0.0, 1.0)],
+    "efficiency": [Trial()],
+    "gr3": [Trial({"alpha": (0.33, 2.0, 0.05)})],
+    "alp": [Trial({"beta": (1e-7, 1e-4, 1e-2)})],
+    "grpo_lead": [
+        Trial({"alpha": (0.05, 0.5)}),
+        Trial({"alpha": (0.05, 0.5)}, {"above": 0.0}),
+        Trial({"alpha": (0.05, 0.5)}, told=_above),
+    ],
+    "kimi": [Trial({"weight": (1.0, 0.1)})],
+    "slack": [
+        Trial({"beta": (0.1, 0.5)}),
+        *(Trial(_SLACK, {"quantile": share}) for share in (0.25, 0.5, 0.1, 0.0)),
+        *(Trial(_SLACK, {"quantile": share, "floor": 0.0}) for share in (0.25, 0.5)),
+    ],
+    "pass_rate_length": [Trial({"weight": (0.3, 0.05)})],
+    "group_length": [Trial({"coef": (0.5, 0.1)})],
+    "shortest": [Trial({"bonus": (0.5,)})],
+    "cosine": [
+        *(Trial({"max": _COSINE}, {"clamp": clamp}) for clamp in (0.0, 1.0)),
+        *(
+            Trial({"max": _COSINE}, {"clamp": clamp, "short_wrong": -0.5, "long_wrong": 0.0})
+            for clamp in (0.0, 1.0)
+        ),
+        # Two of the four rewards are in the log: the others are the factor and the shift of any estimator.
+        *(
+            Trial({"max": _COSINE, "short_wrong": (-1.0, 0.0), "long_wrong": (-0.5,)}, {"clamp": clamp})
+            for clamp in (0.0, 1.0)
+        ),
+    ],
+    "stop_properly": [Trial({"coef": (0.5, 0.1)})],
+    "effort": [Trial({"weight": (0.5,), "penalty": (1.0,), "bound": (0.5, 1.0, 2.0)})],
+    "duplicate": [Trial({"alpha": (1.0, 0.3)})],
 }
 """Rules that are tried, in the order in which they are believed."""
 
@@ -147,36 +197,64 @@ def _fitted(part: Slice, lines: "Lines", name: str, named: Mapping[str, str]) ->
         name: the rule.
         named: knob → the column that it names.
     """
-    row, trials = SHAPINGS[name], TRIALS[name]
+    row = SHAPINGS[name]
     unused = {one.weight for one in row.inputs if one.weight and one.name not in named and not one.role}
-    knobs = [knob for knob in trials.fitted if knob not in unused]
-    longest = float(part.columns["lengths"].nan_to_num(nan=0.0).max()) if "lengths" in part.columns else 1.0
-    unit = torch.tensor([longest if knob in _IN_TOKENS else 1.0 for knob in knobs], dtype=torch.float64)
-    for fixed in trials.fixed:
-        defaults = {**row.optional, **dict.fromkeys(unused, 0.0), **fixed}
+    lengths = part.columns.get("lengths")
+    long = 1.0 if lengths is None else float(lengths[lengths.isfinite()].quantile(_LONG).clamp(min=1.0))
+    for trial in TRIALS[name]:
+        told = trial.told(part, lines) if trial.told else {}
+        if told is None:
+            continue
+        knobs = [knob for knob in trial.fitted if knob not in unused]
+        fixed = {**row.optional, **dict.fromkeys(unused, 0.0), **trial.fixed, **told}
 
-        def step(numbers: Tensor, defaults: Mapping[str, float] = defaults) -> ShapeSpec:
-            values = dict(zip(knobs, (numbers * unit).tolist(), strict=True))
-            return ShapeSpec(name, {**dict.fromkeys(row.required, 1.0), **defaults, **values}, named)
+        def left(values: Tensor, knobs: Sequence[str] = knobs, fixed: Mapping[str, float] = fixed) -> Tensor:
+            step = ShapeSpec(name, {**fixed, **dict(zip(knobs, values.tolist(), strict=True))}, named)
+            return lines.left(shaped_by(step, part.columns))
 
-        def left(numbers: Tensor) -> Tensor:
-            return lines.left(shaped_by(step(numbers), part.columns))
-
-        found = _best(list(_starts(trials, knobs)), left, lines)
+        starts = [
+            torch.tensor(one, dtype=torch.float64) for one in product(*(trial.fitted[k] for k in knobs))
+        ]
+        scale = _Scale.of(knobs, long)
+        found = _best(starts, lambda numbers: left(scale.values(numbers)), lines)  # noqa: B023  used at once
         if found is not None:
-            short = shortened(found * unit, lambda numbers: lines.holds(left(numbers / unit))) / unit
-            yield Shaped(step(short), len(knobs))
+            least = _AS_GOOD * max(worst(left(scale.values(found))), _EXACT)
+            short = shortened(scale.values(found), lambda values: worst(left(values)) <= least)  # noqa: B023
+            knobs_found = {**fixed, **dict(zip(knobs, short.tolist(), strict=True))}
+            yield Shaped(ShapeSpec(name, knobs_found, named), len(knobs))
 
 
-def _starts(trials: Trials, knobs: Sequence[str]) -> Iterator[Tensor]:
-    for values in product(*(trials.fitted[knob] for knob in knobs)):
-        yield torch.tensor(values, dtype=torch.float64)
+@dataclass(frozen=True)
+class _Scale:
+    """From the numbers that are fitted to the values of knobs: near 1, and in a line with what they change.
+
+    Attributes:
+        unit: [K] what a number of 1 stands for.
+        inverse: [K] bool, whether the number is the inverse of the knob.
+    """
+
+    unit: Tensor
+    inverse: Tensor
+
+    @classmethod
+    def of(cls, knobs: Sequence[str], long: float) -> "_Scale":
+        unit = [long if knob in _IN_TOKENS else 1.0 for knob in knobs]
+        inverse = [knob in _INVERSE and "buffer" not in knobs for knob in knobs]
+        return cls(torch.tensor(unit, dtype=torch.float64), torch.tensor(inverse, dtype=torch.bool))
+
+    def values(self, numbers: Tensor) -> Tensor:
+        return self.unit * torch.where(self.inverse, 1 / numbers, numbers)
 
 
-def _best(starts: Sequence[Tensor], left: Callable[[Tensor], Tensor], lines: "Lines") -> Tensor | None:
-    """The first numbers that leave no more over than the log's digits."""
-    for start in starts:
-        numbers = start if not len(start) else least_squares(left, start, enough=lines.nothing)[0]
+def worst(left: Tensor) -> float:
+    """The largest of what is left over; inf where something is not finite."""
+    return float(left.abs().max()) if bool(left.isfinite().all()) else torch.inf
+
+
+def _best(starts: Sequence[Tensor], left: Residual, lines: "Lines") -> Tensor | None:
+    """The first numbers that leave no more over than the log's digits; those starts first that leave least."""
+    for start in sorted(starts, key=lambda start: float(left(start).square().sum()))[:_FOLLOWED]:
+        numbers = least_squares(left, start, near=lines.near)[0] if len(start) else start
         if lines.holds(left(numbers)):
             return numbers
     return None
@@ -232,16 +310,17 @@ class Lines:
         return len(self.values) > 2 * _ROWS and bool((self.values.abs() > self.room).any())
 
     @property
-    def nothing(self) -> float:
-        """The sum of squares that is as good as none."""
-        return float((1e-3 * self.room).square().sum() / self._square)
+    def near(self) -> float:
+        """A sum of squares that is not far from what the log's digits leave."""
+        return float((_NEARBY * self.room / self.size).square().sum())
 
     @property
-    def _square(self) -> float:
-        return float(self.values.square().sum())
+    def size(self) -> float:
+        """The length of the advantages, the unit of `left`."""
+        return float(self.values.norm())
 
     def left(self, rewards: Tensor) -> Tensor:
-        """[M] how far each row lies from the rising line of its group, in units of a typical |A|; inf if it has no reward.
+        """[M] how far each row lies from the rising line of its group, in units of `size`; inf if it has no reward.
 
         Args:
             rewards: [N] float64.
@@ -251,8 +330,8 @@ class Lines:
         spread = self.lines.sum(centred * centred)
         slope = torch.where(spread > 0, self.lines.sum(centred * self.values) / spread, 0.0).clamp(min=0)
         left = self.values - self.lines.rows(slope) * centred
-        return left.nan_to_num(nan=torch.inf) / self._square**0.5
+        return left.nan_to_num(nan=torch.inf) / self.size
 
     def holds(self, left: Tensor) -> bool:
         """Whether no row lies farther from its line than the log's digits allow."""
-        return bool((left.abs() * self._square**0.5 <= self.room).all())
+        return bool((left.abs() * self.size <= self.room).all())
