@@ -3,8 +3,6 @@
 import ast
 from pathlib import Path
 
-import pytest
-
 import advcli
 
 PACKAGE = Path(advcli.__file__).parent
@@ -162,20 +160,21 @@ def mirrored(name):
     return path.with_name(f"test_{path.name}").as_posix()
 
 
-@pytest.mark.parametrize("name", [name for name in modules() if not is_docstring_only(name)])
-def test_module_has_its_test_file(name):
-    place, _ = EXCEPTIONS.get(name, (mirrored(name), ""))
-    assert (TESTS / place).is_file(), f"no {place} for advcli/{name}"
+def test_every_module_has_its_test_file():
+    places = {
+        name: EXCEPTIONS.get(name, (mirrored(name), ""))[0]
+        for name in modules()
+        if not is_docstring_only(name)
+    }
+    assert {name: place for name, place in places.items() if not (TESTS / place).is_file()} == {}
 
 
-@pytest.mark.parametrize("name", EXCEPTIONS)
-def test_exceptions_are_needed_and_have_a_reason(name):
-    _, reason = EXCEPTIONS[name]
-    assert name in modules()
-    assert not (TESTS / mirrored(name)).exists()
-    assert len(reason) > 20
+def test_exceptions_are_needed_and_have_a_reason():
+    assert EXCEPTIONS.keys() <= set(modules())
+    assert [name for name in EXCEPTIONS if (TESTS / mirrored(name)).exists()] == []
+    assert [name for name, (_, reason) in EXCEPTIONS.items() if len(reason) <= 20] == []
 
 
-@pytest.mark.parametrize("name", [name for name in modules() if name.endswith("/__init__.py")])
-def test_inner_packages_hold_a_docstring_only(name):
-    assert is_docstring_only(name) or name == "cli/__init__.py"
+def test_inner_packages_hold_a_docstring_only():
+    inner = [name for name in modules() if name.endswith("/__init__.py") and not is_docstring_only(name)]
+    assert inner == ["cli/__init__.py"]

@@ -297,6 +297,8 @@ def _floats(values: "Tensor | ArrayLike", name: str, shape: str) -> Tensor:
     if isinstance(values, Tensor):
         return values.detach().to(torch.float64)
     try:
+        # A missing value of pandas' own types becomes NaN only this way.
+        values = values.astype("float64") if hasattr(values, "astype") else values
         return torch.from_numpy(np.array(values, dtype=np.float64))
     except (TypeError, ValueError) as error:
         raise UsageError(f"{name} are not numbers of shape {shape}: {error}") from error

@@ -87,8 +87,10 @@ def test_no_escape_at_a_dumb_terminal():
         assert b"\x1b" not in done.stdout
 
 
-def test_completion(advcli):
-    script = advcli("--show-completion", "bash").stdout.decode()
+def test_completion(advcli, monkeypatch):
+    # Typer asks which shell has started the program; none may have.
+    monkeypatch.setattr("shellingham.detect_shell", lambda: ("bash", "/bin/bash"))
+    script = advcli("--show-completion").stdout.decode()
     assert "_ADVCLI_COMPLETE" in script or "COMPLETE" in script
     asked = {"_ADVCLI_COMPLETE": "complete_bash", "COMP_CWORD": "1"}
     code = "from advcli.__main__ import main; import sys; sys.argv = ['advcli']; main()"
