@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from advcli.engine.run import run
 from advcli.errors import AdvcliError
@@ -57,12 +58,16 @@ def report(
             weights=request.columns.weights,
         )
         page = report_page.page(data, sources, plan, result, figures, found, texts=texts, version=__version__)
-        page = replace(page, inputs=fingerprints(sources, data.table))
+        page = replace(page, inputs=fingerprints(sources, data.table), made=_now())
         if search and data.table.logged is not None:
             # Standard input and what lay behind a URL cannot be read twice; their copies can.
             copies = tuple(str(source.path) for source in sources)
             page = _with_match(page, replace(request, inputs=copies, settings=Settings()), tell)
     return page
+
+
+def _now() -> str:
+    return f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}"
 
 
 def _with_match(page: Page, request: Request, tell: Tell) -> Page:
