@@ -75,10 +75,12 @@ def _dead(page: Page) -> Iterator[Finding]:
         (signal.dead_groups_all_min, "by none"),
         (between, "constant in between"),
     )
-    said = ", ".join(f"{many:,} {what}" for many, what in kinds if many)
+    # Of one reward only, nothing can be said to be solved or not.
+    said = ", ".join(f"{many:,} {what}" for many, what in kinds if many and signal.min != signal.max)
+    of_kinds = f": {said}" if said else ""
     carries = verb(signal.dead_groups, "carries", "carry")
     yield Finding(
-        f"{signal.dead_groups:,} of {counted(able, 'group')} ({share(signal.dead_groups / able)}) {carries} no signal: {said}.",
+        f"{signal.dead_groups:,} of {counted(able, 'group')} ({share(signal.dead_groups / able)}) {carries} no signal{of_kinds}.",
         (_groups("groups", "state:dead"), Link("plot", "groups-plot")),
     )
 
