@@ -127,7 +127,7 @@ def test_pictures(tmp_path):
     done = advcli(SAMPLE, "--png", "plots", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     written = {path.name: path.read_bytes() for path in (tmp_path / "plots").iterdir()}
-    assert {"reward.png", "advantage.png", "groups-plot.png", "keep-ratios.png"} <= written.keys()
+    assert {"reward.png", "advantage.png", "groups.png", "keep-ratios.png"} <= written.keys()
     assert all(one.startswith(b"\x89PNG") and len(one) > 5000 for one in written.values())
     again = advcli(SAMPLE, "--png", "plots", "--out", "other.html", cwd=tmp_path)
     assert again.returncode == 2

@@ -56,7 +56,7 @@ def findings(page: Page) -> tuple[Finding, ...]:
 
 
 def _groups(label: str, find: str) -> Link:
-    return Link(label, "groups", find)
+    return Link(label, "browse", find)
 
 
 def _dead(page: Page) -> Iterator[Finding]:
@@ -67,7 +67,7 @@ def _dead(page: Page) -> Iterator[Finding]:
         return
     if not signal.dead_groups:
         said = verb(able, "The only group carries a signal.", f"All {able:,} groups carry a signal.")
-        yield Finding(said, (Link("plot", "groups-plot"),))
+        yield Finding(said, (Link("plot", "groups"),))
         return
     between = signal.dead_groups - signal.dead_groups_all_max - signal.dead_groups_all_min
     kinds = (
@@ -81,7 +81,7 @@ def _dead(page: Page) -> Iterator[Finding]:
     carries = verb(signal.dead_groups, "carries", "carry")
     yield Finding(
         f"{signal.dead_groups:,} of {counted(able, 'group')} ({share(signal.dead_groups / able)}) {carries} no signal{of_kinds}.",
-        (_groups("groups", "state:dead"), Link("plot", "groups-plot")),
+        (_groups("groups", "state:dead"), Link("plot", "groups")),
     )
 
 

@@ -210,7 +210,7 @@ def _groups(page: Page) -> Sequence[Plot]:
     }
     note = "A mark per mean and spread; the larger, the more groups. Dead groups (squares, all rewards equal) lie at 0."
     return [
-        Plot("groups-plot", "Groups: mean and spread", note, Chart(chart.x, chart.y, tuple(layers), at), data)
+        Plot("groups", "Groups: mean and spread", note, Chart(chart.x, chart.y, tuple(layers), at), data)
     ]
 
 

@@ -237,7 +237,7 @@
   const search = (text) => {
     input.value = text;
     changed();
-    document.getElementById("groups").scrollIntoView();
+    document.getElementById("browse").scrollIntoView();
   };
   input.addEventListener("input", changed);
   more.addEventListener("click", () => { shown = Infinity; apply(); });
