@@ -36,11 +36,15 @@ _FIGURES: Mapping[str, tuple[str, Any]] = {
 # Headings that the text is about → the text.
 _LEGEND = (
     (("positive",), "positive: share of the kept rows with A > 0"),
-    (("sign changes",), "sign changes: share of the kept rows, against the first point, unfiltered"),
-    (("rank agreement",), "rank agreement: Spearman's ρ within groups, against the same"),
-    (("correlation",), "correlation: Pearson's r over the kept rows, against the same"),
-    (("effective rows",), "effective rows: how many rows of equal |A| would weigh as much"),
-    (("token share",), "token share: tokens of the kept rows, of all tokens"),
+    (("sign changes",), "sign changes: share of the kept rows"),
+    (("rank agreement",), "rank agreement: Spearman's ρ within groups"),
+    (("correlation",), "correlation: Pearson's r over the kept rows"),
+    (
+        ("sign changes", "rank agreement", "correlation"),
+        "these compare with the first point, unfiltered",
+    ),
+    (("effective rows",), "effective rows: (Σ|A|)² / ΣA²"),
+    (("token share",), "token share: tokens of the kept rows, of all"),
 )
 _SETTINGS: Mapping[str, str] = {
     "estimator": "estimator",

@@ -209,9 +209,7 @@ def _groups(page: Page) -> Sequence[Plot]:
         "state": ["dead" if one else "live" for one in drawn.dead],
     }
     note = "A mark per mean and spread; the larger, the more groups. Dead groups (squares, all rewards equal) lie at 0."
-    return [
-        Plot("groups", "Groups: mean and spread", note, Chart(chart.x, chart.y, tuple(layers), at), data)
-    ]
+    return [Plot("groups", "Groups: mean and spread", note, Chart(chart.x, chart.y, tuple(layers), at), data)]
 
 
 def _by_size(places: Sequence[int], groups: Sequence[int], largest: float) -> list[tuple[float, list[int]]]:
