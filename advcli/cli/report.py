@@ -4,7 +4,6 @@ import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -67,7 +66,7 @@ def command(
     page = run(
         request, texts=texts, search=not no_match, check=check, tell=_show.patiently(quiet=shared.quiet)
     )
-    page = replace(page, command=_command_line(), made=f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}")
+    page = replace(page, command=_command_line())
     _show.notes(page.report, quiet=shared.quiet)
     _show.remarks(atomic.leftovers([out]), quiet=shared.quiet)
     with atomic.replacing(out, force=force) as file:

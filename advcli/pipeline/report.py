@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import datetime
 
 import torch
 
@@ -72,6 +73,7 @@ def report(
         page = replace(
             page,
             inputs=fingerprints(sources, data.table),
+            made=_now(),
             prompts=_prompts(data),
             verify=_verify(data, sources),
         )
@@ -101,6 +103,10 @@ def _verify(data: DataSet, sources: Sequence[Source]) -> Verify | None:
         None,
     )
     return beside(data, sources, AskedVerifiers(), second)
+
+
+def _now() -> str:
+    return f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}"
 
 
 def _with_match(page: Page, request: Request, tell: Tell) -> Page:

@@ -62,6 +62,8 @@ _HEADINGS: Mapping[str, str] = {
     "max_abs_adv": "max |A|",
 }
 
+_ABOUT_PHANTOMS = "phantom: an advantage other than 0 in a dead group, left by a rule's arithmetic"
+
 _Row = Sequence[str]
 
 
@@ -160,10 +162,10 @@ def _counts(facts: Facts, of: Turns | None = None) -> str:
 def _sections(facts: Facts, console: "Console", causes: Sequence[str] = ()) -> None:
     for table, remarks in (
         (_rewards(facts.rewards), (*_constant(facts.rewards), *_two_means(facts.rewards))),
-        (_signal(facts.rewards), (*causes, *_outcomes(facts))),
+        (_signal(facts.rewards), (*_about_dead(facts), *causes, *_outcomes(facts))),
         (_spread(facts.rewards), ()),
         (_group_sizes(facts.signal), _fitted(facts.signal)),
-        (_phantoms(facts, console), ()),
+        (_phantoms(facts, console), (_ABOUT_PHANTOMS,)),
         (_parts(facts.parts), _interplay(facts.parts)),
         (_length(facts), ()),
         (_steps(facts), _said_of_steps(facts.per_step)),
@@ -241,6 +243,11 @@ def _signal(rewards: Sequence[RewardSignal]) -> "Table":
             for one in rewards
         ],
     )
+
+
+def _about_dead(facts: Facts) -> Iterator[str]:
+    if any(one.dead_groups for one in facts.rewards):
+        yield "live: rewards differ; near-dead: hardly; dead: all equal; single: one valid row"
 
 
 def _ends(one: RewardSignal) -> tuple[float, float, float]:

@@ -120,7 +120,7 @@ def test_pictures(report, tmp_path):
     done = report(SAMPLE, "--png", "plots")
     assert done.returncode == 0, done.stderr
     written = {path.name: path.read_bytes() for path in (tmp_path / "plots").iterdir()}
-    assert {"reward.png", "advantage.png", "groups-plot.png", "keep-ratios.png"} <= written.keys()
+    assert {"reward.png", "advantage.png", "groups.png", "keep-ratios.png"} <= written.keys()
     assert all(one.startswith(b"\x89PNG") and len(one) > 5000 for one in written.values())
     again = report(SAMPLE, "--png", "plots", "--out", "other.html")
     assert again.returncode == 2

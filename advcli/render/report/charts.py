@@ -74,7 +74,10 @@ class Axis:
             every = math.ceil(len(self.names) / _LABELS)
             chosen = range(0, len(self.names), every)
             return [(self.at(place) / 10, _short(self.names[place])) for place in chosen]
-        return [(self.at(value) / 10, _FORMS[self.form](value)) for value in nice(self.low, self.high)]
+        return [
+            (self.at(value) / 10, _FORMS[self.form](value))
+            for value in nice(self.low, self.high, whole=self.form == "count")
+        ]
 
     @property
     def width(self) -> int:
@@ -233,16 +236,17 @@ class Bars:
         return cls(tuple(rows), round(-low * size, 1))
 
 
-def nice(low: float, high: float) -> list[float]:
-    """Round numbers from one end to the other.
+def nice(low: float, high: float, *, whole: bool = False) -> list[float]:
+    """Round numbers from one end to the other; integers only if `whole`.
 
     Example:
-        >>> nice(-0.03, 1.03), nice(0, 230)
-        ([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], [0.0, 50.0, 100.0, 150.0, 200.0])
+        >>> nice(-0.03, 1.03), nice(0, 230), nice(0, 2.1, whole=True)
+        ([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], [0.0, 50.0, 100.0, 150.0, 200.0], [0.0, 1.0, 2.0])
     """
     rough = (high - low) / _TICKS
     size = 10.0 ** math.floor(math.log10(rough))
     step = next(size * one for one in (1, 2, 5, 10) if size * one >= rough * 0.8)
+    step = max(step, 1.0) if whole else step
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return [float(f"{place * step:.12g}") for place in range(first, last + 1)]
 

@@ -56,7 +56,7 @@ def findings(page: Page) -> tuple[Finding, ...]:
 
 
 def _groups(label: str, find: str) -> Link:
-    return Link(label, "groups", find)
+    return Link(label, "browse", find)
 
 
 def _dead(page: Page) -> Iterator[Finding]:
@@ -67,7 +67,7 @@ def _dead(page: Page) -> Iterator[Finding]:
         return
     if not signal.dead_groups:
         said = verb(able, "The only group carries a signal.", f"All {able:,} groups carry a signal.")
-        yield Finding(said, (Link("plot", "groups-plot"),))
+        yield Finding(said, (Link("plot", "groups"),))
         return
     between = signal.dead_groups - signal.dead_groups_all_max - signal.dead_groups_all_min
     kinds = (
@@ -75,11 +75,13 @@ def _dead(page: Page) -> Iterator[Finding]:
         (signal.dead_groups_all_min, "by none"),
         (between, "constant in between"),
     )
-    said = ", ".join(f"{many:,} {what}" for many, what in kinds if many)
+    # Of one reward only, nothing can be said to be solved or not.
+    said = ", ".join(f"{many:,} {what}" for many, what in kinds if many and signal.min != signal.max)
+    of_kinds = f": {said}" if said else ""
     carries = verb(signal.dead_groups, "carries", "carry")
     yield Finding(
-        f"{signal.dead_groups:,} of {counted(able, 'group')} ({share(signal.dead_groups / able)}) {carries} no signal: {said}.",
-        (_groups("groups", "state:dead"), Link("plot", "groups-plot")),
+        f"{signal.dead_groups:,} of {counted(able, 'group')} ({share(signal.dead_groups / able)}) {carries} no signal{of_kinds}.",
+        (_groups("groups", "state:dead"), Link("plot", "groups")),
     )
 
 

@@ -14,7 +14,7 @@ from advcli.render.report import sections
 from advcli.render.report.charts import Chart
 from advcli.render.report.findings import findings
 from advcli.render.report.plots import Plot, plots
-from advcli.wording import megabytes, shown
+from advcli.wording import counted, megabytes, shown
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -64,6 +64,7 @@ def _environment() -> "Environment":
         # What is marked as safe is of a subclass, and our own.
         finalize=lambda value: shown(value, keep="\t\n") if type(value) is str else value,
     )
+    environment.globals["counted"] = counted
     environment.filters |= {"number": number, "count": count, "share": share, "bytes": megabytes}
     return environment
 
@@ -97,6 +98,8 @@ def _columns(page: Page) -> list[tuple[str, str]]:
 def _state(page: Page, group: Group) -> str:
     """Whether the group carries a signal."""
     signal = page.inspection.facts.signal
+    if group.dead and signal.min == signal.max:
+        return "dead"
     if group.dead:
         ends = ((signal.max, "dead, all-max"), (signal.min, "dead, all-min"))
         return next((name for end, name in ends if group.mean == end), "dead")

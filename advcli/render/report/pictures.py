@@ -7,8 +7,9 @@ from shutil import which
 
 from advcli.errors import MissingPackage
 from advcli.records.page import Page
+from advcli.render.report.charts import Bars
 from advcli.render.report.html import picture
-from advcli.render.report.plots import plots
+from advcli.render.report.plots import Plot, plots
 from advcli.wording import reason
 
 _BROWSERS = (
@@ -22,7 +23,10 @@ _BROWSERS = (
     "/Applications/Chromium.app/Contents/MacOS/Chromium",
     r"C:\Program Files\Google\Chrome\Application\chrome.exe",
 )
-_SIZE, _SCALE = "900,520", 2
+_WIDTH, _SCALE = 900, 2
+# A table of one line per part is as high as it has lines.
+_HEIGHTS = {"chart": 520, "heat": 400, "bars": 90}
+_LINE = 34
 _SECONDS = 60
 
 
@@ -33,7 +37,7 @@ def pictures(page: Page) -> dict[str, bytes]:
         MissingPackage: no browser is installed, or it draws nothing.
     """
     with tempfile.TemporaryDirectory() as folder:
-        return {plot.name: _taken(browser(), picture(plot), Path(folder)) for plot in plots(page)}
+        return {plot.name: _taken(browser(), plot, Path(folder)) for plot in plots(page)}
 
 
 def browser() -> str:
@@ -50,9 +54,10 @@ def browser() -> str:
     return found
 
 
-def _taken(program: str, text: str, folder: Path) -> bytes:
+def _taken(program: str, plot: Plot, folder: Path) -> bytes:
+    height = _HEIGHTS[plot.kind] + (_LINE * len(plot.figure.rows) if isinstance(plot.figure, Bars) else 0)
     source, target = folder / "plot.html", folder / "plot.png"
-    source.write_text(text, encoding="utf-8", errors="backslashreplace")
+    source.write_text(picture(plot), encoding="utf-8", errors="backslashreplace")
     target.unlink(missing_ok=True)
     # Without a sandbox, as containers allow none: the page is ours and runs no script.
     options = [
@@ -60,7 +65,7 @@ def _taken(program: str, text: str, folder: Path) -> bytes:
         "--no-sandbox",
         "--disable-gpu",
         "--hide-scrollbars",
-        f"--window-size={_SIZE}",
+        f"--window-size={_WIDTH},{height}",
         f"--force-device-scale-factor={_SCALE}",
         f"--user-data-dir={folder / 'profile'}",
     ]

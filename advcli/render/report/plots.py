@@ -48,7 +48,12 @@ class Plot:
 
 def plots(page: Page) -> tuple[Plot, ...]:
     """Every plot for which the page has data, in reading order."""
-    return tuple(plot for draw in _PLOTS for plot in draw(page))
+    return tuple(plot for draw in _PLOTS for plot in draw(page) if any(map(_known, plot.data.values())))
+
+
+def _known(column: Sequence[Any]) -> bool:
+    """Whether there is a number or a text in a column."""
+    return any(value is not None for value in column)
 
 
 def _reward(page: Page) -> Sequence[Plot]:
@@ -73,7 +78,10 @@ def _solve_rate(page: Page) -> Sequence[Plot]:
     top = number(page.inspection.facts.signal.max)
     drawn = page.solve_rate
     if "solve rate" not in drawn.counts:
-        note = f"Groups per mean reward, as hardly any row has the largest reward, {top}."
+        some = page.inspection.facts.signal.distinct > 1
+        note = "Groups per mean reward" + (
+            f", as hardly any row has the largest reward, {top}." if some else "."
+        )
         note += _outside(drawn, "mean reward")
         title, axis = "Mean reward of groups", "mean reward of the group"
         return [_histogram("solve-rate", title, note, drawn, axis, "groups", field="mean")]
@@ -201,9 +209,7 @@ def _groups(page: Page) -> Sequence[Plot]:
         "state": ["dead" if one else "live" for one in drawn.dead],
     }
     note = "A mark per mean and spread; the larger, the more groups. Dead groups (squares, all rewards equal) lie at 0."
-    return [
-        Plot("groups-plot", "Groups: mean and spread", note, Chart(chart.x, chart.y, tuple(layers), at), data)
-    ]
+    return [Plot("groups", "Groups: mean and spread", note, Chart(chart.x, chart.y, tuple(layers), at), data)]
 
 
 def _by_size(places: Sequence[int], groups: Sequence[int], largest: float) -> list[tuple[float, list[int]]]:
@@ -217,11 +223,11 @@ def _by_size(places: Sequence[int], groups: Sequence[int], largest: float) -> li
 
 
 def _keep(page: Page) -> Sequence[Plot]:
-    if page.keep is None:
-        return []
     grid = page.keep
-    known = [value for line in grid.mean_abs for value in line if math.isfinite(value)]
-    low, size = min(known, default=0.0), (max(known, default=0.0) - min(known, default=0.0)) or 1.0
+    known = [] if grid is None else [one for line in grid.mean_abs for one in line if math.isfinite(one)]
+    if grid is None or not known:
+        return []
+    low, size = min(known), max(known) - min(known) or 1.0
     rows = []
     lines = zip(grid.keep_neg, grid.mean_abs, grid.kept, strict=True)
     for keep_neg, mean_abs, kept in reversed(list(lines)):
@@ -318,7 +324,9 @@ def _histogram(  # noqa: PLR0913  the words of a plot
 ) -> Plot:
     """A histogram: bars of one column; of several, the first filled in pale and all of them in outline."""
     ends = _ends(drawn)
-    x = Axis.over(label, [end for pair in ends for end in pair], form=form)
+    # The bar of an only value would fill the plot.
+    around = [drawn.values[0] - 1, drawn.values[0] + 1] if len(drawn.values) == 1 else []
+    x = Axis.over(label, [*around, *(end for pair in ends for end in pair)], form=form)
     y = Axis.over(
         counts, [value for column in drawn.counts.values() for value in column], zero=True, form="count"
     )

@@ -33,6 +33,11 @@ def test_dead_groups_come_first(tmp_path):
     assert next(iter(said(tmp_path / "b.jsonl", group("a", 0, 1)))) == "The only group carries a signal."
 
 
+def test_of_one_reward_no_group_is_solved(tmp_path):
+    texts = list(said(tmp_path / "a.jsonl", [*group("a", 1, 1), *group("b", 1, 1)]))
+    assert texts[0] == "2 of 2 groups (100.0%) carry no signal."
+
+
 def test_nothing_to_compare(tmp_path):
     rows = [*group("a", None, 1), *group("b", None, None)]
     first, one = next(iter(said(tmp_path / "a.jsonl", rows).items()))

@@ -66,7 +66,18 @@ def test_size(text):
 
 
 def test_every_section_is_there(read):
-    wanted = {"findings", "plots", "groups", "figures", "settings", "search", "list", "reward", "keep-ratios"}
+    wanted = {
+        "findings",
+        "plots",
+        "browse",
+        "groups",
+        "figures",
+        "settings",
+        "search",
+        "list",
+        "reward",
+        "keep-ratios",
+    }
     assert wanted <= read.ids
     words = " ".join(read.text)
     for told in ("SHA-256", "keep_pos", "live groups", "Original and processed", "Reward parts"):

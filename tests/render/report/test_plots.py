@@ -16,7 +16,7 @@ NAMES = {
     "live-by-step",
     "advantage-by-step",
     "length-by-step",
-    "groups-plot",
+    "groups",
     "solve-rate",
     "keep-ratios",
     "reward-parts",
@@ -46,7 +46,7 @@ def test_every_plot_is_there_and_has_numbers(drawn):
 
 
 def test_what_the_pointer_finds_is_what_is_drawn(drawn):
-    for name in ("reward", "advantage", "reward-by-step", "groups-plot", "length"):
+    for name in ("reward", "advantage", "reward-by-step", "groups", "length"):
         plot = drawn[name]
         many = {len(column) for column in plot.data.values()}
         assert {len(column) for column in plot.figure.at.values()} == many, name
@@ -112,7 +112,7 @@ def test_dead_groups_are_marked(tmp_path):
     found = of(path)
     assert "length" not in found
     assert "reward-by-step" not in found
-    plot = found["groups-plot"]
+    plot = found["groups"]
     assert [layer.name for layer in plot.figure.layers] == ["live (1)", "dead (1)"]
     places = zip(plot.data["state"], plot.data["mean"], plot.data["std"], strict=True)
     assert {state: (mean, std) for state, mean, std in places}["dead"] == (1.0, 0.0)

@@ -17,10 +17,10 @@
   const tip = document.body.appendChild(make("div", ""));
   tip.id = "tip";
   tip.hidden = true;
-  const nice = (low, high) => {
+  const nice = (low, high, least) => {
     const rough = (high - low) / 5;
     const size = 10 ** Math.floor(Math.log10(rough));
-    const step = [1, 2, 5, 10].map((one) => one * size).find((one) => one >= rough * 0.8);
+    const step = Math.max(least, [1, 2, 5, 10].map((one) => one * size).find((one) => one >= rough * 0.8));
     const first = Math.ceil(low / step - 1e-9);
     return Array.from({ length: Math.floor(high / step + 1e-9) - first + 1 }, (_, place) => Number(((first + place) * step).toPrecision(12)));
   };
@@ -28,7 +28,7 @@
     const value = (at) => axis.low + (at / 1000) * (axis.high - axis.low);
     const [low, high] = [value(from), value(to)];
     const percent = (one) => (100 * (one - low)) / (high - low);
-    if (!axis.names.length) return nice(low, high).map((one) => [percent(one), FORMS[axis.form](one)]);
+    if (!axis.names.length) return nice(low, high, axis.form === "count" ? 1 : 0).map((one) => [percent(one), FORMS[axis.form](one)]);
     const inside = axis.names.map((name, place) => [place, name]).filter(([place]) => place >= low && place <= high);
     const every = Math.ceil(inside.length / 8);
     return inside.filter((_, place) => place % every === 0).map(([place, name]) => [percent(place), name.slice(0, 14)]);
@@ -188,7 +188,7 @@
         const value = row[columns.indexOf(name)];
         const cell = line.insertCell();
         if (name === "text") cell.append(make("div", "said", value));
-        else cell.textContent = name === "processed" && !row[4] ? "filtered" : figure(value);
+        else cell.textContent = name === "processed" && !row[4] && row[2] !== null ? "filtered" : figure(value);
         cell.className = name === "row" ? "place" : name;
         if (name !== "row" && name !== "text") cell.dataset.label = name;
       }
@@ -237,7 +237,7 @@
   const search = (text) => {
     input.value = text;
     changed();
-    document.getElementById("groups").scrollIntoView();
+    document.getElementById("browse").scrollIntoView();
   };
   input.addEventListener("input", changed);
   more.addEventListener("click", () => { shown = Infinity; apply(); });
