@@ -8,11 +8,11 @@ import shutil
 import sys
 from pathlib import Path
 
+import doc_shell
 import pytest
 
 from advcli.cli import _commands
 from advcli.io.sources import sample
-import doc_shell
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -239,3 +239,14 @@ def test_no_page_or_picture_names_a_place_on_a_machine():
         if path.suffix in (".md", ".svg") and path.is_file():
             found = places.search(path.read_bytes())
             assert found is None, f"{path.name}: {found[0].decode()}"
+
+
+def test_troubleshooting_quotes_messages_that_exist():
+    """What stands between the dots of a message in the first column is in the program's own text."""
+    program = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "advcli").rglob("*.py"))
+    joined = re.sub(r'"\s*\n\s*f?"', "", program)
+    messages = re.findall(r"^\| `([^|]+)` \|", DOCS["troubleshooting.md"], re.MULTILINE)
+    assert len(messages) > 25
+    for message in messages:
+        for part in re.split(r"\s*'?…'?\s*", message):
+            assert part in joined, message

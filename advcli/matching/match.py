@@ -179,7 +179,7 @@ def _matched(explanation: Explanation, first: Found, table: RewardTable, notes: 
     fit = _fit(best)
     others = [trial for trial in trials if trial not in alike]
     sentence = (
-        wording.cannot_be_told(fit, best, done=explanation.words, doubt=explanation.doubt)
+        wording.not_determined(fit, best, done=explanation.words, doubt=explanation.doubt)
         if explanation.doubt
         else wording.found(fit, best, problem, done=explanation.words)
     )

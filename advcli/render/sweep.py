@@ -48,7 +48,7 @@ _SETTINGS: Mapping[str, str] = {
     "scale": "scale",
     "keep_pos": "keep+",
     "keep_neg": "keep−",
-    "compute_new_adv": "again",
+    "compute_new_adv": "recomputed",
 }
 
 
@@ -129,7 +129,7 @@ def _maps(points: Sequence[Point]) -> dict[str, dict[tuple[float, float], Point]
             named["like"] or "",
             named["estimator"],
             named["scale"] or "",
-            "again" if named["compute_new_adv"] else "",
+            "recomputed" if named["compute_new_adv"] else "",
         ]
         label = " ".join(filter(None, words))
         found.setdefault(label, {})[(named["keep_pos"], named["keep_neg"])] = point
