@@ -20,7 +20,14 @@ from advcli.records.schema import schema
 _KIND_ONLY = ("csv", "arrow", "arrow-stream", "zip", "nested", "lists", "generic")
 """Formats that no framework writes: kinds of files and shapes of rows."""
 
-_TYPES = {"integer": "int", "number": "float", "string": "text", "boolean": "bool", "array": "list", "null": "null"}
+_TYPES = {
+    "integer": "int",
+    "number": "float",
+    "string": "text",
+    "boolean": "bool",
+    "array": "list",
+    "null": "null",
+}
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
@@ -38,7 +45,9 @@ def options(command: str) -> str:
             flags = "/".join(f"`{flag}`" for flag in (*option.opts[::-1], *option.secondary_opts))
             value = "" if option.is_flag else f" {option.metavar or ''}"
             panels.setdefault(option.rich_help_panel or "Options", []).append((flags + value, option.help))
-    return "\n\n".join(f"**{panel}**\n\n{table(('option', 'what it does'), rows)}" for panel, rows in panels.items())
+    return "\n\n".join(
+        f"**{panel}**\n\n{table(('option', 'what it does'), rows)}" for panel, rows in panels.items()
+    )
 
 
 def estimators() -> str:
@@ -58,7 +67,9 @@ def filters() -> str:
 
 def frameworks() -> str:
     """A section per framework: its dumps, and the rules of `--like`."""
-    names = dict.fromkeys([*(row.framework or row.name for row in FORMATS), *(rule.framework for rule in RULES)])
+    names = dict.fromkeys(
+        [*(row.framework or row.name for row in FORMATS), *(rule.framework for rule in RULES)]
+    )
     return "\n\n".join(_framework(name) for name in names if name not in _KIND_ONLY)
 
 
@@ -100,7 +111,10 @@ def keys() -> str:
 def _record(title: str, record: dict[str, Any]) -> Iterator[str]:
     yield f"### {title}"
     yield _cell(record["description"].splitlines()[0])
-    rows = ((f"`{key}`", _type(value), value.get("description", "name and version of this JSON")) for key, value in record["properties"].items())
+    rows = (
+        (f"`{key}`", _type(value), value.get("description", "name and version of this JSON"))
+        for key, value in record["properties"].items()
+    )
     yield table(("key", "type", "what it is"), rows)
 
 
@@ -123,5 +137,7 @@ def _type(value: dict[str, Any]) -> str:
 def _cell(text: str) -> str:
     """A text that is nothing but text in a cell: no bar and no tag."""
     spans = re.split(r"(`[^`]*`)", " ".join(text.split()))
-    spans = [span if span.startswith("`") else span.replace("<", "&lt;").replace("*", r"\*") for span in spans]
+    spans = [
+        span if span.startswith("`") else span.replace("<", "&lt;").replace("*", r"\*") for span in spans
+    ]
     return "".join(spans).replace("|", r"\|")

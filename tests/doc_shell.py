@@ -15,7 +15,9 @@ TOOLS = ("jq", "duckdb")
 """Programs that a page uses and a machine may lack; their lines are skipped there."""
 
 # `advcli ARGUMENTS`, perhaps into a file, perhaps followed by an echo: no shell is needed for that.
-_SIMPLE = re.compile(r"advcli (?P<args>[^|;&<>$`]*?(?:'[^']*'[^|;&<>$`]*?)*)(?: > (?P<file>\S+))?(?: && echo (?P<echo>.*))?")
+_SIMPLE = re.compile(
+    r"advcli (?P<args>[^|;&<>$`]*?(?:'[^']*'[^|;&<>$`]*?)*)(?: > (?P<file>\S+))?(?: && echo (?P<echo>.*))?"
+)
 
 
 class Ran(NamedTuple):
@@ -34,7 +36,9 @@ class Ran(NamedTuple):
 
 def run(block: str) -> Ran:
     """Run the lines of a block in the current folder, until one fails."""
-    lacking = [tool for tool in TOOLS if re.search(rf"^{tool} ", block, re.MULTILINE) and not shutil.which(tool)]
+    lacking = [
+        tool for tool in TOOLS if re.search(rf"^{tool} ", block, re.MULTILINE) and not shutil.which(tool)
+    ]
     output = ""
     for part in parts(block):
         if part.split()[0] in lacking:
