@@ -105,15 +105,16 @@ def test_recipes_answer_a_question_each():
     assert [question for question, _ in found] == re.findall(r"\[([^]]+\?)\]\(#", contents)
 
 
-def test_rows_for_fine_tuning_have_texts(with_sample):
-    for kind, keys, count in (
-        ("sft", ("prompt", "completion"), 58),
-        ("dpo", ("prompt", "chosen", "rejected"), 55),
-    ):
-        doc_shell.run(f"advcli select rewards.jsonl --as {kind} --out {kind}.jsonl")
-        rows = [json.loads(line) for line in Path(f"{kind}.jsonl").read_text(encoding="utf-8").splitlines()]
-        assert len(rows) == count
-        assert all(row[key] for row in rows for key in keys)
+@pytest.mark.parametrize(
+    ("file", "keys"),
+    [("sft.jsonl", ("prompt", "completion")), ("dpo.jsonl", ("prompt", "chosen", "rejected"))],
+)
+def test_rows_for_fine_tuning_have_texts(file, keys, with_sample):
+    (block,) = (block for block, _ in shell(DOCS["recipes.md"]) if f"--out {file}" in block)
+    assert doc_shell.run(block).code == 0
+    rows = [json.loads(line) for line in Path(file).read_text(encoding="utf-8").splitlines()]
+    assert len(rows) > 30
+    assert all(row[key] for row in rows for key in keys)
 
 
 def shown_value(line):
@@ -242,3 +243,14 @@ def test_no_page_or_picture_names_a_place_on_a_machine():
         if path.suffix in (".md", ".svg") and path.is_file():
             found = places.search(path.read_bytes())
             assert found is None, f"{path.name}: {found[0].decode()}"
+
+
+def test_troubleshooting_quotes_messages_that_exist():
+    """What stands between the dots of a message in the first column is in the program's own text."""
+    program = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "advcli").rglob("*.py"))
+    joined = re.sub(r'"\s*\n\s*f?"', "", program)
+    messages = re.findall(r"^\| `([^|]+)` \|", DOCS["troubleshooting.md"], re.MULTILINE)
+    assert len(messages) > 25
+    for message in messages:
+        for part in re.split(r"\s*'?…'?\s*", message):
+            assert part in joined, message

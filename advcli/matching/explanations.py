@@ -17,7 +17,7 @@ from advcli.matching.problem import Problem
 from advcli.matching.rounded import hidden_digits
 from advcli.matching.sample import FIRST
 from advcli.matching.search import Found, Tell, indistinguishable, search
-from advcli.matching.shuffled import misaligned
+from advcli.matching.shuffled import find_shuffle
 from advcli.matching.trials import Trial
 from advcli.matching.weighing import Weighed, weighed
 from advcli.matching.weights import listed, named
@@ -89,7 +89,7 @@ def explained(
     if explanation is not None and not explanation.doubt:
         return explanation, None
     best = next(iter(first.trials), None)
-    shuffled = None if explanation or (best and best.share >= 1 - FEW) else misaligned(logs[-1][0])
+    shuffled = None if explanation or (best and best.share >= 1 - FEW) else find_shuffle(logs[-1][0])
     if shuffled is None and explanation is None:
         told = (_explain(_FARTHER, log, found, table, tell) for log, found in logs)
         explanation = next(filter(None, told), None) or _blurred(problem, tell)

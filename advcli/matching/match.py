@@ -188,7 +188,7 @@ def _matched(explanation: Explanation, first: Found, table: RewardTable, notes: 
     if explanation.broken:
         sentence = wording.broken(fit, best, explanation.broken)
     elif explanation.doubt:
-        sentence = wording.cannot_be_told(fit, best, done=explanation.words, doubt=explanation.doubt)
+        sentence = wording.not_determined(fit, best, done=explanation.words, doubt=explanation.doubt)
     else:
         sentence = wording.found(fit, best, problem, done=explanation.words)
     return Match(

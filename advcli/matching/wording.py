@@ -41,10 +41,10 @@ def _rule(fit: Fit, trial: Trial) -> str:
     return f"{fit.name}: {trial.candidate.formula}"
 
 
-def cannot_be_told(fit: Fit, trial: Trial, *, done: Sequence[str], doubt: str) -> str:
+def not_determined(fit: Fit, trial: Trial, *, done: Sequence[str], doubt: str) -> str:
     """The sentence that says why nothing is named although a rule fits every row."""
     rule = "; ".join([f"{_rule(fit, trial)}, fits every row", *done])
-    return f"cannot be told from this log: {doubt}; {rule}"
+    return f"not determined by this log: {doubt}; {rule}"
 
 
 def broken(fit: Fit, trial: Trial, what: str) -> str:
@@ -138,7 +138,7 @@ def _eps(problem: Problem, best: Trial, other: Trial) -> str:
         abs(other.candidate.eps - best.candidate.eps) / max(float(stds.min()), 1e-300) if len(stds) else 0.0
     )
     if not effect:
-        return "nothing is divided: eps and ddof cannot be told"
+        return "nothing is divided: eps and ddof are not determined"
     return f"eps {other.candidate.eps:g} changes less than the log shows"
 
 

@@ -139,7 +139,7 @@ def test_reward_weights_come_back(write, seed, scale):
     assert [w * factor for w in given] == pytest.approx(weights, rel=1e-3)
 
 
-def test_shuffled_advantages_are_called_misaligned(write):
+def test_shuffled_advantages_are_called_shuffled(write):
     rows = logged(batch(groups=30), lambda r: [(x - mean(r)) / std(r) for x in r])
     draw = random.Random(1)
     for step in range(3):
@@ -150,7 +150,7 @@ def test_shuffled_advantages_are_called_misaligned(write):
             row["advantage"] = value
     found = told(write(rows))
     assert not found["found"]
-    assert "misaligned" in found["sentence"]
+    assert "shuffled" in found["sentence"]
 
 
 def test_token_lists_are_read_as_one_number(write):
