@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from advcli.dataset.load import DataSet
 from advcli.dataset.remarks import notes_of
@@ -19,6 +20,7 @@ from advcli.records.table import Source
 from advcli.stats.cells import Floats
 from advcli.stats.metrics import step_order
 from advcli.stats.prompts import PromptCounts, PromptFigures, in_order, mean_of, two_values
+from advcli.tensors.codes import first_rows, numbered
 from advcli.tensors.masks import finite
 from advcli.wording import either
 
@@ -67,15 +69,13 @@ def over_run(data: DataSet, asked: Asked) -> Prompts:
     values = two_values(rewards)
     threshold = threshold_of(asked, values)
     names, step = _steps(data)
+    prompts, key = _named(data)
     counts = PromptCounts.of(
-        replace(data.rows, step=step),
-        torch.from_numpy(data.table.key),
-        len(data.table.prompts),
-        threshold=threshold,
+        replace(data.rows, step=step), torch.from_numpy(key), len(prompts), threshold=threshold
     )
     run = Run(
         health=health_of(data),
-        prompts=[prompt.name for prompt in data.table.prompts],
+        prompts=prompts,
         steps=names,
         values=values,
         over_rows=float(rewards.double().mean()),
@@ -83,6 +83,18 @@ def over_run(data: DataSet, asked: Asked) -> Prompts:
     )
     found = figured(counts, run, asked)
     return replace(found, notes=(*notes_of(data, 0, 0, 0.0, None), *found.notes))
+
+
+def _named(data: DataSet) -> tuple[list[str], NDArray[np.int64]]:
+    """The prompts that have rows, in the order of their first ones, and [N] the prompt of each row, -1 without."""
+    key, names = data.table.key, [prompt.name for prompt in data.table.prompts]
+    there = key >= 0
+    if there.all():
+        return names, key
+    codes = numbered(key[there])
+    found = np.full(len(key), -1, dtype=np.int64)
+    found[there] = codes
+    return [names[code] for code in key[there][first_rows(codes)].tolist()], found
 
 
 def threshold_of(asked: Asked, values: tuple[float, float] | None) -> float | None:

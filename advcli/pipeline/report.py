@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+import numpy as np
 import torch
 
 from advcli.dataset.load import DataSet
@@ -89,7 +90,7 @@ def _prompts(data: DataSet) -> Prompts | None:
     if not data.table.prompts or not data.rows.rewards.isfinite().any():
         return None
     found = over_run(data, AskedPrompts(top=_PROMPTS))
-    return found if (found.table["steps"] > 1).any() else None
+    return found if (np.asarray(found.table["steps"]) > 1).any() else None
 
 
 def _verify(data: DataSet, sources: Sequence[Source]) -> Verify | None:

@@ -177,7 +177,20 @@ def _sections(facts: Facts, console: "Console", causes: Sequence[str] = ()) -> N
 
 
 def _rewards(rewards: Sequence[RewardSignal]) -> "Table":
-    header = ("reward", "valid", "missing", "min", "mean", "max", "distinct", "at max")
+    # Groups of several sizes make two means, which differ where sizes go with rewards.
+    means = [one.mean for one in rewards], [one.mean_over_groups for one in rewards]
+    two = any(number(one) != number(other) for one, other in zip(*means, strict=True))
+    header = (
+        "reward",
+        "valid",
+        "missing",
+        "min",
+        "mean",
+        *(["over groups"] if two else []),
+        "max",
+        "distinct",
+        "at max",
+    )
     return _table(
         header,
         [
@@ -187,6 +200,7 @@ def _rewards(rewards: Sequence[RewardSignal]) -> "Table":
                 _missing(one),
                 number(one.min),
                 number(one.mean),
+                *([number(one.mean_over_groups)] if two else []),
                 number(one.max),
                 count(one.distinct),
                 share(one.at_max),
@@ -200,15 +214,6 @@ def _constant(rewards: Sequence[RewardSignal]) -> Iterator[str]:
     for one in rewards:
         if one.valid and one.min == one.max:
             yield f"'{one.name}' is {number(one.min)} in all {counted(one.valid, 'row')}: no group can be live"
-
-
-def _two_means(rewards: Sequence[RewardSignal]) -> Iterator[str]:
-    """The means over groups, where groups of several sizes make them others than those over rows."""
-    found = [one for one in rewards if number(one.mean) != number(one.mean_over_groups)]
-    if found:
-        yield "mean over groups, each counted once: " + ", ".join(
-            f"{number(one.mean_over_groups)} ({one.name})" for one in found
-        )
 
 
 def _missing(one: RewardSignal) -> str:

@@ -92,8 +92,6 @@ def test_where_chooses_rows(dump):
 
 
 def test_what_is_refused(dump, tmp_path):
-    with pytest.raises(UsageError, match="prompts does not run on Ray"):
-        run(dump, "--engine", "ray")
     with pytest.raises(UsageError, match="--sort nothing: no such figure"):
         run(dump, "--sort", "nothing")
     with pytest.raises(UsageError, match="--k 0"):

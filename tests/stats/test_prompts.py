@@ -119,7 +119,10 @@ def test_parts_with_whole_prompts_make_the_whole():
     for place in places:
         number = torch.full((6,), -1)
         number[torch.tensor(place)] = torch.arange(3)
-        parts.append(PromptCounts.of(ROWS, number[PROMPT], 3, threshold=1.0))
+        here = number[PROMPT] >= 0
+        groups, group = torch.unique(ROWS.group[here], return_inverse=True)
+        rows = Rows(ROWS.rewards[here], group, len(groups), ROWS.step[here], ROWS.lengths[here])
+        parts.append(PromptCounts.of(rows, number[PROMPT][here], 3, threshold=1.0))
     order = np.argsort(np.concatenate(places))
     found = PromptFigures.of(PromptCounts.joined(parts, order), (0.0, 1.0))
     for name, values in FOUND.figures.items():
