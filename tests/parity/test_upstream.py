@@ -61,7 +61,9 @@ def test_what_is_said(framework, release, run, outcome):
 def test_another_number_is_a_difference():
     fresh = cases("tunix")
     fresh[-1]["advantages"][0] = 0.125
-    assert upstream.watch("tunix", lambda package: "0.1.8", lambda *_: fresh).outcome.startswith("1 of 45 cases")
+    assert upstream.watch("tunix", lambda package: "0.1.8", lambda *_: fresh).outcome.startswith(
+        "1 of 45 cases"
+    )
 
 
 @pytest.mark.parametrize(
@@ -69,7 +71,11 @@ def test_another_number_is_a_difference():
     [
         ("trl (1.17.0)\nAvailable versions: 1.17.0, 1.16.0\n", "", "1.17.0"),
         ("", "ERROR: No matching distribution found for trl\n", "not on the package index"),
-        ("", "Could not fetch URL\nERROR: No matching distribution found for trl\n", "the package index did not answer"),
+        (
+            "",
+            "Could not fetch URL\nERROR: No matching distribution found for trl\n",
+            "the package index did not answer",
+        ),
     ],
 )
 def test_what_pip_answers(monkeypatch, out, error, answer):

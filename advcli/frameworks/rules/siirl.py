@@ -23,7 +23,7 @@ ROWS = [
         ("rewards", "group", "step"),
         {},
         scales=_WEIGHTS,
-        lost=("the function, not a run: 0.2.0 calls another one and stops",),
+        lost=("a run of 0.2.0 (which stops before it gets here)",),
         source=_SIIRL,
         proof="package",
     ),
