@@ -1,5 +1,7 @@
 """siiRL."""
 
+from typing import Any
+
 from advcli.frameworks.rule import GROUP, NONE, WEIGHTED, Rule, grpo
 
 _SIIRL = "siirl/dag_worker/core_algos.py"
@@ -7,7 +9,7 @@ _SIIRL = "siirl/dag_worker/core_algos.py"
 _AS_VERL = {"single": "raw-eps", "variance": "whole"}
 
 # Its weight_factor_in_cpgd: STD_weight, naive, clip_filter_like_weight.
-_WEIGHTS = {
+_WEIGHTS: dict[str, Any] = {
     "group": {"divide": "group"},
     "none": {"divide": "none", "single": "raw"},
     "batch": {"divide": "none", "single": "raw", "weighted": True},
