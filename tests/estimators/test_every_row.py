@@ -34,6 +34,7 @@ LIFTED = {
     "remax",
     "shrinkage",
     "spo",
+    "w_reinforce",
 }
 # The order of the rows is part of the estimator, so that equal rewards have several advantages.
 ORDERED = {"krpo"}
@@ -177,7 +178,7 @@ def test_a_dead_batch(entry, part):
     columns["rewards"] = columns["parts"][:, 0].clone()
     found = compute(entry, columns)
     own = {"reinforce", "remax", "positive_only", "negative_only", "ngrpo", "gae", "optimal_token_baseline"}
-    own |= {"asymre", "krpo"}
+    own |= {"asymre", "krpo", "w_reinforce"}
     assert (found == 0).all() or (entry.name in own and found.isfinite().all())
 
 
