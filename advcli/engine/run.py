@@ -104,6 +104,7 @@ def _run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
     processed = original if every(stays) else torch.where(stays, original, 0.0)
     warnings = (
         *plan.warnings,
+        *_never_again(plan, moved),
         *beyond,
         *shaped.lacking(plan, raw, moved, usable),
         *shaped.spoilt(plan, raw, usable & original.isnan()),
@@ -134,6 +135,17 @@ def _per_token(plan: Plan, columns: Mapping[str, Tensor], found: AdvantageTable)
         tokens=tokens.cpu(),
         token_counts=torch.bincount(row, minlength=len(original)).cpu(),
     )
+
+
+def _never_again(plan: Plan, columns: Mapping[str, Tensor]) -> tuple[str, ...]:
+    """A warning where an estimator follows a prompt over its steps, and none is met in two."""
+    if plan.scope() != "order" or not {"group", "step"} <= set(plan.entry.needs):
+        return ()
+    groups, step = Segments.dense(columns["group"]), columns["step"].double()
+    if not len(step) or step.min() == step.max() or bool((groups.min(step) != groups.max(step)).any()):
+        return ()
+    said = "no prompt is met in two steps, so that nothing is known of any"
+    return (f"{plan.entry.name}: {said}; --group-by names the prompt alone",)
 
 
 def _leave_out(

@@ -20,6 +20,9 @@ from advcli.wording import Remark, either, one_line
 # Columns that every row with a reward has.
 _ALWAYS = ("rewards", "group", "step", "parts", "weights", "row", "place", "counted", "token_kl")
 
+# The knob of the rules that drop a group by its standard deviation, and groups of one with it; below 0 none is.
+_THRESHOLD = "std_threshold"
+
 
 def added_up(plan: Plan, columns: dict[str, Tensor]) -> dict[str, Tensor]:
     """The columns in the dtype of the framework, its rewards added up as it does; as they are without a framework."""
@@ -195,15 +198,29 @@ def lacking(
 
 
 def spoilt(plan: Plan, columns: Mapping[str, Tensor], undefined: Tensor) -> tuple[str, ...]:
-    """A warning about rows that have a reward, and no advantage since the framework gives NaN to more than rows without one."""
+    """Warnings about rows that have a reward and no advantage: the framework gives NaN to more than rows without one, or drops groups."""
     if plan.rule is None:
         return ()
-    there = finite(columns["rewards"])
-    many, absent = int((undefined & there).sum()), int((~there & (columns["group"] >= 0)).sum())
-    if not many or not absent:
-        return ()
     rule = plan.rule.per_token if plan.entry.level == "token" and plan.rule.per_token else plan.rule
-    if not rule.spoils:
-        return ()
+    rows = columns["group"] >= 0
+    absent = ~finite(columns["rewards"]) & rows
+    undefined = undefined & ~absent
+    hit = _reached(rule.spoils, columns, absent, rows) if rule.spoils else torch.zeros_like(rows)
     why = f"a reward and no advantage: in {rule.framework} a row without a reward makes {rule.spoils} NaN"
-    return (Remark(many, "row", f"{{}} has {why}", f"{{}} have {why}"),)
+    dropped = f"a reward and no advantage: {rule.framework} drops their groups here"
+    drops = plan.knobs.get(_THRESHOLD, -1) >= 0
+    counts = ((int((undefined & hit).sum()), why), (int((undefined & ~hit).sum()) * drops, dropped))
+    return tuple(
+        Remark(many, "row", f"{{}} has {said}", f"{{}} have {said}") for many, said in counts if many
+    )
+
+
+def _reached(what: str, columns: Mapping[str, Tensor], absent: Tensor, rows: Tensor) -> Tensor:
+    """[N] bool, the rows that a row without a reward reaches: those of its group, of its step, or all."""
+    of = {"its group": columns["group"], "its batch": columns["step"]}.get(what)
+    if of is None:
+        return torch.full_like(rows, bool(absent.any()))
+    hit = torch.zeros_like(rows)
+    segments = Segments.dense(of[rows])
+    hit[rows] = segments.rows(segments.max(absent[rows].double())) > 0
+    return hit

@@ -191,13 +191,16 @@ def call_of(
 
 def _fitting(call: Mapping[str, Any], special: Mapping[str, Any]) -> dict[str, Any]:
     """The special arguments that the rule takes."""
-    rule = find(call["like"], call["estimator"]) if special else None
-    able = {*rule.options, *(rule.per_token.options if rule.per_token else ())} if rule else ()
-    return {
-        name: value
-        for name, value in special.items()
-        if name in able or (name == "scale" and rule and value in rule.scales)
-    }
+    if "like" not in call:
+        return {}
+    scales, able = {None, *find(call["like"], call["estimator"]).scales}, {"shaping", *_options(call)}
+    return {name: value for name, value in special.items() if name in able or value in scales}
+
+
+def _options(call: Mapping[str, Any]) -> set[str]:
+    """The options of the rule that is called, and of its form with an advantage per token."""
+    rule = find(call["like"], call["estimator"])
+    return {*rule.options, *(rule.per_token.options if rule.per_token else ())}
 
 
 def _like(framework: str, version: str) -> str:
@@ -209,7 +212,7 @@ def _settings(call: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str,
     """Arguments for the settings of a case."""
     given: dict[str, Any] = {}
     parameters = inspect.signature(compute_advantages).parameters
-    options = find(call["like"], call["estimator"]).options if "like" in call else {}
+    options = _options(call) if "like" in call else {}
     for name, value in settings.items():
         if name in SETTINGS:
             given |= SETTINGS[name](value)

@@ -35,6 +35,9 @@ def _nothing(value: Any) -> dict[str, Any]:
 
 _CPGD = {"STD_weight": "group", "naive": "none", "clip_filter_like_weight": "batch"}
 
+# What the trainers call the longest response.
+_LONGEST = ("generate_max_len", "max_new_tokens", "max_len", "max_length")
+
 SETTINGS: Mapping[str, Mapping[str, Setting]] = {
     "trinity-rft": {
         "epsilon": _renamed("eps"),
@@ -47,7 +50,9 @@ SETTINGS: Mapping[str, Mapping[str, Setting]] = {
     "rlinf": {"normalize_advantages": lambda value: {"scale": "batch" if value else "none"}},
     "siirl": {"weight_factor_in_cpgd": lambda value: {"scale": _CPGD[value]}},
     "marti": {"reward_clip_range": _bound("clip"), "no_advantage_std_norm": _unless},
-    "miles": {"rewards_normalization": lambda value: {} if value else {"estimator": "raw_reward"}},
+    "miles": {
+        "rewards_normalization": lambda value: {} if value else {"estimator": "raw_reward", "scale": None}
+    },
     "verl-recipe": {
         "rho_value": _renamed("rho"),
         "offline_values": lambda value: {"estimator": "spo_offline"},
@@ -63,7 +68,16 @@ def settings_of(framework: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in settings.items():
         if name in table and value is not None:
             found |= table[name](value)
+    if settings.get("overlong_buffer_len"):
+        found["shaping"] = {"overlong": _overlong(settings)}
     return found
+
+
+def _overlong(settings: Mapping[str, Any]) -> dict[str, float]:
+    """The soft penalty of MARTI and OpenRLHF for long responses, which is never more than its factor."""
+    longest = next(settings[name] for name in _LONGEST if name in settings)
+    factor = settings.get("overlong_penalty_factor", 1.0)
+    return {"max": longest, "buffer": settings["overlong_buffer_len"], "factor": factor, "cap": 1}
 
 
 def columns_of(

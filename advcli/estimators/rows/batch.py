@@ -121,4 +121,14 @@ ROWS = [
         alone=True,
         worked=Worked({"rewards": (1, 0, 0, 0)}, (0.0, -1.0, -1.0, -1.0)),
     ),
+    Estimator(
+        name="w_reinforce",
+        target="advcli.estimators.batch:w_reinforce",
+        needs=("rewards",),
+        formula="A_i = 0.1 if r_i ≥ threshold else −1",
+        summary="−1 for wrong rows and a small constant for right ones",
+        source="W-REINFORCE, arXiv:2506.01347",
+        alone=True,
+        worked=Worked({"rewards": (1, 0, 0, 0)}, (0.1, -1.0, -1.0, -1.0)),
+    ),
 ]

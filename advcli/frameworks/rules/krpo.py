@@ -11,7 +11,7 @@ ROWS = [
         ("rewards", "group"),
         {},
         options={"process_var": 1e-5, "meas_var": 1e-2, "eps": 1e-8},
-        lost=("the order of the samples: that of the file",),
+        lost=("the order in which the samples arrived, other than that of the file",),
         source="train.py",
         proof="code",
     ),

@@ -17,7 +17,16 @@ _WHITEN = {"batch": {}, "none": {"divide": False, "shift": False}}
 _TOKENS = "whitened over tokens: (c_i − m) / sqrt(max(v, 1e-8)), ddof 0"
 
 ROWS = [
-    grpo("labs-molt", eps=1e-9, options=_CLIPPED, unit=_FIRST, source=_MOLT, proof="code"),
+    # It goes over the groups one by one, and so takes the standard deviation of a tensor.
+    grpo(
+        "labs-molt",
+        eps=1e-9,
+        knobs={"variance": "whole"},
+        options=_CLIPPED,
+        unit=_FIRST,
+        source=_MOLT,
+        proof="code",
+    ),
     centred("labs-molt", "dr_grpo", options=_CLIPPED, unit=_FIRST, source=_MOLT, proof="code"),
     centred(
         "labs-molt",

@@ -1,5 +1,7 @@
 """siiRL."""
 
+from typing import Any
+
 from advcli.frameworks.rule import GROUP, NONE, WEIGHTED, Rule, grpo
 
 _SIIRL = "siirl/dag_worker/core_algos.py"
@@ -7,7 +9,7 @@ _SIIRL = "siirl/dag_worker/core_algos.py"
 _AS_VERL = {"single": "raw-eps", "variance": "whole"}
 
 # Its weight_factor_in_cpgd: STD_weight, naive, clip_filter_like_weight.
-_WEIGHTS = {
+_WEIGHTS: dict[str, Any] = {
     "group": {"divide": "group"},
     "none": {"divide": "none", "single": "raw"},
     "batch": {"divide": "none", "single": "raw", "weighted": True},
@@ -23,7 +25,7 @@ ROWS = [
         ("rewards", "group", "step"),
         {},
         scales=_WEIGHTS,
-        lost=("the function, not a run: 0.2.0 calls another one and stops",),
+        lost=("a run of 0.2.0 (which stops before it gets here)",),
         source=_SIIRL,
         proof="package",
     ),

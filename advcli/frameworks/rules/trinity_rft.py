@@ -28,7 +28,7 @@ _SCALES = {"group": {"divide": "group"}, "batch": {"divide": "batch"}}
 
 _DROPPING = {"eps": 1e-6, "std_threshold": -1.0}
 
-_LOST = ("duplicate_experiences: random groups in place of the dropped ones",)
+_LOST = ("duplicate_experiences (random groups in place of the dropped ones)",)
 
 _TOKEN_EPS = "whitened over tokens: (x − m) / sqrt(v + 1e-8), ddof 1"
 
@@ -136,7 +136,7 @@ ROWS = [
         knobs={"ddof": 0, "single": "error", "variance": "whole"},
         scales=NONE | GROUP,
         options={"eps": 1e-6},
-        lost=("drop=balance: which rows it picks is random",),
+        lost=("drop=balance (a random choice of rows)",),
         source=f"{_FOLDER}/rec_advantage.py",
         proof="package",
     ),

@@ -5,8 +5,8 @@ from advcli.frameworks.rule import IN_ORDER, Rule
 _SPO = "spo/spo_ray_trainer.py"
 
 _LOST = (
-    "a prompt's rewards of earlier steps, unless --group-by names the prompt alone",
-    "rho_type kl: the distance of two policies",
+    "rewards of earlier steps unless --group-by names the prompt alone",
+    "rho_type=kl (needs two policies)",
 )
 
 _FORMULA = "c = r − α/(α+β) of the prompt, A = (c − mean_B) / (std_B + 1e-8); then α ← ρα + r, β ← ρβ + 1 − r"
@@ -34,7 +34,7 @@ ROWS = [
         {},
         options={"rho": 0.875, "scores": 8.0, "clip_lower": 0.875},
         scope="order",
-        lost=(*_LOST, "more scores than it takes: it draws some"),
+        lost=(*_LOST, "the random draw from more than offline_N scores"),
         source=_SPO,
         proof="notes",
     ),

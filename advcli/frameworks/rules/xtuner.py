@@ -8,7 +8,16 @@ _FOLDER = "xtuner/v1/rl/advantage"
 _FIRST = Unit(reward="first", by_turn=False)
 
 ROWS = [
-    grpo("xtuner", eps=1e-8, knobs={"single": "nan"}, unit=_FIRST, source=f"{_FOLDER}/grpo.py", proof="code"),
+    # It goes over the groups one by one, and so takes the standard deviation of a tensor.
+    grpo(
+        "xtuner",
+        eps=1e-8,
+        knobs={"single": "nan", "variance": "whole"},
+        options={"eps": 1e-8},
+        unit=_FIRST,
+        source=f"{_FOLDER}/grpo.py",
+        proof="code",
+    ),
     Rule(
         "xtuner",
         "drgrpo",
