@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 
 from advcli.api.inputs import Held, Inputs
 from advcli.errors import UsageError
-from advcli.filters.catalog import filter_spec
+from advcli.filters.catalog import filter_spec, log_probs
 from advcli.pipeline.request import Request
 from advcli.records.table import ColumnOptions
 from advcli.settings.resolve import resolve
@@ -113,7 +113,7 @@ class Base:
         extra = tuple(dict.fromkeys(spec.column for spec in filters if spec.column))
         settings, chosen, warnings, origin = resolve(
             flags,
-            replace(self.columns, extra=extra),
+            replace(self.columns, extra=extra, log_probs=log_probs(filters)),
             preset=options.get("preset"),
             config_file=self.config,
             pairs=self.set,

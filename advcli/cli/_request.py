@@ -213,32 +213,22 @@ def _shaping(shared: Shared) -> dict[str, dict[str, float]]:
 
 def _filters(shared: Shared) -> "tuple[FilterSpec, ...]":
     """The filters that were given, those before the statistics first."""
-    from advcli.filters.catalog import filter_spec
+    from advcli.filters.catalog import FILTERS, filter_spec
 
     given = [("before", text) for text in shared.before or ()] + [
         ("after", text) for text in shared.after or ()
     ]
-    return tuple(filter_spec(when, text) for when, text in given)
-
-
-def _weighs(shared: Shared) -> bool:
-    """Whether a filter needs log-probabilities.
-
-    Raises:
-        UsageError: it does, and runs on Ray.
-    """
-    from advcli.filters.catalog import FILTERS
-
-    found = next((spec for spec in _filters(shared) if FILTERS[spec.name].weighs), None)
-    if found is not None and shared.engine != "local":
+    found = tuple(filter_spec(when, text) for when, text in given)
+    weighs = next((spec for spec in found if FILTERS[spec.name].weighs), None)
+    if weighs is not None and shared.engine != "local":
         raise UsageError(
-            f"{found.name} does not run on Ray", hint=f"without --after {found}, or --engine local"
+            f"{weighs.name} does not run on Ray", hint=f"without --{weighs.when} {weighs}, or --engine local"
         )
-    return found is not None
+    return found
 
 
 def _columns(shared: Shared) -> "ColumnOptions":
-    from advcli.filters.catalog import expression
+    from advcli.filters.catalog import expression, log_probs
     from advcli.records.table import MAX_LINE, ColumnOptions
 
     return ColumnOptions(
@@ -262,6 +252,6 @@ def _columns(shared: Shared) -> "ColumnOptions":
         rollout=shared.rollout_col,
         turn=shared.turn_col,
         version=shared.version_col,
-        log_probs="filters" if _weighs(shared) else "",
+        log_probs=log_probs(_filters(shared)),
         max_line=_bytes("--max-line", shared.max_line) if shared.max_line is not None else MAX_LINE,
     )

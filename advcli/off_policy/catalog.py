@@ -154,6 +154,11 @@ def find(framework: str, version: str = "", function: str = "") -> Row:
         ]
     except InvalidVersion:
         raise UsageError(f"'{version}' is not a version", hint=f"{framework}@1.0") from None
+    if named and not fitting:
+        raise UsageError(f"no correction of {framework} {version} is known", hint=f"--like {framework}")
+    of = [row.function for row in CORRECTIONS if row.framework == framework]
+    if of and not named:
+        raise UsageError(f"{framework} has no correction '{function}'", hint=either(list(dict.fromkeys(of))))
     if not fitting:
         known = tuple(dict.fromkeys(row.framework for row in CORRECTIONS))
         raise UsageError(f"no off-policy correction of '{framework}' is known", hint=either(known))

@@ -37,4 +37,18 @@ ROWS = [
         source=f"{_PRIME}/hierarchical_grpo.py",
         proof="code",
     ),
+    *(
+        Rule(
+            "prime-rl",
+            name,
+            "A_t = log π_teacher − log π_trainer",
+            "advcli.frameworks.distillation:distilled",
+            ("teacher_log_probs", "log_probs"),
+            {},
+            level="token",
+            lost=("the importance ratio and its mask: --after is for one advantage per row",),
+            source="src/prime_rl/trainer/rl/loss.py",
+        )
+        for name in ("opd", "opsd")
+    ),
 ]
