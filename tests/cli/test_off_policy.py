@@ -74,7 +74,7 @@ def test_what_is_masked_is_left_out_and_weighs_nothing(write):
 
 
 def test_weights_of_several_filters_multiply(write):
-    found = computed(write(), "--after", "tis:high=3", "--after", "reject:level=token")
+    found = computed(write(), "--after", "tis:high=3", "--after", "reject:level=token,low=0.4")
     assert found[0]["adv_weight_tokens"] == [0, pytest.approx(0.5), None]
     assert found[1]["adv_kept"] is False
 
@@ -195,8 +195,8 @@ def test_the_summary_has_the_weighted_column(write):
     shown = run(
         "compute", write(), "--group-by", "prompt", "--after", "tis:high=3", "--json", "--out", "o.jsonl"
     )
-    found = json.loads(shown.output)
+    found = json.loads(shown.stdout)
     mean = sum(a * w for a, w in zip(A, [1.75, 0.125, 1.0, 1.5], strict=True)) / 4
     assert found["weighted"]["mean"] == pytest.approx(mean)
     plain = run("compute", write(), "--group-by", "prompt", "--json", "--out", "p.jsonl")
-    assert json.loads(plain.output)["weighted"] is None
+    assert json.loads(plain.stdout)["weighted"] is None

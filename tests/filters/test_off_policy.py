@@ -9,41 +9,39 @@ from advcli.errors import UsageError
 from advcli.filters.off_policy import mis, opsm, reject, tis
 from advcli.off_policy.tokens import LogProbs
 
-# log ratios: row 0 has ln 4 and ln 1/2, row 1 has ln 1/8, row 2 has 0 and a token that is not trained on.
-RATIOS = [[4.0, 0.5], [0.125], [1.0, 9.0]]
+# Ratios: row 0 has 3 and 0.6, row 1 has 1/8, row 2 has 1 and a token that is not trained on.
+RATIOS = [[3.0, 0.6], [0.125], [1.0, 9.0]]
 MASK = [[1, 1], [1], [1, 0]]
-FLAT = torch.tensor([math.log(x) for row in RATIOS for x in row]).double()
+FLAT = torch.tensor([math.log(x) for row in RATIOS for x in row], dtype=torch.float64)
 TOKENS = LogProbs.of(
-    torch.full((5,), -3.0).double(),
+    torch.full((5,), -3.0, dtype=torch.float64),
     FLAT - 3,
     torch.tensor([2, 1, 2]),
     torch.tensor([m for row in MASK for m in row]),
 )
-PRODUCT = [2.0, 0.125, 1.0]
-GEOMETRIC = [math.sqrt(2.0), 0.125, 1.0]
 
 
 @pytest.mark.parametrize(
     ("level", "expected"),
     [
-        ("token", [4.0, 0.5, 0.25, 1.0]),
-        ("sequence", [2.0, 2.0, 0.25, 1.0]),
-        ("geometric", [2**0.5, 2**0.5, 0.25, 1.0]),
+        ("token", [3.0, 0.6, 0.25, 1.0]),
+        ("sequence", [1.8, 1.8, 0.25, 1.0]),
+        ("geometric", [1.8**0.5, 1.8**0.5, 0.25, 1.0]),
     ],
 )
 def test_truncated_weights(level, expected):
     found = tis(TOKENS, level=level, low=0.25, high=5.0)
     assert found.weights[:4].tolist() == pytest.approx(expected)
     assert found.mask.tolist() == [1, 1, 1, 1, 0]
-    assert tis(TOKENS, high=3.0).weights[0] == 3.0
+    assert tis(TOKENS, high=2.5).weights[0] == 2.5
 
 
 @pytest.mark.parametrize(
     ("level", "mask", "weights"),
     [
-        ("token", [0, 1, 0, 1, 0], [4.0, 0.5, 0.125, 1.0]),
-        ("sequence", [1, 1, 0, 1, 0], [2.0, 2.0, 0.125, 1.0]),
-        ("geometric", [1, 1, 0, 1, 0], [2**0.5, 2**0.5, 0.125, 1.0]),
+        ("token", [0, 1, 0, 1, 0], [3.0, 0.6, 0.125, 1.0]),
+        ("sequence", [1, 1, 0, 1, 0], [1.8, 1.8, 0.125, 1.0]),
+        ("geometric", [1, 1, 0, 1, 0], [1.8**0.5, 1.8**0.5, 0.125, 1.0]),
     ],
 )
 def test_masked_weights(level, mask, weights):
@@ -56,10 +54,10 @@ def test_masked_weights(level, mask, weights):
     ("knobs", "mask"),
     [
         ({}, [1, 1, 0, 1, 0]),
-        ({"high": 1.9}, [0, 0, 0, 1, 0]),
-        ({"level": "geometric", "high": 1.9}, [1, 1, 0, 1, 0]),
+        ({"high": 1.7}, [0, 0, 0, 1, 0]),
+        ({"level": "geometric", "high": 1.7}, [1, 1, 0, 1, 0]),
         ({"level": "token"}, [0, 1, 0, 1, 0]),
-        ({"low": 0.01, "high": 9.0, "veto": 0.6}, [0, 0, 0, 1, 0]),
+        ({"low": 0.01, "high": 9.0, "veto": 0.7}, [0, 0, 0, 1, 0]),
         ({"low": 0.01, "high": 9.0, "veto": 0.4}, [1, 1, 0, 1, 0]),
     ],
 )
@@ -70,7 +68,7 @@ def test_rejection(knobs, mask):
 
 
 def test_off_policy_sequence_mask():
-    # Means of rollout minus trainer: -ln 2 / 2, ln 8, 0.
+    # Means of rollout minus trainer: -ln 1.8 / 2, ln 8, 0.
     found = opsm(TOKENS, torch.tensor([-1.0, -1.0, -1.0]), delta=0.1)
     assert found.mask.tolist() == [1, 1, 0, 1, 0]
     assert opsm(TOKENS, torch.tensor([-1.0, 0.0, -1.0]), delta=0.1).mask.tolist() == [1, 1, 1, 1, 0]

@@ -22,9 +22,11 @@ def test_a_row_says_what_its_function_takes(row):
 @pytest.mark.parametrize(
     ("asked", "name"),
     [
-        (("verl",), "verl:rollout_correction>0.7.0"),
+        (("verl",), "verl:rollout_correction>=0.9"),
+        (("verl", "0.8.0"), "verl:rollout_correction>=0.8,<0.9"),
+        (("verl", "0.7.1"), "verl:rollout_correction>0.7.0,<0.8"),
         (("verl", "0.7.0"), "verl:rollout_correction<=0.7.0"),
-        (("verl", "0.9.1"), "verl:rollout_correction>0.7.0"),
+        (("verl", "0.9.1"), "verl:rollout_correction>=0.9"),
         (("slime", "", "icepop"), "slime:icepop"),
         (("slime",), "slime:mis"),
     ],

@@ -6,8 +6,8 @@ import torch
 from advcli.off_policy.divergence import divergences, effective_share, perplexity
 from advcli.off_policy.tokens import LogProbs
 
-ROLLOUT = torch.tensor([-0.1, -0.5, -2.0, -0.3, -1.0, -0.2]).double()
-TRAIN = torch.tensor([-0.12, -0.4, -3.5, -0.3, -0.2, -0.25]).double()
+ROLLOUT = torch.tensor([-0.1, -0.5, -2.0, -0.3, -1.0, -0.2], dtype=torch.float64)
+TRAIN = torch.tensor([-0.12, -0.4, -3.5, -0.3, -0.2, -0.25], dtype=torch.float64)
 TWO = LogProbs.of(ROLLOUT, TRAIN, torch.tensor([4, 2]))
 
 

@@ -18,8 +18,8 @@ ROWS = [
 
 def tokens(rows=ROWS):
     flat = [one for row in rows for one in row]
-    rollout = torch.tensor([q for q, _, _ in flat]).double()
-    train = rollout + torch.tensor([d for _, d, _ in flat]).double()
+    rollout = torch.tensor([q for q, _, _ in flat], dtype=torch.float64)
+    train = rollout + torch.tensor([d for _, d, _ in flat], dtype=torch.float64)
     mask = torch.tensor([float(m) for _, _, m in flat])
     return LogProbs.of(rollout, train, torch.tensor([len(row) for row in rows]), mask)
 

@@ -13,7 +13,9 @@ MASK = [[1, 1, 1, 1], [], [1, 1, 0], [0]]
 
 
 def tokens(**options):
-    flat = [torch.tensor([x for row in rows for x in row]).double() for rows in (ROLLOUT, TRAIN, MASK)]
+    flat = [
+        torch.tensor([x for row in rows for x in row], dtype=torch.float64) for rows in (ROLLOUT, TRAIN, MASK)
+    ]
     return LogProbs.of(flat[0], flat[1], torch.tensor([len(row) for row in MASK]), flat[2], **options)
 
 
@@ -61,7 +63,7 @@ def test_padded_rows():
 
 @pytest.mark.parametrize(("kind", "expected"), [("k1", 0.3), ("k2", 0.045), ("k3", math.exp(-0.3) - 1 + 0.3)])
 def test_estimates_of_the_kl(kind, expected):
-    assert float(kl(torch.tensor([-0.3]).double(), kind)) == pytest.approx(expected, abs=1e-8)
+    assert float(kl(torch.tensor([-0.3], dtype=torch.float64), kind)) == pytest.approx(expected, abs=1e-8)
 
 
 def test_a_log_ratio_is_clamped_before_it_is_exponentiated():
