@@ -81,6 +81,8 @@ def build(
         pairs=shared.set_ or (),
     )
     chosen = replace(chosen, ungrouped=not compares_groups(settings))
+    # Filters that need the log-probabilities need them whatever the command shows.
+    columns["log_probs"] = chosen.log_probs or columns.get("log_probs", "")
     chosen = replace(chosen, **columns)
     pandas_unasked.keep_out()
     prefetch = None

@@ -54,6 +54,24 @@ def off_policy(data: DataSet, like: str | None, advantages: Tensor) -> OffPolicy
     )
 
 
+def per_row(data: DataSet) -> dict[str, Tensor]:
+    """The off-policy figures of each row.
+
+    Args:
+        data: the data set.
+
+    Returns:
+        The columns of `ledger.by_row`, and "lag" where there is a policy version; [N] each, NaN where undefined.
+
+    Raises:
+        DataError: a log-probability is not there.
+    """
+    found = ledger.by_row(log_probs(data.token_columns(), "--off-policy"))
+    if data.table.version is not None:
+        found["lag"] = torch.from_numpy(_staleness(data, data.table.version))
+    return found
+
+
 def _metrics(
     data: DataSet, columns: dict[str, Tensor], like: str | None, advantages: Tensor
 ) -> tuple[str | None, dict[str, float]]:

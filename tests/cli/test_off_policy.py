@@ -200,3 +200,51 @@ def test_the_summary_has_the_weighted_column(write):
     assert found["weighted"]["mean"] == pytest.approx(mean)
     plain = run("compute", write(), "--group-by", "prompt", "--json", "--out", "p.jsonl")
     assert json.loads(plain.stdout)["weighted"] is None
+
+
+def test_the_figures_of_each_row(write):
+    found = computed(write(), "--off-policy")
+    # Row 0: ratios 4 and 1/2; mean of the logs ln 2 / 2.
+    first = {
+        "log_ratio": math.log(2) / 2,
+        "kl": -math.log(2) / 2,
+        "k2_kl": (math.log(4) ** 2 + math.log(0.5) ** 2) / 4,
+        "k3_kl": (3 - math.log(4) + 0.5 - 1 - math.log(0.5)) / 2,
+        "chi2_token": (16 + 0.25) / 2 - 1,
+        "eff_sample_size": 4.5**2 / (2 * 16.25),
+        "rollout_ppl": math.exp(3),
+        "training_ppl": math.exp(3) / math.sqrt(2),
+        "ppl_ratio": 1 / math.sqrt(2),
+        "lag": 0,
+    }
+    assert {name: found[0][f"adv_{name}"] for name in first} == pytest.approx(first)
+    assert [row["adv_lag"] for row in found] == [0, 1, 1, 2]
+    assert "adv_weight" not in found[0]
+
+
+def test_the_figures_of_rows_beside_weights(write):
+    found = computed(write(), "--off-policy", "--after", "tis:high=3")
+    assert found[0]["adv_weight"] == pytest.approx(1.75)
+    assert found[0]["adv_kl"] == pytest.approx(-math.log(2) / 2)
+
+
+@pytest.mark.parametrize(
+    ("args", "error", "said"),
+    [
+        (
+            ["--rollout-log-probs-col", "reward"],
+            UsageError,
+            "expected a list of numbers per row|expected as many",
+        ),
+        (["--engine", "ray"], UsageError, "--off-policy does not run on Ray"),
+    ],
+)
+def test_figures_of_rows_that_are_refused(write, args, error, said):
+    with pytest.raises((error, DataError), match=said):
+        run("compute", write(), "--off-policy", *args)
+
+
+def test_figures_of_rows_without_the_columns(write):
+    bare = [{name: value for name, value in row.items() if "log" not in name} for row in rows()]
+    with pytest.raises(DataError, match="--off-policy needs the log-probability"):
+        run("compute", write(bare), "--off-policy")
