@@ -62,6 +62,10 @@ def dump(seed=0, sizes=(8, 5, 2, 1, 8, 3, 8, 2, 1, 6, 8, 4), dead=(4, 6), steps=
         "values": torch.tensor([draw.random() for _ in range(sum(tokens))], dtype=torch.float64),
         "log_probs": torch.tensor([-draw.random() for _ in range(sum(tokens))], dtype=torch.float64),
         "sum_pi_squared": torch.tensor([draw.random() for _ in range(sum(tokens))], dtype=torch.float64),
+        **{
+            name: torch.tensor([-draw.random() for _ in range(sum(tokens))], dtype=torch.float64)
+            for name in ("rollout_log_probs", "teacher_log_probs")
+        },
     }
     assert set(columns) | {"rewards", "row", "place", "counted", "token_kl"} == set(COLUMNS.names()) | {
         "tokens"

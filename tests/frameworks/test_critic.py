@@ -4,6 +4,7 @@ import math
 import random
 
 import pytest
+from frameworks.token_vectors import CRITIC, KNOBS, MASK, REWARDS, VALUES
 
 from advcli import compute_advantages
 
@@ -84,3 +85,12 @@ def test_a_plain_loop(like, estimator, scale, over, white, lam):
         ]
         for mine, theirs in zip(given, expected, strict=True):
             assert mine == pytest.approx(theirs, abs=3e-6)
+
+
+@pytest.mark.parametrize(("like", "estimator", "scale", "expected"), CRITIC)
+def test_what_the_frameworks_give(like, estimator, scale, expected):
+    found = compute_advantages(
+        REWARDS, [0, 0], like=like, estimator=estimator, scale=scale, values=VALUES, mask=MASK, **KNOBS
+    )
+    expected = [math.nan if one is None else one for one in expected]
+    assert found.tokens.tolist() == pytest.approx(expected, abs=2e-6, nan_ok=True)

@@ -3,16 +3,12 @@
 import math
 
 import pytest
+from frameworks.token_vectors import DISTILLED, DISTILLERS, TEACHER, TRAINER
 
 from advcli import DataError, compute_advantages
 
-TEACHER = [[-0.25, -1.0, -4.0], [-0.5]]
-TRAINER = [[-0.5, -0.5, -3.0], [-0.125]]
 
-
-@pytest.mark.parametrize(
-    ("like", "estimator"), [("nemo-rl", "opd"), ("prime-rl", "opd"), ("prime-rl", "opsd")]
-)
+@pytest.mark.parametrize(("like", "estimator"), DISTILLERS)
 def test_teacher_minus_trainer(like, estimator):
     found = compute_advantages(
         [1.0, 0.0],
@@ -24,7 +20,7 @@ def test_teacher_minus_trainer(like, estimator):
         mask=[[1, 1, 0], [1]],
     )
     tokens = found.tokens.tolist()
-    assert tokens[:2] + tokens[3:] == [0.25, -0.5, -0.375]
+    assert tokens[:2] + tokens[3:] == [*DISTILLED[:2], DISTILLED[3]]
     assert math.isnan(tokens[2])
     assert found.original.tolist() == [-0.125, -0.375]
 

@@ -99,6 +99,7 @@ _AREAL_PPO = over_gaps(
     shaped=("overlong", "affine", "clip", "kl"),
     lost=("reward_bias, reward_scaling, reward_clip", KL),
     source="areal/trainer/ppo/actor.py",
+    proof="code",
 )
 
 # With gconfig.reward_normalization each rollout counts once, with the reward of its last interaction.

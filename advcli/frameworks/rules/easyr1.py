@@ -102,7 +102,9 @@ _EASYR1_ROWS = [
         proof="code",
     ),
     # Later releases raise an error for more than one row.
-    through_gaps("easyr1", "gae", versions="<=0.3.2", shaped=_SHAPED, lost=(KL,), source=_EASYR1),
+    through_gaps(
+        "easyr1", "gae", versions="<=0.3.2", shaped=_SHAPED, lost=(KL,), source=_EASYR1, proof="code"
+    ),
 ]
 
 ROWS = _EASYR1_ROWS

@@ -135,6 +135,7 @@ _TRL_ROWS = [
         shaped=("kl",),
         lost=("missing_eos_penalty, whiten_rewards", KL),
         source="trl/experimental/ppo/ppo_trainer.py",
+        proof="code",
     ),
 ]
 
