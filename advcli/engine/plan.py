@@ -171,7 +171,10 @@ class Plan:
         for spec in settings.filters:
             row = FILTERS[spec.name]
             if spec.when not in row.when:
-                raise UsageError(f"{row.name} can only come after the advantage", hint=f"--after {spec}")
+                does = "weighs" if row.weighs else "looks at"
+                raise UsageError(
+                    f"{row.name} {does} the advantage, so it can only come after", hint=f"--after {spec}"
+                )
             if spec.column is not None and "rewards" not in row.needs:
                 raise UsageError(f"{row.name} looks at no reward, so it has no knob 'column'")
             if row.weighs:

@@ -113,7 +113,7 @@ def test_a_framework_weighs_each_step(write):
         (["--like", "trl", "--after", "correction"], UsageError, "no off-policy correction of 'trl'"),
         (["--like", "verl", "--after", "correction:rollout=x"], UsageError, "has no 'rollout'"),
         (["--after", "tis:level=word"], UsageError, "tis: level is 'word'"),
-        (["--before", "tis"], UsageError, "tis can only come after the advantage"),
+        (["--before", "tis"], UsageError, "tis weighs the advantage, so it can only come after"),
         (["--after", "opsm"], UsageError, "opsm needs delta"),
         (["--after", "tis", "--engine", "ray"], UsageError, "tis does not run on Ray"),
         (

@@ -131,6 +131,7 @@ _TRL_ROWS = [
     through_gaps(
         "trl",
         "ppo",
+        versions=">=0.16",
         lam=0.95,
         shaped=("kl",),
         lost=("missing_eos_penalty, whiten_rewards", KL),

@@ -114,7 +114,7 @@ ROWS = (
         ),
         files=("rank_*.jsonl",),
         alone=True,
-        summary="prime-rl token_exports: a trained sequence per line, with both log-probabilities",
+        summary="prime-rl token_exports: a trained sequence per line",
         source="prime_rl/trainer/rl/token_export.py",
         switch="trainer.enable_token_export=true: {output_dir}/token_exports/step_N/",
         traps=(
