@@ -234,7 +234,7 @@ def test_the_figures_of_rows_beside_weights(write):
         (
             ["--rollout-log-probs-col", "reward"],
             UsageError,
-            "expected a list of numbers per row|expected as many",
+            "expected a list of numbers",
         ),
         (["--engine", "ray"], UsageError, "--off-policy does not run on Ray"),
     ],
