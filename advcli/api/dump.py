@@ -173,7 +173,9 @@ class Dump:
             **options: how advantages are computed, as in `advantages`.
         """
         bounds = [bound(text) for text in names(fail_if)]
-        request = self._request(options, by=by, outcomes=names(outcome), find_outcomes=True)
+        request = self._request(
+            options, by=by, outcomes=names(outcome), find_outcomes=True, log_probs="figures"
+        )
         found = inspect.inspect(request, Wanted(_text(step), group, top, bottom), near_dead=near_dead)
         result = results.inspect(found, [one.check(found) for one in bounds])
         return shown(result, partial(inspection.show, found), found.notes)

@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 
 from advcli.api.inputs import Held, Inputs
 from advcli.errors import UsageError
-from advcli.filters.catalog import expression, filter_spec
+from advcli.filters.catalog import expression, filter_spec, log_probs
 from advcli.pipeline.request import Request
 from advcli.records.table import ColumnOptions
 from advcli.settings.resolve import resolve
@@ -115,7 +115,7 @@ class Base:
         extra = tuple(dict.fromkeys([*(spec.column for spec in filters if spec.column), *measured]))
         settings, chosen, warnings, origin = resolve(
             flags,
-            replace(self.columns, extra=extra, tests=tests, measures=measured),
+            replace(self.columns, extra=extra, tests=tests, measures=measured, log_probs=log_probs(filters)),
             preset=options.get("preset"),
             config_file=self.config,
             pairs=self.set,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from advcli.errors import UsageError
-from advcli.io.write import COLUMNS, SOURCE, TOKENS, TURNS
+from advcli.io.write import COLUMNS, SOURCE, TOKENS, TURNS, WEIGHTS
 from advcli.pipeline import compute as pipeline
 from advcli.pipeline.request import Request
 from advcli.records.results import ComputeResult
@@ -38,6 +38,8 @@ class Advantages:
         turns: [T] float64, the advantage of each turn, rollout after rollout, where a row is a rollout with a list of turns;
             None elsewhere.
         turn_counts: [N] int64, turns of each row; None likewise.
+        weight: [N] float64, the mean importance weight of a row's tokens; None if no filter weighs.
+        weighted: [N] float64, the processed advantage times it; None likewise.
         summary: counts, settings and statistics, as `advcli compute --json` prints them.
         notes: which columns were used, one line each.
         warnings: what looks wrong, one line each.
@@ -51,6 +53,8 @@ class Advantages:
     token_counts: "Tensor | None"
     turns: "Tensor | None"
     turn_counts: "Tensor | None"
+    weight: "Tensor | None"
+    weighted: "Tensor | None"
     summary: ComputeResult
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
@@ -66,6 +70,7 @@ class Advantages:
         self.group = computed.data.rows.group
         self.tokens, self.token_counts = found.tokens, found.token_counts
         self.turns, self.turn_counts = found.turns, found.turn_counts
+        self.weight, self.weighted = found.weight, found.weighted
         self.notes, self.warnings = report.notes, report.warnings
         self.summary = shown(
             results.compute(report), partial(tables.show, report), report.notes, report.warnings
@@ -80,7 +85,7 @@ class Advantages:
 
         The table is the file that `advcli compute` writes: every column of the dump, then adv_original and
         adv_processed (float64, null where undefined), adv_kept (bool), adv_group (int64), and adv_tokens where the
-        estimator gives one advantage per token. The whole dump is read; for one that is larger than memory use
+        estimator gives one advantage per token; adv_weight, adv_weighted and adv_weight_tokens where a filter weighs. The whole dump is read; for one that is larger than memory use
         `Dump.write`.
 
         Args:
@@ -141,5 +146,5 @@ def _added(there: Sequence[str], columns: Sequence[str]) -> list[str]:
     absent = [name for name in columns if name not in there]
     if absent:
         raise UsageError(f"no column '{absent[0]}'", hint=either(list(there)))
-    added = {f"adv_{name}" for name in (*COLUMNS, TOKENS, TURNS, SOURCE)}
+    added = {f"adv_{name}" for name in (*COLUMNS, TOKENS, TURNS, *WEIGHTS, SOURCE)}
     return [name for name in there if name in added and name not in columns]

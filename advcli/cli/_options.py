@@ -400,6 +400,14 @@ RayAddress = Annotated[
         metavar="ADDRESS",
     ),
 ]
+OffPolicy = Annotated[
+    bool,
+    option(
+        _OUTPUT,
+        "Also add each row's KL, χ², effective sample size, perplexities and lag (two log-probability columns).",
+        "--off-policy",
+    ),
+]
 Resume = Annotated[
     bool,
     option(_RUN, "With --engine ray: skip files that the same run already wrote.", "--resume"),

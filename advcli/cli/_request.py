@@ -84,6 +84,8 @@ def build(
         pairs=shared.set_ or (),
     )
     chosen = replace(chosen, ungrouped=not compares_groups(settings))
+    # Filters that need the log-probabilities need them whatever the command shows.
+    columns["log_probs"] = chosen.log_probs or columns.get("log_probs", "")
     chosen = replace(chosen, **columns)
     pandas_unasked.keep_out()
     prefetch = None
@@ -220,12 +222,18 @@ def _shaping(shared: Shared) -> "tuple[ShapeSpec, ...]":
 
 def _filters(shared: Shared) -> "tuple[FilterSpec, ...]":
     """The filters that were given, those before the statistics first."""
-    from advcli.filters.catalog import filter_spec
+    from advcli.filters.catalog import FILTERS, filter_spec
 
     given = [("before", text) for text in shared.before or ()] + [
         ("after", text) for text in shared.after or ()
     ]
-    return tuple(filter_spec(when, text) for when, text in given)
+    found = tuple(filter_spec(when, text) for when, text in given)
+    weighs = next((spec for spec in found if FILTERS[spec.name].weighs), None)
+    if weighs is not None and shared.engine != "local":
+        raise UsageError(
+            f"{weighs.name} does not run on Ray", hint=f"without --{weighs.when} {weighs}, or --engine local"
+        )
+    return found
 
 
 def _roles(shared: Shared) -> tuple[tuple[str, str], ...]:
@@ -244,24 +252,8 @@ def _roles(shared: Shared) -> tuple[tuple[str, str], ...]:
     return tuple(found.items())
 
 
-def _weighs(shared: Shared) -> bool:
-    """Whether a filter needs log-probabilities.
-
-    Raises:
-        UsageError: it does, and runs on Ray.
-    """
-    from advcli.filters.catalog import FILTERS
-
-    found = next((spec for spec in _filters(shared) if FILTERS[spec.name].weighs), None)
-    if found is not None and shared.engine != "local":
-        raise UsageError(
-            f"{found.name} does not run on Ray", hint=f"without --after {found}, or --engine local"
-        )
-    return found is not None
-
-
 def _columns(shared: Shared) -> "ColumnOptions":
-    from advcli.filters.catalog import expression
+    from advcli.filters.catalog import expression, log_probs
     from advcli.records.table import MAX_LINE, ColumnOptions
     from advcli.shaping.spec import measures
 
@@ -290,6 +282,6 @@ def _columns(shared: Shared) -> "ColumnOptions":
         turn_rewards=shared.turn_rewards_col,
         roles=_roles(shared),
         version=shared.version_col,
-        log_probs="filters" if _weighs(shared) else "",
+        log_probs=log_probs(_filters(shared)),
         max_line=_bytes("--max-line", shared.max_line) if shared.max_line is not None else MAX_LINE,
     )

@@ -30,7 +30,7 @@ def command(
         return
     rules = rules_of(name)
     _show.listing(_HEADER, [_cells(rule) for rule in rules], widths=_WIDTHS)
-    _show.below(_footnotes(rules))
+    _show.below([*_footnotes(rules), *_corrections(rules[0].framework)])
 
 
 def _cells(rule: "Rule") -> tuple[str, ...]:
@@ -45,6 +45,24 @@ def _cells(rule: "Rule") -> tuple[str, ...]:
     )
     versions = rule.versions.replace(",", ", ") or "all"
     return rule.estimator, versions, ", ".join(rule.scales) or "–", rule.formula, "; ".join(details)
+
+
+def _corrections(framework: str) -> list[str]:
+    """The off-policy corrections of a framework, newest version first, with their settings and defaults."""
+    from advcli.off_policy.catalog import CORRECTIONS
+    from advcli.registry import knobs
+
+    lines = []
+    for row in CORRECTIONS:
+        if row.framework == framework:
+            given = [
+                f"{knob}={default}" if default else knob
+                for knob, default in knobs(row.target).items()
+                if knob not in row.knobs
+            ]
+            name = f"{row.function} {row.versions.replace(',', ', ')}".strip()
+            lines.append(f"--after correction, {name}: {', '.join(given)}")
+    return lines
 
 
 def _footnotes(rules: "tuple[Rule, ...]") -> list[str]:

@@ -50,7 +50,7 @@ class DataSet:
         parts = table.rewards[:, None] if table.parts is None else table.parts
         weights = [1.0] if table.parts is None else [weight for _, weight in table.choice.rewards]
         columns |= {"parts": torch.from_numpy(parts), "weights": torch.tensor(weights, dtype=torch.float64)}
-        given = {
+        given: dict[str, NDArray[Any] | None] = {
             "lengths": table.length,
             "baselines": table.baseline,
             "kl": table.kl,

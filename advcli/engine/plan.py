@@ -192,7 +192,10 @@ class Plan:
         for one in settings.filters:
             row = FILTERS[one.name]
             if one.when not in row.when:
-                raise UsageError(f"{row.name} can only come after the advantage", hint=f"--after {one}")
+                does = "weighs" if row.weighs else "looks at"
+                raise UsageError(
+                    f"{row.name} {does} the advantage, so it can only come after", hint=f"--after {one}"
+                )
             if one.column is not None and "rewards" not in row.needs:
                 raise UsageError(f"{row.name} looks at no reward, so it has no knob 'column'")
             if row.weighs:

@@ -74,7 +74,8 @@ class Weigher:
         framework, _, version = like.partition("@")
         given = dict(given)
         row = catalog.find(framework.lower(), version, str(given.pop(_FUNCTION, "")))
-        return cls(partial(load(row.target), **settings(row, given)), row.signed, row.framework)
+        correct = partial(load(row.target), **row.knobs, **settings(row, given))
+        return cls(correct, row.signed, row.framework)
 
     def run(self, tokens: LogProbs, step: Tensor, advantages: Tensor | None = None) -> Correction:
         """Weigh and mask.
@@ -101,7 +102,7 @@ def settings(row: catalog.Row, given: Mapping[str, float | str]) -> dict[str, An
         UsageError: an unknown setting, one that is missing, or a value that does not fit.
     """
     parameters = inspect.signature(load(row.target)).parameters.values()
-    known = {p.name: p for p in parameters if p.kind is p.KEYWORD_ONLY}
+    known = {p.name: p for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in row.knobs}
     for name in given:
         if name not in known:
             raise UsageError(f"{row.function} of {row.framework} has no '{name}'", hint=either(list(known)))

@@ -1,5 +1,6 @@
 """Ways to leave rows out: one row per filter. Nothing heavy is imported here."""
 
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -164,6 +165,11 @@ _CUT_OFF = '("length", "LENGTH", "max_length", "max_tokens", "MAX_TOKENS", "max_
 def expression(spec: FilterSpec) -> str | None:
     """The expression over columns that a filter tests; None if it looks at something else."""
     return spec.column if FILTERS[spec.name].tests else None
+
+
+def log_probs(specs: Iterable[FilterSpec]) -> str:
+    """What the two log-probabilities of each token are read for, as `ColumnOptions.log_probs`."""
+    return "filters" if any(FILTERS[spec.name].weighs for spec in specs) else ""
 
 
 def filter_spec(when: str, text: str) -> FilterSpec:

@@ -25,7 +25,7 @@ def off_policy(data: DataSet, like: str | None, advantages: Tensor) -> OffPolicy
     Args:
         data: the data set.
         like: FRAMEWORK[@VERSION] whose metrics to give besides, or None.
-        advantages: [N] float, for frameworks whose metrics depend on them.
+        advantages: [N] float, for frameworks whose metrics depend on them, unless the dump has the trainer's.
 
     Returns:
         None where a log-probability is not there, or no row has both for all its trained tokens.
@@ -54,6 +54,24 @@ def off_policy(data: DataSet, like: str | None, advantages: Tensor) -> OffPolicy
     )
 
 
+def per_row(data: DataSet) -> dict[str, Tensor]:
+    """The off-policy figures of each row.
+
+    Args:
+        data: the data set.
+
+    Returns:
+        The columns of `ledger.by_row`, and "lag" where there is a policy version; [N] each, NaN where undefined.
+
+    Raises:
+        DataError: a log-probability is not there.
+    """
+    found = ledger.by_row(log_probs(data.token_columns(), "--off-policy"))
+    if data.table.version is not None:
+        found["lag"] = torch.from_numpy(_staleness(data, data.table.version))
+    return found
+
+
 def _metrics(
     data: DataSet, columns: dict[str, Tensor], like: str | None, advantages: Tensor
 ) -> tuple[str | None, dict[str, float]]:
@@ -67,6 +85,9 @@ def _metrics(
         return None, {}
     tokens = log_probs(columns, _WHO, as_trained=True)
     tokens = tokens.narrowed(tokens.spread(data.rows.group >= 0))
+    if data.table.logged is not None:
+        # What the trainer itself had.
+        advantages = torch.from_numpy(data.table.logged)
     signs = advantages.nan_to_num(nan=0.0).to(torch.float32)
     return weigher.framework, dict(weigher.run(tokens, data.rows.step, signs).metrics)
 

@@ -48,6 +48,20 @@ TURNS = "turns"
 WEIGHTS = ("weight", "weighted", "weight_tokens")
 """The columns that a filter with weights adds: the mean weight of a row, its weighted advantage, and the list of weights."""
 
+OFF_POLICY = (
+    "log_ratio",
+    "kl",
+    "k2_kl",
+    "k3_kl",
+    "chi2_token",
+    "eff_sample_size",
+    "training_ppl",
+    "rollout_ppl",
+    "ppl_ratio",
+    "lag",
+)
+"""The columns with the off-policy figures of each row."""
+
 SOURCE = "source"
 """The column, without its prefix, that tells of a row of its own from which line it comes."""
 
@@ -73,9 +87,9 @@ _OTHER = (
 )
 
 
-def refused_names(prefix: str) -> tuple[str, ...]:
-    """The names that no input may have, because they would be written."""
-    return tuple(prefix + name for name in (*COLUMNS, ROLLOUT, TOKENS, TURNS, *WEIGHTS, SOURCE))
+def refused_names(prefix: str, more: Sequence[str] = ()) -> tuple[str, ...]:
+    """The names that no input may have, because they would be written; `more` besides the usual ones."""
+    return tuple(prefix + name for name in (*more, *COLUMNS, ROLLOUT, TOKENS, TURNS, *WEIGHTS, SOURCE))
 
 
 @dataclass(frozen=True)
@@ -371,13 +385,16 @@ def _json_values(added: pa.Table) -> Iterator[list[str]]:
             yield [json.dumps(value) for value in values]
 
 
-def added_columns(prefix: str, result: AdvantageTable, grouping: Grouping) -> dict[str, pa.Array]:
+def added_columns(
+    prefix: str, result: AdvantageTable, grouping: Grouping, figures: "Mapping[str, Tensor] | None" = None
+) -> dict[str, pa.Array]:
     """The new columns as arrow arrays: NaN, ±inf and group -1 become null.
 
     Args:
         prefix: put before each name of `COLUMNS`.
         result: the advantages, [N].
         grouping: the groups, [N].
+        figures: further columns of numbers, [N] each.
     """
     original = _numbers(result.original)
     arrays = (
@@ -400,6 +417,7 @@ def added_columns(prefix: str, result: AdvantageTable, grouping: Grouping) -> di
             lists(result.weights, result.token_counts),
         )
         columns |= dict(zip(WEIGHTS, weights, strict=True))
+    columns |= {name: _numbers(values) for name, values in (figures or {}).items()}
     return {prefix + name: array for name, array in columns.items()}
 
 

@@ -1,6 +1,7 @@
 """Off-policy corrections: one row per framework and function. Nothing heavy is imported here."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
@@ -22,6 +23,7 @@ class Row:
         summary: one sentence.
         source: the file in the framework.
         versions: the range of versions, as a specifier; "" for all.
+        knobs: what the function is told whatever the settings.
         signed: whether it looks at the advantage.
         weighs: whether it gives weights.
     """
@@ -32,6 +34,7 @@ class Row:
     summary: str
     source: str
     versions: str = ""
+    knobs: Mapping[str, str] = field(default_factory=dict)
     signed: bool = False
     weighs: bool = True
 
@@ -52,7 +55,26 @@ CORRECTIONS: Registry[Row] = Registry(
             f"{_HERE}.verl:rollout_correction",
             "token or sequence weights, truncated or zeroed outside bounds; rejection by a KL estimate",
             "verl/trainer/ppo/rollout_corr_helper.py",
-            versions=">0.7.0",
+            versions=">=0.9",
+            knobs={"described": "applied"},
+        ),
+        Row(
+            "verl",
+            "rollout_correction",
+            f"{_HERE}.verl:rollout_correction",
+            "the same; the shares of rows with high and low weights are of truncated weights",
+            "verl/trainer/ppo/rollout_corr_helper.py",
+            versions=">=0.8,<0.9",
+            knobs={"described": "applied-rows"},
+        ),
+        Row(
+            "verl",
+            "rollout_correction",
+            f"{_HERE}.verl:rollout_correction",
+            "the same; the metrics of weights are of weights before they are truncated",
+            "verl/trainer/ppo/rollout_corr_helper.py",
+            versions=">0.7.0,<0.8",
+            knobs={"described": "raw"},
         ),
         Row(
             "verl",
@@ -154,6 +176,11 @@ def find(framework: str, version: str = "", function: str = "") -> Row:
         ]
     except InvalidVersion:
         raise UsageError(f"'{version}' is not a version", hint=f"{framework}@1.0") from None
+    if named and not fitting:
+        raise UsageError(f"no correction of {framework} {version} is known", hint=f"--like {framework}")
+    of = [row.function for row in CORRECTIONS if row.framework == framework]
+    if of and not named:
+        raise UsageError(f"{framework} has no correction '{function}'", hint=either(list(dict.fromkeys(of))))
     if not fitting:
         known = tuple(dict.fromkeys(row.framework for row in CORRECTIONS))
         raise UsageError(f"no off-policy correction of '{framework}' is known", hint=either(known))

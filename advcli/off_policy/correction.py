@@ -46,6 +46,9 @@ def per_batch(
 
     Returns:
         Weights and mask of all tokens; the metrics are means over the steps, and a step without a trained token has none.
+
+    Source:
+        the framework's own, see `off_policy.catalog`.
     """
     weights, mask = torch.ones_like(tokens.mask), tokens.mask.clone()
     seen: list[dict[str, float]] = []

@@ -202,12 +202,18 @@ def _reject(
     return kept, values
 
 
+# Level → the mean of weights; slime has none for the geometric mean.
+_MEANS: Mapping[str, Callable[[LogProbs, Tensor], Tensor]] = {
+    "token": LogProbs.mean,
+    "sequence": LogProbs.mean_of_rows,
+}
+
+
 def _normalised(tokens: LogProbs, weights: Tensor, level: str) -> tuple[Tensor, float]:
     """Weights over their mean, and that mean; as they are, and 1, where the mean is 0."""
-    means = {"token": tokens.mean, "sequence": lambda values: tokens.row_mean(values).mean()}
-    if level not in means:
+    if level not in _MEANS:
         raise UsageError(
-            f"slime cannot normalise weights at the level '{level}'", hint="tis_batch_normalize false"
+            f"slime cannot normalise weights at the level '{level}'", hint="tis_batch_normalize=false"
         )
-    mean = float(means[level](weights))
+    mean = float(_MEANS[level](tokens, weights))
     return (weights / mean, mean) if mean > 1e-8 else (weights, 1.0)

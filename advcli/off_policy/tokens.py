@@ -59,8 +59,8 @@ class LogProbs:
         index = torch.repeat_interleave(torch.arange(len(counts)), counts)
         counted = torch.ones_like(rollout) if mask is None else (mask != 0)
         dtype = torch.float32 if as_trained else torch.float64
-        columns = (column.to(dtype) for column in (rollout, train, counted))
-        return cls(*columns, Segments.of(index, len(counts)), as_trained)
+        rows = Segments.of(index, len(counts))
+        return cls(rollout.to(dtype), train.to(dtype), counted.to(dtype), rows, as_trained)
 
     def narrowed(self, keep: Tensor) -> "LogProbs":
         """The same tokens, of which only those in `keep`, [T] bool, are trained on."""
@@ -74,8 +74,8 @@ class LogProbs:
         """
         at = self.places(rows)
         index = torch.repeat_interleave(torch.arange(len(rows)), self.rows.size()[rows])
-        columns = (column[at] for column in (self.rollout, self.train, self.mask))
-        return LogProbs(*columns, Segments.of(index, len(rows)), self.padded)
+        segments = Segments.of(index, len(rows))
+        return LogProbs(self.rollout[at], self.train[at], self.mask[at], segments, self.padded)
 
     def places(self, rows: Tensor) -> Tensor:
         """[T'] int64, where the tokens of some rows lie; `rows`: [M] int64."""

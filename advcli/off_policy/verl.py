@@ -23,7 +23,7 @@ REJECTIONS = tuple(
 """What `rollout_rs` may be made of: how token values are reduced over a row, and the KL estimate."""
 
 
-def rollout_correction(
+def rollout_correction(  # noqa: PLR0913  the settings of verl
     tokens: LogProbs,
     *,
     rollout_is: str | None = None,
@@ -31,8 +31,9 @@ def rollout_correction(
     rollout_is_batch_normalize: bool = False,
     rollout_rs: str | None = None,
     rollout_rs_threshold: float | str | None = None,
+    described: str = "applied",
 ) -> Correction:
-    """Verl's rollout correction from 0.8 on.
+    """The rollout correction of verl after 0.7.0.
 
     Args:
         tokens: the two log-probabilities.
@@ -42,6 +43,9 @@ def rollout_correction(
         rollout_rs: names of `REJECTIONS` with commas between them; None to reject nothing.
         rollout_rs_threshold: for k1 "lo_hi" or u (then 1/u to u), bounds on rollout over trainer probability; for k2
             and k3 the largest value. One for all options, or one each with commas between them.
+        described: what the metrics of weights are of: "applied" weights, with the shares of rows of raw ones; "applied-rows"
+            where those too are of applied ones, as in 0.8; "raw" weights, with std and effective sample size
+            of weights clamped from both sides, as in 0.7.
 
     Returns:
         Metrics under "rollout_corr/"; weights 0 on tokens that are not trained on.
@@ -62,7 +66,9 @@ def rollout_correction(
         raw = _raw_weights(tokens, rollout_is)
         weights = raw.clamp(max=high) if low is None else torch.where((raw >= low) & (raw <= high), raw, 0.0)
         reach = (1 / high if low is None else low, high)
-        metrics |= _weight_metrics("rollout_is", tokens, rollout_is, (weights, raw), reach, least=0.0)
+        shown = {"applied": (weights, raw, raw), "applied-rows": (weights, raw, weights), "raw": (raw,) * 3}
+        least = None if described == "raw" else 0.0
+        metrics |= _weight_metrics("rollout_is", tokens, rollout_is, shown[described], reach, least=least)
         if low is not None:
             metrics["rollout_is_oob_ratio"] = tokens.mean(_flag(raw, (raw < low) | (raw > high)))
         if rollout_is_batch_normalize:
@@ -84,7 +90,7 @@ def rollout_correction_0_7_0(  # noqa: PLR0913  the settings of verl
     rollout_rs_threshold_lower: float | None = None,
     rollout_token_veto_threshold: float | None = None,
 ) -> Correction:
-    """Verl's rollout correction up to 0.7.0, whose metrics are of weights before they are truncated.
+    """The rollout correction of verl up to 0.7.0, whose metrics are of weights before they are truncated.
 
     Args:
         tokens: the two log-probabilities.
@@ -113,7 +119,7 @@ def rollout_correction_0_7_0(  # noqa: PLR0913  the settings of verl
     if rollout_is is not None and rollout_is_threshold is not None:
         high = _positive("rollout_is_threshold", rollout_is_threshold)
         raw = _raw_weights(tokens, rollout_is)
-        metrics |= _weight_metrics("rollout_is", tokens, rollout_is, (raw, raw), (1 / high, high), least=None)
+        metrics |= _weight_metrics("rollout_is", tokens, rollout_is, (raw,) * 3, (1 / high, high), least=None)
         weights = raw.clamp(max=high)
         if rollout_is_batch_normalize:
             weights, metrics["rollout_is_batch_norm_factor"] = _normalised(tokens, weights, rollout_is)
@@ -121,7 +127,7 @@ def rollout_correction_0_7_0(  # noqa: PLR0913  the settings of verl
         high = _positive("rollout_rs_threshold", rollout_rs_threshold)
         low = 1 / high if rollout_rs_threshold_lower is None else rollout_rs_threshold_lower
         ratio = bounded_exp(_at("rollout_rs", tokens, rollout_rs, LEVELS))
-        metrics |= _weight_metrics("rollout_rs", tokens, rollout_rs, (ratio, ratio), (low, high), least=None)
+        metrics |= _weight_metrics("rollout_rs", tokens, rollout_rs, (ratio,) * 3, (low, high), least=None)
         out = _flag(ratio, (ratio < low) | (ratio > high))
         metrics["rollout_rs_masked_fraction"] = tokens.mean(out)
         rows_out = tokens.row_sum(out) > 0
@@ -181,7 +187,7 @@ def _weight_metrics(
     name: str,
     tokens: LogProbs,
     level: str,
-    weights: tuple[Tensor, Tensor],
+    weights: tuple[Tensor, ...],
     bounds: tuple[float, float],
     *,
     least: float | None,
@@ -192,11 +198,11 @@ def _weight_metrics(
         name: before each key.
         tokens: the two log-probabilities.
         level: of the weights.
-        weights: [T] those that are described, and those before they were truncated.
+        weights: [T] those that are described, those of which a share is low or high, and those of which that of rows is.
         bounds: below and above which a weight counts as low or high.
         least: std and effective sample size are of weights clamped from here to the upper bound; None for the lower.
     """
-    applied, raw = weights
+    applied, raw, by_row = weights
     low, high = bounds
     log_low, log_high = torch.tensor(bounds, dtype=raw.dtype).log()
     found: dict[str, Tensor | float] = {"mean": tokens.mean(applied)}
@@ -214,9 +220,9 @@ def _weight_metrics(
     found["std"] = _std(tokens, clamped)
     found["eff_sample_size"] = effective_share(tokens, clamped)
     found |= {f"seq_{key}": value for key, value in _of_rows(tokens.row_mean(applied), 1.0).items()}
-    of_raw = tokens.row_mean(raw)
-    found["seq_fraction_high"] = _flag(raw, of_raw > high).mean()
-    found["seq_fraction_low"] = _flag(raw, of_raw < low).mean()
+    of_rows = tokens.row_mean(by_row)
+    found["seq_fraction_high"] = _flag(raw, of_rows > high).mean()
+    found["seq_fraction_low"] = _flag(raw, of_rows < low).mean()
     return {f"{name}_{key}": value for key, value in found.items()}
 
 

@@ -161,7 +161,7 @@ def _counts(facts: Facts, of: Turns | None = None) -> str:
 
 def _sections(facts: Facts, console: "Console", causes: Sequence[str] = ()) -> None:
     for table, remarks in (
-        (_rewards(facts.rewards), (*_constant(facts.rewards), *_two_means(facts.rewards))),
+        (_rewards(facts.rewards), _constant(facts.rewards)),
         (_signal(facts.rewards), (*_about_dead(facts), *causes, *_outcomes(facts))),
         (_spread(facts.rewards), ()),
         (_group_sizes(facts.signal), _fitted(facts.signal)),

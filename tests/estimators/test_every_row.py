@@ -75,6 +75,10 @@ def dump(seed=0, sizes=(8, 5, 2, 1, 8, 3, 8, 2, 1, 6, 8, 4), dead=(4, 6), steps=
         "rollout": torch.arange(len(rows)),
         "turn": torch.zeros(len(rows), dtype=torch.float64),
         "anchor": columns["group"].clone(),
+        **{
+            name: torch.tensor([-draw.random() for _ in range(sum(tokens))], dtype=torch.float64)
+            for name in ("rollout_log_probs", "teacher_log_probs")
+        },
     }
     made = {"rewards", "row", "place", "counted", "token_kl", *ROLES}
     assert set(columns) | made == set(COLUMNS.names()) | {"tokens"}

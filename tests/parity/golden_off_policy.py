@@ -45,7 +45,7 @@ class OffPolicy:
         )
         tokens = LogProbs.of(rollout, train, torch.tensor(counts), mask, as_trained=True)
         signed = [torch.tensor([float(row["advantage"]) for row in self.rows])] if self.row.signed else []
-        found: Correction = load(self.row.target)(tokens, *signed, **self.given)
+        found: Correction = load(self.row.target)(tokens, *signed, **self.row.knobs, **self.given)
         lists = {**found.per_token, **dict.fromkeys(NAMES["mask"], found.mask)}
         if found.weights is not None:
             lists |= dict.fromkeys(NAMES["weights"], found.weights)

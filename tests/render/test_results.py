@@ -63,6 +63,7 @@ def test_compute():
             "token_mean": None,
             "token_std": None,
         },
+        "weighted": None,
         "written": [],
     }
 
@@ -93,7 +94,7 @@ def test_compare():
         for name, value in strict(
             dumped(results.compute(report(column("original", 7), column("kept", 5))))
         ).items()
-        if name not in ("original", "processed", "written")
+        if name not in ("original", "processed", "weighted", "written")
     } | {"schema": "advcli/compare/1"}
 
 

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+from advcli.frameworks.critic import IF_ASKED, over_gaps
 from advcli.frameworks.rule import (
     CENTRED,
     COUNT_ROWS,
@@ -90,6 +91,18 @@ _AREAL_ROWS = [
     ),
 ]
 
+# Tokens of a tool are passed over; actor.adv_norm, off by default, is scale batch.
+_AREAL_PPO = over_gaps(
+    "areal",
+    "ppo",
+    knobs={"eps": 0.0, "outer": 1e-5},
+    scales=IF_ASKED,
+    shaped=("overlong", "affine", "clip", "kl"),
+    lost=("reward_bias, reward_scaling, reward_clip", KL),
+    source="areal/trainer/ppo/actor.py",
+    proof="code",
+)
+
 # With gconfig.reward_normalization each rollout counts once, with the reward of its last interaction.
 _AREAL_BY_ROLLOUT = Rule(
     "areal",
@@ -103,7 +116,7 @@ _AREAL_BY_ROLLOUT = Rule(
 
 # All but the last normalise every interaction.
 ROWS = [
-    *(replace(row, unit=COUNT_ROWS) for row in _AREAL_ROWS),
+    *(replace(row, unit=COUNT_ROWS) for row in (*_AREAL_ROWS, _AREAL_PPO)),
     _AREAL_BY_ROLLOUT,
     turn_rule(
         "areal",

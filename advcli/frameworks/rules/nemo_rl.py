@@ -154,6 +154,16 @@ _NEMO_ROWS = [
         source=_NEMO,
         proof="code",
     ),
+    Rule(
+        "nemo-rl",
+        "opd",
+        "A_t = log π_teacher − log π_trainer",
+        "advcli.frameworks.distillation:distilled",
+        ("teacher_log_probs", "log_probs"),
+        {},
+        level="token",
+        source="nemo_rl/algorithms/advantage_estimator.py",
+    ),
 ]
 
 _GAE = Rule(

@@ -47,4 +47,18 @@ ROWS = [
         lost=("forks of a trace",),
         source="src/prime_rl/orchestrator/algo/turn_credit.py (pull request 3282)",
     ),
+    *(
+        Rule(
+            "prime-rl",
+            name,
+            "A_t = log π_teacher − log π_trainer",
+            "advcli.frameworks.distillation:distilled",
+            ("teacher_log_probs", "log_probs"),
+            {},
+            level="token",
+            lost=("the importance ratio and its mask: --after is for one advantage per row",),
+            source="src/prime_rl/trainer/rl/loss.py",
+        )
+        for name in ("opd", "opsd")
+    ),
 ]

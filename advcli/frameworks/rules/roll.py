@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+from advcli.frameworks.critic import IF_ASKED, through_gaps
 from advcli.frameworks.rule import (
     BATCH,
     COUNT_ROWS,
@@ -74,6 +75,16 @@ _ROLL_ROWS = [
         "A_i = r_i; scale group or batch (r_i − mean) / (std + 1e-6), 0 where std ≤ 1e-6 or n = 1",
         knobs=_DEAD,
         scales={"none": {"centre": "raw", "divide": "none"}, **GROUP, **_TWICE},
+    ),
+    through_gaps(
+        "roll",
+        "gae",
+        lam=0.95,
+        scales=IF_ASKED,
+        shaped=("kl",),
+        lost=("reward normalisation and clipping, advantage_clip", KL),
+        source="roll/utils/functionals.py",
+        proof="code",
     ),
 ]
 

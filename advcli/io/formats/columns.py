@@ -175,7 +175,11 @@ class _Chooser:
             found=tuple(looked_for),
             aside=tuple(looked_for) if options.log_probs == "figures" else (),
             version=options.version
-            or (_first(VERSIONS, kinds, but=used, kind="number") if options.log_probs else None),
+            or (
+                _first(VERSIONS, kinds, but={name for name in used if name}, kind="number")
+                if options.log_probs
+                else None
+            ),
         )
 
     # Which rows count.
