@@ -4,7 +4,7 @@ All columns are [N], a row per turn. `rollout` is equal for the turns of one rol
 reward (NaN) earned nothing. `episode` is the reward of the whole rollout, on each of its rows.
 """
 
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -164,10 +164,10 @@ def gigpo(  # noqa: PLR0913  the columns of a turn
     """
     turns = Turns.of(rollout, turn)
     to_go = turns.to_go(rewards.nan_to_num(nan=0.0), gamma)
-    how = {"scale": scale, "ddof": ddof, "eps": eps}
+    how: dict[str, Any] = {"scale": scale, "ddof": ddof, "eps": eps}
     counted = turns.position == 0 if count == "rollouts" else torch.ones_like(rollout, dtype=torch.bool)
     first = _over_rollouts(episode, group, step, turns, counted, **how)
-    second = grpo(to_go, paired(group, anchor), step, **how)  # type: ignore[arg-type]
+    second = grpo(to_go, paired(group, anchor), step, **how)
     return first + weight * second.nan_to_num(nan=0.0)
 
 
@@ -287,9 +287,9 @@ def mt_grpo(  # noqa: PLR0913  the columns of a turn
         [1.5, 1.0, -1.5]
     """
     turns = Turns.of(rollout, turn)
-    how = {"scale": scale, "ddof": ddof, "eps": eps}
+    how: dict[str, Any] = {"scale": scale, "ddof": ddof, "eps": eps}
     outcome = _over_rollouts(episode, group, step, turns, turns.position == 0, **how)
-    of_turn = grpo(rewards.nan_to_num(nan=0.0), same_turns(group, turn), step, **how)  # type: ignore[arg-type]
+    of_turn = grpo(rewards.nan_to_num(nan=0.0), same_turns(group, turn), step, **how)
     return of_turn.nan_to_num(nan=0.0) + weight * outcome
 
 

@@ -119,7 +119,7 @@ class TurnsCount:
                 ByTurns(number, count, rewards / valid if valid else torch.nan)
                 for number, (count, valid, rewards) in sorted(self.by_turns.items())
             ),
-            anchors=self.anchors and self.anchors.figures(),
+            anchors=None if self.anchors is None else self.anchors.figures(),
         )
 
 

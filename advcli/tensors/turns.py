@@ -110,7 +110,8 @@ def paired(first: Tensor, second: Tensor) -> Tensor:
     codes = Segments.dense(second).index
     pairs = Segments.dense(first).index * (int(codes.max()) + 1) + codes
     own = int(pairs.max()) + 1 + torch.arange(len(pairs), device=pairs.device)
-    return torch.unique(torch.where(second < 0, own, pairs), return_inverse=True)[1]
+    index: Tensor = torch.unique(torch.where(second < 0, own, pairs), return_inverse=True)[1]
+    return index
 
 
 def same_turns(group: Tensor, turn: Tensor) -> Tensor:
