@@ -56,9 +56,10 @@ VALUES = {
     "rows": 100,
     "groups": 20,
     "steps": 1,
-    "dead": 0.4,
-    "dead_all_max": 0.2,
-    "dead_all_min": 0.1,
+    # Of the 18 groups with two or more rewards.
+    "dead": 8 / 18,
+    "dead_all_max": 4 / 18,
+    "dead_all_min": 2 / 18,
     "near_dead": 0.25,
     "singletons": 2,
     "missing": 3,
