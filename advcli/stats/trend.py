@@ -64,7 +64,7 @@ def trends(cells: Cells, values: tuple[float, float] | None = None) -> Trends:
     """
     line = _line(cells)
     several = cells.steps > 1
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         change = np.where(several, line.joint / line.power * line.span, np.nan)
         low, high = _normal(cells, line)
         two = cells.two_valued & ((cells.high > cells.low) | (values is not None))

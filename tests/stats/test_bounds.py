@@ -60,7 +60,7 @@ VALUES = {
     "dead": 8 / 18,
     "dead_all_max": 4 / 18,
     "dead_all_min": 2 / 18,
-    "near_dead": 0.25,
+    "near_dead": 5 / 18,
     "singletons": 2,
     "missing": 3,
     "duplicates": 11,
