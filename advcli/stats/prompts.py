@@ -146,7 +146,8 @@ class PromptFigures:
             "live_share": _ratio(counts.live, counts.able),
             **counts.lengths,
         }
-        solved = _ratio(cells.mean - ends[0], np.full(cells.count, ends[1] - ends[0]))
+        with np.errstate(over="ignore"):
+            solved = _ratio(cells.mean - ends[0], np.full(cells.count, ends[1] - ends[0]))
         if right is not None:
             solved = _ratio(right, cells.rows)
         return cls(cells, right, figures, state, solved, counts.able, counts.live)

@@ -69,11 +69,12 @@ def trends(cells: Cells, values: tuple[float, float] | None = None) -> Trends:
         low, high = _normal(cells, line)
         two = cells.two_valued & ((cells.high > cells.low) | (values is not None))
         of_two = _binary(cells, line, values)
+        p = np.where(several, _p(cells, line), np.nan)
     return Trends(
         change=change,
         low=np.where(several, np.where(two, np.fmin(of_two[0], low), low), np.nan),
         high=np.where(several, np.where(two, np.fmax(of_two[1], high), high), np.nan),
-        p=np.where(several, _p(cells, line), np.nan),
+        p=p,
     )
 
 
