@@ -144,7 +144,7 @@ def test_undefined_and_infinite_figures_are_null():
     assert embedded({"a": [float("nan"), float("inf"), -float("inf"), 0.5]}) == '{"a":[null,null,null,0.5]}'
 
 
-@pytest.mark.parametrize("rewards", [(1e308, -1e308), (5e-324, 0.0), (-3.0, -1.0)])
+@pytest.mark.parametrize("rewards", [(1e308, -1e308), (1e-300, 0.0), (-3.0, -1.0)])
 def test_rewards_of_any_size_have_their_bars(tmp_path, rewards):
     path = tmp_path / "dump.jsonl"
     path.write_text("".join(f'{{"prompt": "a", "reward": {one!r}}}\n' for one in rewards))
