@@ -168,9 +168,10 @@ def _sections(facts: Facts, console: "Console", causes: Sequence[str] = ()) -> N
     ):
         if table is not None:
             _print(table, console)
-        elif remarks := list(remarks):
+        lines = list(remarks)
+        if table is None and lines:
             console.print()
-        for text in remarks:
+        for text in lines:
             _line(text, console)
 
 
