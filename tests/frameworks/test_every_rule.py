@@ -168,7 +168,7 @@ def sums(rule, scale):
     centre, divide = knobs.get("centre", "mean"), knobs.get("divide", "group")
     if function == "whitened":
         return ("step", "lengths") if knobs.get("shift", True) else None
-    if function == "standardised":
+    if function in ("standardised", "over_threshold"):
         where = {"raw": None, "batch": "step"}.get(centre, "group")
         halfway = centre == "batch" and divide.startswith("group")
         return (where, None) if where and not halfway else None
