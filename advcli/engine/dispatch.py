@@ -17,7 +17,7 @@ from advcli.tensors.turns import Turns
 from advcli.wording import either, one_line
 
 NON_NEGATIVE = ("eps", "batch_eps", "ddof", "k")
-SHARES = ("gamma", "lam", "keep", "p")
+SHARES = ("gamma", "lam", "high_gamma", "similarity", "keep", "p")
 FROM_ONE = ("m",)
 DEVICES = ("auto", "cpu", "cuda", "mps")
 

@@ -89,7 +89,7 @@ class Plan:
             return "step"
         scope = self.scope()
         if self.rule is None:
-            if self.entry.whole_steps:
+            if self.entry.whole_steps or (self.entry.level == "turn" and scope == "step"):
                 return "step"
             return "merged" if scope == "step" else "key"
         # A framework's rule goes over the matrix of a step as the framework does.

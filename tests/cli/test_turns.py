@@ -82,7 +82,7 @@ def test_a_row_per_rollout_with_a_list_of_turns(lists):
     given = ("--reward", "score", "--turn-rewards-col", "earned")
     found = computed(lists, "adv_turns", *given, *LIKE)
     assert [len(one) for one in found] == [3, 2, 2, 2, 1]
-    assert sum(found, []) == pytest.approx(GIGPO, abs=6e-5)
+    assert [number for one in found for number in one] == pytest.approx(GIGPO, abs=6e-5)
 
 
 def test_a_record_per_rollout_with_turns_in_it(nested):
