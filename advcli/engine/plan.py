@@ -103,7 +103,7 @@ class Plan:
         if self.rule is None:
             if scope == "order":
                 return "all"
-            if self.entry.whole_steps:
+            if self.entry.whole_steps or (self.entry.level == "turn" and scope == "step"):
                 return "step"
             return "merged" if scope == "step" else "key"
         # A framework's rule goes over the matrix of a step as the framework does.

@@ -107,7 +107,7 @@ class Candidate:
     def sums_steps(self) -> bool:
         """Whether a row's advantage hangs on sums over its step, and not for groups of one only."""
         divide, centre = self.told.get("divide"), self.told.get("centre")
-        plain = self.plan.entry.target.endswith(":standardised")
+        plain = self.plan.entry.target.endswith((":standardised", ":over_threshold"))
         return self.of_batch and not (plain and "batch" not in f"{divide} {centre}")
 
     @property

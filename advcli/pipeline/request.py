@@ -84,6 +84,9 @@ class Request:
             skip_bad_rows=self.skip_bad_rows,
             table=table,
         )
+        similarity = float(self.settings.knobs.get("similarity", 0))
+        if similarity:
+            data = data_set.with_alike(data, sources, similarity)
         return replace(data, table=data_set.with_repeats(data.table, sources)) if repeats else data
 
     def ahead(
