@@ -15,7 +15,18 @@ from advcli.tensors.masks import belongs, every, filled, finite
 from advcli.tensors.segments import Segments
 from advcli.wording import either, one_line
 
-NON_NEGATIVE = ("eps", "batch_eps", "ddof", "k", "tau", "process_var", "meas_var", "alpha0", "beta0")
+NON_NEGATIVE = (
+    "eps",
+    "batch_eps",
+    "ddof",
+    "k",
+    "tau",
+    "process_var",
+    "meas_var",
+    "alpha0",
+    "beta0",
+    "scores",
+)
 SHARES = ("gamma", "lam", "keep", "p", "rho")
 FROM_ONE = ("m",)
 DEVICES = ("auto", "cpu", "cuda", "mps")
