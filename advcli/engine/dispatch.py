@@ -13,6 +13,7 @@ from advcli.estimators.catalog import COLUMNS, ESTIMATORS, SCALES, TOKEN_COLUMNS
 from advcli.registry import load
 from advcli.tensors.masks import belongs, every, filled, finite
 from advcli.tensors.segments import Segments
+from advcli.tensors.turns import Turns
 from advcli.wording import either, one_line
 
 NON_NEGATIVE = (
@@ -224,7 +225,9 @@ def usable(entry: Estimator, columns: Mapping[str, Tensor]) -> Tensor:
     Where the parts of the reward are needed and not their sum, one part is enough.
     """
     valid = belongs(columns["group"])
-    if "parts" in entry.needs:
+    if entry.level == "turn":
+        valid &= _in_rewarded_rollouts(entry, columns)
+    elif "parts" in entry.needs:
         valid &= torch.isfinite(columns["parts"]).any(dim=1)
     else:
         valid &= finite(columns["rewards"])
@@ -234,6 +237,15 @@ def usable(entry: Estimator, columns: Mapping[str, Tensor]) -> Tensor:
     if entry.level == "token":
         valid &= tokened(columns) & _has_numbers(entry, columns)
     return valid
+
+
+def _in_rewarded_rollouts(entry: Estimator, columns: Mapping[str, Tensor]) -> Tensor:
+    """[N] bool, the turns of rollouts with a reward: mostly only the last turn has one."""
+    if "episode" in entry.needs:
+        return columns["episode"].isfinite()
+    if "rollout" not in columns:
+        return columns["rewards"].isfinite()
+    return Turns.of(columns["rollout"]).total(columns["rewards"].isfinite().double()) > 0
 
 
 def tokened(columns: Mapping[str, Tensor]) -> Tensor:
@@ -320,16 +332,20 @@ def estimate_tokens(
 
     Returns:
         [N] the mean over the tokens of the row, and [T] the advantage of each token; NaN on the other rows, and
-        on tokens that the policy did not write.
+        on tokens that the policy did not write unless the framework gives those one too.
     """
     row, counted = token_rows(columns)
-    counted &= rows[row]
+    counted = counted & rows[row]
     of_all = Segments.of(row, len(rows))
     place = of_all.position()
     live = counted
     if "counted" in entry.needs:
         # Behind the last token of the policy there is nothing.
-        live = rows[row] & (place <= of_all.rows(of_all.max(torch.where(counted, place, -1).double())))
+        live = (
+            rows[row]
+            if entry.masked
+            else rows[row] & (place <= of_all.rows(of_all.max(torch.where(counted, place, -1).double())))
+        )
     row_of, kept = row[live], counted[live]
     given = {name: columns[name][live] for name in TOKEN_COLUMNS if name in columns}
     taken = (*given, "rewards", "token_kl")
@@ -342,10 +358,22 @@ def estimate_tokens(
     result: Tensor = load(entry.target)(*(given[name] for name in entry.needs), **knobs)
     found = result[kept]
     tokens = torch.full(row.shape, torch.nan, dtype=found.dtype, device=found.device).masked_scatter(
-        counted, found
+        live if entry.masked else counted, result if entry.masked else found
     )
-    segments = Segments.of(row_of[kept], len(rows))
-    return segments.sum(found) / segments.size().to(found.dtype), tokens
+    return token_means(tokens, row, counted, len(rows)), tokens
+
+
+def token_means(tokens: Tensor, row: Tensor, counted: Tensor, rows: int) -> Tensor:
+    """[N] the mean over the tokens of each row that count; NaN without any.
+
+    Args:
+        tokens: [T] float.
+        row: [T] int64, the row of each.
+        counted: [T] bool, which count.
+        rows: N.
+    """
+    segments = Segments.of(row[counted], rows)
+    return segments.sum(tokens[counted]) / segments.size().to(tokens.dtype)
 
 
 def _laid_out(rewards: Tensor, row_of: Tensor, counted: Tensor) -> Tensor:

@@ -1,13 +1,14 @@
 """What there is to estimate with: one row per estimator. Nothing heavy is imported here."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from advcli.estimators.entry import Estimator
-from advcli.estimators.rows import baselines, batch, group, in_order, passk, robust, several, tokens
+from advcli.estimators.rows import baselines, batch, group, in_order, passk, robust, several, tokens, turns
 from advcli.records.loss_side import refusal
 from advcli.registry import Registry
 
-__all__ = ["COLUMNS", "ESTIMATORS", "SCALES", "TOKEN_COLUMNS", "Column", "Estimator"]
+__all__ = ["COLUMNS", "ESTIMATORS", "ROLES", "SCALES", "TOKEN_COLUMNS", "Column", "Estimator"]
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,17 @@ class Column:
     flag: str
     argument: str
 
+
+ROLES: Mapping[str, str] = {
+    "episode": "the reward of the whole rollout",
+    "valid": "whether the action of each turn was valid",
+    "env_step": "the step of the environment, where several turns share one",
+    "agent": "the agent of each turn",
+    "input_tokens": "the tokens of each turn that the policy did not write",
+    "macro": "the advantage of the whole rollout",
+    "segment": "which segment of the row is the result of a tool",
+}
+"""What a column may be that only a few rules look at."""
 
 _TOKENS = "--length-col COL, or --values-col COL with a list per row"
 
@@ -54,21 +66,59 @@ COLUMNS: Registry[Column] = Registry(
             "log_probs",
         ),
         Column(
+            "rollout_log_probs",
+            "the log-probability of each token under the policy that sampled it",
+            "--rollout-log-probs-col COL with a list per row",
+            "rollout_log_probs",
+        ),
+        Column(
+            "teacher_log_probs",
+            "the log-probability of each token under the teacher",
+            "--teacher-log-probs-col COL with a list per row",
+            "teacher_log_probs",
+        ),
+        Column(
             "sum_pi_squared",
             "the sum of the squared probabilities of the vocabulary at each token",
             "--sum-pi-squared-col COL with a list per row",
             "sum_pi_squared",
         ),
+        Column(
+            "token_rewards",
+            "the reward of each token",
+            "--token-rewards-col COL with a list per row",
+            "token_rewards",
+        ),
+        Column(
+            "entropies",
+            "the entropy of each token",
+            "--entropy-col COL with a list per row",
+            "entropies",
+        ),
+        Column("rollout", "the rollout of each row", "--rollout-col COL", "rollouts"),
+        Column("turn", "the number of each turn", "--turn-col COL", "turns"),
+        Column("anchor", "the state before each turn", "--anchor-col COL", "anchors"),
+        *(
+            Column(role, what, f"--role {role}=COL", f"roles={{'{role}': ...}}")
+            for role, what in ROLES.items()
+        ),
     ],
 )
 
-TOKEN_COLUMNS = ("values", "log_probs", "sum_pi_squared")
+TOKEN_COLUMNS = (
+    "values",
+    "log_probs",
+    "rollout_log_probs",
+    "teacher_log_probs",
+    "sum_pi_squared",
+    "token_rewards",
+)
 """Columns with a list per row, a number for each token."""
 
 SCALES = ("group", "batch", "none")
 
 # The order of `advcli estimators`.
-_MODULES = (group, baselines, passk, robust, in_order, batch, several, tokens)
+_MODULES = (group, baselines, passk, robust, in_order, batch, several, tokens, turns)
 
 ESTIMATORS: Registry[Estimator] = Registry(
     "estimator", [row for module in _MODULES for row in module.ROWS], refusal

@@ -31,7 +31,7 @@ class Estimator:
         default_scale: the scale of the source, used when the user names none; None if there is no choice.
         recompute: whether the advantage may be computed again on the rows that were kept.
         alone: whether a group of one has an advantage, because rows are not compared within groups.
-        level: "row", one advantage per row, or "token", one per token of a row.
+        level: "row", one advantage per row, "turn", where a row is a turn of a rollout, or "token", one per token of a row.
         per_token: the same estimator with one advantage per token, used when a discount or the KL of each
             token makes them differ; None where it has no such form.
         token_columns: columns of tokens with which `per_token` is used.
@@ -39,6 +39,8 @@ class Estimator:
         scope: which other rows the advantage of a row depends on: those of its "group" or of its "step", or all
             before it in "order"; of a framework's rule also "all". See `scope_at`.
         whole_steps: whether it needs the order of what is in a step, so that no step can lie in two places.
+        masked: whether the tokens that the policy did not write have an advantage too.
+        biased: whether turns of one number are compared, which only rollouts have that went on for so long.
         worked: an example; None for a `per_token` form.
         summary: one sentence.
         source: paper or file.
@@ -59,6 +61,8 @@ class Estimator:
     shaped: tuple[str, ...] | None = None
     scope: str = "group"
     whole_steps: bool = False
+    masked: bool = False
+    biased: bool = False
     worked: Worked | None = None
 
     def scope_at(self, scale: str | None) -> str:

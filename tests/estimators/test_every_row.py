@@ -11,11 +11,11 @@ from columns import columns as columns_of
 from advcli import compute_advantages
 from advcli.engine.plan import Plan
 from advcli.engine.run import run
-from advcli.estimators.catalog import COLUMNS, ESTIMATORS
+from advcli.estimators.catalog import COLUMNS, ESTIMATORS, ROLES
 from advcli.records.settings import Settings
 
 ROWS = list(ESTIMATORS)
-TOKEN = ("values", "log_probs", "sum_pi_squared")
+TOKEN = ("values", "log_probs", "sum_pi_squared", "token_rewards")
 OUTCOME = [entry for entry in ROWS if entry.level == "row"]
 by_name = pytest.mark.parametrize("entry", ROWS, ids=lambda entry: entry.name)
 
@@ -70,10 +70,18 @@ def dump(seed=0, sizes=(8, 5, 2, 1, 8, 3, 8, 2, 1, 6, 8, 4), dead=(4, 6), steps=
         "values": torch.tensor([draw.random() for _ in range(sum(tokens))], dtype=torch.float64),
         "log_probs": torch.tensor([-draw.random() for _ in range(sum(tokens))], dtype=torch.float64),
         "sum_pi_squared": torch.tensor([draw.random() for _ in range(sum(tokens))], dtype=torch.float64),
+        "token_rewards": torch.tensor([draw.random() for _ in range(sum(tokens))], dtype=torch.float64),
+        # Each rollout has one turn, so that what holds for rows holds for turns.
+        "rollout": torch.arange(len(rows)),
+        "turn": torch.zeros(len(rows), dtype=torch.float64),
+        "anchor": columns["group"].clone(),
+        **{
+            name: torch.tensor([-draw.random() for _ in range(sum(tokens))], dtype=torch.float64)
+            for name in ("rollout_log_probs", "teacher_log_probs")
+        },
     }
-    assert set(columns) | {"rewards", "row", "place", "counted", "token_kl"} == set(COLUMNS.names()) | {
-        "tokens"
-    }
+    made = {"rewards", "row", "place", "counted", "token_kl", *ROLES}
+    assert set(columns) | made == set(COLUMNS.names()) | {"tokens"}
     return columns
 
 

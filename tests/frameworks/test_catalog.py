@@ -64,6 +64,8 @@ def test_versions_of_a_rule_do_not_overlap():
         ("areal@0.3.3", "grpo", "<0.3.4"),
         ("areal", "grpo", ">1.0.4"),
         ("easyr1@0.3.2", "remax", "<=0.3.2"),
+        ("easyr1", "gae", "<=0.3.2"),
+        ("trl@0.23", "ppo", ">=0.16"),
     ],
 )
 def test_find(like, estimator, versions):
@@ -81,14 +83,9 @@ def test_find(like, estimator, versions):
             "gigpo of roll cannot be replayed from a dump: it needs the state and the reward of each",
         ),
         (
-            "SkyRL@0.3",
-            "GAE",
-            "GAE of skyrl cannot be replayed from a dump: it needs the values of a critic",
-        ),
-        (
-            "prime-rl",
-            "opd",
-            "it needs the log-probabilities of a teacher, one per token; try grpo, echo, max_rl",
+            "TRL@1.5",
+            "MiniLLM",
+            "MiniLLM of trl cannot be replayed from a dump: it needs the probabilities that a teacher gives",
         ),
         ("verl@0.3", "gpg", "no rule for gpg of verl 0.3; known: >=0.5; try --estimator grpo, rloo,"),
         ("trl@0.15", None, "no rule for trl 0.15; known: 0.16 to 1.16.0; try --like trl"),

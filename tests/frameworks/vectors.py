@@ -13,6 +13,7 @@ Nothing here was computed by advcli. Small batches:
 from collections import Counter
 from pathlib import Path
 
+from frameworks.token_vectors import CRITIC, DISTILLED, DISTILLERS
 from parity.golden import read
 from parity.golden_calls import call_of
 
@@ -235,12 +236,14 @@ PHANTOMS = [
 RAN = {
     "nemo-rl": "v0.7.0; gdpo with weights and raw_reward at 7ea279ab; below 0.4 the division of v0.3.1",
     "slime": "624b824a",
+    "skyrl": "a9564572",
+    "trl": "v0.23.0",
     "roll": "8eb27cc2",
-    "areal": "1.0.4 with std_unbiased=False",
+    "areal": "1.0.4 with std_unbiased=False; ppo at 4aef98d8d",
     "prime-rl": "559b4477",
     "rllm": "9beb6e0f",
     "oat": "c1a074c3",
-    "easyr1": "b44b311b; remax v0.3.2",
+    "easyr1": "b44b311b; remax and gae v0.3.2",
     "openrlhf": "v0.8.4",
     "verl-agent": "d0b9724",
     "agent-lightning": "1.0.2",
@@ -258,6 +261,7 @@ NOTED = {
     "verl": "release notes: the same code without a switch",
     "nemo-rl": "what v0.7.0 and 7ea279ab gave; where they spike, the undivided difference",
     "areal": "what 1.0.4 gave on even groups; by hand on uneven ones",
+    "prime-rl": "a difference of two columns",
     "open-instruct": "its lines at e6c3044a, typed again",
     "marti": "by hand: a clipped GAE, whitened",
     "miles": "by hand: the reward itself",
@@ -726,6 +730,10 @@ def literals() -> Counter[tuple[str, str]]:
         found[like, estimator] += 1
     for like, estimator, _, _, advantages in CODE:
         found[like, estimator] += len(advantages)
+    for like, estimator, _, advantages in CRITIC:
+        found[like, estimator] += len(advantages)
+    for like, estimator in DISTILLERS:
+        found[like, estimator] += len(DISTILLED)
     for case in (*read(ROLLOUTS), *read(RULES)):
         call = call_of(case.framework, case.version, case.estimator, case.settings, case.rows)
         found[call.given["like"], call.given["estimator"]] += len(case.rows)

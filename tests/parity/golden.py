@@ -17,7 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from . import golden_off_policy
 from .golden_calls import Call, call_of
+from .golden_off_policy import OffPolicy
 
 TOLERANCE = 2e-6
 # Share of |A|, for a trainer that computes in 8 bits of mantissa.
@@ -109,7 +111,8 @@ def read(path: Path) -> Iterator[Case]:
 def check(case: Case) -> Outcome:
     """Run a case and compare what comes out."""
     try:
-        call = call_of(case.framework, case.version, case.estimator, case.settings, case.rows)
+        asked = (case.framework, case.version, case.estimator, case.settings, case.rows)
+        call = golden_off_policy.of(*asked) or call_of(*asked)
         given = call.run()
     except Exception as error:  # whatever goes wrong is one case that differs
         return Outcome(wrong=f"{error}" if str(error) else type(error).__name__)
@@ -117,14 +120,15 @@ def check(case: Case) -> Outcome:
     for name, column in case.expected.items():
         if name not in given:
             return Outcome(worst, f"'{name}' is not computed")
-        found = compare(case, call, column, given[name])
+        one = not isinstance(given[name], list)
+        found = compare(case, call, [column] if one else column, [given[name]] if one else given[name])
         worst = max(worst, found.worst)
         if found.wrong:
             return Outcome(worst, found.wrong)
     return Outcome(worst)
 
 
-def compare(case: Case, call: Call, expected: Sequence[Any], given: Sequence[Any]) -> Outcome:
+def compare(case: Case, call: Call | OffPolicy, expected: Sequence[Any], given: Sequence[Any]) -> Outcome:
     """Compare a column with the expected one, row by row or token by token."""
     if not isinstance(expected, list) or len(expected) != len(given):
         return Outcome(wrong="the expected values are not one per row")
@@ -173,7 +177,7 @@ def _shown(value: Any) -> str:
     return "null" if math.isnan(_number(value)) else f"{_number(value):.6g}"
 
 
-def dead_rows(call: Call) -> set[int]:
+def dead_rows(call: Call | OffPolicy) -> set[int]:
     """Rows of groups whose rewards are all equal."""
     of: dict[Any, list[int]] = defaultdict(list)
     for row, group in enumerate(call.groups):

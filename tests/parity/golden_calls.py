@@ -10,6 +10,8 @@ from advcli import compute_advantages
 from advcli.frameworks.catalog import find
 
 from . import golden_rules
+from .golden_shaping import SHAPED
+from .golden_turns import UNDER_OTHER_NAMES, turned
 
 # The golden files' name of a framework → ours.
 FRAMEWORKS = {"agentlightning": "agent-lightning"}
@@ -84,14 +86,11 @@ HOW: Mapping[tuple[str, str], How] = {
     ("prime-rl", "hierarchical_grpo"): How(groups=_by_agent),
     ("roll", "grpo"): How(estimator="agentic_grpo", columns={"rewards": "step_score"}),
     ("rllm", "grpo on agent_workflow_trainer over verl 0.9.1"): How(estimator="verl_grpo"),
-    ("rllm", "stepwise_broadcast"): How(estimator="verl_grpo"),
-    ("skyrl", "step_wise_grpo"): How(estimator="grpo"),
-    ("skyrl", "step_wise_rloo"): How(estimator="rloo"),
-    ("skyrl", "step_wise_maxrl"): How(estimator="maxrl"),
-    ("agent-lightning", "rollout_level_advantage"): How(estimator="grpo"),
-    ("labs-molt", "merge_rollouts_dr_grpo"): How(estimator="dr_grpo"),
-    ("xtuner", "grpo_by_session"): How(estimator="grpo"),
-    ("miles", "grpo_by_rollout"): How(estimator="grpo"),
+    **{
+        (framework, named.format(estimator)): How(estimator=estimator)
+        for (framework, named), estimators in UNDER_OTHER_NAMES.items()
+        for estimator in estimators
+    },
 }
 
 
@@ -113,12 +112,18 @@ class Call:
 
     def run(self) -> dict[str, list[Any]]:
         """Compute: a list per name, with null for the rows that were left out."""
-        per_row = {name: value for name, value in self.given.items() if name in COLUMNS}
-        fixed = {name: value for name, value in self.given.items() if name not in COLUMNS}
-        narrowed = {name: [value[row] for row in self.rows] for name, value in per_row.items()}
+        columns = {*COLUMNS, "anchors", "token_rewards"}
+        narrowed = {
+            name: [value[row] for row in self.rows] for name, value in self.given.items() if name in columns
+        }
+        fixed = {name: value for name, value in self.given.items() if name not in columns}
+        if roles := fixed.get("roles"):
+            fixed["roles"] = {role: [value[row] for row in self.rows] for role, value in roles.items()}
         rewards, groups = ([column[row] for row in self.rows] for column in (self.rewards, self.groups))
         found = compute_advantages(rewards, groups, **narrowed, **fixed)
         out = {name: getattr(found, name).tolist() for name in ("original", "processed", "kept")}
+        if found.returns is not None:
+            out["returns"] = [part.tolist() for part in found.returns.split(found.token_counts.tolist())]
         if found.tokens is not None:
             tokens = found.tokens.split(found.token_counts.tolist())
             out["original"] = out["advantages"] = [part.tolist() for part in tokens]
@@ -144,6 +149,15 @@ def call_of(
         UsageError: no such framework or estimator.
         KeyError: the rows lack a reward.
     """
+    turn = turned(framework, version, estimator)
+    if turn is not None:
+        order = (
+            sorted(range(len(rows)), key=lambda row: rows[row]["rollout"]) if turn.by_id else range(len(rows))
+        )
+        return Call(*turn.call(framework, settings, rows), order)
+    if (framework, estimator) in SHAPED:
+        shaped = SHAPED[framework, estimator](settings, rows)
+        return Call(shaped.pop("rewards"), shaped.pop("groups"), shaped, range(len(rows)))
     trainer = f"{estimator} on {settings.get('trainer')}"
     how = HOW.get((framework, trainer)) or HOW.get((framework, estimator)) or How()
     special = golden_rules.settings_of(framework, settings)

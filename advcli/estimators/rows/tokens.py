@@ -16,6 +16,24 @@ ROWS = [
         worked=Worked({"rewards": (1,), "values": ((0.25, 0.5, 0.75),)}, ((0.75, 0.5, 0.25),)),
     ),
     Estimator(
+        name="bi_level_gae",
+        target="advcli.estimators.tokens:bi_level_gae",
+        needs=("token_rewards", "values", "row"),
+        formula="U_j = Σ_k (γ_h λ)^k δ_{j+k} over turns, then gae in each turn with U_j + V_j as its reward",
+        summary="gae over the turns of a row, and over the tokens of each turn with what that gives as reward",
+        source="RAGEN, arXiv:2504.20073; ragen/trainer/core_algos.py",
+        alone=True,
+        level="token",
+        worked=Worked(
+            {
+                "rewards": (2,),
+                "token_rewards": ((0, 1, 0, 1),),
+                "values": ((0.5, 0.5, 0.5, 0.5),),
+            },
+            ((1.45, 1.45, 0.5, 0.5),),
+        ),
+    ),
+    Estimator(
         name="optimal_token_baseline",
         target="advcli.estimators.tokens:optimal_token_baseline",
         needs=("rewards", "log_probs", "sum_pi_squared", "row", "group"),

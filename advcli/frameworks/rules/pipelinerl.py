@@ -1,6 +1,6 @@
 """PipelineRL."""
 
-from advcli.frameworks.rule import GROUP, GROUPED, NONE, Rule
+from advcli.frameworks.rule import CENTRE, GROUP, GROUPED, NONE, Z_SCORE, Rule, turn_rule
 
 ROWS = [
     Rule(
@@ -12,5 +12,15 @@ ROWS = [
         scales=GROUP | NONE,
         source="pipelinerl/finetune/rl/__init__.py",
         proof="code",
+    ),
+    turn_rule(
+        "pipelinerl",
+        "loo_per_step",
+        "A = (r − mean of the others of its group at the same turn) / (std of all of them + 1e-4), ddof 1",
+        "turn_baselines:others_at_turn",
+        ("rewards", "group", "turn"),
+        scales=Z_SCORE | CENTRE,
+        biased=True,
+        source="pipelinerl/finetune/rl/__init__.py",
     ),
 ]

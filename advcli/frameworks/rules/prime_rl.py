@@ -1,6 +1,6 @@
 """prime-rl."""
 
-from advcli.frameworks.rule import IN_ORDER, Rule, centred
+from advcli.frameworks.rule import IN_ORDER, Rule, centred, turn_rule
 
 _PRIME = "src/prime_rl/orchestrator/algo"
 
@@ -36,5 +36,29 @@ ROWS = [
         lost=("the agent and episode of a row: --group-by",),
         source=f"{_PRIME}/hierarchical_grpo.py",
         proof="code",
+    ),
+    turn_rule(
+        "prime-rl",
+        "turn_credit",
+        "A = L − mean L + β (c_t − c̄), L = S − penalty + Σ Δ, Δ the rise of the state score, smeared back by γ into c",
+        "turn_baselines:turn_credit",
+        ("rewards", "group", "rollout", "turn", "episode", "lengths", "input_tokens"),
+        options={"gamma": 0.9, "beta": 1.0, "output_weight": 0.0, "input_weight": 0.0, "turns_weight": 0.0},
+        lost=("forks of a trace",),
+        source="src/prime_rl/orchestrator/algo/turn_credit.py (pull request 3282)",
+    ),
+    *(
+        Rule(
+            "prime-rl",
+            name,
+            "A_t = log π_teacher − log π_trainer",
+            "advcli.frameworks.distillation:distilled",
+            ("teacher_log_probs", "log_probs"),
+            {},
+            level="token",
+            lost=("the importance ratio and its mask: --after is for one advantage per row",),
+            source="src/prime_rl/trainer/rl/loss.py",
+        )
+        for name in ("opd", "opsd")
     ),
 ]

@@ -1,6 +1,6 @@
 """RLinf."""
 
-from advcli.frameworks.rule import HERE, KL, TOKENS, Rule, grpo
+from advcli.frameworks.rule import HERE, KL, TOKENS, Rule, grpo, turn_rule
 
 _RLINF = "rlinf/algorithms/advantages.py"
 
@@ -31,5 +31,14 @@ ROWS = [
         scales=_RAW,
         source=_RLINF,
         proof="package",
+    ),
+    turn_rule(
+        "rlinf",
+        "grpo_dynamic",
+        "A = (x − mean) / (std + 1e-6), ddof 1; x the reward of a turn, or with by=trajectory the mean of a rollout",
+        "turn_baselines:dynamic",
+        ("rewards", "group", "rollout"),
+        options={"by": "turn"},
+        source="rlinf/algorithms/advantages.py",
     ),
 ]

@@ -1,6 +1,8 @@
 """Trinity-RFT."""
 
 from advcli.frameworks.rule import (
+    CENTRE,
+    GIGPO,
     GROUP,
     GROUPED,
     HERE,
@@ -9,10 +11,12 @@ from advcli.frameworks.rule import (
     RLOO,
     TOKENS,
     WEIGHTED,
+    Z_SCORE,
     Rule,
     Unit,
     centred,
     grpo,
+    turn_rule,
 )
 
 _FOLDER = "trinity/algorithm/advantage_fn"
@@ -64,14 +68,26 @@ ROWS = [
         "trinity-rft",
         "step_wise_grpo",
         "A_i = (r_i − mean_g) / (std + 1e-6) of the runs, ddof 1; step_norm=1 divides it by the rows of the run",
-        **GROUPED,  # type: ignore[arg-type]
-        knobs={"eps": 1e-6, "single": "raw-eps"},
+        "advcli.frameworks.turn_baselines:over_threshold",
+        ("rewards", "group", "step"),
+        {"eps": 1e-6, "single": "raw-eps"},
         scales=_SCALES,
-        options={"step_norm": 0.0},
+        options={"step_norm": 0.0, "std_threshold": -1.0},
         unit=_LAST,
-        lost=("std_threshold",),
         source=f"{_FOLDER}/multi_step_grpo_advantage.py",
         proof="code",
+    ),
+    turn_rule(
+        "trinity-rft",
+        "gigpo",
+        GIGPO.format(z="z over the runs of the task", state="state of the batch"),
+        "turns:trinity_gigpo",
+        ("rewards", "group", "step", "rollout", "turn", "anchor"),
+        knobs={"eps": 1e-6},
+        scales=CENTRE | Z_SCORE,
+        options={"gamma": 1.0, "weight": 1.0},
+        scope="step",
+        source="trinity/algorithm/advantage_fn/gigpo_advantage.py",
     ),
     grpo(
         "trinity-rft",
