@@ -41,17 +41,13 @@ def _cells(rule: "Rule") -> tuple[str, ...]:
         f"groups {rule.grouping}",
         f"counts {rule.unit.counted}",
         f"checked: {rule.proof}",
-<<<<<<< HEAD
-        *([f"options: {_options(rule)}"] if _options(rule) else []),
-=======
         *(["biased where the policy decides when to stop"] if rule.biased else []),
->>>>>>> main
+        *([f"options: {_options(rule)}"] if _options(rule) else []),
     )
     versions = rule.versions.replace(",", ", ") or "all"
     return rule.estimator, versions, ", ".join(rule.scales) or "–", rule.formula, "; ".join(details)
 
 
-<<<<<<< HEAD
 def _options(rule: "Rule") -> str:
     """What a run may set, with the framework's defaults."""
     options = {**rule.options, **(rule.per_token.options if rule.per_token else {})}
@@ -59,7 +55,8 @@ def _options(rule: "Rule") -> str:
         f"{name}={value}" if isinstance(value, str) else f"{name}={value:g}"
         for name, value in options.items()
     )
-=======
+
+
 def _corrections(framework: str) -> list[str]:
     """The off-policy corrections of a framework, newest version first, with their settings and defaults."""
     from advcli.off_policy.catalog import CORRECTIONS
@@ -76,7 +73,6 @@ def _corrections(framework: str) -> list[str]:
             name = f"{row.function} {row.versions.replace(',', ', ')}".strip()
             lines.append(f"--after correction, {name}: {', '.join(given)}")
     return lines
->>>>>>> main
 
 
 def _footnotes(rules: "tuple[Rule, ...]") -> list[str]:
