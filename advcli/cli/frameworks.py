@@ -42,9 +42,19 @@ def _cells(rule: "Rule") -> tuple[str, ...]:
         f"counts {rule.unit.counted}",
         f"checked: {rule.proof}",
         *(["biased where the policy decides when to stop"] if rule.biased else []),
+        *([f"options: {_options(rule)}"] if _options(rule) else []),
     )
     versions = rule.versions.replace(",", ", ") or "all"
     return rule.estimator, versions, ", ".join(rule.scales) or "–", rule.formula, "; ".join(details)
+
+
+def _options(rule: "Rule") -> str:
+    """What a run may set, with the framework's defaults."""
+    options = {**rule.options, **(rule.per_token.options if rule.per_token else {})}
+    return ", ".join(
+        f"{name}={value}" if isinstance(value, str) else f"{name}={value:g}"
+        for name, value in options.items()
+    )
 
 
 def _corrections(framework: str) -> list[str]:

@@ -16,7 +16,18 @@ from advcli.tensors.segments import Segments
 from advcli.tensors.turns import Turns
 from advcli.wording import either, one_line
 
-NON_NEGATIVE = ("eps", "batch_eps", "ddof", "k", "tau", "process_var", "meas_var", "alpha0", "beta0")
+NON_NEGATIVE = (
+    "eps",
+    "batch_eps",
+    "ddof",
+    "k",
+    "tau",
+    "process_var",
+    "meas_var",
+    "alpha0",
+    "beta0",
+    "scores",
+)
 SHARES = ("gamma", "lam", "high_gamma", "similarity", "keep", "p", "rho")
 FROM_ONE = ("m",)
 DEVICES = ("auto", "cpu", "cuda", "mps")

@@ -219,7 +219,9 @@ def _by_rows(candidate: Candidate) -> Candidate:
 def _of_turns() -> Iterator[Candidate]:
     """Rules where a row is a turn: those of frameworks, and our own."""
     for rule in (rule for rule in RULES if rule.level == "turn"):
-        settable: dict[str, tuple[Any, ...]] = {name: (*values,) for name, values in _TURN_GRID.items() if name == "gamma"}
+        settable: dict[str, tuple[Any, ...]] = {
+            name: (*values,) for name, values in _TURN_GRID.items() if name == "gamma"
+        }
         settable |= _TURN_WORDS
         for scale, knobs in product(rule.scales or (None,), _settings(settable, rule.options)):
             plan = Plan.of(Settings(rule.estimator, scale, knobs, like=like(rule)))
