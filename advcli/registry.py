@@ -30,13 +30,16 @@ class Registry(Generic[RowT]):
     Args:
         kind: what a row is, in the singular, for messages ("estimator").
         rows: the rows, in the order in which they are shown.
+        refuse: the error for a name that is known and has no row; None for any other name.
 
     Raises:
         ValueError: two rows have the same name.
     """
 
-    def __init__(self, kind: str, rows: Iterable[RowT]) -> None:
-        self.kind = kind
+    def __init__(
+        self, kind: str, rows: Iterable[RowT], refuse: Callable[[str], UsageError | None] = lambda name: None
+    ) -> None:
+        self.kind, self._refuse = kind, refuse
         table: dict[str, RowT] = {}
         for row in rows:
             if row.name in table:
@@ -65,6 +68,8 @@ class Registry(Generic[RowT]):
         """
         if name in self._rows:
             return self._rows[name]
+        if refused := self._refuse(name):
+            raise refused
         near = get_close_matches(name, self._rows, n=2, cutoff=0.6) or self.names()
         raise UsageError(f"unknown {self.kind} '{name}'", hint=either(near), about=self.kind)
 

@@ -96,6 +96,7 @@ HELP: Mapping[str, Help] = {
     ),
     "estimators": Help((), ("advcli estimators", "advcli estimators rloo")),
     "filters": Help((), ("advcli filters", "advcli filters dynamic_sampling")),
+    "shapers": Help((), ("advcli shapers", "advcli shapers gr3")),
     "formats": Help((), ("advcli formats", "advcli formats verl")),
     "frameworks": Help((), ("advcli frameworks", "advcli frameworks trl")),
     "sample": Help(("force", "quiet"), ("advcli sample", "advcli sample try/")),

@@ -224,6 +224,23 @@ MaskCol = Annotated[
         metavar="COL",
     ),
 ]
+EntropyCol = Annotated[
+    str | None,
+    option(
+        _COLUMNS,
+        "Token entropies column, a list per row with one per token, for --shape entropy.",
+        metavar="COL",
+    ),
+]
+Shape = Annotated[
+    list[str] | None,
+    option(
+        _SHAPING,
+        "Shape the reward by a rule (gr3:alpha=0.33; list: advcli shapers) or by an expression over columns and group "
+        "statistics: 'r + 0.2*(mean(len)-len)/max(len) where r > 0'. Repeatable.",
+        metavar="RULE",
+    ),
+]
 Overlong = Annotated[
     str | None,
     option(
@@ -301,6 +318,38 @@ TurnCol = Annotated[
         metavar="COL",
     ),
 ]
+AnchorCol = Annotated[
+    str | None,
+    option(
+        _COLUMNS,
+        "Column with the state before each turn, or a hash of it, for gigpo and hgpo. Default: auto-detected.",
+        metavar="COL",
+    ),
+]
+TurnRewardsCol = Annotated[
+    str | None,
+    option(
+        _COLUMNS,
+        "Column with a list per rollout: the reward of each turn, for estimators of turns. Default: auto-detected.",
+        metavar="COL",
+    ),
+]
+TokenRewardsCol = Annotated[
+    str | None,
+    option(
+        _COLUMNS,
+        "Token rewards column, a list per row with one per token, for bi_level_gae.",
+        metavar="COL",
+    ),
+]
+Role = Annotated[
+    list[str] | None,
+    option(
+        _COLUMNS,
+        "Column of a rarer role: episode=COL, valid=COL, ... Repeatable. Which: advcli estimators NAME.",
+        metavar="ROLE=COL",
+    ),
+]
 Count = Annotated[
     str | None,
     option(
@@ -362,6 +411,10 @@ OffPolicy = Annotated[
 Resume = Annotated[
     bool,
     option(_RUN, "With --engine ray: skip files that the same run already wrote.", "--resume"),
+]
+Follow = Annotated[
+    bool,
+    option(_RUN, "Go on as the files grow, until Ctrl-C.", "--follow"),
 ]
 Json = Annotated[bool, option(_OUTPUT, "Print one JSON object instead of tables.", "--json")]
 Quiet = Annotated[bool, option(_OUTPUT, "Print errors only.", "--quiet", "-q")]

@@ -41,6 +41,7 @@ def _cells(rule: "Rule") -> tuple[str, ...]:
         f"groups {rule.grouping}",
         f"counts {rule.unit.counted}",
         f"checked: {rule.proof}",
+        *(["biased where the policy decides when to stop"] if rule.biased else []),
     )
     versions = rule.versions.replace(",", ", ") or "all"
     return rule.estimator, versions, ", ".join(rule.scales) or "–", rule.formula, "; ".join(details)

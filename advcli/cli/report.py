@@ -1,6 +1,9 @@
 """`advcli report`: one self-contained page with plots."""
 
+import shlex
+import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,6 +14,7 @@ from advcli.cli import _options as opt
 from advcli.cli import _request, _show
 from advcli.cli._shared import Shared, with_shared
 from advcli.errors import UsageError
+from advcli.wording import redacted
 
 if TYPE_CHECKING:
     from advcli.records.page import Page
@@ -25,7 +29,10 @@ Out = Annotated[
 Texts = Annotated[
     int,
     typer.Option(
-        metavar="N", min=0, help="Show the N most extreme groups with their texts.", rich_help_panel=_PAGE
+        metavar="N",
+        min=0,
+        help="Take in the responses of the N most extreme groups and of N dead ones.",
+        rich_help_panel=_PAGE,
     ),
 ]
 Png = Annotated[
@@ -51,15 +58,15 @@ def command(
     from advcli.io import atomic
     from advcli.render.report import html, pictures
 
-    html.check_installed()
     if png is not None:
-        pictures.check_installed()
+        pictures.browser()
     run = _request.command("report", shared)
     request = _request.build(_request.inputs(shared), shared)
     check = partial(_check, out, png, force=force)
     page = run(
         request, texts=texts, search=not no_match, check=check, tell=_show.patiently(quiet=shared.quiet)
     )
+    page = replace(page, command=_command_line())
     _show.notes(page.report, quiet=shared.quiet)
     _show.remarks(atomic.leftovers([out]), quiet=shared.quiet)
     with atomic.replacing(out, force=force) as file:
@@ -70,6 +77,11 @@ def command(
     if not shared.quiet:
         for path in wrote:
             _show.say(f"advcli: wrote {path}", dim=True)
+
+
+def _command_line() -> str:
+    """What the user typed, without the secrets of URLs."""
+    return shlex.join(["advcli", *(redacted(text, whole=True) for text in sys.argv[1:])])
 
 
 def _check(out: Path, png: Path | None, sources: "Sequence[Source]", *, force: bool) -> None:

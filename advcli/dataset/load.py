@@ -61,9 +61,16 @@ class DataSet:
         columns |= {name: torch.from_numpy(values) for name, values in given.items() if values is not None}
         if "tokens" in columns and "lengths" not in columns and set(lists) - set(table.choice.found):
             columns["lengths"] = _counted(columns)
+        columns |= {role: torch.from_numpy(values) for role, values in table.roles.items()}
         if self.rollouts is not None:
             columns["rollout"] = self.rollouts.index
             columns |= {} if table.turn is None else {"turn": torch.from_numpy(table.turn)}
+        elif table.turn_rewards is not None and table.turn_counts is not None:
+            columns["turn_rewards"] = torch.from_numpy(table.turn_rewards)
+            columns["turn_counts"] = torch.from_numpy(table.turn_counts)
+        elif table.rollout is not None and table.choice.sure:
+            # Each rollout has one row.
+            columns["rollout"] = torch.arange(len(table.rewards))
         return columns
 
     def token_columns(self) -> dict[str, Tensor]:
@@ -111,7 +118,8 @@ class DataSet:
             "lines": line_numbers(self.table)[first],
             "rows": tuple(np.bincount(source, minlength=len(self.table.rows)).tolist()),
         }
-        changes |= dict.fromkeys(("token_counts", "rollout", "turn", "turn_counts")) | {"tokens": {}}
+        changes |= dict.fromkeys(("token_counts", "rollout", "turn", "turn_counts", "turn_rewards"))
+        changes |= {"tokens": {}, "roles": {}}
         groups = replace(self.grouping, group=self.grouping.group[rollouts.last.numpy()], rollout=None)
         return grouped(replace(self.table, **changes), groups)
 
@@ -188,15 +196,15 @@ def load(
     return data
 
 
-def with_repeats(data: DataSet, sources: Sequence[Source]) -> DataSet:
+def with_repeats(table: RewardTable, sources: Sequence[Source]) -> RewardTable:
     """The same with a warning about exact repeats, if the inputs are small enough to be read once more for that."""
-    if data.table.choice.dedup or sum(source.stamp[0] for source in sources) > _SMALL:
-        return data
-    again = duplicates(sources, data.table)
+    if table.choice.dedup or sum(source.stamp[0] for source in sources) > _SMALL:
+        return table
+    again = duplicates(sources, table)
     if not again:
-        return data
+        return table
     said = Remark(again, "row", f"{{}} is {_REPEATS}", f"{{}} are {_REPEATS}")
-    return replace(data, table=replace(data.table, warnings=(*data.table.warnings, said)))
+    return replace(table, warnings=(*table.warnings, said))
 
 
 def grouped(table: RewardTable, groups: Grouping) -> DataSet:

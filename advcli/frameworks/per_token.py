@@ -122,13 +122,13 @@ def _deltas(rewards: Tensor, values: Tensor, row: Tensor, gamma: float) -> Tenso
     return rewards + gamma * following - values
 
 
-def backwards(values: Tensor, row: Tensor, factor: float) -> Tensor:
+def backwards(values: Tensor, row: Tensor, factor: float | Tensor) -> Tensor:
     """Σ_k factor^k · v_{t+k} over each token and those after it in its row, from the last to the first as trainers add them.
 
     Args:
         values: [T] float.
         row: [T] int64, ascending, the row of each token.
-        factor: the weight of the next token.
+        factor: the weight of the next token, one number or [T].
 
     Example:
         >>> backwards(torch.tensor([0.0, 1.0, 4.0, 8.0]), torch.tensor([0, 0, 0, 1]), 0.5).tolist()
@@ -142,7 +142,7 @@ def backwards(values: Tensor, row: Tensor, factor: float) -> Tensor:
     longer = (len(sizes) - torch.cumsum(torch.bincount(sizes), dim=0)).tolist()
     for back, rows in enumerate(longer[1:], start=1):
         at = last[:rows] - back
-        found[at] = values[at] + factor * found[at + 1]
+        found[at] = values[at] + (factor[at] if isinstance(factor, Tensor) else factor) * found[at + 1]
     return found
 
 

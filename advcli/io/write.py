@@ -42,6 +42,9 @@ ROLLOUT = "rollout"
 TOKENS = "tokens"
 """The list column that an estimator with an advantage per token adds to them."""
 
+TURNS = "turns"
+"""The list column that an estimator of turns adds where a row is a rollout."""
+
 WEIGHTS = ("weight", "weighted", "weight_tokens")
 """The columns that a filter with weights adds: the mean weight of a row, its weighted advantage, and the list of weights."""
 
@@ -86,7 +89,7 @@ _OTHER = (
 
 def refused_names(prefix: str, more: Sequence[str] = ()) -> tuple[str, ...]:
     """The names that no input may have, because they would be written; `more` besides the usual ones."""
-    return tuple(prefix + name for name in (*more, *COLUMNS, ROLLOUT, TOKENS, *WEIGHTS, SOURCE))
+    return tuple(prefix + name for name in (*more, *COLUMNS, ROLLOUT, TOKENS, TURNS, *WEIGHTS, SOURCE))
 
 
 @dataclass(frozen=True)
@@ -362,7 +365,9 @@ def _explained(source: Source) -> Iterator[None]:
 
 
 def _unchanged(source: Source) -> None:
-    """Make sure that the second pass saw what the first one did."""
+    """Make sure that the second pass saw what the first one did; what comes after a part does not matter."""
+    if source.part is not None:
+        return
     try:
         same = stamp(source.path) == source.stamp
     except OSError as error:
@@ -403,6 +408,8 @@ def added_columns(
         columns[ROLLOUT] = pa.array(grouping.rollout, pa.int64(), mask=grouping.group < 0)
     if result.tokens is not None:
         columns[TOKENS] = lists(result.tokens, result.token_counts)
+    if result.turns is not None:
+        columns[TURNS] = lists(result.turns, result.turn_counts)
     if result.weights is not None and result.weight is not None and result.weighted is not None:
         weights = (
             _numbers(result.weight),

@@ -32,6 +32,8 @@ from advcli.wording import counted, shortened
 
 SKIPPED = "skipped"
 """What a note about rules that could not be tried begins with."""
+# What would tell explanations apart that differ in the weights of the rewards, or in how they were shaped.
+_APART = {False: "the reward weights of the run", True: "the reward function of the run"}
 _OTHERS = 5
 _NAMED = 3
 
@@ -103,6 +105,10 @@ def _problem(table: RewardTable, n: int | None, only: Settings) -> Problem:
         raise DataError("the rows cannot be grouped", hint="--prompt-col COL or --n ROWS_PER_PROMPT")
     columns = grouped(table, ways[0].grouping).columns()
     columns.pop("group")
+    # A list of turns is no row.
+    columns = {
+        name: column for name, column in columns.items() if name not in ("turn_rewards", "turn_counts")
+    }
     logged = table.logged
     if logged is None:
         raise DataError("there is no logged advantage")
@@ -122,6 +128,7 @@ def _problem(table: RewardTable, n: int | None, only: Settings) -> Problem:
         ways,
         tried,
         framework if framework in frameworks() else None,
+        shapes=only.shaping,
     )
 
 
@@ -178,13 +185,14 @@ def _matched(explanation: Explanation, first: Found, table: RewardTable, notes: 
     best = alike[0]
     fit = _fit(best)
     others = [trial for trial in trials if trial not in alike]
-    sentence = (
-        wording.cannot_be_told(fit, best, done=explanation.words, doubt=explanation.doubt)
-        if explanation.doubt
-        else wording.found(fit, best, problem, done=explanation.words)
-    )
+    if explanation.broken:
+        sentence = wording.broken(fit, best, explanation.broken)
+    elif explanation.doubt:
+        sentence = wording.not_determined(fit, best, done=explanation.words, doubt=explanation.doubt)
+    else:
+        sentence = wording.found(fit, best, problem, done=explanation.words)
     return Match(
-        found=not explanation.doubt,
+        found=not (explanation.doubt or explanation.broken),
         sentence=sentence,
         best=fit,
         indistinguishable=(
@@ -194,11 +202,12 @@ def _matched(explanation: Explanation, first: Found, table: RewardTable, notes: 
         evidence=evidence(problem, best),
         apart=(
             *wording.apart(best, alike[1:]),
-            *(["the reward weights of the run"] if explanation.otherwise else []),
+            *([_APART[bool(explanation.shape)]] if explanation.otherwise else []),
         ),
         others=_distinct(others),
         weights=explanation.weights,
         after=explanation.after or {},
+        shape=explanation.shape or None,
         **_common(table, problem, first, notes),
     )
 

@@ -62,6 +62,8 @@ _HEADINGS: Mapping[str, str] = {
     "max_abs_adv": "max |A|",
 }
 
+_ABOUT_PHANTOMS = "phantom: an advantage other than 0 in a dead group, left by a rule's arithmetic"
+
 _Row = Sequence[str]
 
 
@@ -90,6 +92,8 @@ def show(found: Inspection, console: "Console") -> None:
     if found.turns is not None:
         _print(_table(*turns.figures(found.turns)), console)
         for text in turns.weight(found.turns):
+            _line(text, console)
+        for text in turns.anchors(found.turns):
             _line(text, console)
         _print(_table(*turns.by_turns(found.turns), left={3}), console)
     _sections(found.facts, console, tuple(causes_lines(found.causes)))
@@ -158,10 +162,10 @@ def _counts(facts: Facts, of: Turns | None = None) -> str:
 def _sections(facts: Facts, console: "Console", causes: Sequence[str] = ()) -> None:
     for table, remarks in (
         (_rewards(facts.rewards), _constant(facts.rewards)),
-        (_signal(facts.rewards), (*causes, *_outcomes(facts))),
+        (_signal(facts.rewards), (*_about_dead(facts), *causes, *_outcomes(facts))),
         (_spread(facts.rewards), ()),
         (_group_sizes(facts.signal), _fitted(facts.signal)),
-        (_phantoms(facts, console), ()),
+        (_phantoms(facts, console), (_ABOUT_PHANTOMS,)),
         (_parts(facts.parts), _interplay(facts.parts)),
         (_length(facts), ()),
         (_steps(facts), _said_of_steps(facts.per_step)),
@@ -173,7 +177,20 @@ def _sections(facts: Facts, console: "Console", causes: Sequence[str] = ()) -> N
 
 
 def _rewards(rewards: Sequence[RewardSignal]) -> "Table":
-    header = ("reward", "valid", "missing", "min", "mean", "max", "distinct", "at max")
+    # Groups of several sizes make two means, which differ where sizes go with rewards.
+    means = [one.mean for one in rewards], [one.mean_over_groups for one in rewards]
+    two = any(number(one) != number(other) for one, other in zip(*means, strict=True))
+    header = (
+        "reward",
+        "valid",
+        "missing",
+        "min",
+        "mean",
+        *(["over groups"] if two else []),
+        "max",
+        "distinct",
+        "at max",
+    )
     return _table(
         header,
         [
@@ -183,6 +200,7 @@ def _rewards(rewards: Sequence[RewardSignal]) -> "Table":
                 _missing(one),
                 number(one.min),
                 number(one.mean),
+                *([number(one.mean_over_groups)] if two else []),
                 number(one.max),
                 count(one.distinct),
                 share(one.at_max),
@@ -230,6 +248,11 @@ def _signal(rewards: Sequence[RewardSignal]) -> "Table":
             for one in rewards
         ],
     )
+
+
+def _about_dead(facts: Facts) -> Iterator[str]:
+    if any(one.dead_groups for one in facts.rewards):
+        yield "live: rewards differ; near-dead: hardly; dead: all equal; single: one valid row"
 
 
 def _ends(one: RewardSignal) -> tuple[float, float, float]:

@@ -1,6 +1,6 @@
 """The figures of each prompt over a run, for all prompts at once."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,76 @@ _EDGES = (0.25, 0.5, 0.75)
 # Shares that differ by rounding only are the same.
 _ROUNDING = 1e-9
 _LEARNED, _FORGOTTEN, _FLAT, _NEVER, _ALWAYS, _ONE_STEP = range(len(STATES))
+
+
+@dataclass(frozen=True)
+class PromptCounts:
+    """What is counted of each prompt, such that parts with whole prompts can be joined.
+
+    Attributes:
+        cells: the rewards.
+        right: [P] int64 right rows; None where no row is right or wrong.
+        rows: [P] rows.
+        groups: [P] groups.
+        live: [P] groups with two or more rewards that are not all equal.
+        lengths: name → [P] float64 mean length of some rows: "length" of all, or "length_right" and "length_wrong".
+    """
+
+    cells: Cells
+    right: Ints | None
+    rows: Ints
+    groups: Ints
+    live: Ints
+    lengths: Mapping[str, Floats]
+
+    @classmethod
+    def of(cls, rows: Rows, prompt: Tensor, count: int, *, threshold: float | None = None) -> "PromptCounts":
+        """Count and average.
+
+        Args:
+            rows: the rows; their steps are numbered in the order of the run.
+            prompt: [N] int64 in [0, P), -1 for rows that were skipped.
+            count: P.
+            threshold: lowest reward of a right row, or None.
+        """
+        here = (prompt >= 0) & (rows.group >= 0)
+        valid = here & finite(rows.rewards)
+        rewards = rows.rewards[valid].double()
+        right = None
+        if threshold is not None:
+            right = torch.bincount(prompt[valid][rewards >= threshold], minlength=count).numpy()
+        groups, live = _groups(rows, prompt, here, valid, count)
+        return cls(
+            cells=Cells.of(rewards, prompt[valid], rows.step[valid], count),
+            right=right,
+            rows=torch.bincount(prompt[here], minlength=count).numpy(),
+            groups=groups,
+            live=live,
+            lengths=_lengths(rows, prompt, valid, threshold, count),
+        )
+
+    @classmethod
+    def joined(cls, parts: "Sequence[PromptCounts]", order: Ints) -> "PromptCounts":
+        """The prompts of several parts, each of which has whole ones.
+
+        Args:
+            parts: the parts.
+            order: [P] the prompts of all parts, one part after the other, as they are to be numbered.
+        """
+
+        def all_of(values: Sequence[NDArray[Any]]) -> NDArray[Any]:
+            found: NDArray[Any] = np.concatenate(values)[order]
+            return found
+
+        rights = [one.right for one in parts if one.right is not None]
+        return cls(
+            cells=Cells.joined([one.cells for one in parts], order),
+            right=all_of(rights) if rights else None,
+            rows=all_of([one.rows for one in parts]),
+            groups=all_of([one.groups for one in parts]),
+            live=all_of([one.live for one in parts]),
+            lengths={name: all_of([one.lengths[name] for one in parts]) for name in parts[0].lengths},
+        )
 
 
 @dataclass(frozen=True)
@@ -51,40 +121,31 @@ class PromptFigures:
 
     @classmethod
     def of(
-        cls, rows: Rows, prompt: Tensor, count: int, *, threshold: float | None = None, fdr: float = 0.05
+        cls, counts: PromptCounts, values: tuple[float, float] | None, *, fdr: float = 0.05
     ) -> "PromptFigures":
-        """Count, average and test.
+        """Test.
 
         Args:
-            rows: the rows; their steps are numbered in the order of the run.
-            prompt: [N] int64 in [0, P), -1 for rows that were skipped.
-            count: P.
-            threshold: lowest reward of a right row, or None.
+            counts: what was counted of all prompts.
+            values: the two rewards of the data set, or None.
             fdr: the false-discovery rate at which a prompt counts as learned or forgotten.
         """
-        here = (prompt >= 0) & (rows.group >= 0)
-        valid = here & finite(rows.rewards)
-        rewards = rows.rewards[valid].double()
-        cells = Cells.of(rewards, prompt[valid], rows.step[valid], count)
-        right = None
-        if threshold is not None:
-            hit = torch.bincount(prompt[valid][rewards >= threshold], minlength=count)
-            right = hit.numpy()
-        groups, live = _groups(rows, prompt, here, valid, count)
-        ends = _extremes(rewards)
-        figures, state = _figures(cells, right, two_values(rewards), ends, fdr)
+        cells, right = counts.cells, counts.right
+        there = cells.rows > 0
+        ends = (cells.low[there].min(), cells.high[there].max()) if there.any() else (np.nan, np.nan)
+        figures, state = _figures(cells, right, values, ends, fdr)
         figures = {
-            "rows": torch.bincount(prompt[here], minlength=count).numpy(),
+            "rows": counts.rows,
             "rewarded": cells.rows,
             **figures,
-            "groups": groups,
-            "live_share": _ratio(live, groups),
-            **_lengths(rows, prompt, valid, threshold, count),
+            "groups": counts.groups,
+            "live_share": _ratio(counts.live, counts.groups),
+            **counts.lengths,
         }
-        solved = _ratio(cells.mean - ends[0], np.full(count, ends[1] - ends[0]))
+        solved = _ratio(cells.mean - ends[0], np.full(cells.count, ends[1] - ends[0]))
         if right is not None:
             solved = _ratio(right, cells.rows)
-        return cls(cells, right, figures, state, solved, groups, live)
+        return cls(cells, right, figures, state, solved, counts.groups, counts.live)
 
     def pass_at(self, k: int) -> tuple[Floats, Floats, Floats]:
         """[P] each: pass@k of each prompt and the ends of its interval; only with right rows."""
@@ -227,7 +288,7 @@ def _figures(
 
 def _lengths(
     rows: Rows, prompt: Tensor, valid: Tensor, threshold: float | None, count: int
-) -> dict[str, NDArray[np.generic]]:
+) -> dict[str, Floats]:
     """The mean length of right and of wrong rows, or of all; nothing without lengths."""
     if rows.lengths is None:
         return {}

@@ -134,11 +134,7 @@ def compare(case: Case, call: Call | OffPolicy, expected: Sequence[Any], given: 
         return Outcome(wrong="the expected values are not one per row")
     worst, dead = 0.0, dead_rows(call)
     for row, (theirs, mine) in enumerate(zip(expected, given, strict=True)):
-        pairs = (
-            list(zip(theirs, mine, strict=False))
-            if isinstance(theirs, list) and isinstance(mine, list)
-            else [(theirs, mine)]
-        )
+        pairs = _pairs(theirs, mine)
         if isinstance(theirs, list) and (not isinstance(mine, list) or len(mine) != len(theirs)):
             return Outcome(worst, f"row {row + 1}: expected a number per token")
         for a, b in pairs:
@@ -147,6 +143,13 @@ def compare(case: Case, call: Call | OffPolicy, expected: Sequence[Any], given: 
             if not holds:
                 return Outcome(worst, f"row {row + 1}: expected {_shown(a)}, got {_shown(b)}")
     return Outcome(worst)
+
+
+def _pairs(theirs: Any, mine: Any) -> list[tuple[Any, Any]]:
+    """The numbers that are compared: one number for the row is that of each of its tokens."""
+    if not isinstance(mine, list):
+        return [(theirs, mine)]
+    return list(zip(theirs, mine, strict=False)) if isinstance(theirs, list) else [(theirs, a) for a in mine]
 
 
 def differ(case: Case, theirs: Any, mine: Any, *, dead: bool) -> tuple[float, bool]:

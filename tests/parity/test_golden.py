@@ -72,10 +72,15 @@ def test_columns_in_place_of_rows_and_params_in_place_of_settings(tmp_path, caps
     assert lines[-1] == "agree 2 of 2"
 
 
-@pytest.mark.parametrize(("name", "cases"), [("rollout_unit", 45), ("off_policy", 39)])
+@pytest.mark.parametrize(("name", "cases"), [("rollout_unit", 45), ("more_rules", 113), ("off_policy", 39)])
 def test_what_trainers_compute(capsys, name, cases):
     assert golden.main([str(GOLDEN / f"{name}.jsonl")]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == f"agree {cases} of {cases}"
+
+
+def test_one_number_for_a_row_is_compared_with_each_of_its_tokens():
+    assert golden._pairs(1.0, [1.0, 2.0]) == [(1.0, 1.0), (1.0, 2.0)]
+    assert golden._pairs([1.0], [1.0]) == golden._pairs(1.0, 1.0) == [(1.0, 1.0)]
 
 
 @pytest.mark.parametrize("change", [1e-5, None])

@@ -19,6 +19,7 @@ def found():
         missing_by_cause={"null": 3},
         min=-1.0,
         mean=0.25,
+        mean_over_groups=0.25,
         max=2.0,
         distinct=9,
         at_max=0.1,

@@ -13,6 +13,7 @@ from advcli.frameworks.rule import (
     RLOO,
     Rule,
     after_kl,
+    turn_rule,
 )
 
 _AREAL = "areal/utils/data.py"
@@ -114,4 +115,17 @@ _AREAL_BY_ROLLOUT = Rule(
 )
 
 # All but the last normalise every interaction.
-ROWS = [*(replace(row, unit=COUNT_ROWS) for row in (*_AREAL_ROWS, _AREAL_PPO)), _AREAL_BY_ROLLOUT]
+ROWS = [
+    *(replace(row, unit=COUNT_ROWS) for row in (*_AREAL_ROWS, _AREAL_PPO)),
+    _AREAL_BY_ROLLOUT,
+    turn_rule(
+        "areal",
+        "turn_discount",
+        "R_t = r_t + γ R_{t+1} over the interactions of a rollout, which is then the reward of each",
+        "turn_baselines:turn_returns",
+        ("rewards", "rollout"),
+        knobs={"dtype": "float64"},
+        options={"gamma": 1.0},
+        source="areal/experimental/openai/cache.py",
+    ),
+]

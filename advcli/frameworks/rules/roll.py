@@ -14,6 +14,7 @@ from advcli.frameworks.rule import (
     NONE,
     Rule,
     after_kl,
+    turn_rule,
 )
 
 _RLVR = "roll/utils/functionals.py"
@@ -87,4 +88,31 @@ _ROLL_ROWS = [
     ),
 ]
 
-ROWS = [replace(row, unit=COUNT_ROWS) for row in _ROLL_ROWS]
+_STEPS = ("rewards", "group", "step", "rollout", "turn")
+_METHOD = {"gamma": 0.95, "grouping": "batch", "method": "identity", "clip": 0.0}
+_N = "N(x) = x, minus the mean (method mean), over std + 1e-6 too (mean_std), of the group or the batch"
+
+_BY_TURN = [
+    turn_rule(
+        "roll",
+        "gigpo",
+        f"A = w_e N(S) + w N(R) with R over rows of equal state in the batch; {_N}",
+        "turns:roll_gigpo",
+        (*_STEPS, "anchor", "episode"),
+        options={**_METHOD, "episode_weight": 1.0, "weight": 1.0},
+        scope="step",
+        source=_AGENTIC,
+    ),
+    turn_rule(
+        "roll",
+        "step_reinforce",
+        f"A = N(R), R = Σ γ^k r_{{t+k}}; {_N}",
+        "turns:roll_step_reinforce",
+        _STEPS,
+        options=_METHOD,
+        scope="step",
+        source=_AGENTIC,
+    ),
+]
+
+ROWS = [*(replace(row, unit=COUNT_ROWS) for row in _ROLL_ROWS), *_BY_TURN]

@@ -59,6 +59,8 @@ ROLLOUTS = (
     "conversation_id",
 )
 TURNS = ("turn", "turn_index", "turn_idx", "turn_id", "turn_number", "step_idx", "step_num", "segment")
+# What the policy saw before a turn, or a hash of it.
+ANCHORS = ("anchor", "anchor_obs", "state_hash", "env_state_hash", "anchor_hash", "observation_hash")
 # Lists with the reward of each turn, in files with a row per rollout.
 TURN_LISTS = ("turn_rewards", "turn_scores", "step_rewards", "step_scores")
 # Columns that are true where a row only fills up the batch.
@@ -71,6 +73,9 @@ LENGTHS = (
     "num_tokens",
     "length",
 )
+# Where a response is usually written, and where a prompt and its response are as one chat.
+RESPONSES = ("response", "completion", "output", "output_response", "responses", "completions")
+CHATS = ("messages", "messages_and_choices", "conversations")
 # The same in lists with one value per row.
 REWARD_LISTS = ("rewards", "scores")
 # Where the prompt is a text, rows of one text can still differ in these.

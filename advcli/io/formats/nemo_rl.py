@@ -30,7 +30,7 @@ ROWS = (
                 "advcli.io.formats.derived:first_trained",
             ),
         ),
-        checks=("misaligned_rewards",),
+        checks=("rewards_of_other_rows",),
         files=("train_data_step*.jsonl",),
         summary="NeMo-RL train_data_step<N>.jsonl: values in lists of one",
         source="nemo_rl/utils/logger.py, log_batched_dict_as_jsonl",

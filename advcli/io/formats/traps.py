@@ -117,7 +117,7 @@ def overlong_penalty(table: RewardTable, kinds: Mapping[str, str]) -> str | None
     )
 
 
-def misaligned_rewards(table: RewardTable, kinds: Mapping[str, str]) -> str | None:
+def rewards_of_other_rows(table: RewardTable, kinds: Mapping[str, str]) -> str | None:
     """NeMo-RL's rewards under dynamic sampling are those of other rows."""
     if "filtered_rewards" not in kinds:
         return None
@@ -191,7 +191,7 @@ CHECKS: Mapping[str, Check] = {
         evaluation_rows,
         numbers_from_log_extra,
         overlong_penalty,
-        misaligned_rewards,
+        rewards_of_other_rows,
         no_advantage_yet,
         no_updates,
         no_groups,

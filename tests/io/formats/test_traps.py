@@ -99,7 +99,7 @@ def test_overlong_penalty(said):
 NEMO = {"rewards": [1.0], "token_ids": [[1, 2]], "token_loss_mask": [[0, 1]], "idx": 0}
 
 
-def test_misaligned_rewards(said):
+def test_rewards_of_other_rows(said):
     rows = [NEMO | {"filtered_rewards": [0.5]}] * 2
     assert "'filtered_rewards' is read" in said(rows)
     assert "try --reward filtered_rewards" in said(rows, rewards=(("rewards", 1.0),))
