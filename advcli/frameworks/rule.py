@@ -217,6 +217,7 @@ _OF_ITS_OWN = {
     "advcli.frameworks.turn_baselines:dynamic": "nan",
     **dict.fromkeys(
         (
+            "advcli.frameworks.distillation:distilled",
             "advcli.frameworks.turns:roll_gigpo",
             "advcli.frameworks.turns:roll_step_reinforce",
             "advcli.frameworks.turn_baselines:turn_returns",
@@ -251,11 +252,13 @@ _MISSING = {
     "skip": "left out, 0",
     "zero": "counts as 0",
     "part": "a missing part adds 0",
+    "unread": "plays no part",
 }
 # The scope where a trainer makes one group of uneven ones, or cuts them by the largest that there is anywhere.
 _WIDER = {"batch": "step", "cut": "all"}
 _SPOILT = {"nan": "its group", "batch": "its batch", "rest": "all rows after it"}
 _MISSING_OF_ITS_OWN = {
+    "advcli.frameworks.distillation:distilled": "unread",
     f"{HERE}:greedy_baseline": "row",
     f"{IN_ORDER}:running_baseline": "rest",
     f"{WEIGHTED}:sets_of_k": "row",
