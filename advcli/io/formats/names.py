@@ -22,6 +22,9 @@ _WHOLE = frozenset(
         "cumulative",
     ]
 )
+_OUTCOME = frozenset(
+    ["correct", "correctness", "pass", "passed", "success", "resolved", "solved", "graded", "acc", "accuracy"]
+)
 # A column with one of these is no reward of a row, whatever else its name says.
 _STATISTIC = frozenset(
     [
@@ -212,6 +215,16 @@ def is_total(name: str) -> bool:
 def says_reward(name: str) -> bool:
     """Whether a name has a word for a reward."""
     return bool(words(name) & _REWARD)
+
+
+def says_outcome(name: str) -> bool:
+    """Whether a name has a word for whether an answer is right.
+
+    Example:
+        >>> [says_outcome(name) for name in ("correctness_math_verify", "gpt_pass_sequence", "is_complete")]
+        [True, True, False]
+    """
+    return bool(words(name) & _OUTCOME)
 
 
 def never_reward(name: str) -> bool:
