@@ -145,6 +145,7 @@ _ANSWER = frozenset(
         "worker",
     ]
 )
+_TEXT = frozenset(["answer", "response", "completion", "output"])
 _COUNT = frozenset(["num", "count", "counts", "nth", "hash"])
 
 _STEP = frozenset(["step", "iteration", "iter", "update", "checkpoint", "ckpt"])
@@ -276,11 +277,11 @@ def is_source(name: str) -> bool:
     """Whether a name says which run, model or epoch a row comes from.
 
     Example:
-        >>> is_source("model_name"), is_source("epoch"), is_source("model_score")
-        (True, True, False)
+        >>> is_source("model_name"), is_source("epoch"), is_source("model_score"), is_source("model_answer")
+        (True, True, False, False)
     """
     found = words(name)
-    return bool(found & _SOURCE) and not found & _REWARD
+    return bool(found & _SOURCE) and not found & (_REWARD | _TEXT)
 
 
 def condition_of_flag(name: str) -> str | None:

@@ -48,6 +48,8 @@ def test_a_public_shape(shape, tmp_path, monkeypatch):
     code, out, err = run(command)
     assert code == 0, err
     assert all(words in err for words in shape.said), err
+    # Where each answer of a prompt has its own epoch or model, there are no runs to tell apart.
+    assert "hold rows of several" not in err
     found = json.loads(out)
     chosen = found["settings"]
     assert (list(chosen["reward"]), chosen["group_by"]) == (list(shape.reward), list(shape.group_by))
