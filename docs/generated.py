@@ -97,6 +97,17 @@ def _dump(row: Format) -> tuple[str, ...]:
     return (f"`{row.name}`: {row.summary}", row.switch, reward, logged)
 
 
+def schemas() -> str:
+    """A row per JSON: the command, its schema, and where every key is explained."""
+    rows = []
+    for name in RESULTS:
+        body = schema(name)
+        command = "advcli " + ("compare --between" if name == "between" else name)
+        place = f"[{body['title']}](definitions.md#{body['title'].lower()})"
+        rows.append((f"`{command}`", f"[{name}](schemas/{name}.json)", place))
+    return table(("command", "schema", "every key"), rows)
+
+
 def keys() -> str:
     """The keys of the JSON of every command, a table per record; a record of several commands stands once."""
     seen: dict[str, str] = {}
