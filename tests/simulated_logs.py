@@ -383,7 +383,9 @@ def verdict(made, outcome):
         return "right" if fits[0] == made.truth else "tie" if made.truth in fits else "wrong"
     if "not determined" in outcome.sentence:
         return (
-            "not determined" if made.truth in fits or "weights are not determined" in outcome.sentence else "lost"
+            "not determined"
+            if made.truth in fits or "weights are not determined" in outcome.sentence
+            else "lost"
         )
     return "silent"
 

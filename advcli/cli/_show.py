@@ -81,13 +81,13 @@ def drawn(draw: "Callable[[Console], None]", *, to_stderr: bool = False) -> None
 
 
 def conditions(checked: "Sequence[Checked]") -> None:
-    """Which conditions of --fail-if held, and which cannot be told."""
+    """Which conditions of --fail-if held, and which are undefined."""
     for one in checked:
         name = one.condition.split()[0]
         if one.held:
-            say(f"advcli: --fail-if '{one.condition}' held: {name} is {one.value:.6g}", fg="red")
+            say(f"advcli: --fail-if '{one.condition}' is true: {name} is {one.value:.6g}", fg="red")
         elif one.value != one.value:
-            say(f"advcli: warning: --fail-if '{one.condition}': these data do not define {name}", fg="yellow")
+            say(f"advcli: warning: --fail-if '{one.condition}': {name} is undefined here", fg="yellow")
 
 
 def patiently(*, quiet: bool) -> Callable[[str], None]:

@@ -36,7 +36,7 @@ def notes_of(data: DataSet, reused: int, rows: int, distance: float, rule: Rule 
 
     Args:
         data: the data set, or one without rows that was read in the same way.
-        reused: prompts that are met at several steps.
+        reused: prompts that are drawn at several steps.
         rows: rows with a logged and an original advantage.
         distance: the largest distance of the two.
         rule: the framework's row, if its numbers were reproduced.
@@ -184,11 +184,11 @@ def inspected_of(choice: Choice, alone: int, reused: int, mixed: int) -> Iterato
     Args:
         choice: the columns that are read.
         alone: groups of one row.
-        reused: prompts that are met at several steps.
+        reused: prompts that are drawn at several steps.
         mixed: groups whose rows differ in the `--by` column.
     """
     if choice.unread:
-        yield f"{_not_used(choice)}; a reward or a part of one is named with --reward COL"
+        yield f"{_not_used(choice)}; to use one, pass --reward COL"
     if alone:
         yield f"{counted(alone, 'group')} of one row"
     if reused:
@@ -201,7 +201,7 @@ def inspected_of(choice: Choice, alone: int, reused: int, mixed: int) -> Iterato
 
 
 def _met_again(prompts: int) -> str:
-    met = f"{counted(prompts, 'prompt')} {verb(prompts, 'is', 'are')} met at several steps"
+    met = f"{counted(prompts, 'prompt')} {verb(prompts, 'is', 'are')} drawn at several steps"
     return f"{met}: each step is a group of its own"
 
 

@@ -69,7 +69,7 @@ class Loaded:
         return view, partitions.spread(self.tasks, self.rows, view)
 
     def met_again(self, view: PartitionPlan) -> int:
-        """Prompts that are met at several steps, as far as places cannot tell."""
+        """Prompts that are drawn at several steps, as far as places cannot tell."""
         if view.unit != "step" or not prompts.can_be(self.job):
             return 0
         return prompts.met_again(self.tasks, self.rows, view)
@@ -181,5 +181,5 @@ def too_large(view: PartitionPlan, largest: int, memory: int) -> tuple[str, ...]
     need = largest * _BYTES_PER_ROW
     if need <= memory:
         return ()
-    what = f"a worker held {largest:,} rows, as {_WHAT[view.unit]} cannot be torn apart"
+    what = f"a worker held {largest:,} rows, as {_WHAT[view.unit]} cannot be split"
     return (f"{what}: about {need / 1e9:.1f} GB where its share is {memory / 1e9:.1f} GB",)

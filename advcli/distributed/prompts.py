@@ -1,4 +1,4 @@
-"""Prompts that are met at several steps, where whole steps lie together and the rows of a prompt do not."""
+"""Prompts that are drawn at several steps, where whole steps lie together and the rows of a prompt do not."""
 
 from collections.abc import Sequence
 

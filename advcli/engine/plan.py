@@ -137,7 +137,7 @@ class Plan:
         asked = self.rule is not None and "kl" in self.settings.shaping and "token_kl" not in columns
         if asked and (self.entry.level == "token" or "kl" not in (self.entry.shaped or ())):
             raise UsageError(
-                f"{self.entry.name} takes the KL off token by token, and there is one number per row",
+                f"{self.entry.name} subtracts the KL token by token, but there is one number per row",
                 hint="--kl-col COL with a list per row, or without --kl-coef",
             )
         return self
@@ -158,19 +158,20 @@ class Plan:
             )
         if entry.level == "token" and not settings.keep_pos == settings.keep_neg == 1:
             raise UsageError(
-                f"keep ratios are defined for one advantage per row, and {entry.name} gives one per token here",
+                f"keep ratios need one advantage per row, but {entry.name} gives one per token here",
                 hint="without --keep-pos and --keep-neg",
             )
         if entry.level == "token" and settings.filters:
             raise UsageError(
-                f"filters are defined for one advantage per row, and {entry.name} gives one per token here",
+                f"filters need one advantage per row, but {entry.name} gives one per token here",
                 hint="without --before and --after",
             )
         for spec in settings.filters:
             row = FILTERS[spec.name]
             if spec.when not in row.when:
                 raise UsageError(
-                    f"{row.name} looks at the advantage, so it can only come after", hint=f"--after {spec}"
+                    f"{row.name} uses the advantage, so it can only come after the statistics",
+                    hint=f"--after {spec}",
                 )
             if spec.column is not None and "rewards" not in row.needs:
                 raise UsageError(f"{row.name} looks at no reward, so it has no knob 'column'")
@@ -178,7 +179,7 @@ class Plan:
         if settings.shaping and "parts" in entry.needs:
             flags = ", ".join(SHAPINGS[name].flag for name in settings.shaping)
             raise UsageError(
-                f"{entry.name} takes each reward apart, so their sum cannot be shaped ({flags})",
+                f"{entry.name} uses each reward separately, so their sum cannot be shaped ({flags})",
                 hint=f"without {flags}",
             )
         return self

@@ -188,7 +188,9 @@ def _where(part: Slice, off: Tensor) -> tuple[str, str]:
     many, of = int((off & live).sum()), int((part.compared() & live).sum())
     return (
         LIVE,
-        f"{many:,} of {of:,} rows of live groups carry 0, and nothing says why" if 2 * many > of else "",
+        f"{many:,} of {of:,} rows of live groups carry 0, and the dump does not say why"
+        if 2 * many > of
+        else "",
     )
 
 

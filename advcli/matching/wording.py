@@ -113,7 +113,7 @@ def apart(best: Trial, others: Sequence[Trial]) -> tuple[str, ...]:
         if one.plan.entry.target == two.plan.entry.target:
             names += [name for name in two.told if one.told.get(name) != two.told[name]]
         found += [_TELLS[name] for name in names if name in _TELLS]
-        found += [] if best.partition is other.partition else ["prompts that come again under another key"]
+        found += [] if best.partition is other.partition else ["prompts that occur again under another key"]
     return (*dict.fromkeys(found), *(["the configuration of the run"] if others else []))
 
 

@@ -349,7 +349,9 @@ def _without(values: NDArray[Any], rows: NDArray[np.bool_], fill: float) -> NDAr
 
 
 def _rounded(name: str) -> str:
-    return f"'{name}' holds numbers of 2^53 or more as floats, which are rounded: different prompts may look like one"
+    return (
+        f"'{name}' has numbers of 2^53 or more as floats, which are rounded: different prompts may look equal"
+    )
 
 
 def _cell(cells: Cells, row: int) -> object:

@@ -47,7 +47,7 @@ ROWS = (
         source="prime_rl/monitors/file/traces",
         switch="on by default: {run}/monitors/file/traces/",
         traps=(
-            "the advantage is in annotations/ beside the stream: keep the folders together",
+            "the advantage is in annotations/ next to the stream: keep the folders together",
             "a rollout without an update was never shipped: it was filtered or left over, and has no advantage",
             "train and eval are mixed in one stream: rows of evaluation are left out",
             "a killed run leaves a line that breaks off, at times in the middle: skipped",
@@ -81,7 +81,7 @@ ROWS = (
                 "with both, 'effective' is read"
             ),
             *_TRACE_TRAPS,
-            "groups of 'effective' may be partial, those of 'all' may lie across two step folders",
+            "groups of 'effective' may be partial, those of 'all' may be spread over two step folders",
         ),
     ),
     Format(

@@ -112,7 +112,7 @@ def overlong_penalty(table: RewardTable, kinds: Mapping[str, str]) -> str | None
     if "overlong_reward" not in kinds or any(name == "overlong_reward" for name, _ in table.choice.rewards):
         return None
     return (
-        "'overlong_reward' is there, so 'score' may stand before the penalty that was trained with; try --reward score "
+        "there is an 'overlong_reward', so 'score' may not include the penalty that was trained with; try --reward score "
         "--reward overlong_reward"
     )
 
@@ -147,7 +147,7 @@ def no_updates(table: RewardTable, kinds: Mapping[str, str]) -> str | None:
     """A stream of prime-rl without the updates that hold its advantages."""
     if table.choice.logged is not None or "info.advantage" in kinds:
         return None
-    return "no advantage is logged: there are no updates in annotations/ beside the stream"
+    return "no advantage is logged: there are no updates in annotations/ next to the stream"
 
 
 def no_groups(table: RewardTable, kinds: Mapping[str, str]) -> str | None:

@@ -145,9 +145,7 @@ def _repeated(files: Sequence[tuple[str, Path, bool]]) -> dict[str, str]:
     several = len(files) > 1
     found = repeated.superseded([(name, path) for name, path, searched in here if searched or several])
     if found and len(found) == len(files):
-        raise DataError(
-            f"{files[0][0]}: superseded, as the log of the table says, and so are all other files"
-        )
+        raise DataError(f"{files[0][0]}: superseded according to the table's log, like all other files")
     left = [(name, path, searched) for name, path, searched in here if name not in found]
     found |= repeated.twins([(name, path) for name, path, _ in left], CODECS, _plain)
     return found | repeated.copies(
@@ -235,7 +233,7 @@ def _dumps_in(folder: Path) -> list[Path]:
     if not dumps:
         there = magic.without_dumps(file for file in folder.rglob("*") if file.is_file())
         raise DataError(
-            f"{folder}: no dump in this folder (hidden files and advcli's own .adv. files are passed over)"
+            f"{folder}: no dump in this folder (hidden files and advcli's own .adv. files are skipped)"
             + (f"; {there}" if there else ""),
             hint="a folder with .parquet or .jsonl files, or the files themselves",
         )

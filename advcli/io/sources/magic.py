@@ -94,7 +94,7 @@ STRANGERS = (
     Stranger(
         _begins(b":W&B"),
         "this is a W&B log of a run, which holds averages",
-        "the tables beside it: files/media/table/",
+        "the tables next to it: files/media/table/",
     ),
     Stranger(_begins(b"\xd0\xcf\x11\xe0"), "this is an old Excel workbook", "saving its sheet as CSV"),
     Stranger(_begins(b"\x93NUMPY"), "this is a numpy array"),

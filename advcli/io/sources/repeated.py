@@ -65,7 +65,7 @@ def superseded(files: Sequence[tuple[str, Path]]) -> dict[str, str]:
             live = current(folder)
             if live is not None:
                 if path not in live:
-                    found[name] = "superseded, as the log of the table says"
+                    found[name] = "superseded according to the table's log"
                 break
     return found
 
@@ -203,6 +203,6 @@ def _iceberg(folder: Path, metadata: Sequence[Path], files: Sequence[Path]) -> s
 def _unknown(folder: Path, kind: str, reader: str) -> DataError:
     article = "an" if kind[0] in "AEIOU" else "a"
     return DataError(
-        f"{folder}: this is {article} {kind} table, of which some files or rows are superseded, and advcli cannot tell which",
+        f"{folder}: this is {article} {kind} table, of which some files or rows are superseded, and advcli cannot determine which",
         hint=f"writing the current rows with {reader}, or naming the files",
     )
