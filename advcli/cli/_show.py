@@ -34,7 +34,7 @@ _FREE: Mapping[str, int | None] = MappingProxyType({})
 
 
 def say(text: str, **style: Any) -> None:  # noqa: ANN401  typer's styles
-    """A line on standard error; whoever does not read it shall not stop the data."""
+    """Print a line on standard error; a closed stderr must not stop the data."""
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         style = {}
     with suppress(OSError):
@@ -44,7 +44,7 @@ def say(text: str, **style: Any) -> None:  # noqa: ANN401  typer's styles
 
 
 def _folded(text: str) -> list[str]:
-    """A line as it is folded at a terminal; elsewhere it stays one line, for whoever searches in it."""
+    """A line, wrapped at a terminal; otherwise one line, so that it can be searched."""
     from advcli.render.whole import folded
 
     return folded(text, _columns(2)) if sys.stderr.isatty() else [text]

@@ -1,4 +1,4 @@
-"""`advcli compute`: annotate files, and print the original beside the processed advantage."""
+"""`advcli compute`: annotate files, and print the original next to the processed advantage."""
 
 from functools import partial
 

@@ -76,7 +76,7 @@ class DataSet:
         )
 
     def per_rollout(self, reward: str) -> "DataSet":
-        """The same with one row per rollout, in order of first appearance; itself where each row is one.
+        """The data set with one row per rollout, in order of first appearance; itself if each row is one.
 
         A row has the place of the first row of its rollout, the sum of the lengths, and what the last turn has of
         everything else.
@@ -181,7 +181,7 @@ def load(
 
 
 def with_repeats(data: DataSet, sources: Sequence[Source]) -> DataSet:
-    """The same with a warning about exact repeats, if the inputs are small enough to be read once more for that."""
+    """The loaded data with a warning about exact repeats, if the inputs are small enough to be read again."""
     if data.table.choice.dedup or sum(source.stamp[0] for source in sources) > _SMALL:
         return data
     again = duplicates(sources, data.table)

@@ -1,4 +1,4 @@
-"""What a user should be told about a data set and its advantages, one sentence each."""
+"""Remarks about a data set and its advantages, one sentence each."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -143,7 +143,7 @@ def warnings_of(
 
 
 def _constant(data: DataSet) -> str | None:
-    """What is said of a reward that is the same in every row; None if it differs, or there are no rows."""
+    """The remark on a reward that is equal in every row; None if it differs, or without rows."""
     rewards = data.rows.rewards[data.rows.rewards.isfinite()]
     if rewards.numel() < 2 or bool((rewards != rewards[0]).any()):
         return None
@@ -216,7 +216,7 @@ def mixed_by(data: DataSet) -> int:
 
 
 def reused_keys(data: DataSet) -> int:
-    """How many prompts are met at more than one step; each step is a group of its own."""
+    """How many prompts are drawn at more than one step; each step is then its own group."""
     table = data.table
     if table.step is None or not table.choice.step_in_key or not table.choice.prompt:
         return 0
@@ -252,7 +252,7 @@ def _not_used(choice: Choice) -> str:
 
 
 def logged(data: DataSet, original: Tensor) -> tuple[int, float]:
-    """The rows with a logged and an original advantage, and how far the two are apart at most."""
+    """The rows with a logged and an original advantage, and the largest difference of the two."""
     if data.table.logged is None:
         return 0, 0.0
     distance = (torch.from_numpy(data.table.logged) - original).abs()

@@ -153,7 +153,7 @@ def _answers(address: str) -> None:
 
 
 def _quiet(ray: Any) -> None:  # noqa: ANN401  a module
-    """Nothing of Ray on standard error: what matters is said in our words."""
+    """Silence Ray on standard error: advcli reports what matters."""
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
     context.print_on_execution_start = False

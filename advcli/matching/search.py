@@ -111,7 +111,7 @@ def _affordable(problem: Problem, part: Slice) -> Sequence[Candidate]:
 
 
 def indistinguishable(problem: Problem, trials: Sequence[Trial]) -> list[Trial]:
-    """The trials that the data cannot tell from the best one, in the order in which they are believed."""
+    """The trials that fit as well as the best one, most plausible first."""
     fitting = [trial for trial in trials if trial.explained]
     if not fitting:
         return []

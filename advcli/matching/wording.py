@@ -64,7 +64,7 @@ def done(after: After) -> Iterator[str]:
 
 
 def filtered(rows: int, where: str) -> str:
-    """So many rows of such groups were set to 0, nobody knows by what."""
+    """The sentence for rows of such groups that were set to 0 for an unknown reason."""
     return f"then {counted(rows, 'row')} {where} {verb(rows, 'was', 'were')} set to 0"
 
 
@@ -86,7 +86,7 @@ def _ratio(ratio: float, range_: tuple[float, float]) -> str:
 
 
 def reason(problem: Problem, best: Trial, other: Trial) -> str:
-    """Why a rule cannot be told from the best one, in a few words."""
+    """Why a rule fits as well as the best one, in a few words."""
     told = (
         []
         if best.partition is other.partition

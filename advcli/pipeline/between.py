@@ -163,7 +163,7 @@ def _prompts(means: PromptMeans, pairing: Pairing) -> dict[str, list[Any]]:
 
 
 def _said(a: Sequence[str], b: Sequence[str]) -> Iterator[str]:
-    """What is said of each, and once what is said of both."""
+    """The remarks on each side, and those on both sides once."""
     yield from (f"A and B: {text}" for text in a if text in b)
     yield from (f"A: {text}" for text in a if text not in b)
     yield from (f"B: {text}" for text in b if text not in a)

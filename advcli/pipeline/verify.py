@@ -1,4 +1,4 @@
-"""`verify`: how far a verifier can be trusted, alone and beside another one on the same rows."""
+"""`verify`: how far a verifier can be trusted, alone and compared with another one on the same rows."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -29,7 +29,7 @@ _MOST = 0.5
 
 
 def verify(request: Request, asked: Asked) -> Verify:
-    """Put the verdicts of one or two verifiers beside each other.
+    """Compare the verdicts of one or two verifiers.
 
     Args:
         request: what to read; the second reward is among its outcomes.

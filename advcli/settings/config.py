@@ -214,7 +214,7 @@ def settings(flat: Flat, where: str) -> tuple[dict[str, Any], dict[str, tuple[st
 
 
 def unreplayable(flat: Flat, where: str) -> list[str]:
-    """One warning for each key that changed the advantages in a way that a dump cannot tell."""
+    """One warning for each key whose effect on the advantages can't be recovered from a dump."""
     active = []
     for row in UNREPLAYABLE:
         for path, value in flat.items():

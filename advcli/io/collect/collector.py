@@ -223,7 +223,7 @@ class Collector:
         return (*found, stacked)
 
     def _beside(self, batch: Batch, bad: NDArray[np.bool_]) -> None:
-        """The columns beside prompt, step and reward."""
+        """The columns other than prompt, step and reward."""
         for role in _ROLES:
             name = getattr(self.choice, role)
             if name:
@@ -241,7 +241,7 @@ class Collector:
             self._append(f"cause {name}", np.where(bad, 0, numbers(batch.columns[name])[1]).astype(np.int8))
 
     def _turns(self, batch: Batch) -> None:
-        """What tells which rows are the turns of one rollout."""
+        """The columns that identify the turns of a rollout."""
         if self.choice.rollout:
             self._append("rollout", _digests([batch.columns[name] for name in self.choice.rollout]))
         if self.choice.turn_list:

@@ -1,4 +1,4 @@
-"""Dumps of prime-rl: the format rows, and what joins the stream of traces with the updates that are written beside it."""
+"""Dumps of prime-rl: the format rows, and the join of the stream of traces with the updates written next to it."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -218,7 +218,7 @@ def _in_order(folder: Path) -> tuple[Path, ...]:
 
 
 def _records(file: Path) -> Iterator[dict[str, Any]]:
-    """The updates of a file; lines that break off are passed over."""
+    """The updates of a file; torn lines are skipped."""
     import pyarrow as pa
 
     with pa.input_stream(str(file), compression="detect") as lines:

@@ -57,7 +57,7 @@ def same_rows_at_several_steps(table: RewardTable, kinds: Mapping[str, str]) -> 
 
 
 def again_said(again: Sequence[int], names: Sequence[str]) -> str | None:
-    """What is said of steps that hold the rows of an earlier one."""
+    """The warning about steps that repeat the rows of an earlier one."""
     if not again:
         return None
     return (
@@ -73,7 +73,7 @@ def evaluation_rows(table: RewardTable, kinds: Mapping[str, str]) -> str | None:
 
 
 def sizes_said(sizes: Mapping[int, Collection[int]], names: Sequence[str]) -> str | None:
-    """What is said of steps whose groups are of several sizes.
+    """The warning about steps whose groups have several sizes.
 
     Args:
         sizes: code of the step (-1 for all rows of a dump without steps) → the sizes of its groups.
@@ -90,7 +90,7 @@ def sizes_said(sizes: Mapping[int, Collection[int]], names: Sequence[str]) -> st
 
 
 def numbers_from_log_extra(table: RewardTable, kinds: Mapping[str, str]) -> str | None:
-    """Numeric columns that a user logged are taken for reward functions."""
+    """Warn about numeric columns of the user that look like reward functions."""
     odd = [
         name
         for name, _ in table.choice.rewards
@@ -134,7 +134,7 @@ def no_advantage_yet(table: RewardTable, kinds: Mapping[str, str]) -> str | None
 
 
 def none_logged_said(*, logged: bool) -> str | None:
-    """What is said of a window without any logged advantage."""
+    """The warning about a window without any logged advantage."""
     if logged:
         return None
     return (

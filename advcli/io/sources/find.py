@@ -228,7 +228,7 @@ def _matches(text: str) -> list[tuple[str, Path, bool]]:
 
 
 def _dumps_in(folder: Path) -> list[Path]:
-    """The dumps in a folder and below, by the names that the catalog knows; our own outputs apart."""
+    """The dumps in a folder and below, by the names that the catalog knows; without our own outputs."""
     dumps = _named_like(folder, _patterns()) or _named_like(folder, _patterns("otherwise"))
     if not dumps:
         there = magic.without_dumps(file for file in folder.rglob("*") if file.is_file())
@@ -326,7 +326,7 @@ def _unpacked(
 
 
 def _join(name: str) -> "Callable[[dict[str, Any]], dict[str, Any]] | None":
-    """What completes the records of a file from the files beside it."""
+    """The join that completes the records of a file from the files next to it."""
     path = Path(name)
     for form in FORMATS:
         if form.join and any(

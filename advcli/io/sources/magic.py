@@ -1,4 +1,4 @@
-"""What a file is, told by its first bytes: whatever people point us at is named for what it is."""
+"""What a file is, by its first bytes, so that errors can name it."""
 
 import re
 from collections.abc import Iterable

@@ -71,7 +71,7 @@ def superseded(files: Sequence[tuple[str, Path]]) -> dict[str, str]:
 
 
 def twins(files: Sequence[tuple[str, Path]], codecs: Iterable[str], opened: Opened) -> dict[str, str]:
-    """The compressed files beside which the same file lies in another form: name → why.
+    """The compressed files that exist in another form too: name → why.
 
     Args:
         files: name and path of each.

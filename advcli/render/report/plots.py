@@ -62,7 +62,7 @@ def plots(page: Page) -> tuple[Plot, ...]:
 
 
 def coloured(value: Any, palette: Mapping[str, str]) -> Any:  # noqa: ANN401  any part of a figure
-    """The same figure with colours in place of their names."""
+    """The figure with colours in place of their names."""
     if isinstance(value, str):
         return palette[value[1:]] if value.startswith("@") and value[1:] in palette else value
     if isinstance(value, Mapping):
