@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import zip_longest
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from advcli.records.verify import Verify
 
 _UNBOUNDED = 10_000
+# A value beside its label gets this many columns at least.
+_LEAST = 20
 # Nothing asks how high the terminal is, but Rich believes a width only beside a height.
 _LINES = 25
 # Seconds after which it is said how far a work is.
@@ -191,9 +194,14 @@ def below(lines: Sequence[str]) -> None:
 
 def pairs(values: Mapping[str, str]) -> None:
     """One row of a catalog, a line per attribute."""
+    from advcli.render.whole import folded
+
     width = max(map(len, values))
     for name, value in values.items():
-        typer.echo(f"{name:<{width}}  {value}")
+        room = max(_columns(1) - width - 2, _LEAST)
+        lines = folded(value, room) if sys.stdout.isatty() else [value]
+        for label, line in zip_longest([name], lines, fillvalue=""):
+            typer.echo(f"{label:<{width}}  {line}")
 
 
 def _console(*, to_stderr: bool) -> "Console":

@@ -58,7 +58,7 @@ def search(problem: Problem, tell: Tell = lambda text: None, *, nearest: bool = 
         found = _sampled(problem, partition, able)
         left = sum(trial.explained for trial in found)
         sampled += found
-        tell(f"{partition.label}: {counted(len(able), 'rule')} tried on a part of the rows, {left} left")
+        tell(f"{partition.label}: {counted(len(able), 'rule')} tried on a sample of the rows, {left} left")
         if left and problem.part(partition).rows is not None:
             # Whether another grouping gives the same numbers is asked of small data only.
             break

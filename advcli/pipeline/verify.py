@@ -203,4 +203,4 @@ def _same(data: DataSet, rows: Sequence[int], answer: str, share: float) -> Same
 
 def _notes(all_wrong: int, same: Sequence[SameAnswer], answers: int) -> Iterator[str]:
     if all_wrong and not answers:
-        yield "no answer found in groups that are all wrong (no '####' or '\\boxed{}'); --answer COL"
+        yield "no answer found in groups that are all wrong (no '####' or '\\boxed{}'); try --answer COL"

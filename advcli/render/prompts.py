@@ -9,7 +9,7 @@ from advcli.records.prompts import STATES, Band, Mean, Prompts
 from advcli.render.bars import spark
 from advcli.render.numbers import UNDEFINED, count, share, short, signed
 from advcli.render.tables import health_line
-from advcli.render.whole import print_whole, ruled
+from advcli.render.whole import print_line, print_whole, ruled
 from advcli.wording import counted
 
 if TYPE_CHECKING:
@@ -25,12 +25,12 @@ _KS = 3
 
 def show(found: Prompts, console: "Console") -> None:
     """Print the means, how many prompts were learned or forgotten, the bands, and the first prompts."""
-    console.print(health_line(found.health), style="bold", highlight=False, soft_wrap=True)
+    print_line(health_line(found.health), console, "bold")
     for line in summary(found):
-        console.print(line, highlight=False, soft_wrap=True)
+        print_line(line, console)
     if found.bands:
         print_whole(_bands(found.bands), console)
-        console.print(_band_line(found), style="dim", highlight=False, soft_wrap=True)
+        print_line(_band_line(found), console, "dim")
     if not found.order:
         return
     print_whole(_trends(found), console)
@@ -85,7 +85,7 @@ def _plain(value: Any) -> Any:  # noqa: ANN401  a number of numpy or a text
 
 
 def _dim(console: "Console", line: str) -> None:
-    console.print(line, style="dim", highlight=False, soft_wrap=True)
+    print_line(line, console, "dim")
 
 
 def _mean(mean: Mean) -> str:
