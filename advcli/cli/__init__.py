@@ -55,7 +55,7 @@ def _root(
         is_eager=True,
     ),
     debug: bool = typer.Option(
-        False, _DEBUG, help="Print the traceback of an error too. May stand anywhere on the command line."
+        False, _DEBUG, help="Print the traceback of an error too. May be anywhere on the command line."
     ),
 ) -> None:
     del debug  # `main` has taken it

@@ -168,7 +168,7 @@ _HelpAll = Annotated[
 
 
 def without_types(options: Iterable[Any]) -> None:
-    """Keep typer from naming the type of a flag or an argument, which tells nobody anything."""
+    """Keep typer from showing the types of flags and arguments, which mean nothing to users."""
     for option in options:
         if option.param_type_name == "argument" or getattr(option, "is_flag", False):
             option.display_type_rich = lambda ctx: None

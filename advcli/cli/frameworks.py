@@ -76,7 +76,7 @@ def _corrections(framework: str) -> list[str]:
 
 
 def _footnotes(rules: "tuple[Rule, ...]") -> list[str]:
-    """What a dump does not tell, with the estimators that it concerns, and the files of the framework."""
+    """What is not in a dump, with the estimators concerned, and the framework's source files."""
     names = list(dict.fromkeys(rule.estimator for rule in rules))
     lines = []
     for what in dict.fromkeys(lost for rule in rules for lost in rule.lost):

@@ -93,7 +93,7 @@ class DataSet:
         )
 
     def per_rollout(self, reward: str) -> "DataSet":
-        """The same with one row per rollout, in order of first appearance; itself where each row is one.
+        """The data set with one row per rollout, in order of first appearance; itself if each row is one.
 
         A row has the place of the first row of its rollout, the sum of the lengths, and what the last turn has of
         everything else.

@@ -148,12 +148,12 @@ class Rule:
 
     @property
     def without_reward(self) -> str:
-        """What becomes of a row without a reward, in words."""
+        """How a row without a reward is treated, as text."""
         return _MISSING[self._missing]
 
     @property
     def spoils(self) -> str:
-        """What a row without a reward makes NaN beside itself, in words; "" for nothing."""
+        """Which other rows a row without a reward makes NaN, as text; "" for none."""
         return _SPOILT.get(self._missing, "")
 
     def scope_at(self, scale: str | None, *, uneven: bool = False) -> str:

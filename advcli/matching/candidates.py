@@ -128,7 +128,7 @@ class Candidate:
         return f"A_i = {centre} / {by}, ddof {self.ddof}{none}"
 
     def _in_catalog(self) -> str:
-        """The formula of the catalog, with the knobs that it does not tell."""
+        """The formula of the catalog, with the knobs that it does not show."""
         formula = self.plan.entry.formula
         if self.plan.entry.level == "turn" and "gamma" in self.told:
             formula += f", γ {_short(self.told['gamma'])}"
@@ -292,7 +292,7 @@ def _effective(target: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _short(value: float) -> str:
-    """A knob as one would write it: 1e-6, not 1e-06.
+    """A knob as text: 1e-6, not 1e-06.
 
     Example:
         >>> _short(1e-6), _short(0.0001), _short(1)

@@ -1,4 +1,4 @@
-"""Find the rules that a log is consistent with: what is searched for, and what is said of the outcome."""
+"""Find the rules that a log is consistent with: the search and its outcome."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -167,7 +167,7 @@ def _asked(only: Settings) -> str:
 
 
 def _silent(table: RewardTable, problem: Problem) -> Match:
-    """A log of zeros is that of every rule without signal, and of a trainer that logged nothing; ones tell no more."""
+    """Refuse a constant log: zeros fit every rule without signal, and a trainer that logged nothing."""
     values = problem.logged.values
     # No minus before a zero.
     same = float(values[values.isfinite()][0]) + 0.0

@@ -12,7 +12,7 @@ from advcli.records.verify import Verify
 
 @dataclass(frozen=True)
 class InputFile:
-    """One input, so that it can be told later which file a page was made from.
+    """One input, which identifies the file that a page was made from.
 
     Attributes:
         name: as the user knows it.

@@ -295,7 +295,7 @@ def _outcomes(facts: Facts) -> Iterator[str]:
 
 
 def _spread(rewards: Sequence[RewardSignal]) -> "Table":
-    """The variance taken apart."""
+    """The variance within and between groups."""
     header = ("variance", "within", "between", "total", "between, unbiased")
     rows = []
     for one in rewards:

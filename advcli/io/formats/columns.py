@@ -378,7 +378,7 @@ class _Chooser:
         empty = [name for name in (*PROMPT_IDS, *PROMPT_TEXTS) if name in self._dump.kinds]
         likely = self.likely_prompts(step)
         if empty:
-            told = f"'{empty[0]}' is empty in every row that was looked at, expected a prompt id"
+            told = f"'{empty[0]}' is empty in every row of the sample, expected a prompt id"
         else:
             told = (
                 f"no prompt id among the columns {listed(self._dump.kinds)}; expected one of "
