@@ -31,7 +31,7 @@ Texts = Annotated[
     typer.Option(
         metavar="N",
         min=0,
-        help="Take in the responses of the N most extreme groups and of N dead ones.",
+        help="Include the responses of the N most extreme groups and of N dead groups.",
         rich_help_panel=_PAGE,
     ),
 ]
@@ -51,7 +51,7 @@ def command(
     no_match: NoMatch = False,
     force: opt.Force = False,
 ) -> None:
-    """Write one self-contained page with plots, figures and the most extreme groups.
+    """Write one self-contained page with findings, plots, groups and rows.
 
     It has the figures of inspect, and the original and processed advantage of the chosen estimator.
     """

@@ -34,14 +34,14 @@ def show(found: Prompts, console: "Console") -> None:
         print_line(line, console)
     if found.bands:
         print_whole(_bands(found.bands), console)
-        print_line(_band_line(found), console, "dim")
+        _dim(console, _band_line(found))
     if not found.order:
         return
     print_whole(_trends(found), console)
     _dim(console, "per step: mean reward, ▁ low to █ high, blank where the prompt was not drawn.")
     _dim(console, "change: of the fitted line, from first to last step, with its 95% interval.")
     print_whole(_levels(found), console)
-    _dim(console, "mean: of all its rows. live: share of its groups whose rewards differ.")
+    _dim(console, "mean: of all its rows. live: share of its groups of two or more rows.")
     if found.length_unit is not None:
         _dim(console, _LENGTHS[found.threshold is None].format(found.length_unit))
     if found.threshold is not None:

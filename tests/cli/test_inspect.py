@@ -393,7 +393,7 @@ def test_a_step_stands_out_by_its_rewards_where_the_scale_hides_them(tmp_path):
     [
         (["missing > 0"], 1, ["missing is 4"]),
         (["missing > 4"], 0, []),
-        (["missing > 9", "dead > 0.1", "singletons >= 1"], 1, ["dead is 0.125", "singletons is 1"]),
+        (["missing > 9", "dead > 0.1", "singletons >= 1"], 1, ["dead is 0.126984", "singletons is 1"]),
     ],
 )
 def test_fail_if(conditions, code, held, advcli):

@@ -184,7 +184,7 @@ def _rewards(page: Page) -> Table:
             )
             for one in page.inspection.facts.rewards
         ),
-        "mean is over rows, and over groups where each counts once; live and dead count groups; within and between are the "
+        "Mean is over rows, and over groups where each counts once; live and dead count groups; within and between are the "
         "variance inside groups and of their means; the unbiased one leaves out what chance adds to the means.",
     )
 
@@ -254,7 +254,7 @@ def _chance(one: DeadChance) -> str:
 
 def _phantoms(page: Page) -> Table | None:
     alike: dict[tuple[int, int, str], list[str]] = {}
-    for one in page.inspection.facts.phantoms:
+    for one in sorted(page.inspection.facts.phantoms, key=lambda one: -one.max_abs_adv):
         if one.groups:
             alike.setdefault((one.groups, one.rows, number(one.max_abs_adv)), []).append(one.rule)
     if not alike:
