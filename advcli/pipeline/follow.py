@@ -32,6 +32,8 @@ _Bools = NDArray[np.bool_]
 
 _EVERY = 2.0
 """Seconds between two looks."""
+_TRIES = 10
+"""Looks at inputs that do not change after which an error is one: a writer may pause in the middle of a file."""
 
 
 @dataclass(frozen=True)
@@ -330,20 +332,21 @@ def looks(
         What was found; None while there is no file.
 
     Raises:
-        DataError: the inputs cannot be used, and did not change since that was found before: no file is half written.
+        DataError: the inputs cannot be used, and have not changed for a while: no file is being written.
     """
     before: object = None
-    failed: str | None = None
+    failed, tries = "", 0
     while True:
         now = seen(inputs)
         if now != before or failed:
             try:
                 found = look() if now else None
-                failed = None
+                failed, tries = "", 0
                 yield found
             except DataError as error:
-                if failed == str(error) and now == before:
-                    raise
+                tries = tries + 1 if failed == str(error) and now == before else 1
                 failed = str(error)
+                if tries > _TRIES:
+                    raise
         before = now
         wait()

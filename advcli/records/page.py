@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from advcli.records.between import Between
 from advcli.records.inspection import Inspection
 from advcli.records.match import Match
 from advcli.records.prompts import Prompts
@@ -165,6 +166,7 @@ class Page:
         keep: None where keep ratios are not defined.
         extremes: the groups with the largest |A|, the largest first.
         match: None without a logged advantage.
+        between: the same beside another run; None without one.
         prompts: the prompts over the run; None where none was met at two steps.
         verify: what the verdicts show; None where no row is right or wrong.
         remarks: what was sampled, cut or left out.
@@ -182,6 +184,7 @@ class Page:
     keep: KeepGrid | None
     extremes: tuple[ExtremeGroup, ...]
     match: Match | None = None
+    between: Between | None = None
     prompts: Prompts | None = None
     verify: Verify | None = None
     remarks: tuple[str, ...] = ()

@@ -210,6 +210,9 @@ def test_what_cannot_be_followed(run, tmp_path):
         stream.write("".join(lines([1, 3])))
     with pytest.raises(DataError, match=r"r\.jsonl:25: a row of step 1, whose groups are written already"):
         one.look()
+    file.write_text("".join(lines([1])))
+    with pytest.raises(DataError, match="has changed since it was annotated"):
+        one.look()
     for args, said in {
         (): "--out DIR/",
         ("--out", "x/", "--json"): "--json needs all rows",
@@ -219,7 +222,8 @@ def test_what_cannot_be_followed(run, tmp_path):
             CliRunner().invoke(app, ["compute", str(run), "--follow", *args], catch_exceptions=False)
 
 
-def test_looks_again_only_after_a_change_and_stops_at_what_stays_wrong(tmp_path):
+def test_looks_again_only_after_a_change_and_stops_at_what_stays_wrong(tmp_path, monkeypatch):
+    monkeypatch.setattr(follow, "_TRIES", 1)
     file, seen = tmp_path / "r.jsonl", []
 
     def look():

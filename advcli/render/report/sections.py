@@ -8,7 +8,7 @@ from typing import Any
 from advcli.records.inspection import DeadChance
 from advcli.records.page import Page
 from advcli.records.report import Column
-from advcli.render import prompts, verify
+from advcli.render import between, prompts, verify
 from advcli.render.inspection import causes_lines, standing_out
 from advcli.render.numbers import count, number, share, signed
 from advcli.render.results import plain_cell
@@ -92,6 +92,7 @@ def tables(page: Page) -> tuple[Table, ...]:
     """Every table that has something to say: the advantages, then what `inspect` says."""
     made = (
         _advantages(page),
+        _between(page),
         _rewards(page),
         _causes(page),
         _chances(page),
@@ -185,6 +186,14 @@ def _rewards(page: Page) -> Table:
 def _causes(page: Page) -> Table | None:
     lines = tuple((line,) for line in causes_lines(page.inspection.causes))
     return Table("Why groups are dead", ("a group may count in several ways",), lines) if lines else None
+
+
+def _between(page: Page) -> Table | None:
+    found = page.between
+    if found is None:
+        return None
+    lines = (*between.paired_lines(found.paired), *between.coverage_lines(found.coverage))
+    return Table(f"Beside {found.b.name} (B)", ("is the difference real?",), tuple((one,) for one in lines))
 
 
 def _prompts(page: Page) -> Table | None:
