@@ -49,7 +49,7 @@ class State:
         groups: groups that are written.
         rollouts: rollouts that are written.
         rows: rows that are written.
-        steps: steps of these rows.
+        steps: steps of these rows that were over: no row may follow.
         settings: the settings as they were used.
     """
 
