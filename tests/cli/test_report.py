@@ -129,7 +129,7 @@ def test_pictures(report, tmp_path):
     assert not (tmp_path / "other.html").exists()
 
 
-def test_the_page_shows_prompts_verdicts_and_another_run(tmp_path):
+def test_the_page_shows_prompts_verdicts_and_another_run(report, tmp_path):
     """Prompt p: wrong at step 1, right at step 2; `acc` disagrees in one row; B is the same with all right."""
     rows = [
         {"prompt_id": name, "step": step, "reward": float(step == 2), "acc": float(step == 2 or place == 0)}
@@ -141,7 +141,7 @@ def test_the_page_shows_prompts_verdicts_and_another_run(tmp_path):
         kept = [row if reward is None else {**row, "reward": reward} for row in rows]
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in kept))
     out = tmp_path / "r.html"
-    done = advcli("a.jsonl", "--out", "r.html", "--between", "b.jsonl", cwd=tmp_path)
+    done = report("a.jsonl", "--out", "r.html", "--between", "b.jsonl")
     assert done.returncode == 0, done.stderr
     text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", out.read_text(encoding="utf-8")))
     assert "Prompts over the run" in text
@@ -150,7 +150,7 @@ def test_the_page_shows_prompts_verdicts_and_another_run(tmp_path):
     # 7 of 112 rows: 105 agree.
     assert "agreement: 93.8% of 112 rows" in text
     assert "B − A: +0.5 in mean reward per prompt, over 7 prompts in both" in text
-    done = advcli("a.jsonl", "--b", "n=2", cwd=tmp_path)
+    done = report("a.jsonl", "--b", "n=2")
     assert (done.returncode, done.stderr) == (
         2,
         "advcli: --b without --between does nothing; try --between INPUT\n",
