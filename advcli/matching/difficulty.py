@@ -124,4 +124,5 @@ def _fitted(shares: Tensor, weights: Tensor) -> list[float] | None:
 
 def _left(numbers: Tensor, shares: Tensor, weights: Tensor) -> Tensor:
     low, high, middle, steepness = numbers
-    return low + (high - low) / (1 + torch.exp(steepness * (shares - middle))) - weights
+    found: Tensor = low + (high - low) / (1 + torch.exp(steepness * (shares - middle))) - weights
+    return found

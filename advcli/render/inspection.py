@@ -168,9 +168,9 @@ def _sections(facts: Facts, console: "Console", causes: Sequence[str] = ()) -> N
     ):
         if table is not None:
             _print(table, console)
-        elif remarks := list(remarks):
-            console.print()
-        for text in remarks:
+        for place, text in enumerate(remarks):
+            if table is None and place == 0:
+                console.print()
             _line(text, console)
 
 

@@ -237,7 +237,7 @@ def test_a_full_disk_under_standard_output_is_3(main, rows, monkeypatch, args):
 def test_python_m_advcli(program):
     done = program("estimators", "gpro")
     assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr == b"advcli: unknown estimator 'gpro'; try grpo or gdpo\n"
+    assert done.stderr == b"advcli: unknown estimator 'gpro'; try grpo\n"
 
 
 def test_no_colour_when_nobody_looks(program):
