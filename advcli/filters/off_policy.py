@@ -32,7 +32,7 @@ def tis(tokens: LogProbs, *, level: Level = "token", low: float = 0.0, high: flo
         >>> tis(two).weights.tolist()
         [2.0, 1.0]
     """
-    _ordered(low, high)
+    _ordered("tis", low, high)
     return Correction(tokens.mask, weights=bounded_exp(tokens.at_level(level)).clamp(low, high))
 
 
@@ -56,7 +56,7 @@ def mis(tokens: LogProbs, *, level: Level = "token", low: float = 0.5, high: flo
         >>> mis(two).mask.tolist()
         [0.0, 1.0]
     """
-    _ordered(low, high)
+    _ordered("mis", low, high)
     ratio = bounded_exp(tokens.at_level(level))
     return Correction(tokens.mask * ((ratio >= low) & (ratio <= high)), weights=ratio)
 
@@ -84,7 +84,7 @@ def reject(
         >>> reject(two).mask.tolist()
         [0.0, 1.0]
     """
-    _ordered(low, high)
+    _ordered("reject", low, high)
     ratio = bounded_exp(tokens.at_level(level))
     vetoed = tokens.row_sum((tokens.log_ratio.exp() < veto).to(ratio.dtype)) > 0
     return Correction(tokens.mask * ((ratio >= low) & (ratio <= high) & ~tokens.spread(vetoed)))
@@ -112,11 +112,11 @@ def opsm(tokens: LogProbs, advantages: Tensor, *, delta: float) -> Correction:
     return off_policy_sequence_mask(tokens, advantages, off_policy_sequence_mask_delta=delta)
 
 
-def _ordered(low: float, high: float) -> None:
+def _ordered(name: str, low: float, high: float) -> None:
     """Refuse bounds in the wrong order.
 
     Raises:
         UsageError: they are.
     """
     if not low < high:
-        raise UsageError(f"low is {low:g} and high is {high:g}, expected low below high")
+        raise UsageError(f"{name}: low is {low:g} and high is {high:g}, expected low below high")

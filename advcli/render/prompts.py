@@ -38,7 +38,7 @@ def show(found: Prompts, console: "Console") -> None:
     if not found.order:
         return
     print_whole(_trends(found), console)
-    _dim(console, "per step: mean reward, ▁ low to █ high, blank where the prompt was not met.")
+    _dim(console, "per step: mean reward, ▁ low to █ high, blank where the prompt was not drawn.")
     _dim(console, "change: of the fitted line, from first to last step, with its 95% interval.")
     print_whole(_levels(found), console)
     _dim(console, "mean: of all its rows. live: share of its groups of two or more rows.")

@@ -416,7 +416,7 @@ def test_fail_if_in_json(advcli):
         {"condition": "missing > 0", "value": 4.0, "held": True},
         {"condition": "conflicts > 0", "value": None, "held": False},
     ]
-    assert "these data do not define conflicts" in done.stderr.decode()
+    assert "conflicts is undefined here" in done.stderr.decode()
 
 
 def test_standard_input(advcli):

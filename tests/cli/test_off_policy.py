@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from advcli import read
 from advcli.cli import app
 from advcli.errors import DataError, UsageError
 
@@ -248,3 +249,34 @@ def test_figures_of_rows_without_the_columns(write):
     bare = [{name: value for name, value in row.items() if "log" not in name} for row in rows()]
     with pytest.raises(DataError, match="--off-policy needs the log-probability"):
         run("compute", write(bare), "--off-policy")
+
+
+def test_in_python(write):
+    dump = read(write(), group_by=["prompt"])
+    found = dump.advantages(after="tis:high=3")
+    assert found.weight.tolist() == pytest.approx([1.75, 0.125, 1.0, 1.5])
+    assert found.weighted.tolist() == pytest.approx(
+        [a * w for a, w in zip(A, [1.75, 0.125, 1.0, 1.5], strict=True)]
+    )
+    assert found.to_arrow(["reward"]).column_names[-3:] == ["adv_weight", "adv_weighted", "adv_weight_tokens"]
+    assert dump.inspect().off_policy.all.tokens == 6
+    assert dump.advantages().weighted is None
+
+
+def test_other_commands_take_the_filters(write):
+    path = write()
+    shown = json.loads(
+        run(
+            "compare", path, "--group-by", "prompt", "--after", "mis:level=sequence,high=2.5", "--json"
+        ).stdout
+    )
+    assert shown["kept_rows"] == 3
+
+
+def test_rollouts_of_several_rows(write):
+    # Rows 0 and 2, and 1 and 3, are the turns of two rollouts: products 2 · 1 and 1/8 · 2.
+    given = [{**row, "rollout_id": at % 2} for at, row in enumerate(rows())]
+    found = computed(write(given), "--after", "mis:level=sequence,low=0.3,high=2.5")
+    assert [row["adv_kept"] for row in found] == [True, False, True, False]
+    assert [row["adv_weight"] for row in found] == pytest.approx([2.0, 0, 2.0, 0])
+    assert found[0]["adv_weight_tokens"] == [pytest.approx(2.0), pytest.approx(2.0), None]

@@ -9,7 +9,7 @@ from typing import Any
 from advcli.records.inspection import DeadChance
 from advcli.records.page import Page
 from advcli.records.report import Column
-from advcli.render import prompts, verify
+from advcli.render import between, prompts, verify
 from advcli.render.inspection import causes_lines, standing_out
 from advcli.render.numbers import count, number, share, signed
 from advcli.render.results import plain_cell
@@ -195,6 +195,14 @@ def _causes(page: Page) -> Table | None:
     return Table("Why groups are dead", ("what dead groups have in common",), lines, note) if lines else None
 
 
+def _between(page: Page) -> Table | None:
+    found = page.between
+    if found is None:
+        return None
+    lines = (*between.paired_lines(found.paired), *between.coverage_lines(found.coverage))
+    return Table(f"Beside {found.b.name} (B)", ("is the difference real?",), tuple((one,) for one in lines))
+
+
 def _prompts(page: Page) -> Table | None:
     found = page.prompts
     if found is None:
@@ -315,6 +323,7 @@ def _outliers(page: Page) -> Table | None:
 
 _TABLES: tuple[Callable[[Page], Table | None], ...] = (
     _advantages,
+    _between,
     _rewards,
     _causes,
     _chances,
