@@ -233,7 +233,9 @@ def test_fidelity_is_up_to_date():
         + sum(rule.proof != "package" for rule in fidelity.RULES)
         + len(fidelity.rollouts())
         + len(list(fidelity._ranges()))
-        + 10
+        + len(fidelity.same_batch())
+        + len(fidelity.upstream())
+        + 14
     )
 
 

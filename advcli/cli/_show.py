@@ -1,6 +1,7 @@
 """Print a report: data on standard output, talk on standard error."""
 
 import os
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from advcli.records.verify import Verify
 
 _UNBOUNDED = 10_000
+# To the upper left corner of a terminal, and clear it.
+_CLEARED = "\x1b[H\x1b[2J\x1b[3J"
 # A value beside its label gets this many columns at least.
 _LEAST = 20
 # Nothing asks how high the terminal is, but Rich believes a width only beside a height.
@@ -73,13 +76,19 @@ def table(report: "Report", *, to_stderr: bool) -> None:
     drawn(lambda console: show(report, console), to_stderr=to_stderr)
 
 
-def drawn(draw: "Callable[[Console], None]", *, to_stderr: bool = False) -> None:
-    """Whatever `draw` prints on a console."""
+def drawn(draw: "Callable[[Console], None]", *, to_stderr: bool = False, over: bool = False) -> None:
+    """Whatever `draw` prints on a console; `over`: on an empty screen, as many lines as it has."""
     console = _console(to_stderr=to_stderr)
     with console.capture() as captured:
         draw(console)
     # Rich fills the last column with spaces.
-    text = "\n".join(line.rstrip(" ") for line in captured.get().split("\n"))
+    lines = [line.rstrip(" ") for line in captured.get().split("\n")]
+    if over:
+        high = shutil.get_terminal_size().lines - 1
+        left = len(lines) - high
+        lines = [*lines[: high - 1], f"… {left + 1} more lines", ""] if left > 0 else lines
+        _print(_CLEARED, to_stderr=to_stderr)
+    text = "\n".join(lines)
     _print(text, to_stderr=to_stderr)
 
 

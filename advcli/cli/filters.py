@@ -20,6 +20,8 @@ def command(
         return
     row = FILTERS[name]
     given = [f"{knob}={default}" if default else knob for knob, default in knobs(row.target).items()]
+    if row.by_framework:
+        given = ["those of the framework: advcli frameworks NAME"]
     _show.pairs(
         {
             "filter": row.name,

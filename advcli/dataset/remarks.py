@@ -62,7 +62,7 @@ def unit(data: DataSet, unit: Unit, shown: Mapping[str, AdvantageTable]) -> Iter
         shown: heading → advantages of each column.
     """
     rollouts = data.rollouts
-    if rollouts is None:
+    if rollouts is None or unit.counts == "turns":
         return
     by_row = [label for label, result in shown.items() if result.per_rollout is None]
     differ = rollouts.disagree(data.rows.rewards)
@@ -165,6 +165,7 @@ def columns(data: DataSet) -> dict[str, Any]:
         "rollout": list(choice.rollout) if data.rollouts is not None else None,
         "turn": choice.turn if data.rollouts is not None else None,
         "turn_rewards": choice.turn_list,
+        "anchor": dict(choice.roles).get("anchor"),
         "length": choice.length,
         "baseline": choice.baseline,
         "kl": choice.kl,
@@ -241,6 +242,7 @@ def _chosen(data: DataSet) -> str:
     if data.rollouts is not None:
         parts += [f"rollout: {' + '.join(map(repr, choice.rollout))}"]
         parts += [f"turn: '{choice.turn}'"] if choice.turn else []
+    parts += [f"{role}: '{name}'" for role, name in choice.roles]
     parts += [f"length: '{choice.length}'"] if choice.length else []
     parts += [f"baseline: '{choice.baseline}'"] if choice.baseline else []
     return "; ".join([", ".join(parts), *([_not_used(choice)] if choice.unread else [])])

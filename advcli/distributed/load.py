@@ -91,6 +91,11 @@ def looked_at(request: Request, refused: Sequence[str] = (), *, inspected: bool 
         raise UsageError(
             "--dedup compares the rows of all files, which --engine ray does not", hint="--engine local"
         )
+    if request.settings.knobs.get("similarity"):
+        raise UsageError(
+            "states that are alike are looked for in all files, which --engine ray does not",
+            hint="--engine local",
+        )
     with opened(request.inputs, copied=False, max_line=request.columns.max_line) as sources:
         seen, choice = look(sources, request.columns, skip_bad_rows=request.skip_bad_rows)
         said: tuple[str, ...] = ()

@@ -202,6 +202,7 @@ def table(columns: Mapping[str, pa.Array], view: PartitionPlan) -> RewardTable:
         rollout=values["rollout"].copy() if "rollout" in values else None,
         turn_counts=values["turn_counts"].copy() if "turn_counts" in values else None,
         uneven=values["uneven"].copy() if "uneven" in values and values["uneven"].any() else None,
+        roles=_named(values, "role"),
         extra=_named(values, "extra"),
         outcomes=_named(values, "outcome"),
         causes=_named(values, "cause"),

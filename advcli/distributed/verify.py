@@ -16,7 +16,7 @@ from advcli.engine.plan import Plan
 from advcli.matching.candidates import Candidate
 from advcli.matching.explanations import Explanation
 from advcli.matching.logged import Logged
-from advcli.matching.partitions import Partition
+from advcli.matching.partitions import Kind, Partition
 from advcli.matching.sample import Slice
 from advcli.matching.trials import Trial, judge, predict
 from advcli.records.mergeable import Merge, Mergeable
@@ -33,29 +33,25 @@ class Way:
     Attributes:
         label: in words.
         n: rows per group, or None.
-        over_steps: whether a prompt at another step is the same group.
-        position: whether rows are cut by position.
+        kind: what makes rows one group.
     """
 
     label: str
     n: int | None
-    over_steps: bool
-    position: bool
+    kind: Kind
 
     @classmethod
     def of(cls, partition: Partition, n: int | None) -> "Way":
         """Tell it from a partition of the sample; `n` is what the user named."""
-        grouping = partition.grouping
-        position = partition.label.startswith("position")
-        cut = position or (not partition.given and ", cut by " in grouping.rule)
-        largest = int(np.bincount(grouping.group[grouping.group >= 0]).max())
-        return cls(
-            partition.label, largest if cut else n, partition.label.endswith("over all steps"), position
-        )
+        group_of_row = partition.grouping.group
+        largest = int(np.bincount(group_of_row[group_of_row >= 0]).max())
+        cut = partition.kind in (Kind.POSITION, Kind.CUT)
+        return cls(partition.label, largest if cut else n, partition.kind)
 
     def grouping(self, table: RewardTable) -> Grouping:
         """The groups of the rows of a place."""
-        choice = replace(table.choice, step_in_key=False) if self.over_steps else table.choice
+        loose = self.kind is Kind.OVER_STEPS
+        choice = replace(table.choice, step_in_key=False) if loose else table.choice
         return group(replace(table, choice=choice), self.n, part=True)
 
 
@@ -187,7 +183,7 @@ def _agreement(here: PartitionRows, claim: Claim) -> Agreement:
     if predicted is None:
         return _nothing(int(compared.sum()), int(empty.sum()))
     predicted, filtered = _changed(predicted, claim, part)
-    trial = judge(claim.candidate, Partition(claim.way.label, grouping), part, predicted)
+    trial = judge(claim.candidate, Partition(claim.way.label, grouping, claim.way.kind), part, predicted)
     off = compared & ~((predicted - logged.values).abs() <= logged.room())
     places = here.positions()[torch.nonzero(off).squeeze(1)[:_NAMED].numpy()]
     return Agreement(

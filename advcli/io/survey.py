@@ -207,7 +207,7 @@ def survey(sources: Sequence[Source], options: ColumnOptions, *, whole: bool = F
     sample = rows if layout.name != "rows" else lambda: _sample(seen)
     container = "" if options.format else next((one.source.format for one in seen if one.source.format), "")
     whole = all(one.whole for one in seen)
-    return Survey(form, layout, kinds, whole, container or form.name, Evidence(cache(sample)))
+    return Survey(form, layout, kinds, whole, container or form.name, Evidence(cache(sample), rows))
 
 
 def _format(seen: Sequence[Seen]) -> Format:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from advcli.engine.turns import MADE
 from advcli.matching.candidates import Candidate
 from advcli.matching.partitions import Partition
 from advcli.matching.problem import MANY, Problem
@@ -74,7 +75,8 @@ def _able(problem: Problem, candidates: Sequence[Candidate], lacking: dict[str, 
     able = []
     for candidate in candidates:
         needs = candidate.plan.entry.needs
-        absent = next((name for name in needs if name != "group" and name not in problem.columns), None)
+        there = problem.columns.keys() | {"group"} | (MADE if candidate.plan.entry.level == "turn" else set())
+        absent = next((name for name in needs if name not in there), None)
         if absent is None:
             able.append(candidate)
         else:

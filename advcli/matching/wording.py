@@ -12,6 +12,12 @@ from advcli.matching.trials import Trial
 from advcli.records.match import Fit
 from advcli.wording import counted, verb
 
+_COUNTS = {
+    "rollouts": "each rollout counted once",
+    "rows": "every row counted",
+    "refused": "every row counted",
+    "turns": "a row is a turn",
+}
 # A range of ratios that is not worth a word.
 _NARROW = 0.1
 # Share of the rows that a rule has to fit to be named where none fits all.
@@ -26,7 +32,9 @@ def found(
     rough = problem.logged.by_digits(fit.max_abs_diff)
     digits = f" at the precision of the log ({problem.logged.stored.words})" if rough else ""
     agree = f"all {compared:,} logged rows agree{digits} (max |Δ| {fit.max_abs_diff:.2g})"
-    return "; ".join([f"consistent with {_rule(fit, trial)}", f"grouped by {fit.grouping}", *done, agree])
+    counts = [_COUNTS[trial.candidate.unit.counts]] if trial.candidate.unit else []
+    parts = [f"consistent with {_rule(fit, trial)}", f"grouped by {fit.grouping}", *counts, *done, agree]
+    return "; ".join(parts)
 
 
 def _rule(fit: Fit, trial: Trial) -> str:
@@ -37,6 +45,11 @@ def not_determined(fit: Fit, trial: Trial, *, done: Sequence[str], doubt: str) -
     """The sentence that says why nothing is named although a rule fits every row."""
     rule = "; ".join([f"{_rule(fit, trial)}, fits every row", *done])
     return f"not determined by this log: {doubt}; {rule}"
+
+
+def broken(fit: Fit, trial: Trial, what: str) -> str:
+    """The sentence that says what is wrong with a log whose other rows fit a rule."""
+    return f"the log is broken: {what}; all other rows fit {_rule(fit, trial)}"
 
 
 def not_found(fit: Fit | None, causes: Sequence[str], asked: str = "") -> str:

@@ -15,7 +15,7 @@ from advcli.pipeline.request import Request
 from advcli.records.report import Column, Health, Report
 from advcli.records.settings import AdvantageTable
 from advcli.records.version import __version__
-from advcli.shaping.catalog import described
+from advcli.shaping.spec import described
 from advcli.stats import comparison
 from advcli.stats.health import health
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from advcli.dataset import load as data_set
@@ -84,7 +84,10 @@ class Request:
             skip_bad_rows=self.skip_bad_rows,
             table=table,
         )
-        return data_set.with_repeats(data, sources) if repeats else data
+        similarity = float(self.settings.knobs.get("similarity", 0))
+        if similarity:
+            data = data_set.with_alike(data, sources, similarity)
+        return replace(data, table=data_set.with_repeats(data.table, sources)) if repeats else data
 
     def ahead(
         self, sources: Sequence[Source], columns: ColumnOptions, refused: Sequence[str] = ()
@@ -94,8 +97,8 @@ class Request:
 
 
 def _is_same(source: Source) -> bool:
-    """Whether a file is as it was when it was found."""
+    """Whether a file is as it was when it was found; what follows a part of it does not matter."""
     try:
-        return stamp(source.path) == source.stamp
+        return source.part is not None or stamp(source.path) == source.stamp
     except OSError:
         return False

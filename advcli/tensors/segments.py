@@ -247,14 +247,14 @@ class Segments:
             stretch *= 2
         return values
 
-    def discounted(self, values: Tensor, factor: float) -> Tensor:
+    def discounted(self, values: Tensor, factor: float | Tensor) -> Tensor:
         """Σ_k factor^k · v_{i+k} over each row and the rows after it in its segment, [N].
 
         The stretch that is summed doubles, as in `cumsum`: log₂(longest) passes instead of one per row.
 
         Args:
             values: [N] float. The rows must lie as for `position`.
-            factor: the weight of the next row, from 0 to 1.
+            factor: the weight of the next row, from 0 to 1; [N] for one that is equal within each segment.
 
         Example:
             >>> Segments.of(torch.tensor([0, 0, 0, 1])).discounted(
@@ -266,7 +266,8 @@ class Segments:
         stretch = 1
         while stretch < longest:
             same = self.index[stretch:] == self.index[:-stretch]
-            carried = torch.where(same, factor * values[stretch:], 0.0)
+            weight = factor[:-stretch] if isinstance(factor, Tensor) else factor
+            carried = torch.where(same, weight * values[stretch:], 0.0)
             values = torch.cat([values[:-stretch] + carried, values[-stretch:]])
             factor, stretch = factor * factor, stretch * 2
         return values

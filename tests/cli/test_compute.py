@@ -719,6 +719,7 @@ def test_a_framework_rule_and_a_row_that_is_skipped(computed, like):
         (b"[" + b" " * 3_000_000 + b"]", 1),
         (b'{"prompt_id": 1, "reward": 1}\n' * 50_000 + b'{"x": "' + b"y" * 3_000_000 + b'"}\n', 50_001),
     ],
+    ids=["cut off", "in the middle", "no JSON", "an array", "far down"],
 )
 def test_a_line_has_a_bound(advcli, tmp_path, codec, text, line):
     name = f"a.jsonl{codec}"

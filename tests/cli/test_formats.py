@@ -57,7 +57,9 @@ def test_an_unknown_format():
 def test_a_description_fits_the_terminal(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "60")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    _show.pairs({"name": "short", "trap 1": "a sentence that is longer than sixty columns can show in one line"})
+    _show.pairs(
+        {"name": "short", "trap 1": "a sentence that is longer than sixty columns can show in one line"}
+    )
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "name    short"
     assert lines[1].startswith("trap 1  a sentence")

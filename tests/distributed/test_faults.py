@@ -68,15 +68,16 @@ def dies(function, number: int, mark: Path, before: bool):
     return wrapped
 
 
-@pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
+# In every pass one worker, with its work to do or done and the answer lost; where a file is written, both.
 @pytest.mark.parametrize(
-    ("target", "number"),
+    ("target", "number", "before"),
     [
-        ("scan.scan", 1),
-        ("partitions.pack", 0),
-        ("run.answer", 1),
-        ("write.collect", 2),
-        ("write.write_file", 0),
+        ("scan.scan", 1, True),
+        ("partitions.pack", 0, False),
+        ("run.answer", 1, True),
+        ("write.collect", 2, False),
+        ("write.write_file", 0, True),
+        ("write.write_file", 0, False),
     ],
 )
 def test_a_worker_that_is_killed(

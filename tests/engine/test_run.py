@@ -461,7 +461,8 @@ def test_processed_equals_a_plain_loop(batch, scale, keep_pos, keep_neg, compute
     assert result.kept.tolist() == kept
     counted = compute_new_adv and (keep_pos, keep_neg) != (1, 1) and few
     said = [text for text in result.warnings if "no effect" not in text]
-    assert said == ([f"Not enough samples to compute std: {few} groups"] if counted else [])
+    counting = f"{few} group{'s' * (few != 1)}"
+    assert said == ([f"Not enough samples to compute std: {counting}"] if counted else [])
 
 
 @laws

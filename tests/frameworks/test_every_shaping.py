@@ -24,19 +24,23 @@ KNOBS = {
 BEFORE = {
     **dict.fromkeys(["verl", "easyr1", "ms-swift"], ("overlong", "kl")),
     "trl": ("overlong",),
-    "openrlhf": ("overlong",),
+    **dict.fromkeys(["openrlhf", "marti"], ("overlong",)),
     "nemo-rl": ("clip", "affine", "overlong"),
     "skyrl": ("kl",),
     "areal": ("overlong", "affine", "clip"),
     **dict.fromkeys(
         ["twinkle", "slime", "roll", "prime-rl", "tinker-cookbook", "open-instruct", "rllm", "art", "oat"], ()
     ),
+    **dict.fromkeys(
+        ["pipelinerl", "rlinf", "siirl", "tunix", "areno", "verl-recipe", "krpo"],
+        (),
+    ),
     # Trainers of agents: the rewards that are logged are those of the statistics.
     **dict.fromkeys(
         ["verl-agent", "agent-lightning", "ragen", "miles", "labs-molt", "trinity-rft", "xtuner"], ()
     ),
 }
-AFTER = {"openrlhf", "areal", "roll"}
+AFTER = {"openrlhf", "areal", "roll", "marti"}
 
 
 def mean(numbers):

@@ -130,8 +130,15 @@ def attempt(folder, case, at, error, old, monkeypatch):
     return faults.steps, code, err
 
 
-@pytest.mark.parametrize("old", [False, True], ids=["new", "replaced"])
-@pytest.mark.parametrize("name", CASES)
+# Where nothing is replaced, one case for each way to write.
+NEW = ("json lines", "compressed", "parquet", "with metrics")
+
+
+@pytest.mark.parametrize(
+    ("name", "old"),
+    [(name, old) for name in CASES for old in (True, False) if old or name in NEW],
+    ids=lambda value: {True: "replaced", False: "new"}.get(value, value),
+)
 def test_a_fault_at_every_step(tmp_path, monkeypatch, name, old):
     monkeypatch.chdir(tmp_path)
     case = CASES[name]

@@ -98,6 +98,30 @@ ROWS = (
         switch="on by default: {output_dir}/rollouts/step_N/",
         traps=("rows of which is_filtered is true were not trained on",),
     ),
+    Format(
+        name="prime-rl-tokens",
+        framework="prime-rl",
+        requires=("inference_logprobs:list", "trainer_logprobs:list", "loss_mask:list", "micro_sequence_idx"),
+        prompt=("@file+@line",),
+        step=("step", "@step"),
+        reward=("first advantage",),
+        lengths=("trained tokens",),
+        derived=(
+            Derived("trained tokens", ("loss_mask",), "advcli.io.formats.derived:true_count"),
+            Derived(
+                "first advantage", ("advantages", "loss_mask"), "advcli.io.formats.derived:first_trained"
+            ),
+        ),
+        files=("rank_*.jsonl",),
+        alone=True,
+        summary="prime-rl token_exports: a trained sequence per line",
+        source="prime_rl/trainer/rl/token_export.py",
+        switch="trainer.enable_token_export=true: {output_dir}/token_exports/step_N/",
+        traps=(
+            "no reward and no group: the advantage of the first trained token stands in for the reward",
+            "a step without the file STABLE is not complete",
+        ),
+    ),
 )
 
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -112,7 +113,8 @@ def scan(  # noqa: PLR0913  what a scan needs, and what is known from others
         for block, numbers in read:
             batch = reader.batch(block, numbers)
             if batch is not None:
-                yield batch
+                # Lines that do not begin at 1 are put down.
+                yield replace(batch, lines=np.asarray(batch.lines)) if source.part else batch
                 continue
             for batch in _scanned(
                 source, block.lines(), columns, frozenset(refused), bad_rows, dropped, layout

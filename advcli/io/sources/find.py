@@ -22,7 +22,7 @@ from advcli.errors import DataError, UsageError
 from advcli.io.formats.catalog import FORMATS
 from advcli.io.jsonl import document
 from advcli.io.sources import containers, magic, remote, repeated, side_files
-from advcli.records.table import MAX_LINE, Source
+from advcli.records.table import MAX_LINE, Part, Source
 from advcli.registry import load
 from advcli.wording import megabytes, reason
 
@@ -164,7 +164,32 @@ def stream(source: Source) -> BinaryIO:
     Raises:
         DataError: the file cannot be opened.
     """
-    return _decompressed(source.path, source.codec, source.name)
+    file = _decompressed(source.path, source.codec, source.name)
+    return file if source.part is None else io.BufferedReader(_Bounded(file, source.part), _CHUNK)
+
+
+class _Bounded(io.RawIOBase):
+    """Some bytes of a file."""
+
+    def __init__(self, file: BinaryIO, part: Part) -> None:
+        file.seek(part.begin)
+        self._file, self._left = file, part.end - part.begin
+
+    def readable(self) -> bool:
+        """Always."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:  # noqa: ANN401  anything with the buffer protocol
+        """Read into a buffer, not beyond the last byte."""
+        found = self._file.read(min(len(buffer), self._left))
+        buffer[: len(found)] = found
+        self._left -= len(found)
+        return len(found)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+        super().close()
 
 
 def _find(inputs: Sequence[str], scratch: Scratch, *, copied: bool) -> Iterator[tuple[str, Path, bool]]:

@@ -139,6 +139,10 @@ COLUMNS = {
 
 @pytest.mark.parametrize("column", COLUMNS.values(), ids=COLUMNS)
 def test_every_kind_of_column_comes_out_as_it_was(copied, column):
+    try:
+        pq.write_table(pa.table({"x": column}), pa.BufferOutputStream())
+    except pa.ArrowNotImplementedError as error:
+        pytest.skip(f"this pyarrow writes no such column: {error}")
     added = assert_copy(*copied(pa.table({"x": column, **BASE, "y": column})))
     assert added["adv_original"] == pytest.approx(ORIGINAL)
     assert added["adv_processed"] == added["adv_original"]
