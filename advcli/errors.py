@@ -23,7 +23,7 @@ class AdvcliError(Exception):
     Args:
         message: one line: what, where (`file:line`, column, value), what was expected.
         hint: what to try, without the word "try".
-        about: the setting that is wrong, so that its origin can be told.
+        about: the setting that is wrong, so that its origin can be named.
     """
 
     exit_code: ClassVar[int] = 1

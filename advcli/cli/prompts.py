@@ -52,7 +52,7 @@ def _command(
 ) -> None:
     """Follow each prompt over the run: learned, forgotten, flat; pass@k.
 
-    The trend of each prompt is tested over its steps. The mean over prompts stands beside the mean over rows.
+    The trend of each prompt is tested over its steps. It shows the mean over prompts and the mean over rows.
     """
     run = _request.command("prompts", shared)
     ks = _whole_numbers(k)

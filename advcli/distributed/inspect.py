@@ -129,7 +129,7 @@ def inspect(request: Request, wanted: Wanted, *, near_dead: float = NEAR_DEAD) -
         reward, by_row = plan.unit.reward, plan.unit.counts == "rows"
         differ = 0 if reward == "sum" else turns.differ
         warned += remarks.unit_of(["original"] * by_row, turns.turns_max, differ, reward, all_=by_row)
-    told = remarks.inspected_of(job.choice, alone, found.reused, found.mixed_by)
+    remarked = remarks.inspected_of(job.choice, alone, found.reused, found.mixed_by)
     return Inspection(
         files=Files(
             names=job.names,
@@ -137,7 +137,7 @@ def inspect(request: Request, wanted: Wanted, *, near_dead: float = NEAR_DEAD) -
             columns=remarks.columns(data),
             group_rule=data.grouping.rule,
             duplicates=sum(again),
-            lint=(*request.warnings, *warned, *told),
+            lint=(*request.warnings, *warned, *remarked),
         ),
         facts=facts,
         settings=settings_of(plan, request, data),

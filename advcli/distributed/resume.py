@@ -64,22 +64,22 @@ def fingerprint(settings: Mapping[str, Any], sources: Sequence[Source], how: Seq
 
 def note(partial: Path, target: Path | Away, run: str) -> None:
     """Tell that a file, which is complete and about to get its name, is of a run."""
-    told = json.dumps({"run": run, "size": partial.stat().st_size}).encode()
+    note = json.dumps({"run": run, "size": partial.stat().st_size}).encode()
     if isinstance(target, Away):
-        target.beside(FOLDER, f"{target.name}.done").put(told)
+        target.beside(FOLDER, f"{target.name}.done").put(note)
         return
     with atomic.replacing(_note(target), force=True) as file:
-        file.write(told)
+        file.write(note)
 
 
 def is_done(target: Path | Away, run: str) -> bool:
     """Whether a file was written by a run and is as long as it was then."""
     try:
         if isinstance(target, Away):
-            told = json.loads(target.beside(FOLDER, f"{target.name}.done").read())
-            return bool(told["run"] == run and told["size"] == target.size())
-        told = json.loads(_note(target).read_bytes())
-        return bool(told["run"] == run and told["size"] == target.stat().st_size)
+            note = json.loads(target.beside(FOLDER, f"{target.name}.done").read())
+            return bool(note["run"] == run and note["size"] == target.size())
+        note = json.loads(_note(target).read_bytes())
+        return bool(note["run"] == run and note["size"] == target.stat().st_size)
     except (OSError, ValueError, KeyError, TypeError):
         return False
 

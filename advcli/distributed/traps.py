@@ -61,9 +61,9 @@ def seen(data: DataSet, columns: Mapping[str, pa.Array], positions: NDArray[np.i
 
     usable = np.flatnonzero(table.key >= 0)
     step = table.step if table.step is not None else np.full(len(table.key), -1)
-    told = [columns["key"], columns["key2"], columns["reward"]]
-    told += [columns["logged"]] if "logged" in columns else []
-    digests = _digests([column.to_numpy() for column in told]) * _powers(positions)
+    used = [columns["key"], columns["key2"], columns["reward"]]
+    used += [columns["logged"]] if "logged" in columns else []
+    digests = _digests([column.to_numpy() for column in used]) * _powers(positions)
     groups = pd.DataFrame({"step": step[usable], "key": table.key[usable]}).groupby(["step", "key"]).size()
     frame = pd.DataFrame({"step": step, "digest": digests, "at": positions, "reward": table.rewards}).iloc[
         usable
@@ -93,14 +93,14 @@ def said(job: ScanJob, summaries: Sequence[Summary], found: Seen, steps: Sequenc
         found: what is seen of all places.
         steps: the step of each code.
     """
-    told = {
+    results = {
         "same_rows_at_several_steps": lambda: traps.again_said(_again(job.choice, found), steps),
         "evaluation_rows": lambda: traps.sizes_said(
             {code: found[code].sizes for code in sorted(found)}, steps
         ),
         "no_advantage_yet": lambda: traps.none_logged_said(logged=any(one.logged for one in summaries)),
     }
-    return traps.found(replace(scan.blank(job.choice), names=job.names), job.kinds, told=told)
+    return traps.found(replace(scan.blank(job.choice), names=job.names), job.kinds, results=results)
 
 
 def _again(choice: Choice, found: Seen) -> list[int]:

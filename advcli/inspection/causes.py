@@ -97,7 +97,7 @@ def dead_causes(data: DataSet, sources: Sequence[Source]) -> DeadCauses | None:
         cut, cut_by = _at_longest(rows.lengths, members)
     failed, failed_by = _flagged(FAILED, members, read)
     same = [_most_alike(one) for one in texts] if any(map(any, texts)) else []
-    ways = [way for way, told in ((same, same), (cut, cut_by), (failed, failed_by)) if told]
+    ways = [way for way, known in ((same, same), (cut, cut_by), (failed, failed_by)) if known]
     return DeadCauses(
         groups=len(groups),
         all_max=int((level[dead] == high).sum()) if low < high else 0,

@@ -103,32 +103,32 @@ def replacing(
         DataError: the file cannot be written.
         UsageError: the target appeared meanwhile, and `force` is off.
     """
-    told = partial(_explained, target, flag)
-    with told():
+    explained = partial(_explained, target, flag)
+    with explained():
         direct = target.exists() and not target.is_file()
         target = target.resolve() if target.is_symlink() and not direct else target
     if direct:
-        with told(), target.open("wb") as device:
-            yield cast("BinaryIO", _Sink(device, told))
+        with explained(), target.open("wb") as device:
+            yield cast("BinaryIO", _Sink(device, explained))
         return
     # Short enough for any name that the file system allows.
     part = target.with_name(f"{_beginning(target)}{secrets.token_hex(4)}{_PART}")
     try:
-        with told():
+        with explained():
             old = target.stat() if target.exists() else None
             file = _created(part, _mode(like))
         try:
-            yield cast("BinaryIO", _Sink(file, told))
-            with told():
+            yield cast("BinaryIO", _Sink(file, explained))
+            with explained():
                 file.flush()
                 if old:
                     _like_before(file, old)
                     # The old file goes with the rename: the new one must be on the disk by then.
                     os.fsync(file.fileno())
         finally:
-            with told():
+            with explained():
                 file.close()
-        with told():
+        with explained():
             publish(part, target, force=force)
     finally:
         with suppress(OSError):
@@ -215,15 +215,15 @@ class _Sink:
 
     closed = False
 
-    def __init__(self, file: BinaryIO, told: Callable[[], AbstractContextManager[None]]) -> None:
-        self._file, self._told = file, told
+    def __init__(self, file: BinaryIO, explained: Callable[[], AbstractContextManager[None]]) -> None:
+        self._file, self._explained = file, explained
 
     def write(self, data: bytes) -> int:
-        with self._told():
+        with self._explained():
             return self._file.write(data)
 
     def flush(self) -> None:
-        with self._told():
+        with self._explained():
             self._file.flush()
 
     def close(self) -> None:

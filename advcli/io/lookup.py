@@ -207,8 +207,8 @@ def _cell_digests(cells: Any) -> NDArray[np.uint64]:  # noqa: ANN401  an arrow a
         coded = cells.cast(pa.large_binary()).dictionary_encode()
         found = _hashed([text.as_py() for text in coded.dictionary])
         codes = np.asarray(coded.indices.fill_null(len(found)))
-        told: NDArray[np.uint64] = np.append(found, np.uint64(0))[codes]
-        return told
+        digests: NDArray[np.uint64] = np.append(found, np.uint64(0))[codes]
+        return digests
     return _hashed([repr(value).encode("utf-8", "surrogatepass") for value in values(cells)])
 
 

@@ -199,12 +199,10 @@ def _divisor(divisor: Tensor, spread: Tensor) -> str:
     if float((line - divisor).abs().max()) > 1e-3 * middle:
         least, most = float(divisor.min()), float(divisor.max())
         return f"s between {least:.4g} and {most:.4g}, which is no function of the std of the group"
-    told = f"s = {slope:.6g} · std + {offset:.3g} (ddof 1)"
+    finding = f"s = {slope:.6g} · std + {offset:.3g} (ddof 1)"
     if slope > 0 and not 1 / _OF_DDOF <= slope <= _OF_DDOF:
-        return (
-            f"{told}: advantages over std + {offset / slope:.3g} that were then multiplied by {1 / slope:.6g}"
-        )
-    return f"{told}: an eps or a ddof that no rule has"
+        return f"{finding}: advantages over std + {offset / slope:.3g} that were then multiplied by {1 / slope:.6g}"
+    return f"{finding}: an eps or a ddof that no rule has"
 
 
 def _not_centred(problem: Problem) -> Iterator[str]:
@@ -218,9 +216,9 @@ def _not_centred(problem: Problem) -> Iterator[str]:
         return
     steps = Segments.of(part.columns["step"][use])
     off = float(steps.mean(problem.logged.values[use]).nan_to_num(nan=0.0).abs().max())
-    told = f"the advantages of {counted(many, 'group')} of {segments.count:,} do not sum to 0"
+    finding = f"the advantages of {counted(many, 'group')} of {segments.count:,} do not sum to 0"
     if steps.count < segments.count and off <= problem.logged.tolerance:
         all_ = "those of every step" if steps.count > 1 else "all together"
-        yield f"{told}, and {all_} do: rows and advantages are shuffled, or the rule centres by step"
+        yield f"{finding}, and {all_} do: rows and advantages are shuffled, or the rule centres by step"
     else:
-        yield f"{told}: the groups are others, or rows are missing, or the rule does not centre by group"
+        yield f"{finding}: the groups are others, or rows are missing, or the rule does not centre by group"

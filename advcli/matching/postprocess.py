@@ -44,7 +44,7 @@ class After:
         range_: lowest and highest ratio that gives the same, of each.
         recomputed: whether the kept rows were computed again.
         free: numbers that were fitted to the log.
-        doubt: why the change cannot be told although it explains every row; "" if it can.
+        doubt: why the change is not determined although it explains every row; "" if it is.
     """
 
     trials: tuple[Trial, ...]

@@ -177,8 +177,8 @@ def tried(
 def _contrary(predicted: Tensor, part: Slice) -> bool:
     """Whether a rule's signs are others than those of the log, so that no eps and no ddof helps."""
     signs = chosen(predicted, part.given.compared).sign() * part.given.values.sign()
-    told = int((signs.abs() == 1).sum())
-    return told >= _TOLD and int((signs == 1).sum()) < _AGREE * told
+    decided = int((signs.abs() == 1).sum())
+    return decided >= _TOLD and int((signs == 1).sum()) < _AGREE * decided
 
 
 def _affine(predicted: Tensor, part: Slice, stretch: float) -> Tensor:

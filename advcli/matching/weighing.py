@@ -28,7 +28,7 @@ class Weighed:
         solution: the weights.
         problem: the search with them.
         found: its outcome.
-        doubt: why weights cannot be told from the log; "" if they can.
+        doubt: why weights are not determined by the log; "" if they are.
     """
 
     solution: Solution
@@ -84,8 +84,8 @@ def _able(
     """Weights with which some rule explains a part of the rows, but for what is clipped or 0; and those rules."""
     first = problem.part(partition, FIRST)
     for solution in solutions(problem.part(partition, _ROWS), problem.candidates):
-        told = ", ".join(f"{w:.4g}" for w in solution.weights.tolist())
-        tell(f"{partition.label}: weights {told} tried")
+        shown = ", ".join(f"{w:.4g}" for w in solution.weights.tolist())
+        tell(f"{partition.label}: weights {shown} tried")
         fitting = [candidate for candidate in problem.candidates if _solves(candidate, solution)]
         near: list[tuple[Solution, list[Trial]]] = []
         # What is shown has few digits, so those are tried first.

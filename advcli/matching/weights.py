@@ -82,23 +82,23 @@ def solutions(part: Slice, candidates: Sequence[Candidate]) -> Iterator[Solution
     size = group.rows(group.size()).to(values.dtype)
     others = torch.where(size > 1, size / (size - 1).clamp(min=1), 1.0)
     # What was clipped or set to 0 says nothing of the weights.
-    for told in _told(values):
+    for informative in _informative(values):
         found = False
         for matrix in (centred, centred * others[:, None]):
-            for solution in _linear(matrix[told], values[told]):
+            for solution in _linear(matrix[informative], values[informative]):
                 found = True
                 yield solution
         # One reward is parallel to itself: its factor would be an eps in disguise.
         equations = _equations(part, use, centred, group, step, candidates) if parts.shape[1] > 1 else ()
         for equation in equations:
-            for solution in _parallel(equation, parts, values, told):
+            for solution in _parallel(equation, parts, values, informative):
                 found = True
                 yield solution
         if found:
             return
 
 
-def _told(values: Tensor) -> Iterator[Tensor]:
+def _informative(values: Tensor) -> Iterator[Tensor]:
     """Which rows are believed: all; else those that are neither 0 nor at a bound that several rows share."""
     yield torch.ones_like(values, dtype=torch.bool)
     bound = torch.zeros_like(values, dtype=torch.bool)
@@ -165,10 +165,10 @@ def _linear(matrix: Tensor, values: Tensor) -> Iterator[Solution]:
         yield Solution(weights, _determined(matrix), residual, "none", factor_known=True)
 
 
-def _parallel(equation: _Equation, parts: Tensor, values: Tensor, told: Tensor) -> Iterator[Solution]:
+def _parallel(equation: _Equation, parts: Tensor, values: Tensor, informative: Tensor) -> Iterator[Solution]:
     """Scale group or batch: A of each segment is parallel to M w."""
-    segments = Segments.dense(equation.segments.index[told])
-    matrix, a = equation.matrix[told], values[told]
+    segments = Segments.dense(equation.segments.index[informative])
+    matrix, a = equation.matrix[informative], values[informative]
     if equation.shift:
         a = a - segments.rows(segments.mean(a))
         matrix = _centred(matrix, segments)
@@ -187,7 +187,7 @@ def _parallel(equation: _Equation, parts: Tensor, values: Tensor, told: Tensor) 
         full = full / first
     total = equation.raw @ full
     spreads = [
-        equation.over.rows(Spread.of(total, equation.over).std(ddof)).nan_to_num(nan=0.0)[told]
+        equation.over.rows(Spread.of(total, equation.over).std(ddof)).nan_to_num(nan=0.0)[informative]
         for ddof in (1, 0)
     ]
     for factor, known in _factors(matrix @ full, spreads, a):

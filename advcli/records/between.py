@@ -17,7 +17,7 @@ class Side:
             "processed" where rows were filtered.
         rewards: statistics of its rewards, over the rows that have one.
         steps: how many steps it has; None without steps.
-        runs: the name of each run; one "" where they were not told apart.
+        runs: the name of each run; one "" if there is only one.
     """
 
     name: str

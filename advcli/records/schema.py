@@ -71,7 +71,7 @@ def attributes(record: type) -> dict[str, str]:
     found: dict[str, str] = {}
     for base in reversed(record.__mro__):
         text = inspect.cleandoc(base.__dict__.get("__doc__") or "")
-        found |= {name: " ".join(told.split()) for name, told in _ATTRIBUTE.findall(text)}
+        found |= {name: " ".join(description.split()) for name, description in _ATTRIBUTE.findall(text)}
     return found
 
 

@@ -200,11 +200,13 @@ def settings(flat: Flat, where: str) -> tuple[dict[str, Any], dict[str, tuple[st
         if isinstance(value, str) and "${" in value:
             warnings.append(f"{where}: {path} is {one_line(value)}, an unresolved reference: ignored")
             continue
-        told = _translated(row, value)
-        if found.setdefault(row.setting, told) != told and told == told:  # NaN is refused where it is used
+        translated = _translated(row, value)
+        if (
+            found.setdefault(row.setting, translated) != translated and translated == translated
+        ):  # NaN is refused where it is used
             raise UsageError(
                 f"{where}: {told_by[row.setting]} and {path} disagree about {row.setting}: "
-                f"{one_line(found[row.setting], text=str)} and {one_line(told, text=str)}",
+                f"{one_line(found[row.setting], text=str)} and {one_line(translated, text=str)}",
                 hint=f"--set {path}={one_line(found[row.setting], text=str)}",
             )
         told_by[row.setting] = path

@@ -67,8 +67,8 @@ def resolve(
         if merged.get("estimator", DEFAULT_ESTIMATOR) not in only and origin[name] in (where, "--set"):
             merged.pop(name, None)
     n, weights = merged.pop("n", None), merged.pop("weights", ())
-    told = {name: merged.pop(name) for name in _DISCOUNTS if name in merged}
-    settings = Settings(**merged, knobs={**told, **knobs})
+    discounts = {name: merged.pop(name) for name in _DISCOUNTS if name in merged}
+    settings = Settings(**merged, knobs={**discounts, **knobs})
     columns = replace(columns, n=columns.n if columns.n is not None else n, weights=weights)
     lost = config.unreplayable({**_without(flat, changes), **changes}, where)
     return settings, columns, (*ignored, *unread, *changed_unread, *lost), origin

@@ -57,7 +57,7 @@ FIGURES: Mapping[str, tuple[Callable[[Inspection], float], str]] = {
     "live": (_of_groups("live_groups"), "share of the groups with two or more rewards that are live"),
     "live_rows": (
         lambda found: _ratio(found.facts.signal.live_rows, found.facts.rows),
-        "share of the rows that lie in live groups",
+        "share of the rows that are in live groups",
     ),
     "effective_rows": (
         lambda found: found.facts.effective_rows,

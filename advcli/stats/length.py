@@ -50,16 +50,16 @@ class LengthCount(Mergeable):
     def of(cls, rows: Rows, advantages: Tensor) -> "LengthCount":
         """Count; the arguments are those of `lengths`, of a data set that has lengths."""
         assert rows.lengths is not None
-        told = torch.isfinite(rows.lengths) & (rows.group >= 0)
+        has_length = torch.isfinite(rows.lengths) & (rows.group >= 0)
         valid = rewarded(rows.rewards, rows.group)
         dead = dead_groups(rows.rewards[valid], Segments.of(rows.group[valid], rows.count))[0]
-        tokens = rows.lengths[told]
+        tokens = rows.lengths[has_length]
         return cls(
             tokens=Moments.of(tokens),
             with_reward=Products.of(rows.lengths, rows.rewards, rows.group, rows.count),
             with_advantage=Products.of(rows.lengths, advantages.double(), rows.group, rows.count),
             total=float(tokens.sum()),
-            dead=float(tokens[dead[rows.group[told]]].sum()),
+            dead=float(tokens[dead[rows.group[has_length]]].sum()),
         )
 
     def figures(self) -> Lengths:

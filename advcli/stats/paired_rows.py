@@ -16,7 +16,7 @@ from advcli.tensors.segments import signs
 def join(a: Mapping[str, Tensor], b: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
     """Put rows that agree in every column side by side.
 
-    Rows that agree within one data set are told apart by their order: the second of A goes with the second of B.
+    Rows that agree within one data set are matched by their order: the second of A goes with the second of B.
 
     Args:
         a: [N] int64 columns of A that together name a row; rows with a negative number are left out.

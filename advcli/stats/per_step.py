@@ -78,7 +78,7 @@ class StepCounts(Mergeable):
         centred = Spread.of(rows.rewards[valid].double(), scored).centred().abs()
         size = advantages.double().abs()
         defined = ~size.isnan()
-        told = torch.isfinite(rows.lengths) if rows.lengths is not None else torch.zeros_like(here)
+        has_length = torch.isfinite(rows.lengths) if rows.lengths is not None else torch.zeros_like(here)
         lengths = rows.lengths if rows.lengths is not None else torch.zeros_like(rows.rewards)
 
         def many(steps: Tensor) -> Tensor:
@@ -94,7 +94,7 @@ class StepCounts(Mergeable):
             alive=many(step_of_group[able & ~dead]),
             rewards=over(valid, rows.rewards),
             sizes=over(defined, size),
-            lengths=over(told, lengths),
+            lengths=over(has_length, lengths),
             top=Segments.of(rows.step[defined], count).max(size[defined]),
             centred=Segments.of(rows.step[valid], count).max(centred),
             extreme=Segments.of(rows.step[valid], count).max(rows.rewards[valid].abs()),

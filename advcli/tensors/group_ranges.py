@@ -27,7 +27,7 @@ _ROWS = 200_000
 _MANY = 1 << 18
 
 
-# The groups that were cut last: advantages and what is told of them are of the same ones.
+# The groups that were cut last: advantages and their figures use the same ones.
 _latest: "tuple[ref[Tensor], Ranges | None] | None" = None
 
 

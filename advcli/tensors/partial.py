@@ -46,7 +46,7 @@ class NeedsReduction(Exception):  # noqa: N818  no error: a question
         super().__init__(self.asked)
 
 
-class NeedsOrder(Exception):  # noqa: N818  told to the user in other words
+class NeedsOrder(Exception):  # noqa: N818  reported to the user in other words
     """An estimator asks for the order of the rows of a step, which no place knows."""
 
 

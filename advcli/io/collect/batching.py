@@ -97,7 +97,7 @@ class Together:
         """The types of the columns; None for a batch that is taken in alone."""
         columns: Mapping[str, Any] = batch.columns
         if self._collector.bad_rows.skip or not 0 < len(batch.lines) <= _FEW:
-            # Of the rows that are skipped the first is told, also among lines that never came to be a row.
+            # Of the rows that are skipped the first is reported, also among lines that never came to be a row.
             return None
         if not columns or not all(isinstance(cells, pa.Array) for cells in columns.values()):
             return None

@@ -93,7 +93,7 @@ class Coder:
         if not self._keys:
             return np.empty(0, dtype=np.int64), lambda: pa.array([], pa.large_binary())
         if all(integers):
-            # Integers are told apart as they are: only the different ones become text.
+            # Integers are compared as they are: only the different ones become text.
             codes, different = _looked_up(pa.chunked_array(self._keys, pa.int64()))
             return codes, lambda: _texts(different)
         keys = [_texts(keys) if whole else keys for keys, whole in zip(self._keys, integers, strict=True)]

@@ -21,18 +21,19 @@ def found(
     table: RewardTable,
     kinds: Mapping[str, str],
     *,
-    told: Mapping[str, Callable[[], str | None]] | None = None,
+    results: Mapping[str, Callable[[], str | None]] | None = None,
 ) -> tuple[str, ...]:
     """What the checks of the table's format have to say.
 
     Args:
         table: the narrow columns.
         kinds: the columns of the dump and what they hold.
-        told: what the checks `OF_ROWS` have to say, where the rows are not in the table.
+        results: what the checks `OF_ROWS` have to say, where the rows are not in the table.
     """
-    told = told or {}
+    results = results or {}
     said = (
-        told[name]() if name in told else CHECKS[name](table, kinds) for name in table.choice.rules.checks
+        results[name]() if name in results else CHECKS[name](table, kinds)
+        for name in table.choice.rules.checks
     )
     return tuple(text for text in said if text)
 

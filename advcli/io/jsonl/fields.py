@@ -34,7 +34,7 @@ _EXACT = float(2**53)
 _Never = Annotated[str, msgspec.Meta(min_length=1 << 40)]
 _PYTHON = {pa.string(): str, pa.int64(): int, pa.float64(): float}
 _Way: TypeAlias = Callable[[bytes, int], dict[str, pa.Array] | None]
-"""Reads lines, told how many they are; None if one is not as expected."""
+"""Reads lines, given how many they are; None if one is not as expected."""
 
 
 @dataclass
@@ -133,7 +133,7 @@ class _Arrow:
         self._types, self._refused = types, refused
 
     def __call__(self, data: bytes, rows: int) -> dict[str, pa.Array] | None:
-        # A name whose value is null cannot be told from one that is not there.
+        # A name whose value is null looks like one that is not there.
         if any(name.encode() in data for name in self._refused) or _odd_number(data):
             return None
         try:

@@ -61,7 +61,7 @@ def add(shapes: dict[str, str], record: Mapping[str, object]) -> bool:
     """Take in a record; the first value that is not null gives the type of a column.
 
     Returns:
-        Whether it told anything new.
+        Whether it added anything new.
     """
     new = False
     for name, value in record.items():

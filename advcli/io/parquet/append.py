@@ -129,11 +129,11 @@ def _footer(
         footer = thrift.decode(file.read(length), _OPENED)
         if not _is_simple(footer):
             return None
-        told = {name: footer[name][1] for name in (_SCHEMA, _METADATA, _ORDERS) if name in footer}
-        told, compliant = _with_columns(tuple(told.items()), added, about)
+        lists = {name: footer[name][1] for name in (_SCHEMA, _METADATA, _ORDERS) if name in footer}
+        lists, compliant = _with_columns(tuple(lists.items()), added, about)
     except (KeyError, TypeError, IndexError, ValueError):
         return None
-    footer |= {name: (thrift.LIST, value) for name, value in told.items()}
+    footer |= {name: (thrift.LIST, value) for name, value in lists.items()}
     return dict(sorted(footer.items())), start, compliant
 
 
@@ -157,19 +157,19 @@ def _has_hole(piece: bytes) -> bool:
 
 @lru_cache(maxsize=8)
 def _with_columns(
-    told: tuple[tuple[int, bytes], ...], added: pa.Schema, about: tuple[tuple[str, str], ...]
+    lists: tuple[tuple[int, bytes], ...], added: pa.Schema, about: tuple[tuple[str, str], ...]
 ) -> tuple[dict[int, bytes], bool]:
     """What a footer says of all row groups, with more columns and metadata; of many files it is the same.
 
     Args:
-        told: its lists of columns, of metadata and of orders, as far as they are there.
+        lists: its lists of columns, of metadata and of orders, as far as they are there.
         added: the new columns.
         about: the new metadata.
 
     Returns:
         The same lists with the new ones in them, which nobody changes; whether lists hold an "element".
     """
-    found = dict(told)
+    found = dict(lists)
     schema = thrift.decode_list(found[_SCHEMA], {})
     compliant = not any(thrift.binary(element[_NAME][1]) == b"item" for element in schema)
     _, new = written(added.empty_table(), (), ChunkFormat("none", compliant))
@@ -199,13 +199,13 @@ def _with_fields(stored: bytes | None, added: pa.Schema, about: Mapping[bytes, b
 
 def _append(group: Struct, new: Group, at: int) -> None:
     """Name the chunks of the new columns in a row group; they begin at a place in the file."""
-    columns = structs(new.told, COLUMNS)
+    columns = structs(new.metadata, COLUMNS)
     for column in columns:
         move(column, at - new.start)
     structs(group, COLUMNS).extend(columns)
     for name in (BYTES, COMPRESSED):
         if name in group:
-            add(group, name, number(new.told, name))
+            add(group, name, number(new.metadata, name))
 
 
 def _new_chunks(group: Struct, chunks: Chunks, *, compliant: bool) -> Group:
@@ -215,8 +215,8 @@ def _new_chunks(group: Struct, chunks: Chunks, *, compliant: bool) -> Group:
 
 def _codec(group: Struct) -> str:
     """The codec of the first column of a row group."""
-    told = thrift.decode(structs(group, COLUMNS)[0][CHUNK][1], {})
-    return _CODECS.get(number(told, CODEC), "snappy")
+    meta = thrift.decode(structs(group, COLUMNS)[0][CHUNK][1], {})
+    return _CODECS.get(number(meta, CODEC), "snappy")
 
 
 def _pair_of(entry: Struct) -> tuple[bytes, bytes | None]:

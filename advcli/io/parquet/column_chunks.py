@@ -55,13 +55,13 @@ class Group:
     Attributes:
         rows: how many it has.
         body: the bytes of the chunks.
-        told: what a footer says of them.
+        metadata: what a footer says of them.
         start: where the body begins, going by that.
     """
 
     rows: int
     body: bytes
-    told: Struct
+    metadata: Struct
     start: int
 
 
@@ -140,13 +140,13 @@ def groups(added: pa.Table, sizes: Sequence[int], look: ChunkFormat) -> list[Gro
     """
     first = _first_of_its_kind(added)
     data, footer = written(added.select(sorted(set(first))), sizes, look)
-    told = structs(footer, ROW_GROUPS)
-    starts = [_start(group) for group in told]
-    assert len(told) == len(sizes), "arrow writes each table as a row group"
+    metadata = structs(footer, ROW_GROUPS)
+    starts = [_start(group) for group in metadata]
+    assert len(metadata) == len(sizes), "arrow writes each table as a row group"
     ends = [*starts[1:], data.size]
     made = [
         Group(size, data[start:end].to_pybytes(), group, start)
-        for size, group, start, end in zip(sizes, told, starts, ends, strict=True)
+        for size, group, start, end in zip(sizes, metadata, starts, ends, strict=True)
     ]
     if first == list(range(len(first))):
         return made
@@ -172,7 +172,7 @@ def _with_copies(group: Group, first: Sequence[int], names: Sequence[str]) -> Gr
 
     Where nothing is left out, the processed advantage is the original one: its chunk is made once.
     """
-    made = dict(zip(sorted(set(first)), structs(group.told, COLUMNS), strict=True))
+    made = dict(zip(sorted(set(first)), structs(group.metadata, COLUMNS), strict=True))
     columns, pieces = [], [group.body]
     end = group.start + len(group.body)
     for place, name in enumerate(names):
@@ -187,10 +187,10 @@ def _with_copies(group: Group, first: Sequence[int], names: Sequence[str]) -> Gr
             move(column, by=end - start)
             end += length
             for total, own in ((BYTES, _PLAIN_SIZE), (COMPRESSED, _CHUNK_SIZE)):
-                if total in group.told:
-                    add(group.told, total, number(chunk, own))
+                if total in group.metadata:
+                    add(group.metadata, total, number(chunk, own))
         columns.append(column)
-    structs(group.told, COLUMNS)[:] = columns
+    structs(group.metadata, COLUMNS)[:] = columns
     return replace(group, body=b"".join(pieces))
 
 

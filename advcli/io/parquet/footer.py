@@ -61,9 +61,9 @@ def encrypted(groups: Sequence[Sequence[Chunk]]) -> frozenset[str]:
     return frozenset("".join(chunk.path[:1]) for group in groups for chunk in group if chunk.encrypted)
 
 
-def _chunk(told: Struct) -> Chunk:
-    meta: Struct = told[_META][1] if _META in told else {}
-    crypto: Struct = told[_CRYPTO][1] if _CRYPTO in told else {}
+def _chunk(raw: Struct) -> Chunk:
+    meta: Struct = raw[_META][1] if _META in raw else {}
+    crypto: Struct = raw[_CRYPTO][1] if _CRYPTO in raw else {}
     path: tuple[str, ...] = ()
     if _PATH in meta:
         path = tuple(_texts(meta[_PATH][1]))
@@ -76,7 +76,7 @@ def _chunk(told: Struct) -> Chunk:
         _number(meta, _PLAIN_SIZE),
         _CODECS.get(_number(meta, _CODEC), "snappy"),
         _PHYSICAL[physical] if 0 <= physical < len(_PHYSICAL) else "",
-        _CRYPTO in told,
+        _CRYPTO in raw,
     )
 
 

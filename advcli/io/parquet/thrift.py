@@ -208,7 +208,7 @@ def _field(data: bytes, at: int) -> tuple[int, int]:
 def _structs_in(data: bytes, at: int, wanted: Wanted) -> tuple[list[Struct], int]:
     """The list of structs that begins at a place, and its end."""
     kind, count, at = _list_in(data, at)
-    # An empty list may be told as one of anything.
+    # An empty list may be declared as one of anything.
     if count and kind != STRUCT:
         raise UnsupportedFooter(f"a list of type {kind} where structs are expected")
     found = []

@@ -243,11 +243,11 @@ def _refused(system: fs.FileSystem, path: str) -> None:
         status = getattr(cause, "status", None)
         if cause is None or status in _GONE:
             return
-        told = (
+        message = (
             f"the server says {status} {getattr(cause, 'message', '')}".strip() if status else reason(cause)
         )
         hint = "the address and the credentials" if status in _FORBIDDEN else "the same command later"
-        raise DataError(f"{redacted(path, whole=True)}: {told}", hint=hint) from error
+        raise DataError(f"{redacted(path, whole=True)}: {message}", hint=hint) from error
 
 
 def _below(system: fs.FileSystem, folder: str) -> list[Any]:
