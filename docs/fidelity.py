@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from advcli import DataError, compute_advantages
-from advcli.frameworks.catalog import RULES, find, frameworks
+from advcli.frameworks.catalog import RULES, find, frameworks, rules_of
 from advcli.frameworks.proven import range_of
 from advcli.frameworks.rule import IN_ORDER, Rule
 
@@ -237,23 +237,31 @@ def rollouts() -> list[tuple[str, ...]]:
 def same_batch() -> list[tuple[str, ...]]:
     """Frameworks that give the same, and what they give to the rows of `BATCH` that are shown."""
     alike: dict[tuple[str, ...], list[str]] = {}
-    for rule in (find(framework) for framework in frameworks()):
-        if rule.target.startswith(IN_ORDER):
-            continue
+    for rule in filter(None, map(_of_rows, frameworks())):
         for place, scale in enumerate(rule.scales or (None,)):
             name = f"{rule.framework} ({scale})" if place else rule.framework
             name += "" if "grpo" in rule.estimator else f" {rule.estimator}"
-            alike.setdefault(_of_batch(rule.framework, scale), []).append(name)
+            alike.setdefault(_of_batch(rule, scale), []).append(name)
     return [(", ".join(names), *numbers) for numbers, names in alike.items()]
 
 
-def _of_batch(framework: str, scale: str | None) -> tuple[str, ...]:
-    """What a framework's first rule gives; nothing for the group of one where it refuses those."""
+def _of_rows(framework: str) -> Rule | None:
+    """The first rule of a framework that compares rows with their group, whatever their order and without turns."""
+    for rule in rules_of(framework):
+        needs = set(rule.needs)
+        if {"rewards", "group"} <= needs <= {"rewards", "group", "step", "lengths"} and rule.level == "row":
+            return None if rule.target.startswith(IN_ORDER) else rule
+    return None
+
+
+def _of_batch(rule: Rule, scale: str | None) -> tuple[str, ...]:
+    """What a rule gives; nothing for the group of one where it refuses those."""
+    given: dict[str, Any] = {"like": rule.framework, "estimator": rule.estimator, "scale": scale}
     try:
-        found = compute_advantages(**BATCH, like=framework, scale=scale).original
+        found = compute_advantages(**BATCH, **given).original
     except DataError:
         without = {name: values[:-1] for name, values in BATCH.items()}
-        found = compute_advantages(**without, like=framework, scale=scale).original
+        found = compute_advantages(**without, **given).original
     shown = [*found.tolist(), math.nan]
     return tuple(
         "–" if math.isnan(shown[row]) else f"{round(shown[row], 4) + 0.0:.4f}" for row in SHOWN.values()

@@ -11,13 +11,13 @@ from advcli.cli import _commands
 from advcli.estimators.catalog import ESTIMATORS
 from advcli.filters.catalog import FILTERS
 from advcli.frameworks.catalog import RULES
-from advcli.frameworks.proven import PROVEN
-from advcli.io.formats.catalog import FORMATS
+from advcli.frameworks.proven import range_of
+from advcli.io.formats.catalog import FORMATS, framework_of
 from advcli.io.formats.format import Format
 from advcli.records.results import RESULTS
 from advcli.records.schema import schema
 
-_KIND_ONLY = ("csv", "arrow", "arrow-stream", "zip", "nested", "lists", "generic")
+_KIND_ONLY = ("generic",)
 """Formats that no framework writes: kinds of files and shapes of rows."""
 
 _TYPES = {
@@ -67,15 +67,13 @@ def filters() -> str:
 
 def frameworks() -> str:
     """A section per framework: its dumps, and the rules of `--like`."""
-    names = dict.fromkeys(
-        [*(row.framework or row.name for row in FORMATS), *(rule.framework for rule in RULES)]
-    )
+    names = dict.fromkeys([*(framework_of(row.name) for row in FORMATS), *(rule.framework for rule in RULES)])
     return "\n\n".join(_framework(name) for name in names if name not in _KIND_ONLY)
 
 
 def _framework(name: str) -> str:
     parts = [f"### {name}"]
-    dumps = [row for row in FORMATS if (row.framework or row.name) == name]
+    dumps = [row for row in FORMATS if framework_of(row.name) == name]
     if dumps:
         parts.append(table(("format", "switch it on", "reward", "logged advantage"), map(_dump, dumps)))
     traps = dict.fromkeys(trap for row in dumps for trap in row.traps)
@@ -83,7 +81,7 @@ def _framework(name: str) -> str:
         parts.append("\n".join(f"- {_cell(trap[:1].upper() + trap[1:])}." for trap in traps))
     rules = dict.fromkeys(rule.estimator for rule in RULES if rule.framework == name)
     if rules:
-        compared = f"; releases compared: {PROVEN[name][0]} to {PROVEN[name][1]}" if name in PROVEN else ""
+        compared = f"; releases compared: {range_of(name)}" if range_of(name) else ""
         parts.append(f"`--like {name}` with " + ", ".join(f"`{rule}`" for rule in rules) + compared + ".")
     return "\n\n".join(parts)
 
@@ -95,6 +93,17 @@ def _dump(row: Format) -> tuple[str, ...]:
     reward = reward or ("every number is a reward function" if row.parts is not None else "auto-detected")
     logged = " or ".join(f"`{name}`" for name in row.logged) or "auto-detected"
     return (f"`{row.name}`: {row.summary}", row.switch, reward, logged)
+
+
+def schemas() -> str:
+    """A row per JSON: the command, its schema, and where every key is explained."""
+    rows = []
+    for name in RESULTS:
+        body = schema(name)
+        command = "advcli " + ("compare --between" if name == "between" else name)
+        place = f"[{body['title']}](definitions.md#{body['title'].lower()})"
+        rows.append((f"`{command}`", f"[{name}](schemas/{name}.json)", place))
+    return table(("command", "schema", "every key"), rows)
 
 
 def keys() -> str:

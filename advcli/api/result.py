@@ -108,7 +108,7 @@ class Advantages:
         return table.select([*columns, *_added(table.column_names, columns)])
 
     def to_pandas(self, columns: Sequence[str] | None = None) -> "pd.DataFrame":
-        """The same as a DataFrame of pandas; a frame that came from pandas keeps its index.
+        """The rows of the dump with their advantages, as a pandas DataFrame; a frame that came from pandas keeps its index.
 
         Args:
             columns: columns of the dump to take along; None for all of them.
@@ -117,7 +117,7 @@ class Advantages:
         return frame if columns is None else frame[[*columns, *_added(list(frame.columns), columns)]]
 
     def to_polars(self, columns: Sequence[str] | None = None) -> "pl.DataFrame":
-        """The same as a DataFrame of polars.
+        """The rows of the dump with their advantages, as a polars DataFrame.
 
         Args:
             columns: columns of the dump to take along; None for all of them.

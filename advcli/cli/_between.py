@@ -68,7 +68,7 @@ def _number(flag: str, given: int | None, default: int, least: int) -> int:
 
 
 def _requests(shared: Shared, asked: Asked) -> "tuple[tuple[Request, bool], tuple[Request, bool]]":
-    """What is asked of A and of B, and whether their runs are told apart by path: the same, but for `--b`."""
+    """The requests for A and for B, and whether their runs come from paths: equal but for `--b`."""
     inputs = shared.inputs or []
     if len(inputs) != 2:
         raise UsageError(

@@ -24,7 +24,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "prompts": (_ASK, "Follow each prompt over the run: learned, forgotten, flat; pass@k."),
         "verify": (_ASK, "Compare two verifiers of the same rows: where do they disagree?"),
         "select": (_ASK, "Write rows for the next training step: best rows, pairs, or prompts."),
-        "report": (_ASK, "Write one self-contained page with plots, figures and the most extreme groups."),
+        "report": (_ASK, "Write one self-contained page with findings, plots, groups and rows."),
         "estimators": (_LOOK_UP, "List the estimators, or describe one."),
         "filters": (_LOOK_UP, "List the filters of --before and --after, or describe one."),
         "shapers": (_LOOK_UP, "List the rules of --shape, or describe one."),

@@ -289,7 +289,7 @@ Where = Annotated[
     list[str] | None,
     option(
         _COLUMNS,
-        "Use only the rows for which an expression over columns holds: 'finish_reason != \"length\" and lag <= 4', "
+        "Use only rows for which an expression over columns is true: 'finish_reason != \"length\" and lag <= 4', "
         "'error is null', 'source in (\"a\", \"b\")'. Repeatable.",
         metavar="EXPR",
     ),

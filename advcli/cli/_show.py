@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import zip_longest
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 _UNBOUNDED = 10_000
 # To the upper left corner of a terminal, and clear it.
 _CLEARED = "\x1b[H\x1b[2J\x1b[3J"
+# A value beside its label gets this many columns at least.
+_LEAST = 20
 # Nothing asks how high the terminal is, but Rich believes a width only beside a height.
 _LINES = 25
 # Seconds after which it is said how far a work is.
@@ -37,7 +40,7 @@ _FREE: Mapping[str, int | None] = MappingProxyType({})
 
 
 def say(text: str, **style: Any) -> None:  # noqa: ANN401  typer's styles
-    """A line on standard error; whoever does not read it shall not stop the data."""
+    """Print a line on standard error; a closed stderr must not stop the data."""
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         style = {}
     with suppress(OSError):
@@ -47,7 +50,7 @@ def say(text: str, **style: Any) -> None:  # noqa: ANN401  typer's styles
 
 
 def _folded(text: str) -> list[str]:
-    """A line as it is folded at a terminal; elsewhere it stays one line, for whoever searches in it."""
+    """A line, wrapped at a terminal; otherwise one line, so that it can be searched."""
     from advcli.render.whole import folded
 
     return folded(text, _columns(2)) if sys.stderr.isatty() else [text]
@@ -90,13 +93,13 @@ def drawn(draw: "Callable[[Console], None]", *, to_stderr: bool = False, over: b
 
 
 def conditions(checked: "Sequence[Checked]") -> None:
-    """Which conditions of --fail-if held, and which cannot be told."""
+    """Which conditions of --fail-if held, and which are undefined."""
     for one in checked:
         name = one.condition.split()[0]
         if one.held:
-            say(f"advcli: --fail-if '{one.condition}' held: {name} is {one.value:.6g}", fg="red")
+            say(f"advcli: --fail-if '{one.condition}' is true: {name} is {one.value:.6g}", fg="red")
         elif one.value != one.value:
-            say(f"advcli: warning: --fail-if '{one.condition}': these data do not define {name}", fg="yellow")
+            say(f"advcli: warning: --fail-if '{one.condition}': {name} is undefined here", fg="yellow")
 
 
 def patiently(*, quiet: bool) -> Callable[[str], None]:
@@ -200,9 +203,14 @@ def below(lines: Sequence[str]) -> None:
 
 def pairs(values: Mapping[str, str]) -> None:
     """One row of a catalog, a line per attribute."""
+    from advcli.render.whole import folded
+
     width = max(map(len, values))
     for name, value in values.items():
-        typer.echo(f"{name:<{width}}  {value}")
+        room = max(_columns(1) - width - 2, _LEAST)
+        lines = folded(value, room) if sys.stdout.isatty() else [value]
+        for label, line in zip_longest([name], lines, fillvalue=""):
+            typer.echo(f"{label:<{width}}  {line}")
 
 
 def _console(*, to_stderr: bool) -> "Console":

@@ -1,4 +1,4 @@
-"""`advcli compute`: annotate files, and print the original beside the processed advantage."""
+"""`advcli compute`: annotate files, and print the original next to the processed advantage."""
 
 from functools import partial
 
@@ -37,7 +37,7 @@ def command(
         raise UsageError("--metrics writes a file, not stdout", hint="--metrics metrics.jsonl")
     to_stdout = out in STANDARD_OUTPUT or (out is None and inputs == ["-"])
     if to_stdout and shared.json_:
-        raise UsageError("--json and the annotated rows both want standard output", hint="--out FILE")
+        raise UsageError("--json and the annotated rows both go to standard output", hint="--out FILE")
     if resume and shared.engine != "ray":
         raise UsageError("--resume is for --engine ray", hint="--force to write all files again")
     if follow:

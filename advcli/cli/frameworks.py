@@ -42,9 +42,19 @@ def _cells(rule: "Rule") -> tuple[str, ...]:
         f"counts {rule.unit.counted}",
         f"checked: {rule.proof}",
         *(["biased where the policy decides when to stop"] if rule.biased else []),
+        *([f"options: {_options(rule)}"] if _options(rule) else []),
     )
     versions = rule.versions.replace(",", ", ") or "all"
     return rule.estimator, versions, ", ".join(rule.scales) or "–", rule.formula, "; ".join(details)
+
+
+def _options(rule: "Rule") -> str:
+    """What a run may set, with the framework's defaults."""
+    options = {**rule.options, **(rule.per_token.options if rule.per_token else {})}
+    return ", ".join(
+        f"{name}={value}" if isinstance(value, str) else f"{name}={value:g}"
+        for name, value in options.items()
+    )
 
 
 def _corrections(framework: str) -> list[str]:
@@ -66,7 +76,7 @@ def _corrections(framework: str) -> list[str]:
 
 
 def _footnotes(rules: "tuple[Rule, ...]") -> list[str]:
-    """What a dump does not tell, with the estimators that it concerns, and the files of the framework."""
+    """What is not in a dump, with the estimators concerned, and the framework's source files."""
     names = list(dict.fromkeys(rule.estimator for rule in rules))
     lines = []
     for what in dict.fromkeys(lost for rule in rules for lost in rule.lost):

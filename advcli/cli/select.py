@@ -107,7 +107,7 @@ _NOUNS = {"sft": "row", "dpo": "pair", "prompts": "prompt"}
 
 
 def _summary(found: Selection, kind: str, out: Path) -> str:
-    left = f"; passed over {counted(found.empty, 'row')} without text" if found.empty else ""
+    left = f"; skipped {counted(found.empty, 'row')} without text" if found.empty else ""
     of = f"from {found.used:,} of {counted(found.prompts, 'prompt')}"
     return f"wrote {out}: {counted(len(found.records), _NOUNS[kind])} {of}{left}"
 

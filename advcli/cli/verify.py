@@ -32,7 +32,7 @@ def _command(
             "A row is right at this reward or more. Default: the higher of two rewards.", metavar="REWARD"
         ),
     ] = None,
-    vs_pass_at: Annotated[float | None, _option("The same for --vs-reward.", metavar="REWARD")] = None,
+    vs_pass_at: Annotated[float | None, _option("The same for B.", metavar="REWARD")] = None,
     answer: Annotated[
         str | None,
         _option(

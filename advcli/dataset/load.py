@@ -13,16 +13,18 @@ from torch import Tensor
 from advcli.dataset import grouping
 from advcli.engine.dispatch import token_rows
 from advcli.engine.rollouts import Rollouts
+from advcli.engine.turns import alike
 from advcli.errors import DataError
 from advcli.io.collect.numbering import line_numbers
-from advcli.io.lookup import duplicates
+from advcli.io.lookup import duplicates, read_back
 from advcli.io.read import read
 from advcli.records.settings import AdvantageTable, Settings
 from advcli.records.table import ColumnOptions, Grouping, RewardTable, Rows, Source
 from advcli.tensors.codes import first_rows
 from advcli.tensors.masks import rewarded
 from advcli.tensors.segments import Segments
-from advcli.wording import Remark, counted, verb
+from advcli.tensors.turns import paired
+from advcli.wording import Remark, counted, one_line, verb
 
 # Inputs of so many bytes are read once more to find exact repeats.
 _SMALL = 16 << 20
@@ -91,7 +93,7 @@ class DataSet:
         )
 
     def per_rollout(self, reward: str) -> "DataSet":
-        """The same with one row per rollout, in order of first appearance; itself where each row is one.
+        """The data set with one row per rollout, in order of first appearance; itself if each row is one.
 
         A row has the place of the first row of its rollout, the sum of the lengths, and what the last turn has of
         everything else.
@@ -205,6 +207,38 @@ def with_repeats(table: RewardTable, sources: Sequence[Source]) -> RewardTable:
         return table
     said = Remark(again, "row", f"{{}} is {_REPEATS}", f"{{}} are {_REPEATS}")
     return replace(table, warnings=(*table.warnings, said))
+
+
+def with_alike(data: DataSet, sources: Sequence[Source], threshold: float) -> DataSet:
+    """The same with states of a group taken for one where their texts are alike, in the order of the rows.
+
+    Args:
+        data: the data set.
+        sources: its inputs, from which the text of each different state is read back.
+        threshold: the ratio from which two are alike.
+
+    Raises:
+        DataError: there are no states, or they are no texts.
+    """
+    name, states = dict(data.table.choice.roles).get("anchor"), data.table.roles.get("anchor")
+    if name is None or states is None or len(states) != len(data.table.rewards):
+        raise DataError(
+            "states can be alike only where each row has one", hint="--anchor-col COL with a text per row"
+        )
+    pairs = paired(data.rows.group, torch.from_numpy(states)).numpy()
+    first = np.sort(first_rows(pairs))
+    cells = read_back(sources, data.table, first.tolist())
+    texts = [cells[row].get(name) for row in first.tolist()]
+    for row, text in zip(first.tolist(), texts, strict=True):
+        if not (text is None or isinstance(text, str)):
+            raise DataError(
+                f"{data.table.place(row)}: '{name}' is {one_line(text)}, expected a text", hint="similarity=0"
+            )
+    found = alike(texts, data.rows.group[first].tolist(), threshold)
+    of_pair = torch.full((int(pairs.max(initial=-1)) + 1,), -1)
+    of_pair[pairs[first]] = found
+    roles = {**data.table.roles, "anchor": of_pair[pairs].numpy()}
+    return replace(data, table=replace(data.table, roles=roles))
 
 
 def grouped(table: RewardTable, groups: Grouping) -> DataSet:

@@ -108,7 +108,7 @@ def _match(loaded: Loaded, request: Request, tell: Tell) -> Match:
 
 
 def _table(loaded: Loaded, view: PartitionPlan, rows: pa.Table) -> RewardTable:
-    """Rows that were brought here as a table, with everything that is said of the dump."""
+    """Sampled rows as a table, with the remarks on the dump."""
     table = partitions.table(unpack(rows), view)
     remarks = [text for source in loaded.job.sources for text in source.remarks]
     trapped = traps.found(table, loaded.job.kinds)
@@ -154,7 +154,7 @@ def _sample(loaded: Loaded, view: PartitionPlan, picked: Picked) -> RewardTable:
 def named(
     rows: pa.Table, wanted: tuple[int, ...], start: int, view: PartitionPlan
 ) -> frozenset[tuple[int, int, int]]:
-    """Prompt and step of some rows of a file, told by where they stand among all."""
+    """Prompt and step of some rows of a file, given by their position among all."""
     rows = assign(rows, view)[0]
     places_ = [place - start for place in wanted if start <= place < start + rows.num_rows]
     found = rows.take(pa.array(places_, pa.int64()))
@@ -269,7 +269,7 @@ def _of_all(outcome: Match, loaded: Loaded, sample: RewardTable, proof: Proof, *
         )
     notes += [note for note in outcome.notes if note.startswith(matching.SKIPPED)]
     some = f"searched on {counted(len(sample.rewards), 'row')} of {loaded.count:,}"
-    notes += [some if outcome.found else f"{some}: what does not fit is told of these", *proof.told]
+    notes += [some if outcome.found else f"{some}: the rows that do not fit are among these", *proof.told]
     if not steps and (not outcome.found or outcome.weights):
         # One weight for all rewards looks like one standard deviation of all of them.
         notes.append(f"{matching.SKIPPED}: rules of the batch; they need whole steps")

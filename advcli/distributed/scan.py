@@ -235,7 +235,7 @@ def blank(choice: Choice) -> RewardTable:
 
 
 def _with_causes(choice: Choice) -> list[str]:
-    """The reward columns of which it is told why they are missing."""
+    """The reward columns whose missing values are counted by cause."""
     parts = [name for name, _ in choice.rewards] if len(choice.rewards) > 1 else []
     return [*parts, *choice.outcomes]
 

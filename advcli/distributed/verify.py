@@ -57,7 +57,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Claim:
-    """A rule, and what is said to have happened to its advantages.
+    """A rule, and the postprocessing of its advantages.
 
     Attributes:
         candidate: the rule.
@@ -122,7 +122,7 @@ class Agreements(Mergeable):
 
 
 def claims(explanation: Explanation, trials: list[Trial], n: int | None, peak: float) -> list[Claim] | None:
-    """What is to be proven; None if no place can tell, because rewards or rows are other ones than those of the dump.
+    """The claim to verify; None if partitions can't check it, because rewards or rows differ from those of the dump.
 
     Args:
         explanation: from the sample.
@@ -151,7 +151,7 @@ def claims(explanation: Explanation, trials: list[Trial], n: int | None, peak: f
 
 
 def _with_ratios(candidate: Candidate, after: Mapping[str, object]) -> Candidate | None:
-    """The same rule with the keep ratios that were found; None without, or where the rule has them already."""
+    """The rule with the inferred keep ratios; None without, or if the rule has them already."""
     if "keep_pos" not in after or after.get("compute_new_adv"):
         return None
     ratios = {name: after[name] for name in ("keep_pos", "keep_neg")}

@@ -16,8 +16,19 @@ from advcli.tensors.segments import Segments
 from advcli.tensors.turns import Turns
 from advcli.wording import either, one_line
 
-NON_NEGATIVE = ("eps", "batch_eps", "ddof", "k", "tau", "process_var", "meas_var", "alpha0", "beta0")
-SHARES = ("gamma", "lam", "keep", "p", "rho")
+NON_NEGATIVE = (
+    "eps",
+    "batch_eps",
+    "ddof",
+    "k",
+    "tau",
+    "process_var",
+    "meas_var",
+    "alpha0",
+    "beta0",
+    "scores",
+)
+SHARES = ("gamma", "lam", "high_gamma", "similarity", "keep", "p", "rho")
 FROM_ONE = ("m",)
 DEVICES = ("auto", "cpu", "cuda", "mps")
 

@@ -1,4 +1,4 @@
-"""What a row gets that has no advantage of its own: the only one of its group, or one without a reward."""
+"""The advantage of rows without one: the only row of a group, or a row without a reward."""
 
 from collections.abc import Mapping
 

@@ -103,7 +103,7 @@ class Plan:
         if self.rule is None:
             if scope == "order":
                 return "all"
-            if self.entry.whole_steps:
+            if self.entry.whole_steps or (self.entry.level == "turn" and scope == "step"):
                 return "step"
             return "merged" if scope == "step" else "key"
         # A framework's rule goes over the matrix of a step as the framework does.
@@ -164,7 +164,7 @@ class Plan:
         asked = self.rule is not None and "kl" in steps and "token_kl" not in columns
         if asked and (self.entry.level == "token" or "kl" not in (self.entry.shaped or ())):
             raise UsageError(
-                f"{self.entry.name} takes the KL off token by token, and there is one number per row",
+                f"{self.entry.name} subtracts the KL token by token, but there is one number per row",
                 hint="--kl-col COL with a list per row, or without --kl-coef",
             )
         return self
@@ -192,9 +192,10 @@ class Plan:
         for one in settings.filters:
             row = FILTERS[one.name]
             if one.when not in row.when:
-                does = "weighs" if row.weighs else "looks at"
+                does = "weighs" if row.weighs else "uses"
                 raise UsageError(
-                    f"{row.name} {does} the advantage, so it can only come after", hint=f"--after {one}"
+                    f"{row.name} {does} the advantage, so it can only come after the statistics",
+                    hint=f"--after {one}",
                 )
             if one.column is not None and "rewards" not in row.needs:
                 raise UsageError(f"{row.name} looks at no reward, so it has no knob 'column'")
@@ -205,7 +206,7 @@ class Plan:
         if settings.shaping and "parts" in entry.needs:
             flags = ", ".join(map(spec.said, settings.shaping))
             raise UsageError(
-                f"{entry.name} takes each reward apart, so their sum cannot be shaped ({flags})",
+                f"{entry.name} uses each reward separately, so their sum cannot be shaped ({flags})",
                 hint=f"without {flags}",
             )
         self._check_shaped()
@@ -228,7 +229,7 @@ class Plan:
             kept = settings.compute_new_adv or not settings.keep_pos == settings.keep_neg == 1
             if row.per_token and (settings.filters or kept):
                 raise UsageError(
-                    f"{row.said} gives one advantage per token, and filters and keep ratios are defined for one per row",
+                    f"{row.said} gives one advantage per token, and filters and keep ratios need one per row",
                     hint=f"without {row.said}",
                 )
 
@@ -274,7 +275,7 @@ def _refuse_filters(settings: Settings, name: str, per: str) -> None:
     for what, (flags, there) in given.items():
         if there:
             raise UsageError(
-                f"{what} are defined for one advantage per row, and {name} gives one per {per} here",
+                f"{what} need one advantage per row, but {name} gives one per {per} here",
                 hint=f"without {flags}",
             )
 

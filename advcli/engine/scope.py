@@ -1,4 +1,4 @@
-"""Whether an estimator needs groups, told before anything heavy is imported."""
+"""Whether an estimator needs groups, known before anything heavy is imported."""
 
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def compares_groups(settings: "Settings") -> bool:
-    """Whether an estimator compares the rows of a group, so that a dump without groups tells it nothing.
+    """Whether an estimator compares the rows of a group, so that it needs groups.
 
     An estimator that does not exist does: what is wrong with it is said elsewhere. So does one whose rewards are shaped by
     the statistics of a group.

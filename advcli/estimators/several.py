@@ -1,4 +1,4 @@
-"""Estimators for several rewards per row that are normalised apart."""
+"""Estimators that normalize each of several rewards separately."""
 
 import torch
 from torch import Tensor

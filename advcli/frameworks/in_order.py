@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from advcli.errors import UsageError
 from advcli.frameworks.arithmetic import std_of
 from advcli.frameworks.blocks import matrices
 from advcli.tensors import recursions
@@ -112,7 +113,12 @@ def posterior_from_scores(  # noqa: PLR0913  one knob per rule that differs
         rho: as in `posterior`.
         eps: as in `posterior`.
         dtype: what the trainer computes in.
+
+    Raises:
+        UsageError: clip_lower is not below 1.
     """
+    if not clip_lower < 1:
+        raise UsageError(f"clip_lower is {clip_lower:g}, expected a number below 1")
     r = rewards.to(getattr(torch, dtype))
     weight, solved = 1 / (1 - clip_lower), baselines.to(r.dtype) * scores
     alpha = weight * (solved + 0.5) / (scores + 1)

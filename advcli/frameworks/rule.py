@@ -148,12 +148,12 @@ class Rule:
 
     @property
     def without_reward(self) -> str:
-        """What becomes of a row without a reward, in words."""
+        """How a row without a reward is treated, as text."""
         return _MISSING[self._missing]
 
     @property
     def spoils(self) -> str:
-        """What a row without a reward makes NaN beside itself, in words; "" for nothing."""
+        """Which other rows a row without a reward makes NaN, as text; "" for none."""
         return _SPOILT.get(self._missing, "")
 
     def scope_at(self, scale: str | None, *, uneven: bool = False) -> str:
@@ -207,6 +207,7 @@ _ALONE = {
     "batch": "as if the batch were its group",
     "nan": "NaN",
     "error": "refused",
+    "first": "like the first row of a group",
     "none": "like any row",
 }
 # The rule of functions that have no such knob.
@@ -234,13 +235,11 @@ _OF_ITS_OWN = {
     f"{WEIGHTED}:shifted_mean": "raw",
     f"{WEIGHTED}:by_length": "nan",
     f"{WEIGHTED}:live_weighted": "raw-eps",
+    f"{IN_ORDER}:kalman": "first",
     f"{HERE}:nonzero_ratio": "raw",
     f"{HERE}:greedy_baseline": "none",
     **dict.fromkeys(
-        (
-            f"{IN_ORDER}:{name}"
-            for name in ("running_baseline", "kalman", "posterior", "posterior_from_scores")
-        ),
+        (f"{IN_ORDER}:{name}" for name in ("running_baseline", "posterior", "posterior_from_scores")),
         "none",
     ),
     "advcli.frameworks.decoupled:decoupled_by_tokens": "raw-eps",
@@ -262,6 +261,8 @@ _MISSING_OF_ITS_OWN = {
     "advcli.frameworks.distillation:distilled": "unread",
     f"{HERE}:greedy_baseline": "row",
     f"{IN_ORDER}:running_baseline": "rest",
+    f"{WEIGHTED}:sets_of_k": "row",
+    f"{IN_ORDER}:kalman": "rest",
     f"{IN_ORDER}:posterior": "rest",
     f"{IN_ORDER}:posterior_from_scores": "rest",
     "advcli.frameworks.decoupled:decoupled": "part",

@@ -233,8 +233,15 @@ def dynamic(
     return torch.where(size > 1, (r - mean) / (std + 1e-6), torch.nan)
 
 
-def over_threshold(
-    rewards: Tensor, group: Tensor, step: Tensor, *, std_threshold: float = -1.0, **rule: float | str
+def over_threshold(  # noqa: PLR0913  what the rule needs
+    rewards: Tensor,
+    group: Tensor,
+    step: Tensor,
+    *,
+    divide: str = "group",
+    eps: float = 1e-6,
+    single: str = "raw-eps",
+    std_threshold: float = -1.0,
 ) -> Tensor:
     """Trinity-RFT: `arithmetic.standardised`, NaN in groups of one and of a standard deviation of the threshold or less.
 
@@ -242,10 +249,12 @@ def over_threshold(
         rewards: [N] float.
         group: [N] int64.
         step: [N] int64.
+        divide: as in `arithmetic.standardised`.
+        eps: as in `arithmetic.standardised`.
+        single: as in `arithmetic.standardised`.
         std_threshold: the threshold; below 0 for none.
-        **rule: knobs of `arithmetic.standardised`.
     """
-    found = standardised(rewards, group, step, **rule)  # type: ignore[arg-type]
+    found = standardised(rewards, group, step, divide=divide, eps=eps, single=single)
     if std_threshold < 0:
         return found
     _, std, size = moments(rewards.to(found.dtype), group)

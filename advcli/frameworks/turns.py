@@ -13,6 +13,7 @@ from torch import Tensor
 from advcli.frameworks.arithmetic import std_of
 from advcli.frameworks.blocks import matrices
 from advcli.frameworks.per_token import backwards
+from advcli.tensors.segments import Segments
 from advcli.tensors.turns import Turns, paired
 
 Count = Literal["rows", "rollouts"]
@@ -130,14 +131,9 @@ def _returns_of_steps(rewards: Tensor, turns: Turns, env_step: Tensor, gamma: fl
         return returns(rewards, turns, gamma)
     step = torch.cumsum(begins[turns.order].long(), dim=0) - 1
     kept = turns.order[begins[turns.order]]
-    inner = Turns(torch.arange(len(kept)), type(turns.rollouts).of(_renumbered(turns, begins)))
+    inner = Turns(torch.arange(len(kept)), Segments.of(turns.rollouts.index[begins[turns.order]]))
     found = returns(rewards[kept], inner, gamma)
     return turns.put_back(found[step])
-
-
-def _renumbered(turns: Turns, begins: Tensor) -> Tensor:
-    """The rollout of each row that begins a step, in turn order."""
-    return turns.rollouts.index[begins[turns.order]]
 
 
 def trinity_gigpo(  # noqa: PLR0913  what the rule needs

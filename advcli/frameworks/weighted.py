@@ -189,7 +189,12 @@ def by_length(  # noqa: PLR0913  one knob per rule that differs
         max_length: the longest response that the trainer allows.
         eps: added to the standard deviation.
         dtype: what the trainer computes in.
+
+    Raises:
+        UsageError: max_length is 0 or less.
     """
+    if max_length <= 0:
+        raise UsageError(f"max_length is {max_length:g}, expected a number above 0")
     scored = standardised(rewards, group, step, eps=eps, single="nan", variance="whole", dtype=dtype)
     return scored * lengths.to(scored.dtype) / max_length
 
@@ -208,7 +213,12 @@ def sets_of_k(rewards: Tensor, group: Tensor, *, k: int = 4, dtype: str = "float
 
     Returns:
         [N] in `dtype`; −1e6 in groups without a right row.
+
+    Raises:
+        UsageError: k is below 1.
     """
+    if k < 1:
+        raise UsageError(f"k is {k}, expected 1 or more")
     r = rewards.to(getattr(torch, dtype))
     out = torch.zeros_like(r)
     for rows in matrices(group, torch.ones_like(group, dtype=torch.bool)):

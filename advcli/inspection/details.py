@@ -282,7 +282,7 @@ def _group(number: int, line: dict[str, Any]) -> Entry:
 
 
 def response(columns: Mapping[str, Any], prompt: Collection[str]) -> str:
-    """The text of a row that the policy wrote, as far as one can tell.
+    """The response text of a row, by best guess.
 
     Example:
         >>> response({"uid": "a", "completion": [{"role": "assistant", "content": "42"}]}, ["uid"])

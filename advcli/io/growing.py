@@ -49,7 +49,7 @@ class State:
         groups: groups that are written.
         rollouts: rollouts that are written.
         rows: rows that are written.
-        steps: steps of these rows.
+        steps: steps of these rows that were over: no row may follow.
         settings: the settings as they were used.
     """
 
@@ -94,12 +94,14 @@ def complete(source: Source, done: Done = Done()) -> Source | None:
     """The complete lines of a file after those that are done; None if there are none.
 
     A file that does not grow is itself.
+
+    Raises:
+        DataError: the file is not what it was when its lines were done.
     """
-    if not grows(source):
-        if done.read and done.read != source.stamp[0]:
-            raise DataError(
-                f"{source.name}: has changed since it was annotated", hint="--force to begin again"
-            )
+    line_by_line, size = grows(source), source.stamp[0]
+    if done.read and (size < done.read if line_by_line else size != done.read):
+        raise DataError(f"{source.name}: has changed since it was annotated", hint="--force to begin again")
+    if not line_by_line:
         return None if done.read else source
     end = _last_end(source.path, done.read)
     return replace(source, part=Part(done.read, end, done.lines + 1)) if end > done.read else None

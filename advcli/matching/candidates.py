@@ -107,7 +107,7 @@ class Candidate:
     def sums_steps(self) -> bool:
         """Whether a row's advantage hangs on sums over its step, and not for groups of one only."""
         divide, centre = self.told.get("divide"), self.told.get("centre")
-        plain = self.plan.entry.target.endswith(":standardised")
+        plain = self.plan.entry.target.endswith((":standardised", ":over_threshold"))
         return self.of_batch and not (plain and "batch" not in f"{divide} {centre}")
 
     @property
@@ -128,7 +128,7 @@ class Candidate:
         return f"A_i = {centre} / {by}, ddof {self.ddof}{none}"
 
     def _in_catalog(self) -> str:
-        """The formula of the catalog, with the knobs that it does not tell."""
+        """The formula of the catalog, with the knobs that it does not show."""
         formula = self.plan.entry.formula
         if self.plan.entry.level == "turn" and "gamma" in self.told:
             formula += f", γ {_short(self.told['gamma'])}"
@@ -219,7 +219,9 @@ def _by_rows(candidate: Candidate) -> Candidate:
 def _of_turns() -> Iterator[Candidate]:
     """Rules where a row is a turn: those of frameworks, and our own."""
     for rule in (rule for rule in RULES if rule.level == "turn"):
-        settable: dict[str, tuple[Any, ...]] = {name: (*values,) for name, values in _TURN_GRID.items() if name == "gamma"}
+        settable: dict[str, tuple[Any, ...]] = {
+            name: (*values,) for name, values in _TURN_GRID.items() if name == "gamma"
+        }
         settable |= _TURN_WORDS
         for scale, knobs in product(rule.scales or (None,), _settings(settable, rule.options)):
             plan = Plan.of(Settings(rule.estimator, scale, knobs, like=like(rule)))
@@ -290,7 +292,7 @@ def _effective(target: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _short(value: float) -> str:
-    """A knob as one would write it: 1e-6, not 1e-06.
+    """A knob as text: 1e-6, not 1e-06.
 
     Example:
         >>> _short(1e-6), _short(0.0001), _short(1)

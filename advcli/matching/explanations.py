@@ -1,17 +1,18 @@
 """What has to be assumed for a rule to reproduce the log, fewest assumptions first."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import torch
 
 from advcli.engine.rollouts import Rollouts
-from advcli.matching import shapers, wording
+from advcli.matching import difficulty, shapers, wording
 from advcli.matching.causes import FEW
 from advcli.matching.evidence import doubt
 from advcli.matching.infer_eps import fitted
 from advcli.matching.logged import half_step
+from advcli.matching.partitions import Partition
 from advcli.matching.postprocess import After, after, recomputed
 from advcli.matching.problem import Problem
 from advcli.matching.rounded import hidden_digits
@@ -94,6 +95,13 @@ def explained(
         told = (_explain(_FARTHER, log, found, table, tell) for log, found in logs)
         explanation = next(filter(None, told), None) or _blurred(problem, tell)
     return explanation, shuffled
+
+
+def shaped(
+    problem: Problem, first: Found, table: RewardTable, tell: Tell
+) -> tuple[Explanation | None, str | None]:
+    """What explains a log if a rule of the catalog had shaped its rewards or advantages; see `explained`."""
+    return _explain((_as_shaped,), problem, first, table, tell), None
 
 
 def _by_a_trainer(explanation: Explanation | None) -> bool:
@@ -232,31 +240,41 @@ def _otherwise(best: Weighed, rest: Iterable[Weighed], names: Sequence[str]) -> 
 
 
 def _as_shaped(problem: Problem, first: Found, table: RewardTable, tell: Tell) -> Explanation | None:
-    """Rewards that a rule of the catalog had shaped."""
+    """Rewards, or advantages, that a rule of the catalog had shaped."""
     del first, table
-    told: list[tuple[Explanation, str]] = []
-    known: set[str] = set()
+    told: dict[str, tuple[Explanation, str]] = {}
     for partition in problem.partitions:
-        for one in shapers.fitting(problem.part(partition, FIRST), problem.shapes):
-            if one.step.name in known:
+        for one, again in _shapes(problem, partition):
+            if one.step.name in told:
                 continue
-            words = f"with rewards shaped by {spec.typed(one.step)}"
+            words = (
+                f"with {'advantages' if spec.after(one.step) else 'rewards'} shaped by {spec.typed(one.step)}"
+            )
             tell(f"{partition.label}: {words}")
-            again = shapers.applied(problem, partition, one)
-            found = search(again, tell)
+            shaped = again(problem, partition, one)
+            found = search(shaped, tell)
             if found.explained:
-                known.add(one.step.name)
-                told.append((_shaped(again, found, one, words), words))
-    sure = [pair for pair in told if not pair[0].weighed_up().doubt] or told
+                shape = spec.typed(one.step)
+                explanation = Explanation(shaped, found.trials, [words], free=one.free, shape=shape)
+                told[one.step.name] = (explanation, words)
+        if told:
+            break
+    sure = [pair for pair in told.values() if not pair[0].weighed_up().doubt] or list(told.values())
     if not sure:
         return None
-    best, words = sure[0]
-    otherwise = [(other.trials[0], rest) for other, rest in sure[1:] if rest != words]
-    return replace(best, otherwise=otherwise)
+    best, _ = sure[0]
+    return replace(best, otherwise=[(other.trials[0], words) for other, words in sure[1:]])
 
 
-def _shaped(problem: Problem, found: Found, one: shapers.Shaped, words: str) -> Explanation:
-    return Explanation(problem, found.trials, [words], free=one.free, shape=spec.typed(one.step))
+def _shapes(
+    problem: Problem, partition: Partition
+) -> Iterator[tuple[shapers.Shaped, Callable[[Problem, Partition, shapers.Shaped], Problem]]]:
+    """The rules that may have shaped a log, each with what searches for the estimator."""
+    for one in shapers.fitting(problem.part(partition, FIRST), problem.shapes):
+        yield one, shapers.applied
+    if not problem.shapes or any(step.name == difficulty.NAME for step in problem.shapes):
+        for one in difficulty.fitting(problem, partition):
+            yield one, difficulty.applied
 
 
 def _blurred(problem: Problem, tell: Tell) -> Explanation | None:
@@ -306,7 +324,7 @@ def _as_filtered_before(problem: Problem, first: Found, table: RewardTable, tell
         if found.explained and _told_apart(kept, found):
             many, of = int((excluded & used).sum()), int((used & live).sum())
             words = f"{counted(many, 'row')} with no advantage (whole {what}) {verb(many, 'was', 'were')} left out before the statistics"
-            rare = f"{many:,} of {of:,} rows of live groups carry no advantage, and nothing says why"
+            rare = f"{many:,} of {of:,} rows of live groups carry no advantage, and the dump does not say why"
             return Explanation(
                 kept,
                 found.trials,
@@ -325,13 +343,6 @@ def _told_apart(problem: Problem, found: Found) -> bool:
 
 
 Attempt: TypeAlias = Callable[[Problem, Found, RewardTable, Tell], Explanation | None]
-_ATTEMPTS: Sequence[Attempt] = (
-    _as_not_broadcast,
-    _as_changed,
-    _as_fitted,
-    _as_weighed,
-    _as_shaped,
-    _as_recomputed,
-)
+_ATTEMPTS: Sequence[Attempt] = (_as_not_broadcast, _as_changed, _as_fitted, _as_weighed, _as_recomputed)
 # What is tried of a log that is not another one's in another order.
 _FARTHER: Sequence[Attempt] = (_as_filtered_before,)

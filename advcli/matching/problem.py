@@ -61,7 +61,7 @@ class Problem:
         return replace(self, **changes)
 
     def whole(self, partition: Partition) -> Slice:
-        """All rows with the groups of a partition; looked at once."""
+        """All rows with the groups of a partition; cached."""
         key = (partition.label, None)
         if key not in self.slices:
             columns = self.grouped(partition)
@@ -69,7 +69,7 @@ class Problem:
         return self.slices[key]
 
     def part(self, partition: Partition, size: int = SIZE) -> Slice:
-        """Enough rows to rule most candidates out, with the groups of a partition; looked at once."""
+        """Enough rows to rule most candidates out, with the groups of a partition; cached."""
         key = (partition.label, size)
         if key not in self.slices:
             # Which rows those are is the same for all searches in a log: no rule is believed for a part of the rows.

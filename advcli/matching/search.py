@@ -59,7 +59,7 @@ def search(problem: Problem, tell: Tell = lambda text: None, *, nearest: bool = 
         found = _sampled(problem, partition, able)
         left = sum(trial.explained for trial in found)
         sampled += found
-        tell(f"{partition.label}: {counted(len(able), 'rule')} tried on a part of the rows, {left} left")
+        tell(f"{partition.label}: {counted(len(able), 'rule')} tried on a sample of the rows, {left} left")
         if left and problem.part(partition).rows is not None:
             # Whether another grouping gives the same numbers is asked of small data only.
             break
@@ -113,7 +113,7 @@ def _affordable(problem: Problem, part: Slice) -> Sequence[Candidate]:
 
 
 def indistinguishable(problem: Problem, trials: Sequence[Trial]) -> list[Trial]:
-    """The trials that the data cannot tell from the best one, in the order in which they are believed."""
+    """The trials that fit as well as the best one, most plausible first."""
     fitting = [trial for trial in trials if trial.explained]
     if not fitting:
         return []

@@ -73,7 +73,7 @@ def _above(part: Slice, lines: "Lines") -> Mapping[str, float] | None:
 
 _LIMITS = tuple(0.3 + 0.15 * place for place in range(14))
 _BUFFERS = (0.05, 0.1, 0.2, 0.35, 0.6)
-_COSINE = (0.15, 0.25, 0.4, 0.6, 0.9, 1.3, 1.8)
+_COSINE = tuple(0.08 * 1.1**place for place in range(40))
 _SLACK = {
     "beta": (0.05, 0.1, 0.3),
     "relative": (0.1, 0.4),
@@ -182,7 +182,8 @@ def fitting(part: Slice, asked: Sequence[ShapeSpec] = ()) -> Iterator[Shaped]:
         asked: rules that the user asked for; () for all. An expression is tried as it is.
     """
     lines = Lines.of(part)
-    if lines.told:
+    # Where the rewards of the dump make lines already, no knob can be told.
+    if lines.told and not lines.holds(lines.left(part.columns["rewards"])):
         yield from (Shaped(step, 0) for step in asked if step.expression)
         for name, named in able(part.columns, asked):
             yield from _fitted(part, lines, name, named)

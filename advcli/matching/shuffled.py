@@ -132,7 +132,7 @@ class _Likely:
 
 @dataclass(frozen=True)
 class _Look:
-    """How the advantages of a rule lie beside the logged ones, in whatever order.
+    """How the sorted advantages of a rule compare with the sorted logged ones.
 
     Attributes:
         factor: by which they have to be multiplied to be as large.

@@ -77,7 +77,7 @@ def done(after: After) -> Iterator[str]:
 
 
 def filtered(rows: int, where: str) -> str:
-    """So many rows of such groups were set to 0, nobody knows by what."""
+    """The sentence for rows of such groups that were set to 0 for an unknown reason."""
     return f"then {counted(rows, 'row')} {where} {verb(rows, 'was', 'were')} set to 0"
 
 
@@ -99,7 +99,7 @@ def _ratio(ratio: float, range_: tuple[float, float]) -> str:
 
 
 def reason(problem: Problem, best: Trial, other: Trial) -> str:
-    """Why a rule cannot be told from the best one, in a few words."""
+    """Why a rule fits as well as the best one, in a few words."""
     told = (
         []
         if best.partition is other.partition
@@ -126,7 +126,7 @@ def apart(best: Trial, others: Sequence[Trial]) -> tuple[str, ...]:
         if one.plan.entry.target == two.plan.entry.target:
             names += [name for name in two.told if one.told.get(name) != two.told[name]]
         found += [_TELLS[name] for name in names if name in _TELLS]
-        found += [] if best.partition is other.partition else ["prompts that come again under another key"]
+        found += [] if best.partition is other.partition else ["prompts that occur again under another key"]
     return (*dict.fromkeys(found), *(["the configuration of the run"] if others else []))
 
 

@@ -166,8 +166,8 @@ def _example(one: _Loaded) -> str:
 def _notes(paired: Paired | None, rows: Joined | None, *, several: bool) -> Iterator[str]:
     if rows is None and paired is not None and not several:
         yield (
-            "rows are not compared one by one, as nothing tells which are the same answer; "
-            "if they are, --join COL with an id or the text of the answer"
+            "rows are not compared one by one, as no column identifies the same answer; "
+            "try --join COL with an id or the text of the answer"
         )
 
 
@@ -197,6 +197,6 @@ def _warnings(a: _Loaded, b: _Loaded, covered: Coverage, rows: Joined | None) ->
         )
     if covered.other_steps:
         met = f"{counted(covered.other_steps, 'prompt')} in both {verb(covered.other_steps, 'was', 'were')}"
-        yield f"{met} not met at the same steps: the difference also holds what training changed in between"
+        yield f"{met} not drawn at the same steps: the difference includes what training changed in between"
     if rows is not None and not len(rows.a):
         yield f"no row of A is joined with one of B by {rows.by}"

@@ -32,6 +32,8 @@ _Bools = NDArray[np.bool_]
 
 _EVERY = 2.0
 """Seconds between two looks."""
+_TRIES = 10
+"""Looks at inputs that do not change after which an error is one: a writer may pause in the middle of a file."""
 
 
 @dataclass(frozen=True)
@@ -85,13 +87,15 @@ class Follower:
             new = [part for one in sources if (part := complete(one, self._done(one))) is not None]
             if not new:
                 return None
-            data = self._load(new)
-            parts = _cut(new, data, self._whole_rows(data, new))
+            # Groups that have just begun have one row each; those that are whole are refused for it below.
+            data = self._load(new, singleton="zero")
+            over = self._over(data, new)
+            parts = _cut(new, data, self._whole_rows(data, over))
             if not parts:
                 return Written(0, 0, (), len(data.table.rewards))
             goals = targets(sources, self._output.out, force=True)
             paths = {source.name: goal for source, goal in zip(sources, goals, strict=True)}
-            found = self._write(parts, paths, data if parts == new else self._load(parts))
+            found = self._write(parts, paths, self._load(parts), over)
             return replace(found, waiting=len(data.table.rewards) - found.rows)
 
     def _begin(self) -> State:
@@ -116,12 +120,14 @@ class Follower:
     def _done(self, source: Source) -> Done:
         return self._state.files.get(source.name, Done())
 
-    def _load(self, sources: Sequence[Source]) -> DataSet:
-        refused = refused_names(self._output.prefix)
-        return replace(self._request, prefetch=None).load(sources, refused, repeats=False)
+    def _load(self, sources: Sequence[Source], singleton: str | None = None) -> DataSet:
+        settings = self._request.settings
+        settings = replace(settings, singleton=singleton or settings.singleton)
+        request = replace(self._request, settings=settings, prefetch=None)
+        return request.load(sources, refused_names(self._output.prefix), repeats=False)
 
-    def _whole_rows(self, data: DataSet, sources: Sequence[Source]) -> _Bools:
-        """[N] whether the group of each row is whole; rows of no group are."""
+    def _whole_rows(self, data: DataSet, over: frozenset[str]) -> _Bools:
+        """[N] whether the group of each row is whole; rows of no group are. `over`: steps that are."""
         n, reach, group = self._request.columns.n, self._plan.at(data.columns()).reach(), data.grouping.group
         by_step = data.table.step is not None and data.table.choice.step_in_key
         if reach == "all" or not (by_step or (n is not None and reach == "key" and data.table.choice.prompt)):
@@ -130,31 +136,37 @@ class Follower:
                 f"--follow annotates whole groups, and {what}",
                 hint="--step-col COL, or --n ROWS_PER_PROMPT with a prompt id",
             )
-        ready = np.zeros(len(group), dtype=bool)
+        ready = group < 0
         if n is not None and reach == "key":
             ready |= np.bincount(group[group >= 0], minlength=data.grouping.count)[group] == n
         if by_step:
-            ready |= self._closed(data, sources)
-        return ready | (group < 0)
+            ready |= np.array([name in over for name in data.table.step_names], dtype=bool)[data.table.step]
+        return ready
 
-    def _closed(self, data: DataSet, sources: Sequence[Source]) -> _Bools:
-        """[N] whether the step of a row is over: a file began after it, or all files have gone on to a later one."""
+    def _over(self, data: DataSet, sources: Sequence[Source]) -> frozenset[str]:
+        """The steps that are over: a file began after them, or all files have gone on to a later one.
+
+        Raises:
+            DataError: a row is of a step that was over when its groups were written.
+        """
         table = data.table
-        assert table.step is not None
+        if table.step is None:
+            return frozenset()
         names = table.step_names
-        there = set(np.unique(table.step[data.grouping.group >= 0]).tolist())
-        late = [code for code in there if names[code] in self._state.steps]
-        if late and self._request.columns.n is None:
-            row = int(np.flatnonzero(np.isin(table.step, late))[0])
+        late = [code for code, name in enumerate(names) if name in self._state.steps]
+        rows = np.flatnonzero(np.isin(table.step, late) & (data.grouping.group >= 0))
+        if len(rows):
             raise DataError(
-                f"{table.place(row)}: a row of step {names[table.step[row]]}, whose groups are written already",
+                f"{table.place(int(rows[0]))}: a row of step {names[table.step[rows[0]]]}, whose groups are "
+                "written already",
                 hint="--force to begin again",
             )
-        ends = {**self._state.files, **self._with_steps(data, sources)}
-        first = max(step_order(one.first) for one in ends.values())
-        last = min(step_order(one.last) for one in ends.values())
-        over = [step_order(name) < max(first, last) for name in names]
-        return np.array(over, dtype=bool)[table.step]
+        known = {**self._state.files, **self._with_steps(data, sources)}.values()
+        ends = [(step_order(one.first), step_order(one.last)) for one in known if one.last]
+        if not ends:
+            return frozenset()
+        end = max(*(first for first, _ in ends), min(last for _, last in ends))
+        return frozenset(name for name in names if step_order(name) < end)
 
     def _with_steps(self, data: DataSet, sources: Sequence[Source]) -> dict[str, Done]:
         """How far each file was done, with the steps of the rows that followed."""
@@ -172,7 +184,9 @@ class Follower:
             start += rows
         return found
 
-    def _write(self, parts: Sequence[Source], paths: dict[str, Target], data: DataSet) -> Written:
+    def _write(
+        self, parts: Sequence[Source], paths: dict[str, Target], data: DataSet, over: frozenset[str]
+    ) -> Written:
         """Annotate whole groups, and say so in the state."""
         columns = data.columns()
         plan = self._plan.at(columns)
@@ -202,7 +216,7 @@ class Follower:
             before.groups + grouping.count,
             before.rollouts + (0 if rollout is None else int(rollout.max()) + 1),
             before.rows + len(data.table.rewards),
-            tuple(dict.fromkeys((*before.steps, *steps))),
+            tuple(dict.fromkeys((*before.steps, *(step for step in steps if step in over)))),
             settings,
         )
         self._state.save(self._folder)
@@ -330,20 +344,21 @@ def looks(
         What was found; None while there is no file.
 
     Raises:
-        DataError: the inputs cannot be used, and did not change since that was found before: no file is half written.
+        DataError: the inputs cannot be used, and have not changed for a while: no file is being written.
     """
     before: object = None
-    failed: str | None = None
+    failed, tries = "", 0
     while True:
         now = seen(inputs)
         if now != before or failed:
             try:
                 found = look() if now else None
-                failed = None
+                failed, tries = "", 0
                 yield found
             except DataError as error:
-                if failed == str(error) and now == before:
-                    raise
+                tries = tries + 1 if failed == str(error) and now == before else 1
                 failed = str(error)
+                if tries > _TRIES:
+                    raise
         before = now
         wait()

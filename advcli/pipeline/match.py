@@ -39,11 +39,10 @@ def match(request: Request, tell: Tell = lambda text: None) -> Match:
         if not outcome.found:
             kinds = look(sources, wanted, skip_bad_rows=request.skip_bad_rows)[0].kinds
             more = tuple(text for text in usual(kinds) if text not in wanted.measures)
-            if more:
-                wider = replace(wanted, extra=(*wanted.extra, *more), measures=(*wanted.measures, *more))
-                richer = read(sources, wider, skip_bad_rows=True)
-                again = matching.match(richer, n=columns.n, only=request.settings, tell=tell)
-                outcome = again if again.found else outcome
+            wider = replace(wanted, extra=(*wanted.extra, *more), measures=(*wanted.measures, *more))
+            table = read(sources, wider, skip_bad_rows=True) if more else table
+            again = matching.match(table, n=columns.n, only=request.settings, shaped=True, tell=tell)
+            outcome = again if again.found else outcome
     return replace(outcome, warnings=(*request.warnings, *outcome.warnings))
 
 

@@ -199,4 +199,4 @@ def _notes(found: PromptFigures, threshold: float | None) -> Iterator[str]:
     if threshold is None:
         yield "the rewards have more than two values, so no row is right or wrong; --pass-at REWARD for pass@k"
     if found.cells.count and (found.cells.steps <= 1).all():
-        yield "every prompt was met at one step only, so there is no trend; --prompt-col COL if the id names the group"
+        yield "every prompt was drawn at one step only, so there is no trend; try --prompt-col COL if the id names a group"

@@ -15,6 +15,7 @@ from advcli.inspection.details import Wanted
 from advcli.inspection.inspect import inspection
 from advcli.io.sources.fingerprint import fingerprints
 from advcli.matching.search import Tell
+from advcli.pipeline.between import between
 from advcli.pipeline.describe import report_of
 from advcli.pipeline.match import match
 from advcli.pipeline.prompts import over_run
@@ -39,6 +40,7 @@ def report(
     *,
     texts: int = 20,
     search: bool = True,
+    other: Request | None = None,
     check: Callable[[Sequence[Source]], None] | None = None,
     tell: Tell = lambda text: None,
 ) -> Page:
@@ -48,6 +50,7 @@ def report(
         request: what to do.
         texts: of how many extreme groups, and of how many dead ones, the responses are shown.
         search: look for the rule that made the logged advantage, if there is one.
+        other: another run, B, to compare with; None for none.
         check: called with the inputs before they are read, to refuse what must not be written.
         tell: takes a line each time rules have been ruled out.
     """
@@ -78,9 +81,13 @@ def report(
             prompts=_prompts(data),
             verify=_verify(data, sources),
         )
+        # Standard input and what lay behind a URL cannot be read twice; their copies can.
+        copies = tuple(str(source.path) for source in sources)
+        if other is not None:
+            named = replace(request.columns, named=True, ungrouped=True)
+            mine = replace(request, inputs=copies, columns=named, prefetch=None)
+            page = replace(page, between=between(mine, other, top=_PROMPTS))
         if search and data.table.logged is not None:
-            # Standard input and what lay behind a URL cannot be read twice; their copies can.
-            copies = tuple(str(source.path) for source in sources)
             page = _with_match(page, replace(request, inputs=copies, settings=Settings()), tell)
     return page
 

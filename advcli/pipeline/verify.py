@@ -1,4 +1,4 @@
-"""`verify`: how far a verifier can be trusted, alone and beside another one on the same rows."""
+"""`verify`: how far a verifier can be trusted, alone and compared with another one on the same rows."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
@@ -62,7 +62,7 @@ def verify(
     *,
     check: Callable[[Sequence[Source]], None] | None = None,
 ) -> Verify:
-    """Put the verdicts of one or two verifiers beside each other.
+    """Compare the verdicts of one or two verifiers.
 
     Args:
         request: what to read; the second reward is among its outcomes, unless it is in another input.
@@ -361,4 +361,4 @@ def _same(data: DataSet, rows: Sequence[int], answer: str, share: float) -> Same
 
 def _notes(all_wrong: int, same: Sequence[SameAnswer], answers: int) -> Iterator[str]:
     if all_wrong and not answers:
-        yield "no answer found in groups that are all wrong (no '####' or '\\boxed{}'); --answer COL"
+        yield "no answer found in groups that are all wrong (no '####' or '\\boxed{}'); try --answer COL"

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from advcli.records.between import Between
 from advcli.records.inspection import Inspection
 from advcli.records.match import Match
 from advcli.records.prompts import Prompts
@@ -12,7 +13,7 @@ from advcli.records.verify import Verify
 
 @dataclass(frozen=True)
 class InputFile:
-    """One input, so that it can be told later which file a page was made from.
+    """One input, which identifies the file that a page was made from.
 
     Attributes:
         name: as the user knows it.
@@ -180,6 +181,7 @@ class Page:
         intervals: figure of a step → its 95 % interval at each step of `per_step`; NaN where the data do not tell.
         browser: the groups that can be looked at one by one, largest distance from the group's mean first.
         match: None without a logged advantage.
+        between: the same beside another run; None without one.
         prompts: the prompts over the run; None where none was met at two steps.
         verify: what the verdicts show; None where no row is right or wrong.
         remarks: what was sampled, cut or left out.
@@ -200,6 +202,7 @@ class Page:
     intervals: Mapping[str, tuple[tuple[float, float], ...]]
     browser: tuple[Group, ...]
     match: Match | None = None
+    between: Between | None = None
     prompts: Prompts | None = None
     verify: Verify | None = None
     remarks: tuple[str, ...] = ()

@@ -269,7 +269,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Prompt:
-    """A prompt, told by the columns of the key.
+    """A prompt, identified by the columns of the key.
 
     Attributes:
         name: its text or id, cut where it is long.

@@ -1,4 +1,4 @@
-"""What `verify` shows: two rewards of the same rows beside each other."""
+"""What `verify` shows: two rewards of the same rows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

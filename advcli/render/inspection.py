@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from advcli.records.inspection import (
@@ -33,8 +32,7 @@ _STEPS = 10
 _OUTLIERS = 3
 # Values of the `--by` column of which every section is shown.
 _SPLIT = 6
-# Width of a list of names, and a space at which it is not wrapped.
-_NAMES = 52
+# A space at which a line is not folded.
 _TOGETHER = "\xa0"
 # Columns where no terminal says how many there are.
 _COLUMNS = 80
@@ -61,8 +59,6 @@ _HEADINGS: Mapping[str, str] = {
     "max_abs_centred": "max |r − mean|",
     "max_abs_adv": "max |A|",
 }
-
-_ABOUT_PHANTOMS = "phantom: an advantage other than 0 in a dead group, left by a rule's arithmetic"
 
 _Row = Sequence[str]
 
@@ -165,15 +161,17 @@ def _sections(facts: Facts, console: "Console", causes: Sequence[str] = ()) -> N
         (_signal(facts.rewards), (*_about_dead(facts), *causes, *_outcomes(facts))),
         (_spread(facts.rewards), ()),
         (_group_sizes(facts.signal), _fitted(facts.signal)),
-        (_phantoms(facts, console), (_ABOUT_PHANTOMS,)),
+        (None, _phantoms(facts)),
         (_parts(facts.parts), _interplay(facts.parts)),
         (_length(facts), ()),
         (_steps(facts), _said_of_steps(facts.per_step)),
     ):
         if table is not None:
             _print(table, console)
-            for text in remarks:
-                _line(text, console)
+        for place, text in enumerate(remarks):
+            if table is None and place == 0:
+                console.print()
+            _line(text, console)
 
 
 def _rewards(rewards: Sequence[RewardSignal]) -> "Table":
@@ -289,13 +287,13 @@ def causes_lines(causes: DeadCauses | None) -> Iterator[str]:
 
 
 def _outcomes(facts: Facts) -> Iterator[str]:
-    for name, many in facts.constant_outcome.items():
-        if many:
-            yield f"live groups in which '{name}' is constant: {many:,} of {facts.signal.live_groups:,}"
+    found = [f"'{name}' in {many:,}" for name, many in facts.constant_outcome.items() if many]
+    if found:
+        yield f"constant in live groups: {', '.join(found)} of {facts.signal.live_groups:,}"
 
 
 def _spread(rewards: Sequence[RewardSignal]) -> "Table":
-    """The variance taken apart."""
+    """The variance within and between groups."""
     header = ("variance", "within", "between", "total", "between, unbiased")
     rows = []
     for one in rewards:
@@ -327,11 +325,10 @@ def _fitted(one: RewardSignal) -> Iterator[str]:
         yield f"* fitted (beta-binomial), 95% interval: {ends}"
 
 
-def _phantoms(facts: Facts, console: "Console") -> "Table | None":
+def _phantoms(facts: Facts) -> Iterator[str]:
     """The rules that give dead groups an advantage; those with the same figures are named together."""
-    width = min(_NAMES, max(_ENOUGH_TEXT, _width(console) - _COLUMNS + _NAMES))
     if not facts.signal.dead_groups:
-        return None
+        return
     alike: dict[tuple[str, int, int], list[str]] = {}
     for one in sorted(facts.phantoms, key=lambda one: -one.max_abs_adv):
         key = ("not computed", 0, 0) if one.skipped else (number(one.max_abs_adv), one.groups, one.rows)
@@ -344,12 +341,10 @@ def _phantoms(facts: Facts, console: "Console") -> "Table | None":
         else:
             text = f"{', '.join(rules)}{_TOGETHER}{largest}"
         told.setdefault((groups, many), []).append(text)
-    rows = []
+    yield "phantoms: dead groups that get an advantage other than 0, by rule and max |A|"
     for (groups, many), texts in told.items():
-        first, *more = wrap("; ".join(texts), width, break_on_hyphens=False)
-        lines = ((count(groups), count(many), first), *(("", "", text) for text in more))
-        rows += [(*cells, text.replace(_TOGETHER, " ")) for *cells, text in lines]
-    return _table(("phantoms: groups", "rows", "rule and its max |A| there"), rows, left={0, 2})
+        where = f"{counted(groups, 'group')}, {counted(many, 'row')}" if groups else "none"
+        yield f"{where}: {'; '.join(texts)}"
 
 
 def _parts(parts: Parts | None) -> "Table | None":
@@ -560,4 +555,6 @@ def _width(console: "Console") -> int:
 def _line(text: str, console: "Console", style: str = "") -> None:
     """A line of text, folded at spaces."""
     for line in folded(shown(text), _width(console)):
-        console.print(line, style=style, highlight=False, soft_wrap=True, markup=False)
+        console.print(
+            line.replace(_TOGETHER, " "), style=style, highlight=False, soft_wrap=True, markup=False
+        )

@@ -9,7 +9,7 @@ from advcli.render.bars import spark
 from advcli.render.numbers import UNDEFINED, count, share, short, signed
 from advcli.render.results import plain_cell
 from advcli.render.tables import health_line
-from advcli.render.whole import print_whole, ruled
+from advcli.render.whole import print_line, print_whole, ruled
 from advcli.wording import counted
 
 if TYPE_CHECKING:
@@ -29,19 +29,19 @@ _KS = 3
 
 def show(found: Prompts, console: "Console") -> None:
     """Print the means, how many prompts were learned or forgotten, the bands, and the first prompts."""
-    console.print(health_line(found.health), style="bold", highlight=False, soft_wrap=True)
+    print_line(health_line(found.health), console, "bold")
     for line in (*summary(found), *_left(found)):
-        console.print(line, highlight=False, soft_wrap=True)
+        print_line(line, console)
     if found.bands:
         print_whole(_bands(found.bands), console)
-        console.print(_band_line(found), style="dim", highlight=False, soft_wrap=True)
+        _dim(console, _band_line(found))
     if not found.order:
         return
     print_whole(_trends(found), console)
-    _dim(console, "per step: mean reward, ▁ low to █ high, blank where the prompt was not met.")
+    _dim(console, "per step: mean reward, ▁ low to █ high, blank where the prompt was not drawn.")
     _dim(console, "change: of the fitted line, from first to last step, with its 95% interval.")
     print_whole(_levels(found), console)
-    _dim(console, "mean: of all its rows. live: share of its groups whose rewards differ.")
+    _dim(console, "mean: of all its rows. live: share of its groups of two or more rows.")
     if found.length_unit is not None:
         _dim(console, _LENGTHS[found.threshold is None].format(found.length_unit))
     if found.threshold is not None:
@@ -68,7 +68,7 @@ def _left(found: Prompts) -> Iterator[str]:
 
 
 def _dim(console: "Console", line: str) -> None:
-    console.print(line, style="dim", highlight=False, soft_wrap=True)
+    print_line(line, console, "dim")
 
 
 def _mean(mean: Mean) -> str:

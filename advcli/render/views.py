@@ -74,7 +74,7 @@ class _OnConsole:
 
 
 def _console(*, color: bool, width: int = _WIDTH) -> "Console":
-    """A console that nobody looks at."""
+    """A console that records instead of printing."""
     from rich.console import Console
 
     # Without colours it is no terminal, and lines are not shortened to its width.

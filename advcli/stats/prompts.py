@@ -35,6 +35,7 @@ class PromptCounts:
         right: [P] int64 right rows; None where no row is right or wrong.
         rows: [P] rows.
         groups: [P] groups.
+        able: [P] groups with two or more rewards.
         live: [P] groups with two or more rewards that are not all equal.
         lengths: name → [P] float64 mean length of some rows: "length" of all, or "length_right" and "length_wrong".
     """
@@ -43,6 +44,7 @@ class PromptCounts:
     right: Ints | None
     rows: Ints
     groups: Ints
+    able: Ints
     live: Ints
     lengths: Mapping[str, Floats]
 
@@ -62,12 +64,13 @@ class PromptCounts:
         right = None
         if threshold is not None:
             right = torch.bincount(prompt[valid][rewards >= threshold], minlength=count).numpy()
-        groups, live = _groups(rows, prompt, here, valid, count)
+        groups, able, live = _groups(rows, prompt, here, valid, count)
         return cls(
             cells=Cells.of(rewards, prompt[valid], rows.step[valid], count),
             right=right,
             rows=torch.bincount(prompt[here], minlength=count).numpy(),
             groups=groups,
+            able=able,
             live=live,
             lengths=_lengths(rows, prompt, valid, threshold, count),
         )
@@ -91,6 +94,7 @@ class PromptCounts:
             right=all_of(rights) if rights else None,
             rows=all_of([one.rows for one in parts]),
             groups=all_of([one.groups for one in parts]),
+            able=all_of([one.able for one in parts]),
             live=all_of([one.live for one in parts]),
             lengths={name: all_of([one.lengths[name] for one in parts]) for name in parts[0].lengths},
         )
@@ -107,7 +111,7 @@ class PromptFigures:
         state: [P] the place in `STATES` of what became of each.
         solved: [P] float64 share of right rows, or where the mean reward lies between the lowest (0) and the highest
             (1) reward of the data set; NaN where undefined.
-        groups: [P] groups of each.
+        able: [P] groups of each with two or more rewards.
         live: [P] live groups.
     """
 
@@ -116,7 +120,7 @@ class PromptFigures:
     figures: dict[str, NDArray[np.generic]]
     state: Ints
     solved: Floats
-    groups: Ints
+    able: Ints
     live: Ints
 
     @classmethod
@@ -139,13 +143,14 @@ class PromptFigures:
             "rewarded": cells.rows,
             **figures,
             "groups": counts.groups,
-            "live_share": _ratio(counts.live, counts.groups),
+            "live_share": _ratio(counts.live, counts.able),
             **counts.lengths,
         }
-        solved = _ratio(cells.mean - ends[0], np.full(cells.count, ends[1] - ends[0]))
+        with np.errstate(over="ignore"):
+            solved = _ratio(cells.mean - ends[0], np.full(cells.count, ends[1] - ends[0]))
         if right is not None:
             solved = _ratio(right, cells.rows)
-        return cls(cells, right, figures, state, solved, counts.groups, counts.live)
+        return cls(cells, right, figures, state, solved, counts.able, counts.live)
 
     def pass_at(self, k: int) -> tuple[Floats, Floats, Floats]:
         """[P] each: pass@k of each prompt and the ends of its interval; only with right rows."""
@@ -173,7 +178,7 @@ class PromptFigures:
             high=high,
             prompts=int(here.sum()),
             rows=int(self.cells.rows[here].sum()),
-            live=float(_ratio(self.live[here].sum(), self.groups[here].sum())),
+            live=float(_ratio(self.live[here].sum(), self.able[here].sum())),
             states=self.states(here),
         )
 
@@ -245,13 +250,15 @@ def _ratio(part: NDArray[np.generic], whole: NDArray[np.generic]) -> Floats:
         return np.where(np.asarray(whole) > 0, np.divide(part, whole), np.nan)
 
 
-def _groups(rows: Rows, prompt: Tensor, here: Tensor, valid: Tensor, count: int) -> tuple[Ints, Ints]:
-    """[P] the groups of each prompt, and those with two or more rewards that are not all equal."""
+def _groups(rows: Rows, prompt: Tensor, here: Tensor, valid: Tensor, count: int) -> tuple[Ints, Ints, Ints]:
+    """[P] the groups of each prompt, those with two or more rewards, and those of them that are not all equal."""
     of_group = Segments.of(rows.group[here], rows.count).parent(prompt[here])
     scored = Segments.of(rows.group[valid], rows.count)
-    live = (scored.size() > 1) & ~dead_groups(rows.rewards[valid], scored)[0]
-    met, alive = (torch.bincount(one, minlength=count).numpy() for one in (of_group, of_group[live]))
-    return met, alive
+    able = scored.size() > 1
+    live = able & ~dead_groups(rows.rewards[valid], scored)[0]
+    some = (of_group, of_group[able], of_group[live])
+    met, compared, alive = (torch.bincount(one, minlength=count).numpy() for one in some)
+    return met, compared, alive
 
 
 def _figures(

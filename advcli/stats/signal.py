@@ -187,7 +187,7 @@ class SignalCount:
         )
 
     def _variance(self) -> Spreads:
-        """The variance taken apart, plainly and without bias."""
+        """The variance within and between groups, plain and unbiased."""
         rows, groups = self.total.count, self.sizes.total()
         if not rows:
             return Spreads(torch.nan, torch.nan, torch.nan)

@@ -105,7 +105,7 @@ class Expression:
         return named(tree, self.quoted)
 
     def _mask(self, tree: ast.expr, columns: Mapping[str, Cells]) -> "NDArray[np.bool_]":
-        """The same for a part of it: whole columns are combined, and single values looked at only below."""
+        """The same for a part of it: columns are combined as a whole, single values only below."""
         if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.Not):
             return ~self._mask(tree.operand, columns)
         if isinstance(tree, ast.BoolOp):
@@ -260,7 +260,7 @@ def _number(value: object, *, other: object = None) -> float | int | None:
 
 
 def _alike(left: object, right: object) -> tuple[Any, Any]:
-    """Two values that can be compared: a text beside a number is read as a number, if it is one."""
+    """Two values that can be compared: a text compared with a number is read as a number, if it is one."""
     if isinstance(left, str) != isinstance(right, str):
         return _number(left, other=right), _number(right, other=left)
     return left, right

@@ -91,7 +91,7 @@ class Segments:
 
     @classmethod
     def dense(cls, index: Tensor) -> "Segments":
-        """The same segments in the same order, without the empty ones.
+        """The segments in order, without empty ones.
 
         Example:
             >>> Segments.dense(torch.tensor([7, 2, 2])).index.tolist()
@@ -273,7 +273,7 @@ class Segments:
         return values
 
     def nan_if_single(self, advantages: Tensor) -> Tensor:
-        """The same [N] advantages, but NaN in segments of one: there is nothing to compare the row with."""
+        """The [N] advantages with NaN in segments of one, where there is nothing to compare with."""
         if self.width is not None:
             return advantages if self.width > 1 else torch.full_like(advantages, torch.nan)
         return torch.where(self.rows(self.size()) > 1, advantages, torch.nan)

@@ -119,6 +119,28 @@ def test_n_rows_are_a_group_before_the_step_is_over(run, tmp_path):
     )
 
 
+def test_groups_of_one_row_so_far_are_no_error(run, tmp_path):
+    text = lines([1, 2])
+    file = run / "r.jsonl"
+    file.write_text("".join([text[0], text[4], text[8]]))
+    one = follower(run, tmp_path / "out")
+    assert (one.look().rows, one.look().waiting) == (0, 3)
+    file.write_text("".join([*text[::4], *(row for at, row in enumerate(text) if at % 4)]))
+    assert one.look().rows == 0
+
+
+def test_a_row_that_follows_a_group_which_was_left_over(run, tmp_path):
+    """With --n 4 the step is over with 3 rows of c: a fourth one would make other numbers."""
+    file, text = run / "r.jsonl", lines([1, 2])
+    one = follower(run, tmp_path / "out", n=4)
+    file.write_text("".join([*text[:11], *text[12:20]]))
+    assert one.look().rows == 19
+    with file.open("a") as stream:
+        stream.write(text[11])
+    with pytest.raises(DataError, match=r"r\.jsonl:20: a row of step 1, whose groups are written already"):
+        one.look()
+
+
 def test_groups_that_lie_in_several_files_are_written_together(run, tmp_path):
     """Ranks: every second row of a group is in the other file, which is behind."""
     one, text = follower(run, tmp_path / "out"), lines(range(4))
@@ -210,6 +232,9 @@ def test_what_cannot_be_followed(run, tmp_path):
         stream.write("".join(lines([1, 3])))
     with pytest.raises(DataError, match=r"r\.jsonl:25: a row of step 1, whose groups are written already"):
         one.look()
+    file.write_text("".join(lines([1])[:5]))
+    with pytest.raises(DataError, match="has changed since it was annotated"):
+        one.look()
     for args, said in {
         (): "--out DIR/",
         ("--out", "x/", "--json"): "--json needs all rows",
@@ -219,7 +244,8 @@ def test_what_cannot_be_followed(run, tmp_path):
             CliRunner().invoke(app, ["compute", str(run), "--follow", *args], catch_exceptions=False)
 
 
-def test_looks_again_only_after_a_change_and_stops_at_what_stays_wrong(tmp_path):
+def test_looks_again_only_after_a_change_and_stops_at_what_stays_wrong(tmp_path, monkeypatch):
+    monkeypatch.setattr(follow, "_TRIES", 1)
     file, seen = tmp_path / "r.jsonl", []
 
     def look():

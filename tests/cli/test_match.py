@@ -425,7 +425,7 @@ def test_rows_that_carry_nothing_are_not_left_out_for_the_asking(write):
     ]
     found = told(write(rows))
     assert not found["found"]
-    assert "carry no advantage, and nothing says why" in found["sentence"]
+    assert "carry no advantage, and the dump does not say why" in found["sentence"]
 
 
 def test_rows_that_are_there_twice_are_said(tmp_path):

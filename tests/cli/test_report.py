@@ -1,5 +1,6 @@
 """`advcli report`: what is written, what is refused, what is said."""
 
+import json
 import os
 import re
 import shutil
@@ -126,3 +127,31 @@ def test_pictures(report, tmp_path):
     assert again.returncode == 2
     assert "exists already" in again.stderr
     assert not (tmp_path / "other.html").exists()
+
+
+def test_the_page_shows_prompts_verdicts_and_another_run(report, tmp_path):
+    """Prompt p: wrong at step 1, right at step 2; `acc` disagrees in one row; B is the same with all right."""
+    rows = [
+        {"prompt_id": name, "step": step, "reward": float(step == 2), "acc": float(step == 2 or place == 0)}
+        for name in "pqrstuv"
+        for step in (1, 2)
+        for place in range(8)
+    ]
+    for name, reward in (("a", None), ("b", 1.0)):
+        kept = [row if reward is None else {**row, "reward": reward} for row in rows]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in kept))
+    out = tmp_path / "r.html"
+    done = report("a.jsonl", "--out", "r.html", "--between", "b.jsonl")
+    assert done.returncode == 0, done.stderr
+    text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", out.read_text(encoding="utf-8")))
+    assert "Prompts over the run" in text
+    assert "p learned 2 0 1 +1" in text
+    assert "A beside B" in text
+    # 7 of 112 rows: 105 agree.
+    assert "agreement: 93.8% of 112 rows" in text
+    assert "B − A: +0.5 in mean reward per prompt, over 7 prompts in both" in text
+    done = report("a.jsonl", "--b", "n=2")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "advcli: --b without --between does nothing; try --between INPUT\n",
+    )

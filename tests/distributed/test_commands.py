@@ -385,7 +385,7 @@ def test_a_prompt_with_a_third_of_the_rows(tmp_path: Path, monkeypatch: pytest.M
     held = [text for text in small.warnings if text not in one.warnings]
     assert len(held) == 1
     assert re.fullmatch(
-        r"a worker held \d+ rows, as the rows of a prompt cannot be torn apart: about 0.0 GB where its share is 0.0 GB",
+        r"a worker held \d+ rows, as the rows of a prompt cannot be split: about 0.0 GB where its share is 0.0 GB",
         held[0],
     )
 

@@ -190,7 +190,7 @@ def sums(rule, scale):
         if knobs.get("shift", True):
             return ("step", "lengths")
         return None if knobs.get("centre", "none") == "none" else ("group", None)
-    if function == "standardised":
+    if function in ("standardised", "over_threshold"):
         where = {"raw": None, "batch": "step"}.get(centre, "group")
         halfway = centre == "batch" and divide.startswith("group")
         return (where, None) if where and not halfway else None

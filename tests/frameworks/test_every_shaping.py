@@ -141,7 +141,7 @@ def test_kl_taken_off_token_by_token(like, estimator):
     # ROLL's rewards are float16.
     room = 2e-3 if like == "roll" else 2e-5
     assert computed(kl=KL, **given).tokens.tolist() == pytest.approx(TOKENS[like, estimator], abs=room)
-    with pytest.raises(UsageError, match="takes the KL off token by token, and there is one number per row"):
+    with pytest.raises(UsageError, match="subtracts the KL token by token, but there is one number per row"):
         computed(kl=[sum(row) for row in KL], **given)
 
 

@@ -57,6 +57,22 @@ def test_options_that_do_not_fit(given, message):
     assert message in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("like", "estimator", "given", "message"),
+    [
+        ("xtuner", "passk", {"k": 0}, "k is 0, expected 1 or more"),
+        ("xtuner", "passk", {"k": 1.5}, "k is 1.5, expected a whole number"),
+        ("xtuner", "drgrpo", {"max_length": 0}, "max_length is 0, expected a number above 0"),
+        ("verl-recipe", "spo_offline", {"clip_lower": 1}, "clip_lower is 1, expected a number below 1"),
+        ("verl-recipe", "spo_offline", {"scores": -1}, "scores is -1, expected 0 or more"),
+        ("verl-recipe", "spo", {"rho": 2}, "rho is 2, expected a number from 0 to 1"),
+    ],
+)
+def test_options_outside_of_their_range(like, estimator, given, message):
+    with pytest.raises(UsageError, match=message):
+        advantages([1, 0], [0, 0], like, estimator, lengths=[1, 1], baselines=[0.5, 0.5], **given)
+
+
 def sets(n, c, k):
     """Right and wrong rows of XTuner, from its formula."""
     rho = 1 - math.comb(n - c, k) / math.comb(n, k)

@@ -32,11 +32,22 @@ PACKAGES = {
     "tunix": "google-tunix",
     "oat": "oat-llm",
     "agent-lightning": "agentlightning",
+    "atropos": "atroposlib",
 }
 # What is published as a repository only, or of which the index has another project of that name.
 UNPUBLISHED = (
     *("easyr1", "slime", "roll", "prime-rl", "open-instruct", "verl-agent", "ragen", "miles", "labs-molt"),
-    *("pipelinerl", "marti", "verl-recipe", "krpo", "nemo-rl", "rllm"),
+    *(
+        "pipelinerl",
+        "marti",
+        "verl-recipe",
+        "krpo",
+        "nemo-rl",
+        "rllm",
+        "drmas",
+        "hgpo",
+        "multi-turn-rl-agent",
+    ),
 )
 # Framework → the file of its newest reference cases.
 FILES = {
@@ -72,7 +83,7 @@ class Watched:
     @property
     def line(self) -> str:
         """The framework in one line."""
-        text = f"{self.framework:<16} {self.proven or '–':<9} {self.newest or '–':<9} {self.outcome}"
+        text = f"{self.framework:<19} {self.proven or '–':<9} {self.newest or '–':<9} {self.outcome}"
         return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 1]}…"
 
 
@@ -182,7 +193,7 @@ def main(arguments: Sequence[str]) -> int:
         return rerun(framework, release, venv=options.venv)
 
     found = []
-    sys.stdout.write(f"{'framework':<16} {'proven':<9} {'newest':<9} outcome\n")
+    sys.stdout.write(f"{'framework':<19} {'proven':<9} {'newest':<9} outcome\n")
     for framework in options.frameworks or frameworks():
         found.append(watch(framework, newest, None if options.list else run))
         sys.stdout.write(f"{found[-1].line}\n")

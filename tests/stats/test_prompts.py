@@ -130,3 +130,12 @@ def test_parts_with_whole_prompts_make_the_whole():
     assert found.state.tolist() == FOUND.state.tolist()
     assert [found.curve(at) for at in range(6)] == [FOUND.curve(at) for at in range(6)]
     assert found.pass_at(2)[0].tolist() == pytest.approx(FOUND.pass_at(2)[0].tolist(), nan_ok=True)
+
+
+def test_a_group_of_one_is_neither_live_nor_dead():
+    rows, prompt = rows_of(
+        (0, 0, [0.0, 1.0]), (0, 1, [1.0]), (1, 0, [1.0]), (2, 0, [1.0, NAN]), (2, 1, [0.0, 0.0])
+    )
+    found = figures_of(rows, prompt, 3)
+    assert found.figures["groups"].tolist() == [2, 1, 2]
+    assert found.figures["live_share"].tolist() == [1, pytest.approx(NAN, nan_ok=True), 0]

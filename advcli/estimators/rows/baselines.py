@@ -25,7 +25,7 @@ ROWS = [
         name="rec",
         target="advcli.estimators.baselines:rec",
         needs=("rewards", "group", "step"),
-        formula="A_i = r_i − mean_g; scale group divides it by std_g, ddof 0",
+        formula="A_i = r_i − mean_g",
         summary="reward minus the mean of its group, divided by the population's standard deviation if at all",
         source="Group-Relative REINFORCE, arXiv:2509.24203; trinity/algorithm/advantage_fn/rec_advantage.py",
         default_scale="none",

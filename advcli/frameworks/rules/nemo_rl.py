@@ -186,6 +186,7 @@ _GAE = Rule(
 ROWS = [
     *_NEMO_ROWS,
     _GAE,
+    # Pull request 3543, closed.
     turn_rule(
         "nemo-rl",
         "turn_level_credit",
@@ -193,6 +194,6 @@ ROWS = [
         "turn_baselines:turn_level_credit",
         ("rewards", "rollout", "turn", "macro"),
         options={"gamma": 1.0, "how": "return_to_go", "macro_weight": 1.0, "weight": 1.0},
-        source="research/turn_level_credit/turn_level_credit/trace.py (pull request 3543)",
+        source="research/turn_level_credit/turn_level_credit/trace.py",
     ),
 ]

@@ -37,15 +37,16 @@ ROWS = [
         source=f"{_PRIME}/hierarchical_grpo.py",
         proof="code",
     ),
+    # Pull request 3282, open.
     turn_rule(
         "prime-rl",
         "turn_credit",
-        "A = L − mean L + β (c_t − c̄), L = S − penalty + Σ Δ, Δ the rise of the state score, smeared back by γ into c",
+        "A_t = L − mean_g L + β (c_t − c̄), L = S − penalty + Σ Δ, Δ the rise of the state's score, c its share by γ",
         "turn_baselines:turn_credit",
         ("rewards", "group", "rollout", "turn", "episode", "lengths", "input_tokens"),
         options={"gamma": 0.9, "beta": 1.0, "output_weight": 0.0, "input_weight": 0.0, "turns_weight": 0.0},
         lost=("forks of a trace",),
-        source="src/prime_rl/orchestrator/algo/turn_credit.py (pull request 3282)",
+        source="src/prime_rl/orchestrator/algo/turn_credit.py",
     ),
     *(
         Rule(

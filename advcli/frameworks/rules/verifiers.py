@@ -1,4 +1,4 @@
-"""verifiers, two proposals for rewards of turns."""
+"""verifiers, two proposals for rewards of turns: pull requests 1554 (open) and 536 (closed)."""
 
 from advcli.frameworks.rule import turn_rule
 
@@ -12,7 +12,7 @@ ROWS = [
         "turn_baselines:step_reward",
         _ORDER,
         options={"gamma": 1.0},
-        source="verifiers/utils/step_reward_utils.py (pull request 1554)",
+        source="verifiers/utils/step_reward_utils.py",
     ),
     turn_rule(
         "verifiers",
@@ -21,6 +21,6 @@ ROWS = [
         "turn_baselines:step_reward",
         _ORDER,
         options={"gamma": 0.4, "how": "sum", "normalise": 1.0},
-        source="verifiers/rl/trainer/generator.py (pull request 536)",
+        source="verifiers/rl/trainer/generator.py",
     ),
 ]

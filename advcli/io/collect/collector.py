@@ -227,7 +227,7 @@ class Collector:
         return (*found, stacked)
 
     def _beside(self, batch: Batch, bad: NDArray[np.bool_]) -> None:
-        """The columns beside prompt, step and reward."""
+        """The columns other than prompt, step and reward."""
         for role in _ROLES:
             name = getattr(self.choice, role)
             if name:
@@ -250,7 +250,7 @@ class Collector:
         return measured(test, batch) if test.number else met(test, batch).astype(np.float64)
 
     def _turns(self, batch: Batch) -> None:
-        """What tells which rows are the turns of one rollout."""
+        """The columns that identify the turns of a rollout."""
         if self.choice.rollout:
             self._append("rollout", _digests([batch.columns[name] for name in self.choice.rollout]))
         if self.choice.turn_list:
@@ -388,7 +388,9 @@ def _without(values: NDArray[Any], rows: NDArray[np.bool_], fill: float) -> NDAr
 
 
 def _rounded(name: str) -> str:
-    return f"'{name}' holds numbers of 2^53 or more as floats, which are rounded: different prompts may look like one"
+    return (
+        f"'{name}' has numbers of 2^53 or more as floats, which are rounded: different prompts may look equal"
+    )
 
 
 def _cell(cells: Cells, row: int) -> object:

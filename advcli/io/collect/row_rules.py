@@ -73,8 +73,8 @@ class RuleBook:
             many = self._several(name, key, step)
             if many:
                 cure = shlex.quote(",".join((*self._key, name)))
-                rest = f"hold rows of several '{name}'; to tell them apart, try --group-by {cure}"
-                said.append(Remark(many, "group", f"{{}} {rest.replace('hold', 'holds', 1)}", f"{{}} {rest}"))
+                rest = f"have rows of several '{name}'; to separate them, try --group-by {cure}"
+                said.append(Remark(many, "group", f"{{}} {rest.replace('have', 'has', 1)}", f"{{}} {rest}"))
         for name in self._rules.same:
             many = self._several(name, key, step)
             if many:

@@ -221,17 +221,23 @@ class _Chooser:
         )
 
     def _sources(self, prompt: Sequence[str], used: set[str | None]) -> list[str]:
-        """The columns that say which run, model or epoch a row comes from."""
+        """The columns that say which run, model or epoch a row comes from, but for those that number the rows of a prompt."""
+        evidence = self._dump.evidence
+        own = [name for name in prompt if not name.startswith("@")]
+        # A group of each of their values would have one row.
+        shares = evidence.share_rows(own)
         found = [
             name
             for name, kind in self._dump.kinds.items()
             if kind in ("number", "text") and name not in used and names.is_source(name)
             if not name.startswith("@")
             and not names.is_step(name)
-            and not self._dump.evidence.of(name).is_unique
-            if not (self._dump.evidence.of(name).numbers and not self._dump.evidence.of(name).is_whole)
+            and not evidence.of(name).is_unique
+            and not (evidence.of(name).numbers and not evidence.of(name).is_whole)
+            and not (shares and not evidence.share_rows((*own, name)))
         ]
-        return [] if self._dump.options.group_by else found[:_SOURCES]
+        # The rows of one record were put together by whoever wrote it.
+        return [] if self._dump.options.group_by or not own else found[:_SOURCES]
 
     def _check_spread(self, prompt: Sequence[str], step: str | None, used: set[str | None]) -> None:
         """Say so if every group has as many rows of each value of some column, as when several runs were put together."""
@@ -372,7 +378,7 @@ class _Chooser:
         empty = [name for name in (*PROMPT_IDS, *PROMPT_TEXTS) if name in self._dump.kinds]
         likely = self.likely_prompts(step)
         if empty:
-            told = f"'{empty[0]}' is empty in every row that was looked at, expected a prompt id"
+            told = f"'{empty[0]}' is empty in every row of the sample, expected a prompt id"
         else:
             told = (
                 f"no prompt id among the columns {listed(self._dump.kinds)}; expected one of "

@@ -87,11 +87,15 @@ class Evidence:
     """Some rows of the inputs, read when they are first asked for.
 
     Args:
-        rows: gives them; none if nothing is known.
+        rows: gives them; none if nothing is known. Lists of numbers may be left out.
+        records: gives a few with every list.
     """
 
-    def __init__(self, rows: Callable[[], Rows] = lambda: ()) -> None:
+    def __init__(
+        self, rows: Callable[[], Rows] = lambda: (), records: Callable[[], Rows] | None = None
+    ) -> None:
         self._rows = rows
+        self._records = records or rows
         self._known: dict[str, Column] = {}
 
     def of(self, name: str) -> Column:
@@ -103,8 +107,14 @@ class Evidence:
             self._known[name] = Column([None if cell is ABSENT else cell for cell in cells] if there else ())
         return self._known[name]
 
+    def in_lists(self, name: str) -> list[Any]:
+        """The numbers in a column of lists; none where a list holds anything else."""
+        lists = (found for row in self._records() if isinstance(found := row.get(name), list))
+        items = [item for found in lists for item in found]
+        return items if all(item is None or isinstance(item, int | float) for item in items) else []
+
     def sparse(self, name: str, beside: Sequence[str]) -> bool:
-        """Whether a column is nearly empty beside the fullest of some others."""
+        """Whether a column is nearly empty compared with the fullest of some others."""
         best = max((len(self.of(other).there) for other in beside), default=0)
         return len(self.of(name).there) < _SPARSE * best
 

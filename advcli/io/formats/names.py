@@ -22,6 +22,9 @@ _WHOLE = frozenset(
         "cumulative",
     ]
 )
+_OUTCOME = frozenset(
+    ["correct", "correctness", "pass", "passed", "success", "resolved", "solved", "graded", "acc", "accuracy"]
+)
 # A column with one of these is no reward of a row, whatever else its name says.
 _STATISTIC = frozenset(
     [
@@ -142,6 +145,7 @@ _ANSWER = frozenset(
         "worker",
     ]
 )
+_TEXT = frozenset(["answer", "response", "completion", "output"])
 _COUNT = frozenset(["num", "count", "counts", "nth", "hash"])
 
 _STEP = frozenset(["step", "iteration", "iter", "update", "checkpoint", "ckpt"])
@@ -214,6 +218,16 @@ def says_reward(name: str) -> bool:
     return bool(words(name) & _REWARD)
 
 
+def says_outcome(name: str) -> bool:
+    """Whether a name has a word for whether an answer is right.
+
+    Example:
+        >>> [says_outcome(name) for name in ("correctness_math_verify", "gpt_pass_sequence", "is_complete")]
+        [True, True, False]
+    """
+    return bool(words(name) & _OUTCOME)
+
+
 def never_reward(name: str) -> bool:
     """Whether a name says that it is no reward of a row, whatever it holds: an id, a time, an average.
 
@@ -263,11 +277,11 @@ def is_source(name: str) -> bool:
     """Whether a name says which run, model or epoch a row comes from.
 
     Example:
-        >>> is_source("model_name"), is_source("epoch"), is_source("model_score")
-        (True, True, False)
+        >>> is_source("model_name"), is_source("epoch"), is_source("model_score"), is_source("model_answer")
+        (True, True, False, False)
     """
     found = words(name)
-    return bool(found & _SOURCE) and not found & _REWARD
+    return bool(found & _SOURCE) and not found & (_REWARD | _TEXT)
 
 
 def condition_of_flag(name: str) -> str | None:

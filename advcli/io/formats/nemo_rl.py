@@ -41,7 +41,7 @@ ROWS = (
                 "prompts in one batch are one group"
             ),
             "with dynamic sampling 'rewards' are the first unfiltered ones, of other rows: 'filtered_rewards' is read",
-            "advantages stand at every token, padding included: the first trained token's is taken",
+            "every token has an advantage, padding included: that of the first trained token is used",
         ),
     ),
     Format(

@@ -1,7 +1,7 @@
 """Which columns are the reward: a total before its parts, a full column before one that is nearly empty."""
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from advcli.errors import DataError, UsageError
 from advcli.io.formats import names
@@ -126,7 +126,7 @@ def _filled(dump: Dump, name: str) -> str:
 
 
 def _every_number(dump: Dump, but: Sequence[str]) -> Rewards:
-    """The rewards of a format in which every number is one, but for what is told to be something else."""
+    """The rewards of a format in which every number is one, except known other columns."""
     options, kinds = dump.options, dump.kinds
     single = (options.prompt, options.step, options.length, options.baseline, options.kl, options.logged)
     others = {*but, *PROMPT_IDS, *STEPS, *OWN, *options.group_by, *single}
@@ -157,7 +157,7 @@ def _weighted(parts: Sequence[str], weights: Sequence[float], kinds: Kinds) -> R
 
 
 def _instead(dump: Dump) -> str:
-    """What leads to a reward, if anything does: a list of objects with an outcome in each, or a column of outcomes."""
+    """What leads to a reward, if anything does: a list of objects with an outcome in each, a column or a list of outcomes."""
     for name, kind in dump.kinds.items() if not dump.layout.exploded else ():
         items = [item for cell in dump.evidence.of(name).cells for item in _objects(cell)]
         keys = dict.fromkeys(key for item in items for key in item)
@@ -166,7 +166,11 @@ def _instead(dump: Dump) -> str:
             return f"--explode {shlex.quote(name)} --reward {shlex.quote(inner)}"
     numbers = {name: dump.evidence.of(name).cells for name, kind in dump.kinds.items() if kind == "number"}
     found = _outcome(numbers)
-    return f"--reward {shlex.quote(found)}" if found else "--reward COL"
+    if found or dump.layout.exploded:
+        return f"--reward {shlex.quote(found)}" if found else "--reward COL"
+    lists = {name: items for name in dump.kinds if (items := dump.evidence.in_lists(name))}
+    found = _outcome(lists)
+    return f"--explode {shlex.quote(found)} --reward {shlex.quote(found)}" if found else "--reward COL"
 
 
 def nested_name(dump: Dump, name: str) -> str | None:
@@ -186,11 +190,22 @@ def _objects(cell: object) -> list[Mapping[str, object]]:
 
 
 def _outcome(columns: Mapping[str, Sequence[object]]) -> str | None:
-    """The column that holds the outcome of a row: by its usual names, else the only one of true and false."""
+    """The column that holds the outcome of a row.
+
+    By its usual names, else the only one whose name says that it is the whole reward, the only one of true and false, the
+    only one whose name has a word for a reward, or for being right.
+    """
     usual = [name for name in (*REWARD_TOTALS, *OUTCOMES) if name in columns]
-    flags = [
-        name
+    rest = {
+        name: cells
         for name, cells in columns.items()
-        if cells and all(isinstance(cell, bool) for cell in cells) and not names.never_reward(name)
-    ]
-    return usual[0] if usual else flags[0] if len(flags) == 1 else None
+        if not names.never_reward(name) and all(isinstance(cell, int | float | None) for cell in cells)
+    }
+    kinds: tuple[Callable[[str], bool], ...] = (
+        names.is_total,
+        lambda name: set(rest[name]) == {True, False} and all(isinstance(cell, bool) for cell in rest[name]),
+        names.says_reward,
+        lambda name: names.says_outcome(name) and set(rest[name]) <= {0, 1, None},
+    )
+    found = (list(filter(kind, rest)) for kind in kinds)
+    return next((alike[0] for alike in (usual[:1], *found) if len(alike) == 1), None)

@@ -49,7 +49,7 @@ def _integer(digits: str) -> int | str:
 def head(
     source: Source, *, limit: int = _HEAD, whole: bool = False
 ) -> tuple[dict[str, str], list[Mapping[str, Any]], bool]:
-    """The first records and what their keys hold; lines that cannot be parsed are passed over.
+    """The first records and the types of their keys; lines that can't be parsed are skipped.
 
     Args:
         source: a source of JSON.
@@ -290,7 +290,7 @@ def lines(source: Source, first: int | None = None) -> Iterator[tuple[int, bytes
 
 
 def _take(record: dict[str, Any], layout: Layout, cells: dict[str, list[Any]], plain: Sequence[str]) -> int:
-    """Append what is wanted of a record; its texts are gone with the next line.
+    """Append the needed fields of a record; its texts are freed with the next line.
 
     Args:
         record: the record.

@@ -49,7 +49,7 @@ class Axis:
             zero: start at 0, so that lengths and heights can be compared.
             form: how its values are written.
         """
-        known = [_bounded(one) for one in values if math.isfinite(one)] or [0.0]
+        known = [_bounded(one) for one in values if not math.isnan(one)] or [0.0]
         low, high = (min(0.0, *known), max(0.0, *known)) if zero else (min(known), max(known))
         space = 0.05 * (high - low) or 0.5 * abs(high) or 1.0
         return cls(

@@ -141,6 +141,13 @@ def _course(page: Page, first: StepFigures, last: StepFigures) -> Iterator[Findi
     yield Finding(f"Mean reward: {ends}; {sure}.", (Link("plot", "reward-by-step"),))
 
 
+def _prompts(page: Page) -> Iterator[Finding]:
+    if page.prompts is not None:
+        states = ", ".join(f"{many:,} {state}" for state, many in page.prompts.states.items() if many)
+        prompts = counted(len(page.prompts.table["prompt"]), "prompt")
+        yield Finding(f"Of {prompts} over the run: {states}.", (Link("table", "table-prompts-over-the-run"),))
+
+
 def _phantoms(page: Page) -> Iterator[Finding]:
     ours, *others = page.inspection.facts.phantoms or (None,)
     table = (Link("table", "table-phantom-advantages-in-dead-groups"),)
@@ -203,6 +210,7 @@ _FINDINGS: tuple[Callable[[Page], Iterator[Finding]], ...] = (
     _missing,
     _kept,
     _steps,
+    _prompts,
     _outcomes,
     _phantoms,
     _length,

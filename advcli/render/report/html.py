@@ -11,7 +11,7 @@ from advcli.records.page import Group, Page
 from advcli.records.result import plain
 from advcli.render.numbers import count, number, share
 from advcli.render.report import sections
-from advcli.render.report.charts import Chart
+from advcli.render.report.charts import Axis, Chart
 from advcli.render.report.findings import findings
 from advcli.render.report.plots import Plot, plots
 from advcli.wording import counted, megabytes, shown
@@ -146,16 +146,16 @@ def _short(value: float) -> float:
 def _sparks(page: Page) -> Iterator[tuple[int, str]]:
     """A bar per reward of each group in ascending order, as a path in a field of 10 × 100 per row."""
     signal = page.inspection.facts.signal
-    low, size = min(0.0, signal.min), max(0.0, signal.max) - min(0.0, signal.min)
+    axis = Axis.over("", [signal.min, signal.max], zero=True)
     for group in page.browser:
-        yield group.group, "".join(_bars(group, low, size or 1.0))
+        yield group.group, "".join(_bars(group, axis))
 
 
-def _bars(group: Group, low: float, size: float) -> Iterator[str]:
+def _bars(group: Group, axis: Axis) -> Iterator[str]:
     rewards = sorted(one.reward for one in group.rows if not math.isnan(one.reward))
     for place, reward in enumerate(rewards):
         # A reward at the lower end is still a row.
-        yield f"M{10 * place} 100v-{4 + round(96 * (reward - low) / size)}h8V100"
+        yield f"M{10 * place} 100v-{4 + round(axis.at(reward) * 0.096)}h8V100"
 
 
 def embedded(value: Any) -> str:  # noqa: ANN401  anything that JSON can say

@@ -10,7 +10,7 @@ from advcli.records.page import Histogram, Page
 from advcli.render.numbers import count, number, share
 from advcli.render.report import query
 from advcli.render.report.charts import Axis, Bars, Cell, Chart, Heat, Layer, rounded
-from advcli.wording import counted
+from advcli.wording import counted, shown
 
 # More steps than this have a band for their intervals, and no dot each.
 _DOTS = 60
@@ -126,7 +126,8 @@ def _about_steps(page: Page, figure: str) -> str:
 def _curves(page: Page, label: str, figures: Sequence[str], form: str) -> tuple[Chart, Columns]:
     """One or two figures of each step, the first with its interval."""
     steps = page.inspection.facts.per_step
-    x, places = _step_axis([one.step for one in steps])
+    names = [shown(one.step) for one in steps]
+    x, places = _step_axis(names)
     ends = page.intervals[figures[0]]
     values = {figure: [getattr(one, figure) for one in steps] for figure in figures}
     held = [*(value for one in values.values() for value in one), *(end for pair in ends for end in pair)]
@@ -152,7 +153,7 @@ def _curves(page: Page, label: str, figures: Sequence[str], form: str) -> tuple[
     if marked:
         path = chart.points(*zip(*marked, strict=True))
         layers.append(Layer("points", "processed", path, "stands out", size=1.8 * _SMALLEST))
-    data: dict[str, Sequence[Any]] = {"step": [one.step for one in steps]}
+    data: dict[str, Sequence[Any]] = {"step": names}
     data |= {_HEADINGS[figure]: rounded(column) for figure, column in values.items()}
     data |= {
         f"{_INTERVAL}, {end}": rounded(column)
@@ -161,7 +162,7 @@ def _curves(page: Page, label: str, figures: Sequence[str], form: str) -> tuple[
     data["rows"] = [one.rows for one in steps]
     at: Columns = {
         "x": [x.at(place) for place in places],
-        "find": [query.term("step", one.step) for one in steps],
+        "find": [query.term("step", name) for name in names],
     }
     return Chart(x, y, tuple(layers), at), data
 
@@ -257,7 +258,7 @@ def _parts(page: Page) -> Sequence[Plot]:
     parts = page.inspection.facts.parts
     if parts is None:
         return []
-    names = [f"{one.weight:g} × {one.name}" for one in parts.parts]
+    names = [f"{one.weight:g} × {shown(one.name)}" for one in parts.parts]
     shares = [one.share for one in parts.parts]
     note = (
         "How much of the reward's variance inside groups each part makes; below 0 it works against the sum."

@@ -9,7 +9,7 @@ from typing import Any
 from advcli.records.inspection import DeadChance
 from advcli.records.page import Page
 from advcli.records.report import Column
-from advcli.render import prompts, verify
+from advcli.render import between, prompts, verify
 from advcli.render.inspection import causes_lines, standing_out
 from advcli.render.numbers import count, number, share, signed
 from advcli.render.results import plain_cell
@@ -184,7 +184,7 @@ def _rewards(page: Page) -> Table:
             )
             for one in page.inspection.facts.rewards
         ),
-        "mean is over rows, and over groups where each counts once; live and dead count groups; within and between are the "
+        "Mean is over rows, and over groups where each counts once; live and dead count groups; within and between are the "
         "variance inside groups and of their means; the unbiased one leaves out what chance adds to the means.",
     )
 
@@ -193,6 +193,14 @@ def _causes(page: Page) -> Table | None:
     lines = tuple((line,) for line in causes_lines(page.inspection.causes))
     note = "A group may count in several ways. All its rewards are equal, so that no advantage can tell its rows apart."
     return Table("Why groups are dead", ("what dead groups have in common",), lines, note) if lines else None
+
+
+def _between(page: Page) -> Table | None:
+    found = page.between
+    if found is None:
+        return None
+    lines = (*between.paired_lines(found.paired), *between.coverage_lines(found.coverage))
+    return Table(f"Beside {found.b.name} (B)", ("is the difference real?",), tuple((one,) for one in lines))
 
 
 def _prompts(page: Page) -> Table | None:
@@ -254,7 +262,7 @@ def _chance(one: DeadChance) -> str:
 
 def _phantoms(page: Page) -> Table | None:
     alike: dict[tuple[int, int, str], list[str]] = {}
-    for one in page.inspection.facts.phantoms:
+    for one in sorted(page.inspection.facts.phantoms, key=lambda one: -one.max_abs_adv):
         if one.groups:
             alike.setdefault((one.groups, one.rows, number(one.max_abs_adv)), []).append(one.rule)
     if not alike:
@@ -315,6 +323,7 @@ def _outliers(page: Page) -> Table | None:
 
 _TABLES: tuple[Callable[[Page], Table | None], ...] = (
     _advantages,
+    _between,
     _rewards,
     _causes,
     _chances,

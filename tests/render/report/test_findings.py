@@ -70,6 +70,11 @@ def test_the_course_of_the_reward(tmp_path):
     assert "Mean reward: 3 at step 1, 13 at step 2; their 95% intervals are apart." in texts
 
 
+def test_prompts_over_the_run(tmp_path):
+    rows = [row for step in range(3) for row in [*group("a", 1, 1, step=step), *group("b", 0, 0, step=step)]]
+    assert "Of 2 prompts over the run: 1 never, 1 always." in said(tmp_path / "a.jsonl", rows)
+
+
 def test_keep_ratios_say_what_they_leave(tmp_path):
     texts = [one.text for one in findings(page(dump(tmp_path / "a.jsonl"), keep_pos=0.5, keep_neg=0.5))]
     assert any(

@@ -7,8 +7,17 @@ from html.parser import HTMLParser
 import pytest
 from render.report.pages import EVIL, dump, page
 
+from advcli.pipeline.report import report
+from advcli.pipeline.request import Request
+from advcli.records.settings import Settings
+from advcli.records.table import ColumnOptions
 from advcli.render.report.html import embedded, html, picture
 from advcli.render.report.plots import plots
+
+
+def made_of(path):
+    """The page of a dump."""
+    return report(Request((str(path),), Settings(), ColumnOptions()))
 
 
 class Read(HTMLParser):
@@ -115,12 +124,7 @@ def test_names_of_steps_and_parts_are_text(tmp_path):
         {"prompt": "a", "step": f"{EVIL} {step}", "reward": place} for step in range(2) for place in (0, 1)
     ]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    from advcli.pipeline.report import report
-    from advcli.pipeline.request import Request
-    from advcli.records.settings import Settings
-    from advcli.records.table import ColumnOptions
-
-    made = report(Request((str(path),), Settings(), ColumnOptions()))
+    made = made_of(path)
     read = Read(html(made))
     assert ("img" in read.tags, read.tags.count("script")) == (False, 3)
     for plot in plots(made):
@@ -138,3 +142,11 @@ def test_embedded_json_cannot_end_its_script():
 
 def test_undefined_and_infinite_figures_are_null():
     assert embedded({"a": [float("nan"), float("inf"), -float("inf"), 0.5]}) == '{"a":[null,null,null,0.5]}'
+
+
+@pytest.mark.parametrize("rewards", [(1e308, -1e308), (1e-300, 0.0), (-3.0, -1.0)])
+def test_rewards_of_any_size_have_their_bars(tmp_path, rewards):
+    path = tmp_path / "dump.jsonl"
+    path.write_text("".join(f'{{"prompt": "a", "reward": {one!r}}}\n' for one in rewards))
+    heights = re.search(r'<path d="M0 100v-(\d+)h8V100M10 100v-(\d+)h8V100"/>', html(made_of(path)))
+    assert 4 <= int(heights[1]) < int(heights[2]) <= 100

@@ -127,3 +127,4 @@ def test_rewards_of_any_size_are_drawn(tmp_path, rewards):
     path.write_text("".join(f'{{"prompt": "a", "step": 1, "reward": {one!r}}}\n' for one in rewards * 2))
     for plot in of(path).values():
         assert "nan" not in repr(plot.figure)
+        assert all(-1000 < one < 2000 for one in getattr(plot.figure, "at", {}).get("x", ()))

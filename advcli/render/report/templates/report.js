@@ -198,7 +198,7 @@
     cell.colSpan = one.line.cells.length;
     cell.append(table);
     if (one.figures.left) cell.append(make("p", "note", `${figure(one.figures.left)} more rows are not in this file.`));
-    if (!told) cell.append(make("p", "note", "The responses of this group are not in this file: --texts N takes in more."));
+    if (!told) cell.append(make("p", "note", "The responses of this group are not in this file: --texts N includes more."));
     return holder;
   };
   const toggle = (one, open) => {
