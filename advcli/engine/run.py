@@ -219,7 +219,7 @@ def _run_tokens(plan: Plan, columns: Mapping[str, Tensor], raw: Mapping[str, Ten
     if plan.rule is None:
         original = fallbacks.missing_rewards(original, columns["group"], valid, plan.settings.missing)
     ruled = ~torch.isclose(original, estimated, rtol=0, atol=0, equal_nan=True)
-    tokens = torch.where(ruled[row] & counted & ~original[row].isnan(), original[row], tokens)
+    tokens = torch.where(ruled[row] & counted, original[row], tokens)
     if plan.shapes_tokens:
         tokens = shaped.after_tokens(plan, tokens, columns)
         original = dispatch.token_means(tokens, row, counted, len(original))

@@ -77,10 +77,11 @@ def dump(seed=0, sizes=(8, 5, 2, 1, 8, 3, 8, 2, 1, 6, 8, 4), dead=(4, 6), steps=
         "anchor": columns["group"].clone(),
         **{
             name: torch.tensor([-draw.random() for _ in range(sum(tokens))], dtype=torch.float64)
-            for name in ("rollout_log_probs", "teacher_log_probs", "entropies")
+            for name in ("rollout_log_probs", "teacher_log_probs")
         },
     }
-    made = {"rewards", "row", "place", "counted", "token_kl", *ROLES}
+    # Entropies are for shaping only.
+    made = {"rewards", "row", "place", "counted", "token_kl", "entropies", *ROLES}
     assert set(columns) | made == set(COLUMNS.names()) | {"tokens"}
     return columns
 
