@@ -1,6 +1,7 @@
 """A dump in Python: what the commands answer, as records that draw themselves."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from os import PathLike, fspath
 from pathlib import Path
@@ -42,6 +43,7 @@ from advcli.render.report import html
 from advcli.render.views import Tables, shown
 from advcli.settings.grid import names as grid_names
 from advcli.settings.resolve import versus
+from advcli.shaping.spec import measures, specs_of
 from advcli.stats.bounds import bound
 from advcli.wording import either
 
@@ -215,6 +217,7 @@ class Dump:
         keep_pos: float | Iterable[float] = 1.0,
         keep_neg: float | Iterable[float] = 1.0,
         compute_new_adv: bool | Iterable[bool] = False,
+        shape: Sequence[Shaping] = (),
         sort: str | None = None,
         **options: Unpack[SharedOptions],
     ) -> SweepResult:
@@ -227,10 +230,13 @@ class Dump:
             keep_pos: shares of the positive rows.
             keep_neg: shares of the negative rows.
             compute_new_adv: whether to compute again on the kept rows; (False, True) for both.
+            shape: the shaping of each point, as in `advantages`: [[], ["gr3"], ["kimi", "clip:min=0,max=1"]].
             sort: a figure, largest first; "-FIGURE" for smallest first.
             **options: what is the same at every point, as in `advantages`.
         """
+        shapes = tuple(map(specs_of, shape))
         grid = sweep.Grid(
+            shapes=shapes,
             estimators=grid_names(names(estimator)),
             likes=grid_names(names(like)),
             scales=grid_names(names(scale)),
@@ -238,7 +244,11 @@ class Dump:
             keep_neg=_several(keep_neg),
             again=_several(compute_new_adv),
         )
-        found = sweep_text.in_order(sweep.sweep(self._request(cast("AdvantageOptions", options)), grid), sort)
+        request = self._request(cast("AdvantageOptions", options))
+        read = request.columns
+        more = tuple(text for text in measures(sum(shapes, ())) if text not in read.measures)
+        read = replace(read, extra=(*read.extra, *more), measures=(*read.measures, *more))
+        found = sweep_text.in_order(sweep.sweep(replace(request, columns=read), grid), sort)
         return shown(results.sweep(found), partial(sweep_text.show, found), found.notes, found.warnings)
 
     def between(

@@ -19,7 +19,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "inspect": (_ASK, "Show what is in a dump: groups, signal, dead groups, lengths, steps."),
         "compute": (_ASK, "Add advantages to a copy of each dump, and compare original and processed."),
         "compare": (_ASK, "Compare advantages side by side: keep ratios, estimators, or two dumps."),
-        "sweep": (_ASK, "Try a grid of estimators, scales and keep ratios, one line per point."),
+        "sweep": (_ASK, "Try a grid of estimators, scales, keep ratios and shaping, one line per point."),
         "match": (_ASK, "Find the rules that the logged advantages are consistent with."),
         "prompts": (_ASK, "Follow each prompt over the run: learned, forgotten, flat; pass@k."),
         "verify": (_ASK, "Compare two verifiers of the same rows: where do they disagree?"),

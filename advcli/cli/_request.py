@@ -77,7 +77,7 @@ def build(
     skip = choice("--on-bad-row", shared.on_bad_row, ("error", "skip")) == "skip"
     flags = {name: getattr(shared, name) for name in _SETTINGS}
     settings, chosen, warnings, origin = resolve(
-        {**flags, "shaping": _shaping(shared) or None, "filters": _filters(shared) or None},
+        {**flags, "shaping": shaping(shared) or None, "filters": _filters(shared) or None},
         _columns(shared),
         preset=shared.preset,
         config_file=shared.config,
@@ -203,7 +203,7 @@ def _bytes(flag: str, text: str) -> int:
     return size
 
 
-def _shaping(shared: Shared) -> "tuple[ShapeSpec, ...]":
+def shaping(shared: Shared) -> "tuple[ShapeSpec, ...]":
     """The steps of shaping that were given: --overlong, each --shape, --affine, --clip-reward, --kl-coef."""
     from advcli.shaping.catalog import SHAPINGS
     from advcli.shaping.spec import flag_spec, shape_spec, spec_of
@@ -257,7 +257,7 @@ def _columns(shared: Shared) -> "ColumnOptions":
     from advcli.records.table import MAX_LINE, ColumnOptions
     from advcli.shaping.spec import measures
 
-    measured = measures(_shaping(shared))
+    measured = measures(shaping(shared))
     return ColumnOptions(
         format=shared.format_,
         prompt=shared.prompt_col,

@@ -1,5 +1,6 @@
 """`advcli sweep`: a grid of settings, one line each."""
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -42,7 +43,10 @@ def _command(
     ] = None,
     force: opt.Force = False,
 ) -> None:
-    """Try a grid of estimators, scales and keep ratios, one line per point."""
+    """Try a grid of estimators, scales, keep ratios and shaping, one line per point.
+
+    Each --shape is a point: --shape none --shape gr3 --shape 'kimi:weight=0.2; clip:min=0,max=1'.
+    """
     from advcli.io import tables
     from advcli.pipeline.sweep import Grid
     from advcli.records.result import dumped
@@ -53,6 +57,8 @@ def _command(
     again = {"no": (False,), "yes": (True,), "both": (False, True)}
     if compute_new_adv not in again:
         raise UsageError(f"--compute-new-adv is '{compute_new_adv}'", hint="no, yes or both")
+    # Each --shape is a point here, its steps with semicolons between them.
+    chains = [[step for step in text.split(";") if step.strip() != "none"] for text in shared.shape or ()]
     axes = Grid(
         estimators=grid.names(estimator),
         likes=grid.names(like),
@@ -60,8 +66,10 @@ def _command(
         keep_pos=grid.shares("--keep-pos", keep_pos),
         keep_neg=grid.shares("--keep-neg", keep_neg),
         again=again[compute_new_adv],
+        shapes=tuple(_request.shaping(replace(shared, shape=chain)) for chain in chains),
     )
-    request = _request.build(_request.inputs(shared), shared)
+    every = replace(shared, shape=[step for chain in chains for step in chain] or None)
+    request = _request.build(_request.inputs(shared), every)
     check = partial(tables.check, out, force=force) if out is not None else None
     with _show.progress("points") as advance:
         result = _request.command("sweep", shared)(request, axes, check=check, advance=advance)

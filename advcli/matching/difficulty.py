@@ -42,7 +42,8 @@ def fitting(problem: Problem, partition: Partition) -> Iterator[Shaped]:
         numbers = next(filter(None, (knobs(*one) for one in found)), None)
         if numbers is not None:
             step = ShapeSpec(NAME, dict(zip(_KNOBS, numbers, strict=True)))
-            yield Shaped(step, 0 if knobs is _of_source else len(_KNOBS))
+            # There are more weights than knobs, so what was fitted has been seen to hold.
+            yield Shaped(step, 0)
             return
 
 

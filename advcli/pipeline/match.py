@@ -42,7 +42,8 @@ def match(request: Request, tell: Tell = lambda text: None) -> Match:
             wider = replace(wanted, extra=(*wanted.extra, *more), measures=(*wanted.measures, *more))
             table = read(sources, wider, skip_bad_rows=True) if more else table
             again = matching.match(table, n=columns.n, only=request.settings, shaped=True, tell=tell)
-            outcome = again if again.found else outcome
+            # What fits every row and cannot be told says more than that nothing fits.
+            outcome = again if again.found or (again.shape and not outcome.evidence) else outcome
     return replace(outcome, warnings=(*request.warnings, *outcome.warnings))
 
 

@@ -11,10 +11,11 @@ from advcli.engine.run import run
 from advcli.errors import UsageError
 from advcli.pipeline.describe import health_of
 from advcli.pipeline.request import Request
-from advcli.records.settings import Settings
+from advcli.records.settings import Settings, ShapeSpec
 from advcli.records.sweep import Point, Sweep
 from advcli.records.table import Source
 from advcli.settings.resolve import parse_spec
+from advcli.shaping.spec import typed
 from advcli.stats import comparison, concentration
 
 
@@ -29,6 +30,7 @@ class Grid:
         keep_pos: shares of the positive rows.
         keep_neg: shares of the negative rows.
         again: whether the advantage is computed again on the kept rows.
+        shapes: the steps of shaping of each point.
     """
 
     estimators: tuple[str, ...] = ()
@@ -37,6 +39,7 @@ class Grid:
     keep_pos: tuple[float, ...] = (1.0,)
     keep_neg: tuple[float, ...] = (1.0,)
     again: tuple[bool, ...] = (False,)
+    shapes: tuple[tuple[ShapeSpec, ...], ...] = ()
 
 
 def sweep(
@@ -104,13 +107,17 @@ def original_of(plans: Sequence[Plan]) -> Plan:
 
 def points(base: Settings, grid: Grid) -> Iterator[Plan]:
     """The checked settings of each point, the first axis slowest."""
-    named = list(product(grid.likes or (None,), grid.estimators or (None,)))
+    named = product(grid.likes or (None,), grid.estimators or (None,), grid.shapes or (base.shaping,))
     starts = []
-    for like, name in named:
+    for like, name, shaping in named:
         found, knobs = parse_spec(name or "")
         if like and "like" in found:
             raise UsageError(f"{name} names a framework, and so does --like {like}", hint="one of the two")
-        starts.append(replace(base, **{"like": like or base.like, **found, "knobs": knobs or base.knobs}))
+        starts.append(
+            replace(
+                base, **{"like": like or base.like, **found, "knobs": knobs or base.knobs, "shaping": shaping}
+            )
+        )
     able = [Plan.of(replace(start, scale=None)).recomputes for start in starts]
     for start, recomputes in zip(starts, able, strict=True):
         # Where no estimator can be computed again, asking for it is an error; where some can, the others stay.
@@ -138,4 +145,5 @@ def coordinates(plan: Plan) -> dict[str, Any]:
         "keep_pos": plan.settings.keep_pos,
         "keep_neg": plan.settings.keep_neg,
         "compute_new_adv": plan.settings.compute_new_adv,
+        "shape": "; ".join(map(typed, plan.settings.shaping)) or None,
     }

@@ -384,6 +384,7 @@ class SweepPoint:
         keep_pos: share of the positive rows of each group that was kept.
         keep_neg: share of the negative rows of each group that was kept.
         compute_new_adv: whether the advantage was computed again on the kept rows.
+        shape: what shaped the rewards and the advantages, as `--shape` takes it; null for nothing.
         kept_rows: rows that take part.
         kept_groups: groups with at least one kept row.
         live_groups: groups with two or more kept rewards that are not all equal.
@@ -404,6 +405,7 @@ class SweepPoint:
     keep_pos: float
     keep_neg: float
     compute_new_adv: bool
+    shape: str | None
     kept_rows: int
     kept_groups: int
     live_groups: int

@@ -53,6 +53,7 @@ _SETTINGS: Mapping[str, str] = {
     "keep_pos": "keep-pos",
     "keep_neg": "keep-neg",
     "compute_new_adv": "recomputed",
+    "shape": "shape",
 }
 
 
@@ -152,7 +153,8 @@ def _cell(value: float, low: float, high: float) -> str:
 def _texts(points: Sequence[Point]) -> dict[str, list[str]]:
     """Heading → a text per point."""
     columns = {
-        heading: [_setting(point.settings[name]) for point in points] for name, heading in _SETTINGS.items()
+        heading: [_setting(point.settings.get(name)) for point in points]
+        for name, heading in _SETTINGS.items()
     }
     for name, (heading, text) in _FIGURES.items():
         columns[heading] = [text(point.figures()[name]) for point in points]

@@ -149,3 +149,16 @@ def test_a_dump_draws_itself():
     assert repr(dump).startswith("502 rows · 64 groups")
     assert "<pre" in dump._repr_html_()
     assert "502 rows" in dump.advantages()._repr_html_()
+
+
+def test_a_sweep_over_shapes(tmp_path):
+    import advcli
+
+    path = tmp_path / "f.jsonl"
+    lines = ['{"prompt": "a", "reward": 1, "turns": 1}', '{"prompt": "a", "reward": 1, "turns": 3}']
+    path.write_text("\n".join(lines), encoding="utf-8")
+    found = advcli.read(path).sweep(scale="none", shape=[[], ["r - 0.5*turns"]])
+    assert [(point.shape, point.mean_abs) for point in found.points] == [(None, 0.0), ("r - 0.5*turns", 0.5)]
+    assert advcli.read(path).advantages("reinforce", shaping="r - turns").original.tolist() == [0, -2]
+    kept = advcli.read(path).advantages("reinforce", before="where:turns < 2").kept
+    assert kept.tolist() == [True, False]

@@ -133,3 +133,12 @@ def test_one_shaper():
     shown = run("shapers", "gr3").stdout
     assert "knobs        alpha=0.33" in shown
     assert "length=EXPR  the tokens of each row, over columns; --length-col COL" in shown
+
+
+def test_each_shape_of_a_sweep_is_a_point(path):
+    shapes = ("none", "gr3", "r + turns; clip:min=0,max=2")
+    given = [word for shape in shapes for word in ("--shape", shape)]
+    found = json.loads(run("sweep", path, "--scale", "none", "--json", *given).stdout)
+    assert [point["shape"] for point in found["points"]] == [None, "gr3", shapes[2]]
+    # 2, 2 and 2 (of 4) in the first group: nothing is left of it.
+    assert found["points"][0]["mean_abs"] == pytest.approx((1 / 3 + 1 / 3 + 2 / 3) / 5)
