@@ -9,7 +9,7 @@ from torch import Tensor
 from advcli.engine.plan import Plan
 from advcli.engine.run import run
 from advcli.errors import AdvcliError
-from advcli.frameworks.catalog import frameworks
+from advcli.frameworks.catalog import find, frameworks
 from advcli.records.inspection import Phantoms
 from advcli.records.settings import Settings
 from advcli.stats.health import dead_groups
@@ -77,6 +77,9 @@ def arithmetics(
     known: dict[tuple[object, ...], Arithmetic] = {}
     found = []
     for framework in frameworks():
+        if find(framework).level != "row":
+            # A group of turns is not dead by its rewards alone.
+            continue
         plan = Plan.of(Settings(like=framework))
         key = (plan.entry.target, *sorted((knob, str(value)) for knob, value in plan.knobs.items()))
         if key not in known and part is not None and _scattered(plan, part):

@@ -77,7 +77,6 @@ def test_find(like, estimator, versions):
     [
         ("verll", None, "unknown framework 'verll'; try verl"),
         ("verl", "vtrace", "verl has no estimator 'vtrace'; try grpo, "),
-        ("roll", "gae", "gae of roll cannot be replayed from a dump: it needs the values of a critic"),
         (
             "TRL@1.5",
             "MiniLLM",

@@ -197,7 +197,7 @@ def test_tasks_of_little_spread_are_left_out():
 
 
 def test_words_that_a_rule_does_not_know():
-    with pytest.raises(UsageError, match="method is fast"):
+    with pytest.raises(UsageError, match="method is 'fast'"):
         compute("roll", "gigpo", method="fast")
 
 

@@ -36,7 +36,7 @@ def test_figures_by_hand(tmp_path):
     assert found["columns"]["anchor"] == "state_hash"
     assert found["rollouts"]["anchors"] == {
         "turns": 10,
-        "states": 6,
+        "states": 7,
         # All but s1 of p0, and s1, s2 and s3 of p1.
         "shared_share": pytest.approx(6 / 10),
         "dead_share": pytest.approx(2 / 3),
@@ -46,7 +46,7 @@ def test_figures_by_hand(tmp_path):
 
 def test_what_is_said(tmp_path):
     text = " ".join(inspect(write(tmp_path / "a.jsonl", TURNS)).split())
-    assert "states: 6 in 10 turns; 60.0% of the turns begin in one that another turn of their group" in text
+    assert "states: 7 in 10 turns; 60.0% of the turns begin in one that another turn of their group" in text
     assert "groups with signal through states alone: 33.3%; with equal rewards: 66.7%" in text
 
 
