@@ -35,6 +35,7 @@ BEFORE = {
         ["pipelinerl", "rlinf", "siirl", "tunix", "areno", "verl-recipe", "krpo"],
         (),
     ),
+    **dict.fromkeys(["drmas", "hgpo", "verifiers", "atropos", "multi-turn-rl-agent"], ()),
     # Trainers of agents: the rewards that are logged are those of the statistics.
     **dict.fromkeys(
         ["verl-agent", "agent-lightning", "ragen", "miles", "labs-molt", "trinity-rft", "xtuner"], ()

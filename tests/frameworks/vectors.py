@@ -6,6 +6,7 @@ Nothing here was computed by advcli. Small batches:
   the third), as noted for TRL, ms-swift and OpenRLHF.
 - `ONE_SUCCESS`: one prompt with the rewards 1, 0, 0, 0. `ALONE`: a group of one with the reward 0.7.
 - `ROLLOUTS`: batches in which one rollout is several rows, through the functions of the frameworks.
+- `TURNS`: batches whose rollouts have turns, through the functions of the frameworks.
 - `RULES`: batches of other frameworks, dead groups and groups of one included, through their functions.
 - `CODE`: `EVEN` and `RAGGED`, through the functions of the frameworks at the commit or release in `RAN`.
 """
@@ -18,7 +19,7 @@ from parity.golden import read
 from parity.golden_calls import call_of
 
 _GOLDEN = Path(__file__).parents[1] / "data" / "golden"
-ROLLOUTS, RULES = _GOLDEN / "rollout_unit.jsonl", _GOLDEN / "more_rules.jsonl"
+ROLLOUTS, RULES, TURNS = (_GOLDEN / f"{name}.jsonl" for name in ("rollout_unit", "more_rules", "turn_credit"))
 
 NAN = float("nan")
 ACCURACY = [1, 0, 0, 1, 1, 1, 1, 1, 0, NAN, 1, 0]
@@ -255,6 +256,12 @@ RAN = {
     "pipelinerl": "58d3934",
     "marti": "a2fe2c7",
     "krpo": "df1ae2b",
+    "rlinf": "0.3.0",
+    "drmas": "19c632b",
+    "hgpo": "aa64927; its recipes c4277ace and 5a2a85b1",
+    "verifiers": "pull requests 536 and 1554",
+    "atropos": "296a0bc5",
+    "multi-turn-rl-agent": "7dbdd08b",
 }
 # Where the numbers of rules are from that no code was run for.
 NOTED = {
@@ -734,7 +741,8 @@ def literals() -> Counter[tuple[str, str]]:
         found[like, estimator] += len(advantages)
     for like, estimator in DISTILLERS:
         found[like, estimator] += len(DISTILLED)
-    for case in (*read(ROLLOUTS), *read(RULES)):
+    for case in (*read(ROLLOUTS), *read(RULES), *read(TURNS)):
         call = call_of(case.framework, case.version, case.estimator, case.settings, case.rows)
-        found[call.given["like"], call.given["estimator"]] += len(case.rows)
+        if "like" in call.given:
+            found[call.given["like"], call.given["estimator"]] += len(case.rows)
     return found
