@@ -16,7 +16,10 @@ Example:
     [-1.265, -0.632, 0.0, 0.632, 1.265]
 """
 
+import sys
+from collections.abc import MutableSequence
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from advcli.records.version import __version__
@@ -69,3 +72,22 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+class _Facade(ModuleType):
+    """The package as `help(advcli)` shows it: the names of `__all__`, without the list of its modules."""
+
+    @property
+    def __path__(self) -> MutableSequence[str]:
+        """Where the modules are; pydoc does not get it, since it would list them all."""
+        if sys._getframe(1).f_globals.get("__name__") == "pydoc":
+            raise AttributeError("__path__")
+        path: MutableSequence[str] = self.__dict__["__path__"]
+        return path
+
+    @__path__.setter
+    def __path__(self, path: MutableSequence[str]) -> None:
+        self.__dict__["__path__"] = path
+
+
+sys.modules[__name__].__class__ = _Facade

@@ -1,7 +1,7 @@
 """Immutable tables of rows, and the one way to get from a row to its function."""
 
 import ast
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.util import find_spec
@@ -30,13 +30,16 @@ class Registry(Generic[RowT]):
     Args:
         kind: what a row is, in the singular, for messages ("estimator").
         rows: the rows, in the order in which they are shown.
+        refuse: the error for a name that is known and has no row; None for any other name.
 
     Raises:
         ValueError: two rows have the same name.
     """
 
-    def __init__(self, kind: str, rows: Iterable[RowT]) -> None:
-        self.kind = kind
+    def __init__(
+        self, kind: str, rows: Iterable[RowT], refuse: Callable[[str], UsageError | None] = lambda name: None
+    ) -> None:
+        self.kind, self._refuse = kind, refuse
         table: dict[str, RowT] = {}
         for row in rows:
             if row.name in table:
@@ -65,8 +68,24 @@ class Registry(Generic[RowT]):
         """
         if name in self._rows:
             return self._rows[name]
-        near = get_close_matches(name, self._rows, n=2, cutoff=0.6) or self.names()
+        if refused := self._refuse(name):
+            raise refused
+        near = nearest(name, self.names(), n=2) or self.names()
         raise UsageError(f"unknown {self.kind} '{name}'", hint=either(near), about=self.kind)
+
+
+def nearest(name: str, known: Sequence[str], *, n: int = 1) -> Sequence[str]:
+    """The most similar of the known words, at most n; a word of the same letters in another order stands alone.
+
+    Example:
+        >>> nearest("gpro", ["hgpo", "gdpo", "grpo"], n=2)
+        ['grpo']
+        >>> nearest("rlo", ["grpo", "rloo"], n=2)
+        ['rloo']
+    """
+    near = get_close_matches(name, known, n=max(1, len(known)), cutoff=0.6)
+    swapped = [word for word in near if sorted(word) == sorted(name)]
+    return swapped[:1] or near[:n]
 
 
 def load(target: str) -> Callable[..., Any]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-PEERS = ("pandas", "polars", "polars_join", "duckdb")
+PEERS = ("pandas", "polars", "polars_column", "polars_join", "duckdb", "duckdb_column")
 PACKAGES = ("torch", "pyarrow", "msgspec", "pandas", "polars", "duckdb")
 Command = Callable[[Path], list[str]]
 """The command line that writes to a path."""
@@ -106,6 +106,17 @@ def in_turn(
             usage = run(command(target))
             if not keep:
                 _remove(target)
+            if number:
+                found[name].append(usage)
+    return found
+
+
+def in_turn_of(commands: Mapping[str, Sequence[str]], runs: int) -> dict[str, list[Usage]]:
+    """Run commands that write nothing, as `in_turn`."""
+    found: dict[str, list[Usage]] = {name: [] for name in commands}
+    for number in range(runs + 1):
+        for name, command in commands.items():
+            usage = run(command)
             if number:
                 found[name].append(usage)
     return found

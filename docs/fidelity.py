@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from advcli.frameworks.catalog import RULES, find
+from advcli import DataError, compute_advantages
+from advcli.frameworks.catalog import RULES, find, frameworks, rules_of
 from advcli.frameworks.proven import range_of
-from advcli.frameworks.rule import Rule
+from advcli.frameworks.rule import IN_ORDER, Rule
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from parity import compared, golden
@@ -19,6 +20,15 @@ from parity import test_token_parity as tokens
 HERE = Path(__file__).parent
 GOLDEN = HERE.parent / "tests" / "data" / "golden" / "rollout_unit.jsonl"
 PARITY = HERE.parent / "tests" / "parity"
+# Two right of eight and a dead group in one step; a group of one in the next.
+BATCH: Mapping[str, Any] = {
+    "rewards": [1, 1, *[0] * 6, *[0.9] * 8, 0.7],
+    "groups": [0] * 8 + [1] * 8 + [2],
+    "steps": [0] * 16 + [1],
+    "lengths": [100] * 17,
+}
+# Heading → the row of the batch that it shows.
+SHOWN = {"a right one": 0, "a wrong one": 2, "all eight 0.9": 8, "0.7 alone": 16}
 STEPS = (0, 1e-12, 1e-9, 1e-7, 2e-7, 5e-7, 1e-6, 2e-6, 5e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 
 HEAD = """# How near `--like` comes to the frameworks' own code
@@ -67,6 +77,23 @@ Where one rollout has several rows (turns, outputs of an agent loop, segments af
 what a statistic counts and what each row gets. With `--like` advcli does what the framework does; `--count rows` and `--count rollouts` show
 the other reading. Of frameworks that never write more than one row per rollout the rule is applied to rollouts. The rules of frameworks whose code was run on
 such batches are compared with what it gave (`tests/data/golden/rollout_unit.jsonl`, {cases} batches).
+
+"""
+
+SAME = """
+## One batch, many names
+
+Eight rewards of one prompt, two of them 1 and six 0; eight of another that are all 0.9; and in the next step a prompt with one
+response, of reward 0.7. What each framework that calls its estimator GRPO, or has it under another name, makes of them by default and at its other
+scales, as `--like` computes it; `–` is NaN or a group that it refuses. Frameworks that give the same four digits stand together.
+
+"""
+
+UPSTREAM = """
+## Upstream
+
+The newest release of each framework on the package index beside the newest one that was compared or read, as
+`python -m tests.parity.upstream --save` found them. It runs the recorded cases against a release that is newer.
 
 """
 
@@ -176,6 +203,10 @@ def page(found: Mapping[tuple[str, str, str], Distance]) -> str:
         + _table(("framework", "versions", "estimator", "where the rule stands"), noted)
         + ROLLOUTS.format(cases=len(list(golden.read(GOLDEN))))
         + _table(("framework", "estimators", "counts", "the rows of a rollout get"), rollouts())
+        + SAME
+        + _table(("framework (scale), estimator", *SHOWN), same_batch())
+        + UPSTREAM
+        + _table(("framework", "compared or read", "newest", "outcome"), upstream())
         + NOTES
         + _table(("framework", "versions", "estimator", "where the rule stands"), told)
     )
@@ -201,6 +232,46 @@ def rollouts() -> list[tuple[str, ...]]:
             key = (rule.framework, rule.unit.counted, rule.unit.given)
             alike.setdefault(key, {})[rule.estimator] = None
     return [(name, ", ".join(estimators), *rest) for (name, *rest), estimators in alike.items()]
+
+
+def same_batch() -> list[tuple[str, ...]]:
+    """Frameworks that give the same, and what they give to the rows of `BATCH` that are shown."""
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for rule in filter(None, map(_of_rows, frameworks())):
+        for place, scale in enumerate(rule.scales or (None,)):
+            name = f"{rule.framework} ({scale})" if place else rule.framework
+            name += "" if "grpo" in rule.estimator else f" {rule.estimator}"
+            alike.setdefault(_of_batch(rule, scale), []).append(name)
+    return [(", ".join(names), *numbers) for numbers, names in alike.items()]
+
+
+def _of_rows(framework: str) -> Rule | None:
+    """The first rule of a framework that compares rows with their group, whatever their order and without turns."""
+    for rule in rules_of(framework):
+        needs = set(rule.needs)
+        if {"rewards", "group"} <= needs <= {"rewards", "group", "step", "lengths"} and rule.level == "row":
+            return None if rule.target.startswith(IN_ORDER) else rule
+    return None
+
+
+def _of_batch(rule: Rule, scale: str | None) -> tuple[str, ...]:
+    """What a rule gives; nothing for the group of one where it refuses those."""
+    given: dict[str, Any] = {"like": rule.framework, "estimator": rule.estimator, "scale": scale}
+    try:
+        found = compute_advantages(**BATCH, **given).original
+    except DataError:
+        without = {name: values[:-1] for name, values in BATCH.items()}
+        found = compute_advantages(**without, **given).original
+    shown = [*found.tolist(), math.nan]
+    return tuple(
+        "–" if math.isnan(shown[row]) else f"{round(shown[row], 4) + 0.0:.4f}" for row in SHOWN.values()
+    )
+
+
+def upstream() -> list[tuple[str, ...]]:
+    """What the last run of the upstream watch found."""
+    found = json.loads((PARITY / "upstream.json").read_text(encoding="utf-8"))
+    return [(one["framework"], one["proven"] or "–", one["newest"] or "–", one["outcome"]) for one in found]
 
 
 def rounded_up(value: float) -> str:

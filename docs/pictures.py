@@ -11,6 +11,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -29,7 +30,7 @@ from advcli.render import inspection, tables
 from advcli.render.report.html import html
 
 HERE = Path(__file__).parent
-SIZE = {"width": 1240, "height": 1000}
+SIZE = {"width": 1240, "height": 1060}
 
 
 def main(folder: Path = HERE) -> None:
@@ -54,7 +55,13 @@ def page(folder: Path = HERE) -> None:
 
     folder = folder.resolve()
     with _beside_the_sample():
-        text = html(report(_request(Settings(keep_pos=0.7, keep_neg=0.5))))
+        made = report(_request(Settings(keep_pos=0.7, keep_neg=0.5)))
+        # Without a date, which would make another picture every day.
+        text = html(
+            replace(
+                made, made="", command=f"advcli report {sample.path().name} --keep-pos 0.7 --keep-neg 0.5"
+            )
+        )
     with tempfile.TemporaryDirectory() as scratch, sync_playwright() as playwright:
         path = Path(scratch) / "report.html"
         path.write_text(text, encoding="utf-8")
@@ -63,7 +70,7 @@ def page(folder: Path = HERE) -> None:
         )
         tab = browser.new_page(viewport=SIZE)
         tab.goto(path.as_uri())
-        tab.wait_for_selector("body[data-drawn]")
+        tab.wait_for_selector("body[data-ready]")
         tab.screenshot(path=folder / "report.png")
         browser.close()
 

@@ -12,6 +12,7 @@ SIGNAL = RewardSignal(
     missing_by_cause={"null": 2, "NaN": 0, "inf": 1},
     min=0.0,
     mean=0.25,
+    mean_over_groups=0.25,
     max=1.0,
     distinct=9,
     at_max=0.125,

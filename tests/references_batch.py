@@ -225,6 +225,10 @@ def positive_only(rewards, *, threshold=0.5, weight=1.0):
     return [weight if reward >= threshold else 0.0 for reward in rewards]
 
 
+def w_reinforce(rewards, threshold=0.5, weight=0.1):
+    return [weight if reward >= threshold else -1.0 for reward in rewards]
+
+
 def negative_only(rewards, *, threshold=0.5, weight=1.0):
     return [0.0 if reward >= threshold else -weight for reward in rewards]
 

@@ -7,7 +7,7 @@ import torch
 
 from advcli.matching.candidates import candidates
 from advcli.matching.logged import Logged
-from advcli.matching.partitions import Partition
+from advcli.matching.partitions import Kind, Partition
 from advcli.matching.problem import Problem
 from advcli.records.table import Grouping
 
@@ -35,7 +35,7 @@ def by_group(rewards, group, rule):
 
 def partition(group, label="by hand"):
     index = np.array(group, dtype=np.int64)
-    return Partition(label, Grouping(index, int(index.max()) + 1, ("p",), label), given=True)
+    return Partition(label, Grouping(index, int(index.max()) + 1, ("p",), label), Kind.KEY)
 
 
 def problem(rewards, group, logged, step=None, *, only=None, singletons=False, missing=False):

@@ -369,7 +369,7 @@ _IN_BF16 = "agent-lightning"
 
 
 def verdict(made, outcome):
-    """How `match` did: right, tie, cannot be told, silent, or wrong."""
+    """How `match` did: right, tie, not determined, silent, or wrong."""
     fits = [
         (fit.framework, fit.estimator, fit.scale or "none")
         for fit in (outcome.best, *outcome.indistinguishable)
@@ -381,9 +381,11 @@ def verdict(made, outcome):
         if made.kind == "bf16 arithmetic" and fits[0] == (_IN_BF16, *made.truth[1:]):
             return "tie"
         return "right" if fits[0] == made.truth else "tie" if made.truth in fits else "wrong"
-    if "cannot be told" in outcome.sentence:
+    if "not determined" in outcome.sentence:
         return (
-            "cannot be told" if made.truth in fits or "weights cannot be told" in outcome.sentence else "lost"
+            "not determined"
+            if made.truth in fits or "weights are not determined" in outcome.sentence
+            else "lost"
         )
     return "silent"
 
@@ -424,7 +426,7 @@ def main(first, last):
                 outcome.sentence[:300],
                 flush=True,
             )
-    words = ("right", "tie", "cannot be told", "lost", "silent", "wrong")
+    words = ("right", "tie", "not determined", "lost", "silent", "wrong")
     print(f"{'':20}", *(f"{word:>14}" for word in words))
     for kind in sorted({kind for kind, _ in counts}):
         print(f"{kind:20}", *(f"{counts[kind, word]:14}" for word in words))

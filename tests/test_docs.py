@@ -4,14 +4,12 @@ import ast
 import importlib.util
 import json
 import re
-import shlex
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
+import doc_shell
 import pytest
-from in_process import run
 
 from advcli.cli import _commands
 from advcli.io.sources import sample
@@ -40,61 +38,83 @@ def with_sample(tmp_path, monkeypatch):
     return tmp_path
 
 
-SHELL = [(name, block) for name, block in blocks("sh") if not block.startswith("python3 -m venv")]
+def sections(page):
+    """(heading, text) of the parts of a page that a heading of the second level begins; its blocks run in order."""
+    head, *rest = re.split(r"^## (.*)$", PAGES[page], flags=re.MULTILINE)
+    return [("", head), *zip(rest[::2], rest[1::2], strict=True)]
+
+
+def shell(text):
+    """(block, what stands between it and the next heading or block) of every block of shell in a text."""
+    return [
+        (block, after)
+        for block, after in re.findall(r"```sh\n(.*?)```(.*?)(?=^#|^```|\Z)", text, re.DOTALL | re.MULTILINE)
+        if not block.startswith("python3 -m venv")
+    ]
+
+
+SECTIONS = [
+    (page, heading, text) for page in sorted(PAGES) for heading, text in sections(page) if shell(text)
+]
+
+
+def flat(text):
+    """A text with single spaces."""
+    return " ".join(text.split())
+
+
+def quoted(after):
+    """What the sentences on the sample quote from the output: code spans, from *Sample* to the links."""
+    sample = after.partition("*Sample*")[2].partition("More:")[0]
+    return [flat(span) for span in re.findall(r"`([^`]+)`", sample)]
 
 
 def test_the_pages_show_commands():
-    assert {"README.md", "tour.md", "guide.md", "recipes.md", "dumps.md", "json.md"} <= {
-        name for name, _ in SHELL
-    }
-    assert len(SHELL) > 20
-
-
-def in_a_shell(line):
-    """Run a line of bash: exit code, standard output and standard error."""
-    script = f'advcli() {{ {shlex.quote(sys.executable)} -m advcli "$@"; }}\n{line}'
-    done = subprocess.run(
-        ["bash", "-e", "-o", "pipefail", "-c", script],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return done.returncode, done.stdout, done.stderr
-
-
-def typed(line):
-    """Run a line as a shell does, in this process if it is nothing but a command of advcli."""
-    unquoted = re.sub(r"'[^']*'|\"[^\"]*\"", "", line)
-    name, *args = shlex.split(line, comments=True)
-    if name != "advcli" or re.search(r"[|<>;&$`*?(]", unquoted):
-        return in_a_shell(line)
-    code, out, err = run(args)
-    return code, out.decode(), err
+    pages = {page for page, _, _ in SECTIONS}
+    assert {"README.md", "tour.md", "guide.md", "recipes.md", "frameworks.md", "json.md"} <= pages
 
 
 @pytest.mark.parametrize(
-    ("name", "block"), [pytest.param(*one, id=f"{one[0]}-{at}") for at, one in enumerate(SHELL)]
+    ("page", "heading", "text"), SECTIONS, ids=[f"{page}-{heading}" for page, heading, _ in SECTIONS]
 )
-def test_commands_run_as_written(name, block, with_sample):
-    lacking = [tool for tool in ("jq", "duckdb") if f"\n{tool} " in block and not shutil.which(tool)]
-    lines = [line for line in block.replace("\\\n", " ").splitlines() if line.split()[0] not in lacking]
-    done = [typed(line) for line in lines]
-    said = "".join(err for _, _, err in done)
-    assert not any(code for code, _, _ in done), said
-    assert "Traceback" not in said
-    made = {path.name for path in with_sample.iterdir()} - {name.split("/")[0] for _, name in sample.files()}
-    assert any(out.strip() for _, out, _ in done) or made or "is there already" in said
+def test_commands_run_as_written(page, heading, text, with_sample):
+    lacking = set()
+    for block, after in shell(text):
+        before = set(with_sample.rglob("*"))
+        ran = doc_shell.run(block)
+        assert ran.code == 0, f"{block}{ran.output}"
+        assert "Traceback" not in ran.output
+        assert ran.output.strip() or set(with_sample.rglob("*")) - before
+        lacking |= set(ran.lacking)
+        if not ran.lacking:
+            for span in quoted(after):
+                assert span in flat(ran.output), f"{block}does not print: {span}"
     if lacking:
-        pytest.skip(f"{' and '.join(lacking)} is not installed; the lines of advcli were run")
+        pytest.skip(f"{' and '.join(sorted(lacking))} is not installed; the other lines were run")
 
 
-@pytest.mark.skipif(not shutil.which("jq"), reason="jq is not installed")
-def test_rows_for_fine_tuning_have_texts(with_sample):
-    (block,) = [block for _, block in SHELL if "{prompt, response}" in block]
-    assert in_a_shell(block)[0] == 0
-    rows = [json.loads(line) for line in Path("sft.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert len(rows) == 55
-    assert all(row["prompt"] and row["response"] for row in rows)
+def test_recipes_answer_a_question_each():
+    """Every recipe has a question, a command, and a page to read on; the contents list them all, in order."""
+    contents, _, recipes = DOCS["recipes.md"].partition("\n## ")
+    found = re.findall(r"^### (.*?)\n(.*?)(?=^#{2,3} |\Z)", recipes, re.DOTALL | re.MULTILINE)
+    assert len(found) >= 53
+    for question, answer in found:
+        assert question.endswith("?"), question
+        assert "```sh\nadvcli" in answer or "\nadvcli" in answer, question
+        assert re.search(r"More: \[[^]]+\]\([\w.]+\.md", answer), question
+    assert [question for question, _ in found] == re.findall(r"\[([^]]+\?)\]\(#", contents)
+
+
+@pytest.mark.parametrize(
+    ("file", "keys"),
+    [("sft.jsonl", ("prompt", "completion")), ("dpo.jsonl", ("prompt", "chosen", "rejected"))],
+)
+def test_rows_for_fine_tuning_have_texts(file, keys, with_sample):
+    (block,) = (block for block, _ in shell(DOCS["recipes.md"]) if f"--out {file}" in block)
+    assert doc_shell.run(block).code == 0
+    rows = [json.loads(line) for line in Path(file).read_text(encoding="utf-8").splitlines()]
+    assert len(rows) > 30
+    assert all(row[key] for row in rows for key in keys)
 
 
 def shown_value(line):
@@ -213,7 +233,9 @@ def test_fidelity_is_up_to_date():
         + sum(rule.proof != "package" for rule in fidelity.RULES)
         + len(fidelity.rollouts())
         + len(list(fidelity._ranges()))
-        + 10
+        + len(fidelity.same_batch())
+        + len(fidelity.upstream())
+        + 14
     )
 
 
@@ -223,3 +245,14 @@ def test_no_page_or_picture_names_a_place_on_a_machine():
         if path.suffix in (".md", ".svg") and path.is_file():
             found = places.search(path.read_bytes())
             assert found is None, f"{path.name}: {found[0].decode()}"
+
+
+def test_troubleshooting_quotes_messages_that_exist():
+    """What stands between the dots of a message in the first column is in the program's own text."""
+    program = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "advcli").rglob("*.py"))
+    joined = re.sub(r'"\s*\n\s*f?"', "", program)
+    messages = re.findall(r"^\| `([^|]+)` \|", DOCS["troubleshooting.md"], re.MULTILINE)
+    assert len(messages) > 25
+    for message in messages:
+        for part in re.split(r"\s*'?…'?\s*", message):
+            assert part in joined, message

@@ -22,6 +22,8 @@ EXCEPTIONS = {
     "__main__.py": ("cli/test_main.py", "one call of main(), run by every test in a process of its own"),
     "cli/__init__.py": ("cli/test_main.py", "named after the function that it holds"),
     "cli/_between.py": ("cli/test_between.py", "flags to two requests, seen through the command"),
+    "cli/_follow.py": ("cli/test_follow.py", "what is said meanwhile, seen through the command"),
+    "io/growing.py": ("cli/test_follow.py", "how far files have got, seen through the command"),
     "cli/_options.py": ("cli/test_compute.py", "options, seen through the commands that have them"),
     "cli/_request.py": ("cli/test_compute.py", "flags to a request, seen through the commands"),
     "cli/_shared.py": ("cli/test_compute.py", "options of several commands, seen through the commands"),
@@ -29,7 +31,11 @@ EXCEPTIONS = {
     "io/collect/collector.py": ("io/test_read.py", "what is gathered of each batch, seen through the reader"),
     **{
         name: (f"{folder}/test_catalog.py", "rows of the catalog, which tests each of them")
-        for folder, inside in (("io/formats", "io/formats"), ("frameworks", "frameworks/rules"))
+        for folder, inside in (
+            ("io/formats", "io/formats"),
+            ("frameworks", "frameworks/rules"),
+            ("estimators", "estimators/rows"),
+        )
         for name in tables(inside)
     },
     "io/collect/batch.py": ("io/test_read.py", "what to do with a bad row, seen through the reader"),
@@ -51,6 +57,7 @@ EXCEPTIONS = {
     ),
     "frameworks/arithmetic.py": ("frameworks/test_vectors.py", "the vectors go through every function of it"),
     "frameworks/decoupled.py": ("frameworks/test_vectors.py", "the vectors go through every function of it"),
+    "estimators/entry.py": ("estimators/test_catalog.py", "what a row is, seen through every row"),
     "frameworks/rule.py": ("frameworks/test_catalog.py", "what a row is, seen through every row"),
     "frameworks/absent.py": ("frameworks/test_catalog.py", "a table, seen through the errors of the catalog"),
     "records/match.py": ("cli/test_match.py", "frozen records, seen through the JSON that they become"),
@@ -70,6 +77,8 @@ EXCEPTIONS = {
             "request": "compute",
             "sweep": "sweep",
             "verify": "verify",
+            "sides": "between",
+            "follow": "follow",
         }.items()
     },
     **{
@@ -87,6 +96,20 @@ EXCEPTIONS = {
     },
     "distributed/retry.py": ("distributed/test_remote.py", "seen through a store that says 503"),
     "io/inputs.py": ("io/sources/test_find.py", "what is skipped among files, seen through what is found"),
+    **{
+        f"off_policy/{name}.py": (
+            "parity/test_golden.py",
+            "the numbers of the framework's own code go through it",
+        )
+        for name in ("verl", "ms_swift", "slime", "nemo_rl", "prime_rl", "skyrl")
+    },
+    **{
+        f"{folder}/off_policy.py": (
+            "cli/test_off_policy.py",
+            "the table of inspect, seen through the command",
+        )
+        for folder in ("inspection", "records", "render")
+    },
     "engine/fallbacks.py": ("engine/test_run.py", "the rules of Settings, seen through what is computed"),
     "engine/shaped.py": (
         "engine/test_run.py",
@@ -108,6 +131,7 @@ EXCEPTIONS = {
     ),
     "inspection/page.py": ("cli/test_report.py", "what is put together, seen through the command"),
     "render/report/pictures.py": ("cli/test_report.py", "the plots as pictures, seen through --png"),
+    "render/report/query.py": ("render/report/test_browser.py", "what a click asks for, seen in a browser"),
     "render/report/sections.py": ("render/report/test_html.py", "the tables, seen on the page"),
     "records/between.py": (
         "render/test_between.py",
@@ -122,6 +146,7 @@ EXCEPTIONS = {
     "records/select.py": ("cli/test_select.py", "frozen records, seen through the files that are written"),
     "records/verify.py": ("cli/test_verify.py", "frozen records, seen through the JSON that they become"),
     "render/verify.py": ("cli/test_verify.py", "tables and JSON, seen through the command"),
+    "records/result.py": ("records/test_results.py", "what every result has, beside the results"),
     "records/report.py": (
         "render/test_tables.py",
         "frozen records; made by hand in the tests of the renderers",

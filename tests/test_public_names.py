@@ -1,6 +1,8 @@
 """The names that `import advcli` promises."""
 
 import inspect
+import pkgutil
+import pydoc
 from importlib.metadata import version
 from typing import get_type_hints
 
@@ -67,3 +69,13 @@ def test_signature_is_the_stable_one():
     keyword = [p.name for p in parameters.values() if p.kind is p.KEYWORD_ONLY]
     assert set(keyword) >= promised.keys()
     assert get_type_hints(advcli.errors.AdvcliError.__init__)["return"] is type(None)
+
+
+def test_help_shows_the_public_names_and_no_modules():
+    shown = pydoc.render_doc(advcli, renderer=pydoc.plaintext)
+    assert "PACKAGE CONTENTS" not in shown
+    assert "SUBMODULES" not in shown
+    for name in set(advcli.__all__) - {"__version__"}:
+        assert name in shown
+    assert advcli.__version__ in shown
+    assert {"api", "cli", "io"} <= {module.name for module in pkgutil.iter_modules(advcli.__path__)}

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-HEAVY = {"jinja2", "kaleido", "numpy", "pandas", "plotly", "pyarrow", "torch"}
+HEAVY = {"jinja2", "numpy", "pandas", "pyarrow", "torch"}
 RUN = """
 import json, sys
 sys.argv = ["advcli", *json.loads(sys.argv[1])]

@@ -8,13 +8,15 @@ import torch
 from torch import Tensor
 
 from advcli.api.inputs import arrow_table
+from advcli.api.turns import turn_columns
 from advcli.engine.plan import Plan
 from advcli.engine.rollouts import Rollouts, differing
 from advcli.engine.run import run
 from advcli.errors import UsageError
 from advcli.records.settings import DEFAULT_ESTIMATOR, AdvantageTable, Settings
-from advcli.shaping.catalog import SHAPINGS
+from advcli.shaping.spec import Shapes, measures, specs_of
 from advcli.tensors.decimals import total
+from advcli.tensors.expressions import parse as parse_row
 from advcli.wording import one_line
 
 if TYPE_CHECKING:
@@ -37,14 +39,22 @@ def compute_advantages(  # noqa: PLR0913  the stable public signature
     steps: "Tensor | ArrayLike | Sequence[Hashable] | None" = None,
     rollouts: "Tensor | ArrayLike | Sequence[Hashable] | None" = None,
     turns: "Tensor | ArrayLike | None" = None,
+    anchors: "Tensor | ArrayLike | Sequence[Any] | None" = None,
+    turn_rewards: "Sequence[ArrayLike] | None" = None,
+    roles: Mapping[str, Any] | None = None,
     count: str | None = None,
     rollout_reward: str | None = None,
     values: "Sequence[ArrayLike] | None" = None,
     log_probs: "Sequence[ArrayLike] | None" = None,
+    rollout_log_probs: "Sequence[ArrayLike] | None" = None,
+    teacher_log_probs: "Sequence[ArrayLike] | None" = None,
     sum_pi_squared: "Sequence[ArrayLike] | None" = None,
+    token_rewards: "Sequence[ArrayLike] | None" = None,
     mask: "Sequence[ArrayLike] | None" = None,
     kl: "Tensor | ArrayLike | None" = None,
-    shaping: Mapping[str, Mapping[str, float]] | None = None,
+    entropies: "Sequence[ArrayLike] | None" = None,
+    shaping: "Shapes | None" = None,
+    columns: "Mapping[str, Sequence[Any] | ArrayLike] | None" = None,
     missing: str = "null",
     singleton: str = "null",
     device: str = "auto",
@@ -72,16 +82,27 @@ def compute_advantages(  # noqa: PLR0913  the stable public signature
         rollouts: [N] hashable values; rows of one group with equal values are one rollout, a None is a rollout of its own.
             The statistics run over rollouts, and each row gets the advantage of its rollout.
         turns: [N] numbers, the order of the rows of a rollout; the order in which they come by default.
+        anchors: the state before each turn, for estimators of turns: [N] values, equal ones (arrays and containers too, by
+            what is in them) are one state, None is none; with `turn_rewards` N sequences of such.
+        turn_rewards: N sequences, the reward of each turn, where a row is a rollout and `rewards` is that of the whole.
+        roles: columns that a few rules look at, [N] each: "episode", "valid", "env_step", "agent", "input_tokens", "macro",
+            "segment". See `advcli estimators NAME`.
         count: "rollouts" or "rows", to let each row count; None for what the framework of `like` does.
         rollout_reward: "last" or "first", the reward of the last or first turn that has one, or "sum" of the turns;
             None for the framework's rule, "last" without one.
         values: N sequences, the critic's value at each token of the row, for gae.
-        log_probs: N sequences, the log-probability of each token, for optimal_token_baseline.
+        log_probs: N sequences, the log-probability of each token under the trainer's policy.
+        rollout_log_probs: N sequences, the same under the policy that sampled.
+        teacher_log_probs: N sequences, the same under a teacher, for distillation.
         sum_pi_squared: N sequences, the sum of the squared probabilities at each token, for the same.
+        token_rewards: N sequences, the reward of each token, for RAGEN's bi_level_gae.
         mask: N sequences, 0 at tokens that the policy did not write (the output of a tool).
         kl: [N] numbers, or N sequences with the KL of each token, for the shaping "kl".
-        shaping: what is done to the rewards first, in this order: "overlong" (max, buffer, factor, cap),
-            "affine" (scale, shift), "clip" (min, max), "kl" (coef), each with its knobs.
+        entropies: N sequences, the entropy at each token, for the shaping "entropy".
+        shaping: what is done to the rewards first, or to the advantages after: steps as `--shape` takes them, such as
+            "gr3:alpha=0.33" or "r - 0.1*turns/max(turns)", in this order; or name → knobs, in the order of
+            `advcli shapers`.
+        columns: name → [N] values, further columns that the shaping names.
         missing: "null" (NaN, not kept), "zero" (0, kept) or "error".
         singleton: "null" (NaN, not kept), "zero" (0, kept), "raw" (the reward, kept) or "error".
         device: "auto", "cpu", "cuda" or "mps".
@@ -117,30 +138,65 @@ def compute_advantages(  # noqa: PLR0913  the stable public signature
         singleton,
         device,
         like,
-        {name: SHAPINGS[name].read(knobs) for name, knobs in (shaping or {}).items()},
+        specs_of(shaping or ()),
         count=count,
         rollout_reward=rollout_reward,
     )
     plan = Plan.of(settings)
     parts, weight = _parts(rewards, weights)
     rows = len(parts)
-    columns = {"rewards": _total(parts, weight), "group": _codes(groups, "groups", rows)}
-    columns |= {"parts": parts, "weights": weight}
-    columns["step"] = torch.zeros(rows, dtype=torch.int64) if steps is None else _codes(steps, "steps", rows)
+    told = {"rewards": _total(parts, weight), "group": _codes(groups, "groups", rows)}
+    told |= {"parts": parts, "weights": weight}
+    told |= _measured(measures(settings.shaping), columns or {}, rows)
+    told["step"] = torch.zeros(rows, dtype=torch.int64) if steps is None else _codes(steps, "steps", rows)
     given = {"lengths": lengths, "baselines": baselines}
     if rollouts is not None:
-        columns["rollout"] = _rollouts(columns["group"], rollouts)
+        told["rollout"] = _rollouts(told["group"], rollouts)
         given["turn"] = turns
-    columns |= {name: _per_row(numbers, name, rows) for name, numbers in given.items() if numbers is not None}
+    told |= {name: _per_row(numbers, name, rows) for name, numbers in given.items() if numbers is not None}
+    told |= turn_columns(told["group"], plan.similarity, anchors, turn_rewards, roles or {})
     if kl is not None and not _are_sequences(kl):
-        columns["kl"], kl = _per_row(kl, "kl", rows), None
-    per_token = {"values": values, "log_probs": log_probs, "sum_pi_squared": sum_pi_squared}
-    columns |= _per_token({**per_token, "mask": mask, "token_kl": kl}, rows)
-    found = run(plan, columns)
+        told["kl"], kl = _per_row(kl, "kl", rows), None
+    per_token = {
+        "values": values,
+        "log_probs": log_probs,
+        "rollout_log_probs": rollout_log_probs,
+        "teacher_log_probs": teacher_log_probs,
+        "sum_pi_squared": sum_pi_squared,
+        "token_rewards": token_rewards,
+        "entropies": entropies,
+    }
+    told |= _per_token({**per_token, "mask": mask, "token_kl": kl}, rows)
+    found = run(plan, told)
     if found.per_rollout is not None:
-        found = replace(found, warnings=(*found.warnings, *_differing(plan, columns)))
+        found = replace(found, warnings=(*found.warnings, *_differing(plan, told)))
     # Where nothing is left out both are one column: whoever writes into one must not change the other.
     return replace(found, processed=found.processed.clone()) if found.processed is found.original else found
+
+
+def _measured(texts: Sequence[str], columns: Mapping[str, Any], rows: int) -> dict[str, Tensor]:
+    """What the shaping looks at, computed row by row: [N] float64 each, NaN where null."""
+    given = {name: _cells(column) for name, column in columns.items()}
+    for name, cells in given.items():
+        if len(cells) != rows:
+            raise UsageError(f"column '{name}' has {len(cells)} values, expected one per reward: {rows}")
+    found = {}
+    for text in texts:
+        expression = parse_row(text, "shaping")
+        absent = [name for name in expression.columns if name not in given]
+        if absent:
+            raise UsageError(
+                f"the shaping names '{absent[0]}', and there is no such column", hint="columns={…}"
+            )
+        try:
+            found[f"extra {text}"] = torch.from_numpy(expression.numbers(given))
+        except TypeError as error:
+            raise UsageError(f"shaping {text}: {error}", hint="another column or value") from error
+    return found
+
+
+def _cells(column: Any) -> list[Any]:  # noqa: ANN401  a list, an array, a tensor or a series
+    return column.tolist() if hasattr(column, "tolist") else list(column)
 
 
 def _rollouts(group: Tensor, rollouts: Any) -> Tensor:  # noqa: ANN401  whatever the caller has

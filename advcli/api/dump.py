@@ -1,6 +1,6 @@
 """A dump in Python: what the commands answer, as records that draw themselves."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from os import PathLike, fspath
 from pathlib import Path
@@ -13,10 +13,12 @@ from advcli.dataset import remarks
 from advcli.errors import UsageError
 from advcli.inspection.details import Wanted
 from advcli.io import atomic
-from advcli.pipeline import between, compare, compute, inspect, match, report, sweep
+from advcli.pipeline import between, compare, compute, inspect, match, prompts, report, select, sweep, verify
 from advcli.pipeline.describe import health_of
 from advcli.pipeline.request import Request
 from advcli.records.inspection import NEAR_DEAD
+from advcli.records.prompts import Asked as AskedPrompts
+from advcli.records.prompts import PromptsResult
 from advcli.records.results import (
     BetweenResult,
     CompareResult,
@@ -26,15 +28,22 @@ from advcli.records.results import (
     SweepResult,
     UsedColumns,
 )
+from advcli.records.select import KINDS, STYLES
+from advcli.records.select import Wanted as Selected
+from advcli.records.verify import Asked as AskedVerifiers
+from advcli.records.verify import VerifyResult
 from advcli.render import between as between_text
 from advcli.render import inspection, results, tables
 from advcli.render import match as match_text
+from advcli.render import prompts as prompts_text
 from advcli.render import sweep as sweep_text
+from advcli.render import verify as verify_text
 from advcli.render.report import html
 from advcli.render.views import Tables, shown
 from advcli.settings.grid import names as grid_names
 from advcli.settings.resolve import versus
 from advcli.stats.bounds import bound
+from advcli.wording import either
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -103,7 +112,8 @@ class Dump:
             preset: "conservative" or "aggressive".
             before: filters before the statistics: "dynamic_sampling", "truncated:max=4096".
             after: filters after the statistics: "cppo:keep=0.5".
-            shaping: what to do to the rewards first: "overlong", "affine", "clip" and "kl", each with its knobs.
+            shaping: what to do to the rewards first, or to the advantages after: steps as `--shape` takes them, in
+                this order, or name → knobs.
             missing: what rows without a usable reward get: "null", "zero" or "error".
             singleton: what the only row of a group gets: "null", "zero", "raw" or "error".
             device: "auto", "cpu", "cuda" or "mps".
@@ -163,7 +173,9 @@ class Dump:
             **options: how advantages are computed, as in `advantages`.
         """
         bounds = [bound(text) for text in names(fail_if)]
-        request = self._request(options, by=by, outcomes=names(outcome), find_outcomes=True)
+        request = self._request(
+            options, by=by, outcomes=names(outcome), find_outcomes=True, log_probs="figures"
+        )
         found = inspect.inspect(request, Wanted(_text(step), group, top, bottom), near_dead=near_dead)
         result = results.inspect(found, [one.check(found) for one in bounds])
         return shown(result, partial(inspection.show, found), found.notes)
@@ -253,6 +265,103 @@ class Dump:
         draw = partial(between_text.show, found)
         return shown(results.between(found), draw, found.notes, found.warnings)
 
+    def prompts(
+        self,
+        *,
+        k: Sequence[int] = (1, 4, 8),
+        pass_at: float | None = None,
+        fdr: float = 0.05,
+        sort: str | None = None,
+        top: int = 20,
+    ) -> PromptsResult:
+        """Follow each prompt over the run: learned, forgotten, flat; pass@k.
+
+        Args:
+            k: the k of pass@k.
+            pass_at: a row is right at this reward or more; None for the higher of two rewards.
+            fdr: false-discovery rate of learned and forgotten, over all prompts.
+            sort: a figure, largest first; "-FIGURE" for smallest first; None for the surest trends first.
+            top: how many prompts are in `shown`.
+        """
+        asked = AskedPrompts(tuple(k), pass_at, fdr, sort, top)
+        found = prompts.prompts(self._request({}, named=True, ungrouped=True, characters=True), asked)
+        draw = partial(prompts_text.show, found)
+        return shown(results.prompts(found), draw, found.notes, found.warnings)
+
+    def verify(  # noqa: PLR0913  the options of the command
+        self,
+        other: "Dump | str | None" = None,
+        *,
+        pass_at: float | None = None,
+        other_pass_at: float | None = None,
+        answer: str | None = None,
+        by: str | None = None,
+        join: str | None = None,
+        other_join: str | None = None,
+        top: int = 10,
+    ) -> VerifyResult:
+        """Compare two verifiers of the same rows, this one as A: where do they disagree?
+
+        Args:
+            other: B: another reward column, or another dump with the same rows; None for what A shows alone.
+            pass_at: a row is right by A at this reward or more; None for the higher of two rewards.
+            other_pass_at: the same for B.
+            answer: the column with the final answer; None for the text after the last `####` or in the last
+                box of LaTeX.
+            by: split by the values of a column.
+            join: with another dump, the column that identifies the same row in both.
+            other_join: its name in B, if it is another one.
+            top: how many prompts and groups are named.
+        """
+        vs = other if isinstance(other, str) else None
+        outcomes = () if vs is None else (vs,)
+        a = self._request({}, by=by, outcomes=outcomes, row=join, named=True, ungrouped=True)
+        b = None
+        if isinstance(other, Dump):
+            b = other._request({}, row=other_join or join, named=True, ungrouped=True)
+        found = verify.verify(a, AskedVerifiers(vs, pass_at, other_pass_at, answer, top), b)
+        draw = partial(verify_text.show, found)
+        return shown(results.verify(found), draw, found.notes, found.warnings)
+
+    def select(  # noqa: PLR0913  the options of the command
+        self,
+        kind: str,
+        *,
+        min: float | None = None,
+        margin: float = 0.0,
+        all_pairs: bool = False,
+        band: tuple[float, float] = (0.0, 1.0),
+        top: int | None = None,
+        style: str | None = None,
+        prompt: str | None = None,
+        response: str | None = None,
+    ) -> list[Mapping[str, Any]]:
+        """Select rows for the next training step: best rows, pairs, or prompts.
+
+        Args:
+            kind: "sft", "dpo" or "prompts".
+            min: lowest reward of a chosen row (sft) or a right row (prompts); None for the higher of two rewards.
+            margin: smallest difference in reward of a pair (dpo).
+            all_pairs: every pair of a prompt, not only its best and its worst row (dpo).
+            band: lowest and highest share of solved rows of a prompt (prompts).
+            top: the prompts whose next group is most likely live, so many of them (prompts).
+            style: "text", "chat" or "messages"; None as the dump has it.
+            prompt: the column with the text of the prompt; auto-detected by default.
+            response: the column with the response; auto-detected by default.
+
+        Returns:
+            A record for each, as `advcli select` writes them: `datasets.Dataset.from_list` takes them.
+
+        Raises:
+            UsageError: no such kind or style.
+            DataError: there is nothing to select.
+        """
+        for name, value, known in (("kind", kind, KINDS), ("style", style, (*STYLES, None))):
+            if value not in known:
+                raise UsageError(f"unknown value {value!r} for {name}", hint=either([*filter(None, known)]))
+        wanted = Selected(kind, min, margin, all_pairs, band, top, style, prompt, response)
+        return list(select.select(self._request({}, ungrouped=True), wanted).records)
+
     def report(
         self,
         path: "str | PathLike[str]" = "report.html",
@@ -262,22 +371,18 @@ class Dump:
         force: bool = False,
         **options: Unpack[AdvantageOptions],
     ) -> Path:
-        """Write one self-contained page with plots, figures and the most extreme groups.
+        """Write one self-contained page with findings, plots, figures, groups and rows.
 
         Args:
             path: the page to write.
-            texts: how many extreme groups are shown with their texts.
+            texts: of how many extreme groups, and of how many dead ones, the responses are shown.
             match: look for the rule behind a logged advantage.
             force: overwrite an existing file.
             **options: how advantages are computed, as in `advantages`.
 
         Returns:
             The path of the page.
-
-        Raises:
-            MissingPackage: `pip install 'advcli[report]'` is needed.
         """
-        html.check_installed()
         out = Path(path)
         check = partial(atomic.check, out, force=force)
         page = report.report(self._request(options), texts=texts, search=match, check=check)

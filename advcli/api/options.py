@@ -8,16 +8,16 @@ from typing import Any, TypedDict
 
 from advcli.api.inputs import Held, Inputs
 from advcli.errors import UsageError
-from advcli.filters.catalog import filter_spec
+from advcli.filters.catalog import expression, filter_spec, log_probs
 from advcli.pipeline.request import Request
 from advcli.records.table import ColumnOptions
 from advcli.settings.resolve import resolve
-from advcli.shaping.catalog import SHAPINGS
+from advcli.shaping.spec import Shapes, measures, specs_of
 from advcli.wording import either, one_line
 
 Names = str | Sequence[str]
 Rewards = str | Sequence[str] | Mapping[str, float]
-Shaping = Mapping[str, Mapping[str, float]]
+Shaping = Shapes
 
 
 class SharedOptions(TypedDict, total=False):
@@ -27,7 +27,8 @@ class SharedOptions(TypedDict, total=False):
         preset: "conservative" or "aggressive".
         before: filters before the statistics: "dynamic_sampling", "truncated:max=4096".
         after: filters after the statistics: "cppo:keep=0.5".
-        shaping: what to do to the rewards first: {"overlong": {"max": 4096, "buffer": 512}}, "affine", "clip", "kl".
+        shaping: what to do to the rewards first: ["gr3:alpha=0.33", "r - 0.1*turns/max(turns)"], or name → knobs:
+            {"overlong": {"max": 4096, "buffer": 512}}.
         missing: what rows without a usable reward get: "null", "zero" or "error".
         singleton: what the only row of a group gets: "null", "zero", "raw" or "error".
         device: "auto", "cpu", "cuda" or "mps".
@@ -104,16 +105,17 @@ class Base:
             raise UsageError(f"there is no option '{unknown}'", hint=either(_OPTIONS))
         flags = {name: value for name, value in options.items() if name not in ("preset", "before", "after")}
         flags["like"] = flags.get("like") or self.like
-        shaping = flags.pop("shaping", None) or {}
-        flags["shaping"] = {name: SHAPINGS[name].read(given) for name, given in shaping.items()} or None
+        shaping = specs_of(flags.pop("shaping", None) or ())
+        flags["shaping"] = shaping or None
         filters = [
             filter_spec(when, text) for when in ("before", "after") for text in names(options.get(when) or ())
         ]
         flags["filters"] = tuple(filters) or None
-        extra = tuple(dict.fromkeys(spec.column for spec in filters if spec.column))
+        measured, tests = measures(shaping), tuple(filter(None, map(expression, filters)))
+        extra = tuple(dict.fromkeys([*(spec.column for spec in filters if spec.column), *measured]))
         settings, chosen, warnings, origin = resolve(
             flags,
-            replace(self.columns, extra=extra),
+            replace(self.columns, extra=extra, tests=tests, measures=measured, log_probs=log_probs(filters)),
             preset=options.get("preset"),
             config_file=self.config,
             pairs=self.set,

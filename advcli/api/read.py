@@ -24,7 +24,8 @@ class ReadOptions(TypedDict, total=False):
         baseline: the column with the greedy reward of the row's prompt, for remax.
         kl: the column with the KL of a row or of its tokens.
         logged: the column with the advantage that the trainer logged.
-        tokens: columns with a list per row: "values", "log_probs", "sum_pi_squared" or "mask" → column.
+        tokens: columns with a list per row: "values", "log_probs", "rollout_log_probs", "teacher_log_probs",
+            "sum_pi_squared" or "mask" → column.
         layout: how rows lie in a record: "rows", "ones", "lists" or "nested"; auto-detected by default.
         explode: the list of objects, or the lists, with one entry per row.
         dedup: leave out exact repeats.

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from advcli.errors import UsageError
-from advcli.io.write import COLUMNS, SOURCE, TOKENS
+from advcli.io.write import COLUMNS, SOURCE, TOKENS, TURNS, WEIGHTS
 from advcli.pipeline import compute as pipeline
 from advcli.pipeline.request import Request
 from advcli.records.results import ComputeResult
@@ -35,6 +35,11 @@ class Advantages:
         group: [N] int64, rows with the same number were compared with each other; -1 for a row that was skipped.
         tokens: [T] float64, the advantage of each token, row after row; None if the estimator gives one per row.
         token_counts: [N] int64, tokens of each row; None likewise.
+        turns: [T] float64, the advantage of each turn, rollout after rollout, where a row is a rollout with a list of turns;
+            None elsewhere.
+        turn_counts: [N] int64, turns of each row; None likewise.
+        weight: [N] float64, the mean importance weight of a row's tokens; None if no filter weighs.
+        weighted: [N] float64, the processed advantage times it; None likewise.
         summary: counts, settings and statistics, as `advcli compute --json` prints them.
         notes: which columns were used, one line each.
         warnings: what looks wrong, one line each.
@@ -46,6 +51,10 @@ class Advantages:
     group: "Tensor"
     tokens: "Tensor | None"
     token_counts: "Tensor | None"
+    turns: "Tensor | None"
+    turn_counts: "Tensor | None"
+    weight: "Tensor | None"
+    weighted: "Tensor | None"
     summary: ComputeResult
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
@@ -60,6 +69,8 @@ class Advantages:
         self.processed = found.processed.clone() if same else found.processed
         self.group = computed.data.rows.group
         self.tokens, self.token_counts = found.tokens, found.token_counts
+        self.turns, self.turn_counts = found.turns, found.turn_counts
+        self.weight, self.weighted = found.weight, found.weighted
         self.notes, self.warnings = report.notes, report.warnings
         self.summary = shown(
             results.compute(report), partial(tables.show, report), report.notes, report.warnings
@@ -74,7 +85,7 @@ class Advantages:
 
         The table is the file that `advcli compute` writes: every column of the dump, then adv_original and
         adv_processed (float64, null where undefined), adv_kept (bool), adv_group (int64), and adv_tokens where the
-        estimator gives one advantage per token. The whole dump is read; for one that is larger than memory use
+        estimator gives one advantage per token; adv_weight, adv_weighted and adv_weight_tokens where a filter weighs. The whole dump is read; for one that is larger than memory use
         `Dump.write`.
 
         Args:
@@ -97,7 +108,7 @@ class Advantages:
         return table.select([*columns, *_added(table.column_names, columns)])
 
     def to_pandas(self, columns: Sequence[str] | None = None) -> "pd.DataFrame":
-        """The same as a DataFrame of pandas; a frame that came from pandas keeps its index.
+        """The rows of the dump with their advantages, as a pandas DataFrame; a frame that came from pandas keeps its index.
 
         Args:
             columns: columns of the dump to take along; None for all of them.
@@ -106,7 +117,7 @@ class Advantages:
         return frame if columns is None else frame[[*columns, *_added(list(frame.columns), columns)]]
 
     def to_polars(self, columns: Sequence[str] | None = None) -> "pl.DataFrame":
-        """The same as a DataFrame of polars.
+        """The rows of the dump with their advantages, as a polars DataFrame.
 
         Args:
             columns: columns of the dump to take along; None for all of them.
@@ -135,5 +146,5 @@ def _added(there: Sequence[str], columns: Sequence[str]) -> list[str]:
     absent = [name for name in columns if name not in there]
     if absent:
         raise UsageError(f"no column '{absent[0]}'", hint=either(list(there)))
-    added = {f"adv_{name}" for name in (*COLUMNS, TOKENS, SOURCE)}
+    added = {f"adv_{name}" for name in (*COLUMNS, TOKENS, TURNS, *WEIGHTS, SOURCE)}
     return [name for name in there if name in added and name not in columns]

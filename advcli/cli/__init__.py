@@ -55,7 +55,7 @@ def _root(
         is_eager=True,
     ),
     debug: bool = typer.Option(
-        False, _DEBUG, help="Print the traceback of an error too. May stand anywhere on the command line."
+        False, _DEBUG, help="Print the traceback of an error too. May be anywhere on the command line."
     ),
 ) -> None:
     del debug  # `main` has taken it
@@ -92,6 +92,9 @@ def main() -> None:
 
 def _end(error: BaseException) -> NoReturn:
     """Print an error as one line and exit with its code."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        # A second Ctrl-C while the program ends would be a traceback.
+        signal.signal(number, signal.SIG_IGN)
     if isinstance(error, AdvcliError | Interrupted):
         _fail(str(error), error.exit_code)
     if isinstance(error, MemoryError):

@@ -1,6 +1,6 @@
 """`advcli compare --between`: from the flags to two requests, and what comes out to where it goes."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -43,7 +43,7 @@ class Asked:
 def show(shared: Shared, asked: Asked) -> None:
     """Compare two inputs and print or write what comes out."""
     from advcli.io import tables
-    from advcli.records.results import dumped
+    from advcli.records.result import dumped
     from advcli.render import between as text
     from advcli.render import results
 
@@ -68,7 +68,7 @@ def _number(flag: str, given: int | None, default: int, least: int) -> int:
 
 
 def _requests(shared: Shared, asked: Asked) -> "tuple[tuple[Request, bool], tuple[Request, bool]]":
-    """What is asked of A and of B, and whether their runs are told apart by path: the same, but for `--b`."""
+    """The requests for A and for B, and whether their runs come from paths: equal but for `--b`."""
     inputs = shared.inputs or []
     if len(inputs) != 2:
         raise UsageError(
@@ -77,7 +77,7 @@ def _requests(shared: Shared, asked: Asked) -> "tuple[tuple[Request, bool], tupl
         )
     if inputs == ["-", "-"]:
         raise UsageError("standard input ('-') cannot be both A and B", hint="a file for one of them")
-    own = _overrides(asked.b or ())
+    own = overrides(asked.b or ())
     join = own.pop("join", asked.join)
     if (asked.join is None) != (join is None):
         raise UsageError("--b join=COL without --join does nothing", hint="--join COL for A")
@@ -95,17 +95,26 @@ def _request_of(name: str, shared: Shared, join: str | None, runs: str | None) -
     return _request.build([name], shared, ahead=False, row=join, named=True, by=by, ungrouped=True), by_path
 
 
-def _overrides(pairs: Sequence[str]) -> dict[str, Any]:
-    """The options of B alone, as values of `Shared`."""
+def overrides(pairs: Sequence[str], but: Collection[str] = ()) -> dict[str, Any]:
+    """The options of B alone, as values of `Shared`.
+
+    Args:
+        pairs: each as "OPTION=VALUE".
+        but: options that the command does not have.
+
+    Raises:
+        UsageError: it is no option of B, or has no value.
+    """
     found: dict[str, Any] = {}
+    options = {name: how for name, how in _OF_B.items() if name not in but}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         name = name.strip().lstrip("-")
-        if not (equals and value) or name not in _OF_B:
+        if not (equals and value) or name not in options:
             raise UsageError(
-                f"--b {pair}: expected OPTION=VALUE", hint=either([f"{known}=" for known in _OF_B])
+                f"--b {pair}: expected OPTION=VALUE", hint=either([f"{known}=" for known in options])
             )
-        field, read = _OF_B[name]
+        field, read = options[name]
         found[field] = read(found.get(field), value)
     return found
 

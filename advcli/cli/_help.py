@@ -59,7 +59,7 @@ HELP: Mapping[str, Help] = {
         ("advcli match trl", "advcli match trl --like trl"),
     ),
     "prompts": Help(
-        ("k", "pass_at", "sort", "top", "out", "force", *_COLUMNS[:2], "json_", "quiet"),
+        ("k", "pass_at", "sort", "top", "out", "where", *_COLUMNS[:2], "json_", "quiet"),
         ("advcli prompts rewards.parquet", "advcli prompts rewards.parquet --k 1,8 --top 5"),
     ),
     "verify": Help(
@@ -67,17 +67,17 @@ HELP: Mapping[str, Help] = {
             "reward",
             "vs_reward",
             "pass_at",
-            "vs_pass_at",
+            "b",
+            "join",
+            "out",
             "by",
             "answer",
-            "top",
             "prompt_col",
             "json_",
-            "quiet",
         ),
         (
-            "advcli verify rewards.parquet --reward accuracy_reward",
             "advcli verify rewards.parquet --reward accuracy_reward --vs-reward reward --vs-pass-at 1",
+            "advcli verify rewards.parquet rewards.jsonl --reward accuracy_reward --b reward=reward --vs-pass-at 1",
         ),
     ),
     "select": Help(
@@ -96,6 +96,7 @@ HELP: Mapping[str, Help] = {
     ),
     "estimators": Help((), ("advcli estimators", "advcli estimators rloo")),
     "filters": Help((), ("advcli filters", "advcli filters dynamic_sampling")),
+    "shapers": Help((), ("advcli shapers", "advcli shapers gr3")),
     "formats": Help((), ("advcli formats", "advcli formats verl")),
     "frameworks": Help((), ("advcli frameworks", "advcli frameworks trl")),
     "sample": Help(("force", "quiet"), ("advcli sample", "advcli sample try/")),
@@ -167,7 +168,7 @@ _HelpAll = Annotated[
 
 
 def without_types(options: Iterable[Any]) -> None:
-    """Keep typer from naming the type of a flag or an argument, which tells nobody anything."""
+    """Keep typer from showing the types of flags and arguments, which mean nothing to users."""
     for option in options:
         if option.param_type_name == "argument" or getattr(option, "is_flag", False):
             option.display_type_rich = lambda ctx: None

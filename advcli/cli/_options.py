@@ -188,9 +188,25 @@ LogProbsCol = Annotated[
     str | None,
     option(
         _COLUMNS,
-        "Log-probabilities column, a list per row with one per token, for optimal_token_baseline.",
+        "The trainer's log-probabilities, a list per row with one per token.",
         metavar="COL",
     ),
+]
+RolloutLogProbsCol = Annotated[
+    str | None,
+    option(
+        _COLUMNS,
+        "Log-probabilities of the policy that sampled, a list per row; with --log-probs-col for tis, mis, reject, opsm.",
+        metavar="COL",
+    ),
+]
+TeacherLogProbsCol = Annotated[
+    str | None,
+    option(_COLUMNS, "Log-probabilities of a teacher, a list per row, for distillation.", metavar="COL"),
+]
+VersionCol = Annotated[
+    str | None,
+    option(_COLUMNS, "Version of the policy that sampled the row, for the staleness.", metavar="COL"),
 ]
 SumPiSquaredCol = Annotated[
     str | None,
@@ -206,6 +222,23 @@ MaskCol = Annotated[
         _COLUMNS,
         "Mask column, a list per row with 0 at tokens that the policy did not write (tool output).",
         metavar="COL",
+    ),
+]
+EntropyCol = Annotated[
+    str | None,
+    option(
+        _COLUMNS,
+        "Token entropies column, a list per row with one per token, for --shape entropy.",
+        metavar="COL",
+    ),
+]
+Shape = Annotated[
+    list[str] | None,
+    option(
+        _SHAPING,
+        "Shape the reward by a rule (gr3:alpha=0.33; list: advcli shapers) or by an expression over columns and group "
+        "statistics: 'r + 0.2*(mean(len)-len)/max(len) where r > 0'. Repeatable.",
+        metavar="RULE",
     ),
 ]
 Overlong = Annotated[
@@ -256,7 +289,7 @@ Where = Annotated[
     list[str] | None,
     option(
         _COLUMNS,
-        "Use only the rows for which an expression over columns holds: 'finish_reason != \"length\" and lag <= 4', "
+        "Use only rows for which an expression over columns is true: 'finish_reason != \"length\" and lag <= 4', "
         "'error is null', 'source in (\"a\", \"b\")'. Repeatable.",
         metavar="EXPR",
     ),
@@ -283,6 +316,38 @@ TurnCol = Annotated[
         _COLUMNS,
         "Column with the number of a row in its rollout. Default: the order of the file.",
         metavar="COL",
+    ),
+]
+AnchorCol = Annotated[
+    str | None,
+    option(
+        _COLUMNS,
+        "Column with the state before each turn, or a hash of it, for gigpo and hgpo. Default: auto-detected.",
+        metavar="COL",
+    ),
+]
+TurnRewardsCol = Annotated[
+    str | None,
+    option(
+        _COLUMNS,
+        "Column with a list per rollout: the reward of each turn, for estimators of turns. Default: auto-detected.",
+        metavar="COL",
+    ),
+]
+TokenRewardsCol = Annotated[
+    str | None,
+    option(
+        _COLUMNS,
+        "Token rewards column, a list per row with one per token, for bi_level_gae.",
+        metavar="COL",
+    ),
+]
+Role = Annotated[
+    list[str] | None,
+    option(
+        _COLUMNS,
+        "Column of a rarer role: episode=COL, valid=COL, ... Repeatable. Which: advcli estimators NAME.",
+        metavar="ROLE=COL",
     ),
 ]
 Count = Annotated[
@@ -335,9 +400,21 @@ RayAddress = Annotated[
         metavar="ADDRESS",
     ),
 ]
+OffPolicy = Annotated[
+    bool,
+    option(
+        _OUTPUT,
+        "Also add each row's KL, χ², effective sample size, perplexities and lag (two log-probability columns).",
+        "--off-policy",
+    ),
+]
 Resume = Annotated[
     bool,
     option(_RUN, "With --engine ray: skip files that the same run already wrote.", "--resume"),
+]
+Follow = Annotated[
+    bool,
+    option(_RUN, "Go on as the files grow, until Ctrl-C.", "--follow"),
 ]
 Json = Annotated[bool, option(_OUTPUT, "Print one JSON object instead of tables.", "--json")]
 Quiet = Annotated[bool, option(_OUTPUT, "Print errors only.", "--quiet", "-q")]

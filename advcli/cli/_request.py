@@ -13,11 +13,12 @@ from advcli.cli._loading import loaded
 from advcli.cli._options import choice, reward_weight
 from advcli.cli._shared import Shared
 from advcli.errors import UsageError
+from advcli.wording import either
 
 if TYPE_CHECKING:
     from advcli.io.prefetch import Prefetch
     from advcli.pipeline.request import Request
-    from advcli.records.settings import FilterSpec, Settings
+    from advcli.records.settings import FilterSpec, Settings, ShapeSpec
     from advcli.records.table import ColumnOptions
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
@@ -39,8 +40,12 @@ _SETTINGS = (
 _TOKENS = {
     "values": "values_col",
     "log_probs": "log_probs_col",
+    "rollout_log_probs": "rollout_log_probs_col",
+    "teacher_log_probs": "teacher_log_probs_col",
     "sum_pi_squared": "sum_pi_squared_col",
+    "token_rewards": "token_rewards_col",
     "mask": "mask_col",
+    "entropies": "entropy_col",
 }
 
 
@@ -79,6 +84,8 @@ def build(
         pairs=shared.set_ or (),
     )
     chosen = replace(chosen, ungrouped=not compares_groups(settings))
+    # Filters that need the log-probabilities need them whatever the command shows.
+    columns["log_probs"] = chosen.log_probs or columns.get("log_probs", "")
     chosen = replace(chosen, **columns)
     pandas_unasked.keep_out()
     prefetch = None
@@ -111,7 +118,7 @@ def _prefetch(
 
 
 _ENGINES = {"local": "advcli.pipeline.{name}:{name}", "ray": "advcli.distributed.commands:{name}"}
-_ON_RAY = ("compute", "compare", "inspect", "match", "sweep")
+_ON_RAY = ("compute", "compare", "inspect", "match", "prompts", "sweep")
 
 
 def command(name: str, shared: Shared) -> Callable[..., Any]:
@@ -196,33 +203,61 @@ def _bytes(flag: str, text: str) -> int:
     return size
 
 
-def _shaping(shared: Shared) -> dict[str, dict[str, float]]:
-    """The shaping flags that were given, in the order of the catalog."""
-    from advcli.shaping.catalog import SHAPINGS, parse
+def _shaping(shared: Shared) -> "tuple[ShapeSpec, ...]":
+    """The steps of shaping that were given: --overlong, each --shape, --affine, --clip-reward, --kl-coef."""
+    from advcli.shaping.catalog import SHAPINGS
+    from advcli.shaping.spec import flag_spec, shape_spec, spec_of
 
-    given = {"overlong": shared.overlong, "affine": shared.affine, "clip": shared.clip_reward}
-    found = {name: parse(SHAPINGS[name], text) for name, text in given.items() if text is not None}
+    def flagged(name: str, text: str | None) -> "list[ShapeSpec]":
+        return [] if text is None else [flag_spec(SHAPINGS[name], text)]
+
+    found = [*flagged("overlong", shared.overlong), *map(shape_spec, shared.shape or ())]
+    found += [*flagged("affine", shared.affine), *flagged("clip", shared.clip_reward)]
     if shared.kl_coef is not None:
-        found["kl"] = SHAPINGS["kl"].read({"coef": shared.kl_coef})
-    elif shared.kl_col is not None:
+        found.append(spec_of(SHAPINGS["kl"], {"coef": shared.kl_coef}))
+    elif shared.kl_col is not None and not any(step.name == "kl" for step in found):
         raise UsageError("--kl-col without --kl-coef does nothing", hint="--kl-coef 0.05")
-    return found
+    return tuple(found)
 
 
 def _filters(shared: Shared) -> "tuple[FilterSpec, ...]":
     """The filters that were given, those before the statistics first."""
-    from advcli.filters.catalog import filter_spec
+    from advcli.filters.catalog import FILTERS, filter_spec
 
     given = [("before", text) for text in shared.before or ()] + [
         ("after", text) for text in shared.after or ()
     ]
-    return tuple(filter_spec(when, text) for when, text in given)
+    found = tuple(filter_spec(when, text) for when, text in given)
+    weighs = next((spec for spec in found if FILTERS[spec.name].weighs), None)
+    if weighs is not None and shared.engine != "local":
+        raise UsageError(
+            f"{weighs.name} does not run on Ray", hint=f"without --{weighs.when} {weighs}, or --engine local"
+        )
+    return found
+
+
+def _roles(shared: Shared) -> tuple[tuple[str, str], ...]:
+    """The columns that only rules for turns look at, by their roles."""
+    from advcli.estimators.catalog import ROLES
+
+    found = {"anchor": shared.anchor_col} if shared.anchor_col else {}
+    for text in shared.role or ():
+        role, _, name = text.partition("=")
+        if role not in ROLES or not name:
+            raise UsageError(
+                f"--role '{text}' is no ROLE=COL",
+                hint=f"--role {next(iter(ROLES))}=COL; {either(list(ROLES))}",
+            )
+        found[role] = name
+    return tuple(found.items())
 
 
 def _columns(shared: Shared) -> "ColumnOptions":
-    from advcli.filters.catalog import expression
+    from advcli.filters.catalog import expression, log_probs
     from advcli.records.table import MAX_LINE, ColumnOptions
+    from advcli.shaping.spec import measures
 
+    measured = measures(_shaping(shared))
     return ColumnOptions(
         format=shared.format_,
         prompt=shared.prompt_col,
@@ -233,9 +268,10 @@ def _columns(shared: Shared) -> "ColumnOptions":
         baseline=shared.baseline_col,
         kl=shared.kl_col,
         tokens={role: column for role, option in _TOKENS.items() if (column := getattr(shared, option))},
-        extra=tuple(dict.fromkeys(spec.column for spec in _filters(shared) if spec.column)),
+        extra=tuple(dict.fromkeys([*(one.column for one in _filters(shared) if one.column), *measured])),
         where=tuple(shared.where or ()),
         tests=tuple(dict.fromkeys(test for spec in _filters(shared) if (test := expression(spec)))),
+        measures=measured,
         strict=shared.quiet,
         n=shared.n,
         layout=shared.layout,
@@ -243,5 +279,9 @@ def _columns(shared: Shared) -> "ColumnOptions":
         dedup=shared.dedup,
         rollout=shared.rollout_col,
         turn=shared.turn_col,
+        turn_rewards=shared.turn_rewards_col,
+        roles=_roles(shared),
+        version=shared.version_col,
+        log_probs=log_probs(_filters(shared)),
         max_line=_bytes("--max-line", shared.max_line) if shared.max_line is not None else MAX_LINE,
     )

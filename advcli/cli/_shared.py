@@ -37,9 +37,15 @@ class Shared:
     kl_col: opt.KlCol = None
     values_col: opt.ValuesCol = None
     log_probs_col: opt.LogProbsCol = None
+    rollout_log_probs_col: opt.RolloutLogProbsCol = None
+    teacher_log_probs_col: opt.TeacherLogProbsCol = None
     sum_pi_squared_col: opt.SumPiSquaredCol = None
+    token_rewards_col: opt.TokenRewardsCol = None
     mask_col: opt.MaskCol = None
+    entropy_col: opt.EntropyCol = None
+    version_col: opt.VersionCol = None
     overlong: opt.Overlong = None
+    shape: opt.Shape = None
     affine: opt.Affine = None
     clip_reward: opt.ClipReward = None
     kl_coef: opt.KlCoef = None
@@ -48,6 +54,9 @@ class Shared:
     explode: opt.Explode = None
     rollout_col: opt.RolloutCol = None
     turn_col: opt.TurnCol = None
+    anchor_col: opt.AnchorCol = None
+    turn_rewards_col: opt.TurnRewardsCol = None
+    role: opt.Role = None
     count: opt.Count = None
     rollout_reward: opt.RolloutReward = None
     where: opt.Where = None
@@ -79,8 +88,13 @@ ADVANTAGES = (
     "kl_col",
     "values_col",
     "log_probs_col",
+    "rollout_log_probs_col",
+    "teacher_log_probs_col",
     "sum_pi_squared_col",
+    "token_rewards_col",
     "mask_col",
+    "entropy_col",
+    "shape",
     "overlong",
     "affine",
     "clip_reward",

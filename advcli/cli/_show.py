@@ -1,10 +1,12 @@
 """Print a report: data on standard output, talk on standard error."""
 
 import os
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import zip_longest
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +28,10 @@ if TYPE_CHECKING:
     from advcli.records.verify import Verify
 
 _UNBOUNDED = 10_000
+# To the upper left corner of a terminal, and clear it.
+_CLEARED = "\x1b[H\x1b[2J\x1b[3J"
+# A value beside its label gets this many columns at least.
+_LEAST = 20
 # Nothing asks how high the terminal is, but Rich believes a width only beside a height.
 _LINES = 25
 # Seconds after which it is said how far a work is.
@@ -34,7 +40,7 @@ _FREE: Mapping[str, int | None] = MappingProxyType({})
 
 
 def say(text: str, **style: Any) -> None:  # noqa: ANN401  typer's styles
-    """A line on standard error; whoever does not read it shall not stop the data."""
+    """Print a line on standard error; a closed stderr must not stop the data."""
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         style = {}
     with suppress(OSError):
@@ -44,7 +50,7 @@ def say(text: str, **style: Any) -> None:  # noqa: ANN401  typer's styles
 
 
 def _folded(text: str) -> list[str]:
-    """A line as it is folded at a terminal; elsewhere it stays one line, for whoever searches in it."""
+    """A line, wrapped at a terminal; otherwise one line, so that it can be searched."""
     from advcli.render.whole import folded
 
     return folded(text, _columns(2)) if sys.stderr.isatty() else [text]
@@ -70,24 +76,30 @@ def table(report: "Report", *, to_stderr: bool) -> None:
     drawn(lambda console: show(report, console), to_stderr=to_stderr)
 
 
-def drawn(draw: "Callable[[Console], None]", *, to_stderr: bool = False) -> None:
-    """Whatever `draw` prints on a console."""
+def drawn(draw: "Callable[[Console], None]", *, to_stderr: bool = False, over: bool = False) -> None:
+    """Whatever `draw` prints on a console; `over`: on an empty screen, as many lines as it has."""
     console = _console(to_stderr=to_stderr)
     with console.capture() as captured:
         draw(console)
     # Rich fills the last column with spaces.
-    text = "\n".join(line.rstrip(" ") for line in captured.get().split("\n"))
+    lines = [line.rstrip(" ") for line in captured.get().split("\n")]
+    if over:
+        high = shutil.get_terminal_size().lines - 1
+        left = len(lines) - high
+        lines = [*lines[: high - 1], f"… {left + 1} more lines", ""] if left > 0 else lines
+        _print(_CLEARED, to_stderr=to_stderr)
+    text = "\n".join(lines)
     _print(text, to_stderr=to_stderr)
 
 
 def conditions(checked: "Sequence[Checked]") -> None:
-    """Which conditions of --fail-if held, and which cannot be told."""
+    """Which conditions of --fail-if held, and which are undefined."""
     for one in checked:
         name = one.condition.split()[0]
         if one.held:
-            say(f"advcli: --fail-if '{one.condition}' held: {name} is {one.value:.6g}", fg="red")
+            say(f"advcli: --fail-if '{one.condition}' is true: {name} is {one.value:.6g}", fg="red")
         elif one.value != one.value:
-            say(f"advcli: warning: --fail-if '{one.condition}': these data do not define {name}", fg="yellow")
+            say(f"advcli: warning: --fail-if '{one.condition}': {name} is undefined here", fg="yellow")
 
 
 def patiently(*, quiet: bool) -> Callable[[str], None]:
@@ -191,9 +203,14 @@ def below(lines: Sequence[str]) -> None:
 
 def pairs(values: Mapping[str, str]) -> None:
     """One row of a catalog, a line per attribute."""
+    from advcli.render.whole import folded
+
     width = max(map(len, values))
     for name, value in values.items():
-        typer.echo(f"{name:<{width}}  {value}")
+        room = max(_columns(1) - width - 2, _LEAST)
+        lines = folded(value, room) if sys.stdout.isatty() else [value]
+        for label, line in zip_longest([name], lines, fillvalue=""):
+            typer.echo(f"{label:<{width}}  {line}")
 
 
 def _console(*, to_stderr: bool) -> "Console":

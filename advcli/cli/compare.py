@@ -82,7 +82,7 @@ def command(
         )
     run = _request.command("compare", shared)
     request = _request.build(_request.inputs(shared), shared)
-    from advcli.records.results import dumped
+    from advcli.records.result import dumped
     from advcli.render import results
     from advcli.settings.resolve import versus
 

@@ -1,11 +1,11 @@
-"""`advcli compute`: annotate files, and print the original beside the processed advantage."""
+"""`advcli compute`: annotate files, and print the original next to the processed advantage."""
 
 from functools import partial
 
 import typer
 
+from advcli.cli import _follow, _request, _show
 from advcli.cli import _options as opt
-from advcli.cli import _request, _show
 from advcli.cli._shared import Shared, with_shared
 from advcli.errors import UsageError
 
@@ -19,6 +19,8 @@ def command(
     metrics: opt.Metrics = None,
     same_layout: opt.SameLayout = False,
     resume: opt.Resume = False,
+    follow: opt.Follow = False,
+    off_policy: opt.OffPolicy = False,
 ) -> None:
     """Add advantages to a copy of each dump, and compare original and processed.
 
@@ -35,20 +37,37 @@ def command(
         raise UsageError("--metrics writes a file, not stdout", hint="--metrics metrics.jsonl")
     to_stdout = out in STANDARD_OUTPUT or (out is None and inputs == ["-"])
     if to_stdout and shared.json_:
-        raise UsageError("--json and the annotated rows both want standard output", hint="--out FILE")
+        raise UsageError("--json and the annotated rows both go to standard output", hint="--out FILE")
     if resume and shared.engine != "ray":
         raise UsageError("--resume is for --engine ray", hint="--force to write all files again")
+    if follow:
+        _follow.compute(
+            shared, inputs, out, prefix, force=force, same_layout=same_layout, but={"--metrics": metrics}
+        )
+        return
+    if off_policy and shared.engine != "local":
+        raise UsageError("--off-policy does not run on Ray", hint="--engine local")
     run = _request.command("compute", shared)
     with _show.progress("reading", "rows") as advance:
         request = _request.build(
-            inputs, shared, prefix=prefix, advance=lambda rows: advance and advance(rows, None)
+            inputs,
+            shared,
+            prefix=prefix,
+            # Read ahead, the files would be read without the names that are refused then.
+            ahead=not off_policy,
+            advance=lambda rows: advance and advance(rows, None),
+            log_probs="figures" if off_policy else "",
         )
         from advcli.pipeline.compute import Output
-        from advcli.records.results import dumped
+        from advcli.records.result import dumped
         from advcli.render import results
 
         written = partial(advance, doing="writing") if advance else None
-        report = run(request, Output(out, prefix, metrics, force, same_layout, resume), advance=written)
+        report = run(
+            request,
+            Output(out, prefix, metrics, force, same_layout, resume, off_policy=off_policy),
+            advance=written,
+        )
     _show.notes(report, quiet=shared.quiet)
     if shared.json_:
         typer.echo(dumped(results.compute(report)))

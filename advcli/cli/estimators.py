@@ -8,7 +8,7 @@ import typer
 from advcli.cli import _show
 
 if TYPE_CHECKING:
-    from advcli.estimators.catalog import Estimator, Numbers
+    from advcli.estimators.entry import Estimator, Numbers
 
 
 def command(
@@ -36,6 +36,11 @@ def _described(row: "Estimator") -> Iterator[tuple[str, str]]:
     yield "advantage per", row.level
     if row.per_token:
         yield "per token", f"{row.per_token.formula} (with gamma < 1, or KL per token)"
+    if row.biased:
+        yield (
+            "biased",
+            "where the policy decides when to stop: late turns compare only the rollouts that got there",
+        )
     yield "default scale", row.default_scale or "no choice"
     for need in row.needs:
         yield f"needs {need}", f"{COLUMNS[need].what}: {COLUMNS[need].flag}"

@@ -16,14 +16,16 @@ def command(
 
     if name is None:
         rows = [(row.name, " or ".join(row.when), row.summary) for row in FILTERS]
-        _show.listing(("name", "when", "leaves out"), rows)
+        _show.listing(("name", "when", "drops"), rows)
         return
     row = FILTERS[name]
     given = [f"{knob}={default}" if default else knob for knob, default in knobs(row.target).items()]
+    if row.by_framework:
+        given = ["those of the framework: advcli frameworks NAME"]
     _show.pairs(
         {
             "filter": row.name,
-            "leaves out": row.summary,
+            "drops": row.summary,
             "when": " or ".join(f"--{when}" for when in row.when),
             "needs": ", ".join(row.needs),
             "knobs": ", ".join([*given, *(["column=NAME"] if "rewards" in row.needs else [])]),

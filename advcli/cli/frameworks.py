@@ -30,7 +30,7 @@ def command(
         return
     rules = rules_of(name)
     _show.listing(_HEADER, [_cells(rule) for rule in rules], widths=_WIDTHS)
-    _show.below(_footnotes(rules))
+    _show.below([*_footnotes(rules), *_corrections(rules[0].framework)])
 
 
 def _cells(rule: "Rule") -> tuple[str, ...]:
@@ -41,13 +41,42 @@ def _cells(rule: "Rule") -> tuple[str, ...]:
         f"groups {rule.grouping}",
         f"counts {rule.unit.counted}",
         f"checked: {rule.proof}",
+        *(["biased where the policy decides when to stop"] if rule.biased else []),
+        *([f"options: {_options(rule)}"] if _options(rule) else []),
     )
     versions = rule.versions.replace(",", ", ") or "all"
     return rule.estimator, versions, ", ".join(rule.scales) or "–", rule.formula, "; ".join(details)
 
 
+def _options(rule: "Rule") -> str:
+    """What a run may set, with the framework's defaults."""
+    options = {**rule.options, **(rule.per_token.options if rule.per_token else {})}
+    return ", ".join(
+        f"{name}={value}" if isinstance(value, str) else f"{name}={value:g}"
+        for name, value in options.items()
+    )
+
+
+def _corrections(framework: str) -> list[str]:
+    """The off-policy corrections of a framework, newest version first, with their settings and defaults."""
+    from advcli.off_policy.catalog import CORRECTIONS
+    from advcli.registry import knobs
+
+    lines = []
+    for row in CORRECTIONS:
+        if row.framework == framework:
+            given = [
+                f"{knob}={default}" if default else knob
+                for knob, default in knobs(row.target).items()
+                if knob not in row.knobs
+            ]
+            name = f"{row.function} {row.versions.replace(',', ', ')}".strip()
+            lines.append(f"--after correction, {name}: {', '.join(given)}")
+    return lines
+
+
 def _footnotes(rules: "tuple[Rule, ...]") -> list[str]:
-    """What a dump does not tell, with the estimators that it concerns, and the files of the framework."""
+    """What is not in a dump, with the estimators concerned, and the framework's source files."""
     names = list(dict.fromkeys(rule.estimator for rule in rules))
     lines = []
     for what in dict.fromkeys(lost for rule in rules for lost in rule.lost):

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
+from advcli.cli import _follow, _request, _show
 from advcli.cli import _options as opt
-from advcli.cli import _request, _show
 from advcli.cli._shared import Shared, with_shared
 from advcli.records.inspection import NEAR_DEAD
 from advcli.stats.bounds import FIGURES, bound
@@ -71,6 +71,7 @@ def command(
     bottom: Bottom = 0,
     near_dead: NearDead = NEAR_DEAD,
     fail_if: FailIf = None,
+    follow: opt.Follow = False,
 ) -> None:
     """Show what is in a dump: groups, signal, dead groups, lengths, steps.
 
@@ -85,19 +86,26 @@ def command(
         outcomes=tuple(outcome or ()),
         find_outcomes=True,
         ungrouped=True,
+        log_probs="figures" if shared.engine == "local" else "",
+        ahead=not follow,
     )
     from advcli.inspection.details import Wanted
-    from advcli.records.results import dumped
+    from advcli.records.result import dumped
     from advcli.render import results
     from advcli.render.inspection import show
 
-    found = run(request, Wanted(step, group, top, bottom), near_dead=near_dead)
-    checked = [one.check(found) for one in bounds]
-    _show.remarks(found.notes, quiet=shared.quiet)
-    if shared.json_:
-        typer.echo(dumped(results.inspect(found, checked)))
-    elif not shared.quiet:
-        _show.drawn(partial(show, found))
-    _show.conditions(checked)
-    if any(one.held for one in checked):
-        raise typer.Exit(1)
+    wanted = Wanted(step, group, top, bottom)
+    if follow:
+        screens = _follow.inspect(shared, request, wanted, near_dead)
+    else:
+        screens = iter([(run(request, wanted, near_dead=near_dead), _show.drawn)])
+    for found, draw in screens:
+        checked = [one.check(found) for one in bounds]
+        _show.remarks(found.notes, quiet=shared.quiet)
+        if shared.json_:
+            typer.echo(dumped(results.inspect(found, checked)))
+        elif not shared.quiet:
+            draw(partial(show, found))
+        _show.conditions(checked)
+        if any(one.held for one in checked):
+            raise typer.Exit(1)

@@ -26,8 +26,12 @@ _SEARCHED = (
     "kl_col",
     "values_col",
     "log_probs_col",
+    "rollout_log_probs_col",
+    "teacher_log_probs_col",
+    "version_col",
     "sum_pi_squared_col",
     "mask_col",
+    "entropy_col",
 )
 
 
@@ -45,7 +49,7 @@ def command(shared: Shared, logged_col: opt.LoggedCol = None) -> None:
     request = _request.build(
         _request.inputs(shared, sample.LOGGED), shared, as_read=ColumnOptions.as_logged, logged=logged_col
     )
-    from advcli.records.results import dumped
+    from advcli.records.result import dumped
     from advcli.render import match as text
     from advcli.render import results
 

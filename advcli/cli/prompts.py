@@ -58,11 +58,12 @@ def _command(
     ks = _whole_numbers(k)
     if not 0 < fdr < 1:
         raise UsageError(f"--fdr is {fdr:g}, expected a share between 0 and 1", hint="--fdr 0.05")
-    request = _request.build(_request.inputs(shared), shared, named=True, ungrouped=True)
+    request = _request.build(_request.inputs(shared), shared, named=True, ungrouped=True, characters=True)
     from advcli.io import tables
     from advcli.records.prompts import Asked
-    from advcli.records.results import strict
+    from advcli.records.result import dumped
     from advcli.render import prompts as text
+    from advcli.render import results
 
     check = partial(tables.check, out, force=force, hint="prompts.csv") if out is not None else None
     found = run(request, Asked(ks, pass_at, fdr, sort, top), check=check)
@@ -70,7 +71,7 @@ def _command(
     if out is not None:
         tables.write(out, found.table, force=force)
     if shared.json_:
-        typer.echo(strict(text.as_json(found)))
+        typer.echo(dumped(results.prompts(found)))
     elif not shared.quiet:
         _show.drawn(lambda console: text.show(found, console))
 

@@ -1,16 +1,20 @@
 """`advcli report`: one self-contained page with plots."""
 
+import shlex
+import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from advcli.cli import _between, _request, _show
 from advcli.cli import _options as opt
-from advcli.cli import _request, _show
 from advcli.cli._shared import Shared, with_shared
 from advcli.errors import UsageError
+from advcli.wording import redacted
 
 if TYPE_CHECKING:
     from advcli.records.page import Page
@@ -25,12 +29,23 @@ Out = Annotated[
 Texts = Annotated[
     int,
     typer.Option(
-        metavar="N", min=0, help="Show the N most extreme groups with their texts.", rich_help_panel=_PAGE
+        metavar="N",
+        min=0,
+        help="Include the responses of the N most extreme groups and of N dead groups.",
+        rich_help_panel=_PAGE,
     ),
 ]
 Png = Annotated[
     Path | None,
     _option("Also save each plot as a PNG into this folder (needs Chrome or Chromium).", metavar="DIR"),
+]
+Between = Annotated[
+    str | None,
+    _option("Another run, B: is the difference in reward real?", "--between", metavar="INPUT"),
+]
+B = Annotated[
+    list[str] | None,
+    _option("Override an option for B only: reward=COL, prompt-col=COL, ...", "--b", metavar="OPTION=VALUE"),
 ]
 NoMatch = Annotated[bool, _option("Skip the search for the rule behind a logged advantage.", "--no-match")]
 
@@ -42,24 +57,31 @@ def command(
     texts: Texts = 20,
     png: Png = None,
     no_match: NoMatch = False,
+    between: Between = None,
+    b: B = None,
     force: opt.Force = False,
 ) -> None:
-    """Write one self-contained page with plots, figures and the most extreme groups.
+    """Write one self-contained page with findings, plots, groups and rows.
 
     It has the figures of inspect, and the original and processed advantage of the chosen estimator.
     """
     from advcli.io import atomic
     from advcli.render.report import html, pictures
 
-    html.check_installed()
     if png is not None:
-        pictures.check_installed()
+        pictures.browser()
     run = _request.command("report", shared)
+    if b and between is None:
+        raise UsageError("--b without --between does nothing", hint="--between INPUT")
     request = _request.build(_request.inputs(shared), shared)
+    other = None
+    if between is not None:
+        own = replace(shared, **_between.overrides(b or (), but=("join", "runs")))
+        other = _request.build([between], own, ahead=False, named=True, ungrouped=True)
     check = partial(_check, out, png, force=force)
-    page = run(
-        request, texts=texts, search=not no_match, check=check, tell=_show.patiently(quiet=shared.quiet)
-    )
+    tell = _show.patiently(quiet=shared.quiet)
+    page = run(request, texts=texts, search=not no_match, other=other, check=check, tell=tell)
+    page = replace(page, command=_command_line())
     _show.notes(page.report, quiet=shared.quiet)
     _show.remarks(atomic.leftovers([out]), quiet=shared.quiet)
     with atomic.replacing(out, force=force) as file:
@@ -70,6 +92,11 @@ def command(
     if not shared.quiet:
         for path in wrote:
             _show.say(f"advcli: wrote {path}", dim=True)
+
+
+def _command_line() -> str:
+    """What the user typed, without the secrets of URLs."""
+    return shlex.join(["advcli", *(redacted(text, whole=True) for text in sys.argv[1:])])
 
 
 def _check(out: Path, png: Path | None, sources: "Sequence[Source]", *, force: bool) -> None:

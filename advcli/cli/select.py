@@ -91,19 +91,14 @@ def _command(
         raise UsageError(f"--out {out}: expected .jsonl or .parquet", hint=f"--out {wanted.kind}.jsonl")
     request = _request.build(_request.inputs(shared), shared, ungrouped=True)
     from advcli.io import tables
-    from advcli.records.results import strict
+    from advcli.records.result import dumped
+    from advcli.render import results
 
     found = run(request, wanted, check=partial(tables.check, out, force=force, hint=f"{wanted.kind}.jsonl"))
     _show.notes(found, quiet=shared.quiet)
     tables.write(out, found.records, force=force)
     if shared.json_:
-        counts = {
-            "records": len(found.records),
-            "prompts": found.prompts,
-            "used": found.used,
-            "empty": found.empty,
-        }
-        typer.echo(strict({"as": wanted.kind, "out": str(out), **counts}))
+        typer.echo(dumped(results.select(found, wanted.kind, str(out))))
     elif not shared.quiet:
         typer.echo(_summary(found, wanted.kind, out))
 
@@ -112,7 +107,7 @@ _NOUNS = {"sft": "row", "dpo": "pair", "prompts": "prompt"}
 
 
 def _summary(found: Selection, kind: str, out: Path) -> str:
-    left = f"; passed over {counted(found.empty, 'row')} without text" if found.empty else ""
+    left = f"; skipped {counted(found.empty, 'row')} without text" if found.empty else ""
     of = f"from {found.used:,} of {counted(found.prompts, 'prompt')}"
     return f"wrote {out}: {counted(len(found.records), _NOUNS[kind])} {of}{left}"
 

@@ -45,7 +45,7 @@ def _command(
     """Try a grid of estimators, scales and keep ratios, one line per point."""
     from advcli.io import tables
     from advcli.pipeline.sweep import Grid
-    from advcli.records.results import dumped
+    from advcli.records.result import dumped
     from advcli.render import results
     from advcli.render import sweep as text
     from advcli.settings import grid

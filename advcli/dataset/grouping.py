@@ -229,7 +229,7 @@ def _rule(prompt: tuple[str, ...], columns: tuple[str, ...], n: int | None) -> s
 
 
 def lint(table: RewardTable, seen: Sizes, n: int | None) -> tuple[str, ...]:
-    """One line for each thing that looks wrong with the groups.
+    """Warnings about groups that look wrong, one line each.
 
     Args:
         table: the narrow columns, or a part of them: what was chosen and whether there are steps is all that counts.

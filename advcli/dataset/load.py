@@ -13,16 +13,18 @@ from torch import Tensor
 from advcli.dataset import grouping
 from advcli.engine.dispatch import token_rows
 from advcli.engine.rollouts import Rollouts
+from advcli.engine.turns import alike
 from advcli.errors import DataError
 from advcli.io.collect.numbering import line_numbers
-from advcli.io.lookup import duplicates
+from advcli.io.lookup import duplicates, read_back
 from advcli.io.read import read
 from advcli.records.settings import AdvantageTable, Settings
 from advcli.records.table import ColumnOptions, Grouping, RewardTable, Rows, Source
 from advcli.tensors.codes import first_rows
 from advcli.tensors.masks import rewarded
 from advcli.tensors.segments import Segments
-from advcli.wording import Remark, counted, verb
+from advcli.tensors.turns import paired
+from advcli.wording import Remark, counted, one_line, verb
 
 # Inputs of so many bytes are read once more to find exact repeats.
 _SMALL = 16 << 20
@@ -50,20 +52,35 @@ class DataSet:
         parts = table.rewards[:, None] if table.parts is None else table.parts
         weights = [1.0] if table.parts is None else [weight for _, weight in table.choice.rewards]
         columns |= {"parts": torch.from_numpy(parts), "weights": torch.tensor(weights, dtype=torch.float64)}
-        given = {
+        given: dict[str, NDArray[Any] | None] = {
             "lengths": table.length,
             "baselines": table.baseline,
             "kl": table.kl,
-            "tokens": table.token_counts,
         }
-        given |= {**table.tokens, **{f"extra {name}": values for name, values in table.extra.items()}}
+        lists = {role: values for role, values in table.tokens.items() if role not in table.choice.aside}
+        given |= {"tokens": table.token_counts} if lists else {}
+        given |= {**lists, **{f"extra {name}": values for name, values in table.extra.items()}}
         columns |= {name: torch.from_numpy(values) for name, values in given.items() if values is not None}
-        if "tokens" in columns and "lengths" not in columns:
+        if "tokens" in columns and "lengths" not in columns and set(lists) - set(table.choice.found):
             columns["lengths"] = _counted(columns)
+        columns |= {role: torch.from_numpy(values) for role, values in table.roles.items()}
         if self.rollouts is not None:
             columns["rollout"] = self.rollouts.index
             columns |= {} if table.turn is None else {"turn": torch.from_numpy(table.turn)}
+        elif table.turn_rewards is not None and table.turn_counts is not None:
+            columns["turn_rewards"] = torch.from_numpy(table.turn_rewards)
+            columns["turn_counts"] = torch.from_numpy(table.turn_counts)
+        elif table.rollout is not None and table.choice.sure:
+            # Each rollout has one row.
+            columns["rollout"] = torch.arange(len(table.rewards))
         return columns
+
+    def token_columns(self) -> dict[str, Tensor]:
+        """Every column with a number per token [T], those that no advantage is computed from too, and "tokens" [N]."""
+        if self.table.token_counts is None:
+            return {}
+        columns = {**self.table.tokens, "tokens": self.table.token_counts}
+        return {name: torch.from_numpy(values) for name, values in columns.items()}
 
     @cached_property
     def rollouts(self) -> Rollouts | None:
@@ -76,7 +93,7 @@ class DataSet:
         )
 
     def per_rollout(self, reward: str) -> "DataSet":
-        """The same with one row per rollout, in order of first appearance; itself where each row is one.
+        """The data set with one row per rollout, in order of first appearance; itself if each row is one.
 
         A row has the place of the first row of its rollout, the sum of the lengths, and what the last turn has of
         everything else.
@@ -103,7 +120,8 @@ class DataSet:
             "lines": line_numbers(self.table)[first],
             "rows": tuple(np.bincount(source, minlength=len(self.table.rows)).tolist()),
         }
-        changes |= dict.fromkeys(("token_counts", "rollout", "turn", "turn_counts")) | {"tokens": {}}
+        changes |= dict.fromkeys(("token_counts", "rollout", "turn", "turn_counts", "turn_rewards"))
+        changes |= {"tokens": {}, "roles": {}}
         groups = replace(self.grouping, group=self.grouping.group[rollouts.last.numpy()], rollout=None)
         return grouped(replace(self.table, **changes), groups)
 
@@ -180,15 +198,47 @@ def load(
     return data
 
 
-def with_repeats(data: DataSet, sources: Sequence[Source]) -> DataSet:
+def with_repeats(table: RewardTable, sources: Sequence[Source]) -> RewardTable:
     """The same with a warning about exact repeats, if the inputs are small enough to be read once more for that."""
-    if data.table.choice.dedup or sum(source.stamp[0] for source in sources) > _SMALL:
-        return data
-    again = duplicates(sources, data.table)
+    if table.choice.dedup or sum(source.stamp[0] for source in sources) > _SMALL:
+        return table
+    again = duplicates(sources, table)
     if not again:
-        return data
+        return table
     said = Remark(again, "row", f"{{}} is {_REPEATS}", f"{{}} are {_REPEATS}")
-    return replace(data, table=replace(data.table, warnings=(*data.table.warnings, said)))
+    return replace(table, warnings=(*table.warnings, said))
+
+
+def with_alike(data: DataSet, sources: Sequence[Source], threshold: float) -> DataSet:
+    """The same with states of a group taken for one where their texts are alike, in the order of the rows.
+
+    Args:
+        data: the data set.
+        sources: its inputs, from which the text of each different state is read back.
+        threshold: the ratio from which two are alike.
+
+    Raises:
+        DataError: there are no states, or they are no texts.
+    """
+    name, states = dict(data.table.choice.roles).get("anchor"), data.table.roles.get("anchor")
+    if name is None or states is None or len(states) != len(data.table.rewards):
+        raise DataError(
+            "states can be alike only where each row has one", hint="--anchor-col COL with a text per row"
+        )
+    pairs = paired(data.rows.group, torch.from_numpy(states)).numpy()
+    first = np.sort(first_rows(pairs))
+    cells = read_back(sources, data.table, first.tolist())
+    texts = [cells[row].get(name) for row in first.tolist()]
+    for row, text in zip(first.tolist(), texts, strict=True):
+        if not (text is None or isinstance(text, str)):
+            raise DataError(
+                f"{data.table.place(row)}: '{name}' is {one_line(text)}, expected a text", hint="similarity=0"
+            )
+    found = alike(texts, data.rows.group[first].tolist(), threshold)
+    of_pair = torch.full((int(pairs.max(initial=-1)) + 1,), -1)
+    of_pair[pairs[first]] = found
+    roles = {**data.table.roles, "anchor": of_pair[pairs].numpy()}
+    return replace(data, table=replace(data.table, roles=roles))
 
 
 def grouped(table: RewardTable, groups: Grouping) -> DataSet:

@@ -107,7 +107,7 @@ class Runs:
 
     @classmethod
     def of(cls, data: DataSet, pattern: str | None) -> "Runs":
-        """Tell the runs apart, by the column that was asked for (`columns.by`) or by the paths of the files.
+        """Number the runs, by the column `columns.by` or by the paths of the files.
 
         Args:
             data: the data set.
@@ -169,7 +169,7 @@ class Joined:
 
 
 def joined(a: DataSet, b: DataSet, pairing: Pairing) -> Joined | None:
-    """The rows that are the same in both, as far as something tells so.
+    """The rows that are the same in both, where a column or their order identifies them.
 
     That is a column that the user names (`--join`), at the same prompt and step; or that both are the same files; or,
     where every prompt has as many rows at each step in both, that the rows at the same place have the same lengths.
@@ -197,7 +197,7 @@ def joined(a: DataSet, b: DataSet, pairing: Pairing) -> Joined | None:
 
 
 def _row(data: DataSet) -> Tensor:
-    """What tells the rows apart; -1 for those that are left out."""
+    """The key that identifies each row; -1 for rows that are left out."""
     assert data.table.row is not None
     return torch.where(data.rows.group >= 0, torch.from_numpy(data.table.row), -1)
 
@@ -211,7 +211,7 @@ def _same_files(a: RewardTable, b: RewardTable) -> bool:
 
 
 def _same_lengths(a: DataSet, b: DataSet, rows_a: Tensor, rows_b: Tensor) -> str | None:
-    """The column of lengths, if every row of A has a partner of the same length; equal lengths alone tell nothing."""
+    """The column of lengths, if every row of A has a partner of the same length; equal lengths alone are no evidence."""
     lengths = (a.rows.lengths, b.rows.lengths)
     everyone = all(len(rows_a) == int((data.rows.group >= 0).sum()) for data in (a, b))
     if lengths[0] is None or lengths[1] is None or not everyone:

@@ -1,4 +1,4 @@
-"""What a user should be told about a data set and its advantages, one sentence each."""
+"""Remarks about a data set and its advantages, one sentence each."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -36,7 +36,7 @@ def notes_of(data: DataSet, reused: int, rows: int, distance: float, rule: Rule 
 
     Args:
         data: the data set, or one without rows that was read in the same way.
-        reused: prompts that are met at several steps.
+        reused: prompts that are drawn at several steps.
         rows: rows with a logged and an original advantage.
         distance: the largest distance of the two.
         rule: the framework's row, if its numbers were reproduced.
@@ -62,7 +62,7 @@ def unit(data: DataSet, unit: Unit, shown: Mapping[str, AdvantageTable]) -> Iter
         shown: heading → advantages of each column.
     """
     rollouts = data.rollouts
-    if rollouts is None:
+    if rollouts is None or unit.counts == "turns":
         return
     by_row = [label for label, result in shown.items() if result.per_rollout is None]
     differ = rollouts.disagree(data.rows.rewards)
@@ -143,7 +143,7 @@ def warnings_of(
 
 
 def _constant(data: DataSet) -> str | None:
-    """What is said of a reward that is the same in every row; None if it differs, or there are no rows."""
+    """The remark on a reward that is equal in every row; None if it differs, or without rows."""
     rewards = data.rows.rewards[data.rows.rewards.isfinite()]
     if rewards.numel() < 2 or bool((rewards != rewards[0]).any()):
         return None
@@ -165,6 +165,7 @@ def columns(data: DataSet) -> dict[str, Any]:
         "rollout": list(choice.rollout) if data.rollouts is not None else None,
         "turn": choice.turn if data.rollouts is not None else None,
         "turn_rewards": choice.turn_list,
+        "anchor": dict(choice.roles).get("anchor"),
         "length": choice.length,
         "baseline": choice.baseline,
         "kl": choice.kl,
@@ -184,11 +185,11 @@ def inspected_of(choice: Choice, alone: int, reused: int, mixed: int) -> Iterato
     Args:
         choice: the columns that are read.
         alone: groups of one row.
-        reused: prompts that are met at several steps.
+        reused: prompts that are drawn at several steps.
         mixed: groups whose rows differ in the `--by` column.
     """
     if choice.unread:
-        yield f"{_not_used(choice)}; a reward or a part of one is named with --reward COL"
+        yield f"{_not_used(choice)}; to use one, pass --reward COL"
     if alone:
         yield f"{counted(alone, 'group')} of one row"
     if reused:
@@ -201,7 +202,7 @@ def inspected_of(choice: Choice, alone: int, reused: int, mixed: int) -> Iterato
 
 
 def _met_again(prompts: int) -> str:
-    met = f"{counted(prompts, 'prompt')} {verb(prompts, 'is', 'are')} met at several steps"
+    met = f"{counted(prompts, 'prompt')} {verb(prompts, 'is', 'are')} drawn at several steps"
     return f"{met}: each step is a group of its own"
 
 
@@ -216,7 +217,7 @@ def mixed_by(data: DataSet) -> int:
 
 
 def reused_keys(data: DataSet) -> int:
-    """How many prompts are met at more than one step; each step is a group of its own."""
+    """How many prompts are drawn at more than one step; each step is then its own group."""
     table = data.table
     if table.step is None or not table.choice.step_in_key or not table.choice.prompt:
         return 0
@@ -241,6 +242,7 @@ def _chosen(data: DataSet) -> str:
     if data.rollouts is not None:
         parts += [f"rollout: {' + '.join(map(repr, choice.rollout))}"]
         parts += [f"turn: '{choice.turn}'"] if choice.turn else []
+    parts += [f"{role}: '{name}'" for role, name in choice.roles]
     parts += [f"length: '{choice.length}'"] if choice.length else []
     parts += [f"baseline: '{choice.baseline}'"] if choice.baseline else []
     return "; ".join([", ".join(parts), *([_not_used(choice)] if choice.unread else [])])
@@ -252,7 +254,7 @@ def _not_used(choice: Choice) -> str:
 
 
 def logged(data: DataSet, original: Tensor) -> tuple[int, float]:
-    """The rows with a logged and an original advantage, and how far the two are apart at most."""
+    """The rows with a logged and an original advantage, and the largest difference of the two."""
     if data.table.logged is None:
         return 0, 0.0
     distance = (torch.from_numpy(data.table.logged) - original).abs()

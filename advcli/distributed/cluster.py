@@ -153,7 +153,7 @@ def _answers(address: str) -> None:
 
 
 def _quiet(ray: Any) -> None:  # noqa: ANN401  a module
-    """Nothing of Ray on standard error: what matters is said in our words."""
+    """Silence Ray on standard error: advcli reports what matters."""
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
     context.print_on_execution_start = False
@@ -199,9 +199,9 @@ def _failed(ray: Any, error: BaseException) -> DataError:  # noqa: ANN401  a mod
     lost = ray.exceptions
     kinds = {
         lost.OutOfMemoryError: "a worker ran out of memory, and so did the tries after it",
-        lost.WorkerCrashedError: "a worker died, and so did those that tried again",
+        lost.WorkerCrashedError: "a worker died, and so did its retries",
         lost.NodeDiedError: "a node was lost",
-        lost.ObjectLostError: "a node was lost with what it held",
+        lost.ObjectLostError: "a node was lost with its data",
         lost.OutOfDiskError: "the disk for what does not fit into memory is full",
     }
     what = next((text for kind, text in kinds.items() if _has(error, kind)), None)

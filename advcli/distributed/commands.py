@@ -11,6 +11,7 @@ from advcli.distributed.counts import Account, ColumnCount, account, extremes
 from advcli.distributed.inspect import inspect
 from advcli.distributed.load import Loaded, columns, described, load, looked_at, nothing, too_large
 from advcli.distributed.match import match
+from advcli.distributed.over_run import prompts
 from advcli.distributed.resume import Goal
 from advcli.distributed.run import PartitionJob, Shown
 from advcli.distributed.scan import ScanJob
@@ -33,7 +34,7 @@ from advcli.records.table import STANDARD_OUTPUT, Source
 from advcli.stats import comparison, concentration, metrics
 from advcli.wording import counted
 
-__all__ = ["compare", "compute", "inspect", "match", "sweep"]
+__all__ = ["compare", "compute", "inspect", "match", "prompts", "sweep"]
 
 
 def compute(request: Request, output: Output, *, advance: Callable[[int, int], None] | None = None) -> Report:

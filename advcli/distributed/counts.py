@@ -67,7 +67,7 @@ class Account(Mergeable):
     Attributes:
         health: the groups.
         mixed: groups that mix rows that may not belong together.
-        reused: prompts that are met at several steps.
+        reused: prompts that are drawn at several steps.
         scattered: groups whose rows do not follow one another.
         defined: rows with an original advantage.
         logged: the rows with a logged and an original advantage.

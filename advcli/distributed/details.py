@@ -197,7 +197,7 @@ def find(here: PartitionRows, lists: tuple[Asked, ...], among: Among) -> Found:
 
 
 def _texts(loaded: Loaded, work: PartitionJob, rows: set[int]) -> dict[int, Mapping[str, str]]:
-    """The texts of some rows: each file is read by a task of its own."""
+    """The texts of some rows; one task reads each file."""
     starts = work.view.starts
     by_file: dict[int, list[int]] = {}
     for row in sorted(rows):

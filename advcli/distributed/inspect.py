@@ -74,7 +74,7 @@ class Inspected(Mergeable):
         distinct: the same, and None for all rows → of each reward column, sketches of its values.
         mixed: groups that mix rows that may not belong together.
         mixed_by: groups whose rows differ in the column that splits the figures.
-        reused: prompts that are met at several steps.
+        reused: prompts that are drawn at several steps.
         scattered: groups whose rows do not follow one another.
         defined: rows with an advantage.
         largest: the rows of the largest place.

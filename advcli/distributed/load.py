@@ -1,4 +1,4 @@
-"""Reading for all commands: what is looked at here, what is read there, and where the rows go."""
+"""Reading for all commands: what the driver detects, what the tasks read, and where rows go."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -69,7 +69,7 @@ class Loaded:
         return view, partitions.spread(self.tasks, self.rows, view)
 
     def met_again(self, view: PartitionPlan) -> int:
-        """Prompts that are met at several steps, as far as places cannot tell."""
+        """Prompts that are drawn at several steps, counted where one partition does not see them all."""
         if view.unit != "step" or not prompts.can_be(self.job):
             return 0
         return prompts.met_again(self.tasks, self.rows, view)
@@ -77,7 +77,7 @@ class Loaded:
 
 @contextmanager
 def looked_at(request: Request, refused: Sequence[str] = (), *, inspected: bool = False) -> Iterator[ScanJob]:
-    """The inputs, looked at on this machine.
+    """The inputs, detected on this machine.
 
     Args:
         request: what to do.
@@ -90,6 +90,11 @@ def looked_at(request: Request, refused: Sequence[str] = (), *, inspected: bool 
     if request.columns.dedup:
         raise UsageError(
             "--dedup compares the rows of all files, which --engine ray does not", hint="--engine local"
+        )
+    if request.settings.knobs.get("similarity"):
+        raise UsageError(
+            "states that are alike are looked for in all files, which --engine ray does not",
+            hint="--engine local",
         )
     with opened(request.inputs, copied=False, max_line=request.columns.max_line) as sources:
         seen, choice = look(sources, request.columns, skip_bad_rows=request.skip_bad_rows)
@@ -181,5 +186,5 @@ def too_large(view: PartitionPlan, largest: int, memory: int) -> tuple[str, ...]
     need = largest * _BYTES_PER_ROW
     if need <= memory:
         return ()
-    what = f"a worker held {largest:,} rows, as {_WHAT[view.unit]} cannot be torn apart"
+    what = f"a worker held {largest:,} rows, as {_WHAT[view.unit]} cannot be split"
     return (f"{what}: about {need / 1e9:.1f} GB where its share is {memory / 1e9:.1f} GB",)

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from advcli.dataset.load import with_repeats
 from advcli.distributed import cluster, partitions, run, scan
 from advcli.distributed.load import Loaded, load, looked_at
 from advcli.distributed.partitions import PartitionPlan, assign, largest_step, numbers, unpack
@@ -20,6 +21,7 @@ from advcli.matching import match as matching
 from advcli.matching import wording
 from advcli.matching.explanations import Explanation
 from advcli.matching.logged import RELATIVE
+from advcli.matching.partitions import Kind
 from advcli.matching.search import Tell, indistinguishable
 from advcli.matching.trials import Trial
 from advcli.pipeline.match import logged
@@ -83,7 +85,9 @@ def _match(loaded: Loaded, request: Request, tell: Tell) -> Match:
     if loaded.count <= _TOGETHER:
         (all_,) = partitions.spread(loaded.tasks, loaded.rows, view)
         (rows,) = loaded.tasks.get([all_])
-        return matching.match(_table(loaded, view, rows), n=n, only=only, tell=tell)
+        dropped = tuple(summary.dropped for summary in loaded.summaries)
+        table = with_repeats(replace(_table(loaded, view, rows), dropped=dropped), loaded.job.sources)
+        return matching.match(table, n=n, only=only, tell=tell)
     if not any(summary.logged for summary in loaded.summaries):
         raise DataError(
             f"'{loaded.job.choice.logged}' is empty in every row, expected the advantage that was logged",
@@ -104,7 +108,7 @@ def _match(loaded: Loaded, request: Request, tell: Tell) -> Match:
 
 
 def _table(loaded: Loaded, view: PartitionPlan, rows: pa.Table) -> RewardTable:
-    """Rows that were brought here as a table, with everything that is said of the dump."""
+    """Sampled rows as a table, with the remarks on the dump."""
     table = partitions.table(unpack(rows), view)
     remarks = [text for source in loaded.job.sources for text in source.remarks]
     trapped = traps.found(table, loaded.job.kinds)
@@ -150,7 +154,7 @@ def _sample(loaded: Loaded, view: PartitionPlan, picked: Picked) -> RewardTable:
 def named(
     rows: pa.Table, wanted: tuple[int, ...], start: int, view: PartitionPlan
 ) -> frozenset[tuple[int, int, int]]:
-    """Prompt and step of some rows of a file, told by where they stand among all."""
+    """Prompt and step of some rows of a file, given by their position among all."""
     rows = assign(rows, view)[0]
     places_ = [place - start for place in wanted if start <= place < start + rows.num_rows]
     found = rows.take(pa.array(places_, pa.int64()))
@@ -208,7 +212,7 @@ class Proof:
             self.told = ("what was found on a part of the rows was not proven on the others",)
             return explanation
         job = self.loaded.job
-        n = asked[0].way.n if asked[0].way.position else self.n
+        n = asked[0].way.n if asked[0].way.kind is Kind.POSITION else self.n
         loaded = replace(self.loaded, job=replace(job, options=replace(job.options, n=n)))
         view, spread = loaded.spread(unit)
         work = PartitionJob(view, (), (), (), ())
@@ -227,15 +231,14 @@ class Proof:
     def _unit(self, asked: Sequence[Claim]) -> str | None:
         """What has to lie in one place; None if no place can have it."""
         choice, largest = self.loaded.job.choice, largest_step(self.loaded.summaries)
-        ways = {(claim.way.position, claim.way.over_steps) for claim in asked}
+        kinds = {claim.way.kind for claim in asked}
+        over_steps, position = Kind.OVER_STEPS in kinds, Kind.POSITION in kinds
         fits = largest and largest <= self.loaded.roomy and (choice.step_in_key or not choice.prompt)
-        if any(claim.candidate.of_batch for claim in asked) or not all(
-            claim.way.label.startswith("position") or claim.way.label.find("all rows") < 0 for claim in asked
-        ):
-            return "step" if fits and not any(over for _, over in ways) else None
-        if len({position for position, _ in ways}) > 1 or (choice.prompt and any(p for p, _ in ways)):
+        if Kind.STEP in kinds or any(claim.candidate.of_batch for claim in asked):
+            return "step" if fits and not over_steps else None
+        if position and (choice.prompt or len(kinds) > 1):
             return None
-        if any(over for _, over in ways):
+        if over_steps:
             return "key"
         if not choice.prompt:
             return "step" if largest else "position"
@@ -266,7 +269,7 @@ def _of_all(outcome: Match, loaded: Loaded, sample: RewardTable, proof: Proof, *
         )
     notes += [note for note in outcome.notes if note.startswith(matching.SKIPPED)]
     some = f"searched on {counted(len(sample.rewards), 'row')} of {loaded.count:,}"
-    notes += [some if outcome.found else f"{some}: what does not fit is told of these", *proof.told]
+    notes += [some if outcome.found else f"{some}: the rows that do not fit are among these", *proof.told]
     if not steps and (not outcome.found or outcome.weights):
         # One weight for all rewards looks like one standard deviation of all of them.
         notes.append(f"{matching.SKIPPED}: rules of the batch; they need whole steps")

@@ -1,4 +1,4 @@
-"""The rows, so spread over places that no unit is torn apart: a table per place."""
+"""The rows, partitioned so that no unit is split: a table per partition."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -175,7 +175,7 @@ def numbers(block: pa.Table, name: str) -> NDArray[Any]:
 
 
 def table(columns: Mapping[str, pa.Array], view: PartitionPlan) -> RewardTable:
-    """The rows of a place as a table of their own, their prompts coded anew."""
+    """The rows of a partition as a table, with fresh prompt codes."""
     values = {
         name: column.to_numpy(zero_copy_only=False)
         for name, column in columns.items()
@@ -202,6 +202,7 @@ def table(columns: Mapping[str, pa.Array], view: PartitionPlan) -> RewardTable:
         rollout=values["rollout"].copy() if "rollout" in values else None,
         turn_counts=values["turn_counts"].copy() if "turn_counts" in values else None,
         uneven=values["uneven"].copy() if "uneven" in values and values["uneven"].any() else None,
+        roles=_named(values, "role"),
         extra=_named(values, "extra"),
         outcomes=_named(values, "outcome"),
         causes=_named(values, "cause"),

@@ -1,4 +1,4 @@
-"""Prompts that are met at several steps, where whole steps lie together and the rows of a prompt do not."""
+"""Prompts that are drawn at several steps, where whole steps lie together and the rows of a prompt do not."""
 
 from collections.abc import Sequence
 
@@ -37,7 +37,7 @@ def pairs(rows: pa.Table, view: PartitionPlan) -> tuple[pa.Table, NDArray[np.int
 
 
 def several(number: int, pairs: pa.Table) -> int:
-    """Prompts that stand beside more than one step."""
+    """Prompts that occur at more than one step."""
     del number
     once = pairs.group_by(list(_NAMES)).aggregate([])
     steps = once.group_by(["key", "key2"]).aggregate([("step", "count")])

@@ -1,4 +1,4 @@
-"""Where files go, and which are done: a note beside each output, with the run that wrote it and its size.
+"""Where files go, and which are done: a note next to each output, with the run that wrote it and its size.
 
 The note is written before the output gets its name. So an output that is there without a note of the same run is
 none of it, and a note without its output says nothing.
@@ -35,7 +35,7 @@ class Goal:
 
 
 def goals(sources: Sequence[Source], out: str | None) -> list[Goal]:
-    """Decide where each file goes; what is there already is looked at later.
+    """The output path of each file; existing outputs are checked later.
 
     Args:
         sources: the inputs.

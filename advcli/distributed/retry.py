@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 def again(work: Callable[[], T], refusals: tuple[type[Exception], ...]) -> T:
-    """Do something with a store; where it refuses, do it again.
+    """Run an operation on a store, with retries.
 
     Args:
         work: what to do; must be such that it can be done twice.
@@ -30,7 +30,7 @@ def again(work: Callable[[], T], refusals: tuple[type[Exception], ...]) -> T:
 
 
 def patiently(source: Source, work: Callable[[Source], T]) -> T:
-    """Do something with a file; if it lies behind a URL and fails, do it again.
+    """Run an operation on a file, with retries if it is behind a URL.
 
     Args:
         source: the file.

@@ -162,7 +162,7 @@ def wanted(here: PartitionRows) -> list[dict[int, tuple[Reduction, ...]]]:
 
 
 def _wiser(work: PartitionJob, answers: Sequence[dict[int, tuple[Reduction, ...]]]) -> PartitionJob:
-    """The same work, with what the places asked for."""
+    """The job, with the reductions that partitions asked for."""
     asked = {number: [one[number] for one in answers if number in one] for number in work.open}
     known = list(work.known)
     for number, parts in asked.items():

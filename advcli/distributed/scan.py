@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from advcli.io.collect.batch import BadRows
 from advcli.io.collect.numbering import line_numbers
 from advcli.io.lookup import row_digests
 from advcli.io.read import read_one, refuse_nothing
-from advcli.records.table import Choice, ColumnOptions, RewardTable, Source
+from advcli.records.table import LABELS, Choice, ColumnOptions, RewardTable, Source
 from advcli.wording import together
 
 DIGEST, NTH = "digest", "nth"
@@ -82,6 +82,7 @@ class Summary:
         dropped: numbers of the lines that are no rows.
         bad: the bad rows.
         warnings: what else was skipped, in words.
+        prompts: digest of each prompt → its name; empty unless names were asked for.
     """
 
     file: int
@@ -99,6 +100,7 @@ class Summary:
     dropped: frozenset[int] = frozenset()
     bad: BadRows = field(default_factory=BadRows)
     warnings: tuple[str, ...] = ()
+    prompts: Mapping[tuple[int, int], str] = field(default_factory=dict)
 
 
 def read(tasks: Tasks, job: ScanJob) -> tuple[list[ObjectRef], list[Summary]]:
@@ -136,7 +138,9 @@ def scan(number: int, job: ScanJob) -> tuple[Summary, pa.Table]:
             job.sources[number], lambda source: row_digests(source, table.dropped[0], job.choice.layout)
         )
         columns = columns.append_column(DIGEST, pa.array(texts))
-    return _summary(number, table, bad, job), columns
+    digest = map(tuple, digests.tolist() if table.prompts else ())
+    names = {key: prompt.name for key, prompt in zip(digest, table.prompts, strict=True)}
+    return replace(_summary(number, table, bad, job), prompts=names), columns
 
 
 def _read(source: Source, job: ScanJob) -> tuple[RewardTable, NDArray[np.int64], BadRows] | None:
@@ -175,6 +179,9 @@ def _columns(number: int, table: RewardTable, digests: NDArray[np.int64], job: S
         columns |= {f"part {i}": pa.array(part) for i, part in enumerate(np.ascontiguousarray(table.parts.T))}
     given = ((name, getattr(table, name)) for name in (*_NUMBERS, *_WHOLE))
     columns |= {name: pa.array(values) for name, values in given if values is not None}
+    columns |= {
+        f"role {name}": pa.array(values) for name, values in table.roles.items() if len(values) == rows
+    }
     columns |= {f"extra {name}": pa.array(values) for name, values in table.extra.items()}
     columns |= {f"outcome {name}": pa.array(values) for name, values in table.outcomes.items()}
     columns |= {f"cause {name}": pa.array(codes) for name, codes in table.causes.items()}
@@ -211,6 +218,8 @@ def blank(choice: Choice) -> RewardTable:
         rollout=none if choice.rollout else None,
         turn_counts=none if choice.turn_list else None,
         parts=np.zeros((0, len(choice.rewards))) if len(choice.rewards) > 1 else None,
+        turn_rewards=nothing if choice.turn_list else None,
+        roles={role: none if role in LABELS else nothing for role, _ in choice.roles},
         extra=dict.fromkeys(choice.extra, nothing),
         outcomes=dict.fromkeys(choice.outcomes, nothing),
         causes=dict.fromkeys(_with_causes(choice), np.zeros(0, dtype=np.int8)),
@@ -226,7 +235,7 @@ def blank(choice: Choice) -> RewardTable:
 
 
 def _with_causes(choice: Choice) -> list[str]:
-    """The reward columns of which it is told why they are missing."""
+    """The reward columns whose missing values are counted by cause."""
     parts = [name for name, _ in choice.rewards] if len(choice.rewards) > 1 else []
     return [*parts, *choice.outcomes]
 

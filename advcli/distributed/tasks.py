@@ -47,7 +47,7 @@ class Tasks:
         return found
 
     def split(self, many: int, function: Callable[..., Sequence[Any]], *given: object) -> list[ObjectRef]:
-        """The same with a function that gives so many things, each of which is kept apart."""
+        """Map a function with several results; each result is a separate object."""
         if many == 1:
             return [self.run(_only, function, *given)]
         found: list[ObjectRef] = self._of(function).options(num_returns=many).remote(*given)

@@ -39,7 +39,7 @@ class StepSeen(Mergeable):
     sizes: Annotated[frozenset[int], Merge(operator.or_)]
 
     def digest(self) -> int:
-        """The same for the same rows in the same order, wherever they stand."""
+        """A digest that is equal for equal rows in equal order, wherever they are."""
         return self.rows * pow(int(_MIX), -self.first, _MODULUS) % _MODULUS
 
 

@@ -1,4 +1,4 @@
-"""What must not be torn apart: the rows of a prompt, of a step, or all of them."""
+"""What must stay in one partition: the rows of a prompt, of a step, or all of them."""
 
 from collections.abc import Sequence
 

@@ -16,7 +16,7 @@ from advcli.engine.plan import Plan
 from advcli.matching.candidates import Candidate
 from advcli.matching.explanations import Explanation
 from advcli.matching.logged import Logged
-from advcli.matching.partitions import Partition
+from advcli.matching.partitions import Kind, Partition
 from advcli.matching.sample import Slice
 from advcli.matching.trials import Trial, judge, predict
 from advcli.records.mergeable import Merge, Mergeable
@@ -33,35 +33,31 @@ class Way:
     Attributes:
         label: in words.
         n: rows per group, or None.
-        over_steps: whether a prompt at another step is the same group.
-        position: whether rows are cut by position.
+        kind: what makes rows one group.
     """
 
     label: str
     n: int | None
-    over_steps: bool
-    position: bool
+    kind: Kind
 
     @classmethod
     def of(cls, partition: Partition, n: int | None) -> "Way":
         """Tell it from a partition of the sample; `n` is what the user named."""
-        grouping = partition.grouping
-        position = partition.label.startswith("position")
-        cut = position or (not partition.given and ", cut by " in grouping.rule)
-        largest = int(np.bincount(grouping.group[grouping.group >= 0]).max())
-        return cls(
-            partition.label, largest if cut else n, partition.label.endswith("over all steps"), position
-        )
+        group_of_row = partition.grouping.group
+        largest = int(np.bincount(group_of_row[group_of_row >= 0]).max())
+        cut = partition.kind in (Kind.POSITION, Kind.CUT)
+        return cls(partition.label, largest if cut else n, partition.kind)
 
     def grouping(self, table: RewardTable) -> Grouping:
         """The groups of the rows of a place."""
-        choice = replace(table.choice, step_in_key=False) if self.over_steps else table.choice
+        loose = self.kind is Kind.OVER_STEPS
+        choice = replace(table.choice, step_in_key=False) if loose else table.choice
         return group(replace(table, choice=choice), self.n, part=True)
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A rule, and what is said to have happened to its advantages.
+    """A rule, and the postprocessing of its advantages.
 
     Attributes:
         candidate: the rule.
@@ -126,7 +122,7 @@ class Agreements(Mergeable):
 
 
 def claims(explanation: Explanation, trials: list[Trial], n: int | None, peak: float) -> list[Claim] | None:
-    """What is to be proven; None if no place can tell, because rewards or rows are other ones than those of the dump.
+    """The claim to verify; None if partitions can't check it, because rewards or rows differ from those of the dump.
 
     Args:
         explanation: from the sample.
@@ -155,7 +151,7 @@ def claims(explanation: Explanation, trials: list[Trial], n: int | None, peak: f
 
 
 def _with_ratios(candidate: Candidate, after: Mapping[str, object]) -> Candidate | None:
-    """The same rule with the keep ratios that were found; None without, or where the rule has them already."""
+    """The rule with the inferred keep ratios; None without, or if the rule has them already."""
     if "keep_pos" not in after or after.get("compute_new_adv"):
         return None
     ratios = {name: after[name] for name in ("keep_pos", "keep_neg")}
@@ -187,7 +183,7 @@ def _agreement(here: PartitionRows, claim: Claim) -> Agreement:
     if predicted is None:
         return _nothing(int(compared.sum()), int(empty.sum()))
     predicted, filtered = _changed(predicted, claim, part)
-    trial = judge(claim.candidate, Partition(claim.way.label, grouping), part, predicted)
+    trial = judge(claim.candidate, Partition(claim.way.label, grouping, claim.way.kind), part, predicted)
     off = compared & ~((predicted - logged.values).abs() <= logged.room())
     places = here.positions()[torch.nonzero(off).squeeze(1)[:_NAMED].numpy()]
     return Agreement(

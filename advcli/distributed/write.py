@@ -209,7 +209,7 @@ def _written(number: int, added: dict[str, pa.Array], lines: NDArray[np.int64], 
 
 @contextmanager
 def _staged(goal: Goal, run: str) -> Iterator[Path]:
-    """Another name for a file until it is complete: beside it, or for an object in a folder of this worker."""
+    """A temporary name for a file until it is complete: next to it, or for an object on this worker's disk."""
     if isinstance(goal.path, Away):
         with tempfile.TemporaryDirectory(prefix="advcli-") as folder:
             yield Path(folder) / goal.path.name[-40:]

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from advcli.engine.plan import Plan
 from advcli.records.settings import AdvantageTable, LeftOut
-from advcli.shaping.catalog import SHAPINGS
+from advcli.shaping import spec
 from advcli.tensors.group_ranges import Ranges, empty
 from advcli.wording import together
 
@@ -20,8 +20,9 @@ def needed(plan: Plan, columns: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The columns that a plan looks at: the others need not be put in order."""
     if plan.settings.filters:
         return dict(columns)
-    shapings = (SHAPINGS[name].needs for name in plan.settings.shaping)
-    names = {"rewards", "group", "weights", *plan.entry.needs, *chain.from_iterable(shapings)}
+    steps = plan.settings.shaping
+    names = {"rewards", "group", "weights", *plan.entry.needs, *chain.from_iterable(map(spec.needs, steps))}
+    names |= {f"extra {text}" for text in spec.measures(steps)}
     # Within groups a step is asked for and not looked at: any column will do, and this one lies in order already.
     return {name: column for name, column in columns.items() if name in names} | {"step": columns["group"]}
 

@@ -13,10 +13,22 @@ from advcli.estimators.catalog import COLUMNS, ESTIMATORS, SCALES, TOKEN_COLUMNS
 from advcli.registry import load
 from advcli.tensors.masks import belongs, every, filled, finite
 from advcli.tensors.segments import Segments
+from advcli.tensors.turns import Turns
 from advcli.wording import either, one_line
 
-NON_NEGATIVE = ("eps", "batch_eps", "ddof", "k")
-SHARES = ("gamma", "lam", "keep", "p")
+NON_NEGATIVE = (
+    "eps",
+    "batch_eps",
+    "ddof",
+    "k",
+    "tau",
+    "process_var",
+    "meas_var",
+    "alpha0",
+    "beta0",
+    "scores",
+)
+SHARES = ("gamma", "lam", "high_gamma", "similarity", "keep", "p", "rho")
 FROM_ONE = ("m",)
 DEVICES = ("auto", "cpu", "cuda", "mps")
 
@@ -149,13 +161,19 @@ def fitted(
     return {name: _fitting(who, name, value, known[name].annotation) for name, value in given.items()}
 
 
-def numbers(who: str, given: Mapping[str, float | str]) -> dict[str, Any]:
-    """Knobs that are plain numbers, checked as those of an estimator are.
+def options(who: str, target: str, given: Mapping[str, float | str]) -> dict[str, Any]:
+    """The options of a framework's rule, checked as the knobs of an estimator are.
+
+    Args:
+        who: whose options they are, for messages.
+        target: "module:function"; an option that is no knob of it is a number.
+        given: options, as numbers or as text.
 
     Raises:
-        UsageError: one is no number, or outside of its range.
+        UsageError: one does not fit, or lies outside of its range.
     """
-    return {name: _fitting(who, name, value, float) for name, value in given.items()}
+    kinds = {p.name: p.annotation for p in inspect.signature(load(target)).parameters.values()}
+    return {name: _fitting(who, name, value, kinds.get(name, float)) for name, value in given.items()}
 
 
 def form(entry: Estimator, given: Mapping[str, float | str]) -> tuple[Estimator, dict[str, float | str]]:
@@ -207,7 +225,9 @@ def usable(entry: Estimator, columns: Mapping[str, Tensor]) -> Tensor:
     Where the parts of the reward are needed and not their sum, one part is enough.
     """
     valid = belongs(columns["group"])
-    if "parts" in entry.needs:
+    if entry.level == "turn":
+        valid &= _in_rewarded_rollouts(entry, columns)
+    elif "parts" in entry.needs:
         valid &= torch.isfinite(columns["parts"]).any(dim=1)
     else:
         valid &= finite(columns["rewards"])
@@ -217,6 +237,15 @@ def usable(entry: Estimator, columns: Mapping[str, Tensor]) -> Tensor:
     if entry.level == "token":
         valid &= tokened(columns) & _has_numbers(entry, columns)
     return valid
+
+
+def _in_rewarded_rollouts(entry: Estimator, columns: Mapping[str, Tensor]) -> Tensor:
+    """[N] bool, the turns of rollouts with a reward: mostly only the last turn has one."""
+    if "episode" in entry.needs:
+        return columns["episode"].isfinite()
+    if "rollout" not in columns:
+        return columns["rewards"].isfinite()
+    return Turns.of(columns["rollout"]).total(columns["rewards"].isfinite().double()) > 0
 
 
 def tokened(columns: Mapping[str, Tensor]) -> Tensor:
@@ -303,16 +332,20 @@ def estimate_tokens(
 
     Returns:
         [N] the mean over the tokens of the row, and [T] the advantage of each token; NaN on the other rows, and
-        on tokens that the policy did not write.
+        on tokens that the policy did not write unless the framework gives those one too.
     """
     row, counted = token_rows(columns)
-    counted &= rows[row]
+    counted = counted & rows[row]
     of_all = Segments.of(row, len(rows))
     place = of_all.position()
     live = counted
     if "counted" in entry.needs:
         # Behind the last token of the policy there is nothing.
-        live = rows[row] & (place <= of_all.rows(of_all.max(torch.where(counted, place, -1).double())))
+        live = (
+            rows[row]
+            if entry.masked
+            else rows[row] & (place <= of_all.rows(of_all.max(torch.where(counted, place, -1).double())))
+        )
     row_of, kept = row[live], counted[live]
     given = {name: columns[name][live] for name in TOKEN_COLUMNS if name in columns}
     taken = (*given, "rewards", "token_kl")
@@ -325,10 +358,22 @@ def estimate_tokens(
     result: Tensor = load(entry.target)(*(given[name] for name in entry.needs), **knobs)
     found = result[kept]
     tokens = torch.full(row.shape, torch.nan, dtype=found.dtype, device=found.device).masked_scatter(
-        counted, found
+        live if entry.masked else counted, result if entry.masked else found
     )
-    segments = Segments.of(row_of[kept], len(rows))
-    return segments.sum(found) / segments.size().to(found.dtype), tokens
+    return token_means(tokens, row, counted, len(rows)), tokens
+
+
+def token_means(tokens: Tensor, row: Tensor, counted: Tensor, rows: int) -> Tensor:
+    """[N] the mean over the tokens of each row that count; NaN without any.
+
+    Args:
+        tokens: [T] float.
+        row: [T] int64, the row of each.
+        counted: [T] bool, which count.
+        rows: N.
+    """
+    segments = Segments.of(row[counted], rows)
+    return segments.sum(tokens[counted]) / segments.size().to(tokens.dtype)
 
 
 def _laid_out(rewards: Tensor, row_of: Tensor, counted: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""What a row gets that has no advantage of its own: the only one of its group, or one without a reward."""
+"""The advantage of rows without one: the only row of a group, or a row without a reward."""
 
 from collections.abc import Mapping
 
@@ -7,19 +7,24 @@ from torch import Tensor
 
 from advcli.errors import DataError
 from advcli.tensors.masks import chosen
-from advcli.tensors.segments import Segments
+from advcli.tensors.turns import Turns
 from advcli.wording import Remark, counted, verb
 
 
-def singletons(original: Tensor, columns: Mapping[str, Tensor], valid: Tensor, rule: str) -> Tensor:
-    """Give the only valid row of a group what the rule says."""
-    segments = Segments.of(chosen(columns["group"], valid))
-    if not (segments.size() == 1).any():
+def singletons(
+    original: Tensor, columns: Mapping[str, Tensor], valid: Tensor, rule: str, *, by_turn: bool = False
+) -> Tensor:
+    """Give the only valid row of a group what the rule says; with `by_turn` the turns of its only rollout."""
+    first = valid
+    if by_turn:
+        first = valid & (Turns.of(torch.where(valid, columns["rollout"], -1)).position == 0)
+    group = columns["group"]
+    sizes = torch.bincount(chosen(group, first), minlength=int(group.max()) + 1 if len(group) else 0)
+    if not (sizes == 1).any():
         return original
-    alone = torch.zeros_like(valid)
-    alone[valid] = segments.rows(segments.size()) == 1
+    alone = valid & (sizes[group.clamp(min=0)] == 1)
     if rule == "error" and alone.any():
-        many = int(alone.sum())
+        many = int((sizes == 1).sum())
         raise DataError(
             f"{counted(many, 'group')} {verb(many, 'has', 'have')} one valid row (first: row {_first(alone)}), "
             "expected two or more",

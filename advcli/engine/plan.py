@@ -9,12 +9,15 @@ from torch import Tensor
 
 from advcli.engine import dispatch
 from advcli.engine.rollouts import REWARDS
+from advcli.engine.weighing import Weigher
 from advcli.errors import UsageError
 from advcli.estimators.catalog import ESTIMATORS, Estimator
 from advcli.filters.catalog import FILTERS
 from advcli.frameworks.catalog import doubts, find
 from advcli.frameworks.rule import Rule, Unit
 from advcli.records.settings import DEFAULT_ESTIMATOR, Settings
+from advcli.registry import knobs as registry_knobs
+from advcli.shaping import spec
 from advcli.shaping.catalog import SHAPINGS
 from advcli.tensors.group_ranges import pays
 from advcli.wording import either
@@ -22,8 +25,10 @@ from advcli.wording import either
 MISSING = ("null", "zero", "error")
 SINGLETON = ("null", "zero", "raw", "error")
 COUNT = ("rollouts", "rows")
-# The knob of a rule that is applied to the advantage of a rollout when its rows get it.
-_STEP_NORM = "step_norm"
+# Knobs of a rule that are applied to the advantage of a rollout when its rows get it, and what it is divided by.
+_NORMS = {"step_norm": "rows", "token_norm": "tokens"}
+# The knob from which texts of states are taken for the same.
+_SIMILARITY = "similarity"
 
 
 @dataclass(frozen=True)
@@ -37,7 +42,9 @@ class Plan:
         device: where to compute.
         dtype: what to compute in.
         rule: the framework's row, or None.
-        divided: whether the advantage of a rollout is divided by the number of its rows.
+        divided: what the advantage of a rollout is divided by: "rows", "tokens" (of the rollout, times the rows of its step)
+            or "".
+        similarity: the ratio from which two states of a prompt are taken for the same; 0 for equal ones only.
     """
 
     settings: Settings
@@ -46,12 +53,26 @@ class Plan:
     device: torch.device
     dtype: torch.dtype
     rule: Rule | None = None
-    divided: bool = False
+    divided: str = ""
+    similarity: float = 0.0
+
+    @property
+    def shapes_tokens(self) -> bool:
+        """Whether the advantages are shaped token by token."""
+        return any(SHAPINGS[step.name].per_token for step in self.settings.shaping if not step.expression)
+
+    @property
+    def recomputes(self) -> bool:
+        """Whether the advantage may be computed again on the rows that were kept."""
+        return self.entry.recompute and not self.shapes_tokens
 
     @property
     def unit(self) -> Unit:
         """What the statistics count where rows share a rollout: what was asked, else as the framework does."""
         unit = Unit() if self.rule is None else self.rule.unit
+        if self.entry.level == "turn":
+            # It says itself what each of its statistics counts.
+            return replace(unit, counts="turns")
         # The tokens of an estimator with an advantage for each are those of one row.
         counts = "rows" if self.entry.level == "token" else self.settings.count
         return replace(unit, counts=counts or unit.counts, reward=self.settings.rollout_reward or unit.reward)
@@ -76,11 +97,13 @@ class Plan:
             "key" (the rows of its group), "merged" (its group, and sums over its step, which can be merged), "step" or
             "all".
         """
-        if any(FILTERS[spec.name].whole_steps for spec in self.settings.filters):
+        if any(FILTERS[one.name].whole_steps for one in self.settings.filters):
             return "step"
         scope = self.scope()
         if self.rule is None:
-            if self.entry.whole_steps:
+            if scope == "order":
+                return "all"
+            if self.entry.whole_steps or (self.entry.level == "turn" and scope == "step"):
                 return "step"
             return "merged" if scope == "step" else "key"
         # A framework's rule goes over the matrix of a step as the framework does.
@@ -93,8 +116,9 @@ class Plan:
             columns: as `run` takes them; on another device than the CPU everything is done at once.
         """
         rows = len(columns["group"])
-        # These two stop at the first bad row of all, and say which row it is.
+        # These two stop at the first bad row of all, and say which row it is; tokens are not cut with their rows.
         stops = "error" in (self.settings.missing, self.settings.singleton)
+        stops |= any(FILTERS[one.name].weighs for one in self.settings.filters)
         whole = any(len(column) != rows for name, column in columns.items() if name != "weights")
         # The last digit of a framework's rule depends on what lies beside a group.
         own = self.rule is None and self.reach() == "key"
@@ -118,9 +142,11 @@ class Plan:
             UsageError: a keep ratio with an advantage per token.
         """
         form = self.entry.per_token
-        free = self.settings.device == "auto" and self.rule is None
+        free = self.settings.device == "auto" and self.rule is None and self.entry.level != "turn"
         quick = dispatch.quicker(columns, in_blocks=self.in_ranges(columns)) if free else self.device
         plan = replace(self, device=quick)
+        if "turn_rewards" in columns and self.entry.level == "turn":
+            _refuse_filters(self.settings, self.entry.name, "turn")
         if form is not None and any(name in columns for name in self.entry.token_columns):
             knobs = self.knobs
             if self.rule is not None and self.rule.per_token is not None:
@@ -134,10 +160,11 @@ class Plan:
         Raises:
             UsageError: a framework takes the KL off token by token, and the data set has one number per row.
         """
-        asked = self.rule is not None and "kl" in self.settings.shaping and "token_kl" not in columns
+        steps = [step.name for step in self.settings.shaping]
+        asked = self.rule is not None and "kl" in steps and "token_kl" not in columns
         if asked and (self.entry.level == "token" or "kl" not in (self.entry.shaped or ())):
             raise UsageError(
-                f"{self.entry.name} takes the KL off token by token, and there is one number per row",
+                f"{self.entry.name} subtracts the KL token by token, but there is one number per row",
                 hint="--kl-col COL with a list per row, or without --kl-coef",
             )
         return self
@@ -156,32 +183,55 @@ class Plan:
                 hint=f"--estimator {able} or --no-compute-new-adv",
                 about="compute_new_adv",
             )
-        if entry.level == "token" and not settings.keep_pos == settings.keep_neg == 1:
+        if self.entry.level == "turn" and "count" not in self.knobs and settings.count is not None:
             raise UsageError(
-                f"keep ratios are defined for one advantage per row, and {entry.name} gives one per token here",
-                hint="without --keep-pos and --keep-neg",
+                f"{entry.name} is made of turns, so --count means nothing to it", hint="no --count"
             )
-        if entry.level == "token" and settings.filters:
-            raise UsageError(
-                f"filters are defined for one advantage per row, and {entry.name} gives one per token here",
-                hint="without --before and --after",
-            )
-        for spec in settings.filters:
-            row = FILTERS[spec.name]
-            if spec.when not in row.when:
+        if entry.level == "token":
+            _refuse_filters(settings, entry.name, "token")
+        for one in settings.filters:
+            row = FILTERS[one.name]
+            if one.when not in row.when:
+                does = "weighs" if row.weighs else "uses"
                 raise UsageError(
-                    f"{row.name} looks at the advantage, so it can only come after", hint=f"--after {spec}"
+                    f"{row.name} {does} the advantage, so it can only come after the statistics",
+                    hint=f"--after {one}",
                 )
-            if spec.column is not None and "rewards" not in row.needs:
+            if one.column is not None and "rewards" not in row.needs:
                 raise UsageError(f"{row.name} looks at no reward, so it has no knob 'column'")
-            dispatch.fitted(row.name, row.target, spec.knobs)
+            if row.weighs:
+                Weigher.of(one, settings.like)
+            else:
+                dispatch.fitted(row.name, row.target, one.knobs)
         if settings.shaping and "parts" in entry.needs:
-            flags = ", ".join(SHAPINGS[name].flag for name in settings.shaping)
+            flags = ", ".join(map(spec.said, settings.shaping))
             raise UsageError(
-                f"{entry.name} takes each reward apart, so their sum cannot be shaped ({flags})",
+                f"{entry.name} uses each reward separately, so their sum cannot be shaped ({flags})",
                 hint=f"without {flags}",
             )
+        self._check_shaped()
         return self
+
+    def _check_shaped(self) -> None:
+        """Check what is done to the advantages.
+
+        Raises:
+            UsageError: it does not go with the estimator or the filters.
+        """
+        settings = self.settings
+        for step in filter(spec.after, settings.shaping):
+            row = SHAPINGS[step.name]
+            if self.entry.level == "token" and not row.per_token:
+                raise UsageError(
+                    f"{row.said} shapes one advantage per row, and {self.entry.name} gives one per token here",
+                    hint=f"without {row.said}",
+                )
+            kept = settings.compute_new_adv or not settings.keep_pos == settings.keep_neg == 1
+            if row.per_token and (settings.filters or kept):
+                raise UsageError(
+                    f"{row.said} gives one advantage per token, and filters and keep ratios need one per row",
+                    hint=f"without {row.said}",
+                )
 
     @classmethod
     def of(cls, settings: Settings) -> "Plan":
@@ -194,13 +244,40 @@ class Plan:
         device, dtype = dispatch.pick(settings.device)
         if settings.like is not None:
             rule = find(settings.like, settings.estimator)
-            if rule.per_token is not None and settings.knobs.get("gamma", 1) != 1:
+            if rule.per_token is not None and _asks_for_tokens(rule, rule.per_token, settings.knobs):
                 rule = rule.per_token
             entry, knobs = _as_estimator(rule, settings)
-            divided = bool(knobs.pop(_STEP_NORM, 0))
-            return cls(settings, entry, knobs, device, dtype, rule, divided).checked()
+            divided = next((by for norm, by in _NORMS.items() if knobs.pop(norm, 0)), "")
+            similarity = knobs.pop(_SIMILARITY, 0.0)
+            return cls(settings, entry, knobs, device, dtype, rule, divided, similarity).checked()
         entry, given = dispatch.form(ESTIMATORS[settings.estimator or DEFAULT_ESTIMATOR], settings.knobs)
-        return cls(settings, entry, dispatch.knobs(entry, settings.scale, given), device, dtype).checked()
+        similarity = dispatch.options(entry.name, entry.target, {_SIMILARITY: given.pop(_SIMILARITY, 0.0)})[
+            _SIMILARITY
+        ]
+        if similarity and "anchor" not in entry.needs:
+            raise UsageError(f"{entry.name} has no knob '{_SIMILARITY}'")
+        if "count" in registry_knobs(entry.target) and settings.count:
+            given["count"] = settings.count
+        knobs = dispatch.knobs(entry, settings.scale, given)
+        return cls(settings, entry, knobs, device, dtype, similarity=similarity).checked()
+
+
+def _refuse_filters(settings: Settings, name: str, per: str) -> None:
+    """Refuse what leaves out rows, where a row has several advantages.
+
+    Raises:
+        UsageError: there is such a setting.
+    """
+    given = {
+        "keep ratios": ("--keep-pos and --keep-neg", not settings.keep_pos == settings.keep_neg == 1),
+        "filters": ("--before and --after", bool(settings.filters)),
+    }
+    for what, (flags, there) in given.items():
+        if there:
+            raise UsageError(
+                f"{what} need one advantage per row, but {name} gives one per {per} here",
+                hint=f"without {flags}",
+            )
 
 
 def _check_words(settings: Settings) -> None:
@@ -216,6 +293,12 @@ def _check_words(settings: Settings) -> None:
             raise UsageError(f"unknown {told} rule '{value}'", hint=either(allowed), about=name)
 
 
+def _asks_for_tokens(rule: Rule, per_token: Rule, knobs: Mapping[str, float | str]) -> bool:
+    """Whether a knob that only the form with an advantage per token has is set to something else than its default."""
+    own = {name: usual for name, usual in per_token.options.items() if name not in rule.options}
+    return any(knobs.get(name, usual) != usual for name, usual in own.items())
+
+
 def _as_estimator(rule: Rule, settings: Settings) -> tuple[Estimator, dict[str, Any]]:
     """A framework's row as an estimator's row, with its keyword arguments for the chosen scale.
 
@@ -225,7 +308,8 @@ def _as_estimator(rule: Rule, settings: Settings) -> tuple[Estimator, dict[str, 
     fixed = [name for name in ("missing", "singleton") if getattr(settings, name) not in ("null", "error")]
     fixed += ["compute_new_adv"] if settings.compute_new_adv else []
     able = {*rule.shaped, *(rule.per_token.shaped if rule.per_token else ())}
-    for shaping in (SHAPINGS[name] for name in settings.shaping if name not in able):
+    asked = [SHAPINGS[step.name] for step in settings.shaping if not step.expression]
+    for shaping in (row for row in asked if row.of_trainer and row.name not in able):
         raise UsageError(
             f"{shaping.flag} is not part of {rule.framework}'s {rule.estimator}",
             hint=f"without {shaping.flag}, or without --like",
@@ -254,9 +338,12 @@ def _as_estimator(rule: Rule, settings: Settings) -> tuple[Estimator, dict[str, 
         per_token=_per_token(rule, settings)[0] if rule.per_token else None,
         token_columns=rule.token_columns,
         shaped=rule.shaped,
+        masked=rule.masked,
+        biased=rule.biased,
     )
     given = {name: value for name, value in settings.knobs.items() if name in rule.options}
-    chosen = dispatch.numbers(entry.name, {**rule.options, **given})
+    given |= {"count": settings.count} if settings.count and "count" in rule.options else {}
+    chosen = dispatch.options(entry.name, rule.target, {**rule.options, **given})
     return entry, {**rule.knobs, **(rule.scales[scale] if scale is not None else {}), **chosen}
 
 

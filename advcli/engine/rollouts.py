@@ -7,6 +7,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from advcli.engine.weighing import weighted
 from advcli.errors import DataError
 from advcli.frameworks.rule import Unit
 from advcli.records.settings import AdvantageTable
@@ -19,7 +20,17 @@ REWARDS = ("last", "first", "sum")
 # Columns that are added up over the turns.
 _SUMMED = ("lengths", "kl", "tokens")
 # Columns with a number for each token of each row, row after row.
-_PER_TOKEN = ("values", "log_probs", "sum_pi_squared", "mask", "token_kl")
+_PER_TOKEN = (
+    "values",
+    "log_probs",
+    "rollout_log_probs",
+    "teacher_log_probs",
+    "sum_pi_squared",
+    "mask",
+    "trained",
+    "token_kl",
+    "entropies",
+)
 
 
 def differing(many: int, how: str, place: str = "") -> Remark:
@@ -143,7 +154,7 @@ class Rollouts:
             if name == "weights":
                 found[name] = column
             elif name in _PER_TOKEN:
-                found[name] = column[self._tokens(columns["tokens"])]
+                found[name] = column[self.tokens(columns["tokens"])]
             elif name == "rewards":
                 found[name] = self.reward(column, how)
             elif name == "parts":
@@ -158,7 +169,7 @@ class Rollouts:
         """[R] the sum over the turns."""
         return self.segments.sum(values[self.order])
 
-    def _tokens(self, counts: Tensor) -> Tensor:
+    def tokens(self, counts: Tensor) -> Tensor:
         """Where the tokens lie, with those of the turns of a rollout behind each other."""
         starts = (torch.cumsum(counts, dim=0) - counts)[self.order]
         counts = counts[self.order]
@@ -167,19 +178,10 @@ class Rollouts:
             starts - begins, counts
         )
 
-    def broadcast(self, found: AdvantageTable, *, divided: bool = False) -> AdvantageTable:
-        """Give each row what its rollout got.
-
-        Args:
-            found: [R] each, on the CPU.
-            divided: divide the advantage of a rollout by the number of its rows.
-        """
+    def broadcast(self, found: AdvantageTable) -> AdvantageTable:
+        """Give each row what its rollout got ([R] each, on the CPU)."""
         index = self.index
         same = found.processed is found.original
-        if divided:
-            original = found.original / self.turns
-            processed = original if same else found.processed / self.turns
-            found = replace(found, original=original, processed=processed)
         original = found.original[index]
         processed = original if same else found.processed[index]
         return replace(
@@ -194,7 +196,6 @@ def by_rollout(
     compute: Callable[[Mapping[str, Tensor]], AdvantageTable],
     *,
     who: str,
-    divided: bool = False,
 ) -> AdvantageTable:
     """Compute on one row per rollout, and give each row what its rollout got.
 
@@ -204,7 +205,6 @@ def by_rollout(
         unit: what is counted.
         compute: gives the advantages of [R] columns, on the CPU.
         who: the name of the rule, for messages.
-        divided: divide the advantage of a rollout by the number of its rows.
 
     Raises:
         DataError: the framework refuses such rollouts.
@@ -214,11 +214,51 @@ def by_rollout(
     if unit.differ is not None:
         _refuse_differing(who, rollouts, columns["rewards"], unit.differ)
     found = compute(rollouts.collapsed(columns, unit.reward))
+    if found.weights is not None:
+        return _with_weights(rollouts, rollouts.broadcast(found), columns["tokens"])
     if not unit.at_last or "lengths" not in columns:
-        return rollouts.broadcast(found, divided=divided)
+        return rollouts.broadcast(found)
     empty = columns["lengths"] == 0
-    found = rollouts.broadcast(_where(found, empty[rollouts.last], 0.0), divided=divided)
+    found = rollouts.broadcast(_where(found, empty[rollouts.last], 0.0))
     return replace(_where(found, empty, torch.nan), kept=found.kept & ~empty)
+
+
+def divided(
+    found: AdvantageTable, rollouts: Rollouts, columns: Mapping[str, Tensor], by: str
+) -> AdvantageTable:
+    """The same, over the rows of each rollout, or over its tokens and the rows of its step.
+
+    Args:
+        found: [N] each, on the CPU.
+        rollouts: the rollout of each row.
+        columns: as `advantages.run` takes them.
+        by: "rows", or "tokens", as a loss that is a mean over rollouts has it.
+    """
+    divisor = rollouts.turns.double()
+    if by == "tokens":
+        steps = Segments.of(columns["step"].cpu())
+        divisor = rollouts.summed(columns["lengths"].cpu()) * steps.rows(steps.size())[rollouts.last]
+    inner = found.per_rollout and _over(found.per_rollout, divisor)
+    return replace(_over(found, divisor[rollouts.index]), per_rollout=inner)
+
+
+def _over(found: AdvantageTable, divisor: Tensor) -> AdvantageTable:
+    original = found.original / divisor
+    same = found.processed is found.original
+    return replace(
+        found,
+        original=original,
+        processed=original if same else found.processed / divisor,
+        weighted=None if found.weighted is None else found.weighted / divisor,
+    )
+
+
+def _with_weights(rollouts: Rollouts, found: AdvantageTable, counts: Tensor) -> AdvantageTable:
+    """The weights of tokens, which lie rollout after rollout, on the rows to which the tokens belong."""
+    assert found.weights is not None
+    weights = torch.empty_like(found.weights)
+    weights[rollouts.tokens(counts)] = found.weights
+    return weighted(found, weights, counts)
 
 
 def _where(found: AdvantageTable, rows: Tensor, value: float) -> AdvantageTable:

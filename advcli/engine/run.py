@@ -1,14 +1,16 @@
 """From rewards and groups to advantages: estimate, keep, compute again."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 
 import torch
 from torch import Tensor
 
-from advcli.engine import chunked, dispatch, fallbacks, shaped
+from advcli.engine import chunked, dispatch, fallbacks, shaped, weighing
 from advcli.engine.plan import Plan
-from advcli.engine.rollouts import Rollouts, by_rollout
+from advcli.engine.rollouts import Rollouts, by_rollout, divided
+from advcli.engine.turns import as_turns
 from advcli.filters.catalog import FILTERS
 from advcli.filters.keep_ratio import keep_ratio
 from advcli.records.settings import AdvantageTable, FilterSpec, LeftOut
@@ -37,17 +39,35 @@ def run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
     plan = plan.at(columns)
     columns = dict(columns)
     rollout = columns.pop("rollout", None)
+    if plan.entry.level == "turn":
+        return as_turns(
+            {name: column.cpu() for name, column in columns.items()},
+            None if rollout is None else rollout.cpu(),
+            partial(_run, plan),
+            entry=plan.entry,
+            reward=plan.settings.rollout_reward,
+        )
+    if plan.divided:
+        return _divided(plan, columns, rollout)
     if rollout is not None and plan.unit.counts != "rows":
         # Rows are taken and put back where all columns lie together.
         columns = {name: column.cpu() for name, column in columns.items()}
         rollouts = Rollouts.of(rollout.cpu(), columns.get("turn") if plan.unit.by_turn else None)
         if rollouts.several:
-            return by_rollout(
-                rollouts, columns, plan.unit, partial(run, plan), who=plan.entry.name, divided=plan.divided
-            )
+            return by_rollout(rollouts, columns, plan.unit, partial(run, plan), who=plan.entry.name)
     if plan.in_ranges(columns):
         return chunked.run(partial(_run, plan), chunked.needed(plan, columns))
     return _run(plan, columns)
+
+
+def _divided(plan: Plan, columns: dict[str, Tensor], rollout: Tensor | None) -> AdvantageTable:
+    """The same where the advantage of a rollout is divided by its rows or tokens."""
+    if plan.divided == "tokens":
+        dispatch.needed(plan.entry.name, ("lengths",), columns)
+    given = columns if rollout is None else {**columns, "rollout": rollout}
+    found = run(replace(plan, divided=""), given)
+    rollout = torch.arange(len(columns["group"])) if rollout is None else rollout.cpu()
+    return divided(found, Rollouts.of(rollout), columns, plan.divided)
 
 
 def _run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
@@ -61,15 +81,17 @@ def _run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
         return _run_tokens(plan, moved, raw)
     # A trainer computes on all rows, missing ones included: its rule says what becomes of them.
     usable = dispatch.usable(plan.entry, moved) if plan.rule is None else moved["group"] >= 0
-    valid, before = _leave_out(plan, "before", moved, usable)
+    valid, before, _ = _leave_out(plan, "before", moved, usable)
     original = dispatch.estimate(plan.entry, moved, valid, **plan.knobs)
     if not plan.entry.alone:
-        original = fallbacks.singletons(original, moved, valid, plan.settings.singleton)
+        by_turn = plan.entry.level == "turn"
+        original = fallbacks.singletons(original, moved, valid, plan.settings.singleton, by_turn=by_turn)
     if plan.rule is None:
         original = fallbacks.missing_rewards(original, moved["group"], usable, plan.settings.missing)
+    original = shaped.after(plan, original, moved)
     original, beyond = fallbacks.bounded(original, moved, valid)
     defined = ~undefined(original)
-    kept, after = _leave_out(plan, "after", {**moved, "advantages": original}, defined)
+    kept, after, weights = _leave_out(plan, "after", {**moved, "advantages": original}, defined)
     if not plan.settings.keep_pos == plan.settings.keep_neg == 1:
         kept &= keep_ratio(
             torch.where(kept, original, torch.nan),
@@ -82,21 +104,53 @@ def _run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
     processed = original if every(stays) else torch.where(stays, original, 0.0)
     warnings = (
         *plan.warnings,
+        *_never_again(plan, moved),
         *beyond,
         *shaped.lacking(plan, raw, moved, usable),
         *shaped.spoilt(plan, raw, usable & original.isnan()),
+        *shaped.alive(plan, raw, moved),
     )
     if plan.settings.compute_new_adv:
         processed, more = _recompute(plan, moved, processed, kept, valid)
         processed, beyond = fallbacks.bounded(processed, moved, kept & valid)
         kept = kept & ~undefined(processed) if beyond else kept
         warnings += (*more, *beyond)
-    return AdvantageTable(original.cpu(), processed.cpu(), kept.cpu(), warnings, before + after)
+    if plan.shapes_tokens:
+        return _per_token(plan, moved, AdvantageTable(original, original, kept, warnings))
+    found = AdvantageTable(original.cpu(), processed.cpu(), kept.cpu(), warnings, before + after)
+    return found if weights is None else weighing.weighted(found, weights, moved["tokens"].cpu())
+
+
+def _per_token(plan: Plan, columns: Mapping[str, Tensor], found: AdvantageTable) -> AdvantageTable:
+    """The advantage of each row at each of its tokens, shaped there."""
+    row, counted = dispatch.token_rows(columns)
+    tokens = torch.where(counted, found.original[row], torch.nan)
+    tokens = shaped.after_tokens(plan, tokens, columns)
+    original = dispatch.token_means(tokens, row, counted, len(found.original))
+    return AdvantageTable(
+        original.cpu(),
+        original.cpu(),
+        ~original.isnan().cpu(),
+        found.warnings,
+        tokens=tokens.cpu(),
+        token_counts=torch.bincount(row, minlength=len(original)).cpu(),
+    )
+
+
+def _never_again(plan: Plan, columns: Mapping[str, Tensor]) -> tuple[str, ...]:
+    """A warning where an estimator follows a prompt over its steps, and none is met in two."""
+    if plan.scope() != "order" or not {"group", "step"} <= set(plan.entry.needs):
+        return ()
+    groups, step = Segments.dense(columns["group"]), columns["step"].double()
+    if not len(step) or step.min() == step.max() or bool((groups.min(step) != groups.max(step)).any()):
+        return ()
+    said = "no prompt is met in two steps, so that nothing is known of any"
+    return (f"{plan.entry.name}: {said}; --group-by names the prompt alone",)
 
 
 def _leave_out(
     plan: Plan, when: str, columns: Mapping[str, Tensor], rows: Tensor
-) -> tuple[Tensor, tuple[LeftOut, ...]]:
+) -> tuple[Tensor, tuple[LeftOut, ...], Tensor | None]:
     """Apply the filters of one kind.
 
     Args:
@@ -106,28 +160,40 @@ def _leave_out(
         rows: [N] bool, the rows that there are.
 
     Returns:
-        [N] bool, the rows that are left, and what each filter left out.
+        [N] bool, the rows that are left; what each filter left out; and [T] the product of the weights that filters give to
+        tokens, None where none gives any.
 
     Raises:
         DataError: a column that a filter needs is not there.
     """
     counts = []
+    weights: Tensor | None = None
     for spec in (spec for spec in plan.settings.filters if spec.when == when):
-        entry = FILTERS[spec.name]
-        given = dict(columns)
-        if spec.column is not None:
-            given["rewards"] = columns[f"extra {spec.column}"]
-        dispatch.needed(entry.name, (name for name in entry.needs if name != "advantages"), given)
-        # A row of which a filter cannot see what it looks at is left out too.
-        seen = rows.clone()
-        for name in entry.needs:
-            seen &= given[name].isfinite()
-        left = torch.zeros_like(rows)
-        knobs = dispatch.fitted(entry.name, entry.target, spec.knobs)
-        left[seen] = load(entry.target)(*(given[name][seen] for name in entry.needs), **knobs)
+        if FILTERS[spec.name].weighs:
+            left, more = weighing.weigh(spec, plan.settings.like, columns, rows)
+            weights = more if weights is None else weights * more
+        else:
+            left = _left(spec, columns, rows)
         counts.append(_counted(spec, columns, rows, left))
         rows = left
-    return rows.clone(), tuple(counts)
+    return rows.clone(), tuple(counts), weights
+
+
+def _left(spec: FilterSpec, columns: Mapping[str, Tensor], rows: Tensor) -> Tensor:
+    """[N] bool, the rows that a filter leaves."""
+    entry = FILTERS[spec.name]
+    given = dict(columns)
+    if spec.column is not None:
+        given["rewards"] = columns[f"extra {spec.column}"]
+    dispatch.needed(entry.name, (name for name in entry.needs if name != "advantages"), given)
+    # A row of which a filter cannot see what it looks at is left out too.
+    seen = rows.clone()
+    for name in entry.needs:
+        seen &= given[name].isfinite()
+    left = torch.zeros_like(rows)
+    knobs = dispatch.fitted(entry.name, entry.target, spec.knobs)
+    left[seen] = load(entry.target)(*(given[name][seen] for name in entry.needs), **knobs)
+    return left
 
 
 def _counted(spec: FilterSpec, columns: Mapping[str, Tensor], rows: Tensor, left: Tensor) -> LeftOut:
@@ -141,8 +207,11 @@ def _counted(spec: FilterSpec, columns: Mapping[str, Tensor], rows: Tensor, left
 
 def _run_tokens(plan: Plan, columns: Mapping[str, Tensor], raw: Mapping[str, Tensor]) -> AdvantageTable:
     """The same for an estimator that gives one advantage per token; no row is filtered."""
-    valid = dispatch.usable(plan.entry, columns) if plan.rule is None else dispatch.tokened(columns)
+    valid = _with_tokens(plan, columns)
     original, tokens = dispatch.estimate_tokens(plan.entry, columns, valid, **plan.knobs)
+    returns = None
+    if plan.rule is not None and plan.rule.returns:
+        returns = dispatch.estimate_tokens(plan.entry, columns, valid, returns=True, **plan.knobs)[1].cpu()
     row, counted = dispatch.token_rows(columns)
     estimated = original
     if not plan.entry.alone:
@@ -150,7 +219,10 @@ def _run_tokens(plan: Plan, columns: Mapping[str, Tensor], raw: Mapping[str, Ten
     if plan.rule is None:
         original = fallbacks.missing_rewards(original, columns["group"], valid, plan.settings.missing)
     ruled = ~torch.isclose(original, estimated, rtol=0, atol=0, equal_nan=True)
-    tokens = torch.where(ruled[row] & counted, original[row], tokens)
+    tokens = torch.where(ruled[row] & counted & ~original[row].isnan(), original[row], tokens)
+    if plan.shapes_tokens:
+        tokens = shaped.after_tokens(plan, tokens, columns)
+        original = dispatch.token_means(tokens, row, counted, len(original))
     original, beyond = fallbacks.bounded(original, columns, valid)
     tokens = torch.where(torch.isinf(tokens), torch.nan, tokens)
     counts = torch.bincount(row, minlength=len(original))
@@ -166,7 +238,15 @@ def _run_tokens(plan: Plan, columns: Mapping[str, Tensor], raw: Mapping[str, Ten
         ),
         tokens=tokens.cpu(),
         token_counts=counts.cpu(),
+        returns=returns,
     )
+
+
+def _with_tokens(plan: Plan, columns: Mapping[str, Tensor]) -> Tensor:
+    """[N] bool, the rows whose tokens get an advantage."""
+    if plan.rule is None:
+        return dispatch.usable(plan.entry, columns)
+    return columns["group"] >= 0 if plan.entry.masked else dispatch.tokened(columns)
 
 
 def _recompute(
@@ -177,6 +257,7 @@ def _recompute(
     if plan.settings.keep_pos == plan.settings.keep_neg == 1 and not later:
         return processed, ("--compute-new-adv has no effect: both keep ratios are 1",)
     again = dispatch.estimate(plan.entry, columns, kept & valid, **plan.knobs)
+    again = shaped.after(plan, again, columns)
     group = columns["group"]
     survivors = Segments.of(group[kept & valid], int(group.max()) + 1 if len(group) else 0).size()
     had_rows = Segments.of(group[valid], len(survivors)).size() > 1

@@ -1,4 +1,4 @@
-"""Whether an estimator needs groups, told before anything heavy is imported."""
+"""Whether an estimator needs groups, known before anything heavy is imported."""
 
 from typing import TYPE_CHECKING
 
@@ -6,16 +6,20 @@ from advcli.errors import UsageError
 from advcli.estimators.catalog import ESTIMATORS
 from advcli.frameworks.catalog import find
 from advcli.records.settings import DEFAULT_ESTIMATOR
+from advcli.shaping.spec import needs
 
 if TYPE_CHECKING:
     from advcli.records.settings import Settings
 
 
 def compares_groups(settings: "Settings") -> bool:
-    """Whether an estimator compares the rows of a group, so that a dump without groups tells it nothing.
+    """Whether an estimator compares the rows of a group, so that it needs groups.
 
-    An estimator that does not exist does: what is wrong with it is said elsewhere.
+    An estimator that does not exist does: what is wrong with it is said elsewhere. So does one whose rewards are shaped by
+    the statistics of a group.
     """
+    if any("group" in needs(step) for step in settings.shaping):
+        return True
     try:
         if settings.like is None:
             return not ESTIMATORS[settings.estimator or DEFAULT_ESTIMATOR].alone

@@ -287,6 +287,33 @@ def negative_only(rewards: Tensor, *, threshold: float = 0.5, weight: float = 1.
     return torch.where(rewards < threshold, -weight, torch.zeros_like(rewards))
 
 
+def w_reinforce(rewards: Tensor, *, threshold: float = 0.5, weight: float = 0.1) -> Tensor:
+    """−1 for wrong rows and a small constant for right ones: weighted REINFORCE.
+
+        A_i = weight if r_i ≥ threshold else −1
+
+    Args:
+        rewards: [N] float, finite, one reward per row, in the unit of the dump.
+        threshold: lowest reward of a right row, in the unit of the rewards.
+        weight: the advantage of a right row.
+
+    Returns:
+        [N], dtype and device of `rewards`. Defined for every row.
+
+    Raises:
+        AttributeError: `rewards` is no tensor.
+
+    Source:
+        Zhu et al. 2025, Negative Reinforcement in LLM Reasoning, arXiv:2506.01347, section 5.
+
+    Example:
+        >>> [round(a, 3) for a in w_reinforce(torch.tensor([1.0, 0.0])).tolist()]
+        [0.1, -1.0]
+    """
+    right = positive_only(rewards, threshold=threshold, weight=weight)
+    return right + negative_only(rewards, threshold=threshold)
+
+
 def white_rows(spread: Spread, ddof: int, eps: float) -> Tensor:
     """[N] deviations over √(variance + eps) of the batch."""
     return _over_root(spread.unit, spread.unit_std(ddof), spread, eps)

@@ -20,6 +20,7 @@ def gae(  # noqa: PLR0913  the knobs of the paper and of the whitening
     *,
     gamma: float = 1.0,
     lam: float = 1.0,
+    alpha: float = 0.0,
     scale: str = "none",
     ddof: int = 1,
     eps: float = 0.0,
@@ -38,6 +39,7 @@ def gae(  # noqa: PLR0913  the knobs of the paper and of the whitening
         step: [T] int64, step index of each token.
         gamma: discount γ, in [0, 1].
         lam: λ, in [0, 1].
+        alpha: above 0, λ is 1 − 1/max(1, α · tokens of the row) instead (VAPO's length-adaptive λ).
         scale: "none", or "batch" to whiten: minus the mean over the tokens of the step, over √(variance + eps).
         ddof: degrees of freedom taken from the tokens in that variance.
         eps: added to that variance.
@@ -50,20 +52,71 @@ def gae(  # noqa: PLR0913  the knobs of the paper and of the whitening
         RuntimeError: the columns differ in length.
 
     Source:
-        Schulman et al. 2016, arXiv:1506.02438, equations 11 to 16.
+        Schulman et al. 2016, arXiv:1506.02438, equations 11 to 16; α: VAPO, arXiv:2504.05118, section 4.2.
 
     Example:
         >>> r, v = torch.tensor([0.0, 0.0, 1.0]), torch.tensor([0.5, 0.5, 0.5])
         >>> gae(r, v, torch.zeros(3, dtype=torch.int64), torch.zeros(3, dtype=torch.int64), lam=0.5).tolist()
         [0.125, 0.25, 0.5]
     """
-    rows = Segments.of(row)
-    following = torch.zeros_like(values)
-    following[:-1] = torch.where(row[1:] == row[:-1], values[1:], 0.0)
-    advantages = rows.discounted(rewards + gamma * following - values, gamma * lam)
+    factor: float | Tensor = lam
+    if alpha > 0:
+        rows = Segments.of(row)
+        factor = 1 - 1 / (alpha * rows.rows(rows.size()).to(values.dtype)).clamp(min=1)
+    advantages = _estimated(rewards, values, row, gamma, factor)
     if scale != "batch":
         return advantages
     return white_rows(Spread.of(advantages, Segments.batch(step)), ddof, eps)
+
+
+def _estimated(rewards: Tensor, values: Tensor, piece: Tensor, gamma: float, lam: float | Tensor) -> Tensor:
+    """[T] the same within each piece of consecutive tokens, with V = 0 after its last."""
+    following = torch.zeros_like(values)
+    following[:-1] = torch.where(piece[1:] == piece[:-1], values[1:], 0.0)
+    pieces = Segments.of(torch.unique_consecutive(piece, return_inverse=True)[1])
+    return pieces.discounted(rewards + gamma * following - values, gamma * lam)
+
+
+def bi_level_gae(
+    token_rewards: Tensor,
+    values: Tensor,
+    row: Tensor,
+    *,
+    gamma: float = 1.0,
+    lam: float = 1.0,
+    high_gamma: float = 0.95,
+) -> Tensor:
+    """Generalised advantage estimation over the turns of a row, and over the tokens of each turn with what that gives as reward.
+
+        U_j = δ_j + γ_h λ U_{j+1} over the ends of turns, then A_t as in gae with the reward U_j + V at the end of turn j
+
+    Args:
+        token_rewards: [T] float, finite; a token whose reward is not 0 ends a turn.
+        values: [T] float, finite, the critic's value at each token.
+        row: [T] int64, ascending, the row of each token.
+        gamma: discount γ within a turn, in [0, 1].
+        lam: λ of both, in [0, 1].
+        high_gamma: γ_h, discount from turn to turn, in [0, 1].
+
+    Returns:
+        [T], dtype and device of `token_rewards`. What comes after the last end is a turn whose value is 0 at its end.
+
+    Raises:
+        RuntimeError: the columns differ in length.
+
+    Source:
+        Wang et al. 2025, RAGEN, arXiv:2504.20073; ragen/trainer/core_algos.py.
+
+    Example:
+        >>> r, v = torch.tensor([0.0, 1.0, 0.0, 1.0]), torch.zeros(4)
+        >>> bi_level_gae(r, v, torch.zeros(4, dtype=torch.int64), high_gamma=0.5).tolist()
+        [1.5, 1.5, 1.0, 1.0]
+    """
+    ends = token_rewards != 0
+    turn = row + torch.cumsum(torch.cat([ends.new_zeros(1), ends[:-1]]).long(), dim=0) if len(row) else row
+    reward = torch.zeros_like(token_rewards)
+    reward[ends] = _estimated(token_rewards[ends], values[ends], row[ends], high_gamma, lam) + values[ends]
+    return _estimated(reward, values, turn, gamma, lam)
 
 
 def reinforce_plus_plus(

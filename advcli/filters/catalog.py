@@ -1,5 +1,6 @@
 """Ways to leave rows out: one row per filter. Nothing heavy is imported here."""
 
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -25,6 +26,9 @@ class Filter:
         source: paper or file.
         whole_steps: whether it needs the order of what is in a step, so that no step can lie in two places.
         tests: whether its column is an expression over columns, and it is told where that holds in place of the reward.
+        weighs: whether it takes `off_policy.tokens.LogProbs` in place of the log-probabilities, and gives a
+            `Correction` with the weights of tokens and those that stay.
+        by_framework: whether it is the correction of the framework of `--like`, with that one's settings.
     """
 
     name: str
@@ -35,7 +39,12 @@ class Filter:
     source: str
     whole_steps: bool = False
     tests: bool = False
+    weighs: bool = False
+    by_framework: bool = False
 
+
+# What `off_policy.tokens.LogProbs` is made of.
+_LOG_PROBS = ("rollout_log_probs", "log_probs")
 
 FILTERS: Registry[Filter] = Registry(
     "filter",
@@ -53,7 +62,7 @@ FILTERS: Registry[Filter] = Registry(
             target="advcli.filters.truncated:truncated",
             needs=("lengths",),
             when=WHEN,
-            summary="rows of max tokens or more; with column=COL those that COL calls truncated",
+            summary="rows of max tokens or more; with column=COL, rows that COL marks as truncated",
             source="DAPO, arXiv:2503.14476; TRL, SkyRL, open-instruct",
         ),
         Filter(
@@ -61,7 +70,7 @@ FILTERS: Registry[Filter] = Registry(
             target="advcli.filters.where:where",
             needs=("rewards",),
             when=WHEN,
-            summary="rows for which an expression over columns does not hold: where:lag <= 4",
+            summary="rows for which an expression over columns is not true: where:lag <= 4",
             source="filters of trainers by status, age or source",
             tests=True,
         ),
@@ -70,7 +79,7 @@ FILTERS: Registry[Filter] = Registry(
             target="advcli.filters.gfpo:gfpo",
             needs=("rewards", "lengths", "group"),
             when=WHEN,
-            summary="all but the k shortest rows of each group, or with by=efficiency those that earn most per token",
+            summary="all but the k shortest rows of each group, or with by=efficiency all but the k with most reward per token",
             source="GFPO, arXiv:2508.09726",
         ),
         Filter(
@@ -86,7 +95,7 @@ FILTERS: Registry[Filter] = Registry(
             target="advcli.filters.ragen:ragen",
             needs=("rewards", "group", "step"),
             when=WHEN,
-            summary="groups beyond those of largest std that make up the share p of all std of the step",
+            summary="all groups except those of largest std that together have the fraction p of the step's std",
             source="RAGEN, arXiv:2504.20073",
             whole_steps=True,
         ),
@@ -95,9 +104,55 @@ FILTERS: Registry[Filter] = Registry(
             target="advcli.filters.cppo:cppo",
             needs=("advantages", "group", "step"),
             when=("after",),
-            summary="all but the share keep of rows with the largest |A|, of the batch or with over=group of each group",
+            summary="all rows except the top `keep` fraction by |A| (per batch; per group with over=group)",
             source="CPPO, arXiv:2503.22342",
             whole_steps=True,
+        ),
+        Filter(
+            name="tis",
+            target="advcli.filters.off_policy:tis",
+            needs=_LOG_PROBS,
+            when=("after",),
+            summary="nothing; weighs by the importance ratio of level=token, sequence or geometric, at most high",
+            source="truncated importance sampling, https://fengyao.notion.site/off-policy-rl",
+            weighs=True,
+        ),
+        Filter(
+            name="mis",
+            target="advcli.filters.off_policy:mis",
+            needs=_LOG_PROBS,
+            when=("after",),
+            summary="what has an importance ratio outside low … high; weighs the rest by it",
+            source="IcePop, https://ringtech.notion.site/icepop; MIS, https://richardli.xyz/rl-collapse",
+            weighs=True,
+        ),
+        Filter(
+            name="reject",
+            target="advcli.filters.off_policy:reject",
+            needs=_LOG_PROBS,
+            when=("after",),
+            summary="what has an importance ratio outside low … high, and rows with a token below veto",
+            source="verl/trainer/ppo/rollout_corr_helper.py",
+            weighs=True,
+        ),
+        Filter(
+            name="opsm",
+            target="advcli.filters.off_policy:opsm",
+            needs=(*_LOG_PROBS, "advantages"),
+            when=("after",),
+            summary="rows with A < 0 whose log-probability fell by more than delta per token",
+            source="DeepSeek-V3.2, arXiv:2512.02556",
+            weighs=True,
+        ),
+        Filter(
+            name="correction",
+            target="advcli.off_policy.correction:per_batch",
+            needs=_LOG_PROBS,
+            when=("after",),
+            summary="what the framework of --like rejects; weighs as it does, with its own settings",
+            source="advcli frameworks",
+            weighs=True,
+            by_framework=True,
         ),
     ],
 )
@@ -110,6 +165,11 @@ _CUT_OFF = '("length", "LENGTH", "max_length", "max_tokens", "MAX_TOKENS", "max_
 def expression(spec: FilterSpec) -> str | None:
     """The expression over columns that a filter tests; None if it looks at something else."""
     return spec.column if FILTERS[spec.name].tests else None
+
+
+def log_probs(specs: Iterable[FilterSpec]) -> str:
+    """What the two log-probabilities of each token are read for, as `ColumnOptions.log_probs`."""
+    return "filters" if any(FILTERS[spec.name].weighs for spec in specs) else ""
 
 
 def filter_spec(when: str, text: str) -> FilterSpec:
@@ -131,8 +191,9 @@ def filter_spec(when: str, text: str) -> FilterSpec:
         if not equals:
             raise UsageError(f"--{when} {text}: '{pair}' is not KEY=VALUE", hint=f"--{when} {name}:key=value")
         knobs[key] = value
+        # Python reads 1_2, which is a pair of bounds, as 12.
         with suppress(ValueError):
-            knobs[key] = float(value)
+            knobs[key] = value if "_" in value else float(value)
     column = knobs.pop("column", None)
     if column is not None and name == "truncated":
         ended = f"`{column}` < {knobs['max']}" if "max" in knobs else f"`{column}` not in {_CUT_OFF}"

@@ -9,27 +9,21 @@ _TEACHER = "the log-probabilities of a teacher, one per token"
 # (framework, estimator) → what it needs and a dump does not have. A row of the catalog of the same name wins.
 ABSENT: Mapping[tuple[str, str], str] = MappingProxyType(
     {
+        **dict.fromkeys([("rlinf", "gae"), ("tunix", "ppo")], _CRITIC),
         **dict.fromkeys(
             [
-                ("easyr1", "gae"),
-                ("trl", "ppo"),
-                ("nemo-rl", "gae"),
-                ("skyrl", "gae"),
-                ("slime", "ppo"),
-                ("areal", "ppo"),
-                ("roll", "gae"),
-                ("oat", "ppo"),
+                ("trinity-rft", "on_policy_distill"),
+                ("trinity-rft", "jsd"),
+                ("labs-molt", "on_policy_distill"),
             ],
-            _CRITIC,
+            _TEACHER,
         ),
         **dict.fromkeys(
-            [("trl", "minillm"), ("nemo-rl", "opd"), ("prime-rl", "opd"), ("prime-rl", "opsd")], _TEACHER
+            [("trinity-rft", "clipb"), ("trinity-rft", "clipv")], "the entropies of the policy, one per token"
         ),
+        ("trl", "minillm"): "the probabilities that a teacher gives to the whole vocabulary at each token",
         ("verl", "prime"): "implicit rewards of a process reward model, one per token",
-        ("verl", "spo"): "the rewards that a prompt had in earlier steps",
         ("trl", "a2po"): "rewards of a reference policy for the same prompt",
         ("trl", "gfpo"): "the scores by which it chose the rows that it kept",
-        ("roll", "gigpo"): "the state and the reward of each step of an episode",
-        ("roll", "step_reinforce"): "the reward of each step of an episode",
     }
 )

@@ -36,6 +36,7 @@ def standardised(  # noqa: PLR0913  one knob per rule that differs between train
     floor: float = 0.0,
     dead: float = -1.0,
     ragged: str = "key",
+    reward_clip: float = 0.0,
     clip: float = 0.0,
 ) -> Tensor:
     """The GRPO and RLOO families: a centred reward, perhaps divided by a standard deviation.
@@ -72,6 +73,7 @@ def standardised(  # noqa: PLR0913  one knob per rule that differs between train
         dead: a group gets 0 where s is at most this.
         ragged: what the trainer takes for a group where the groups of a step are not all of one size, see
             `blocks.as_cut`.
+        reward_clip: symmetric clamp of the rewards; 0 for none.
         clip: symmetric clamp of the result; 0 for none.
 
     Returns:
@@ -80,7 +82,7 @@ def standardised(  # noqa: PLR0913  one knob per rule that differs between train
     Raises:
         DataError: a group of one, and the trainer refuses it.
     """
-    r = _as_trained(rewards, missing, dtype)
+    r = _as_trained(rewards, missing, dtype, reward_clip)
     present = ~r.isnan() if missing == "skip" else torch.ones_like(group, dtype=torch.bool)
     group, rest = as_cut(group, step, ragged)
     # A statistic of a group is rounded where it is kept, one of the batch is not.
@@ -165,21 +167,31 @@ def best_only(
     return out
 
 
-def length_baseline(rewards: Tensor, group: Tensor, lengths: Tensor, *, dtype: str = "float32") -> Tensor:
-    """OPO of verl: reward minus the mean of the group weighted by tokens; raw in a group of one.
+def length_baseline(
+    rewards: Tensor,
+    group: Tensor,
+    lengths: Tensor,
+    *,
+    eps: float = 0.0,
+    single: str = "raw",
+    dtype: str = "float32",
+) -> Tensor:
+    """OPO: reward minus the mean of the group weighted by tokens.
 
     Args:
         rewards: [N] float, NaN where missing.
         group: [N] int64, group index.
         lengths: [N] float, tokens per row.
+        eps: added to the tokens of the group.
+        single: a group of one: "raw", the reward itself, or "zero", the reward minus its own mean.
         dtype: what the trainer computes in.
     """
     r, weight = _as_trained(rewards, "nan", dtype), lengths.to(getattr(torch, dtype))
     out = torch.zeros_like(r)
     for rows in matrices(group, torch.ones_like(group, dtype=torch.bool)):
         values, tokens = r[rows], weight[rows]
-        mean = (values * tokens).sum(dim=1, keepdim=True) / tokens.sum(dim=1, keepdim=True)
-        out[rows] = values - mean if rows.shape[1] > 1 else values
+        mean = (values * tokens).sum(dim=1, keepdim=True) / (tokens.sum(dim=1, keepdim=True) + eps)
+        out[rows] = values if rows.shape[1] == 1 and single == "raw" else values - mean
     return out
 
 
@@ -208,18 +220,20 @@ def whitened(  # noqa: PLR0913  as above
     centre: str = "none",
     ddof: int = 1,
     eps: float = 1e-8,
+    outer: float = 0.0,
     floor: float = 0.0,
     single: str = "raw",
     divide: bool = True,
     shift: bool = True,
     variance: str = "two-pass",
     ragged: str = "key",
+    reward_clip: float = 0.0,
     clip: float = 0.0,
     dtype: str = "float32",
 ) -> Tensor:
     """The REINFORCE++ family: whiten over all tokens of the batch, each row weighed by its tokens.
 
-        A_i = (c_i − Σ L c / Σ L) / sqrt(max(v, floor) + eps)
+        A_i = (c_i − Σ L c / Σ L) / (sqrt(max(v, floor) + eps) + outer)
 
     Args:
         rewards: [N] float, NaN where missing.
@@ -229,16 +243,18 @@ def whitened(  # noqa: PLR0913  as above
         centre: c_i: "none" the reward, else as in `standardised`, not divided.
         ddof: degrees of freedom, in tokens, taken from the divisor of v.
         eps: added to the variance, inside the root.
+        outer: added to the standard deviation, outside of the root.
         floor: smallest variance.
         single: a group of one when centred: "raw", "zero" or "error".
         divide: whether to divide at all.
         shift: whether to subtract the mean of the tokens.
         variance: as in `whitening.moments`.
         ragged: as in `standardised`.
+        reward_clip: as in `standardised`.
         clip: symmetric clamp before whitening; 0 for none.
         dtype: what the trainer computes in.
     """
-    r = _as_trained(rewards, "nan", dtype)
+    r = _as_trained(rewards, "nan", dtype, reward_clip)
     if centre != "none":
         how = {"centre": centre, "single": single, "dtype": dtype, "ragged": ragged}
         r = standardised(rewards, group, step, divide="none", **how)  # type: ignore[arg-type]
@@ -247,7 +263,10 @@ def whitened(  # noqa: PLR0913  as above
     mean, spread = moments(r, lengths, step, *of_rows(r, lengths, step), ddof=ddof, variance=variance)
     steps = Segments.of(step)
     centred = r - steps.rows(mean) if shift else r
-    return centred * steps.rows((spread.clamp(min=floor) + eps).rsqrt()) if divide else centred
+    if not divide:
+        return centred
+    spread = spread.clamp(min=floor) + eps
+    return centred / steps.rows(spread.sqrt() + outer) if outer else centred * steps.rows(spread.rsqrt())
 
 
 def greedy_baseline(rewards: Tensor, baselines: Tensor, *, dtype: str = "float32") -> Tensor:
@@ -256,28 +275,10 @@ def greedy_baseline(rewards: Tensor, baselines: Tensor, *, dtype: str = "float32
     return r - baselines.to(r.dtype)
 
 
-def running_baseline(rewards: Tensor, *, decay: float = 0.95, dtype: str = "float64") -> Tensor:
-    """RAE: reward minus a running mean of the rewards before it, b ← decay · b + (1 − decay) · r, from b = 0.
-
-    Args:
-        rewards: [N] float, in the order in which they arrived.
-        decay: share of the old baseline that stays.
-        dtype: what the trainer computes in.
-
-    Example:
-        >>> running_baseline(torch.tensor([1.0, 0.0])).tolist()
-        [1.0, -0.050000000000000044]
-    """
-    out, baseline = [], 0.0
-    for reward in rewards.tolist():
-        out.append(reward - baseline)
-        baseline = decay * baseline + (1 - decay) * reward
-    return torch.tensor(out, dtype=getattr(torch, dtype), device=rewards.device)
-
-
-def _as_trained(rewards: Tensor, missing: str, dtype: str) -> Tensor:
-    """The rewards in the trainer's dtype, with its rule for missing ones."""
+def _as_trained(rewards: Tensor, missing: str, dtype: str, clip: float = 0.0) -> Tensor:
+    """The rewards in the trainer's dtype, clamped as it does, with its rule for missing ones."""
     r = rewards.to(getattr(torch, dtype))
+    r = r.clamp(-clip, clip) if clip else r
     return r.nan_to_num(nan=0.0) if missing == "zero" else r
 
 

@@ -1,4 +1,4 @@
-"""Rows as trainers lay them out: groups as the rows of a matrix, and what becomes of groups of several sizes."""
+"""Rows as trainers lay them out: groups as the rows of a matrix, and how they treat groups of several sizes."""
 
 from collections.abc import Iterator
 

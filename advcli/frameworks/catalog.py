@@ -18,29 +18,43 @@ from advcli.frameworks.rule import Rule
 from advcli.frameworks.rules import (
     agent_lightning,
     areal,
+    areno,
     art,
+    atropos,
+    drmas,
     easyr1,
+    hgpo,
+    krpo,
     labs_molt,
+    marti,
     miles,
     ms_swift,
+    multi_turn_rl_agent,
     nemo_rl,
     oat,
     open_instruct,
     openrlhf,
+    pipelinerl,
     prime_rl,
     ragen,
+    rlinf,
     rllm,
     roll,
+    siirl,
     skyrl,
     slime,
     tinker_cookbook,
     trinity_rft,
     trl,
+    tunix,
     twinkle,
+    verifiers,
     verl,
     verl_agent,
+    verl_recipe,
     xtuner,
 )
+from advcli.records.loss_side import refusal
 from advcli.registry import Registry
 from advcli.wording import either
 
@@ -70,6 +84,19 @@ _MODULES = (
     labs_molt,
     trinity_rft,
     xtuner,
+    pipelinerl,
+    rlinf,
+    siirl,
+    tunix,
+    marti,
+    areno,
+    verl_recipe,
+    krpo,
+    drmas,
+    hgpo,
+    verifiers,
+    atropos,
+    multi_turn_rl_agent,
 )
 
 RULES: Registry[Rule] = Registry("framework rule", [row for module in _MODULES for row in module.ROWS])
@@ -175,6 +202,8 @@ def _at(rows: tuple[Rule, ...], version: str) -> str:
 def _unknown(rows: tuple[Rule, ...], estimator: str) -> UsageError:
     """The error for an estimator without a row; the hint lists those of the framework."""
     framework = rows[0].framework
+    if refused := refusal(estimator, rows[0].estimator):
+        return refused
     has = ", ".join(dict.fromkeys(rule.estimator for rule in rows))
     needs = ABSENT.get((framework, estimator.lower()))
     if needs:

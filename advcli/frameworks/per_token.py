@@ -66,10 +66,13 @@ def gae_through_gaps(  # noqa: PLR0913  one knob per rule that differs between t
     gamma: float = 1.0,
     lam: float = 1.0,
     zero: bool = False,
+    peek: bool = False,
     clip: float = 0.0,
+    whiten: bool = True,
     ddof: int = 1,
     eps: float = 0.0,
     floor: float = 0.0,
+    variance: str = "two-pass",
     dtype: str = "float32",
 ) -> Tensor:
     """Generalised advantage estimation over all tokens of a row, also those that a tool wrote.
@@ -84,10 +87,13 @@ def gae_through_gaps(  # noqa: PLR0913  one knob per rule that differs between t
         gamma: discount γ.
         lam: λ.
         zero: whether the value of the other tokens is 0.
+        peek: whether the sum goes over the tokens of the policy only, and the others lend their value to the one before.
         clip: symmetric clamp of the rewards; 0 for none.
+        whiten: whether to whiten.
         ddof: as in `whitened`.
         eps: as in `whitened`.
         floor: as in `whitened`.
+        variance: as in `whitened`.
         dtype: what the trainer computes in.
 
     Returns:
@@ -96,23 +102,33 @@ def gae_through_gaps(  # noqa: PLR0913  one knob per rule that differs between t
     r, v = (column.to(getattr(torch, dtype)) for column in (rewards, values))
     r = r.clamp(-clip, clip) if clip else r
     v = torch.where(counted, v, 0.0 if zero else v.nan_to_num(nan=0.0))
-    advantages = _estimated(r, v, row, gamma, lam)
-    return whitened(advantages, row, place, step, counted, ddof=ddof, eps=eps, floor=floor)
+    if peek:
+        advantages = torch.zeros_like(r)
+        advantages[counted] = backwards(_deltas(r, v, row, gamma)[counted], row[counted], gamma * lam)
+    else:
+        advantages = _estimated(r, v, row, gamma, lam)
+    if not whiten:
+        return advantages
+    return whitened(advantages, row, place, step, counted, ddof=ddof, eps=eps, floor=floor, variance=variance)
 
 
 def _estimated(rewards: Tensor, values: Tensor, row: Tensor, gamma: float, lam: float) -> Tensor:
+    return backwards(_deltas(rewards, values, row, gamma), row, gamma * lam)
+
+
+def _deltas(rewards: Tensor, values: Tensor, row: Tensor, gamma: float) -> Tensor:
     following = torch.zeros_like(values)
     following[:-1] = torch.where(row[1:] == row[:-1], values[1:], 0.0)
-    return backwards(rewards + gamma * following - values, row, gamma * lam)
+    return rewards + gamma * following - values
 
 
-def backwards(values: Tensor, row: Tensor, factor: float) -> Tensor:
+def backwards(values: Tensor, row: Tensor, factor: float | Tensor) -> Tensor:
     """Σ_k factor^k · v_{t+k} over each token and those after it in its row, from the last to the first as trainers add them.
 
     Args:
         values: [T] float.
         row: [T] int64, ascending, the row of each token.
-        factor: the weight of the next token.
+        factor: the weight of the next token, one number or [T].
 
     Example:
         >>> backwards(torch.tensor([0.0, 1.0, 4.0, 8.0]), torch.tensor([0, 0, 0, 1]), 0.5).tolist()
@@ -126,7 +142,7 @@ def backwards(values: Tensor, row: Tensor, factor: float) -> Tensor:
     longer = (len(sizes) - torch.cumsum(torch.bincount(sizes), dim=0)).tolist()
     for back, rows in enumerate(longer[1:], start=1):
         at = last[:rows] - back
-        found[at] = values[at] + factor * found[at + 1]
+        found[at] = values[at] + (factor[at] if isinstance(factor, Tensor) else factor) * found[at + 1]
     return found
 
 

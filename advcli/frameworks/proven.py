@@ -17,6 +17,11 @@ PROVEN: Mapping[str, tuple[str, str]] = MappingProxyType(
         "areal": ("0.3.3", "1.0.4"),
         "art": ("0.5.18", "0.5.18"),
         "tinker-cookbook": ("0.6.1", "0.6.1"),
+        "trinity-rft": ("0.6.0", "0.6.0"),
+        "tunix": ("0.1.7", "0.1.7"),
+        "rlinf": ("0.3.0", "0.3.0"),
+        "siirl": ("0.2.0", "0.2.0"),
+        "areno": ("0.10.0", "0.10.0"),
     }
 )
 

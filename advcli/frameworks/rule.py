@@ -6,6 +6,8 @@ from typing import Any
 
 HERE = "advcli.frameworks.arithmetic"
 PER_TOKEN = "advcli.frameworks.per_token"
+IN_ORDER = "advcli.frameworks.in_order"
+WEIGHTED = "advcli.frameworks.weighted"
 KL = "KL in the reward"
 TOKENS = ("rewards", "group", "step", "lengths")
 
@@ -72,9 +74,11 @@ class Rule:
         versions: the range of versions, as a specifier; "" for all.
         positional: whether the framework groups by position; a dump whose groups are not contiguous blocks
             of one size was then trained on other groups.
-        level: "row", one advantage per row, or "token", one per token.
-        options: knobs that a run's configuration sets, and their defaults there; the user may set them. `step_norm` is no
-            knob of the function: where it is not 0, the advantage of a rollout is divided by the number of its rows.
+        level: "row", one advantage per row, "turn", where a row is a turn of a rollout, or "token", one per token.
+        options: knobs that a run's configuration sets, and their defaults there; the user may set them. `step_norm` and
+            `token_norm` are no knobs of the function: where they are not 0, the advantage of a rollout is divided by the number
+            of its rows, or by its
+            tokens and the rows of the step.
         unit: what the statistics count where rows share a rollout.
         per_token: the same rule with one advantage per token, or None.
         token_columns: columns of tokens with which `per_token` is the rule.
@@ -87,6 +91,9 @@ class Rule:
             advantage per token, "kl" is taken off token by token, where the function says.
         lost: what changes the advantage in a run and is not in a dump.
         source: the file in the framework.
+        masked: whether the tokens that the policy did not write have an advantage too.
+        returns: whether the function also gives the return of each token.
+        biased: whether turns of one number are compared, which only rollouts have that went on for so long.
         proof: what the numbers are checked against: "package", case by case with a release on the package index;
             "code", with numbers that the framework's own code gave, as literals; "notes", with numbers worked out
             from a reading of its code.
@@ -102,7 +109,7 @@ class Rule:
     versions: str = ""
     positional: bool = False
     level: str = "row"
-    options: Mapping[str, float] = field(default_factory=dict)
+    options: Mapping[str, float | str] = field(default_factory=dict)
     per_token: "Rule | None" = None
     token_columns: tuple[str, ...] = ("token_kl",)
     scope: str = "group"
@@ -113,6 +120,9 @@ class Rule:
     source: str = ""
     proof: str = "notes"
     unit: Unit = field(default_factory=Unit)
+    masked: bool = False
+    returns: bool = False
+    biased: bool = False
 
     @property
     def name(self) -> str:
@@ -129,7 +139,7 @@ class Rule:
         centre = self._told("centre", "none" if self.target == f"{HERE}:whitened" else "mean")
         if centre in ("none", "raw", "batch") and not (word == "dead" and divide != "none"):
             return _ALONE["none"]
-        return _ALONE["raw" if word == "raw-eps" and divide == "none" else str(word)]
+        return _ALONE["raw" if word == "raw-eps" and divide in ("none", False) else str(word)]
 
     @property
     def takes_any_row(self) -> bool:
@@ -138,12 +148,12 @@ class Rule:
 
     @property
     def without_reward(self) -> str:
-        """What becomes of a row without a reward, in words."""
+        """How a row without a reward is treated, as text."""
         return _MISSING[self._missing]
 
     @property
     def spoils(self) -> str:
-        """What a row without a reward makes NaN beside itself, in words; "" for nothing."""
+        """Which other rows a row without a reward makes NaN, as text; "" for none."""
         return _SPOILT.get(self._missing, "")
 
     def scope_at(self, scale: str | None, *, uneven: bool = False) -> str:
@@ -197,15 +207,41 @@ _ALONE = {
     "batch": "as if the batch were its group",
     "nan": "NaN",
     "error": "refused",
+    "first": "like the first row of a group",
     "none": "like any row",
 }
 # The rule of functions that have no such knob.
 _OF_ITS_OWN = {
+    "advcli.frameworks.turns:gigpo": "raw-eps",
+    "advcli.frameworks.turns:trinity_gigpo": "raw-eps",
+    "advcli.frameworks.turn_baselines:dynamic": "nan",
+    **dict.fromkeys(
+        (
+            "advcli.frameworks.distillation:distilled",
+            "advcli.frameworks.turns:roll_gigpo",
+            "advcli.frameworks.turns:roll_step_reinforce",
+            "advcli.frameworks.turn_baselines:turn_returns",
+            "advcli.frameworks.turn_baselines:turn_level_credit",
+            "advcli.frameworks.turn_tokens:gae_carried",
+            "advcli.frameworks.turn_tokens:bi_level_gae",
+        ),
+        "none",
+    ),
+    "advcli.frameworks.turn_tokens:mt_grpo": "nan",
     f"{HERE}:best_only": "error",
     f"{HERE}:length_baseline": "raw",
+    f"{WEIGHTED}:thresholded": "raw-eps",
+    f"{WEIGHTED}:soft_maximum": "raw",
+    f"{WEIGHTED}:shifted_mean": "raw",
+    f"{WEIGHTED}:by_length": "nan",
+    f"{WEIGHTED}:live_weighted": "raw-eps",
+    f"{IN_ORDER}:kalman": "first",
     f"{HERE}:nonzero_ratio": "raw",
     f"{HERE}:greedy_baseline": "none",
-    f"{HERE}:running_baseline": "none",
+    **dict.fromkeys(
+        (f"{IN_ORDER}:{name}" for name in ("running_baseline", "posterior", "posterior_from_scores")),
+        "none",
+    ),
     "advcli.frameworks.decoupled:decoupled_by_tokens": "raw-eps",
 }
 _MISSING = {
@@ -216,13 +252,19 @@ _MISSING = {
     "skip": "left out, 0",
     "zero": "counts as 0",
     "part": "a missing part adds 0",
+    "unread": "plays no part",
 }
 # The scope where a trainer makes one group of uneven ones, or cuts them by the largest that there is anywhere.
 _WIDER = {"batch": "step", "cut": "all"}
 _SPOILT = {"nan": "its group", "batch": "its batch", "rest": "all rows after it"}
 _MISSING_OF_ITS_OWN = {
+    "advcli.frameworks.distillation:distilled": "unread",
     f"{HERE}:greedy_baseline": "row",
-    f"{HERE}:running_baseline": "rest",
+    f"{IN_ORDER}:running_baseline": "rest",
+    f"{WEIGHTED}:sets_of_k": "row",
+    f"{IN_ORDER}:kalman": "rest",
+    f"{IN_ORDER}:posterior": "rest",
+    f"{IN_ORDER}:posterior_from_scores": "rest",
     "advcli.frameworks.decoupled:decoupled": "part",
     f"{PER_TOKEN}:greedy_baseline": "row",
 }
@@ -282,5 +324,33 @@ def after_kl(
         level="token",
         positional=True,
         shaped=shaped,
+        **row,
+    )
+
+
+TOKENS_OF_TURNS = "advcli.frameworks.turn_tokens"
+CENTRE, Z_SCORE = {"none": {"divide": False}}, {"group": {"divide": True}}
+GIGPO = "A = E + weight · C, E {z}, C = R − mean over rows of equal {state}, R = Σ γ^k r_{{t+k}}"
+
+
+def turn_rule(
+    framework: str,
+    estimator: str,
+    formula: str,
+    function: str,
+    needs: tuple[str, ...],
+    **row: Any,  # noqa: ANN401
+) -> Rule:
+    """A row of a rule that gives each turn an advantage: `function`, "module:function" of `frameworks`."""
+    return Rule(
+        framework,
+        estimator,
+        formula,
+        f"advcli.frameworks.{function}",
+        needs,
+        row.pop("knobs", {}),
+        level="turn",
+        unit=COUNT_ROWS,
+        proof="code",
         **row,
     )

@@ -15,7 +15,13 @@ Sheet = Callable[[Tensor], tuple[Tensor, Tensor]]
 """Row numbers of one step → [B, T] the values, 0 where there is none, and [B, T] bool, where there is one."""
 
 # Standard deviations between the mean and 0 beyond which a float32 sum is felt, by the kind of variance.
-_FELT: Mapping[str, float] = {"two-pass": 4.0, "flat": 4.0, "one-pass": 0.5}
+_FELT: Mapping[str, float] = {
+    "two-pass": 4.0,
+    "two-pass by token": 4.0,
+    "flat": 4.0,
+    "flat by token": 4.0,
+    "one-pass": 0.5,
+}
 # Numbers of the largest matrix that is laid out, 256 MB in float32.
 _LARGEST = 1 << 26
 
@@ -40,7 +46,7 @@ def moments(  # noqa: PLR0913  what decides a digit
         cells: [S] int64, numbers of that matrix, padding included.
         ddof: degrees of freedom, in tokens, taken from the divisor of the variance.
         variance: "two-pass", "one-pass" (mean of squares minus square of the mean) or "flat" (as torch has it for the
-            values in a row, padding left out).
+            values in a row, padding left out); with " by token", of a matrix in which the first tokens of all rows come first.
 
     Returns:
         [S] and [S], dtype of `values`. NaN where a value is NaN, and where there are `ddof` tokens or fewer.
@@ -121,8 +127,17 @@ def _flat(values: Tensor, there: Tensor, ddof: int) -> tuple[Tensor, Tensor]:
     return flat.mean(), flat.var(correction=ddof)
 
 
-_MOMENTS: Mapping[str, Callable[[Tensor, Tensor, int], tuple[Tensor, Tensor]]] = {
+_Moments = Callable[[Tensor, Tensor, int], tuple[Tensor, Tensor]]
+
+
+def _by_token(moments_of: _Moments) -> _Moments:
+    return lambda values, there, ddof: moments_of(values.T.contiguous(), there.T.contiguous(), ddof)
+
+
+_MOMENTS: Mapping[str, _Moments] = {
     "two-pass": _two_pass,
+    "two-pass by token": _by_token(_two_pass),
     "one-pass": _one_pass,
     "flat": _flat,
+    "flat by token": _by_token(_flat),
 }

@@ -9,6 +9,8 @@ from torch import Tensor
 
 from advcli.dataset.load import DataSet
 from advcli.errors import UsageError
+from advcli.inspection.examples import PROMPTS
+from advcli.io.formats.catalog import CHATS, RESPONSES
 from advcli.io.lookup import Row, read_back, rows_with_key
 from advcli.records.inspection import Detail
 from advcli.records.table import Choice, Source
@@ -16,22 +18,7 @@ from advcli.tensors.segments import Segments, Spread
 from advcli.wording import either
 
 # Where a response is usually written; else the longest text of the row is shown.
-RESPONSES = (
-    "response",
-    "completion",
-    "output",
-    "output_response",
-    "responses",
-    "completions",
-    "answer",
-    "text",
-    "messages",
-    "messages_and_choices",
-    "conversations",
-    "turns",
-    "nodes",
-    "content",
-)
+_TEXTS_OF_ROWS = (*RESPONSES, "answer", "text", *CHATS, "turns", "nodes", "content")
 # Where the text lies in an object of a chat.
 _SAID = ("content", "text", "message", "output", "value")
 _SHOWN = 100
@@ -295,7 +282,7 @@ def _group(number: int, line: dict[str, Any]) -> Entry:
 
 
 def response(columns: Mapping[str, Any], prompt: Collection[str]) -> str:
-    """The text of a row that the policy wrote, as far as one can tell.
+    """The response text of a row, by best guess.
 
     Example:
         >>> response({"uid": "a", "completion": [{"role": "assistant", "content": "42"}]}, ["uid"])
@@ -310,7 +297,7 @@ def response(columns: Mapping[str, Any], prompt: Collection[str]) -> str:
 
 def answer(columns: Mapping[str, Any], prompt: Collection[str]) -> str:
     """The text of a row in a column where a response is usually written; "" without one."""
-    return next(filter(None, (_said(columns.get(name)) for name in RESPONSES if name not in prompt)), "")
+    return next(filter(None, (_said(columns.get(name)) for name in _TEXTS_OF_ROWS if name not in prompt)), "")
 
 
 def prompt(columns: Mapping[str, Any], names: Sequence[str]) -> str:
@@ -321,6 +308,17 @@ def prompt(columns: Mapping[str, Any], names: Sequence[str]) -> str:
         '7 + 6 × 7?'
     """
     return " + ".join(_text(columns.get(name)) for name in names)
+
+
+def question(columns: Mapping[str, Any], names: Sequence[str]) -> str:
+    """What identifies a prompt, and its text where that is in a column of its own with a usual name.
+
+    Example:
+        >>> question({"uid": 7, "prompt": [{"role": "user", "content": "6 × 7?"}]}, ["uid"])
+        '7 · 6 × 7?'
+    """
+    text = next(filter(None, (_said(columns.get(name)) for name in PROMPTS if name not in names)), "")
+    return " · ".join(filter(None, (prompt(columns, names), text)))
 
 
 _TEXTS: Mapping[str, str] = {"rows": "text", "groups": "prompt"}

@@ -5,14 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from advcli.errors import DataError, UsageError
+from advcli.io.formats.catalog import CHATS, RESPONSES
 from advcli.wording import either, shortened
 
 PROMPTS = ("prompt", "prompts", "question", "problem", "query", "instruction", "input")
 """Where the text of a prompt is usually written."""
-RESPONSES = ("completion", "response", "output", "output_response", "completions", "responses")
-"""Where the response is usually written."""
-CHATS = ("messages", "conversations", "messages_and_choices")
-"""Where a prompt and its response are usually written as one chat."""
 
 Content = str | list[Mapping[str, Any]]
 

@@ -89,7 +89,7 @@ class Frame:
         )
 
     def of_rows(self, mask: Tensor) -> "Frame":
-        """The same of some rows; their groups are numbered anew."""
+        """The facts of some rows, with fresh group numbers."""
         group = self.rows.group[mask]
         there = group >= 0
         numbered = torch.full_like(group, -1)

@@ -9,6 +9,7 @@ from advcli.engine.run import run
 from advcli.inspection.causes import dead_causes
 from advcli.inspection.details import Wanted, details
 from advcli.inspection.facts import Frame, facts, split
+from advcli.inspection.off_policy import off_policy
 from advcli.inspection.turns import turns
 from advcli.io.lookup import duplicates
 from advcli.records.inspection import Files, Inspection
@@ -47,6 +48,7 @@ def inspection(
         details=shown,
         causes=dead_causes(data, sources),
         turns=turns(data, plan.unit.reward),
+        off_policy=off_policy(data, plan.settings.like, result.original),
     )
 
 

@@ -80,7 +80,7 @@ def arithmetics(
         plan = Plan.of(Settings(like=framework))
         key = (plan.entry.target, *sorted((knob, str(value)) for knob, value in plan.knobs.items()))
         if key not in known and part is not None and _scattered(plan, part):
-            known[key] = Arithmetic("", None, "a step lies in several places")
+            known[key] = Arithmetic("", None, "a step is split over several partitions")
         elif key not in known:
             per_group = plan.scope() == "group"
             got, skipped = _computed(plan, columns, standing if per_group else torch.ones_like(dead))

@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from advcli.dataset.load import DataSet
+from advcli.inspection.anchors import AnchorsCount
 from advcli.records.inspection import ByTurns, Turns
 from advcli.tensors.codes import numbered, paired
 
@@ -26,6 +27,7 @@ class TurnsCount:
         several_steps: rollouts with rows of several steps.
         differ: rollouts whose rows have different rewards.
         largest: the largest share of the rows of its group that one rollout has, and its share of the rollouts.
+        anchors: the states before turns; None without a column of them.
     """
 
     by_turns: Mapping[int, tuple[int, int, float]]
@@ -35,6 +37,7 @@ class TurnsCount:
     several_steps: int
     differ: int
     largest: tuple[float, float]
+    anchors: AnchorsCount | None = None
 
     @classmethod
     def of(cls, data: DataSet, reward: str) -> "TurnsCount | None":
@@ -78,6 +81,7 @@ class TurnsCount:
             several_steps=_several_steps(data),
             differ=0 if rollouts is None else int(rollouts.disagree(data.rows.rewards)[there].sum()),
             largest=(float(share[top]), 1 / float(of_group[group[top]])) if len(share) else (0.0, 0.0),
+            anchors=AnchorsCount.of(data),
         )
 
     def __add__(self, other: "TurnsCount") -> "TurnsCount":
@@ -89,6 +93,7 @@ class TurnsCount:
         return TurnsCount(
             by_turns=merged,
             largest=max(self.largest, other.largest),
+            anchors=merged_anchors(self.anchors, other.anchors),
             **{name: getattr(self, name) + getattr(other, name) for name in summed},
         )
 
@@ -114,7 +119,14 @@ class TurnsCount:
                 ByTurns(number, count, rewards / valid if valid else torch.nan)
                 for number, (count, valid, rewards) in sorted(self.by_turns.items())
             ),
+            anchors=None if self.anchors is None else self.anchors.figures(),
         )
+
+
+def merged_anchors(one: AnchorsCount | None, two: AnchorsCount | None) -> AnchorsCount | None:
+    """What is counted of two parts; a part without rollouts of several rows counts nothing."""
+    there = [count for count in (one, two) if count is not None]
+    return reduce(add, there) if there else None
 
 
 def turns(data: DataSet, reward: str) -> Turns | None:

@@ -211,7 +211,7 @@ def _like_before(file: BinaryIO, old: os.stat_result) -> None:
 
 
 class _Sink:
-    """A file that says of itself what cannot be written, so that no error of an input is taken for one of it."""
+    """An output file whose errors name it, so that an input's error is not mistaken for it."""
 
     closed = False
 
@@ -227,7 +227,7 @@ class _Sink:
             self._file.flush()
 
     def close(self) -> None:
-        """It is closed by whoever opened it."""
+        """Closed by the caller that opened it."""
         self.flush()
 
 

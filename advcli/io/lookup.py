@@ -142,7 +142,7 @@ def _rows(name: str, line: int, record: Row, choice: Choice) -> list[Row]:
 
 
 def _keys_only(choice: Choice) -> Choice:
-    """The same choice without any column but those of the prompt."""
+    """The choice reduced to the prompt columns."""
     return Choice(choice.format, choice.prompt, None, (), layout=choice.layout, derived=choice.derived)
 
 

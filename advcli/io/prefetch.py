@@ -24,7 +24,7 @@ def stop() -> None:
 
 
 class _Stopped(Exception):  # noqa: N818  never leaves the thread
-    """The program ends: nobody waits for the table. Or a file is not as plain as all that."""
+    """Stops prefetching: the program ends, or a file is not plain."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class _Found:
 
 
 class Prefetch(threading.Thread):
-    """Reads some inputs ahead.
+    """Prefetches some inputs.
 
     Args:
         inputs: what the user typed.
@@ -76,7 +76,7 @@ class Prefetch(threading.Thread):
         self.start()
 
     def sources(self) -> list[Source]:
-        """The inputs, once they are found; none if they are not read ahead."""
+        """The inputs, once they are found; none without prefetching."""
         self._looked.wait()
         return self._found.sources
 

@@ -155,7 +155,7 @@ def read_one(
 
 
 def _chosen(sources: Sequence[Source], options: ColumnOptions, seen: Survey) -> tuple[Survey, Choice]:
-    """The columns to read; if the first records do not tell, all of them are looked at."""
+    """The columns to read; if the first records don't show them, all records are examined."""
     try:
         return seen, replace(
             choose(seen.kinds, options, seen.form, seen.layout, seen.evidence), format=seen.name

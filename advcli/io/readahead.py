@@ -1,4 +1,4 @@
-"""Work in a thread of its own: what comes next is made while what came before is used.
+"""Readahead: a thread makes the next item while the last one is used.
 
 Arrow, numpy and the operating system work without Python's lock, so a thread that reads and one that writes take two cores.
 """
@@ -15,7 +15,7 @@ _PATIENCE = 0.05
 
 
 def beside(items: Iterable[T], depth: int = 1, *, apart: bool = True) -> Generator[T]:
-    """The same items in the same order, made in a thread; the first is made here, as often it is the only one.
+    """The items in order, made in a thread; the first is made by the caller, as it is often the only one.
 
     Whoever may leave early closes what this gives; the end of the program ends the thread too.
 

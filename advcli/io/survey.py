@@ -61,7 +61,7 @@ class Seen:
 
     @property
     def is_flat(self) -> bool:
-        """Whether no value can be a list or an object, so that the records tell nothing more of how rows lie."""
+        """Whether no value can be a list or an object, so that records add nothing about the layout."""
         return self.first is None and set(self.shapes.values()) <= _FLAT
 
     def has(self, path: str) -> bool:
@@ -158,7 +158,7 @@ def _whole(sources: Sequence[Source]) -> list[Seen]:
 
 
 def _limit(sources: Sequence[Source]) -> int:
-    """How many records of each are looked at, so that what is held does not grow with the files."""
+    """How many records of each are sampled, so that memory does not grow with the number of files."""
     return max(4, min(100, _KEPT // len(sources)))
 
 
@@ -262,7 +262,7 @@ def _refuse_mixture(seen: Sequence[Seen]) -> None:
 
 
 def _recognised(one: Seen, known: dict[tuple[tuple[str, str], ...], Format | None]) -> Format | None:
-    """The format of a source; what is known already of others, if their columns alone told."""
+    """The format of a source; the one already known for others, if their columns alone decided."""
     columns = tuple(one.shapes.items())
     if columns in known:
         return known[columns]
@@ -328,7 +328,7 @@ def _kinds(seen: Sequence[Seen], layout: Layout) -> tuple[dict[str, str], "_Rows
 
 
 def _as_laid_out(row: Mapping[str, Any], record: Mapping[str, Any], layout: Layout) -> Mapping[str, Any]:
-    """A row without the lists of another length, which tell nothing of what a value of a row is."""
+    """A row without lists of another length, which say nothing about a row's values."""
     return {
         name: value
         for name, value in row.items()
@@ -346,7 +346,7 @@ def _sample(seen: Sequence[Seen]) -> list[Mapping[str, Any]]:
 
 
 def _records(seen: Sequence[Seen]) -> list[Mapping[str, Any]]:
-    """The records that were looked at."""
+    """The sampled records."""
     return [record for one in seen for record in one.records]
 
 

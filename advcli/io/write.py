@@ -42,6 +42,26 @@ ROLLOUT = "rollout"
 TOKENS = "tokens"
 """The list column that an estimator with an advantage per token adds to them."""
 
+TURNS = "turns"
+"""The list column that an estimator of turns adds where a row is a rollout."""
+
+WEIGHTS = ("weight", "weighted", "weight_tokens")
+"""The columns that a filter with weights adds: the mean weight of a row, its weighted advantage, and the list of weights."""
+
+OFF_POLICY = (
+    "log_ratio",
+    "kl",
+    "k2_kl",
+    "k3_kl",
+    "chi2_token",
+    "eff_sample_size",
+    "training_ppl",
+    "rollout_ppl",
+    "ppl_ratio",
+    "lag",
+)
+"""The columns with the off-policy figures of each row."""
+
 SOURCE = "source"
 """The column, without its prefix, that tells of a row of its own from which line it comes."""
 
@@ -67,9 +87,9 @@ _OTHER = (
 )
 
 
-def refused_names(prefix: str) -> tuple[str, ...]:
-    """The names that no input may have, because they would be written."""
-    return tuple(prefix + name for name in (*COLUMNS, ROLLOUT, TOKENS, SOURCE))
+def refused_names(prefix: str, more: Sequence[str] = ()) -> tuple[str, ...]:
+    """The names that no input may have, because they would be written; `more` besides the usual ones."""
+    return tuple(prefix + name for name in (*more, *COLUMNS, ROLLOUT, TOKENS, TURNS, *WEIGHTS, SOURCE))
 
 
 @dataclass(frozen=True)
@@ -345,7 +365,9 @@ def _explained(source: Source) -> Iterator[None]:
 
 
 def _unchanged(source: Source) -> None:
-    """Make sure that the second pass saw what the first one did."""
+    """Make sure that the second pass saw what the first one did; what comes after a part does not matter."""
+    if source.part is not None:
+        return
     try:
         same = stamp(source.path) == source.stamp
     except OSError as error:
@@ -363,13 +385,16 @@ def _json_values(added: pa.Table) -> Iterator[list[str]]:
             yield [json.dumps(value) for value in values]
 
 
-def added_columns(prefix: str, result: AdvantageTable, grouping: Grouping) -> dict[str, pa.Array]:
+def added_columns(
+    prefix: str, result: AdvantageTable, grouping: Grouping, figures: "Mapping[str, Tensor] | None" = None
+) -> dict[str, pa.Array]:
     """The new columns as arrow arrays: NaN, ±inf and group -1 become null.
 
     Args:
         prefix: put before each name of `COLUMNS`.
         result: the advantages, [N].
         grouping: the groups, [N].
+        figures: further columns of numbers, [N] each.
     """
     original = _numbers(result.original)
     arrays = (
@@ -383,6 +408,16 @@ def added_columns(prefix: str, result: AdvantageTable, grouping: Grouping) -> di
         columns[ROLLOUT] = pa.array(grouping.rollout, pa.int64(), mask=grouping.group < 0)
     if result.tokens is not None:
         columns[TOKENS] = lists(result.tokens, result.token_counts)
+    if result.turns is not None:
+        columns[TURNS] = lists(result.turns, result.turn_counts)
+    if result.weights is not None and result.weight is not None and result.weighted is not None:
+        weights = (
+            _numbers(result.weight),
+            _numbers(result.weighted),
+            lists(result.weights, result.token_counts),
+        )
+        columns |= dict(zip(WEIGHTS, weights, strict=True))
+    columns |= {name: _numbers(values) for name, values in (figures or {}).items()}
     return {prefix + name: array for name, array in columns.items()}
 
 

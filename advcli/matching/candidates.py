@@ -20,6 +20,14 @@ from advcli.registry import load
 EPS = (0.0, 1e-9, 1e-8, 1e-6, 1e-5, 1e-4, 1e-3)
 # What an estimator's knobs are tried with; a knob that is not here keeps its default.
 _GRID: Mapping[str, tuple[float, ...]] = {"ddof": (1, 0), "eps": EPS, "k": (2, 4, 8)}
+# The same for an estimator of turns: what a return is discounted by besides, and fewer eps.
+_TURN_GRID: Mapping[str, tuple[float, ...]] = {
+    "gamma": (1.0, 0.99, 0.95, 0.9),
+    "ddof": (1, 0),
+    "eps": (0.0, 1e-8, 1e-6, 1e-4),
+}
+# Words that a framework's rule for turns may be set to.
+_TURN_WORDS: Mapping[str, tuple[str, ...]] = {"method": ("mean", "mean_std"), "grouping": ("group", "batch")}
 # What is centred and what it is divided by, as the functions name it, in a formula.
 _CENTRES: Mapping[object, str] = {
     "raw": "r_i",
@@ -99,7 +107,7 @@ class Candidate:
     def sums_steps(self) -> bool:
         """Whether a row's advantage hangs on sums over its step, and not for groups of one only."""
         divide, centre = self.told.get("divide"), self.told.get("centre")
-        plain = self.plan.entry.target.endswith(":standardised")
+        plain = self.plan.entry.target.endswith((":standardised", ":over_threshold"))
         return self.of_batch and not (plain and "batch" not in f"{divide} {centre}")
 
     @property
@@ -120,8 +128,10 @@ class Candidate:
         return f"A_i = {centre} / {by}, ddof {self.ddof}{none}"
 
     def _in_catalog(self) -> str:
-        """The formula of the catalog, with the knobs that it does not tell."""
+        """The formula of the catalog, with the knobs that it does not show."""
         formula = self.plan.entry.formula
+        if self.plan.entry.level == "turn" and "gamma" in self.told:
+            formula += f", γ {_short(self.told['gamma'])}"
         if self.framework is not None:
             return formula
         knobs = {name: value for name, value in (("eps", self.eps), ("ddof", self.ddof)) if value is not None}
@@ -153,6 +163,9 @@ def candidates(*, singletons: bool, missing: bool, rollouts: bool = False) -> Se
         rollouts: whether some rollout has several rows, so that what a rule counts shows.
     """
     found = [*_of_frameworks(), *_of_catalog(singletons=singletons, missing=missing)]
+    if rollouts:
+        by_rows = [_by_rows(candidate) for candidate in found if candidate.framework is None]
+        found += [*by_rows, *_of_turns()]
     return tuple(
         replace(candidate, order=place, unit=candidate.plan.unit if rollouts else None)
         for place, candidate in enumerate(found)
@@ -197,6 +210,47 @@ def _of_frameworks() -> Iterator[Candidate]:
             )
 
 
+def _by_rows(candidate: Candidate) -> Candidate:
+    """The same rule, where every row counts."""
+    plan = candidate.plan
+    return replace(candidate, plan=replace(plan, settings=replace(plan.settings, count="rows")))
+
+
+def _of_turns() -> Iterator[Candidate]:
+    """Rules where a row is a turn: those of frameworks, and our own."""
+    for rule in (rule for rule in RULES if rule.level == "turn"):
+        settable: dict[str, tuple[Any, ...]] = {
+            name: (*values,) for name, values in _TURN_GRID.items() if name == "gamma"
+        }
+        settable |= _TURN_WORDS
+        for scale, knobs in product(rule.scales or (None,), _settings(settable, rule.options)):
+            plan = Plan.of(Settings(rule.estimator, scale, knobs, like=like(rule)))
+            yield _of_turn(plan, rule.framework, rule.versions or None, rule.estimator, scale)
+    for entry in (row for row in ESTIMATORS if row.level == "turn"):
+        has = _effective(entry.target, {})
+        for scale in ("group", "none") if entry.default_scale else (None,):
+            grid = {
+                name: values for name, values in _TURN_GRID.items() if name == "gamma" or scale == "group"
+            }
+            for knobs in _settings(grid, has):
+                yield _of_turn(Plan.of(Settings(entry.name, scale, knobs)), None, None, entry.name, scale)
+
+
+def _of_turn(
+    plan: Plan, framework: str | None, version: str | None, estimator: str, scale: str | None
+) -> Candidate:
+    told = _effective(plan.entry.target, plan.knobs)
+    divides = scale not in _UNDIVIDED
+    ddof, eps = (told.get(name) if divides else None for name in ("ddof", "eps"))
+    return Candidate(plan, framework, version, estimator, scale, ddof, eps, 0, plan.scope() == "step", told)
+
+
+def _settings(grid: Mapping[str, tuple[Any, ...]], has: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Every choice of the knobs that there are."""
+    names = [name for name in grid if name in has]
+    return (dict(zip(names, values, strict=True)) for values in product(*(grid[name] for name in names)))
+
+
 def _of_catalog(*, singletons: bool, missing: bool) -> Iterator[Candidate]:
     rules = product(
         ("null", "zero") if missing else ("null",), ("null", "zero", "raw") if singletons else ("null",)
@@ -238,7 +292,7 @@ def _effective(target: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _short(value: float) -> str:
-    """A knob as one would write it: 1e-6, not 1e-06.
+    """A knob as text: 1e-6, not 1e-06.
 
     Example:
         >>> _short(1e-6), _short(0.0001), _short(1)

@@ -84,7 +84,7 @@ def causes(problem: Problem, best: Trial | None, where: Breaks | None, shuffled:
         problem: what was searched for.
         best: the rule that fits best, on all rows.
         where: where it does not fit.
-        shuffled: what `misaligned` says.
+        shuffled: what `find_shuffle` says.
     """
     if shuffled is not None:
         # Sums over the groups of such rows tell nothing.
@@ -140,7 +140,7 @@ def _pairs(problem: Problem) -> Iterator[str]:
     # An eps shows where the rewards nearly agree.
     if len(live) and float(alike.double().mean()) >= 1 - FEW:
         yield (
-            "the reward weights cannot be told from this log: in groups of two rows, advantages over their std are "
+            "the reward weights are not determined by this log: in groups of two rows, advantages over their std are "
             f"±{float(live.median()):.4g} whatever the weights"
         )
 
@@ -221,6 +221,6 @@ def _not_centred(problem: Problem) -> Iterator[str]:
     told = f"the advantages of {counted(many, 'group')} of {segments.count:,} do not sum to 0"
     if steps.count < segments.count and off <= problem.logged.tolerance:
         all_ = "those of every step" if steps.count > 1 else "all together"
-        yield f"{told}, and {all_} do: rows and advantages are misaligned, or the rule centres by step"
+        yield f"{told}, and {all_} do: rows and advantages are shuffled, or the rule centres by step"
     else:
         yield f"{told}: the groups are others, or rows are missing, or the rule does not centre by group"

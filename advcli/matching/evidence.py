@@ -59,9 +59,7 @@ def doubt(problem: Problem, trial: Trial, free: int = 0) -> str:
     """
     found = evidence(problem, trial)
     if not found.rows:
-        return (
-            "no row says anything: the groups have equal rewards, or so small a spread that rounding hides it"
-        )
+        return "no row tells rules apart: the groups have equal rewards, or so small a spread that rounding hides it"
     kinds = counted(found.patterns, "kind")
     if found.patterns <= free:
         return (

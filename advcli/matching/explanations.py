@@ -1,25 +1,29 @@
 """What has to be assumed for a rule to reproduce the log, fewest assumptions first."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import torch
 
-from advcli.matching import wording
+from advcli.engine.rollouts import Rollouts
+from advcli.matching import difficulty, shapers, wording
 from advcli.matching.causes import FEW
 from advcli.matching.evidence import doubt
 from advcli.matching.infer_eps import fitted
 from advcli.matching.logged import half_step
+from advcli.matching.partitions import Partition
 from advcli.matching.postprocess import After, after, recomputed
 from advcli.matching.problem import Problem
 from advcli.matching.rounded import hidden_digits
+from advcli.matching.sample import FIRST
 from advcli.matching.search import Found, Tell, indistinguishable, search
-from advcli.matching.shuffled import misaligned
+from advcli.matching.shuffled import find_shuffle
 from advcli.matching.trials import Trial
 from advcli.matching.weighing import Weighed, weighed
 from advcli.matching.weights import listed, named
 from advcli.records.table import RewardTable
+from advcli.shaping import spec
 from advcli.tensors.segments import Segments
 from advcli.wording import counted, verb
 
@@ -41,6 +45,8 @@ class Explanation:
         otherwise: rules with the same numbers and other weights, each with those weights in words.
         free: numbers that were fitted to the log.
         doubt: why the rule cannot be named although every row fits; "" if it can.
+        broken: what is wrong with the rows that were left aside; "" for nothing.
+        shape: what the rewards were shaped by, as `--shape` takes it; "" for nothing.
     """
 
     problem: Problem
@@ -51,6 +57,8 @@ class Explanation:
     otherwise: Sequence[tuple[Trial, str]] = ()
     free: int = 0
     doubt: str = ""
+    broken: str = ""
+    shape: str = ""
 
     def weighed_up(self) -> "Explanation":
         """The same with what speaks against naming the rule."""
@@ -82,11 +90,18 @@ def explained(
     if explanation is not None and not explanation.doubt:
         return explanation, None
     best = next(iter(first.trials), None)
-    shuffled = None if explanation or (best and best.share >= 1 - FEW) else misaligned(logs[-1][0])
+    shuffled = None if explanation or (best and best.share >= 1 - FEW) else find_shuffle(logs[-1][0])
     if shuffled is None and explanation is None:
         told = (_explain(_FARTHER, log, found, table, tell) for log, found in logs)
         explanation = next(filter(None, told), None) or _blurred(problem, tell)
     return explanation, shuffled
+
+
+def shaped(
+    problem: Problem, first: Found, table: RewardTable, tell: Tell
+) -> tuple[Explanation | None, str | None]:
+    """What explains a log if a rule of the catalog had shaped its rewards or advantages; see `explained`."""
+    return _explain((_as_shaped,), problem, first, table, tell), None
 
 
 def _by_a_trainer(explanation: Explanation | None) -> bool:
@@ -110,6 +125,40 @@ def _explain(
             return explanation
         doubtful = doubtful or explanation
     return doubtful
+
+
+def _as_not_broadcast(problem: Problem, first: Found, table: RewardTable, tell: Tell) -> Explanation | None:
+    """Rows that got 0 although another row of their rollout has an advantage."""
+    del first
+    if "rollout" not in problem.columns:
+        return None
+    values, rollouts = (
+        problem.logged.values,
+        Rollouts.of(problem.columns["rollout"], problem.columns.get("turn")),
+    )
+    some = torch.zeros(rollouts.count, dtype=torch.bool)
+    some[rollouts.index[(values != 0) & values.isfinite()]] = True
+    blank = (values == 0) & some[rollouts.index]
+    if not bool(blank.any()):
+        return None
+    log = replace(problem.logged, values=torch.where(blank, torch.nan, values))
+    # With the columns again, as other rows are compared now.
+    kept = problem.but(columns=problem.columns, logged=log)
+    found = search(kept, tell)
+    best = next(iter(found.trials), None)
+    if best is None or not found.explained or best.candidate.plan.unit.counts != "rollouts":
+        return None
+    many, rows = int(blank.sum()), int(torch.nonzero(blank)[0])
+    last = torch.zeros_like(blank)
+    last[rollouts.last] = True
+    where = "" if bool((blank & last).any()) else ", all before the last turn"
+    return Explanation(
+        kept,
+        found.trials,
+        after={"not_broadcast": many},
+        broken=f"{counted(many, 'row')} (first: {table.place(rows)}) {verb(many, 'has', 'have')} 0 in place of the advantage of "
+        f"{verb(many, 'its', 'their')} rollout{where}",
+    )
 
 
 def _as_changed(problem: Problem, first: Found, table: RewardTable, tell: Tell) -> Explanation | None:
@@ -190,6 +239,44 @@ def _otherwise(best: Weighed, rest: Iterable[Weighed], names: Sequence[str]) -> 
     return found
 
 
+def _as_shaped(problem: Problem, first: Found, table: RewardTable, tell: Tell) -> Explanation | None:
+    """Rewards, or advantages, that a rule of the catalog had shaped."""
+    del first, table
+    told: dict[str, tuple[Explanation, str]] = {}
+    for partition in problem.partitions:
+        for one, again in _shapes(problem, partition):
+            if one.step.name in told:
+                continue
+            words = (
+                f"with {'advantages' if spec.after(one.step) else 'rewards'} shaped by {spec.typed(one.step)}"
+            )
+            tell(f"{partition.label}: {words}")
+            shaped = again(problem, partition, one)
+            found = search(shaped, tell)
+            if found.explained:
+                shape = spec.typed(one.step)
+                explanation = Explanation(shaped, found.trials, [words], free=one.free, shape=shape)
+                told[one.step.name] = (explanation, words)
+        if told:
+            break
+    sure = [pair for pair in told.values() if not pair[0].weighed_up().doubt] or list(told.values())
+    if not sure:
+        return None
+    best, _ = sure[0]
+    return replace(best, otherwise=[(other.trials[0], words) for other, words in sure[1:]])
+
+
+def _shapes(
+    problem: Problem, partition: Partition
+) -> Iterator[tuple[shapers.Shaped, Callable[[Problem, Partition, shapers.Shaped], Problem]]]:
+    """The rules that may have shaped a log, each with what searches for the estimator."""
+    for one in shapers.fitting(problem.part(partition, FIRST), problem.shapes):
+        yield one, shapers.applied
+    if not problem.shapes or any(step.name == difficulty.NAME for step in problem.shapes):
+        for one in difficulty.fitting(problem, partition):
+            yield one, difficulty.applied
+
+
 def _blurred(problem: Problem, tell: Tell) -> Explanation | None:
     """Rewards that were rounded when they were logged."""
     half = half_step(problem.columns["rewards"])
@@ -237,7 +324,7 @@ def _as_filtered_before(problem: Problem, first: Found, table: RewardTable, tell
         if found.explained and _told_apart(kept, found):
             many, of = int((excluded & used).sum()), int((used & live).sum())
             words = f"{counted(many, 'row')} with no advantage (whole {what}) {verb(many, 'was', 'were')} left out before the statistics"
-            rare = f"{many:,} of {of:,} rows of live groups carry no advantage, and nothing says why"
+            rare = f"{many:,} of {of:,} rows of live groups carry no advantage, and the dump does not say why"
             return Explanation(
                 kept,
                 found.trials,
@@ -256,6 +343,6 @@ def _told_apart(problem: Problem, found: Found) -> bool:
 
 
 Attempt: TypeAlias = Callable[[Problem, Found, RewardTable, Tell], Explanation | None]
-_ATTEMPTS: Sequence[Attempt] = (_as_changed, _as_fitted, _as_weighed, _as_recomputed)
+_ATTEMPTS: Sequence[Attempt] = (_as_not_broadcast, _as_changed, _as_fitted, _as_weighed, _as_recomputed)
 # What is tried of a log that is not another one's in another order.
 _FARTHER: Sequence[Attempt] = (_as_filtered_before,)

@@ -19,7 +19,7 @@ _CLEAR = 20.0
 
 
 def fitted(problem: Problem) -> tuple[Found, int] | None:
-    """Try grpo with the eps that the log itself tells; None if it does not explain the log.
+    """Grpo with an eps inferred from the log; None if it does not explain the log.
 
     Args:
         problem: what is searched for.

@@ -256,5 +256,5 @@ def _single(values: Tensor) -> bool:
 
 
 def _some(values: Tensor) -> Tensor:
-    """A part of the values, which nearly always tells that they are not rounded."""
+    """A part of the values, which nearly always shows that they are not rounded."""
     return values[:: max(1, len(values) // _PART)]

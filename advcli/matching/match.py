@@ -1,4 +1,4 @@
-"""Find the rules that a log is consistent with: what is searched for, and what is said of the outcome."""
+"""Find the rules that a log is consistent with: the search and its outcome."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,11 +14,11 @@ from advcli.errors import DataError, UsageError
 from advcli.estimators.catalog import COLUMNS
 from advcli.frameworks.catalog import frameworks
 from advcli.io.formats.catalog import framework_of
-from advcli.matching import wording
+from advcli.matching import explanations, wording
 from advcli.matching.candidates import Candidate, candidates
 from advcli.matching.causes import breaks, causes
 from advcli.matching.evidence import evidence
-from advcli.matching.explanations import Explanation, explained
+from advcli.matching.explanations import Explanation
 from advcli.matching.logged import Logged
 from advcli.matching.partitions import partitions
 from advcli.matching.problem import Problem
@@ -32,6 +32,8 @@ from advcli.wording import counted, shortened
 
 SKIPPED = "skipped"
 """What a note about rules that could not be tried begins with."""
+# What would tell explanations apart that differ in the weights of the rewards, or in how they were shaped.
+_APART = {False: "the reward weights of the run", True: "the reward function of the run"}
 _OTHERS = 5
 _NAMED = 3
 
@@ -41,6 +43,7 @@ def match(
     *,
     n: int | None = None,
     only: Settings | None = None,
+    shaped: bool = False,
     tell: Tell = lambda text: None,
     prove: Callable[[Explanation], Explanation | None] = lambda explanation: explanation,
 ) -> Match:
@@ -49,7 +52,8 @@ def match(
     Args:
         table: what was read, the logged advantages among it.
         n: rows per group, if the user named it.
-        only: rules that the user asked for (`like`, `estimator`, `scale`); the others are not tried.
+        only: rules that the user asked for (`like`, `estimator`, `scale`, `shaping`); the others are not tried.
+        shaped: whether rules of shaping are tried, and nothing else that may be between a rule and the log.
         tell: takes a line each time rules have been ruled out.
         prove: takes what reproduces every row of the table, where that is a sample, and gives it back as far as it
             reproduces the other rows too; None if it does not.
@@ -59,7 +63,8 @@ def match(
         UsageError: there is no rule such as the user asked for.
     """
     with _one_thread():
-        return _match(table, n, only or Settings(), tell, prove)
+        explain = explanations.shaped if shaped else explanations.explained
+        return _match(table, n, only or Settings(), tell, lambda *given: _proven(explain(*given), prove))
 
 
 @contextmanager
@@ -78,7 +83,7 @@ def _match(
     n: int | None,
     only: Settings,
     tell: Tell,
-    prove: Callable[[Explanation], Explanation | None],
+    explain: Callable[[Problem, Found, RewardTable, Tell], tuple[Explanation | None, str | None]],
 ) -> Match:
     problem = _problem(table, n, only)
     if not bool(problem.logged.values.isfinite().any()):
@@ -89,12 +94,18 @@ def _match(
     if problem.logged.constant:
         return _silent(table, problem)
     first = search(problem, tell, nearest=True)
-    explanation, shuffled = explained(problem, first, table, tell)
-    explanation = explanation and prove(explanation)
+    explanation, shuffled = explain(problem, first, table, tell)
     notes = _notes(table, problem, first)
     if explanation is None:
         return _broken(table, problem, first, notes, shuffled, only)
     return _matched(explanation, first, table, notes)
+
+
+def _proven(
+    found: tuple[Explanation | None, str | None], prove: Callable[[Explanation], Explanation | None]
+) -> tuple[Explanation | None, str | None]:
+    explanation, shuffled = found
+    return explanation and prove(explanation), shuffled
 
 
 def _problem(table: RewardTable, n: int | None, only: Settings) -> Problem:
@@ -103,6 +114,10 @@ def _problem(table: RewardTable, n: int | None, only: Settings) -> Problem:
         raise DataError("the rows cannot be grouped", hint="--prompt-col COL or --n ROWS_PER_PROMPT")
     columns = grouped(table, ways[0].grouping).columns()
     columns.pop("group")
+    # A list of turns is no row.
+    columns = {
+        name: column for name, column in columns.items() if name not in ("turn_rewards", "turn_counts")
+    }
     logged = table.logged
     if logged is None:
         raise DataError("there is no logged advantage")
@@ -122,6 +137,7 @@ def _problem(table: RewardTable, n: int | None, only: Settings) -> Problem:
         ways,
         tried,
         framework if framework in frameworks() else None,
+        shapes=only.shaping,
     )
 
 
@@ -160,7 +176,7 @@ def _asked(only: Settings) -> str:
 
 
 def _silent(table: RewardTable, problem: Problem) -> Match:
-    """A log of zeros is that of every rule without signal, and of a trainer that logged nothing; ones tell no more."""
+    """Refuse a constant log: zeros fit every rule without signal, and a trainer that logged nothing."""
     values = problem.logged.values
     # No minus before a zero.
     same = float(values[values.isfinite()][0]) + 0.0
@@ -178,13 +194,14 @@ def _matched(explanation: Explanation, first: Found, table: RewardTable, notes: 
     best = alike[0]
     fit = _fit(best)
     others = [trial for trial in trials if trial not in alike]
-    sentence = (
-        wording.cannot_be_told(fit, best, done=explanation.words, doubt=explanation.doubt)
-        if explanation.doubt
-        else wording.found(fit, best, problem, done=explanation.words)
-    )
+    if explanation.broken:
+        sentence = wording.broken(fit, best, explanation.broken)
+    elif explanation.doubt:
+        sentence = wording.not_determined(fit, best, done=explanation.words, doubt=explanation.doubt)
+    else:
+        sentence = wording.found(fit, best, problem, done=explanation.words)
     return Match(
-        found=not explanation.doubt,
+        found=not (explanation.doubt or explanation.broken),
         sentence=sentence,
         best=fit,
         indistinguishable=(
@@ -194,11 +211,12 @@ def _matched(explanation: Explanation, first: Found, table: RewardTable, notes: 
         evidence=evidence(problem, best),
         apart=(
             *wording.apart(best, alike[1:]),
-            *(["the reward weights of the run"] if explanation.otherwise else []),
+            *([_APART[bool(explanation.shape)]] if explanation.otherwise else []),
         ),
         others=_distinct(others),
         weights=explanation.weights,
         after=explanation.after or {},
+        shape=explanation.shape or None,
         **_common(table, problem, first, notes),
     )
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from enum import Enum
 from typing import overload
 
 import numpy as np
@@ -18,6 +19,16 @@ _LARGEST = 256
 _MOST = 65_536
 
 
+class Kind(Enum):
+    """What makes rows one group."""
+
+    KEY = "the key, as recognised or asked for"
+    CUT = "the key, its rows cut by a size"
+    OVER_STEPS = "the key, whatever the step"
+    POSITION = "consecutive rows, cut by a size"
+    STEP = "one step"
+
+
 @dataclass(frozen=True, eq=False)
 class Partition:
     """One way to group the rows.
@@ -25,12 +36,12 @@ class Partition:
     Attributes:
         label: in words, as it is shown.
         grouping: the groups.
-        given: whether it is the one that was recognised or asked for.
+        kind: what makes rows one group.
     """
 
     label: str
     grouping: Grouping
-    given: bool = False
+    kind: Kind
 
 
 class Partitions(Sequence[Partition]):
@@ -90,16 +101,16 @@ def _ways(table: RewardTable, n: int | None) -> Iterator[Partition]:
             given = group(table, n)
             sizes = sizes_of(given.group, given.count)
             size, largest = n or next(iter(sizes), None), max(sizes, default=0)
-            yield Partition(given.rule, given, given=True)
+            yield Partition(given.rule, given, Kind.KEY)
     choice = table.choice
     if choice.prompt and size and 1 < size < largest and n is None:
         with suppress(DataError):
             cut = group(table, size)
-            yield Partition(cut.rule, cut)
+            yield Partition(cut.rule, cut, Kind.CUT)
     if choice.prompt and table.step is not None and choice.step_in_key:
         with suppress(DataError):
             loose = group(replace(table, choice=replace(choice, step_in_key=False)), n)
-            yield Partition(f"{loose.rule}, over all steps", loose)
+            yield Partition(f"{loose.rule}, over all steps", loose, Kind.OVER_STEPS)
     yield from _positional(table, size)
     whole = _whole(table)
     if len(table.key) <= _MOST * whole.grouping.count:
@@ -111,7 +122,7 @@ def _positional(table: RewardTable, size: int | None) -> Iterator[Partition]:
     bare = replace(table, key=np.where(table.key < 0, -1, 0), choice=replace(table.choice, prompt=()))
     for n in dict.fromkeys((size, _balanced(table.logged))):
         if n and n > 1:
-            yield Partition(f"position, {n} rows each", group(bare, n))
+            yield Partition(f"position, {n} rows each", group(bare, n), Kind.POSITION)
 
 
 def _whole(table: RewardTable) -> Partition:
@@ -119,7 +130,7 @@ def _whole(table: RewardTable) -> Partition:
     keys = np.where(table.key < 0, -1, 0 if table.step is None else table.step)
     whole = replace(table, key=keys, step=None, choice=replace(table.choice, prompt=("step",), step=None))
     grouping = group(whole, len(keys))
-    return Partition("all rows" if table.step is None else "all rows of a step", grouping)
+    return Partition("all rows" if table.step is None else "all rows of a step", grouping, Kind.STEP)
 
 
 def _balanced(logged: NDArray[np.float64] | None) -> int | None:

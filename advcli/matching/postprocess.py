@@ -188,12 +188,14 @@ def _where(part: Slice, off: Tensor) -> tuple[str, str]:
     many, of = int((off & live).sum()), int((part.compared() & live).sum())
     return (
         LIVE,
-        f"{many:,} of {of:,} rows of live groups carry 0, and nothing says why" if 2 * many > of else "",
+        f"{many:,} of {of:,} rows of live groups carry 0, and the dump does not say why"
+        if 2 * many > of
+        else "",
     )
 
 
 def _vague(predicted: Tensor, clip: _Pair, part: Slice) -> str:
-    """Why a clamp cannot be told: its bound is no round number, and all rows beyond it are one number; "" if it can."""
+    """Why a clamp is not determined: its bound is no round number, and all rows beyond it are one number; "" if it can."""
     beyond = torch.cat([predicted[predicted > clip[1]], predicted[predicted < clip[0]]]).abs()
     bound = max(abs(edge) for edge in clip if math.isfinite(edge))
     several = float(beyond.max() - beyond.min()) > _VISIBLE * bound

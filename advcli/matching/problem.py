@@ -12,6 +12,7 @@ from advcli.matching.logged import Logged
 from advcli.matching.partitions import Partition
 from advcli.matching.sample import SIZE, Slice, by_steps, sample
 from advcli.matching.trials import Trial
+from advcli.records.settings import ShapeSpec
 
 MANY = 65_536
 """Rows on which the rules that are left are compared once more before one of them is run on all rows."""
@@ -31,6 +32,7 @@ class Problem:
         framework: the framework that writes such dumps, which is believed first; or None.
         excluded: [N] bool, rows that the statistics leave out; None for none.
         blur: how far a logged reward may be from the one that was used, because it was rounded.
+        shapes: rules of shaping that the user asked for, perhaps with the columns that they look at; () for all.
         slices: some and all rows in the groups of a partition, as far as they were looked at.
         picked: which rows those are, and whether they are whole steps.
     """
@@ -42,6 +44,7 @@ class Problem:
     framework: str | None = None
     excluded: Tensor | None = None
     blur: float = 0.0
+    shapes: Sequence[ShapeSpec] = ()
     slices: dict[tuple[str, int | None], Slice] = field(default_factory=dict, repr=False, compare=False)
     picked: dict[tuple[str, int], tuple[Tensor | None, bool]] = field(
         default_factory=dict, repr=False, compare=False
@@ -58,7 +61,7 @@ class Problem:
         return replace(self, **changes)
 
     def whole(self, partition: Partition) -> Slice:
-        """All rows with the groups of a partition; looked at once."""
+        """All rows with the groups of a partition; cached."""
         key = (partition.label, None)
         if key not in self.slices:
             columns = self.grouped(partition)
@@ -66,7 +69,7 @@ class Problem:
         return self.slices[key]
 
     def part(self, partition: Partition, size: int = SIZE) -> Slice:
-        """Enough rows to rule most candidates out, with the groups of a partition; looked at once."""
+        """Enough rows to rule most candidates out, with the groups of a partition; cached."""
         key = (partition.label, size)
         if key not in self.slices:
             # Which rows those are is the same for all searches in a log: no rule is believed for a part of the rows.

@@ -22,7 +22,7 @@ PER_DATA_SET = ("weights",)
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """The groups of some rows and how far their rewards lie apart; looked at once.
+    """The groups of some rows and the spread of their rewards; cached.
 
     Attributes:
         rewards: [N] float64, NaN where missing.
@@ -203,7 +203,7 @@ class Slice:
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """The logged advantages of some rows, and what is to be known of them; looked at once.
+    """The logged advantages of some rows and their properties; cached.
 
     Attributes:
         compared: [n] bool, the rows with a group and a logged advantage.

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from advcli.engine.turns import MADE
 from advcli.matching.candidates import Candidate
 from advcli.matching.partitions import Partition
 from advcli.matching.problem import MANY, Problem
@@ -58,7 +59,7 @@ def search(problem: Problem, tell: Tell = lambda text: None, *, nearest: bool = 
         found = _sampled(problem, partition, able)
         left = sum(trial.explained for trial in found)
         sampled += found
-        tell(f"{partition.label}: {counted(len(able), 'rule')} tried on a part of the rows, {left} left")
+        tell(f"{partition.label}: {counted(len(able), 'rule')} tried on a sample of the rows, {left} left")
         if left and problem.part(partition).rows is not None:
             # Whether another grouping gives the same numbers is asked of small data only.
             break
@@ -74,7 +75,8 @@ def _able(problem: Problem, candidates: Sequence[Candidate], lacking: dict[str, 
     able = []
     for candidate in candidates:
         needs = candidate.plan.entry.needs
-        absent = next((name for name in needs if name != "group" and name not in problem.columns), None)
+        there = problem.columns.keys() | {"group"} | (MADE if candidate.plan.entry.level == "turn" else set())
+        absent = next((name for name in needs if name not in there), None)
         if absent is None:
             able.append(candidate)
         else:
@@ -111,7 +113,7 @@ def _affordable(problem: Problem, part: Slice) -> Sequence[Candidate]:
 
 
 def indistinguishable(problem: Problem, trials: Sequence[Trial]) -> list[Trial]:
-    """The trials that the data cannot tell from the best one, in the order in which they are believed."""
+    """The trials that fit as well as the best one, most plausible first."""
     fitting = [trial for trial in trials if trial.explained]
     if not fitting:
         return []

@@ -32,7 +32,7 @@ _WORDS: Mapping[str, str] = {
 }
 
 
-def misaligned(problem: Problem) -> str | None:
+def find_shuffle(problem: Problem) -> str | None:
     """A sentence that says so, and of which rule the advantages are; None if no rule gives them in another order.
 
     Args:
@@ -73,7 +73,7 @@ def _everywhere(problem: Problem, met: Sequence[tuple[float, Candidate]]) -> Ite
 
 def _told(candidate: Candidate, scope: str) -> str:
     name = candidate.fit("", 0.0, 0.0).name
-    return f"rows and advantages are misaligned: {_WORDS[scope]}, the logged advantages are those of {name} in another order"
+    return f"rows and advantages are shuffled: {_WORDS[scope]}, the logged advantages are those of {name} in another order"
 
 
 class _Likely:
@@ -132,7 +132,7 @@ class _Likely:
 
 @dataclass(frozen=True)
 class _Look:
-    """How the advantages of a rule lie beside the logged ones, in whatever order.
+    """How the sorted advantages of a rule compare with the sorted logged ones.
 
     Attributes:
         factor: by which they have to be multiplied to be as large.

@@ -1,4 +1,4 @@
-"""Search with the weights of the reward parts that the log tells."""
+"""Search with reward weights inferred from the log."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -65,7 +65,7 @@ def weighed(problem: Problem, tell: Tell, *, skip_missing_parts: bool) -> Iterat
 
 
 def _of_one_reward(problem: Problem, partition: Partition) -> str:
-    """Why the factor of a single reward cannot be told: with two different rewards per group any rule is a line."""
+    """Why the factor of a single reward is not determined: with two different rewards per group any rule is a line."""
     if problem.columns["parts"].shape[1] > 1:
         return ""
     part = problem.part(partition)

@@ -246,7 +246,7 @@ def level(total: Tensor, spread: Tensor, values: Tensor) -> tuple[float, float]:
 
 
 def _factors(total: Tensor, spreads: Sequence[Tensor], values: Tensor) -> Iterator[tuple[float, bool]]:
-    """Common factors of the weights: for each eps the one that the divisors tell, and 1."""
+    """Common factors of the weights: for each eps the one that the divisors imply, and 1."""
     for spread in spreads:
         found, doubt = level(total, spread, values)
         if found > _CLEAR * doubt:

@@ -12,6 +12,12 @@ from advcli.matching.trials import Trial
 from advcli.records.match import Fit
 from advcli.wording import counted, verb
 
+_COUNTS = {
+    "rollouts": "each rollout counted once",
+    "rows": "every row counted",
+    "refused": "every row counted",
+    "turns": "a row is a turn",
+}
 # A range of ratios that is not worth a word.
 _NARROW = 0.1
 # Share of the rows that a rule has to fit to be named where none fits all.
@@ -26,17 +32,24 @@ def found(
     rough = problem.logged.by_digits(fit.max_abs_diff)
     digits = f" at the precision of the log ({problem.logged.stored.words})" if rough else ""
     agree = f"all {compared:,} logged rows agree{digits} (max |Δ| {fit.max_abs_diff:.2g})"
-    return "; ".join([f"consistent with {_rule(fit, trial)}", f"grouped by {fit.grouping}", *done, agree])
+    counts = [_COUNTS[trial.candidate.unit.counts]] if trial.candidate.unit else []
+    parts = [f"consistent with {_rule(fit, trial)}", f"grouped by {fit.grouping}", *counts, *done, agree]
+    return "; ".join(parts)
 
 
 def _rule(fit: Fit, trial: Trial) -> str:
     return f"{fit.name}: {trial.candidate.formula}"
 
 
-def cannot_be_told(fit: Fit, trial: Trial, *, done: Sequence[str], doubt: str) -> str:
+def not_determined(fit: Fit, trial: Trial, *, done: Sequence[str], doubt: str) -> str:
     """The sentence that says why nothing is named although a rule fits every row."""
     rule = "; ".join([f"{_rule(fit, trial)}, fits every row", *done])
-    return f"cannot be told from this log: {doubt}; {rule}"
+    return f"not determined by this log: {doubt}; {rule}"
+
+
+def broken(fit: Fit, trial: Trial, what: str) -> str:
+    """The sentence that says what is wrong with a log whose other rows fit a rule."""
+    return f"the log is broken: {what}; all other rows fit {_rule(fit, trial)}"
 
 
 def not_found(fit: Fit | None, causes: Sequence[str], asked: str = "") -> str:
@@ -64,7 +77,7 @@ def done(after: After) -> Iterator[str]:
 
 
 def filtered(rows: int, where: str) -> str:
-    """So many rows of such groups were set to 0, nobody knows by what."""
+    """The sentence for rows of such groups that were set to 0 for an unknown reason."""
     return f"then {counted(rows, 'row')} {where} {verb(rows, 'was', 'were')} set to 0"
 
 
@@ -86,7 +99,7 @@ def _ratio(ratio: float, range_: tuple[float, float]) -> str:
 
 
 def reason(problem: Problem, best: Trial, other: Trial) -> str:
-    """Why a rule cannot be told from the best one, in a few words."""
+    """Why a rule fits as well as the best one, in a few words."""
     told = (
         []
         if best.partition is other.partition
@@ -113,7 +126,7 @@ def apart(best: Trial, others: Sequence[Trial]) -> tuple[str, ...]:
         if one.plan.entry.target == two.plan.entry.target:
             names += [name for name in two.told if one.told.get(name) != two.told[name]]
         found += [_TELLS[name] for name in names if name in _TELLS]
-        found += [] if best.partition is other.partition else ["prompts that come again under another key"]
+        found += [] if best.partition is other.partition else ["prompts that occur again under another key"]
     return (*dict.fromkeys(found), *(["the configuration of the run"] if others else []))
 
 
@@ -125,7 +138,7 @@ def _eps(problem: Problem, best: Trial, other: Trial) -> str:
         abs(other.candidate.eps - best.candidate.eps) / max(float(stds.min()), 1e-300) if len(stds) else 0.0
     )
     if not effect:
-        return "nothing is divided: eps and ddof cannot be told"
+        return "nothing is divided: eps and ddof are not determined"
     return f"eps {other.candidate.eps:g} changes less than the log shows"
 
 

@@ -9,11 +9,10 @@ import torch
 from advcli.dataset.load import DataSet, by_unit
 from advcli.dataset.pairing import Joined, Pairing, Runs, joined
 from advcli.engine.run import run
-from advcli.errors import DataError, UsageError
-from advcli.io.sources.remote import is_remote
 from advcli.pipeline.compare import without_filters
 from advcli.pipeline.describe import report_of
 from advcli.pipeline.request import Request
+from advcli.pipeline.sides import lettered, named, said
 from advcli.records.between import Between, Coverage, Paired, PromptPair, RowPairs, Side, StepPair
 from advcli.records.report import Report
 from advcli.records.settings import AdvantageTable
@@ -22,7 +21,7 @@ from advcli.stats import paired_prompts, paired_steps
 from advcli.stats.figures import figures
 from advcli.stats.paired_prompts import PromptMeans, Rewarded
 from advcli.stats.paired_rows import row_pairs
-from advcli.wording import counted, one_line, redacted, verb
+from advcli.wording import counted, one_line, verb
 
 # How many lines the table of steps has at most.
 _STRETCHES = 20
@@ -83,9 +82,9 @@ def between(
         stretches=tuple(paired_steps.stretches(steps, _STRETCHES)),
         rows=None if rows is None else _rows(first, second, rows),
         prompts=table,
-        notes=(*_said(first.report.notes, second.report.notes), *_notes(paired, rows, several=several)),
+        notes=(*said(first.report.notes, second.report.notes), *_notes(paired, rows, several=several)),
         warnings=(
-            *_said(first.report.warnings, second.report.warnings),
+            *said(first.report.warnings, second.report.warnings),
             *_warnings(first, second, covered, rows),
             *_unclear(paired, covered),
         ),
@@ -96,8 +95,8 @@ def _loaded(
     letter: str, request: Request, check: Callable[[Sequence[Source]], None] | None, *, by_path: bool
 ) -> _Loaded:
     """Read one of the two; an error says which."""
-    name = " ".join(redacted(text, whole=True) if is_remote(text) else text for text in request.inputs)
-    try:
+    name = named(request)
+    with lettered(letter, name):
         plan = request.plan()
         with request.opened() as sources:
             if check:
@@ -107,11 +106,6 @@ def _loaded(
         data = runs.apart(data)
         columns = data.columns()
         plan = plan.at(columns)
-    except (DataError, UsageError) as error:
-        where = letter if name in error.message else f"{letter} ({name})"
-        hints = [error.hint, "--b OPTION=VALUE for what B alone has"]
-        hint = " or ".join(filter(None, hints)) if isinstance(error, UsageError) else error.hint
-        raise type(error)(f"{where}: {error.message}", hint=hint, about=error.about) from error
     result = run(plan, columns)
     bare = run(without_filters(plan), columns) if plan.settings.filters else result
     original = bare.unprocessed()
@@ -162,13 +156,6 @@ def _prompts(means: PromptMeans, pairing: Pairing) -> dict[str, list[Any]]:
     }
 
 
-def _said(a: Sequence[str], b: Sequence[str]) -> Iterator[str]:
-    """What is said of each, and once what is said of both."""
-    yield from (f"A and B: {text}" for text in a if text in b)
-    yield from (f"A: {text}" for text in a if text not in b)
-    yield from (f"B: {text}" for text in b if text not in a)
-
-
 def _example(one: _Loaded) -> str:
     """The columns of the key and what stands in the first row, as far as a line has room for it."""
     table = one.data.table
@@ -179,8 +166,8 @@ def _example(one: _Loaded) -> str:
 def _notes(paired: Paired | None, rows: Joined | None, *, several: bool) -> Iterator[str]:
     if rows is None and paired is not None and not several:
         yield (
-            "rows are not compared one by one, as nothing tells which are the same answer; "
-            "if they are, --join COL with an id or the text of the answer"
+            "rows are not compared one by one, as no column identifies the same answer; "
+            "try --join COL with an id or the text of the answer"
         )
 
 
@@ -210,6 +197,6 @@ def _warnings(a: _Loaded, b: _Loaded, covered: Coverage, rows: Joined | None) ->
         )
     if covered.other_steps:
         met = f"{counted(covered.other_steps, 'prompt')} in both {verb(covered.other_steps, 'was', 'were')}"
-        yield f"{met} not met at the same steps: the difference also holds what training changed in between"
+        yield f"{met} not drawn at the same steps: the difference includes what training changed in between"
     if rows is not None and not len(rows.a):
         yield f"no row of A is joined with one of B by {rows.by}"

@@ -57,7 +57,7 @@ def with_hints(report: Report, request: Request, versus: Mapping[str, Settings] 
 def _variants(request: Request) -> dict[str, Settings]:
     base = replace(request.settings, compute_new_adv=False)
     recomputed = {"kept + recomputed": replace(base, compute_new_adv=True)}
-    return {"kept": base, **(recomputed if request.plan().entry.recompute else {})}
+    return {"kept": base, **(recomputed if request.plan().recomputes else {})}
 
 
 def _nothing_filtered(variants: Sequence[str], versus: Mapping[str, Settings] | None) -> str:

@@ -8,10 +8,11 @@ from pathlib import Path
 from advcli.dataset.load import DataSet, by_unit
 from advcli.engine.plan import Plan
 from advcli.engine.run import run
+from advcli.inspection import off_policy
 from advcli.io import metrics as metrics_file
 from advcli.io.atomic import leftovers
 from advcli.io.parquet.read import to_metadata
-from advcli.io.write import SOURCE, Additions, added_columns, refused_names, targets, write
+from advcli.io.write import OFF_POLICY, SOURCE, Additions, added_columns, refused_names, targets, write
 from advcli.pipeline.describe import report_of, settings_of
 from advcli.pipeline.request import Request
 from advcli.records.report import Report
@@ -31,6 +32,7 @@ class Output:
         same_layout: keep lists as lists where a record holds several rows.
         resume: on Ray, pass over files that this run has written already.
         layout: "parquet" or "jsonl" whatever the file is called; None for what its name says.
+        off_policy: add the off-policy figures of each row.
     """
 
     out: str | None = None
@@ -40,6 +42,7 @@ class Output:
     same_layout: bool = False
     resume: bool = False
     layout: str | None = None
+    off_policy: bool = False
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,13 @@ def advantages(request: Request) -> Computed:
 
 
 def _shown(result: AdvantageTable) -> dict[str, AdvantageTable]:
-    return {"original": result.unprocessed(), "processed": result}
+    shown = {"original": result.unprocessed(), "processed": result}
+    if result.weighted is not None:
+        inner = result.per_rollout
+        if inner is not None and inner.weighted is not None:
+            inner = replace(inner, processed=inner.weighted)
+        shown["weighted"] = replace(result, processed=result.weighted, per_rollout=inner)
+    return shown
 
 
 def compute(request: Request, output: Output, *, advance: Callable[[int, int], None] | None = None) -> Report:
@@ -83,7 +92,7 @@ def compute(request: Request, output: Output, *, advance: Callable[[int, int], N
         advance: called with the number of rows that are written, and of all.
 
     Returns:
-        The report, with the columns "original" and "processed".
+        The report, with the columns "original" and "processed", and "weighted" where a filter weighs.
     """
     plan = request.plan()
     with request.opened() as sources:
@@ -92,11 +101,13 @@ def compute(request: Request, output: Output, *, advance: Callable[[int, int], N
             goals = [replace(goal, layout=output.layout, codec=None) for goal in goals]
         if output.metrics:
             metrics_file.check(output.metrics, sources, goals, force=output.force)
-        data = request.load(sources, refused=refused_names(output.prefix))
+        more = OFF_POLICY if output.off_policy else ()
+        data = request.load(sources, refused=refused_names(output.prefix, more))
         columns = data.columns()
         plan = plan.at(columns)
         result = run(plan, columns)
-        added = added_columns(output.prefix, result, data.grouping)
+        figures = off_policy.per_row(data) if output.off_policy else {}
+        added = added_columns(output.prefix, result, data.grouping, figures)
         about = to_metadata(output.prefix, settings_of(plan, request, data))
         record = None if output.same_layout else output.prefix + SOURCE
         rows = len(data.table.rewards)

@@ -1,4 +1,4 @@
-"""What the commands tell about a data set and its advantages."""
+"""The figures of a data set and its advantages."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -15,7 +15,7 @@ from advcli.pipeline.request import Request
 from advcli.records.report import Column, Health, Report
 from advcli.records.settings import AdvantageTable
 from advcli.records.version import __version__
-from advcli.shaping.catalog import described
+from advcli.shaping.spec import described
 from advcli.stats import comparison
 from advcli.stats.health import health
 
@@ -48,7 +48,7 @@ def report_of(request: Request, data: DataSet, plan: Plan, shown: Mapping[str, A
 
 
 def _compared(data: DataSet, shown: Mapping[str, AdvantageTable]) -> tuple[Column, ...]:
-    """Each column beside the first; without keep ratios the first two are the same, and described once."""
+    """Each column compared with the first; without keep ratios the first two are equal, and described once."""
     (label, first), *others = shown.items()
     columns = [comparison.compare(label, data.rows, first.original, first)]
     for label, result in others:
@@ -62,7 +62,7 @@ def _compared(data: DataSet, shown: Mapping[str, AdvantageTable]) -> tuple[Colum
 
 
 def _equal(first: Tensor, second: Tensor) -> bool:
-    """Whether two columns are the same, NaN beside NaN too."""
+    """Whether two columns are equal; NaN equals NaN."""
     return first is second or bool(((first == second) | (first.isnan() & second.isnan())).all())
 
 

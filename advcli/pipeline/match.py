@@ -2,11 +2,13 @@
 
 from dataclasses import replace
 
+from advcli.dataset.load import with_repeats
 from advcli.errors import DataError
 from advcli.io.formats.catalog import LOGGED
 from advcli.io.read import look, read
 from advcli.matching import match as matching
 from advcli.matching.search import Tell
+from advcli.matching.shapers import usual
 from advcli.pipeline.request import Request
 from advcli.records.match import Match
 from advcli.records.table import RewardTable
@@ -26,13 +28,21 @@ def match(request: Request, tell: Tell = lambda text: None) -> Match:
         # A missing reward is no error here, and may be one to whoever read ahead.
         ahead = None if request.settings.missing == "error" else request.ahead(sources, wanted)
         table = logged(ahead or read(sources, wanted, skip_bad_rows=request.skip_bad_rows))
+        table = with_repeats(table, sources)
         outcome = matching.match(table, n=columns.n, only=request.settings, tell=tell)
         if not outcome.found and len(table.choice.rewards) == 1 and not columns.rewards:
             apart = replace(wanted, parts="always")
             if look(sources, apart, skip_bad_rows=request.skip_bad_rows)[1].rewards != table.choice.rewards:
-                parts = read(sources, apart, skip_bad_rows=request.skip_bad_rows)
+                parts = with_repeats(read(sources, apart, skip_bad_rows=request.skip_bad_rows), sources)
                 again = matching.match(parts, n=columns.n, only=request.settings, tell=tell)
                 outcome = again if again.found else outcome
+        if not outcome.found:
+            kinds = look(sources, wanted, skip_bad_rows=request.skip_bad_rows)[0].kinds
+            more = tuple(text for text in usual(kinds) if text not in wanted.measures)
+            wider = replace(wanted, extra=(*wanted.extra, *more), measures=(*wanted.measures, *more))
+            table = read(sources, wider, skip_bad_rows=True) if more else table
+            again = matching.match(table, n=columns.n, only=request.settings, shaped=True, tell=tell)
+            outcome = again if again.found else outcome
     return replace(outcome, warnings=(*request.warnings, *outcome.warnings))
 
 

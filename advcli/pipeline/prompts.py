@@ -1,22 +1,26 @@
 """`prompts`: each prompt over the run."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from advcli.dataset.load import DataSet
 from advcli.dataset.remarks import notes_of
 from advcli.errors import DataError, UsageError
+from advcli.io.formats.derived import CHARACTERS
 from advcli.pipeline.describe import health_of
 from advcli.pipeline.request import Request
 from advcli.records.prompts import STATES, Asked, Prompts
+from advcli.records.report import Health
 from advcli.records.table import Source
 from advcli.stats.cells import Floats
 from advcli.stats.metrics import step_order
-from advcli.stats.prompts import PromptFigures, in_order, mean_of, two_values
+from advcli.stats.prompts import PromptCounts, PromptFigures, in_order, mean_of, two_values
+from advcli.tensors.codes import first_rows, numbered
 from advcli.tensors.masks import finite
 from advcli.wording import either
 
@@ -41,30 +45,101 @@ def prompts(
         if check:
             check(sources)
         data = request.load(sources)
+    return replace(
+        over_run(data, asked), warnings=(*request.warnings, *data.table.warnings, *data.grouping.warnings)
+    )
+
+
+def over_run(data: DataSet, asked: Asked) -> Prompts:
+    """The prompts of a data set over the run; without warnings.
+
+    Args:
+        data: the data set, read with the names of its prompts.
+        asked: what is asked of them.
+
+    Raises:
+        DataError: there is no prompt id, or no reward.
+        UsageError: there is no such figure.
+    """
     if not data.table.prompts:
         raise DataError("no prompt id, so no prompt can be followed", hint="--prompt-col COL")
     rewards = data.rows.rewards[(data.rows.group >= 0) & finite(data.rows.rewards)]
     if not len(rewards):
         raise DataError("no row has a reward", hint="--reward COL")
     values = two_values(rewards)
-    threshold = asked.pass_at if asked.pass_at is not None else values and values[1]
+    threshold = threshold_of(asked, values)
     names, step = _steps(data)
-    found = PromptFigures.of(
-        replace(data.rows, step=step),
-        torch.from_numpy(data.table.key),
-        len(data.table.prompts),
-        threshold=threshold,
-        fdr=asked.fdr,
+    prompts, key = _named(data)
+    counts = PromptCounts.of(
+        replace(data.rows, step=step), torch.from_numpy(key), len(prompts), threshold=threshold
     )
+    run = Run(
+        health=health_of(data),
+        prompts=prompts,
+        steps=names,
+        values=values,
+        over_rows=float(rewards.double().mean()),
+        length=data.table.choice.length,
+    )
+    found = figured(counts, run, asked)
+    return replace(found, notes=(*notes_of(data, 0, 0, 0.0, None), *found.notes))
+
+
+def _named(data: DataSet) -> tuple[list[str], NDArray[np.int64]]:
+    """The prompts that have rows, in the order of their first ones, and [N] the prompt of each row, -1 without."""
+    key, names = data.table.key, [prompt.name for prompt in data.table.prompts]
+    there = key >= 0
+    if there.all():
+        return names, key
+    codes = numbered(key[there])
+    found = np.full(len(key), -1, dtype=np.int64)
+    found[there] = codes
+    return [names[code] for code in key[there][first_rows(codes)].tolist()], found
+
+
+def threshold_of(asked: Asked, values: tuple[float, float] | None) -> float | None:
+    """The lowest reward of a right row; None where no row is right or wrong."""
+    return asked.pass_at if asked.pass_at is not None else values and values[1]
+
+
+@dataclass(frozen=True)
+class Run:
+    """What is known of a run beside the counts of its prompts.
+
+    Attributes:
+        health: its groups.
+        prompts: names, in the order of the counts.
+        steps: the steps in order.
+        values: the two rewards that there are, or None.
+        over_rows: mean reward of all rows.
+        length: the column of lengths, or None.
+    """
+
+    health: Health
+    prompts: Sequence[str]
+    steps: tuple[str, ...]
+    values: tuple[float, float] | None
+    over_rows: float
+    length: str | None
+
+
+def figured(counts: PromptCounts, run: Run, asked: Asked) -> Prompts:
+    """The figures, once all rows are counted; notes are those about the figures alone.
+
+    Raises:
+        UsageError: there is no such figure to sort by.
+    """
+    threshold = threshold_of(asked, run.values)
+    found = PromptFigures.of(counts, run.values, fdr=asked.fdr)
     rates = {k: found.pass_at(k) for k in asked.ks} if threshold is not None else {}
-    table = _table(data, names, found, rates)
+    table = _table(run, found, rates)
     _refuse(asked.sort, table)
     order = in_order(table, asked.sort, asked.top)
     return Prompts(
-        health=health_of(data),
-        steps=names,
+        health=run.health,
+        steps=run.steps,
         threshold=threshold,
-        over_rows=float(rewards.double().mean()),
+        over_rows=run.over_rows,
         over_prompts=mean_of(found.cells.mean),
         pass_at={k: mean_of(rate) for k, (rate, _, _) in rates.items()},
         fdr=asked.fdr,
@@ -73,14 +148,18 @@ def prompts(
         table=table,
         order=order,
         curves={place: found.curve(place) for place in order},
-        notes=(*notes_of(data, 0, 0, 0.0, None), *_notes(found, threshold)),
-        warnings=(*request.warnings, *data.table.warnings, *data.grouping.warnings),
+        length_unit=_unit(run.length),
+        notes=tuple(_notes(found, threshold)),
     )
 
 
+def _unit(column: str | None) -> str | None:
+    """What the lengths count; None without lengths."""
+    return column and ("characters" if column.startswith(CHARACTERS) else "tokens")
+
+
 def _table(
-    data: DataSet,
-    names: tuple[str, ...],
+    run: Run,
     found: PromptFigures,
     rates: Mapping[int, tuple[Floats, Floats, Floats]],
 ) -> dict[str, Any]:
@@ -88,13 +167,13 @@ def _table(
     last = found.cells.ends()[1]
     at = np.where(last < 0, -1, found.cells.step[last]) if len(found.cells.step) else last
     table: dict[str, Any] = {
-        "prompt": [prompt.name for prompt in data.table.prompts],
+        "prompt": run.prompts,
         "state": np.array([*STATES, ""], dtype=object)[np.where(last < 0, -1, found.state)],
         **found.figures,
     }
     for k, (rate, low, high) in rates.items():
         table |= {f"pass@{k}": rate, f"pass@{k}_low": low, f"pass@{k}_high": high}
-    return {**table, "last_step": np.array([*names, ""], dtype=object)[at]}
+    return {**table, "last_step": np.array([*run.steps, ""], dtype=object)[at]}
 
 
 def _steps(data: DataSet) -> tuple[tuple[str, ...], torch.Tensor]:
@@ -102,9 +181,11 @@ def _steps(data: DataSet) -> tuple[tuple[str, ...], torch.Tensor]:
     names = data.table.step_names
     if data.table.step is None or not names:
         return ("",), data.rows.step
-    order = sorted(range(len(names)), key=lambda code: step_order(names[code]))
-    place = np.empty(len(names), dtype=np.int64)
-    place[order] = np.arange(len(names))
+    # Rows that --where leaves out may be all that a step had.
+    there = np.unique(data.table.step[data.grouping.group >= 0])
+    order = sorted(there.tolist(), key=lambda code: step_order(names[code]))
+    place = np.zeros(len(names), dtype=np.int64)
+    place[order] = np.arange(len(order))
     return tuple(names[code] for code in order), torch.from_numpy(place)[data.rows.step]
 
 
@@ -118,4 +199,4 @@ def _notes(found: PromptFigures, threshold: float | None) -> Iterator[str]:
     if threshold is None:
         yield "the rewards have more than two values, so no row is right or wrong; --pass-at REWARD for pass@k"
     if found.cells.count and (found.cells.steps <= 1).all():
-        yield "every prompt was met at one step only, so there is no trend; --prompt-col COL if the id names the group"
+        yield "every prompt was drawn at one step only, so there is no trend; try --prompt-col COL if the id names a group"

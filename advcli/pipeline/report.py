@@ -2,7 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import datetime
 
+import numpy as np
+import torch
+
+from advcli.dataset.load import DataSet
 from advcli.engine.run import run
 from advcli.errors import AdvcliError
 from advcli.inspection import page as report_page
@@ -10,14 +15,24 @@ from advcli.inspection.details import Wanted
 from advcli.inspection.inspect import inspection
 from advcli.io.sources.fingerprint import fingerprints
 from advcli.matching.search import Tell
+from advcli.pipeline.between import between
 from advcli.pipeline.describe import report_of
 from advcli.pipeline.match import match
+from advcli.pipeline.prompts import over_run
 from advcli.pipeline.request import Request
+from advcli.pipeline.verify import Second, beside
 from advcli.records.inspection import NEAR_DEAD
 from advcli.records.page import Page
+from advcli.records.prompts import Asked as AskedPrompts
+from advcli.records.prompts import Prompts
 from advcli.records.settings import Settings
 from advcli.records.table import Source
+from advcli.records.verify import Asked as AskedVerifiers
+from advcli.records.verify import Verify
 from advcli.records.version import __version__
+from advcli.stats.prompts import two_values
+
+_PROMPTS = 10
 
 
 def report(
@@ -25,6 +40,7 @@ def report(
     *,
     texts: int = 20,
     search: bool = True,
+    other: Request | None = None,
     check: Callable[[Sequence[Source]], None] | None = None,
     tell: Tell = lambda text: None,
 ) -> Page:
@@ -32,13 +48,14 @@ def report(
 
     Args:
         request: what to do.
-        texts: how many extreme groups are shown with their texts.
+        texts: of how many extreme groups, and of how many dead ones, the responses are shown.
         search: look for the rule that made the logged advantage, if there is one.
+        other: another run, B, to compare with; None for none.
         check: called with the inputs before they are read, to refuse what must not be written.
         tell: takes a line each time rules have been ruled out.
     """
     plan = request.plan()
-    wanted = replace(request.columns, find_outcomes=True)
+    wanted = replace(request.columns, find_outcomes=True, named=True)
     with request.opened() as sources:
         if check:
             check(sources)
@@ -57,12 +74,47 @@ def report(
             weights=request.columns.weights,
         )
         page = report_page.page(data, sources, plan, result, figures, found, texts=texts, version=__version__)
-        page = replace(page, inputs=fingerprints(sources, data.table))
+        page = replace(
+            page,
+            inputs=fingerprints(sources, data.table),
+            made=_now(),
+            prompts=_prompts(data),
+            verify=_verify(data, sources),
+        )
+        # Standard input and what lay behind a URL cannot be read twice; their copies can.
+        copies = tuple(str(source.path) for source in sources)
+        if other is not None:
+            named = replace(request.columns, named=True, ungrouped=True)
+            mine = replace(request, inputs=copies, columns=named, prefetch=None)
+            page = replace(page, between=between(mine, other, top=_PROMPTS))
         if search and data.table.logged is not None:
-            # Standard input and what lay behind a URL cannot be read twice; their copies can.
-            copies = tuple(str(source.path) for source in sources)
             page = _with_match(page, replace(request, inputs=copies, settings=Settings()), tell)
     return page
+
+
+def _prompts(data: DataSet) -> Prompts | None:
+    """The prompts over the run; None where none was met at two steps."""
+    if not data.table.prompts or not data.rows.rewards.isfinite().any():
+        return None
+    found = over_run(data, AskedPrompts(top=_PROMPTS))
+    return found if (np.asarray(found.table["steps"]) > 1).any() else None
+
+
+def _verify(data: DataSet, sources: Sequence[Source]) -> Verify | None:
+    """What the verdicts show, beside those of the first further reward of two values; None where no row is right."""
+    there = data.rows.rewards.isfinite() & (data.rows.group >= 0)
+    if not two_values(data.rows.rewards[there]):
+        return None
+    others = ((name, torch.from_numpy(values).double()) for name, values in data.table.outcomes.items())
+    second = next(
+        (Second(values, name) for name, values in others if two_values(values[there & values.isfinite()])),
+        None,
+    )
+    return beside(data, sources, AskedVerifiers(), second)
+
+
+def _now() -> str:
+    return f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}"
 
 
 def _with_match(page: Page, request: Request, tell: Tell) -> Page:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from advcli.dataset import load as data_set
@@ -74,7 +74,7 @@ class Request:
     def load(
         self, sources: Sequence[Source], refused: Sequence[str] = (), *, repeats: bool = True
     ) -> DataSet:
-        """Read and group the inputs; `repeats`: say how many rows are exact repeats, unless that is said elsewhere."""
+        """Read and group the inputs; `repeats`: count exact repeats, unless another place does."""
         table = self.ahead(sources, self.columns, refused)
         data = data_set.load(
             sources,
@@ -84,18 +84,21 @@ class Request:
             skip_bad_rows=self.skip_bad_rows,
             table=table,
         )
-        return data_set.with_repeats(data, sources) if repeats else data
+        similarity = float(self.settings.knobs.get("similarity", 0))
+        if similarity:
+            data = data_set.with_alike(data, sources, similarity)
+        return replace(data, table=data_set.with_repeats(data.table, sources)) if repeats else data
 
     def ahead(
         self, sources: Sequence[Source], columns: ColumnOptions, refused: Sequence[str] = ()
     ) -> RewardTable | None:
-        """What has been read ahead, if it is these columns of these inputs."""
+        """The prefetched table, if it has these columns of these inputs."""
         return self.prefetch.table(sources, columns, refused) if self.prefetch else None
 
 
 def _is_same(source: Source) -> bool:
-    """Whether a file is as it was when it was found."""
+    """Whether a file is as it was when it was found; what follows a part of it does not matter."""
     try:
-        return stamp(source.path) == source.stamp
+        return source.part is not None or stamp(source.path) == source.stamp
     except OSError:
         return False

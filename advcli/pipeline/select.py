@@ -82,7 +82,7 @@ def _columns(data: DataSet, request: Request) -> tuple[Floats, Ints]:
     """[N] the rewards, NaN where nothing may be selected, and [N] the prompt of each row."""
     table = data.table
     if not table.choice.prompt and request.columns.n is None:
-        raise DataError("no prompt id, so no rows can be put side by side", hint="--prompt-col COL")
+        raise DataError("no prompt id, so rows cannot be compared", hint="--prompt-col COL")
     prompt = table.key if table.choice.prompt else data.grouping.group
     usable = np.isfinite(table.rewards) & (prompt >= 0) & (data.grouping.group >= 0)
     if not usable.any():

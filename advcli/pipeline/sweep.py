@@ -111,7 +111,7 @@ def points(base: Settings, grid: Grid) -> Iterator[Plan]:
         if like and "like" in found:
             raise UsageError(f"{name} names a framework, and so does --like {like}", hint="one of the two")
         starts.append(replace(base, **{"like": like or base.like, **found, "knobs": knobs or base.knobs}))
-    able = [Plan.of(replace(start, scale=None)).entry.recompute for start in starts]
+    able = [Plan.of(replace(start, scale=None)).recomputes for start in starts]
     for start, recomputes in zip(starts, able, strict=True):
         # Where no estimator can be computed again, asking for it is an error; where some can, the others stay.
         again = grid.again if recomputes or not any(able) else (False,)

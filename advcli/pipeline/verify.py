@@ -1,22 +1,26 @@
-"""`verify`: how far a verifier can be trusted, alone and beside another one on the same rows."""
+"""`verify`: how far a verifier can be trusted, alone and compared with another one on the same rows."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from advcli.dataset.load import DataSet
+from advcli.dataset.pairing import Pairing, joined
 from advcli.dataset.remarks import notes_of
 from advcli.errors import DataError, UsageError
 from advcli.inspection import details
 from advcli.inspection.answers import final_answer, most_given
 from advcli.io.lookup import read_back
 from advcli.pipeline.request import Request
+from advcli.pipeline.sides import lettered, named, said
 from advcli.records.table import Source
-from advcli.records.verify import Asked, Confusion, Rate, SameAnswer, Verify
-from advcli.stats.agreement import confusion, noise, rate, tables
+from advcli.records.verify import Asked, Confusion, Disagreement, Rate, SameAnswer, Verify
+from advcli.stats.agreement import confusion, icc, noise, rate, tables
 from advcli.stats.metrics import step_order
 from advcli.stats.prompts import two_values
 from advcli.tensors.segments import Segments, Spread, signs
@@ -28,37 +32,102 @@ _LIVE = ("both", "only A", "only B", "neither")
 _MOST = 0.5
 
 
-def verify(request: Request, asked: Asked) -> Verify:
-    """Put the verdicts of one or two verifiers beside each other.
+@dataclass(frozen=True)
+class Second:
+    """The rewards of B.
+
+    Attributes:
+        rewards: [N] float64 of the rows of A, NaN where B has none.
+        column: where they come from.
+        inputs: A and B as they were named; empty where both are one input.
+        by: what tells that two rows are the same; None where they are one row.
+        only: rows that only A has, and rows that only B has; None likewise.
+        notes: what was chosen in B.
+        warnings: what looks wrong in B.
+    """
+
+    rewards: torch.Tensor
+    column: str
+    inputs: tuple[str, ...] = ()
+    by: str | None = None
+    only: tuple[int, int] | None = None
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def verify(
+    request: Request,
+    asked: Asked,
+    other: Request | None = None,
+    *,
+    check: Callable[[Sequence[Source]], None] | None = None,
+) -> Verify:
+    """Compare the verdicts of one or two verifiers.
 
     Args:
-        request: what to read; the second reward is among its outcomes.
+        request: what to read; the second reward is among its outcomes, unless it is in another input.
         asked: what is asked.
+        other: B, where it is another input with the same rows.
+        check: called with the inputs before they are read, to refuse what must not be written.
 
     Raises:
+        DataError: no row has a reward, or nothing tells which rows of A and B are the same.
         UsageError: a reward has more than two values, and no bound says what is right.
     """
+    letter = lettered("A", named(request)) if other is not None else nullcontext()
     with request.opened() as sources:
-        data = request.load(sources)
-        a = data.rows.rewards.double()
-        here = (data.rows.group >= 0) & a.isfinite()
-        b = None
-        if asked.vs is not None:
-            b = torch.from_numpy(data.table.outcomes[asked.vs]).double()
-            here = here & b.isfinite()
-        if not here.any():
-            raise DataError(
-                "no row has a reward" if b is None else "no row has both rewards", hint="--reward COL"
-            )
-        threshold = _threshold(a[here], asked.pass_at, "--pass-at")
-        right = (a[here] >= threshold).numpy()
-        group = Segments.of(data.rows.group[here], data.rows.count)
-        all_wrong, same, answers = _same_answers(data, sources, here, right, asked)
+        if check:
+            check(sources)
+        with letter:
+            data = request.load(sources)
+        second = _second(data, asked, request, other, check)
+        return beside(data, sources, asked, second, request.warnings)
+
+
+def beside(
+    data: DataSet,
+    sources: Sequence[Source],
+    asked: Asked,
+    second: Second | None,
+    warnings: Sequence[str] = (),
+) -> Verify:
+    """What the verdicts of a data set show, alone or beside those of a second verifier.
+
+    Args:
+        data: A.
+        sources: its files, from which answers are read back.
+        asked: what is asked.
+        second: B, or None.
+        warnings: what looks wrong beyond the data.
+
+    Raises:
+        DataError: no row has a reward.
+        UsageError: a reward has more than two values, and no bound says what is right.
+    """
+    a = data.rows.rewards.double()
+    here = (data.rows.group >= 0) & a.isfinite()
+    if second is not None:
+        here = here & second.rewards.isfinite()
+    if not here.any():
+        raise DataError(
+            "no row has a reward" if second is None else "no row has both rewards", hint="--reward COL"
+        )
+    threshold = _threshold(a[here], asked.pass_at, "--pass-at")
+    right = (a[here] >= threshold).numpy()
+    group = Segments.of(data.rows.group[here], data.rows.count)
+    all_wrong, same, answers = _same_answers(data, sources, here, right, asked)
+    notes = tuple(notes_of(data, 0, 0, 0.0, None))
+    warnings = (*warnings, *data.table.warnings, *data.grouping.warnings)
     found = Verify(
-        a=" + ".join(name for name, _ in data.table.choice.rewards),
-        b=asked.vs,
+        a=reward_name(data),
+        b=None,
+        inputs=(),
+        paired_by=None,
+        only_a=None,
+        only_b=None,
         thresholds=(threshold, None),
         every=None,
+        icc=None,
         false_negative=None,
         false_positive=None,
         by={},
@@ -69,13 +138,67 @@ def verify(request: Request, asked: Asked) -> Verify:
         same_answers=len(same),
         same_answer=tuple(same[: asked.top]),
         answers=answers,
-        notes=(*notes_of(data, 0, 0, 0.0, None), *_notes(all_wrong, same, answers)),
-        warnings=(*request.warnings, *data.table.warnings, *data.grouping.warnings),
+        table=_columns(same, SameAnswer),
+        notes=(*notes, *_notes(all_wrong, same, answers)),
+        warnings=warnings,
     )
-    if b is None:
+    if second is None:
         return found
-    of_b = _threshold(b[here], asked.vs_pass_at, "--vs-pass-at")
-    return _beside(found, data, here, (a[here], b[here]), (threshold, of_b), asked.top)
+    of_b = _threshold(second.rewards[here], asked.vs_pass_at, "--vs-pass-at")
+    found = _beside(found, data, here, (a[here], second.rewards[here]), (threshold, of_b), asked.top)
+    only = second.only or (None, None)
+    found = replace(
+        found, b=second.column, inputs=second.inputs, paired_by=second.by, only_a=only[0], only_b=only[1]
+    )
+    if not second.inputs:
+        return found
+    return replace(
+        found,
+        notes=(*said(notes, second.notes), *_notes(all_wrong, same, answers)),
+        warnings=(*said(warnings, second.warnings),),
+    )
+
+
+def reward_name(data: DataSet) -> str:
+    """The column, or the columns, that the reward is made of."""
+    return " + ".join(name for name, _ in data.table.choice.rewards)
+
+
+def _second(
+    data: DataSet,
+    asked: Asked,
+    request: Request,
+    other: Request | None,
+    check: Callable[[Sequence[Source]], None] | None,
+) -> Second | None:
+    """The rewards of B, from another column or from another input; None without B."""
+    if other is None:
+        if asked.vs is None:
+            return None
+        return Second(torch.from_numpy(data.table.outcomes[asked.vs]).double(), asked.vs)
+    names = (named(request), named(other))
+    with lettered("B", names[1]), other.opened() as sources:
+        if check:
+            check(sources)
+        theirs = other.load(sources)
+    rows = joined(data, theirs, Pairing.of(data, theirs))
+    if rows is None or not len(rows.a):
+        raise DataError(
+            f"nothing tells which rows of A ({names[0]}) and B ({names[1]}) are the same",
+            hint="--join COL with an id or the response, or --together if both are one data set",
+        )
+    rewards = torch.full((len(data.rows.rewards),), torch.nan, dtype=torch.float64)
+    rewards[rows.a] = theirs.rows.rewards.double()[rows.b]
+    only = tuple(int((one.rows.group >= 0).sum()) - len(rows.a) for one in (data, theirs))
+    return Second(
+        rewards,
+        reward_name(theirs),
+        names,
+        rows.by,
+        (only[0], only[1]),
+        tuple(notes_of(theirs, 0, 0, 0.0, None)),
+        (*other.warnings, *theirs.table.warnings, *theirs.grouping.warnings),
+    )
 
 
 def _threshold(rewards: torch.Tensor, given: float | None, flag: str) -> float:
@@ -84,8 +207,9 @@ def _threshold(rewards: torch.Tensor, given: float | None, flag: str) -> float:
     values = two_values(rewards)
     if values is None:
         low, high = float(rewards.min()), float(rewards.max())
+        of = " of B" if flag == "--vs-pass-at" else ""
         raise UsageError(
-            f"no row is right or wrong: the rewards are not two values, but from {low:g} to {high:g}",
+            f"no row is right or wrong: the rewards{of} are not two values, but from {low:g} to {high:g}",
             hint=f"{flag} REWARD, the lowest reward of a right row",
         )
     return values[1]
@@ -115,8 +239,11 @@ def _beside(
     met = group.size().numpy() > 0
     of_live = tables(live[0][met], live[1][met], np.zeros(int(met.sum()), dtype=np.int64), 1)[0].tolist()
     sides = [signs(Spread.of(one, group).centred(), group) for one in rewards]
+    cluster = data.table.key if data.table.prompts else data.grouping.group
     return replace(
         found,
+        icc=icc(rewards[0].numpy(), rewards[1].numpy(), cluster[here.numpy()]),
+        table=_disagreements(data, here, rewards, right, sides[0] * sides[1] < 0),
         thresholds=thresholds,
         every=confusion("all", (both, only_a, only_b, neither)),
         false_negative=rate(only_b, both + only_b),
@@ -125,6 +252,37 @@ def _beside(
         sign_changes=int((sides[0] * sides[1] < 0).sum()),
         live=dict(zip(_LIVE, of_live, strict=True)),
     )
+
+
+def _disagreements(
+    data: DataSet,
+    here: torch.Tensor,
+    rewards: tuple[torch.Tensor, torch.Tensor],
+    right: tuple[Bools, Bools],
+    flips: torch.Tensor,
+) -> dict[str, list[Any]]:
+    """The rows on which A and B disagree, a column for each thing that is said of them."""
+    table, rows = data.table, torch.nonzero(here).squeeze(1).numpy()
+    apart = np.flatnonzero(right[0] != right[1])
+    found = [
+        Disagreement(
+            place=table.place(row),
+            prompt=table.prompts[table.key[row]].name if table.prompts else "",
+            step="" if table.step is None else table.step_names[table.step[row]],
+            group=int(data.grouping.group[row]),
+            reward_a=float(rewards[0][at]),
+            reward_b=float(rewards[1][at]),
+            right="A" if right[0][at] else "B",
+            changes_sign=bool(flips[at]),
+        )
+        for at, row in zip(apart.tolist(), rows[apart].tolist(), strict=True)
+    ]
+    return _columns(found, Disagreement)
+
+
+def _columns(records: Sequence[Any], record: type) -> dict[str, list[Any]]:
+    """Records as columns, all of which are there without any record too."""
+    return {field.name: [getattr(one, field.name) for one in records] for field in fields(record)}
 
 
 def _parts(
@@ -203,4 +361,4 @@ def _same(data: DataSet, rows: Sequence[int], answer: str, share: float) -> Same
 
 def _notes(all_wrong: int, same: Sequence[SameAnswer], answers: int) -> Iterator[str]:
     if all_wrong and not answers:
-        yield "no answer found in groups that are all wrong (no '####' or '\\boxed{}'); --answer COL"
+        yield "no answer found in groups that are all wrong (no '####' or '\\boxed{}'); try --answer COL"

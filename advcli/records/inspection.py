@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from advcli.records.off_policy import OffPolicy
+
 NEAR_DEAD = 0.01
 """A live group whose spread is at most this share of the range of the rewards is near dead, unless the user says so."""
 
@@ -63,8 +65,9 @@ class RewardSignal:
         valid: rows with a usable value.
         missing: rows without.
         missing_by_cause: the same, apart.
-        min: smallest value; NaN without valid rows, as `mean` and `max`.
+        min: smallest value; NaN without valid rows, as the means and `max`.
         mean: mean of the valid rows.
+        mean_over_groups: mean over the groups of the means of their valid rows: each group counts once.
         max: largest value.
         distinct: how many different values there are.
         at_max: share of the valid rows at the largest value (saturation).
@@ -85,6 +88,7 @@ class RewardSignal:
     missing_by_cause: Mapping[str, int]
     min: float
     mean: float
+    mean_over_groups: float
     max: float
     distinct: int
     at_max: float
@@ -272,6 +276,26 @@ class ByTurns:
 
 
 @dataclass(frozen=True)
+class Anchors:
+    """The states that turns begin in, each group's apart.
+
+    Attributes:
+        turns: turns with a state.
+        states: how many different ones.
+        shared_share: share of those turns whose state another turn of their group has, in [0, 1]; NaN without one.
+        dead_share: share of the groups of several rollouts whose rollouts have equal rewards; NaN without such groups.
+        only_share: share of them that have signal through states alone: equal rewards, and from some state different returns
+            (γ 0.95).
+    """
+
+    turns: int
+    states: int
+    shared_share: float
+    dead_share: float
+    only_share: float
+
+
+@dataclass(frozen=True)
 class Turns:
     """Rollouts of several rows.
 
@@ -288,6 +312,7 @@ class Turns:
         reward_by_rollouts: mean reward of the rollouts.
         reward_by_rows: mean reward of the rows, which a trainer that counts rows logs.
         by_turns: the same by the number of turns, fewest first.
+        anchors: the states before turns; null without a column of them.
     """
 
     rollouts: int
@@ -301,6 +326,7 @@ class Turns:
     reward_by_rollouts: float
     reward_by_rows: float
     by_turns: tuple[ByTurns, ...]
+    anchors: Anchors | None = None
 
 
 @dataclass(frozen=True)
@@ -386,6 +412,7 @@ class Inspection:
         notes: how figures came about, where that is worth knowing.
         causes: why groups are dead; None without dead groups, or on Ray.
         turns: the rollouts; None where each is one row.
+        off_policy: what two log-probabilities of each token tell; None without them, or on Ray.
     """
 
     files: Files
@@ -397,6 +424,7 @@ class Inspection:
     notes: tuple[str, ...] = ()
     causes: DeadCauses | None = None
     turns: Turns | None = None
+    off_policy: OffPolicy | None = None
 
 
 @dataclass(frozen=True)

@@ -65,12 +65,14 @@ class Condition:
         columns: the columns that it needs.
         said: what is said of rows that do not meet it, after "is" or "are".
         asked: whether the user asked for it, so that a value it cannot be told of is an error.
+        number: whether what it gives is wanted as a number, and not only whether it holds.
     """
 
     expression: str
     columns: tuple[str, ...]
     said: str
     asked: bool = False
+    number: bool = False
 
 
 @dataclass(frozen=True)

@@ -144,6 +144,7 @@ class Match:
         weights: reward column → the weight that was inferred, None where it is not determined; None if no
             weight had to be.
         after: what happened to the advantages of the rule, name → value ("keep_pos", "clip", …).
+        shape: what the rewards were shaped by before the rule, as `--shape` takes it; None for nothing.
         rows: rows.
         compared: rows with a logged advantage.
         tolerance: largest difference that counts as the same.
@@ -163,6 +164,7 @@ class Match:
     others: tuple[Fit, ...] = ()
     weights: Mapping[str, float | None] | None = None
     after: Mapping[str, object] = field(default_factory=dict)
+    shape: str | None = None
     rows: int = 0
     compared: int = 0
     tolerance: float = 0.0

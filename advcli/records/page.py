@@ -3,14 +3,17 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from advcli.records.between import Between
 from advcli.records.inspection import Inspection
 from advcli.records.match import Match
+from advcli.records.prompts import Prompts
 from advcli.records.report import Report
+from advcli.records.verify import Verify
 
 
 @dataclass(frozen=True)
 class InputFile:
-    """One input, so that it can be told later which file a page was made from.
+    """One input, which identifies the file that a page was made from.
 
     Attributes:
         name: as the user knows it.
@@ -70,6 +73,7 @@ class LengthPoints:
     Attributes:
         length: [P] tokens.
         advantage: [P].
+        group: [P] the number of the row's group.
         total: rows with both.
         bin_length: [B] mean length of each tenth of all rows, the shortest first.
         bin_advantage: [B] mean advantage of the same rows.
@@ -77,6 +81,7 @@ class LengthPoints:
 
     length: tuple[float, ...]
     advantage: tuple[float, ...]
+    group: tuple[int, ...]
     total: int
     bin_length: tuple[float, ...]
     bin_advantage: tuple[float, ...]
@@ -91,17 +96,19 @@ class KeepGrid:
         keep_neg: [Y] shares of the negative rows.
         mean_abs: [Y][X] mean |A| over the kept rows; NaN without.
         kept: [Y][X] kept rows as a share of the rows with an advantage.
+        chosen: (keep_pos, keep_neg) as they were set.
     """
 
     keep_pos: tuple[float, ...]
     keep_neg: tuple[float, ...]
     mean_abs: tuple[tuple[float, ...], ...]
     kept: tuple[tuple[float, ...], ...]
+    chosen: tuple[float, float]
 
 
 @dataclass(frozen=True)
-class ExtremeRow:
-    """A row of an extreme group.
+class GroupRow:
+    """A row of a group.
 
     Attributes:
         place: file:line.
@@ -110,7 +117,7 @@ class ExtremeRow:
         processed: NaN where undefined.
         kept: whether it takes part in training.
         length: tokens; None without lengths.
-        text: what the policy wrote, cut where it is very long.
+        text: what the policy wrote, cut where it is very long; None where it was not read.
     """
 
     place: str
@@ -119,29 +126,39 @@ class ExtremeRow:
     processed: float
     kept: bool
     length: float | None
-    text: str
+    text: str | None
 
 
 @dataclass(frozen=True)
-class ExtremeGroup:
-    """A group with one of the largest |A|.
+class Group:
+    """A group with its rows.
 
     Attributes:
         group: its number.
         step: its step; "" without steps.
-        prompt: the text of the columns that identify it.
-        max_abs: the largest |A| of its rows.
-        max_centred: the largest distance of a reward from the mean of the group.
-        rows: its rows, largest advantage first, as many as are shown.
+        prompt: the text of the columns that identify it, cut where it is very long.
+        size: its rows, or its rollouts where those are counted.
+        mean: mean reward; NaN without a valid reward.
+        std: standard deviation of the rewards, ddof 1; NaN with fewer than two.
+        solved: share of its valid rewards at the largest of the data set; NaN without one.
+        dead: two or more valid rewards, all equal.
+        max_abs: the largest |A|; NaN where none is defined.
+        max_centred: the largest distance of a reward from the mean of the group; NaN without a valid reward.
+        rows: its rows, largest advantage first, or as many of them, evenly spaced, as are shown.
         left: rows that are not shown.
     """
 
     group: int
     step: str
     prompt: str
+    size: int
+    mean: float
+    std: float
+    solved: float
+    dead: bool
     max_abs: float
     max_centred: float
-    rows: tuple[ExtremeRow, ...]
+    rows: tuple[GroupRow, ...]
     left: int = 0
 
 
@@ -161,9 +178,15 @@ class Page:
         groups: mean and spread of the groups.
         lengths: None without a length column.
         keep: None where keep ratios are not defined.
-        extremes: the groups with the largest |A|, the largest first.
+        intervals: figure of a step → its 95 % interval at each step of `per_step`; NaN where the data do not tell.
+        browser: the groups that can be looked at one by one, largest distance from the group's mean first.
         match: None without a logged advantage.
+        between: the same beside another run; None without one.
+        prompts: the prompts over the run; None where none was met at two steps.
+        verify: what the verdicts show; None where no row is right or wrong.
         remarks: what was sampled, cut or left out.
+        command: the command line that made the page; "" where it was made from Python.
+        made: when it was made, to the minute.
     """
 
     version: str
@@ -176,6 +199,12 @@ class Page:
     groups: GroupPoints
     lengths: LengthPoints | None
     keep: KeepGrid | None
-    extremes: tuple[ExtremeGroup, ...]
+    intervals: Mapping[str, tuple[tuple[float, float], ...]]
+    browser: tuple[Group, ...]
     match: Match | None = None
+    between: Between | None = None
+    prompts: Prompts | None = None
+    verify: Verify | None = None
     remarks: tuple[str, ...] = ()
+    command: str = ""
+    made: str = ""

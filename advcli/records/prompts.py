@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from advcli.records.report import Health
+from advcli.records.result import Result
+from advcli.records.verify import Rate
 
 STATES = ("learned", "forgotten", "flat", "never", "always", "one step")
 """What became of a prompt; "one step" where it was met at one step and is neither never nor always right."""
@@ -84,6 +86,7 @@ class Prompts:
         table: name of a figure → its value for each prompt, in the order of appearance.
         order: the prompts to show, as places in `table`.
         curves: prompt to show → (place of the step, mean reward) of each of its steps.
+        length_unit: "tokens" or "characters"; None without lengths.
         notes: what was chosen, one line each.
         warnings: what looks wrong, one line each.
     """
@@ -100,5 +103,106 @@ class Prompts:
     table: Mapping[str, Sequence[Any]]
     order: tuple[int, ...]
     curves: Mapping[int, tuple[tuple[int, float], ...]]
+    length_unit: str | None = None
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class StepMean:
+    """A prompt at one step.
+
+    Attributes:
+        step: the step.
+        mean: mean reward of its rows.
+    """
+
+    step: str
+    mean: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class PromptRun:
+    """One prompt over the run.
+
+    Attributes:
+        prompt: the id or text that identifies it.
+        state: what became of it: "learned", "forgotten", "flat", "never", "always" or "one step"; "" without a reward.
+        rows: its rows.
+        rewarded: those with a reward.
+        steps: steps with a reward.
+        mean: mean reward of all its rows.
+        first_mean: mean reward at its first step.
+        last_mean: mean reward at its last step.
+        change: the fitted line at its last step minus that at its first; null with one step.
+        change_low: lower end of the 95% interval.
+        change_high: upper end.
+        p: p-value of no trend.
+        q: the same after Benjamini–Hochberg over all prompts.
+        groups: its groups.
+        live_share: the share of them whose rewards differ.
+        length: mean length of its rows; null without lengths, and where rows are right or wrong.
+        length_right: mean length of its right rows; null likewise.
+        length_wrong: mean length of its wrong rows; null likewise.
+        pass_at: k → pass@k with its interval.
+        last_step: the last step at which it has a reward.
+        per_step: its mean reward at each step.
+    """
+
+    prompt: str
+    state: str
+    rows: int
+    rewarded: int
+    steps: int
+    mean: float
+    first_mean: float
+    last_mean: float
+    change: float
+    change_low: float
+    change_high: float
+    p: float
+    q: float
+    groups: int
+    live_share: float
+    length: float | None
+    length_right: float | None
+    length_wrong: float | None
+    pass_at: Mapping[int, Rate]
+    last_step: str
+    per_step: tuple[StepMean, ...]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class PromptsResult(Result):
+    """What `advcli prompts` returns.
+
+    Attributes:
+        rows: rows, missing ones included.
+        prompts: prompts.
+        steps: steps.
+        threshold: lowest reward of a right row; null where no row is right or wrong.
+        length_unit: "tokens" or "characters"; null without lengths.
+        mean_over_rows: mean reward of all rows.
+        mean_over_prompts: mean over the prompts of their mean rewards.
+        pass_at: k → mean over the prompts with k rows or more.
+        fdr: the false-discovery rate of learned and forgotten.
+        states: state → prompts.
+        bands: the difficulties, hardest first.
+        shown: the prompts that `--sort` and `--top` name.
+        warnings: what looks wrong, one sentence each.
+    """
+
+    schema: ClassVar[str] = "advcli/prompts/1"
+    rows: int
+    prompts: int
+    steps: int
+    threshold: float | None
+    length_unit: str | None
+    mean_over_rows: float
+    mean_over_prompts: Mean
+    pass_at: Mapping[int, Mean]
+    fdr: float
+    states: Mapping[str, int]
+    bands: tuple[Band, ...]
+    shown: tuple[PromptRun, ...]
+    warnings: tuple[str, ...]

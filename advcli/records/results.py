@@ -4,11 +4,9 @@ The attributes are the keys of the JSON. A figure that the data do not define is
 never removed and never changes its meaning within a version of its schema; new keys may be added.
 """
 
-import json
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypedDict
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypedDict
 
 from advcli.records.between import Coverage, Paired, PromptPair, RowPairs, RunFigures, StepPair
 from advcli.records.inspection import (
@@ -23,82 +21,12 @@ from advcli.records.inspection import (
     Turns,
 )
 from advcli.records.match import Breaks, Evidence, Fit
+from advcli.records.off_policy import OffPolicy
+from advcli.records.prompts import PromptsResult
 from advcli.records.report import Figures
-from advcli.wording import shown_json
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-
-class View(Protocol):
-    """How a result is drawn; made in `render.views`, because records import nothing that draws."""
-
-    @property
-    def rich(self) -> "RenderableType":
-        """For a console of Rich."""
-
-    def text(self) -> str:
-        """For a terminal, without colours."""
-
-    def html(self) -> str:
-        """For a notebook, self-contained."""
-
-
-class Result:
-    """A result that draws itself: as tables in a notebook and a terminal, as plain values by `to_dict`.
-
-    Attributes:
-        schema: name and version of the JSON, such as "advcli/inspect/1"; see `advcli schema`.
-    """
-
-    schema: ClassVar[str]
-    _view: View | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """The plain values that `--json` prints: numbers, text, lists and dicts; None where undefined."""
-        return {"schema": self.schema, **plain(self)}
-
-    def drawn_by(self, view: View) -> None:
-        """Set how the result is drawn."""
-        # Results are frozen, and a view is no part of what they say.
-        object.__setattr__(self, "_view", view)
-
-    def __rich__(self) -> "RenderableType":
-        return self._view.rich if self._view else repr(self)
-
-    def _repr_html_(self) -> str | None:
-        return self._view.html() if self._view else None
-
-    def __repr__(self) -> str:
-        return self._view.text() if self._view else f"<{type(self).__name__}>"
-
-
-def plain(value: Any) -> Any:  # noqa: ANN401  any value of a record
-    """A record as what JSON can hold: dicts with text as keys, lists, and None for NaN and ±inf.
-
-    Example:
-        >>> plain({8: (1.5, float("nan"))})
-        {'8': [1.5, None]}
-    """
-    if is_dataclass(value):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
-
-
-def dumped(result: Result) -> str:
-    """A result as one line of strict JSON: null where undefined, never NaN."""
-    return strict(result.to_dict())
-
-
-def strict(values: Any) -> str:  # noqa: ANN401  any value of a record
-    """Any values as one line of strict JSON."""
-    return shown_json(json.dumps(plain(values), ensure_ascii=False, allow_nan=False))
+from advcli.records.result import Result
+from advcli.records.select import SelectResult
+from advcli.records.verify import VerifyResult
 
 
 class UsedSettings(TypedDict):
@@ -244,12 +172,14 @@ class ComputeResult(Result, Counts):
     Attributes:
         original: statistics of the estimator's advantage.
         processed: statistics of what would be trained on, over the kept rows.
+        weighted: the same of the processed advantage times its mean importance weight; null where no filter weighs.
         written: the files that were written.
     """
 
     schema: ClassVar[str] = "advcli/compute/1"
     original: Figures
     processed: Figures
+    weighted: Figures | None = None
     written: tuple[str, ...] = ()
 
 
@@ -375,6 +305,8 @@ class InspectResult(Result, InspectedRows):
         rollouts: rollouts of several rows; null where each is one row.
         by: the figures by the values of a column; null without `--by`.
         dead_causes: why groups are dead; null without dead groups, and on Ray.
+        off_policy: how far the trainer's policy lies from the one that sampled; null without two log-probabilities of each
+            token, and on Ray.
         details: the groups and rows that were asked for.
         fail_if: each condition of `--fail-if`.
     """
@@ -390,6 +322,7 @@ class InspectResult(Result, InspectedRows):
     rollouts: Turns | None
     by: SplitBy | None
     dead_causes: DeadCauses | None
+    off_policy: OffPolicy | None
     details: tuple[Detail, ...]
     fail_if: tuple[Checked, ...]
 
@@ -408,6 +341,7 @@ class MatchResult(Result):
         others: the next best rules.
         weights: reward column → inferred weight, null where it is not determined; null if none was inferred.
         after: what happened to the advantages of the rule, name → value.
+        shape: what shaped the rewards before the rule, as `--shape` takes it; null for nothing.
         rows: rows.
         compared: rows with a logged advantage.
         tolerance: largest difference that counts as the same.
@@ -428,6 +362,7 @@ class MatchResult(Result):
     others: tuple[Fit, ...]
     weights: Mapping[str, float | None] | None
     after: Mapping[str, Any]
+    shape: str | None
     rows: int
     compared: int
     tolerance: float
@@ -556,6 +491,16 @@ class BetweenResult(Result):
 
 RESULTS: Mapping[str, type[Result]] = {
     result.schema.split("/")[1]: result
-    for result in (ComputeResult, CompareResult, BetweenResult, InspectResult, MatchResult, SweepResult)
+    for result in (
+        ComputeResult,
+        CompareResult,
+        BetweenResult,
+        InspectResult,
+        MatchResult,
+        SweepResult,
+        PromptsResult,
+        VerifyResult,
+        SelectResult,
+    )
 }
 """Command → what it returns; "between" is `compare --between`."""

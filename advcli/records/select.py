@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
+
+from advcli.records.result import Result
 
 KINDS = ("sft", "dpo", "prompts")
 STYLES = ("text", "chat", "messages")
@@ -54,3 +56,27 @@ class Selection:
     empty: int
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class SelectResult(Result):
+    """What `advcli select` returns.
+
+    Attributes:
+        kind: "sft", "dpo" or "prompts".
+        written: the file that was written.
+        records: how many records are in it: rows, pairs or prompts.
+        prompts: prompts with a reward.
+        used: prompts of which something was selected.
+        empty: rows that were passed over because they have no response (or prompt).
+        warnings: what looks wrong, one sentence each.
+    """
+
+    schema: ClassVar[str] = "advcli/select/1"
+    kind: str
+    written: str
+    records: int
+    prompts: int
+    used: int
+    empty: int
+    warnings: tuple[str, ...]

@@ -43,6 +43,23 @@ class FilterSpec:
 
 
 @dataclass(frozen=True)
+class ShapeSpec:
+    """One step of shaping as the user asked for it.
+
+    Attributes:
+        name: name of a row of the shaping catalog, or "expr" for an expression.
+        knobs: its knobs, defaults filled in.
+        columns: what it looks at → an expression over the columns of a row, as `--where` takes it.
+        expression: the expression, of "expr".
+    """
+
+    name: str
+    knobs: Mapping[str, float] = field(default_factory=dict)
+    columns: Mapping[str, str] = field(default_factory=dict)
+    expression: str = ""
+
+
+@dataclass(frozen=True)
 class LeftOut(Mergeable):
     """What a filter left out, of the rows that were there before it.
 
@@ -75,7 +92,7 @@ class Settings:
         missing: what a row without a usable reward gets: "null", "zero", "error".
         singleton: what the only valid row of a group gets: "null", "zero", "raw", "error".
         device: "auto", "cpu", "cuda", "mps".
-        shaping: what is done to the reward first: name of a row of the shaping catalog → its knobs.
+        shaping: what is done to the reward first, and to the advantage after, in this order.
         filters: what is left out, in this order; all filters "before" the statistics come first.
         count: what a statistic counts where rows share a rollout: "rollouts", "rows", or None for what the framework of
             `like` does; without one, rollouts.
@@ -93,7 +110,7 @@ class Settings:
     singleton: str = "null"
     device: str = "auto"
     like: str | None = None
-    shaping: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    shaping: tuple[ShapeSpec, ...] = ()
     filters: tuple[FilterSpec, ...] = ()
     count: str | None = None
     rollout_reward: str | None = None
@@ -116,8 +133,16 @@ class AdvantageTable:
         tokens: [T] float, the original advantage of each token of each row in turn, NaN where undefined; None
             if the estimator gives one advantage per row. `original` is then its mean over the tokens of the row.
         token_counts: [N] int64, tokens of each row, or None.
+        returns: [T] float, the return of each token where the framework's rule gives it, or None.
+        turns: [T] float, the original advantage of each turn of each row in turn, where a row is a rollout with a list of
+            turn rewards; None elsewhere. `original` is then its mean over the turns of the row.
+        turn_counts: [N] int64, turns of each row, or None.
         per_rollout: the same with one entry per rollout, numbered in order of first appearance; None where rows were
             counted.
+        weights: [T] float64, the weight that filters give to each token of each row in turn: 0 where they mask it, NaN where
+            it is not trained on; None if no filter weighs.
+        weight: [N] float64, their mean over the row's trained tokens; NaN for a row without any. None likewise.
+        weighted: [N] float, the processed advantage times `weight`. None likewise.
     """
 
     original: "Tensor"
@@ -128,9 +153,25 @@ class AdvantageTable:
     tokens: "Tensor | None" = None
     token_counts: "Tensor | None" = None
     per_rollout: "AdvantageTable | None" = None
+    returns: "Tensor | None" = None
+    turns: "Tensor | None" = None
+    turn_counts: "Tensor | None" = None
+    weights: "Tensor | None" = None
+    weight: "Tensor | None" = None
+    weighted: "Tensor | None" = None
 
     def unprocessed(self) -> "AdvantageTable":
         """The same advantages before any keep ratio."""
         kept = ~self.original.isnan()
         inner = self.per_rollout and self.per_rollout.unprocessed()
-        return replace(self, processed=self.original, kept=kept, warnings=(), left_out=(), per_rollout=inner)
+        return replace(
+            self,
+            processed=self.original,
+            kept=kept,
+            warnings=(),
+            left_out=(),
+            per_rollout=inner,
+            weights=None,
+            weight=None,
+            weighted=None,
+        )

@@ -24,6 +24,10 @@ MAX_LINE = 64_000_000
 """Bytes that a line may have, unless the user says otherwise: what is decompressed has no bound of its own."""
 
 
+LABELS = ("anchor", "agent")
+"""Roles whose values are names: only whether two are equal counts."""
+
+
 @dataclass(frozen=True)
 class Choice:
     """Which columns play which part.
@@ -38,11 +42,12 @@ class Choice:
         length: tokens per row, or None.
         baseline: the greedy reward of the row's prompt, or None.
         kl: the KL of the row, or a list with that of each token; None without.
-        extra: columns of numbers that a filter looks at.
+        extra: columns of numbers that a filter or a shaping looks at.
         tokens: (what it is, column) of each column with a list per row, a number for each token.
         logged: the advantage that the trainer logged, or None.
         rollout: columns that together name the rollout within its group; empty where each row is one.
         turn: the number of the row in its rollout, or None for the order of the file.
+        roles: (role, column) of columns that only rules for turns look at.
         turn_list: a list with the reward of each turn, in a file with a row per rollout; None without.
         sure: whether the user or the format named the rollout; else its name alone makes it one.
         mask: which tokens of the logged advantage count, if it is a list, or None.
@@ -56,10 +61,13 @@ class Choice:
         dedup: whether exact repeats are taken out.
         by: the column that splits the figures, or None.
         outcomes: further reward columns, which are described but not summed.
-        tests: expressions that are among `extra`: 1 where they hold, 0 where they do not.
+        tests: expressions that are among `extra`: 1 where they hold and 0 where they do not, or the number they give.
         unread: columns of numbers that play no part, and could be rewards or parts of one.
         likely: columns that could be the prompt, where the one that was chosen differs in every row.
         doubts: what was chosen although something else is nearly as likely, one sentence each.
+        found: what the columns of `tokens` are that the user did not name: a row without such a list is no error.
+        aside: those of `tokens` that no advantage is computed from.
+        version: the version of the policy that sampled the row, or None.
     """
 
     format: str
@@ -87,11 +95,15 @@ class Choice:
     rollout: tuple[str, ...] = ()
     turn: str | None = None
     turn_list: str | None = None
+    roles: tuple[tuple[str, str], ...] = ()
     sure: bool = False
     tests: tuple[Condition, ...] = ()
     unread: tuple[str, ...] = ()
     likely: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
+    found: tuple[str, ...] = ()
+    aside: tuple[str, ...] = ()
+    version: str | None = None
 
     @property
     def kl_column(self) -> str | None:
@@ -111,11 +123,13 @@ class Choice:
             self.by,
             self.turn,
             self.turn_list,
+            self.version,
             *self.rollout,
             *(name for name in self.extra if not any(name == one.expression for one in self.tests)),
             *(name for one in self.tests for name in one.columns),
             *self.outcomes,
             *(name for _, name in self.tokens),
+            *(name for _, name in self.roles),
         )
         wanted = [*self.prompt, *(name for name, _ in self.rewards), *(name for name in single if name)]
         wanted += self.rules.columns()
@@ -136,7 +150,7 @@ class ColumnOptions:
         length: tokens per row (`--length-col`).
         baseline: greedy reward of the row's prompt (`--baseline-col`).
         kl: KL of the row or of its tokens (`--kl-col`).
-        extra: columns of numbers that a filter looks at.
+        extra: columns of numbers that a filter or a shaping looks at.
         tokens: what it is → column with a list per row (`--values-col`, `--mask-col`, ...).
         n: rows per group (`--n`).
         layout: how rows lie in a record (`--layout`).
@@ -146,6 +160,8 @@ class ColumnOptions:
         row: the column that tells rows apart (`--join`).
         rollout: the column that names the rollout within its group (`--rollout-col`).
         turn: the number of the row in its rollout (`--turn-col`).
+        turn_rewards: a list with the reward of each turn, where a row is a rollout (`--turn-rewards-col`).
+        roles: (role, column) of columns that only rules for turns look at (`--anchor-col`, `--role`).
         named: tell the prompts by name, so that those of two data sets can be put side by side.
         parts: use the columns that look like reward parts: "without total", where there is no total, or
             "always"; None for an error where there is no total and several parts.
@@ -154,9 +170,14 @@ class ColumnOptions:
         find_outcomes: describe also what looks like another reward.
         where: expressions that a row must meet to count (`--where`).
         tests: expressions that filters ask for, among `extra`.
+        measures: expressions whose numbers a shaping asks for, among `extra`.
         strict: a doubtful choice of columns is an error.
         ungrouped: rows need not belong together: a dump without a prompt, or with one row of each, will do.
         max_line: bytes that a line may have (`--max-line`).
+        version: the version of the policy that sampled the row (`--version-col`).
+        log_probs: look for the two log-probabilities where the user names none: "figures" for what is shown only, "filters"
+            for filters that need them; "" not to.
+        characters: where no column has lengths, take the characters of the response.
     """
 
     format: str | None = None
@@ -183,15 +204,36 @@ class ColumnOptions:
     find_outcomes: bool = False
     rollout: str | None = None
     turn: str | None = None
+    turn_rewards: str | None = None
+    roles: tuple[tuple[str, str], ...] = ()
     where: tuple[str, ...] = ()
     tests: tuple[str, ...] = ()
+    measures: tuple[str, ...] = ()
     strict: bool = False
     ungrouped: bool = False
     max_line: int = MAX_LINE
+    version: str | None = None
+    log_probs: str = ""
+    characters: bool = False
 
     def as_logged(self) -> "ColumnOptions":
         """What `match` reads: a dump without a prompt id may have been grouped by position, so that is no error yet."""
         return replace(self, n=self.n or 1, parts="without total")
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some whole lines of a file that its writer goes on with.
+
+    Attributes:
+        begin: the first byte.
+        end: the byte behind the last one.
+        line: number of the first line.
+    """
+
+    begin: int
+    end: int
+    line: int
 
 
 @dataclass(frozen=True)
@@ -209,6 +251,7 @@ class Source:
         origin: the file itself where `path` is a copy in another form, or None.
         join: completes each record from the files beside it, or None.
         max_line: bytes that a line may have.
+        part: the lines that are read; None for all of them.
     """
 
     name: str
@@ -221,11 +264,12 @@ class Source:
     origin: Path | None = None
     join: "Callable[[dict[str, Any]], dict[str, Any]] | None" = field(default=None, compare=False)
     max_line: int = MAX_LINE
+    part: Part | None = None
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """A prompt, told by the columns of the key.
+    """A prompt, identified by the columns of the key.
 
     Attributes:
         name: its text or id, cut where it is long.
@@ -274,6 +318,10 @@ class RewardTable:
         rollout: [N] int64 digest of what names the rollout, -1 where nothing does; None without such a column.
         turn: [N] float64 number of the row in its rollout, NaN where missing, or None.
         turn_counts: [N] int64 turns of the rollout that a row is; None without a list of them.
+        turn_rewards: [T] float64 the reward of each turn of each row in turn, NaN where missing; None likewise.
+        roles: role → [N] float64, or int64 digests for those of `LABELS`, -1 where there is none; the anchor [T] where there is
+            a list of turns.
+        version: [N] float64 version of the policy that sampled the row, NaN where missing, or None.
     """
 
     rewards: "NDArray[np.float64]"
@@ -305,6 +353,9 @@ class RewardTable:
     rollout: "NDArray[np.int64] | None" = None
     turn: "NDArray[np.float64] | None" = None
     turn_counts: "NDArray[np.int64] | None" = None
+    turn_rewards: "NDArray[np.float64] | None" = None
+    roles: "Mapping[str, NDArray[np.float64] | NDArray[np.int64]]" = field(default_factory=dict)
+    version: "NDArray[np.float64] | None" = None
 
     def place(self, row: int) -> str:
         """Where a row stands, as it is shown to the user: file:line."""

@@ -1,7 +1,10 @@
-"""What `verify` shows: two rewards of the same rows beside each other."""
+"""What `verify` shows: two rewards of the same rows."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from advcli.records.result import Result
 
 
 @dataclass(frozen=True)
@@ -9,7 +12,7 @@ class Asked:
     r"""What is asked of the verifiers.
 
     Attributes:
-        vs: the reward column of B; None for A alone.
+        vs: the reward column of B in the rows of A; None for A alone, and where B is another input.
         pass_at: lowest reward of a right row of A; None for the higher of two rewards.
         vs_pass_at: the same of B.
         answer: the column with the final answer; None for the text after the last `####` or in the last `\boxed{}`.
@@ -86,14 +89,44 @@ class SameAnswer:
 
 
 @dataclass(frozen=True)
-class Verify:
+class Disagreement:
+    """A row that one verifier calls right and the other wrong.
+
+    Attributes:
+        place: its place in A, as file:line.
+        prompt: the prompt.
+        step: the step; "" without steps.
+        group: number of its group, as `compute` writes it.
+        reward_a: its reward by A.
+        reward_b: its reward by B.
+        right: "A" or "B": who calls it right.
+        changes_sign: whether its reward lies on the other side of the mean of the group.
+    """
+
+    place: str
+    prompt: str
+    step: str
+    group: int
+    reward_a: float
+    reward_b: float
+    right: str
+    changes_sign: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdicts:
     """Two rewards of the same rows.
 
     Attributes:
         a: the column of A.
-        b: the column of B; None where only one is there.
+        b: the column of B; null where only one is there.
+        inputs: A and B as they were named; empty with one input.
+        paired_by: what tells which row of B is the same as one of A; null with one input.
+        only_a: rows of A that are not in B; null with one input.
+        only_b: rows of B that are not in A; null with one input.
         thresholds: lowest reward of a right row, of A and of B.
-        every: all rows; None without B.
+        every: all rows; null without B.
+        icc: how far the rewards themselves are the same in both: the intraclass correlation; null without B.
         false_negative: rows that A calls wrong, as a share of those that B calls right.
         false_positive: rows that A calls right, as a share of those that B calls wrong.
         by: what rows are split by → a confusion each, most disagreements first.
@@ -105,14 +138,18 @@ class Verify:
         same_answers: those in which most rows give one answer.
         same_answer: the first of these, the largest share first.
         answers: rows of `all_wrong` with an answer.
-        notes: what was chosen, one line each.
-        warnings: what looks wrong, one line each.
+        warnings: what looks wrong, one sentence each.
     """
 
     a: str
     b: str | None
+    inputs: tuple[str, ...]
+    paired_by: str | None
+    only_a: int | None
+    only_b: int | None
     thresholds: tuple[float, float | None]
     every: Confusion | None
+    icc: Rate | None
     false_negative: Rate | None
     false_positive: Rate | None
     by: Mapping[str, tuple[Confusion, ...]]
@@ -123,5 +160,25 @@ class Verify:
     same_answers: int
     same_answer: tuple[SameAnswer, ...]
     answers: int
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verify(Verdicts):
+    """The same with what is written and said beside it.
+
+    Attributes:
+        table: what `--out` writes, a column each: the rows on which A and B disagree, or without B the groups that are
+            all wrong with one answer.
+        notes: what was chosen, one line each.
+    """
+
+    table: Mapping[str, Sequence[Any]]
     notes: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class VerifyResult(Result, Verdicts):
+    """What `advcli verify` returns."""
+
+    schema: ClassVar[str] = "advcli/verify/1"

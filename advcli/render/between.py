@@ -218,7 +218,7 @@ def _runs(runs: Sequence[RunFigures]) -> "Table":
 
 
 def _ending(name: str) -> str:
-    """The end of a long name: what tells runs apart mostly stands there."""
+    """The end of a long name, where names of runs usually differ."""
     return name if len(name) <= _RUN else f"…{name[1 - _RUN :]}"
 
 
@@ -248,7 +248,7 @@ def _changed(pairs: Sequence[PromptPair]) -> "Table":
 
 
 def _labels(pairs: Sequence[PromptPair]) -> tuple[str, list[str]]:
-    """What tells the prompts apart: their beginning, or the place of their first row where they begin alike."""
+    """A label per prompt: its beginning, or the place of its first row if several begin alike."""
     names = [one_line(pair.prompt, _PROMPT) for pair in pairs]
     if len({*names}) == len(names):
         return "changed most", names

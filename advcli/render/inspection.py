@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from advcli.records.inspection import (
@@ -16,7 +15,8 @@ from advcli.records.inspection import (
     StepFigures,
     Turns,
 )
-from advcli.render import turns
+from advcli.records.off_policy import OffPolicy
+from advcli.render import off_policy, turns
 from advcli.render.bars import bar, binned
 from advcli.render.numbers import UNDEFINED, count, number, share, short
 from advcli.render.tables import describe_sizes
@@ -32,8 +32,7 @@ _STEPS = 10
 _OUTLIERS = 3
 # Values of the `--by` column of which every section is shown.
 _SPLIT = 6
-# Width of a list of names, and a space at which it is not wrapped.
-_NAMES = 52
+# A space at which a line is not folded.
 _TOGETHER = "\xa0"
 # Columns where no terminal says how many there are.
 _COLUMNS = 80
@@ -90,8 +89,12 @@ def show(found: Inspection, console: "Console") -> None:
         _print(_table(*turns.figures(found.turns)), console)
         for text in turns.weight(found.turns):
             _line(text, console)
+        for text in turns.anchors(found.turns):
+            _line(text, console)
         _print(_table(*turns.by_turns(found.turns), left={3}), console)
     _sections(found.facts, console, tuple(causes_lines(found.causes)))
+    if found.off_policy is not None:
+        _off_policy(found.off_policy, console)
     if found.by is None:
         return
     _print(_split(found.by, found.split), console)
@@ -103,6 +106,14 @@ def show(found: Inspection, console: "Console") -> None:
     if len(found.split) > _SPLIT:
         rest = len(found.split) - _SPLIT
         _line(f"{counted(rest, 'more value')} of '{found.by}' in the table above and in --json", console)
+
+
+def _off_policy(found: OffPolicy, console: "Console") -> None:
+    _print(_table(*off_policy.table(found)), console)
+    for text in off_policy.remarks(found):
+        _line(text, console)
+    if found.metrics:
+        _print(_table(*off_policy.framework(found)), console)
 
 
 def _header(found: Inspection, console: "Console") -> None:
@@ -147,22 +158,37 @@ def _counts(facts: Facts, of: Turns | None = None) -> str:
 def _sections(facts: Facts, console: "Console", causes: Sequence[str] = ()) -> None:
     for table, remarks in (
         (_rewards(facts.rewards), _constant(facts.rewards)),
-        (_signal(facts.rewards), (*causes, *_outcomes(facts))),
+        (_signal(facts.rewards), (*_about_dead(facts), *causes, *_outcomes(facts))),
         (_spread(facts.rewards), ()),
         (_group_sizes(facts.signal), _fitted(facts.signal)),
-        (_phantoms(facts, console), ()),
+        (None, _phantoms(facts)),
         (_parts(facts.parts), _interplay(facts.parts)),
         (_length(facts), ()),
         (_steps(facts), _said_of_steps(facts.per_step)),
     ):
         if table is not None:
             _print(table, console)
-            for text in remarks:
-                _line(text, console)
+        for place, text in enumerate(remarks):
+            if table is None and place == 0:
+                console.print()
+            _line(text, console)
 
 
 def _rewards(rewards: Sequence[RewardSignal]) -> "Table":
-    header = ("reward", "valid", "missing", "min", "mean", "max", "distinct", "at max")
+    # Groups of several sizes make two means, which differ where sizes go with rewards.
+    means = [one.mean for one in rewards], [one.mean_over_groups for one in rewards]
+    two = any(number(one) != number(other) for one, other in zip(*means, strict=True))
+    header = (
+        "reward",
+        "valid",
+        "missing",
+        "min",
+        "mean",
+        *(["over groups"] if two else []),
+        "max",
+        "distinct",
+        "at max",
+    )
     return _table(
         header,
         [
@@ -172,6 +198,7 @@ def _rewards(rewards: Sequence[RewardSignal]) -> "Table":
                 _missing(one),
                 number(one.min),
                 number(one.mean),
+                *([number(one.mean_over_groups)] if two else []),
                 number(one.max),
                 count(one.distinct),
                 share(one.at_max),
@@ -221,6 +248,11 @@ def _signal(rewards: Sequence[RewardSignal]) -> "Table":
     )
 
 
+def _about_dead(facts: Facts) -> Iterator[str]:
+    if any(one.dead_groups for one in facts.rewards):
+        yield "live: rewards differ; near-dead: hardly; dead: all equal; single: one valid row"
+
+
 def _ends(one: RewardSignal) -> tuple[float, float, float]:
     """Dead groups at the largest reward, at the smallest, and in between; undefined where there is one reward."""
     if one.min == one.max:
@@ -255,13 +287,13 @@ def causes_lines(causes: DeadCauses | None) -> Iterator[str]:
 
 
 def _outcomes(facts: Facts) -> Iterator[str]:
-    for name, many in facts.constant_outcome.items():
-        if many:
-            yield f"live groups in which '{name}' is constant: {many:,} of {facts.signal.live_groups:,}"
+    found = [f"'{name}' in {many:,}" for name, many in facts.constant_outcome.items() if many]
+    if found:
+        yield f"constant in live groups: {', '.join(found)} of {facts.signal.live_groups:,}"
 
 
 def _spread(rewards: Sequence[RewardSignal]) -> "Table":
-    """The variance taken apart."""
+    """The variance within and between groups."""
     header = ("variance", "within", "between", "total", "between, unbiased")
     rows = []
     for one in rewards:
@@ -293,11 +325,10 @@ def _fitted(one: RewardSignal) -> Iterator[str]:
         yield f"* fitted (beta-binomial), 95% interval: {ends}"
 
 
-def _phantoms(facts: Facts, console: "Console") -> "Table | None":
+def _phantoms(facts: Facts) -> Iterator[str]:
     """The rules that give dead groups an advantage; those with the same figures are named together."""
-    width = min(_NAMES, max(_ENOUGH_TEXT, _width(console) - _COLUMNS + _NAMES))
     if not facts.signal.dead_groups:
-        return None
+        return
     alike: dict[tuple[str, int, int], list[str]] = {}
     for one in sorted(facts.phantoms, key=lambda one: -one.max_abs_adv):
         key = ("not computed", 0, 0) if one.skipped else (number(one.max_abs_adv), one.groups, one.rows)
@@ -310,12 +341,10 @@ def _phantoms(facts: Facts, console: "Console") -> "Table | None":
         else:
             text = f"{', '.join(rules)}{_TOGETHER}{largest}"
         told.setdefault((groups, many), []).append(text)
-    rows = []
+    yield "phantoms: dead groups that get an advantage other than 0, by rule and max |A|"
     for (groups, many), texts in told.items():
-        first, *more = wrap("; ".join(texts), width, break_on_hyphens=False)
-        lines = ((count(groups), count(many), first), *(("", "", text) for text in more))
-        rows += [(*cells, text.replace(_TOGETHER, " ")) for *cells, text in lines]
-    return _table(("phantoms: groups", "rows", "rule and its max |A| there"), rows, left={0, 2})
+        where = f"{counted(groups, 'group')}, {counted(many, 'row')}" if groups else "none"
+        yield f"{where}: {'; '.join(texts)}"
 
 
 def _parts(parts: Parts | None) -> "Table | None":
@@ -526,4 +555,6 @@ def _width(console: "Console") -> int:
 def _line(text: str, console: "Console", style: str = "") -> None:
     """A line of text, folded at spaces."""
     for line in folded(shown(text), _width(console)):
-        console.print(line, style=style, highlight=False, soft_wrap=True, markup=False)
+        console.print(
+            line.replace(_TOGETHER, " "), style=style, highlight=False, soft_wrap=True, markup=False
+        )

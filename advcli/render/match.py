@@ -71,7 +71,7 @@ def _fits(fits: Sequence[Fit]) -> "Table":
 
 
 def _distance(value: float) -> str:
-    return UNDEFINED if value == float("inf") else "0" if value == 0 else f"{value:.1e}"
+    return UNDEFINED if value == float("inf") else "0" if value == 0 else f"{value:.2g}"
 
 
 def _worst(breaks: Breaks) -> "Table":

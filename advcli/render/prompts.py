@@ -2,14 +2,14 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from advcli.records.prompts import STATES, Band, Mean, Prompts
 from advcli.render.bars import spark
 from advcli.render.numbers import UNDEFINED, count, share, short, signed
+from advcli.render.results import plain_cell
 from advcli.render.tables import health_line
-from advcli.render.whole import print_whole, ruled
+from advcli.render.whole import print_line, print_whole, ruled
 from advcli.wording import counted
 
 if TYPE_CHECKING:
@@ -19,28 +19,35 @@ if TYPE_CHECKING:
 
 _PROMPT = 16
 _STEP = 8
+_LENGTHS = {
+    True: "length: mean {} of a row.",
+    False: "right, wrong: mean {} of a right and of a wrong row.",
+}
 # As many k as fit beside the other figures.
 _KS = 3
 
 
 def show(found: Prompts, console: "Console") -> None:
     """Print the means, how many prompts were learned or forgotten, the bands, and the first prompts."""
-    console.print(health_line(found.health), style="bold", highlight=False, soft_wrap=True)
-    for line in summary(found):
-        console.print(line, highlight=False, soft_wrap=True)
+    print_line(health_line(found.health), console, "bold")
+    for line in (*summary(found), *_left(found)):
+        print_line(line, console)
     if found.bands:
         print_whole(_bands(found.bands), console)
-        console.print(_band_line(found), style="dim", highlight=False, soft_wrap=True)
+        _dim(console, _band_line(found))
     if not found.order:
         return
     print_whole(_trends(found), console)
-    _dim(console, "per step: mean reward, ▁ low to █ high, blank where the prompt was not met.")
+    _dim(console, "per step: mean reward, ▁ low to █ high, blank where the prompt was not drawn.")
     _dim(console, "change: of the fitted line, from first to last step, with its 95% interval.")
     print_whole(_levels(found), console)
-    _dim(console, "mean: of all its rows. live: share of its groups whose rewards differ.")
+    _dim(console, "mean: of all its rows. live: share of its groups of two or more rows.")
+    if found.length_unit is not None:
+        _dim(console, _LENGTHS[found.threshold is None].format(found.length_unit))
     if found.threshold is not None:
         _dim(
-            console, f"right: reward of {found.threshold:g} or more. p@k: pass@k over all rows of the prompt."
+            console,
+            f"a row is right at {found.threshold:g} or more. p@k: pass@k over all rows of the prompt.",
         )
 
 
@@ -51,41 +58,17 @@ def summary(found: Prompts) -> Iterator[str]:
         yield f"pass@{k}: {_mean(mean)} over {counted(mean.count, 'prompt')} with {counted(k, 'row')} or more"
     states = ", ".join(f"{found.states[state]:,} {state}" for state in STATES if found.states[state])
     yield f"prompts: {states or 'none with a reward'} (false-discovery rate {found.fdr:g})"
+
+
+def _left(found: Prompts) -> Iterator[str]:
+    """How many prompts are not shown."""
     left = len(found.table["prompt"]) - len(found.order)
     if left and found.order:
         yield f"the first {len(found.order):,} of {counted(len(found.table['prompt']), 'prompt')} are shown; --top N or --out FILE for more"
 
 
-def as_json(found: Prompts) -> dict[str, Any]:
-    """The figures of all prompts, and those that are shown, one by one, with their mean reward at each step."""
-    return {
-        "rows": found.health.rows,
-        "prompts": len(found.table["prompt"]),
-        "steps": len(found.steps),
-        "threshold": found.threshold,
-        "mean_over_rows": found.over_rows,
-        "mean_over_prompts": asdict(found.over_prompts),
-        "pass_at": {str(k): asdict(mean) for k, mean in found.pass_at.items()},
-        "fdr": found.fdr,
-        "states": dict(found.states),
-        "bands": [asdict(band) for band in found.bands],
-        "shown": [
-            {
-                **{name: _plain(values[place]) for name, values in found.table.items()},
-                "per_step": [{"step": found.steps[at], "mean": mean} for at, mean in found.curves[place]],
-            }
-            for place in found.order
-        ],
-        "warnings": list(found.warnings),
-    }
-
-
-def _plain(value: Any) -> Any:  # noqa: ANN401  a number of numpy or a text
-    return value.item() if hasattr(value, "item") else value
-
-
 def _dim(console: "Console", line: str) -> None:
-    console.print(line, style="dim", highlight=False, soft_wrap=True)
+    print_line(line, console, "dim")
 
 
 def _mean(mean: Mean) -> str:
@@ -155,7 +138,7 @@ def _levels(found: Prompts) -> "Table":
 
 
 def _row(found: Prompts, place: int) -> dict[str, Any]:
-    return {name: _plain(values[place]) for name, values in found.table.items()}
+    return {name: plain_cell(values[place]) for name, values in found.table.items()}
 
 
 def _ends(found: Prompts) -> tuple[float, float]:

@@ -7,6 +7,7 @@ from typing import Any, cast
 from advcli.records.between import Between, Side
 from advcli.records.inspection import Checked, Facts, Inspection
 from advcli.records.match import Match
+from advcli.records.prompts import PromptRun, Prompts, PromptsResult, StepMean
 from advcli.records.report import Column, Report
 from advcli.records.results import (
     BetweenResult,
@@ -24,17 +25,20 @@ from advcli.records.results import (
     UsedColumns,
     UsedSettings,
 )
+from advcli.records.select import Selection, SelectResult
 from advcli.records.settings import LeftOut
 from advcli.records.sweep import Point, Sweep
+from advcli.records.verify import Rate, Verdicts, Verify, VerifyResult
 
 
 def compute(report: Report) -> ComputeResult:
     """The result of `compute`: counts, settings, and the figures of both columns."""
-    original, processed = report.columns
+    original, processed, *weighted = report.columns
     return ComputeResult(
         **_counts(report, processed),
         original=original.figures,
         processed=processed.figures,
+        weighted=weighted[0].figures if weighted else None,
         written=report.written,
     )
 
@@ -92,10 +96,60 @@ def inspect(found: Inspection, checked: Sequence[Checked] = ()) -> InspectResult
         settings=cast("UsedSettings", found.settings),
         rollouts=found.turns,
         dead_causes=found.causes,
+        off_policy=found.off_policy,
         by=None if found.by is None else SplitBy(found.by, split),
         details=found.details,
         fail_if=tuple(checked),
     )
+
+
+def prompts(found: Prompts) -> PromptsResult:
+    """The result of `prompts`: the figures over all prompts, and those that are shown one by one."""
+    return PromptsResult(
+        rows=found.health.rows,
+        prompts=len(found.table["prompt"]),
+        steps=len(found.steps),
+        threshold=found.threshold,
+        length_unit=found.length_unit,
+        mean_over_rows=found.over_rows,
+        mean_over_prompts=found.over_prompts,
+        pass_at=found.pass_at,
+        fdr=found.fdr,
+        states=found.states,
+        bands=found.bands,
+        shown=tuple(_prompt(found, place) for place in found.order),
+        warnings=found.warnings,
+    )
+
+
+def verify(found: Verify) -> VerifyResult:
+    """The result of `verify`: how far two verifiers agree, or what one of them shows alone."""
+    return VerifyResult(**{field.name: getattr(found, field.name) for field in fields(Verdicts)})
+
+
+def select(found: Selection, kind: str, written: str) -> SelectResult:
+    """The result of `select`.
+
+    Args:
+        found: what was selected.
+        kind: "sft", "dpo" or "prompts".
+        written: the file that was written.
+    """
+    counts = {name: getattr(found, name) for name in ("prompts", "used", "empty", "warnings")}
+    return SelectResult(kind=kind, written=written, records=len(found.records), **counts)
+
+
+def _prompt(found: Prompts, place: int) -> PromptRun:
+    cells = {name: plain_cell(values[place]) for name, values in found.table.items()}
+    rates = {k: Rate(*(cells.pop(f"pass@{k}{end}") for end in ("", "_low", "_high"))) for k in found.pass_at}
+    curve = tuple(StepMean(found.steps[at], mean) for at, mean in found.curves[place])
+    lengths: dict[str, float | None] = dict.fromkeys(("length", "length_right", "length_wrong"))
+    return PromptRun(**{**lengths, **cells}, pass_at=rates, per_step=curve)
+
+
+def plain_cell(value: Any) -> Any:  # noqa: ANN401  a number of numpy or a text
+    """A cell of a table as Python's own type."""
+    return value.item() if hasattr(value, "item") else value
 
 
 def _values(record: Any) -> dict[str, Any]:  # noqa: ANN401  any record

@@ -18,37 +18,41 @@ if TYPE_CHECKING:
 
 _CELLS = "▁▂▃▄▅▆▇█"
 
-# name of a figure → heading, and how it is written
+# name of a figure in JSON and for --sort → its heading, the words of `compare`, and how it is written
 _FIGURES: Mapping[str, tuple[str, Any]] = {
-    "kept_rows": ("rows", count),
-    "kept_groups": ("groups", count),
-    "live_groups": ("live", count),
+    "kept_rows": ("kept rows", count),
+    "kept_groups": ("kept groups", count),
+    "live_groups": ("live groups", count),
     "mean_abs": ("mean |A|", number),
     "std": ("std", number),
     "max_abs": ("max |A|", number),
-    "share_positive": ("A > 0", share),
-    "sign_changes": ("sign Δ", share),
-    "rank_agreement": ("ρ in groups", number),
-    "correlation": ("r over rows", number),
-    "effective_rows": ("eff. rows", count),
-    "token_share": ("kept tokens", share),
+    "share_positive": ("positive", share),
+    "sign_changes": ("sign changes", share),
+    "rank_agreement": ("rank agreement", number),
+    "correlation": ("correlation", number),
+    "effective_rows": ("effective rows", count),
+    "token_share": ("token share", share),
 }
 # Headings that the text is about → the text.
 _LEGEND = (
-    (("A > 0", "sign Δ"), "A > 0, sign Δ: share of the kept rows"),
-    (("kept tokens",), "kept tokens: share of all tokens"),
+    (("positive",), "positive: share of the kept rows with A > 0"),
+    (("sign changes",), "sign changes: share of the kept rows"),
+    (("rank agreement",), "rank agreement: Spearman's ρ within groups"),
+    (("correlation",), "correlation: Pearson's r over the kept rows"),
     (
-        ("sign Δ", "ρ in groups", "r over rows"),
-        "sign Δ, ρ, r: against the first point, unfiltered",
+        ("sign changes", "rank agreement", "correlation"),
+        "these compare with the first point, unfiltered",
     ),
+    (("effective rows",), "effective rows: (Σ|A|)² / ΣA²"),
+    (("token share",), "token share: tokens of the kept rows, of all"),
 )
 _SETTINGS: Mapping[str, str] = {
     "estimator": "estimator",
     "like": "like",
     "scale": "scale",
-    "keep_pos": "keep+",
-    "keep_neg": "keep−",
-    "compute_new_adv": "again",
+    "keep_pos": "keep-pos",
+    "keep_neg": "keep-neg",
+    "compute_new_adv": "recomputed",
 }
 
 
@@ -66,7 +70,7 @@ def show(sweep: Sweep, console: "Console") -> None:
     there = {heading for heading, texts in _texts(sweep.points).items() if {*texts} != {"–"}}
     for headings, line in _LEGEND:
         if there.intersection(headings):
-            console.print(line, style="dim", highlight=False, soft_wrap=True)
+            print_line(line, console, "dim")
     for line in heat_map(sweep.points):
         console.print(line, highlight=False, soft_wrap=True)
 
@@ -76,8 +80,8 @@ def in_order(sweep: Sweep, figure: str | None) -> Sweep:
 
     Args:
         sweep: the sweep.
-        figure: largest first, with "-" before it smallest first; None leaves the order of the grid. Undefined
-            figures come last.
+        figure: its name or heading, largest first, with "-" before it smallest first; None leaves the order of the
+            grid. Undefined figures come last.
 
     Raises:
         UsageError: there is no such figure.
@@ -85,6 +89,8 @@ def in_order(sweep: Sweep, figure: str | None) -> Sweep:
     if figure is None:
         return sweep
     name, down = figure.removeprefix("-"), not figure.startswith("-")
+    names = {heading: name for name, (heading, _) in _FIGURES.items()}
+    name = names.get(name, name)
     if name not in _FIGURES:
         raise UsageError(f"--sort {figure}: no such figure", hint=either(list(_FIGURES)))
 
@@ -112,7 +118,7 @@ def heat_map(points: Sequence[Point], figure: str = "mean_abs") -> Iterator[str]
         known = [value for value in values.values() if not math.isnan(value)]
         low, high = (min(known), max(known)) if known else (0.0, 0.0)
         heading = _FIGURES[figure][0]
-        yield f"{heading} of {label}: ▁ {number(low)} … █ {number(high)}; keep+ across, keep− down"
+        yield f"{heading} of {label}: ▁ {number(low)} … █ {number(high)}; keep-pos across, keep-neg down"
         yield " " * 6 + " ".join(f"{pos:>4g}" for pos in across)
         for neg in down:
             yield f"{neg:>5g} " + " ".join(
@@ -129,7 +135,7 @@ def _maps(points: Sequence[Point]) -> dict[str, dict[tuple[float, float], Point]
             named["like"] or "",
             named["estimator"],
             named["scale"] or "",
-            "again" if named["compute_new_adv"] else "",
+            "recomputed" if named["compute_new_adv"] else "",
         ]
         label = " ".join(filter(None, words))
         found.setdefault(label, {})[(named["keep_pos"], named["keep_neg"])] = point

@@ -84,8 +84,9 @@ def rule_line(report: Report) -> str:
         parts += [f"as in {used['like']}", *([f"scale {used['scale']}"] if used["scale"] else [])]
     else:
         parts += [f"{name} {value}" for name, value in used["knobs"].items()]
-    if used["shaping"]:
-        parts.append(f"reward: {', then '.join(step['formula'] for step in used['shaping'].values())}")
+    for shapes in ("reward", "advantage"):
+        steps = [step["formula"] for step in used["shaping"].values() if step["shapes"] == shapes]
+        parts += [f"{shapes}: {', then '.join(steps)}"] if steps else []
     if used["keep_pos"] != 1 or used["keep_neg"] != 1:
         parts.append(
             f"keep {used['keep_pos']:g} of the positive and {used['keep_neg']:g} of the negative rows"

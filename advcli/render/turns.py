@@ -35,6 +35,22 @@ def weight(turns: Turns) -> Iterator[str]:
         yield f"counted by rows, one rollout is {of_rows} of its group; by rollouts, {of_rollouts}"
 
 
+def anchors(turns: Turns) -> Iterator[str]:
+    """How often turns begin in the same state, and what that does to groups of equal rewards."""
+    found = turns.anchors
+    if found is None or not found.turns:
+        return
+    yield (
+        f"states: {count(found.states)} in {count(found.turns)} turns; {share(found.shared_share)} of the turns begin in one that "
+        "another turn of their group begins in"
+    )
+    if not math.isnan(found.only_share):
+        yield (
+            f"groups with signal through states alone: {share(found.only_share)}; with equal rewards: "
+            f"{share(found.dead_share)}"
+        )
+
+
 def by_turns(turns: Turns) -> _Table:
     """Header and lines: the mean reward by the number of turns; the longest rollouts together."""
     shown, rest = turns.by_turns[:_SHOWN], turns.by_turns[_SHOWN:]

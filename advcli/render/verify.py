@@ -1,9 +1,8 @@
-"""What verifiers say, as tables and as JSON."""
+"""What verifiers say, as tables."""
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from advcli.records.verify import Confusion, Rate, SameAnswer, Verify
 from advcli.render.numbers import UNDEFINED, count, share, short
@@ -36,15 +35,21 @@ def show(found: Verify, console: "Console") -> None:
 def summary(found: Verify) -> Iterator[str]:
     """The figures over all rows, a line each."""
     least_a, least_b = found.thresholds
-    yield f"A: '{found.a}', right at {least_a:g} or more"
+    places = [f" of {name}" for name in found.inputs] or ["", ""]
+    yield f"A: '{found.a}'{places[0]}, right at {least_a:g} or more"
     every = found.every
     if every and least_b is not None and found.false_negative and found.false_positive:
-        yield f"B: '{found.b}', right at {least_b:g} or more"
+        yield f"B: '{found.b}'{places[1]}, right at {least_b:g} or more"
+        if found.paired_by is not None:
+            alone = f"{found.only_a:,} only in A, {found.only_b:,} only in B"
+            yield f"rows are paired by {found.paired_by}; {alone}"
         agreed = (every.both + every.neither) / every.rows
         yield f"agreement: {share(agreed)} of {counted(every.rows, 'row')}, κ {_kappa(every.kappa)}"
         yield (
             f"both right {every.both:,}, only A {every.only_a:,}, only B {every.only_b:,}, neither {every.neither:,}"
         )
+        if found.icc is not None and not math.isnan(found.icc.share):
+            yield f"rewards: intraclass correlation {_kappa(found.icc)}"
         yield f"of what B calls right, A calls wrong: {_rate(found.false_negative)}"
         yield f"of what B calls wrong, A calls right: {_rate(found.false_positive)}"
         yield f"rows on the other side of their group's mean: {count(found.sign_changes)}"
@@ -52,11 +57,6 @@ def summary(found: Verify) -> Iterator[str]:
         yield f"live groups: {live}"
     yield f"noise that would explain A's live groups: {_rate(found.noise)} of verdicts"
     yield f"all wrong by A: {counted(found.all_wrong, 'group')}, {found.same_answers:,} with one answer in most rows"
-
-
-def as_json(found: Verify) -> dict[str, Any]:
-    """Every figure, by name."""
-    return asdict(found)
 
 
 def _dim(console: "Console", line: str) -> None:
@@ -70,7 +70,9 @@ def _rate(one: Rate) -> str:
 
 
 def _kappa(one: Rate) -> str:
-    return UNDEFINED if math.isnan(one.share) else f"{short(one.share)} [{short(one.low)}, {short(one.high)}]"
+    if math.isnan(one.low):
+        return short(one.share)
+    return f"{short(one.share)} [{short(one.low)}, {short(one.high)}]"
 
 
 def _confusions(name: str, parts: Sequence[Confusion]) -> "Table":

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from advcli.records.results import Result
+from advcli.records.result import Result
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -74,7 +74,7 @@ class _OnConsole:
 
 
 def _console(*, color: bool, width: int = _WIDTH) -> "Console":
-    """A console that nobody looks at."""
+    """A console that records instead of printing."""
     from rich.console import Console
 
     # Without colours it is no terminal, and lines are not shortened to its width.

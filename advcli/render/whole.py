@@ -1,15 +1,18 @@
 """Tables that are never wrapped or cut, however narrow the console is."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from textwrap import wrap
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
-    from rich.table import Table
+    from rich.table import Column, Table
 
 _UNBOUNDED = 10_000
+# Texts that are folded into less are read letter by letter.
+_ENOUGH = 16
 Item = TypeVar("Item")
 
 
@@ -26,13 +29,31 @@ def ruled(left: Sequence[str], right: Sequence[str]) -> "Table":
 
 
 def print_whole(table: "Table", console: "Console") -> None:
-    """Print a table without cutting anything: at a terminal that is too narrow its first column is folded."""
+    """Print a table without cutting anything.
+
+    At a terminal that is too narrow the first column is folded where enough is left for it; else the table is printed
+    as several, each with the first column.
+    """
     width = needed(table, console)
-    if console.is_terminal and width > console.width:
-        table.columns[0].no_wrap = False
+    if not console.is_terminal or width <= console.width:
+        console.print(_Wide(table, width), crop=False)
+        return
+    first, *others = table.columns
+    room = console.width - width + console.measure(_of(table, [first])).maximum
+    if room >= _ENOUGH or not others:
+        first.no_wrap = False
         folded = console.measure(table, options=console.options.update(width=_UNBOUNDED)).minimum
-        width = max(folded, console.width)
-    console.print(_Wide(table, width), crop=False)
+        console.print(_Wide(table, max(folded, console.width)), crop=False)
+        return
+    for part in spread(others, lambda shown: _of(table, [first, *shown]), console):
+        console.print(_Wide(part, needed(part, console)), crop=False)
+
+
+def _of(table: "Table", columns: "Sequence[Column]") -> "Table":
+    """The table with only these of its columns."""
+    part = copy(table)
+    part.columns = [replace(column, _index=place) for place, column in enumerate(columns)]
+    return part
 
 
 @dataclass(frozen=True)

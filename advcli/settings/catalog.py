@@ -29,7 +29,7 @@ class ConfigKey:
 
 @dataclass(frozen=True)
 class Unreplayable:
-    """Something that changed the advantages of the run and cannot be told from a dump.
+    """A setting that changed the advantages of the run and can't be recovered from a dump.
 
     Attributes:
         name: the end of the dotted path of the key that switches it on.

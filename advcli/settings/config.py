@@ -120,7 +120,7 @@ class _Bounds:
         if id(node) in self._sizes:
             known = self._sizes[id(node)]
             if known is None:
-                raise _Unreadable("an alias of what it stands in", line)
+                raise _Unreadable("an alias of its own parent", line)
             return known
         if depth > _DEEPEST:
             raise _Unreadable("nested too deeply", line)
@@ -198,7 +198,7 @@ def settings(flat: Flat, where: str) -> tuple[dict[str, Any], dict[str, tuple[st
         if row is None or value is None:
             continue
         if isinstance(value, str) and "${" in value:
-            warnings.append(f"{where}: {path} is {one_line(value)}, which is not resolved here: ignored")
+            warnings.append(f"{where}: {path} is {one_line(value)}, an unresolved reference: ignored")
             continue
         told = _translated(row, value)
         if found.setdefault(row.setting, told) != told and told == told:  # NaN is refused where it is used
@@ -214,7 +214,7 @@ def settings(flat: Flat, where: str) -> tuple[dict[str, Any], dict[str, tuple[st
 
 
 def unreplayable(flat: Flat, where: str) -> list[str]:
-    """One warning for each key that changed the advantages in a way that a dump cannot tell."""
+    """One warning for each key whose effect on the advantages can't be recovered from a dump."""
     active = []
     for row in UNREPLAYABLE:
         for path, value in flat.items():

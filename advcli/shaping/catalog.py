@@ -1,161 +1,289 @@
-"""The ways to shape a reward, in the order in which they are applied. Nothing heavy is imported here.
+"""The ways to shape a reward, or an advantage, in the usual order. Nothing heavy is imported here.
 
-Trainers agree on this order as far as they have the steps: the parts are summed with their weights, the
-penalty for long rows is added, the sum is scaled and shifted, clipped, and the KL is taken off last.
+Trainers agree on this order as far as they have the steps: the parts are summed with their weights, what depends on the length
+of a response is added, the sum is scaled and shifted, clipped, and the KL is taken off last.
 """
 
-import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-
-from advcli.errors import UsageError
 from advcli.registry import Registry
-from advcli.wording import either, one_line
+from advcli.shaping.shaper import Input, Shaping
 
-
-@dataclass(frozen=True)
-class Shaping:
-    """One way to shape a reward.
-
-    Attributes:
-        name: the word for it.
-        flag: the option that switches it on.
-        target: "module:function", rewards first, the other columns of `needs` after them.
-        needs: columns beside the rewards, named in `estimators.catalog.COLUMNS`; "kl" is that of `--kl-col`.
-        required: knobs that the user has to give.
-        optional: other knobs and their defaults.
-        formula: one line, with the knobs in braces.
-        source: paper or file.
-    """
-
-    name: str
-    flag: str
-    target: str
-    needs: tuple[str, ...]
-    required: tuple[str, ...]
-    formula: str
-    source: str
-    optional: Mapping[str, float] = field(default_factory=dict)
-
-    def read(self, given: Mapping[str, str | float]) -> dict[str, float]:
-        """Check the knobs that were given and fill in the others.
-
-        Raises:
-            UsageError: a knob is unknown, missing or no number.
-        """
-        known = (*self.required, *self.optional)
-        for name in given:
-            if name not in known:
-                raise UsageError(f"{self.flag} has no '{name}'", hint=either(known))
-        absent = [name for name in self.required if name not in given]
-        if absent:
-            example = ",".join(f"{name}=…" for name in self.required)
-            raise UsageError(f"{self.flag} lacks {', '.join(absent)}", hint=f"{self.flag} {example}")
-        knobs = {**self.optional, **{name: _number(self.flag, name, value) for name, value in given.items()}}
-        if knobs.get("buffer", 1) <= 0:
-            raise UsageError(f"{self.flag}: buffer is {knobs['buffer']:g}, expected more than 0")
-        if "min" in knobs and knobs["min"] > knobs["max"]:
-            raise UsageError(
-                f"{self.flag}: min is {knobs['min']:g} and max is {knobs['max']:g}, expected min ≤ max"
-            )
-        return knobs
-
+_LENGTH = Input("length", "the tokens of each row", role="lengths")
+_CORRECT = Input(
+    "correct", "whether the row is correct", optional=True, usual=("correct", "is_correct", "acc")
+)
 
 SHAPINGS: Registry[Shaping] = Registry(
-    "shaping",
+    "shaper",
     [
         Shaping(
             name="overlong",
+            summary="a penalty over the last tokens before a limit",
             flag="--overlong",
             target="advcli.shaping.rewards:overlong",
             needs=("lengths",),
             required=("max", "buffer"),
             optional={"factor": 1.0, "cap": 0.0},
             formula="r + min(0, ({max:g} − {buffer:g} − L) / {buffer:g} · {factor:g})",
-            source="DAPO, arXiv:2503.14476, equation 13; without the cap as in verl and NeMo RL, with it as in OpenRLHF",
+            source="DAPO, arXiv:2503.14476, equation 13; without the cap as in verl, ms-swift, NeMo RL and tunix, with it as "
+            "in OpenRLHF, MARTI, TRL and open-r1",
+            of_trainer=True,
+        ),
+        Shaping(
+            name="linear",
+            summary="output, input and turns beside the group's largest",
+            target="advcli.shaping.lengths:linear",
+            needs=("group",),
+            optional={"output": 0.25, "input": 0.1, "turns": 0.1},
+            inputs=(
+                Input("length", "the tokens of each row", role="lengths", weight="output"),
+                Input(
+                    "input_tokens",
+                    "the input tokens of each row",
+                    weight="input",
+                    usual=("input_tokens", "num_input_tokens", "prompt_tokens", "prompt_length"),
+                ),
+                Input(
+                    "num_turns",
+                    "the turns of each row",
+                    weight="turns",
+                    usual=("num_turns", "turns", "n_turns"),
+                ),
+            ),
+            formula="r − mean r · ({output:g} · L/max L + {input:g} · I/max I + {turns:g} · T/max T)",
+            source="prime-rl 559b4477, orchestrator/algo/grpo.py, with grpo and scale none",
+        ),
+        Shaping(
+            name="length_limit",
+            summary="length beside the longest possible",
+            target="advcli.shaping.lengths:length_limit",
+            needs=("group",),
+            required=("max",),
+            optional={"coef": 0.25, "gated": 0.0},
+            inputs=(_LENGTH,),
+            formula="r − {coef:g} · mean r · L/{max:g}",
+            source="prime-rl 7f777138, orchestrator/advantage.py, with grpo and scale none, or opo",
+        ),
+        Shaping(
+            name="efficiency",
+            summary="a bonus for the best that cost less than average",
+            target="advcli.shaping.lengths:efficiency",
+            needs=("group",),
+            inputs=(Input("cost", "the tokens or turns of each row", role="lengths"),),
+            formula="r (1 + clip(1 − c/mean c of the correct, 0, 1)) where r = max r > 0",
+            source="prime-rl d7b3ae20, orchestrator/advantage.py, with grpo and scale none",
+        ),
+        Shaping(
+            name="gr3",
+            summary="divided by 1 + alpha · relative length (GR³)",
+            target="advcli.shaping.lengths:gr3",
+            needs=("group",),
+            optional={"alpha": 0.33},
+            inputs=(_LENGTH,),
+            formula="r / (1 + {alpha:g} · L/mean L)",
+            source="GR³; prime-rl c1bbbf92, orchestrator/advantage.py, with grpo and scale none",
+        ),
+        Shaping(
+            name="alp",
+            summary="tokens cost more where a prompt is often solved",
+            target="advcli.shaping.lengths:alp",
+            needs=("group",),
+            optional={"beta": 1e-7},
+            inputs=(_LENGTH, _CORRECT),
+            formula="r − {beta:g} · L · max(solve rate, 1/K)",
+            source="ALP, arXiv:2506.05256",
+        ),
+        Shaping(
+            name="grpo_lead",
+            summary="correct ones scaled by the z-score of their length",
+            target="advcli.shaping.lengths:grpo_lead",
+            needs=("group",),
+            optional={"alpha": 0.05, "eps": 1e-6, "above": 4000.0},
+            inputs=(_LENGTH, _CORRECT),
+            formula="r · exp(−{alpha:g} · z of L) where correct, if the 3 shortest are longer than {above:g}",
+            source="GRPO-LEAD, arXiv:2504.09696, verl/trainer/main_ppo.py",
+        ),
+        Shaping(
+            name="kimi",
+            summary="a term for the place between shortest and longest",
+            target="advcli.shaping.lengths:kimi",
+            needs=("group",),
+            optional={"weight": 1.0},
+            inputs=(_LENGTH, _CORRECT),
+            formula="r + {weight:g} · λ, λ = 0.5 − (L − min L)/(max L − min L), at most 0 where wrong",
+            source="Kimi k1.5, arXiv:2501.12599; open-r1, src/open_r1/rewards.py",
+        ),
+        Shaping(
+            name="slack",
+            summary="successes penalized beyond a short success + slack",
+            target="advcli.shaping.lengths:slack",
+            needs=("group",),
+            optional={
+                "threshold": 1.0,
+                "beta": 0.1,
+                "cap": 0.2,
+                "quantile": 0.25,
+                "relative": 0.1,
+                "absolute": 16.0,
+                "floor": 0.8,
+            },
+            inputs=(
+                _LENGTH,
+                Input(
+                    "completed",
+                    "whether the response was not cut off",
+                    optional=True,
+                    usual=("completed", "finished"),
+                ),
+            ),
+            formula="r − min({cap:g}, {beta:g} · (L − {relative:g} ref − ref − {absolute:g})/ref) where r ≥ {threshold:g}",
+            source="miles pull request 1573, examples/experimental/search-r1/length_reward.py",
+        ),
+        Shaping(
+            name="pass_rate_length",
+            summary="long correct ones cost more on easy prompts",
+            target="advcli.shaping.lengths:pass_rate_length",
+            needs=("group",),
+            required=("weight",),
+            inputs=(_LENGTH,),
+            formula="r − {weight:g} · share correct · L/longest correct where r = 1, at least 0",
+            source="NeMo-RL pull request 3852, nemo_rl/utils/length_penalty.py",
+        ),
+        Shaping(
+            name="group_length",
+            summary="moved from long to short correct responses",
+            target="advcli.shaping.lengths:group_length",
+            needs=("group",),
+            required=("coef",),
+            inputs=(_LENGTH,),
+            formula="r + {coef:g} · (w − mean w) where r = 1, w = 1 − (L − min L)/(max L − min L)",
+            source="NeMo-RL pull request 3852, nemo_rl/utils/length_penalty.py",
+        ),
+        Shaping(
+            name="shortest",
+            summary="a bonus for the shortest correct response",
+            target="advcli.shaping.lengths:shortest",
+            needs=("group",),
+            optional={"bonus": 0.5},
+            inputs=(_LENGTH, _CORRECT),
+            formula="r + {bonus:g} for the shortest correct response",
+            source="prime-rl pull request 710",
+        ),
+        Shaping(
+            name="cosine",
+            summary="replaced by a cosine of the length",
+            target="advcli.shaping.single:cosine",
+            needs=(),
+            required=("max",),
+            optional={
+                "short_right": 1.0,
+                "long_right": 0.5,
+                "short_wrong": -1.0,
+                "long_wrong": -0.5,
+                "clamp": 0.0,
+            },
+            inputs=(_LENGTH, _CORRECT),
+            formula="{short_right:g} … {long_right:g} where right, {short_wrong:g} … {long_wrong:g} where wrong, "
+            "cosine of L/{max:g}",
+            source="arXiv:2502.03373; TRL 1.16 (clamp=1), open-r1, ms-swift 4.6",
+        ),
+        Shaping(
+            name="stop_properly",
+            summary="truncated responses scaled down",
+            target="advcli.shaping.single:stop_properly",
+            needs=(),
+            required=("coef",),
+            inputs=(
+                Input(
+                    "truncated",
+                    "whether the response was cut off",
+                    usual=("truncated", "is_truncated", "overlong"),
+                ),
+            ),
+            formula="{coef:g} r where truncated",
+            source="NeMo-RL 7ea279ab, reward_functions.py",
+        ),
+        Shaping(
+            name="effort",
+            summary="short ones rewarded where low effort is asked",
+            target="advcli.shaping.single:effort",
+            needs=(),
+            required=("weight",),
+            optional={"penalty": 1.0, "bound": 64000.0},
+            inputs=(_LENGTH, Input("low", "whether low effort is asked", usual=("low_effort", "low"))),
+            formula="r + r · max(g, 0) + {penalty:g} · min(g, 0), g = {weight:g} (1 − L/{bound:g})",
+            source="NeMo-RL 7ea279ab, experience/rollouts.py",
+        ),
+        Shaping(
+            name="duplicate",
+            summary="equal responses of a group share their reward",
+            target="advcli.shaping.single:duplicate",
+            needs=("group",),
+            optional={"alpha": 1.0},
+            inputs=(
+                Input(
+                    "response",
+                    "the text of each response",
+                    wrap="code({})",
+                    usual=("response", "completion", "output", "responses"),
+                ),
+            ),
+            formula="r / c^{alpha:g}, c = equal responses in the group",
+            source="no framework; a discount for exact duplicates",
         ),
         Shaping(
             name="affine",
+            summary="shifted and scaled",
             flag="--affine",
             target="advcli.shaping.rewards:affine",
             needs=(),
-            required=(),
             optional={"scale": 1.0, "shift": 0.0},
             formula="{scale:g} · (r {shift:+g})",
             source="AReaL reward_scaling and reward_bias, areal/trainer/ppo/actor.py",
+            of_trainer=True,
         ),
         Shaping(
             name="clip",
+            summary="clipped to a range",
             flag="--clip-reward",
             target="advcli.shaping.rewards:clip",
             needs=(),
             required=("min", "max"),
             formula="clip(r, {min:g}, {max:g})",
             source="TRL reward_clip_range, trl/trainer/rloo_trainer.py",
+            of_trainer=True,
         ),
         Shaping(
             name="kl",
+            summary="the KL from the reference policy subtracted",
             flag="--kl-coef",
             target="advcli.shaping.rewards:less_kl",
             needs=("kl",),
             required=("coef",),
             formula="r − {coef:g} · KL",
             source="InstructGPT, arXiv:2203.02155, equation 2; use_kl_in_reward of verl",
+            of_trainer=True,
+        ),
+        Shaping(
+            name="difficulty",
+            summary="weighed by how hard the prompt is (GRPO-LEAD)",
+            target="advcli.shaping.advantages:difficulty",
+            needs=("rewards", "group"),
+            optional={"low": 0.4, "high": 1.5, "middle": 0.75, "steepness": 10.0},
+            inputs=(_CORRECT,),
+            formula="A · ({low:g} + ({high:g} − {low:g})/(1 + exp({steepness:g} (x − {middle:g}))))",
+            source="GRPO-LEAD, arXiv:2504.09696, verl/trainer/ppo/core_algos.py",
+            after=True,
+        ),
+        Shaping(
+            name="entropy",
+            summary="a bonus for uncertain tokens, at most |A|/kappa",
+            target="advcli.shaping.advantages:entropy",
+            needs=("entropies",),
+            optional={"alpha": 0.4, "kappa": 2.0},
+            formula="A + min({alpha:g} · H, |A|/{kappa:g}) at each token",
+            source="arXiv:2506.14758",
+            after=True,
+            per_token=True,
         ),
     ],
 )
-
-
-def parse(row: Shaping, text: str) -> dict[str, float]:
-    """Read the value of a shaping flag, `KEY=NUMBER,...`.
-
-    Example:
-        >>> parse(SHAPINGS["overlong"], "max=4096,buffer=512")
-        {'factor': 1.0, 'cap': 0.0, 'max': 4096.0, 'buffer': 512.0}
-
-    Raises:
-        UsageError: it cannot be read.
-    """
-    given: dict[str, str | float] = {}
-    for pair in filter(None, text.split(",")):
-        name, equals, value = pair.partition("=")
-        if not equals:
-            raise UsageError(f"{row.flag} {text}: '{pair}' is not KEY=NUMBER", hint=_example(row))
-        given[name.strip()] = value
-    return row.read(given)
-
-
-def described(shaping: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float | str]]:
-    """What is done to the reward, in the order in which it is done: each step's formula and knobs.
-
-    Example:
-        >>> described({"clip": {"min": -1.0, "max": 1.0}})
-        {'clip': {'formula': 'clip(r, -1, 1)', 'min': -1.0, 'max': 1.0}}
-    """
-    return {
-        row.name: {"formula": _formula(row, shaping[row.name]), **shaping[row.name]}
-        for row in SHAPINGS
-        if row.name in shaping
-    }
-
-
-def _formula(row: Shaping, knobs: Mapping[str, float]) -> str:
-    text = row.formula.format(**knobs).replace("(r -", "(r − ").replace("(r +", "(r + ")
-    return f"{text}, at least −{knobs['factor']:g}" if knobs.get("cap") else text
-
-
-def _example(row: Shaping) -> str:
-    names = (*row.required, *row.optional)
-    return f"{row.flag} {','.join(f'{name}=…' for name in names)}"
-
-
-def _number(flag: str, name: str, value: str | float) -> float:
-    words = {"true": 1.0, "false": 0.0}
-    try:
-        number = words.get(str(value).lower())
-        number = float(value) if number is None else number
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        raise UsageError(f"{flag}: {name} is {one_line(value)}, expected a number")
-    return number

@@ -21,8 +21,13 @@ _FORM = re.compile(r"\s*(\w+)\s*(>=|<=|==|!=|>|<)\s*(\S+)\s*")
 
 
 def _of_groups(name: str) -> Callable[[Inspection], float]:
-    """A count of the reward's groups, as a share of all groups."""
-    return lambda found: _ratio(getattr(found.facts.signal, name), found.facts.groups)
+    """A count of the reward's groups, as a share of those with two or more rewards."""
+
+    def share(found: Inspection) -> float:
+        signal = found.facts.signal
+        return _ratio(getattr(signal, name), signal.live_groups + signal.dead_groups)
+
+    return share
 
 
 def _ratio(part: float, whole: float) -> float:
@@ -41,20 +46,15 @@ FIGURES: Mapping[str, tuple[Callable[[Inspection], float], str]] = {
     "rows": (lambda found: found.facts.rows, "rows"),
     "groups": (lambda found: found.facts.groups, "groups"),
     "steps": (lambda found: found.facts.steps, "steps"),
-    "dead": (_of_groups("dead_groups"), "share of the groups that are dead"),
-    "dead_all_max": (_of_groups("dead_groups_all_max"), "share of the groups, all at the largest reward"),
-    "dead_all_min": (_of_groups("dead_groups_all_min"), "share of the groups, all at the smallest reward"),
-    "near_dead": (_of_groups("near_dead_groups"), "share of the groups that are near dead"),
+    "dead": (_of_groups("dead_groups"), "share of the groups with two or more rewards that are dead"),
+    "dead_all_max": (_of_groups("dead_groups_all_max"), "the same, all at the largest reward"),
+    "dead_all_min": (_of_groups("dead_groups_all_min"), "the same, all at the smallest reward"),
+    "near_dead": (_of_groups("near_dead_groups"), "share of the same groups that are near dead"),
     "singletons": (lambda found: found.facts.signal.singletons, "groups with one valid row"),
     "missing": (lambda found: found.facts.signal.missing, "rows without a usable reward"),
     "duplicates": (lambda found: found.files.duplicates, "rows identical to an earlier one"),
     "lint": (lambda found: len(found.files.lint), "lines of lint"),
-    "live": (
-        lambda found: _ratio(
-            found.facts.signal.live_groups, found.facts.signal.live_groups + found.facts.signal.dead_groups
-        ),
-        "share of the groups with two or more rewards that are live",
-    ),
+    "live": (_of_groups("live_groups"), "share of the groups with two or more rewards that are live"),
     "live_rows": (
         lambda found: _ratio(found.facts.signal.live_rows, found.facts.rows),
         "share of the rows that lie in live groups",

@@ -1,5 +1,6 @@
 """The rows of a prompt, and those of a prompt at a step (a cell), counted and averaged."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -81,6 +82,28 @@ class Cells:
             cell_rows=cells.size().numpy(),
             cell_mean=cells.mean(rewards).numpy(),
         )
+
+    @classmethod
+    def joined(cls, parts: "Sequence[Cells]", order: Ints) -> "Cells":
+        """The cells of parts with whole prompts.
+
+        Args:
+            parts: the parts.
+            order: [P] the prompts of all parts, one part after the other, as they are to be numbered.
+        """
+        before = np.cumsum([0, *(one.count for one in parts)])
+        number = np.empty(len(order), dtype=np.int64)
+        number[order] = np.arange(len(order))
+        of_cells = [number[one.prompt + start] for one, start in zip(parts, before, strict=False)]
+        prompt = np.concatenate(of_cells)
+        cells = np.argsort(prompt, kind="stable")
+        by_prompt = ("rows", "mean", "squares", "low", "high", "two_valued")
+        columns = {name: np.concatenate([getattr(one, name) for one in parts])[order] for name in by_prompt}
+        columns |= {
+            name: np.concatenate([getattr(one, name) for one in parts])[cells]
+            for name in ("step", "cell_rows", "cell_mean")
+        }
+        return cls(count=len(order), prompt=prompt[cells], **columns)
 
     def sums(self, values: NDArray[np.generic]) -> Floats:
         """[P] sum over the cells of each prompt of a value per cell."""

@@ -128,7 +128,7 @@ class Measured(Mergeable):
 
 
 class _Groups:
-    """The groups of some rows, looked at once as long as it is all of them."""
+    """The groups of some rows; cached if it is all of them."""
 
     def __init__(self, group: Tensor, count: int) -> None:
         self._group, self._count = group, count

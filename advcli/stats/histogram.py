@@ -35,12 +35,10 @@ def histogram(columns: Mapping[str, Tensor]) -> Histogram:
     finite = {name: values.double()[torch.isfinite(values)] for name, values in columns.items()}
     together = torch.cat(list(finite.values()))
     # -0.0 and rounding residue are no values of their own.
-    values = torch.unique(together.float().double() + 0.0)
+    values = torch.unique(single(together))
     if values.numel() <= _FEW:
         counts = {
-            name: torch.bincount(
-                torch.searchsorted(values, one.float().double() + 0.0), minlength=values.numel()
-            )
+            name: torch.bincount(torch.searchsorted(values, single(one)), minlength=values.numel())
             for name, one in finite.items()
         }
         return Histogram((), tuple(values.tolist()), _lists(counts), dict.fromkeys(columns, 0))
@@ -53,6 +51,18 @@ def histogram(columns: Mapping[str, Tensor]) -> Histogram:
         counts[name] = torch.bincount(place, minlength=_BINS)
         outside[name] = one.numel() - inside.numel()
     return Histogram(tuple(edges.tolist()), (), _lists(counts), outside)
+
+
+def single(values: Tensor) -> Tensor:
+    """[n] float64, rounded to float32 where that holds them; without a negative zero.
+
+    Example:
+        >>> single(torch.tensor([0.1 + 0.2, -0.0, 1e300], dtype=torch.float64)).tolist()
+        [0.30000001192092896, 0.0, 1e+300]
+    """
+    values = values.double()
+    rounded = values.float().double() + 0.0
+    return torch.where(torch.isinf(rounded), values, rounded)
 
 
 def _span(values: Tensor) -> tuple[float, float]:

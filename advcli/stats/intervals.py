@@ -101,7 +101,7 @@ class Variances:
 
     @classmethod
     def of(cls, a: _Floats, b: _Floats) -> "Variances":
-        """Take the variance apart.
+        """Split the variance.
 
         Args:
             a: [R, P] mean reward of each prompt in each run of A, two or more prompts.

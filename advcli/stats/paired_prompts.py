@@ -210,7 +210,7 @@ def _mcnemar(means: PromptMeans, both: Tensor) -> McNemar | None:
 
 
 def each_run(means: PromptMeans, names_a: Sequence[str], names_b: Sequence[str]) -> tuple[RunFigures, ...]:
-    """Each run of A, and each run of B beside all of A; empty where both have one run.
+    """Each run of A, and each run of B compared with all of A; empty if both have one run.
 
     Args:
         means: the prompts.

@@ -6,6 +6,7 @@ from torch import Tensor
 from advcli.records.page import GroupPoints, LengthPoints
 from advcli.records.table import Rows
 from advcli.stats.health import dead_groups
+from advcli.stats.histogram import single
 from advcli.tensors.masks import rewarded
 from advcli.tensors.segments import Segments, Spread
 
@@ -36,8 +37,8 @@ def group_points(rows: Rows, limit: int = LIMIT) -> GroupPoints:
     dead = dead_groups(values, segments)[0]
     spread = Spread.of(values, segments)
     std = torch.where(dead, 0.0, spread.std(1))
-    columns = torch.stack([segments.mean(values), std], dim=1)[able].float().double()
-    keyed = torch.cat([columns, dead[able].double().unsqueeze(1)], dim=1)
+    columns = torch.stack([segments.mean(values), std], dim=1)[able]
+    keyed = torch.cat([single(columns), dead[able].double().unsqueeze(1)], dim=1)
     points, many = torch.unique(keyed, dim=0, return_counts=True)
     # Of too many points those where most groups are; the order among equals is drawn.
     drawn = _sample(len(points), len(points))
@@ -98,6 +99,7 @@ def length_points(rows: Rows, advantages: Tensor, limit: int = LIMIT) -> LengthP
     return LengthPoints(
         length=tuple(length[chosen].tolist()),
         advantage=tuple(advantage[chosen].tolist()),
+        group=tuple(rows.group[both][chosen].tolist()),
         total=length.numel(),
         bin_length=tuple(float(length[part].mean()) for part in parts),
         bin_advantage=tuple(float(advantage[part].mean()) for part in parts),

@@ -1,6 +1,6 @@
 """The figures of each prompt over a run, for all prompts at once."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +27,80 @@ _LEARNED, _FORGOTTEN, _FLAT, _NEVER, _ALWAYS, _ONE_STEP = range(len(STATES))
 
 
 @dataclass(frozen=True)
+class PromptCounts:
+    """What is counted of each prompt, such that parts with whole prompts can be joined.
+
+    Attributes:
+        cells: the rewards.
+        right: [P] int64 right rows; None where no row is right or wrong.
+        rows: [P] rows.
+        groups: [P] groups.
+        able: [P] groups with two or more rewards.
+        live: [P] groups with two or more rewards that are not all equal.
+        lengths: name → [P] float64 mean length of some rows: "length" of all, or "length_right" and "length_wrong".
+    """
+
+    cells: Cells
+    right: Ints | None
+    rows: Ints
+    groups: Ints
+    able: Ints
+    live: Ints
+    lengths: Mapping[str, Floats]
+
+    @classmethod
+    def of(cls, rows: Rows, prompt: Tensor, count: int, *, threshold: float | None = None) -> "PromptCounts":
+        """Count and average.
+
+        Args:
+            rows: the rows; their steps are numbered in the order of the run.
+            prompt: [N] int64 in [0, P), -1 for rows that were skipped.
+            count: P.
+            threshold: lowest reward of a right row, or None.
+        """
+        here = (prompt >= 0) & (rows.group >= 0)
+        valid = here & finite(rows.rewards)
+        rewards = rows.rewards[valid].double()
+        right = None
+        if threshold is not None:
+            right = torch.bincount(prompt[valid][rewards >= threshold], minlength=count).numpy()
+        groups, able, live = _groups(rows, prompt, here, valid, count)
+        return cls(
+            cells=Cells.of(rewards, prompt[valid], rows.step[valid], count),
+            right=right,
+            rows=torch.bincount(prompt[here], minlength=count).numpy(),
+            groups=groups,
+            able=able,
+            live=live,
+            lengths=_lengths(rows, prompt, valid, threshold, count),
+        )
+
+    @classmethod
+    def joined(cls, parts: "Sequence[PromptCounts]", order: Ints) -> "PromptCounts":
+        """The prompts of several parts, each of which has whole ones.
+
+        Args:
+            parts: the parts.
+            order: [P] the prompts of all parts, one part after the other, as they are to be numbered.
+        """
+
+        def all_of(values: Sequence[NDArray[Any]]) -> NDArray[Any]:
+            found: NDArray[Any] = np.concatenate(values)[order]
+            return found
+
+        rights = [one.right for one in parts if one.right is not None]
+        return cls(
+            cells=Cells.joined([one.cells for one in parts], order),
+            right=all_of(rights) if rights else None,
+            rows=all_of([one.rows for one in parts]),
+            groups=all_of([one.groups for one in parts]),
+            able=all_of([one.able for one in parts]),
+            live=all_of([one.live for one in parts]),
+            lengths={name: all_of([one.lengths[name] for one in parts]) for name in parts[0].lengths},
+        )
+
+
+@dataclass(frozen=True)
 class PromptFigures:
     """The prompts of a data set.
 
@@ -37,7 +111,7 @@ class PromptFigures:
         state: [P] the place in `STATES` of what became of each.
         solved: [P] float64 share of right rows, or where the mean reward lies between the lowest (0) and the highest
             (1) reward of the data set; NaN where undefined.
-        groups: [P] groups of each.
+        able: [P] groups of each with two or more rewards.
         live: [P] live groups.
     """
 
@@ -46,45 +120,37 @@ class PromptFigures:
     figures: dict[str, NDArray[np.generic]]
     state: Ints
     solved: Floats
-    groups: Ints
+    able: Ints
     live: Ints
 
     @classmethod
     def of(
-        cls, rows: Rows, prompt: Tensor, count: int, *, threshold: float | None = None, fdr: float = 0.05
+        cls, counts: PromptCounts, values: tuple[float, float] | None, *, fdr: float = 0.05
     ) -> "PromptFigures":
-        """Count, average and test.
+        """Test.
 
         Args:
-            rows: the rows; their steps are numbered in the order of the run.
-            prompt: [N] int64 in [0, P), -1 for rows that were skipped.
-            count: P.
-            threshold: lowest reward of a right row, or None.
+            counts: what was counted of all prompts.
+            values: the two rewards of the data set, or None.
             fdr: the false-discovery rate at which a prompt counts as learned or forgotten.
         """
-        here = (prompt >= 0) & (rows.group >= 0)
-        valid = here & finite(rows.rewards)
-        rewards = rows.rewards[valid].double()
-        cells = Cells.of(rewards, prompt[valid], rows.step[valid], count)
-        right = None
-        if threshold is not None:
-            hit = torch.bincount(prompt[valid][rewards >= threshold], minlength=count)
-            right = hit.numpy()
-        groups, live = _groups(rows, prompt, here, valid, count)
-        ends = _extremes(rewards)
-        figures, state = _figures(cells, right, two_values(rewards), ends, fdr)
+        cells, right = counts.cells, counts.right
+        there = cells.rows > 0
+        ends = (cells.low[there].min(), cells.high[there].max()) if there.any() else (np.nan, np.nan)
+        figures, state = _figures(cells, right, values, ends, fdr)
         figures = {
-            "rows": torch.bincount(prompt[here], minlength=count).numpy(),
+            "rows": counts.rows,
             "rewarded": cells.rows,
             **figures,
-            "groups": groups,
-            "live_share": _ratio(live, groups),
-            **_lengths(rows, prompt, valid, threshold, count),
+            "groups": counts.groups,
+            "live_share": _ratio(counts.live, counts.able),
+            **counts.lengths,
         }
-        solved = _ratio(cells.mean - ends[0], np.full(count, ends[1] - ends[0]))
+        with np.errstate(over="ignore"):
+            solved = _ratio(cells.mean - ends[0], np.full(cells.count, ends[1] - ends[0]))
         if right is not None:
             solved = _ratio(right, cells.rows)
-        return cls(cells, right, figures, state, solved, groups, live)
+        return cls(cells, right, figures, state, solved, counts.able, counts.live)
 
     def pass_at(self, k: int) -> tuple[Floats, Floats, Floats]:
         """[P] each: pass@k of each prompt and the ends of its interval; only with right rows."""
@@ -112,7 +178,7 @@ class PromptFigures:
             high=high,
             prompts=int(here.sum()),
             rows=int(self.cells.rows[here].sum()),
-            live=float(_ratio(self.live[here].sum(), self.groups[here].sum())),
+            live=float(_ratio(self.live[here].sum(), self.able[here].sum())),
             states=self.states(here),
         )
 
@@ -184,13 +250,15 @@ def _ratio(part: NDArray[np.generic], whole: NDArray[np.generic]) -> Floats:
         return np.where(np.asarray(whole) > 0, np.divide(part, whole), np.nan)
 
 
-def _groups(rows: Rows, prompt: Tensor, here: Tensor, valid: Tensor, count: int) -> tuple[Ints, Ints]:
-    """[P] the groups of each prompt, and those with two or more rewards that are not all equal."""
+def _groups(rows: Rows, prompt: Tensor, here: Tensor, valid: Tensor, count: int) -> tuple[Ints, Ints, Ints]:
+    """[P] the groups of each prompt, those with two or more rewards, and those of them that are not all equal."""
     of_group = Segments.of(rows.group[here], rows.count).parent(prompt[here])
     scored = Segments.of(rows.group[valid], rows.count)
-    live = (scored.size() > 1) & ~dead_groups(rows.rewards[valid], scored)[0]
-    met, alive = (torch.bincount(one, minlength=count).numpy() for one in (of_group, of_group[live]))
-    return met, alive
+    able = scored.size() > 1
+    live = able & ~dead_groups(rows.rewards[valid], scored)[0]
+    some = (of_group, of_group[able], of_group[live])
+    met, compared, alive = (torch.bincount(one, minlength=count).numpy() for one in some)
+    return met, compared, alive
 
 
 def _figures(
@@ -227,7 +295,7 @@ def _figures(
 
 def _lengths(
     rows: Rows, prompt: Tensor, valid: Tensor, threshold: float | None, count: int
-) -> dict[str, NDArray[np.generic]]:
+) -> dict[str, Floats]:
     """The mean length of right and of wrong rows, or of all; nothing without lengths."""
     if rows.lengths is None:
         return {}

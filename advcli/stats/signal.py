@@ -53,6 +53,7 @@ class SignalCount:
         total: the values.
         within: sum of their squared distances from the means of their groups.
         between: for each value, the mean of its group.
+        of_groups: the means of the groups, summed.
         at_max: values at the largest one.
         live: groups with two or more valid rows that are not all equal.
         dead: groups with two or more valid rows, all equal.
@@ -70,6 +71,7 @@ class SignalCount:
     total: Moments
     within: float
     between: Moments
+    of_groups: float
     at_max: int
     live: int
     dead: int
@@ -116,6 +118,7 @@ class SignalCount:
             total=moments,
             within=float((within**2).sum()),
             between=replace(moments, squares=float((between**2).sum())),
+            of_groups=float(segments.mean(values.double())[size > 0].sum()),
             at_max=int((values == ends[1]).sum()),
             live=int(live.sum()),
             dead=int(dead.sum()),
@@ -140,6 +143,7 @@ class SignalCount:
             total=total,
             within=self.within + other.within,
             between=self.between + other.between,
+            of_groups=self.of_groups + other.of_groups,
             at_max=sum(one.at_max for one in highest),
             live=self.live + other.live,
             dead=self.dead + other.dead,
@@ -167,6 +171,7 @@ class SignalCount:
             missing_by_cause=self.causes,
             min=total.low,
             mean=total.mean,
+            mean_over_groups=self.of_groups / (self.sizes.total() or torch.nan),
             max=total.high,
             distinct=distinct,
             at_max=self.at_max / rows if scaled else torch.nan,
@@ -182,7 +187,7 @@ class SignalCount:
         )
 
     def _variance(self) -> Spreads:
-        """The variance taken apart, plainly and without bias."""
+        """The variance within and between groups, plain and unbiased."""
         rows, groups = self.total.count, self.sizes.total()
         if not rows:
             return Spreads(torch.nan, torch.nan, torch.nan)

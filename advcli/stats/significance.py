@@ -1,4 +1,4 @@
-"""Tests beside the t test: McNemar's for rewards of two values, and the corrections for several (Holm, Benjamini–Hochberg)."""
+"""Tests other than the t test: McNemar's for rewards of two values, and the corrections for several (Holm, Benjamini–Hochberg)."""
 
 import math
 from collections.abc import Sequence

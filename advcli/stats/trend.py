@@ -64,16 +64,17 @@ def trends(cells: Cells, values: tuple[float, float] | None = None) -> Trends:
     """
     line = _line(cells)
     several = cells.steps > 1
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         change = np.where(several, line.joint / line.power * line.span, np.nan)
         low, high = _normal(cells, line)
         two = cells.two_valued & ((cells.high > cells.low) | (values is not None))
         of_two = _binary(cells, line, values)
+        p = np.where(several, _p(cells, line), np.nan)
     return Trends(
         change=change,
         low=np.where(several, np.where(two, np.fmin(of_two[0], low), low), np.nan),
         high=np.where(several, np.where(two, np.fmax(of_two[1], high), high), np.nan),
-        p=np.where(several, _p(cells, line), np.nan),
+        p=p,
     )
 
 

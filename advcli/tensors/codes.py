@@ -1,4 +1,4 @@
-"""Numbering equal values, where equal ones mostly stand together: each run of them is looked at once."""
+"""Numbering equal values that are mostly adjacent: each run is looked up once."""
 
 from collections.abc import Iterator
 
@@ -127,7 +127,7 @@ def first_rows(codes: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def met_with_several(first: NDArray[np.int64], second: NDArray[np.int64]) -> int:
-    """How many of the first codes (≥ 0) stand beside more than one of the second.
+    """How many of the first codes (≥ 0) occur with more than one of the second.
 
     Example:
         >>> met_with_several(np.array([0, 1, 0]), np.array([5, 5, 6]))

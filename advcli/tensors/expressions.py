@@ -11,15 +11,16 @@ makes a computed value null.
 """
 
 import ast
+import hashlib
 import math
 import operator
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from advcli.errors import UsageError
+from advcli.tensors.syntax import named, syntax
 from advcli.wording import one_line
 
 if TYPE_CHECKING:
@@ -32,13 +33,7 @@ _Row: TypeAlias = Mapping[str, Any]
 _Value: TypeAlias = Callable[[_Row], Any]
 
 EXAMPLE = """'finish_reason != "length" and lag <= 4'"""
-_LONGEST = 4000
 _CONSTANTS = {"null": None, "none": None, "true": True, "false": False}
-# A text, a quoted column, a place, or a keyword as SQL writes it.
-_PIECES = re.compile(
-    r"""("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')|`([^`]+)`|(@[a-z]+)|\b(AND|OR|NOT|IN|IS|NULL|TRUE|FALSE)\b"""
-)
-_QUOTED = "column_{}_"
 
 
 @dataclass(frozen=True)
@@ -85,6 +80,20 @@ class Expression:
         cells = [_python(columns[name]) for name in names]
         return [value(dict(zip(names, row, strict=True))) for row in zip(*cells, strict=True)]
 
+    def numbers(self, columns: Mapping[str, Cells]) -> "NDArray[np.float64]":
+        """[n] what it gives for each row as a number: 1 and 0 for true and false, NaN where it is null.
+
+        Args:
+            columns: as for `values`.
+
+        Raises:
+            TypeError: as for `holds`, or what it gives is no number.
+        """
+        import numpy as np
+
+        found = (_number(value) if value is not None else math.nan for value in self.values(columns))
+        return np.fromiter(found, dtype=np.float64)
+
     def _columns(self, tree: ast.AST) -> list[str]:
         name = self._name(tree)
         if name is not None:
@@ -93,16 +102,10 @@ class Expression:
         return [found for node in inner for found in self._columns(node)]
 
     def _name(self, tree: ast.AST) -> str | None:
-        """The column that a node names; None if it is something else."""
-        if isinstance(tree, ast.Name):
-            return self.quoted.get(tree.id, tree.id)
-        if isinstance(tree, ast.Attribute):
-            base = self._name(tree.value)
-            return None if base is None else f"{base}.{tree.attr}"
-        return None
+        return named(tree, self.quoted)
 
     def _mask(self, tree: ast.expr, columns: Mapping[str, Cells]) -> "NDArray[np.bool_]":
-        """The same for a part of it: whole columns are combined, and single values looked at only below."""
+        """The same for a part of it: columns are combined as a whole, single values only below."""
         if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.Not):
             return ~self._mask(tree.operand, columns)
         if isinstance(tree, ast.BoolOp):
@@ -186,36 +189,12 @@ def parse(text: str, flag: str = "--where") -> Expression:
         >>> one.columns, one.holds({"reason": ["stop", "length", None], "lag": [4, 0, None]}).tolist()
         (('reason', 'lag'), [True, False, False])
     """
-    quoted: dict[str, str] = {}
-
-    def replaced(piece: re.Match[str]) -> str:
-        string, column, place, keyword = piece.groups()
-        if string or keyword:
-            return string or keyword.lower()
-        stand_in = _QUOTED.format(len(quoted))
-        quoted[stand_in] = column or place
-        return stand_in
-
-    if not text.strip() or len(text) > _LONGEST:
-        raise UsageError(f"{flag} '{text[:20]}' is no expression", hint=f"{flag} {EXAMPLE}")
-    try:
-        tree = ast.parse(_PIECES.sub(replaced, text).strip(), mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        what = getattr(error, "msg", None) or str(error) or "nested too deeply"
-        raise UsageError(f"{flag} {one_line(text)}: {what.lower()}", hint=_cure(text, flag)) from error
-    found = Expression(text, tree, quoted)
-    _check(tree, found, flag)
+    read = syntax(text, flag, EXAMPLE)
+    found = Expression(text, read.tree, read.quoted)
+    _check(read.tree, found, flag)
     if not found.columns:
         raise UsageError(f"{flag} {one_line(text)} names no column", hint=f"{flag} {EXAMPLE}")
     return found
-
-
-def _cure(text: str, flag: str) -> str:
-    """What to type instead, where that can be told."""
-    fixed = text.replace("&&", " and ").replace("||", " or ").replace("<>", "!=")
-    fixed = re.sub(r"(?<![=!<>])=(?!=)", "==", fixed)
-    fixed = re.sub(r"!(?!=)", "not ", fixed)
-    return f"{flag} '{fixed}'" if fixed != text and "'" not in fixed else f"{flag} {EXAMPLE}"
 
 
 def _check(tree: ast.AST, whole: Expression, flag: str) -> None:
@@ -281,7 +260,7 @@ def _number(value: object, *, other: object = None) -> float | int | None:
 
 
 def _alike(left: object, right: object) -> tuple[Any, Any]:
-    """Two values that can be compared: a text beside a number is read as a number, if it is one."""
+    """Two values that can be compared: a text compared with a number is read as a number, if it is one."""
     if isinstance(left, str) != isinstance(right, str):
         return _number(left, other=right), _number(right, other=left)
     return left, right
@@ -347,11 +326,19 @@ def _numbers(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *values: function(*(_number(value) for value in values))
 
 
+def _code(value: object) -> int:
+    """A number that is the same for equal values; different values share one about never."""
+    digest = hashlib.blake2b(repr(value).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    # A float64 holds it.
+    return int.from_bytes(digest, "big") >> 11
+
+
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "abs": _numbers(abs),
     "min": _numbers(lambda *values: min(values)),
     "max": _numbers(lambda *values: max(values)),
     "len": len,
+    "code": _code,
 }
 """What may be called; null as soon as an argument is."""
 

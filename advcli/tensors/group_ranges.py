@@ -32,7 +32,7 @@ _latest: "tuple[ref[Tensor], Ranges | None] | None" = None
 
 
 def pays(group: Tensor) -> bool:
-    """Whether to cut is worth while: there are many rows, and they lie where each thread has a cache of its own."""
+    """Whether cutting pays: there are many rows, and each thread has its own cache."""
     return group.numel() >= _MANY and group.device.type == "cpu"
 
 
@@ -105,7 +105,7 @@ class Ranges:
         return values.index_select(0, self.order[place]) if known is None else known[place]
 
     def gather_all(self, values: Tensor) -> Tensor:
-        """The same for all rows; once it is found it is known as long as the values are there."""
+        """The values of all rows; cached as long as the values exist."""
         if self.order is None:
             return values
         if values not in self._laid:
@@ -114,7 +114,7 @@ class Ranges:
         return found
 
     def scatter(self, values: Tensor) -> Tensor:
-        """The same values in the order of the rows; how they lie by groups stays known."""
+        """The values in the order of the rows; their order by groups stays cached."""
         order = self.order
         if order is None:
             return values
@@ -124,7 +124,7 @@ class Ranges:
         return found
 
     def map(self, work: Callable[[slice, Tensor], T]) -> list[T]:
-        """Do something with each range.
+        """Map a function over the ranges.
 
         Args:
             work: called with the place of the rows and their groups, numbered from 0; in several threads.

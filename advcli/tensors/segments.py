@@ -91,7 +91,7 @@ class Segments:
 
     @classmethod
     def dense(cls, index: Tensor) -> "Segments":
-        """The same segments in the same order, without the empty ones.
+        """The segments in order, without empty ones.
 
         Example:
             >>> Segments.dense(torch.tensor([7, 2, 2])).index.tolist()
@@ -247,14 +247,14 @@ class Segments:
             stretch *= 2
         return values
 
-    def discounted(self, values: Tensor, factor: float) -> Tensor:
+    def discounted(self, values: Tensor, factor: float | Tensor) -> Tensor:
         """Σ_k factor^k · v_{i+k} over each row and the rows after it in its segment, [N].
 
         The stretch that is summed doubles, as in `cumsum`: log₂(longest) passes instead of one per row.
 
         Args:
             values: [N] float. The rows must lie as for `position`.
-            factor: the weight of the next row, from 0 to 1.
+            factor: the weight of the next row, from 0 to 1; [N] for one that is equal within each segment.
 
         Example:
             >>> Segments.of(torch.tensor([0, 0, 0, 1])).discounted(
@@ -266,13 +266,14 @@ class Segments:
         stretch = 1
         while stretch < longest:
             same = self.index[stretch:] == self.index[:-stretch]
-            carried = torch.where(same, factor * values[stretch:], 0.0)
+            weight = factor[:-stretch] if isinstance(factor, Tensor) else factor
+            carried = torch.where(same, weight * values[stretch:], 0.0)
             values = torch.cat([values[:-stretch] + carried, values[-stretch:]])
             factor, stretch = factor * factor, stretch * 2
         return values
 
     def nan_if_single(self, advantages: Tensor) -> Tensor:
-        """The same [N] advantages, but NaN in segments of one: there is nothing to compare the row with."""
+        """The [N] advantages with NaN in segments of one, where there is nothing to compare with."""
         if self.width is not None:
             return advantages if self.width > 1 else torch.full_like(advantages, torch.nan)
         return torch.where(self.rows(self.size()) > 1, advantages, torch.nan)

@@ -23,6 +23,17 @@ ASKED = {
     f"compare {SAMPLE} --keep-pos 0.7 --vs rloo --before dynamic_sampling": lambda: advcli.read(
         SAMPLE
     ).compare("rloo", keep_pos=0.7, before="dynamic_sampling"),
+    f"prompts {SAMPLE} --pass-at 1 --k 1,2 --top 3": lambda: advcli.read(SAMPLE).prompts(
+        k=(1, 2), pass_at=1, top=3
+    ),
+    f"verify {SAMPLE} --reward accuracy_reward --vs-reward reward --vs-pass-at 1 --by step": lambda: (
+        advcli.read(SAMPLE, reward="accuracy_reward").verify("reward", other_pass_at=1, by="step")
+    ),
+    f"verify {SAMPLE} {LINES} --reward accuracy_reward --b reward=reward --vs-pass-at 1 --top 2": lambda: (
+        advcli.read(SAMPLE, reward="accuracy_reward").verify(
+            advcli.read(LINES, reward="reward"), other_pass_at=1, top=2
+        )
+    ),
     f"match {LOGGED}": lambda: advcli.read(LOGGED).match(),
     f"match {LOGGED} --like trl --estimator grpo": lambda: advcli.read(LOGGED).match(
         like="trl", estimator="grpo"
@@ -106,6 +117,15 @@ def test_undefined_figures_are_nan_in_python_and_none_in_dicts():
     assert math.isnan(adv.summary.original.mean)
     assert adv.to_dict()["original"]["mean"] is None
     assert adv.original.isnan().all()
+
+
+def test_what_is_selected_is_what_the_command_writes(tmp_path):
+    out = tmp_path / "dpo.jsonl"
+    CliRunner().invoke(app, ["select", SAMPLE, "--as", "dpo", "--margin", "0.5", "--out", str(out)])
+    found = advcli.read(SAMPLE).select("dpo", margin=0.5)
+    assert found == [json.loads(line) for line in out.read_text().splitlines()]
+    with pytest.raises(advcli.AdvcliError, match="unknown value 'grpo' for kind"):
+        advcli.read(SAMPLE).select("grpo")
 
 
 def test_the_report(tmp_path):

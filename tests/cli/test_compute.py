@@ -276,7 +276,7 @@ def test_step_column_splits_a_prompt(computed, dump):
     assert apart == [-1, 1, -10, 10, 0, 0]
     said = run(dump(STEPS), "--step-col", "at").stderr
     assert "groups: 'prompt' + 'at'" in said
-    assert "1 prompt is met at several steps: each step is a group of its own" in said
+    assert "1 prompt is drawn at several steps: each step is a group of its own" in said
 
 
 def test_group_by_is_the_whole_key(computed, dump):
@@ -533,7 +533,7 @@ def test_two_columns_of_one_rank_are_an_error(dump, row, message):
             "--metrics f.jsonl --force",
             "f.jsonl is an input, which is never overwritten; try another --metrics",
         ),
-        ("--json --out -", "--json and the annotated rows both want standard output; try --out FILE"),
+        ("--json --out -", "--json and the annotated rows both go to standard output; try --out FILE"),
         ("--out f.jsonl --force", "f.jsonl is an input, which is never overwritten"),
     ],
 )

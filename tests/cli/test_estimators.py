@@ -60,5 +60,5 @@ def test_an_estimator_with_an_advantage_per_token():
 
 
 def test_an_unknown_estimator():
-    with pytest.raises(UsageError, match="unknown estimator 'gpro'; try grpo"):
+    with pytest.raises(UsageError, match="unknown estimator 'gpro'; try hgpo or grpo"):
         run("gpro")

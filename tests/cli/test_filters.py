@@ -116,7 +116,7 @@ def computed_like(path, like):
         (
             ("--before", "cppo"),
             UsageError,
-            "cppo looks at the advantage, so it can only come after; try --after cppo",
+            "cppo uses the advantage, so it can only come after the statistics; try --after cppo",
         ),
         (("--before", "truncated"), UsageError, "truncated needs max; try truncated:max=…"),
         (("--before", "pods:m=0"), UsageError, "pods: m is 0, expected 1 or more"),

@@ -1,9 +1,11 @@
 """`advcli formats`: the catalog, as a table and row by row."""
 
+import sys
+
 import pytest
 from typer.testing import CliRunner
 
-from advcli.cli import app
+from advcli.cli import _show, app
 from advcli.errors import UsageError
 from advcli.io.formats.catalog import FORMATS
 
@@ -42,7 +44,7 @@ def test_a_format_in_full():
         "prompt            uid.prompt",
         "step              step",
         "reward            score",
-        "logged advantage  looked for",
+        "logged advantage  auto-detected",
         "files             [0-9]*.jsonl",
     ]
 
@@ -50,3 +52,16 @@ def test_a_format_in_full():
 def test_an_unknown_format():
     with pytest.raises(UsageError, match="unknown format 'ver'; try verl"):
         run("ver")
+
+
+def test_a_description_fits_the_terminal(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    _show.pairs(
+        {"name": "short", "trap 1": "a sentence that is longer than sixty columns can show in one line"}
+    )
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "name    short"
+    assert lines[1].startswith("trap 1  a sentence")
+    assert lines[2].startswith("          ")
+    assert max(map(len, lines)) <= 60

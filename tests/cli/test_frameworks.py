@@ -32,11 +32,13 @@ def test_one_framework_shows_its_rules():
     assert "n = 1: 0; missing: left out, 0; float32; groups by position; " in lines[1]
     assert "counts rollouts, by the reward of its last turn; checked: package" in lines[1]
     assert below.splitlines() == [
-        "not in a dump: KL in the reward (rloo)",
+        "not in a dump: KL in the reward (rloo, ppo)",
         "not in a dump: reward_clip_range (rloo)",
+        "not in a dump: missing_eos_penalty, whiten_rewards (ppo)",
         "source: trl/trainer/grpo_trainer.py",
         "source: trl/trainer/rloo_trainer.py",
         "source: trl/experimental/async_grpo/async_rollout_worker.py",
+        "source: trl/experimental/ppo/ppo_trainer.py",
     ]
 
 

@@ -116,7 +116,7 @@ def test_by_splits_every_figure(tmp_path):
         found = whole["by"]["values"][value]
         assert {*found} == {*expected} - {
             *("format", "files", "columns", "group_rule", "lint", "duplicates", "settings"),
-            *("by", "details", "fail_if", "schema", "dead_causes", "rollouts"),
+            *("by", "details", "fail_if", "schema", "dead_causes", "rollouts", "off_policy"),
         }
         for name in found.keys() - {"phantoms"}:
             assert found[name] == expected[name], name
@@ -393,7 +393,7 @@ def test_a_step_stands_out_by_its_rewards_where_the_scale_hides_them(tmp_path):
     [
         (["missing > 0"], 1, ["missing is 4"]),
         (["missing > 4"], 0, []),
-        (["missing > 9", "dead > 0.1", "singletons >= 1"], 1, ["dead is 0.125", "singletons is 1"]),
+        (["missing > 9", "dead > 0.1", "singletons >= 1"], 1, ["dead is 0.126984", "singletons is 1"]),
     ],
 )
 def test_fail_if(conditions, code, held, advcli):
@@ -416,7 +416,7 @@ def test_fail_if_in_json(advcli):
         {"condition": "missing > 0", "value": 4.0, "held": True},
         {"condition": "conflicts > 0", "value": None, "held": False},
     ]
-    assert "these data do not define conflicts" in done.stderr.decode()
+    assert "conflicts is undefined here" in done.stderr.decode()
 
 
 def test_standard_input(advcli):
@@ -488,12 +488,15 @@ def test_documented_keys_are_those_printed(small, tmp_path):
     groups = inspected(small, "--step", 1)["details"][0]["lines"][0]
     lists = [{"prompt_id": "a", "reward": reward, "turn_rewards": [reward]} for reward in (0.0, 1.0)]
     turns = inspected(dump(tmp_path, lists, "turns.jsonl"))["rollouts"]
+    both = [{**row, "rollout_log_probs": [-1.0], "old_log_probs": [-1.5]} for row in lists]
+    off_policy = inspected(dump(tmp_path, both, "both.jsonl"))["off_policy"]
     printed = {
         "inspect": whole,
         "rollouts": turns,
         "rollouts.by_turns[]": turns["by_turns"][0],
         "columns": whole["columns"],
         "dead_causes": whole["dead_causes"],
+        "off_policy": off_policy,
         "rewards[]": whole["rewards"][0],
         "variance": whole["rewards"][0]["variance"],
         "p_dead[]": whole["rewards"][0]["p_dead"][0],

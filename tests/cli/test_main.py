@@ -86,7 +86,7 @@ def test_done_is_0(main, rows):
         ("compute f.jsonl --keep-pos 2", 2, "keep.pos is 2, expected a share between 0 and 1"),
         ("compute f.jsonl --config gone.yaml", 2, "gone.yaml: no such file or directory"),
         ("compute f.jsonl --set keep_pos_ratio", 2, "--set keep_pos_ratio: expected KEY=VALUE; try --set "),
-        ("compute f.jsonl --json --out -", 2, "both want standard output; try --out FILE"),
+        ("compute f.jsonl --json --out -", 2, "both go to standard output; try --out FILE"),
         ("compare f.jsonl --vs rlo", 2, "unknown estimator 'rlo'; try rloo"),
         ("compute gone.jsonl", 3, "gone.jsonl: no such file; try "),
         ("compare gone*.jsonl", 3, r"gone\*.jsonl: no such file; try "),
@@ -237,7 +237,7 @@ def test_a_full_disk_under_standard_output_is_3(main, rows, monkeypatch, args):
 def test_python_m_advcli(program):
     done = program("estimators", "gpro")
     assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr == b"advcli: unknown estimator 'gpro'; try grpo or gdpo\n"
+    assert done.stderr == b"advcli: unknown estimator 'gpro'; try grpo\n"
 
 
 def test_no_colour_when_nobody_looks(program):

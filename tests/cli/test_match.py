@@ -139,7 +139,7 @@ def test_reward_weights_come_back(write, seed, scale):
     assert [w * factor for w in given] == pytest.approx(weights, rel=1e-3)
 
 
-def test_shuffled_advantages_are_called_misaligned(write):
+def test_shuffled_advantages_are_called_shuffled(write):
     rows = logged(batch(groups=30), lambda r: [(x - mean(r)) / std(r) for x in r])
     draw = random.Random(1)
     for step in range(3):
@@ -150,7 +150,7 @@ def test_shuffled_advantages_are_called_misaligned(write):
             row["advantage"] = value
     found = told(write(rows))
     assert not found["found"]
-    assert "misaligned" in found["sentence"]
+    assert "shuffled" in found["sentence"]
 
 
 def test_token_lists_are_read_as_one_number(write):
@@ -425,4 +425,15 @@ def test_rows_that_carry_nothing_are_not_left_out_for_the_asking(write):
     ]
     found = told(write(rows))
     assert not found["found"]
-    assert "carry no advantage, and nothing says why" in found["sentence"]
+    assert "carry no advantage, and the dump does not say why" in found["sentence"]
+
+
+def test_rows_that_are_there_twice_are_said(tmp_path):
+    rows = [
+        {"prompt": "a", "step": 0, "reward": r, "advantage": a, "text": t}
+        for r, a, t in ((1.0, 0.5, "x"), (0.0, -0.5, "y"))
+    ]
+    lines = [json.dumps(row) for row in (*rows, rows[0], {**rows[1], "text": "another"})]
+    (tmp_path / "log.jsonl").write_text("\n".join(lines) + "\n")
+    warned = told(tmp_path / "log.jsonl")["warnings"]
+    assert "1 row is identical to an earlier one, text included, and counted like any other" in warned

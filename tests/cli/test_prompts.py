@@ -40,8 +40,9 @@ def test_the_json(dump):
     assert (a["rows"], a["change"], a["last_step"]) == (32, 1.0, "10")
     assert (a["length_right"], a["length_wrong"]) == (15, 7)
     # 1 − C(16, 4) / C(32, 4)
-    assert a["pass@4"] == pytest.approx(1 - 1820 / 35960)
-    assert (b["rows"], b["rewarded"], b["pass@4"]) == (4, 3, None)
+    assert a["pass_at"]["4"]["share"] == pytest.approx(1 - 1820 / 35960)
+    assert (b["rows"], b["rewarded"], b["pass_at"]["4"]["share"]) == (4, 3, None)
+    assert found["length_unit"] == "tokens"
     assert found["pass_at"]["4"]["count"] == 1
 
 
@@ -65,9 +66,32 @@ def test_every_prompt_is_written(dump, tmp_path):
         run(dump, "--out", out)
 
 
+def test_characters_where_there_are_no_tokens(tmp_path):
+    """One prompt: right answers of 2 and 4 characters (an é is one), a wrong one of 7; one chat each in the second file."""
+    answers = [("né", 1), ("four", 1), ("quite 7", 0)]
+    for name, form in {
+        "text": lambda said: said,
+        "chat": lambda said: [{"role": "assistant", "content": said}],
+    }.items():
+        path = tmp_path / f"{name}.jsonl"
+        path.write_text(
+            "".join(
+                json.dumps({"prompt": "p", "completion": form(said), "reward": reward}) + "\n"
+                for said, reward in answers
+            )
+        )
+        found = json.loads(run(path, "--json").stdout)
+        assert (found["shown"][0]["length_right"], found["shown"][0]["length_wrong"]) == (3, 7)
+        assert found["length_unit"] == "characters"
+    assert "right, wrong: mean characters" in run(path).stdout
+
+
+def test_where_chooses_rows(dump):
+    found = json.loads(run(dump, "--where", "step == 2", "--json").stdout)
+    assert (found["steps"], found["mean_over_rows"]) == (1, pytest.approx(3 / 19))
+
+
 def test_what_is_refused(dump, tmp_path):
-    with pytest.raises(UsageError, match="prompts does not run on Ray"):
-        run(dump, "--engine", "ray")
     with pytest.raises(UsageError, match="--sort nothing: no such figure"):
         run(dump, "--sort", "nothing")
     with pytest.raises(UsageError, match="--k 0"):

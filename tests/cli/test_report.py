@@ -1,6 +1,6 @@
 """`advcli report`: what is written, what is refused, what is said."""
 
-import importlib.util
+import json
 import os
 import re
 import shutil
@@ -35,8 +35,22 @@ def test_writes_one_page_of_original_and_processed(report, tmp_path):
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
     # 502 rows and 302 kept ones, as `compare` counts them in the test of the bundled sample.
     assert re.search(r'rows trained on</p><p class="value">302<', text)
-    assert text.count('<details class="group"') == 3
-    assert len(text) < 8_000_000
+    assert text.count('<tr class="group') == 64
+    assert "advcli report" in text
+    assert "--keep-pos 0.7 --keep-neg 0.5 --texts 3" in text
+    assert re.search(r'class="brand">advcli report · \d{4}-\d\d-\d\d \d\d:\d\d', text)
+    assert "8 of 63 groups (12.7%) carry no signal: 4 solved by every row, 4 by none." in text
+    # Small enough to be mailed; the plots were 4.5 MB of a library before.
+    assert len(text.encode()) < 300_000
+
+
+def test_secrets_of_urls_are_not_on_the_page(report, tmp_path):
+    shutil.copy(SAMPLE, tmp_path / "rows.parquet")
+    done = report("rows.parquet", "--out", "a.html", "--where", "prompt_id != 's3://KEY:SECRET@b/c?token=1'")
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path / "a.html").read_text(encoding="utf-8")
+    assert "SECRET" not in text
+    assert "--out a.html" in text
 
 
 def test_an_existing_page_and_an_input_are_never_overwritten(report, tmp_path):
@@ -54,7 +68,9 @@ def test_an_existing_page_and_an_input_are_never_overwritten(report, tmp_path):
 def test_says_which_rule_made_a_logged_advantage(report, tmp_path):
     done = report(TRL, "--out", "trl.html")
     assert done.returncode == 0, done.stderr
-    found = re.search(r'id="match">(.*?)</p>', (tmp_path / "trl.html").read_text(encoding="utf-8"), re.DOTALL)
+    found = re.search(
+        r'id="match"[^>]*>(.*?)</li>', (tmp_path / "trl.html").read_text(encoding="utf-8"), re.DOTALL
+    )
     assert "consistent with trl &gt;=1.6 grpo, scale group" in found[1]
     done = report(TRL, "--out", "without.html", "--no-match", "--quiet")
     assert (done.returncode, done.stderr) == (0, "")
@@ -89,17 +105,17 @@ def test_dead_and_missing_everywhere(report, tmp_path):
         assert ">nan<" not in text.lower()
 
 
-@pytest.mark.skipif(importlib.util.find_spec("kaleido") is not None, reason="Kaleido is installed here")
-def test_pictures_without_kaleido(report, tmp_path):
+def test_pictures_without_a_browser(report, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
     done = report(SAMPLE, "--png", "plots")
     assert done.returncode == 4
-    assert "pip install 'advcli[report,png]'" in done.stderr
+    assert "--png needs Chrome or Chromium" in done.stderr
     assert not (tmp_path / "report.html").exists()
 
 
 @pytest.mark.skipif(
-    importlib.util.find_spec("kaleido") is None or not os.environ.get("ADVCLI_CHROMIUM"),
-    reason="Kaleido or a browser (ADVCLI_CHROMIUM) is not here; .ci/run has both where Chromium can be had",
+    not os.environ.get("ADVCLI_CHROMIUM"),
+    reason="no browser is named by ADVCLI_CHROMIUM; .ci/run does where Chromium can be had",
 )
 def test_pictures(report, tmp_path):
     done = report(SAMPLE, "--png", "plots")
@@ -111,3 +127,31 @@ def test_pictures(report, tmp_path):
     assert again.returncode == 2
     assert "exists already" in again.stderr
     assert not (tmp_path / "other.html").exists()
+
+
+def test_the_page_shows_prompts_verdicts_and_another_run(report, tmp_path):
+    """Prompt p: wrong at step 1, right at step 2; `acc` disagrees in one row; B is the same with all right."""
+    rows = [
+        {"prompt_id": name, "step": step, "reward": float(step == 2), "acc": float(step == 2 or place == 0)}
+        for name in "pqrstuv"
+        for step in (1, 2)
+        for place in range(8)
+    ]
+    for name, reward in (("a", None), ("b", 1.0)):
+        kept = [row if reward is None else {**row, "reward": reward} for row in rows]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in kept))
+    out = tmp_path / "r.html"
+    done = report("a.jsonl", "--out", "r.html", "--between", "b.jsonl")
+    assert done.returncode == 0, done.stderr
+    text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", out.read_text(encoding="utf-8")))
+    assert "Prompts over the run" in text
+    assert "p learned 2 0 1 +1" in text
+    assert "A beside B" in text
+    # 7 of 112 rows: 105 agree.
+    assert "agreement: 93.8% of 112 rows" in text
+    assert "B − A: +0.5 in mean reward per prompt, over 7 prompts in both" in text
+    done = report("a.jsonl", "--b", "n=2")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "advcli: --b without --between does nothing; try --between INPUT\n",
+    )

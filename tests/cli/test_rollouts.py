@@ -134,6 +134,7 @@ def test_inspect_says_what_counting_rows_does(here, verl):
             {"turns": 2, "rollouts": 1, "reward_mean": 1.0},
             {"turns": 3, "rollouts": 1, "reward_mean": 0.0},
         ],
+        "anchors": None,
     }
     shown = here("inspect", verl).stdout
     assert "7 rows · 4 rollouts · 1 group of 4 rollouts" in shown

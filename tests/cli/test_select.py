@@ -103,6 +103,35 @@ def test_parquet_and_the_counts(dump, tmp_path):
     assert pq.read_table(out).column("completion").to_pylist() == ["right/né", "yes"]
 
 
+@pytest.mark.parametrize("suffix", ["jsonl", "parquet"])
+@pytest.mark.parametrize(
+    ("kind", "style", "columns"),
+    [
+        ("sft", "text", {"prompt": "string", "completion": "string"}),
+        ("sft", "chat", {"prompt": "chat", "completion": "chat"}),
+        ("sft", "messages", {"messages": "chat"}),
+        ("dpo", "text", {"prompt": "string", "chosen": "string", "rejected": "string"}),
+        ("dpo", "messages", {"messages": "chat", "rejected_messages": "chat"}),
+        ("prompts", "chat", {"prompt": "chat"}),
+    ],
+)
+def test_datasets_loads_the_file_as_it_is(dump, tmp_path, kind, style, columns, suffix):
+    """The package that TRL and ms-swift load with; their trainers tell a format by the columns and their types."""
+    datasets = pytest.importorskip("datasets", reason="the package 'datasets' is not installed")
+    out = tmp_path / f"out.{suffix}"
+    run(dump, "--as", kind, "--style", style, "--out", out)
+    loader = {"jsonl": "json", "parquet": "parquet"}[suffix]
+    found = datasets.load_dataset(
+        loader, data_files=str(out), split="train", cache_dir=str(tmp_path / "cache")
+    )
+    for name, form in columns.items():
+        cell = found[0][name]
+        assert {type(cell)} == ({list} if form == "chat" else {str})
+        if form == "chat":
+            assert {*cell[0]} == {"role", "content"}
+    assert found.num_rows == {"sft": 2, "dpo": 1, "prompts": 3}[kind]
+
+
 def test_what_is_refused(dump, tmp_path):
     out = tmp_path / "out.jsonl"
     for args, said in {

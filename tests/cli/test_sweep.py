@@ -168,7 +168,7 @@ def test_undefined_is_null_and_not_nan(tmp_path):
     path.write_text("".join(json.dumps({"prompt_id": "a", "reward": 1.0}) + "\n" for _ in range(4)))
     (point,) = json.loads(run(path, "--json").stdout)["points"]
     assert (point["effective_rows"], point["rank_agreement"], point["token_share"]) == (None, None, None)
-    assert "eff. rows" not in run(path).stdout
+    assert "effective" not in run(path).stdout
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def test_an_advantage_of_0_is_a_figure_in_the_heat_map(tmp_path):
     path = tmp_path / "f.jsonl"
     path.write_text("".join(json.dumps({"prompt_id": "a", "reward": r}) + "\n" for r in (1, 1, 1)))
     *_, heading, _, one, two = run(path, "--keep-pos", "0.5,1", "--keep-neg", "0.5,1").stdout.splitlines()
-    assert heading == "mean |A| of grpo group: ▁ 0 … █ 0; keep+ across, keep− down"
+    assert heading == "mean |A| of grpo group: ▁ 0 … █ 0; keep-pos across, keep-neg down"
     assert (one, two) == ("  0.5 ▁▁▁▁ ▁▁▁▁", "    1 ▁▁▁▁ ▁▁▁▁")
 
 

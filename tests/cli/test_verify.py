@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from advcli.cli import app
-from advcli.errors import UsageError
+from advcli.errors import DataError, UsageError
 
 
 def run(*args):
@@ -70,6 +70,93 @@ def test_the_screen_fits_80_columns(dump, monkeypatch):
     text = run(dump, "--vs-reward", "judge").stdout
     assert max(map(len, text.splitlines())) <= 80
     assert "agreement: 60.0% of 10 rows" in text
+
+
+@pytest.fixture
+def judged(tmp_path):
+    """The rows of a second judge in another order and under other names; one row of A is not there, one is new."""
+    rows = [
+        ("p", 0, "d", 0),
+        ("p", 0, "c", 1),
+        ("q", 1, "e", 1),
+        ("p", 0, "a", 1),
+        ("q", 1, "f", 0),
+        ("q", 1, "x", 1),
+    ]
+    path = tmp_path / "judge.jsonl"
+    names = ("uid", "step", "said", "score")
+    path.write_text("".join(json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in rows))
+    return path
+
+
+@pytest.fixture
+def first(tmp_path):
+    rows = [
+        ("p", 0, "a", 1),
+        ("p", 0, "b", 0),
+        ("p", 0, "c", 0),
+        ("p", 0, "d", 0),
+        ("q", 1, "e", 0),
+        ("q", 1, "f", 1),
+    ]
+    path = tmp_path / "first.jsonl"
+    names = ("prompt_id", "step", "response", "reward")
+    path.write_text("".join(json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in rows))
+    return path
+
+
+B = ("--b", "reward=score", "--b", "prompt-col=uid", "--b", "join=said", "--join", "response")
+
+
+def test_two_inputs_are_paired_row_by_row(first, judged, tmp_path):
+    out = tmp_path / "rows.jsonl"
+    found = json.loads(run(first, judged, *B, "--out", out, "--json").stdout)
+    # a: 1 and 1, c: 0 and 1, d: 0 and 0, e: 0 and 1, f: 1 and 0; b is only in A, x only in B.
+    assert [found["every"][name] for name in ("both", "only_a", "only_b", "neither")] == [1, 1, 2, 1]
+    assert (found["only_a"], found["only_b"], found["b"]) == (1, 1, "score")
+    assert found["paired_by"] == "'response' and 'said'"
+    assert found["inputs"] == [str(first), str(judged)]
+    # p without b: A has a above the mean, c and d below; B has a and c above. q: both rows change sides.
+    assert found["sign_changes"] == 3
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [(row["place"], row["reward_a"], row["reward_b"], row["right"]) for row in rows] == [
+        (f"{first}:3", 0, 1, "B"),
+        (f"{first}:5", 0, 1, "B"),
+        (f"{first}:6", 1, 0, "A"),
+    ]
+    assert all(row["changes_sign"] for row in rows)
+
+
+def test_the_same_file_twice_is_paired_by_place(dump):
+    two = json.loads(run(dump, dump, "--b", "reward=judge", "--json").stdout)
+    one = json.loads(run(dump, "--vs-reward", "judge", "--json").stdout)
+    own = ("inputs", "paired_by", "only_a", "only_b", "warnings")
+    assert {key: two[key] for key in two if key not in own} == {
+        key: one[key] for key in one if key not in own
+    }
+    assert two["paired_by"] == "their place in the same files"
+
+
+def test_groups_that_are_all_wrong_are_written(dump, tmp_path):
+    out = tmp_path / "groups.csv"
+    run(dump, "--out", out)
+    assert out.read_text().splitlines()[:2] == [
+        "prompt,step,answer,share,rows,place",
+        f"p,1,7,0.75,4,{dump}:1",
+    ]
+
+
+def test_what_two_inputs_do_not_have(first, judged):
+    with pytest.raises(DataError, match="nothing tells which rows of A"):
+        run(first, judged, "--b", "reward=score", "--b", "prompt-col=uid")
+    with pytest.raises(UsageError, match="--join is for two INPUTs"):
+        run(first, "--join", "response")
+    with pytest.raises(UsageError, match=r"B .*no column 'nothing'.*--b OPTION=VALUE"):
+        run(first, judged, "--b", "reward=nothing")
+    with pytest.raises(UsageError, match="--b estimator=rloo: expected OPTION=VALUE"):
+        run(first, judged, "--b", "estimator=rloo")
+    with pytest.raises(UsageError, match="both INPUTs are one data set"):
+        run(first, judged, "--together", "--join", "response")
 
 
 def test_what_is_refused(dump, tmp_path):

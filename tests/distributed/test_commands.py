@@ -24,6 +24,7 @@ from advcli.pipeline.request import Request
 from advcli.pipeline.sweep import Grid
 from advcli.records.settings import Settings
 from advcli.records.table import ColumnOptions
+from advcli.shaping.spec import specs_of
 
 pytestmark = pytest.mark.ray
 
@@ -278,11 +279,11 @@ def test_every_format(name: str, tmp_path: Path):
             Settings(estimator="shrinkage"), ColumnOptions(group_by=("prompt_id",)), id="across steps, whole"
         ),
         pytest.param(
-            Settings(shaping={"overlong": {"max": 4, "buffer": 2, "factor": 1.0, "cap": 0.0}}),
+            Settings(shaping=specs_of({"overlong": {"max": 4, "buffer": 2}})),
             PLAIN,
             id="shaped",
         ),
-        pytest.param(Settings(shaping={"kl": {"coef": 0.1}}), replace(PLAIN, kl="kl"), id="kl"),
+        pytest.param(Settings(shaping=specs_of({"kl": {"coef": 0.1}})), replace(PLAIN, kl="kl"), id="kl"),
         *(
             pytest.param(Settings(filters=(filter_spec(when, text),)), PLAIN, id=text)
             for when, text in [
@@ -384,7 +385,7 @@ def test_a_prompt_with_a_third_of_the_rows(tmp_path: Path, monkeypatch: pytest.M
     held = [text for text in small.warnings if text not in one.warnings]
     assert len(held) == 1
     assert re.fullmatch(
-        r"a worker held \d+ rows, as the rows of a prompt cannot be torn apart: about 0.0 GB where its share is 0.0 GB",
+        r"a worker held \d+ rows, as the rows of a prompt cannot be split: about 0.0 GB where its share is 0.0 GB",
         held[0],
     )
 

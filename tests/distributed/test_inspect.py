@@ -87,7 +87,7 @@ def test_every_figure_and_list(name: str, dump: str, together: bool, dumps, monk
     if isinstance(one, str) or isinstance(two, str):
         assert one == two
         return
-    scattered = "a step lies in several places"
+    scattered = "a step is split over several partitions"
     skipped = {rule.rule for rule in two.facts.phantoms if rule.skipped == scattered}
     assert skipped <= {"slime:grpo"}
     assert not (together and skipped)

@@ -115,7 +115,7 @@ def test_one_group_that_is_otherwise_is_found_wherever_it_is(step: bool, tmp_pat
     assert not two.found
     assert [bad.place for bad in two.breaks.worst] == [bad.place for bad in one.breaks.worst]
     assert "the rule fits everywhere but in 1 group" in two.sentence
-    assert any("what does not fit is told of these" in note for note in two.notes)
+    assert any("the rows that do not fit are among these" in note for note in two.notes)
 
 
 @pytest.mark.usefixtures("sampled")

@@ -12,6 +12,7 @@ from advcli.engine.run import run
 from advcli.errors import DataError
 from advcli.estimators.catalog import ESTIMATORS
 from advcli.records.settings import FilterSpec, Settings
+from advcli.shaping.spec import specs_of
 from advcli.tensors import group_ranges
 
 ALONE = [
@@ -75,7 +76,8 @@ def test_every_estimator_that_looks_at_the_group_alone(name, order, monkeypatch)
     [
         {"keep_pos": 0.5, "keep_neg": 0.3, "compute_new_adv": True},
         {"missing": "zero", "singleton": "raw"},
-        {"shaping": {"affine": {"shift": 1.0, "scale": 2.0}}},
+        {"shaping": specs_of({"affine": {"shift": 1.0, "scale": 2.0}})},
+        {"shaping": specs_of(["gr3", "r - 0.1*rank(len)/count()", "difficulty"])},
         {
             "filters": (
                 FilterSpec("before", "dynamic_sampling"),
@@ -83,7 +85,7 @@ def test_every_estimator_that_looks_at_the_group_alone(name, order, monkeypatch)
             )
         },
     ],
-    ids=["keep ratios", "rules", "shaping", "filters"],
+    ids=["keep ratios", "rules", "shaping", "shaping by group", "filters"],
 )
 def test_settings(settings, order, monkeypatch):
     same(*both(monkeypatch, Settings(**settings), dump(order)))

@@ -19,6 +19,7 @@ NEEDS = {
     "remax": ("rewards", "baselines"),
     "positive_only": ("rewards",),
     "negative_only": ("rewards",),
+    "w_reinforce": ("rewards",),
 }
 WHITE = [name for name in NEEDS if name.startswith(("reinforce_", "batch"))]
 TOKENS = ["reinforce_plus_plus", "reinforce_plus_plus_baseline"]
@@ -65,6 +66,7 @@ def call(name, dump, **knobs):
         ("negative_only", {}, [0, -1, -1, -1, 0, 0, -1, -1]),
         ("positive_only", {"weight": 0.1, "threshold": 1.0}, [0.1, 0, 0, 0, 0.1, 0.1, 0, 0]),
         ("negative_only", {"weight": 2.0, "threshold": 1.1}, [-2] * 8),
+        ("w_reinforce", {}, [0.1, *[-1] * 3, 0.1, 0.1, -1, -1]),
     ],
 )
 def test_golden_numbers(name, knobs, expected):
@@ -127,6 +129,7 @@ def test_eps_is_inside_of_the_root():
         *((name, {"eps": 0.0}) for name in WHITE),
         ("positive_only", {"threshold": 0.9, "weight": 0.1}),
         ("negative_only", {"threshold": 0.9, "weight": 0.1}),
+        ("w_reinforce", {"threshold": 0.9, "weight": 0.3}),
     ],
 )
 def test_equals_a_plain_loop(name, knobs, seed):

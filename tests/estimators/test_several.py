@@ -7,9 +7,9 @@ import pytest
 import references_batch
 import torch
 
-from advcli import compute_advantages
+from advcli import UsageError, compute_advantages
 from advcli.estimators.group import grpo
-from advcli.estimators.several import gdpo
+from advcli.estimators.several import gdpo, gdpo_sum, papo
 
 NAN, INF = math.nan, math.inf
 # reference/trl-family.md section 6: accuracy and format of 3 prompts × 4 rows
@@ -205,3 +205,54 @@ def test_weights_are_passed_on():
 def test_one_reward_will_do():
     result = compute_advantages(ACCURACY, GROUP, estimator="gdpo")
     assert result.original.tolist() == pytest.approx(call([[r] for r in ACCURACY], GROUP), nan_ok=True)
+
+
+# --- gdpo_sum and papo --------------------------------------------------------------------------------
+
+
+def z_scores(values):
+    if len(values) < 2:
+        return [NAN] * len(values)
+    mean = sum(values) / len(values)
+    std = (sum((x - mean) ** 2 for x in values) / (len(values) - 1)) ** 0.5
+    return [(x - mean) / std if std else 0.0 for x in values]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_gdpo_is_its_sum_normalised_over_the_step(seed):
+    dump = references_batch.random_columns(seed)
+    parts, weights, group, step = (dump[key] for key in ("parts", "weights", "group", "step"))
+    total = gdpo_sum(*columns(parts, group, weights=weights)[:3])
+    whole = torch.tensor(call(parts, group, step, weights), dtype=torch.float64)
+    assert torch.equal(total.isnan(), whole.isnan())
+    for number in set(step):
+        own = (torch.tensor(step) == number) & ~total.isnan()
+        if own.sum() > 1 and total[own].abs().max() > 0:
+            torch.testing.assert_close(total[own] / total[own].std(), whole[own], rtol=1e-9, atol=1e-9)
+
+
+def test_papo_adds_the_process_to_right_rows_only():
+    outcome = [1, 1, 1, 0, 0, 1, 1, 0, 1]
+    process = [0.9, 0.1, 0.5, 0.8, 0.2, 0.7, 0.3, 0.9, 0.4]
+    group = [0] * 5 + [1] * 2 + [2] * 2
+    found = papo(
+        *columns([list(row) for row in zip(outcome, process, strict=True)], group, weights=[2.0, 0.5])[:3]
+    )
+    first = [2 * z for z in z_scores(outcome[:5])]
+    bonus = [0.5 * z for z in z_scores(process[:3])]
+    # The second group is all right: it lives on its process. In the third one row is right, and has nothing to be compared with.
+    second = [0.5 * z for z in z_scores(process[5:7])]
+    third = [2 * z for z in z_scores(outcome[7:])]
+    expected = [*(a + b for a, b in zip(first, [*bonus, 0, 0], strict=True)), *second, *third]
+    assert found.tolist() == pytest.approx(expected, rel=1e-12)
+
+
+def test_papo_without_an_outcome_or_a_process():
+    parts = [[1, NAN], [1, 0.2], [0, 0.5], [NAN, 0.9]]
+    found = papo(*columns(parts, [0] * 4)[:3]).tolist()
+    assert found == pytest.approx([*z_scores([1, 1, 0]), NAN], nan_ok=True)
+
+
+def test_papo_takes_two_rewards():
+    with pytest.raises(UsageError, match="takes two rewards, the outcome and the process, and there are 1"):
+        compute_advantages([1, 0], [0, 0], estimator="papo")

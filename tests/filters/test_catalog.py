@@ -18,13 +18,17 @@ def test_a_row_says_what_its_function_takes(row):
     parameters = inspect.signature(load(row.target)).parameters.values()
     # A filter that tests an expression takes where it holds, in place of the reward.
     taken = ("holds",) if row.tests else row.needs
+    if row.weighs:
+        taken = ("tokens", *(name for name in row.needs if name == "advantages"))
+    if row.by_framework:
+        taken = ("correct", "tokens", "step", "advantages")
     assert tuple(p.name for p in parameters if p.kind is not p.KEYWORD_ONLY) == taken
     assert set(row.needs) <= {*COLUMNS.names(), "advantages"}
-    assert row.when == ("after",) if "advantages" in row.needs else row.when == WHEN
+    assert row.when == (("after",) if "advantages" in row.needs or row.weighs else WHEN)
     assert "Source" in (inspect.getdoc(load(row.target)) or "")
 
 
-@by_name
+@pytest.mark.parametrize("row", [row for row in FILTERS if not row.weighs], ids=lambda row: row.name)
 def test_nothing_is_written_to_and_no_row_is_no_error(row):
     knobs = {"max": 100.0} if row.name == "truncated" else {}
     filled = {"group": torch.tensor([0, 0, 1]), "step": torch.tensor([0, 0, 0])}

@@ -64,6 +64,8 @@ def test_versions_of_a_rule_do_not_overlap():
         ("areal@0.3.3", "grpo", "<0.3.4"),
         ("areal", "grpo", ">1.0.4"),
         ("easyr1@0.3.2", "remax", "<=0.3.2"),
+        ("easyr1", "gae", "<=0.3.2"),
+        ("trl@0.23", "ppo", ">=0.16"),
     ],
 )
 def test_find(like, estimator, versions):
@@ -75,20 +77,11 @@ def test_find(like, estimator, versions):
     [
         ("verll", None, "unknown framework 'verll'; try verl"),
         ("verl", "vtrace", "verl has no estimator 'vtrace'; try grpo, "),
+        ("roll", "gae", "gae of roll cannot be replayed from a dump: it needs the values of a critic"),
         (
-            "roll",
-            "gigpo",
-            "gigpo of roll cannot be replayed from a dump: it needs the state and the reward of each",
-        ),
-        (
-            "SkyRL@0.3",
-            "GAE",
-            "GAE of skyrl cannot be replayed from a dump: it needs the values of a critic",
-        ),
-        (
-            "prime-rl",
-            "opd",
-            "it needs the log-probabilities of a teacher, one per token; try grpo, echo, max_rl",
+            "TRL@1.5",
+            "MiniLLM",
+            "MiniLLM of trl cannot be replayed from a dump: it needs the probabilities that a teacher gives",
         ),
         ("verl@0.3", "gpg", "no rule for gpg of verl 0.3; known: >=0.5; try --estimator grpo, rloo,"),
         ("trl@0.15", None, "no rule for trl 0.15; known: 0.16 to 1.16.0; try --like trl"),
@@ -193,7 +186,7 @@ def test_what_a_row_says_of_groups_of_one_is_what_it_does(rule):
     whitened = rule.target.endswith(("whitened", "by_tokens", "one_pass_parts", ":decoupled"))
     if rule.alone == "NaN":
         assert math.isnan(found)
-    elif whitened or rule.alone == "like any row":
+    elif whitened or rule.alone.startswith("like "):
         assert math.isfinite(found)
     else:
         alpha = 4 / 3 if rule.estimator == "gpg" else 1

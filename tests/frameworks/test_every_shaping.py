@@ -24,19 +24,23 @@ KNOBS = {
 BEFORE = {
     **dict.fromkeys(["verl", "easyr1", "ms-swift"], ("overlong", "kl")),
     "trl": ("overlong",),
-    "openrlhf": ("overlong",),
+    **dict.fromkeys(["openrlhf", "marti"], ("overlong",)),
     "nemo-rl": ("clip", "affine", "overlong"),
     "skyrl": ("kl",),
     "areal": ("overlong", "affine", "clip"),
     **dict.fromkeys(
         ["twinkle", "slime", "roll", "prime-rl", "tinker-cookbook", "open-instruct", "rllm", "art", "oat"], ()
     ),
+    **dict.fromkeys(
+        ["pipelinerl", "rlinf", "siirl", "tunix", "areno", "verl-recipe", "krpo"],
+        (),
+    ),
     # Trainers of agents: the rewards that are logged are those of the statistics.
     **dict.fromkeys(
         ["verl-agent", "agent-lightning", "ragen", "miles", "labs-molt", "trinity-rft", "xtuner"], ()
     ),
 }
-AFTER = {"openrlhf", "areal", "roll"}
+AFTER = {"openrlhf", "areal", "roll", "marti"}
 
 
 def mean(numbers):
@@ -137,7 +141,7 @@ def test_kl_taken_off_token_by_token(like, estimator):
     # ROLL's rewards are float16.
     room = 2e-3 if like == "roll" else 2e-5
     assert computed(kl=KL, **given).tokens.tolist() == pytest.approx(TOKENS[like, estimator], abs=room)
-    with pytest.raises(UsageError, match="takes the KL off token by token, and there is one number per row"):
+    with pytest.raises(UsageError, match="subtracts the KL token by token, but there is one number per row"):
         computed(kl=[sum(row) for row in KL], **given)
 
 

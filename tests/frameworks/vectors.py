@@ -6,16 +6,19 @@ Nothing here was computed by advcli. Small batches:
   the third), as noted for TRL, ms-swift and OpenRLHF.
 - `ONE_SUCCESS`: one prompt with the rewards 1, 0, 0, 0. `ALONE`: a group of one with the reward 0.7.
 - `ROLLOUTS`: batches in which one rollout is several rows, through the functions of the frameworks.
+- `RULES`: batches of other frameworks, dead groups and groups of one included, through their functions.
 - `CODE`: `EVEN` and `RAGGED`, through the functions of the frameworks at the commit or release in `RAN`.
 """
 
 from collections import Counter
 from pathlib import Path
 
+from frameworks.token_vectors import CRITIC, DISTILLED, DISTILLERS
 from parity.golden import read
 from parity.golden_calls import call_of
 
-ROLLOUTS = Path(__file__).parents[1] / "data" / "golden" / "rollout_unit.jsonl"
+_GOLDEN = Path(__file__).parents[1] / "data" / "golden"
+ROLLOUTS, RULES = _GOLDEN / "rollout_unit.jsonl", _GOLDEN / "more_rules.jsonl"
 
 NAN = float("nan")
 ACCURACY = [1, 0, 0, 1, 1, 1, 1, 1, 0, NAN, 1, 0]
@@ -233,12 +236,14 @@ PHANTOMS = [
 RAN = {
     "nemo-rl": "v0.7.0; gdpo with weights and raw_reward at 7ea279ab; below 0.4 the division of v0.3.1",
     "slime": "624b824a",
+    "skyrl": "a9564572",
+    "trl": "v0.23.0",
     "roll": "8eb27cc2",
-    "areal": "1.0.4 with std_unbiased=False",
+    "areal": "1.0.4 with std_unbiased=False; ppo at 4aef98d8d",
     "prime-rl": "559b4477",
     "rllm": "9beb6e0f",
     "oat": "c1a074c3",
-    "easyr1": "b44b311b; remax v0.3.2",
+    "easyr1": "b44b311b; remax and gae v0.3.2",
     "openrlhf": "v0.8.4",
     "verl-agent": "d0b9724",
     "agent-lightning": "1.0.2",
@@ -247,13 +252,20 @@ RAN = {
     "labs-molt": "2d62608",
     "trinity-rft": "0.6.0",
     "xtuner": "b934f4620",
+    "pipelinerl": "58d3934",
+    "marti": "a2fe2c7",
+    "krpo": "df1ae2b",
 }
 # Where the numbers of rules are from that no code was run for.
 NOTED = {
     "verl": "release notes: the same code without a switch",
     "nemo-rl": "what v0.7.0 and 7ea279ab gave; where they spike, the undivided difference",
     "areal": "what 1.0.4 gave on even groups; by hand on uneven ones",
+    "prime-rl": "a difference of two columns",
     "open-instruct": "its lines at e6c3044a, typed again",
+    "marti": "by hand: a clipped GAE, whitened",
+    "miles": "by hand: the reward itself",
+    "verl-recipe": "its formulas at 48ea0a7, worked out",
 }
 
 EVEN = {
@@ -277,6 +289,9 @@ SIGNED = {"rewards": [-1, 1, 0, -0.5], "groups": [0, 0, 1, 1]}
 TENS = {"rewards": [10, 0, 0, 0], "groups": [0] * 4}
 HALVES = {"rewards": [1, 1, 0, 0], "groups": [0] * 4}
 PAIR = {"rewards": [1, 0], "groups": [0, 0]}
+FLAT = {"rewards": [1, 0, 0, 0], "groups": [0] * 4, "lengths": [5] * 4}
+# One token a row, with the critic's value of it.
+VALUED = PAIR | {"lengths": [1, 1], "values": [[0.5], [0.25]]}
 _TWO_PARTS = [[1, 0], [0, 0.1], [0, 0.1], [0, 0.1], [1, 0.5], [0, 0.1], [1, 0.4], [0, 0.3]] + [[1, 0.2]] * 4
 TWO = {"rewards": _TWO_PARTS, "groups": [0] * 4 + [1] * 4 + [2] * 4, "weights": [1.0, 1.0]}
 WEIGHED = TWO | {"weights": [1.0, 0.25]}
@@ -695,6 +710,10 @@ CODE = [
         EVEN,
         [0.6646226, *[-0.3353774] * 3, 0.56462258, -0.2353774, 0.56462258, -0.035377383, *[-0.13537739] * 4],
     ),
+    ("miles", "raw_reward", None, RAGGED, RAGGED["rewards"]),
+    ("marti", "reinforce_baseline", None, FLAT, [1.732051, *[-0.577350] * 3]),
+    # r − v is 0.5 and −0.25.
+    ("marti", "gae", None, VALUED, [1, -1]),
 ]
 
 
@@ -711,7 +730,11 @@ def literals() -> Counter[tuple[str, str]]:
         found[like, estimator] += 1
     for like, estimator, _, _, advantages in CODE:
         found[like, estimator] += len(advantages)
-    for case in read(ROLLOUTS):
+    for like, estimator, _, advantages in CRITIC:
+        found[like, estimator] += len(advantages)
+    for like, estimator in DISTILLERS:
+        found[like, estimator] += len(DISTILLED)
+    for case in (*read(ROLLOUTS), *read(RULES)):
         call = call_of(case.framework, case.version, case.estimator, case.settings, case.rows)
         found[call.given["like"], call.given["estimator"]] += len(case.rows)
     return found

@@ -30,7 +30,7 @@ def test_columns_that_were_asked_for():
 
 
 def test_what_is_no_text():
-    with pytest.raises(DataError, match=r"a:1: no column completion.*only prompt, reward"):
+    with pytest.raises(DataError, match=r"a:1: no column response.*only prompt, reward"):
         example({"prompt": "q", "reward": 1}, "a:1")
     with pytest.raises(DataError, match="'response' is neither text nor a list of messages"):
         example({"prompt": "q", "response": [1, 2]}, "a:1")

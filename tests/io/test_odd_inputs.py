@@ -178,7 +178,7 @@ OUTCOMES = {
     "swift_bare_nan.jsonl": (2, 1, 0),
     "two_formats_at_once.jsonl": ": the formats verifiers and areal fit; try --format verifiers or --format areal",
     # folders
-    "folder_of_pt": ": no dump in this folder (hidden files and advcli's own .adv. files are passed over); it holds 1 .pt: torch",
+    "folder_of_pt": ": no dump in this folder (hidden files and advcli's own .adv. files are skipped); it holds 1 .pt: torch",
     "folder_of_logs": f"/metrics.jsonl: {METRICS}",
     "folder_of_two_formats": "!the inputs have several formats: verl (",
     "folder_with_a_pointer": "/2.jsonl: this is a Git LFS pointer",

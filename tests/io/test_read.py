@@ -300,7 +300,7 @@ def test_only_bad_rows(reader):
 
 
 def test_only_empty_prompt_ids(reader):
-    with pytest.raises(DataError, match=r"^'prompt_id' is empty in every row that was looked at, expected"):
+    with pytest.raises(DataError, match=r"^'prompt_id' is empty in every row of the sample, expected"):
         reader(rows((None, 1), (None, 2)), skip=True)
 
 

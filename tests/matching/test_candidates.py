@@ -87,7 +87,8 @@ def test_kin_agree_on_the_sign_of_every_advantage():
     part = whole.whole(whole.partitions[0])
     signs = {}
     for c in whole.candidates:
-        if all(name in part.columns for name in c.plan.entry.needs):
+        # papo needs two parts of the reward, and here is one.
+        if all(name in part.columns for name in c.plan.entry.needs) and c.plan.entry.name != "papo":
             known = predict(c, part).round(decimals=5).sign()
             assert bool((signs.setdefault(c.kin, known) == known).all()), c.formula
 

@@ -45,7 +45,7 @@ def test_shuffled_rows_of_weighed_parts_sum_to_nothing_in_their_steps_only():
         logged[rows] = logged[draw.permutation(rows)]
     outcome = match(table(parts, group, step, logged))
     assert not outcome.found
-    assert "and those of every step do: rows and advantages are misaligned, or" in outcome.sentence
+    assert "and those of every step do: rows and advantages are shuffled, or" in outcome.sentence
 
 
 def test_rewards_that_were_rounded():

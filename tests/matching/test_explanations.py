@@ -43,4 +43,4 @@ def test_of_shuffled_rows_no_filter_is_looked_for(monkeypatch):
     logged = (x - x.mean(1, keepdims=True)) / (x.std(1, ddof=1, keepdims=True) + 1e-6)
     monkeypatch.setattr(explanations, "_FARTHER", (lambda *given: pytest.fail("not worth while"),))
     outcome = match(table(rewards, group, 0 * group, draw.permutation(logged.reshape(-1))))
-    assert "misaligned: over all rows" in outcome.sentence
+    assert "shuffled: over all rows" in outcome.sentence

@@ -4,7 +4,7 @@ import numpy as np
 from logged_tables import table
 
 import advcli.matching.partitions as module
-from advcli.matching.partitions import partitions
+from advcli.matching.partitions import Kind, partitions
 
 
 def rows(group, step, logged=None):
@@ -20,7 +20,7 @@ def groups(ways):
 
 def test_the_recognised_groups_come_first():
     ways = partitions(rows([7, 7, 3, 3], [0, 0, 0, 0]))
-    assert ways[0].given
+    assert ways[0].kind is Kind.KEY
     assert ways[0].grouping.group.tolist() == [0, 0, 1, 1]
 
 
@@ -71,7 +71,7 @@ def test_of_later_ways_none_is_made_before_it_is_asked_for(monkeypatch):
     monkeypatch.setattr(module, "group", lambda *given, **more: made.append(1) or real(*given, **more))
     ways = partitions(rows([1, 1, 2, 2], [0] * 4))
     assert ways
-    assert ways[0].given
+    assert ways[0].kind is Kind.KEY
     assert len(made) == 1
     assert len(ways) > 1
     assert len(made) > 1

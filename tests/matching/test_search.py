@@ -106,5 +106,5 @@ def test_it_is_told_how_far_the_search_is():
     lines = []
     rewards, group = drawn(2200)
     search(problem(rewards, group, by_group(rewards, group, grpo(1e-4, 1))), lines.append)
-    assert any("tried on a part of the rows" in line for line in lines)
+    assert any("tried on a sample of the rows" in line for line in lines)
     assert any("left on a larger part of the rows" in line for line in lines)

@@ -26,34 +26,34 @@ def log(size=SIZE, *, ddof=1, eps=1e-6, spread=1.0):
 
 
 @pytest.mark.parametrize(("scope", "words"), [("group", "within each group"), ("step", "within each step")])
-def test_another_order_is_called_misaligned(scope, words):
+def test_another_order_is_called_shuffled(scope, words):
     draw, rewards, group, logged = log()
     step = group // 8
     outcome = match(
         table(rewards, group, step, shuffled({"group": group, "step": step}[scope], logged, draw))
     )
     assert not outcome.found
-    assert f"misaligned: {words}, the logged advantages are those of" in outcome.sentence
+    assert f"shuffled: {words}, the logged advantages are those of" in outcome.sentence
     assert outcome.causes == (outcome.causes[0],), "sums over the groups of shuffled rows tell nothing"
 
 
 def test_another_order_over_all_rows():
     draw, rewards, group, logged = log()
     outcome = match(table(rewards, group, 0 * group, draw.permutation(logged)))
-    assert "misaligned: over all rows" in outcome.sentence
+    assert "shuffled: over all rows" in outcome.sentence
 
 
 def test_the_eps_is_looked_for_too():
     # Spreads from 0.003 to 0.3: with another eps the advantages are others.
     draw, rewards, group, logged = log(eps=1e-3, spread=0.01)
     outcome = match(table(rewards, group, group // 8, shuffled(group // 8, logged, draw)))
-    assert "misaligned: within each step" in outcome.sentence
+    assert "shuffled: within each step" in outcome.sentence
 
 
 def test_pairs_over_the_std_of_all():
     draw, rewards, group, logged = log(2, ddof=0, eps=1e-4)
     outcome = match(table(rewards, group, group // 8, shuffled(group // 8, logged, draw)))
-    assert "misaligned: within each step" in outcome.sentence
+    assert "shuffled: within each step" in outcome.sentence
 
 
 def test_a_few_shuffled_steps_are_named():
@@ -62,7 +62,7 @@ def test_a_few_shuffled_steps_are_named():
     late = np.flatnonzero(step >= 10)
     logged[late] = shuffled(step[late], logged[late], draw)
     outcome = match(table(rewards, group, step, logged))
-    assert "misaligned: within each step" in outcome.sentence
+    assert "shuffled: within each step" in outcome.sentence
     assert "in 4 groups of 24 of steps 10, 11" in " ".join(outcome.causes)
 
 
@@ -70,4 +70,4 @@ def test_noise_is_no_rule_in_another_order():
     draw, rewards, group, _ = log()
     outcome = match(table(rewards, group, group // 8, draw.normal(size=len(group))))
     assert not outcome.found
-    assert "misaligned" not in outcome.sentence
+    assert "shuffled" not in outcome.sentence

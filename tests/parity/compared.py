@@ -8,6 +8,7 @@ from pathlib import Path
 import torch
 
 from advcli import compute_advantages
+from advcli.frameworks.catalog import find
 
 DATA = Path(__file__).parent / "data"
 
@@ -16,7 +17,7 @@ TOLERANCE = 2e-6
 # Batches that were made to lose digits: rewards far from 0, or close together, in a group or in the whole step.
 HARD = ("offset-n4", "narrow-n4", "far-", "near-")
 # TRL's AsyncGRPO and ART compute in float64.
-DOUBLE = {("trl", "AsyncGRPO"), ("art", "grpo")}
+DOUBLE = {("trl", "AsyncGRPO"), ("art", "grpo"), *(("tunix", name) for name in ("grpo", "rloo", "drgrpo"))}
 DOUBLE_TOLERANCE, DOUBLE_HARD = 1e-12, 1e-9
 
 # (file, the framework's name) → (like, estimator)
@@ -41,12 +42,25 @@ NAMES = {
     | {"rloo_std": ("areal@1.0.4", "rloo")},
     "art": {"grpo": ("art", "grpo")},
     "tinker-cookbook": {"grpo": ("tinker-cookbook", "grpo")},
+    "trinity-rft": {name: ("trinity-rft@0.6.0", name) for name in (
+        "grpo", "grpo_verl", "opmd", "opmd_verl", "asymre", "asymre_verl", "rec", "reinforce", "rloo", "remax",
+        "reinforceplusplus",
+    )},
+    "tunix": {name: ("tunix@0.1.7", name) for name in ("grpo", "rloo", "drgrpo")},
+    "rlinf": {name: ("rlinf@0.3.0", name) for name in ("grpo", "reinpp", "raw")},
+    "siirl": {name: ("siirl@0.2.0", name) for name in ("grpo", "cpgd")},
+    "areno": {name: ("areno@0.10.0", name) for name in ("grpo", "agentic_grpo")},
 }  # fmt: skip
+
+# siiRL's word for the weight → the scale.
+CPGD = {"STD_weight": "group", "naive": "none", "clip_filter_like_weight": "batch"}
 
 # What is compared elsewhere, or not at all, each with its reason.
 ELSEWHERE = "compared in test_token_parity.py"
 LEFT_OUT = {
     "gae": ELSEWHERE,
+    "ppo": ELSEWHERE,
+    "log_probs": ELSEWHERE,
     "GAEAdvantage": ELSEWHERE,
     "optimal_token_baseline": ELSEWHERE,
     "tir_optimal_token_baseline": ELSEWHERE,
@@ -70,7 +84,9 @@ def reason_to_leave_out(case: Mapping) -> str | None:
         active.discard("clip_range")
     if "clip_range" in knobs and knobs["clip_range"] is None:
         active.add("clip_range")
-    active |= {name for name in ("masks", "kl", "requests", "truncated") if case.get(name) is not None}
+    active |= {
+        name for name in ("masks", "kl", "log_probs", "requests", "truncated") if case.get(name) is not None
+    }
     if case["estimator"] == "reinforce_plus_plus" and knobs.get("gamma") == 1.0:
         active.discard("gamma")
     return next((LEFT_OUT[word] for word in (case["estimator"], *sorted(active)) if word in LEFT_OUT), None)
@@ -115,7 +131,11 @@ def _scale(case: Mapping) -> str | None:
         return "batch"
     if case["estimator"] == "rloo_std":
         return "group"
-    scale = knobs.get("scale_rewards", knobs.get("scale"))
+    if case["estimator"] == "rec":
+        return "group" if knobs.get("std_normalize") else "none"
+    if "weight_factor_in_cpgd" in knobs:
+        return CPGD[knobs["weight_factor_in_cpgd"]]
+    scale = knobs.get("scale_rewards", knobs.get("scale", knobs.get("std_cal_level")))
     return {True: "group", False: "none"}.get(scale, scale)
 
 
@@ -143,6 +163,7 @@ def together(file: str, cases: Sequence[Mapping]) -> list[list[float]]:
         weights=knobs.get("weights") or knobs.get("reward_weights"),
         steps=[step for step, case in enumerate(cases) for _ in case["groups"]],
         **given,
+        **{name: knobs[name] for name in find(like, estimator).options if name in knobs},
     ).original
     return [part.tolist() for part in found.split([len(case["groups"]) for case in cases])]
 

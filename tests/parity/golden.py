@@ -17,7 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from . import golden_off_policy
 from .golden_calls import Call, call_of
+from .golden_off_policy import OffPolicy
 
 TOLERANCE = 2e-6
 # Share of |A|, for a trainer that computes in 8 bits of mantissa.
@@ -109,7 +111,8 @@ def read(path: Path) -> Iterator[Case]:
 def check(case: Case) -> Outcome:
     """Run a case and compare what comes out."""
     try:
-        call = call_of(case.framework, case.version, case.estimator, case.settings, case.rows)
+        asked = (case.framework, case.version, case.estimator, case.settings, case.rows)
+        call = golden_off_policy.of(*asked) or call_of(*asked)
         given = call.run()
     except Exception as error:  # whatever goes wrong is one case that differs
         return Outcome(wrong=f"{error}" if str(error) else type(error).__name__)
@@ -117,24 +120,21 @@ def check(case: Case) -> Outcome:
     for name, column in case.expected.items():
         if name not in given:
             return Outcome(worst, f"'{name}' is not computed")
-        found = compare(case, call, column, given[name])
+        one = not isinstance(given[name], list)
+        found = compare(case, call, [column] if one else column, [given[name]] if one else given[name])
         worst = max(worst, found.worst)
         if found.wrong:
             return Outcome(worst, found.wrong)
     return Outcome(worst)
 
 
-def compare(case: Case, call: Call, expected: Sequence[Any], given: Sequence[Any]) -> Outcome:
+def compare(case: Case, call: Call | OffPolicy, expected: Sequence[Any], given: Sequence[Any]) -> Outcome:
     """Compare a column with the expected one, row by row or token by token."""
     if not isinstance(expected, list) or len(expected) != len(given):
         return Outcome(wrong="the expected values are not one per row")
     worst, dead = 0.0, dead_rows(call)
     for row, (theirs, mine) in enumerate(zip(expected, given, strict=True)):
-        pairs = (
-            list(zip(theirs, mine, strict=False))
-            if isinstance(theirs, list) and isinstance(mine, list)
-            else [(theirs, mine)]
-        )
+        pairs = _pairs(theirs, mine)
         if isinstance(theirs, list) and (not isinstance(mine, list) or len(mine) != len(theirs)):
             return Outcome(worst, f"row {row + 1}: expected a number per token")
         for a, b in pairs:
@@ -143,6 +143,13 @@ def compare(case: Case, call: Call, expected: Sequence[Any], given: Sequence[Any
             if not holds:
                 return Outcome(worst, f"row {row + 1}: expected {_shown(a)}, got {_shown(b)}")
     return Outcome(worst)
+
+
+def _pairs(theirs: Any, mine: Any) -> list[tuple[Any, Any]]:
+    """The numbers that are compared: one number for the row is that of each of its tokens."""
+    if not isinstance(mine, list):
+        return [(theirs, mine)]
+    return list(zip(theirs, mine, strict=False)) if isinstance(theirs, list) else [(theirs, a) for a in mine]
 
 
 def differ(case: Case, theirs: Any, mine: Any, *, dead: bool) -> tuple[float, bool]:
@@ -170,7 +177,7 @@ def _shown(value: Any) -> str:
     return "null" if math.isnan(_number(value)) else f"{_number(value):.6g}"
 
 
-def dead_rows(call: Call) -> set[int]:
+def dead_rows(call: Call | OffPolicy) -> set[int]:
     """Rows of groups whose rewards are all equal."""
     of: dict[Any, list[int]] = defaultdict(list)
     for row, group in enumerate(call.groups):

@@ -9,6 +9,10 @@ from typing import Any
 from advcli import compute_advantages
 from advcli.frameworks.catalog import find
 
+from . import golden_rules
+from .golden_shaping import SHAPED
+from .golden_turns import UNDER_OTHER_NAMES, turned
+
 # The golden files' name of a framework → ours.
 FRAMEWORKS = {"agentlightning": "agent-lightning"}
 
@@ -82,14 +86,11 @@ HOW: Mapping[tuple[str, str], How] = {
     ("prime-rl", "hierarchical_grpo"): How(groups=_by_agent),
     ("roll", "grpo"): How(estimator="agentic_grpo", columns={"rewards": "step_score"}),
     ("rllm", "grpo on agent_workflow_trainer over verl 0.9.1"): How(estimator="verl_grpo"),
-    ("rllm", "stepwise_broadcast"): How(estimator="verl_grpo"),
-    ("skyrl", "step_wise_grpo"): How(estimator="grpo"),
-    ("skyrl", "step_wise_rloo"): How(estimator="rloo"),
-    ("skyrl", "step_wise_maxrl"): How(estimator="maxrl"),
-    ("agent-lightning", "rollout_level_advantage"): How(estimator="grpo"),
-    ("labs-molt", "merge_rollouts_dr_grpo"): How(estimator="dr_grpo"),
-    ("xtuner", "grpo_by_session"): How(estimator="grpo"),
-    ("miles", "grpo_by_rollout"): How(estimator="grpo"),
+    **{
+        (framework, named.format(estimator)): How(estimator=estimator)
+        for (framework, named), estimators in UNDER_OTHER_NAMES.items()
+        for estimator in estimators
+    },
 }
 
 
@@ -111,12 +112,18 @@ class Call:
 
     def run(self) -> dict[str, list[Any]]:
         """Compute: a list per name, with null for the rows that were left out."""
-        per_row = {name: value for name, value in self.given.items() if name in COLUMNS}
-        fixed = {name: value for name, value in self.given.items() if name not in COLUMNS}
-        narrowed = {name: [value[row] for row in self.rows] for name, value in per_row.items()}
+        columns = {*COLUMNS, "anchors", "token_rewards"}
+        narrowed = {
+            name: [value[row] for row in self.rows] for name, value in self.given.items() if name in columns
+        }
+        fixed = {name: value for name, value in self.given.items() if name not in columns}
+        if roles := fixed.get("roles"):
+            fixed["roles"] = {role: [value[row] for row in self.rows] for role, value in roles.items()}
         rewards, groups = ([column[row] for row in self.rows] for column in (self.rewards, self.groups))
         found = compute_advantages(rewards, groups, **narrowed, **fixed)
         out = {name: getattr(found, name).tolist() for name in ("original", "processed", "kept")}
+        if found.returns is not None:
+            out["returns"] = [part.tolist() for part in found.returns.split(found.token_counts.tolist())]
         if found.tokens is not None:
             tokens = found.tokens.split(found.token_counts.tolist())
             out["original"] = out["advantages"] = [part.tolist() for part in tokens]
@@ -142,9 +149,19 @@ def call_of(
         UsageError: no such framework or estimator.
         KeyError: the rows lack a reward.
     """
+    turn = turned(framework, version, estimator)
+    if turn is not None:
+        order = (
+            sorted(range(len(rows)), key=lambda row: rows[row]["rollout"]) if turn.by_id else range(len(rows))
+        )
+        return Call(*turn.call(framework, settings, rows), order)
+    if (framework, estimator) in SHAPED:
+        shaped = SHAPED[framework, estimator](settings, rows)
+        return Call(shaped.pop("rewards"), shaped.pop("groups"), shaped, range(len(rows)))
     trainer = f"{estimator} on {settings.get('trainer')}"
     how = HOW.get((framework, trainer)) or HOW.get((framework, estimator)) or How()
-    given: dict[str, Any] = {"estimator": how.estimator or estimator}
+    special = golden_rules.settings_of(framework, settings)
+    given: dict[str, Any] = {"estimator": special.pop("estimator", "") or how.estimator or estimator}
     if framework:
         given["like"] = how.like or _like(FRAMEWORKS.get(framework, framework), version)
     names = list(dict.fromkeys(name for row in rows for name in row))
@@ -152,13 +169,16 @@ def call_of(
         argument: next((name for name in known if name in names), None) for argument, known in COLUMNS.items()
     }
     columns |= {argument: name for argument, name in how.columns.items() if name in names}
+    # What is special does not go with every estimator of the framework.
     given |= _settings(given, settings)
+    given |= _fitting(given, special)
     parameters = inspect.signature(compute_advantages).parameters
     given |= {
         argument: [row.get(name) for row in rows]
         for argument, name in columns.items()
         if name and argument in parameters and argument not in ("rewards", "groups")
     }
+    given |= golden_rules.columns_of(framework, settings, rows)
     reward, group = columns["rewards"], columns["groups"]
     if reward is None:
         raise KeyError("the rows have no reward")
@@ -167,6 +187,20 @@ def call_of(
     # A rollout that failed is no row to the trainer.
     there = [at for at, row in enumerate(rows) if row.get("ok", True) is not False]
     return Call([row.get(reward) for row in rows], groups, given, there)
+
+
+def _fitting(call: Mapping[str, Any], special: Mapping[str, Any]) -> dict[str, Any]:
+    """The special arguments that the rule takes."""
+    if "like" not in call:
+        return {}
+    scales, able = {None, *find(call["like"], call["estimator"]).scales}, {"shaping", *_options(call)}
+    return {name: value for name, value in special.items() if name in able or value in scales}
+
+
+def _options(call: Mapping[str, Any]) -> set[str]:
+    """The options of the rule that is called, and of its form with an advantage per token."""
+    rule = find(call["like"], call["estimator"])
+    return {*rule.options, *(rule.per_token.options if rule.per_token else ())}
 
 
 def _like(framework: str, version: str) -> str:
@@ -178,11 +212,11 @@ def _settings(call: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str,
     """Arguments for the settings of a case."""
     given: dict[str, Any] = {}
     parameters = inspect.signature(compute_advantages).parameters
-    options = find(call["like"], call["estimator"]).options if "like" in call else {}
+    options = _options(call) if "like" in call else {}
     for name, value in settings.items():
         if name in SETTINGS:
             given |= SETTINGS[name](value)
-        elif name in options:
+        elif name in options and value is not None:
             given[name] = value if isinstance(value, str) else float(value)
         elif name in parameters and name not in ("rewards", "groups", "estimator", "like"):
             given[name] = value

@@ -40,6 +40,11 @@ REFERENCES = [
     ("areal", "reference_areal", "areal", "1.0.4"),
     ("art", "reference_art", "openpipe-art", "0.5.18"),
     ("tinker-cookbook", "reference_tinker", "tinker-cookbook", "0.6.1"),
+    ("trinity-rft", "reference_trinity", "trinity-rft", "0.6.0"),
+    ("tunix", "reference_tunix", "google-tunix", "0.1.7"),
+    ("rlinf", "reference_rlinf", "rlinf", "0.3.0"),
+    ("siirl", "reference_siirl", "siirl", "0.2.0"),
+    ("areno", "reference_areno", "areno", "0.10.0"),
 ]
 
 
@@ -52,8 +57,11 @@ def main() -> None:
     parser.add_argument("--venv", type=Path, default=HERE / ".venv", help="the environment of the frameworks")
     parser.add_argument("--out", type=Path, default=HERE / "data", help="the folder of the JSON files")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--release", help="another release than the one of the table, for one framework")
     options = parser.parse_args()
     rows = [row for row in REFERENCES if not options.frameworks or row[0] in options.frameworks]
+    if options.release:
+        rows = [(name, module, package, options.release) for name, module, package, _ in rows[:1]]
     if options.inside:
         for row in rows:
             write(options.out, *row)
@@ -62,6 +70,7 @@ def main() -> None:
     python = prepare(options.venv, rows)
     for name, _, package, version in rows:
         command = [str(python), __file__, "--inside", "--out", str(options.out.resolve()), name]
+        command += ["--release", version] if options.release else []
         subprocess.run(command, check=True, env=environment(package_folder(options.venv, package, version)))
 
 

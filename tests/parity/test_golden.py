@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from parity import golden
 
-ROLLOUTS = Path(__file__).parents[1] / "data" / "golden" / "rollout_unit.jsonl"
+GOLDEN = Path(__file__).parents[1] / "data" / "golden"
 ROWS = [{"group": "g", "reward": reward} for reward in (1.0, 0.0, 0.0, 1.0)]
 # (1 - 0.5) / (sqrt(1/3) + 1e-6)
 HIGH = 0.5 / (3**-0.5 + 1e-6)
@@ -72,6 +72,22 @@ def test_columns_in_place_of_rows_and_params_in_place_of_settings(tmp_path, caps
     assert lines[-1] == "agree 2 of 2"
 
 
-def test_what_trainers_give_the_rows_of_a_rollout(capsys):
-    assert golden.main([str(ROLLOUTS)]) == 0
-    assert capsys.readouterr().out.splitlines()[-1] == "agree 45 of 45"
+@pytest.mark.parametrize(("name", "cases"), [("rollout_unit", 45), ("more_rules", 113), ("off_policy", 39)])
+def test_what_trainers_compute(capsys, name, cases):
+    assert golden.main([str(GOLDEN / f"{name}.jsonl")]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == f"agree {cases} of {cases}"
+
+
+def test_one_number_for_a_row_is_compared_with_each_of_its_tokens():
+    assert golden._pairs(1.0, [1.0, 2.0]) == [(1.0, 1.0), (1.0, 2.0)]
+    assert golden._pairs([1.0], [1.0]) == golden._pairs(1.0, 1.0) == [(1.0, 1.0)]
+
+
+@pytest.mark.parametrize("change", [1e-5, None])
+def test_a_metric_that_differs(tmp_path, capsys, change):
+    case = json.loads((GOLDEN / "off_policy.jsonl").read_text().splitlines()[0])
+    name = "rollout_corr/kl"
+    case["expected"][name] = None if change is None else case["expected"][name] + change
+    code, lines = run(tmp_path, capsys, case)
+    assert code == 1
+    assert lines[-1] == "agree 0 of 1"

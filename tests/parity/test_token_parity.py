@@ -25,8 +25,15 @@ LIKE = {
     "twinkle": ("twinkle", {"GAEAdvantage": "gae"}),
     "openrlhf": ("openrlhf", {}),
     "ms-swift": ("ms-swift", {}),
+    "trinity-rft": ("trinity-rft@0.6.0", {}),
 }
-OPTIONS = {"gamma": "gamma", "lam": "lam", "lambd": "lam", "gae_lambda": "lam"}
+OPTIONS = {
+    "rank_penalty": "rank_penalty",
+    "gamma": "gamma",
+    "lam": "lam",
+    "lambd": "lam",
+    "gae_lambda": "lam",
+}
 PER_TOKEN = ("values", "log_probs", "sum_pi_squared", "masks", "kl")
 
 
@@ -53,7 +60,7 @@ def arguments(case):
         given["mask"] = case["masks"]
     if case.get("kl") is not None:
         given |= {"kl": case["kl"], "shaping": {"kl": {"coef": knobs.get("kl_coef", knobs.get("beta"))}}}
-    scale = knobs.get("scale_rewards")
+    scale = knobs.get("scale_rewards", knobs.get("std_cal_level"))
     if "normalize" in knobs:
         scale = "batch" if knobs["normalize"] else "none"
     return {**given, "scale": scale}

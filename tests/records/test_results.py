@@ -5,7 +5,8 @@ import math
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from advcli.records.results import RESULTS, Result, dumped, plain
+from advcli.records.result import Result, dumped, plain
+from advcli.records.results import RESULTS
 
 
 @dataclass(frozen=True, repr=False)
@@ -32,4 +33,14 @@ def test_a_result_without_a_view():
 
 
 def test_every_schema_has_its_own_name():
-    assert list(RESULTS) == ["compute", "compare", "between", "inspect", "match", "sweep"]
+    assert list(RESULTS) == [
+        "compute",
+        "compare",
+        "between",
+        "inspect",
+        "match",
+        "sweep",
+        "prompts",
+        "verify",
+        "select",
+    ]

@@ -25,6 +25,12 @@ LINES = {
     "between": [f"compare {SAMPLE} {SAMPLE} --between", f"compare {SAMPLE} {LOGGED} --between"],
     "inspect": [f"inspect {SAMPLE} --by step --top 3", f"inspect {LOGGED} --step 1 --fail-if dead>2"],
     "match": [f"match {LOGGED}", f"match {LOGGED} --like oat"],
+    "prompts": [f"prompts {SAMPLE} --pass-at 1", f"prompts {LOGGED}"],
+    "verify": [
+        f"verify {SAMPLE} --reward accuracy_reward",
+        f"verify {SAMPLE} {SAMPLE} --reward accuracy_reward --b reward=reward --vs-pass-at 1",
+    ],
+    "select": [f"select {SAMPLE} --as sft --out $OUT/s.jsonl"],
     "sweep": [f"sweep {SAMPLE} --estimator grpo,rloo --like verl,trl", f"sweep {LOGGED}"],
 }
 

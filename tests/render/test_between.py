@@ -20,7 +20,7 @@ from advcli.records.between import (
     StepPair,
 )
 from advcli.records.report import Column, Figures, Health, Report
-from advcli.records.results import dumped
+from advcli.records.result import dumped
 from advcli.render import results
 from advcli.render.between import show
 

@@ -9,7 +9,7 @@ from records_inspect import FACTS, FILES, PARTS
 
 from advcli.records.inspection import Checked, Detail, Inspection
 from advcli.records.report import Column, Figures, Health, Report
-from advcli.records.results import dumped
+from advcli.records.result import dumped
 from advcli.render import results
 
 NAMES = [field.name for field in fields(Figures)]
@@ -63,6 +63,7 @@ def test_compute():
             "token_mean": None,
             "token_std": None,
         },
+        "weighted": None,
         "written": [],
     }
 
@@ -93,7 +94,7 @@ def test_compare():
         for name, value in strict(
             dumped(results.compute(report(column("original", 7), column("kept", 5))))
         ).items()
-        if name not in ("original", "processed", "written")
+        if name not in ("original", "processed", "weighted", "written")
     } | {"schema": "advcli/compare/1"}
 
 

@@ -36,9 +36,9 @@ def shown(points, width):
 def test_what_is_the_same_at_every_point_stands_above_the_table():
     lines = shown([point(0.5, pos=0.5), point(0.75)], 120)
     assert lines[1].startswith(
-        "at every point: estimator grpo, scale group, keep− 1, rows 8, groups 2, live 2, std 1, max |A| 2"
+        "at every point: estimator grpo, scale group, keep-neg 1, kept rows 8, kept groups 2, live groups 2, std 1, "
     )
-    assert lines[3].split() == ["keep+", "mean", "|A|"]
+    assert lines[3].split() == ["keep-pos", "mean", "|A|"]
     assert [line.split() for line in lines[5:7]] == [["0.5", "0.5"], ["1", "0.75"]]
 
 
@@ -56,7 +56,7 @@ def test_a_heat_map_needs_two_values_on_both_axes():
     assert list(text.heat_map([point(0.5, pos=0.5), point(0.75)])) == []
     grid = [point(pos + neg, pos, neg) for pos in (0.5, 1.0) for neg in (0.25, 1.0)]
     assert list(text.heat_map(grid)) == [
-        "mean |A| of grpo group: ▁ 0.75 … █ 2; keep+ across, keep− down",
+        "mean |A| of grpo group: ▁ 0.75 … █ 2; keep-pos across, keep-neg down",
         "       0.5    1",
         " 0.25 ▁▁▁▁ ▄▄▄▄",
         "    1 ▅▅▅▅ ████",
@@ -70,7 +70,7 @@ def test_undefined_and_absent_cells_of_a_heat_map():
 
 def test_undefined_figures_come_last():
     given = Sweep(HEALTH, (point(math.nan), point(1.0), point(2.0)))
-    for figure, order in (("mean_abs", [2.0, 1.0]), ("-mean_abs", [1.0, 2.0])):
+    for figure, order in (("mean_abs", [2.0, 1.0]), ("-mean_abs", [1.0, 2.0]), ("mean |A|", [2.0, 1.0])):
         found = [p.column.figures.mean_abs for p in text.in_order(given, figure).points]
         assert found[:2] == order
         assert math.isnan(found[2])

@@ -121,7 +121,7 @@ def test_references_are_not_resolved():
     found, _, (warning,) = config.settings(flat, "c.yaml")
     assert found == {"n": 4}
     assert warning == (
-        "c.yaml: actor_rollout_ref.rollout.n is '${oc.env:N}', which is not resolved here: ignored"
+        "c.yaml: actor_rollout_ref.rollout.n is '${oc.env:N}', an unresolved reference: ignored"
     )
 
 
@@ -139,8 +139,8 @@ BAD = {
     "tag of a number": ("c: !!int abc\n", "invalid literal for int"),
     "tag of a time": ("c: !!timestamp abc\n", "not valid YAML or JSON"),
     "tag of an object": ("c: !!python/object/apply:os.system [ls]\n", "could not determine a constructor"),
-    "loop": ("a: &x\n  b: *x\n", "an alias of what it stands in"),
-    "loop through a list": ("a: &x [1, [*x]]\n", "an alias of what it stands in"),
+    "loop": ("a: &x\n  b: *x\n", "an alias of its own parent"),
+    "loop through a list": ("a: &x [1, [*x]]\n", "an alias of its own parent"),
     "digits": ("a: " + "1" * 5000, "a number or a time of 5,000 characters"),
     "digits of JSON": ('{"a": ' + "1" * 5000 + "}", "a number or a time of 5,000 characters"),
     "hexadecimal digits": ("a: 0x" + "f" * 5000, "a number or a time of 5,002 characters"),

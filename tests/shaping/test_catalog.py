@@ -7,26 +7,30 @@ import pytest
 from advcli.errors import UsageError
 from advcli.estimators.catalog import COLUMNS
 from advcli.registry import load
-from advcli.shaping.catalog import SHAPINGS, described, parse
+from advcli.shaping.catalog import SHAPINGS
+from advcli.shaping.spec import described, flag_spec, specs_of
 
 
 @pytest.mark.parametrize("row", SHAPINGS, ids=lambda row: row.name)
 def test_a_row_says_what_its_function_takes(row):
     parameters = inspect.signature(load(row.target)).parameters.values()
-    data = [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY]
+    first, *data = [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY]
     knobs = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
-    assert data == ["rewards", *row.needs]
+    assert first == ("advantages" if row.after else "rewards")
+    assert data == [*row.needs, *(one.name for one in row.inputs)]
     assert {name for name, default in knobs.items() if default is inspect.Parameter.empty} == set(
         row.required
     )
     assert {name: knobs[name] for name in row.optional} == dict(row.optional)
+    assert {one.role for one in row.inputs} <= {"", *COLUMNS.names()}
+    assert {one.weight for one in row.inputs} <= {"", *row.optional}
     assert set(row.needs) <= set(COLUMNS.names())
     assert row.source
 
 
 def test_the_order_is_that_of_the_catalog():
     given = {"kl": {"coef": 0.1}, "clip": {"min": 0.0, "max": 1.0}, "affine": {"scale": 2.0, "shift": -0.5}}
-    assert [step["formula"] for step in described(given).values()] == [
+    assert [step["formula"] for step in described(specs_of(given)).values()] == [
         "2 · (r − 0.5)",
         "clip(r, 0, 1)",
         "r − 0.1 · KL",
@@ -35,7 +39,7 @@ def test_the_order_is_that_of_the_catalog():
 
 def test_the_cap_is_told():
     free, capped = (
-        described({"overlong": parse(SHAPINGS["overlong"], f"max=100,buffer=20,factor=0.5,cap={cap}")})
+        described([flag_spec(SHAPINGS["overlong"], f"max=100,buffer=20,factor=0.5,cap={cap}")])
         for cap in ("false", "1")
     )
     assert free["overlong"]["formula"] == "r + min(0, (100 − 20 − L) / 20 · 0.5)"
@@ -61,5 +65,5 @@ def test_the_cap_is_told():
 )
 def test_what_makes_no_sense(name, text, message):
     with pytest.raises(UsageError) as caught:
-        parse(SHAPINGS[name], text)
+        flag_spec(SHAPINGS[name], text)
     assert message in str(caught.value)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from advcli.stats.agreement import confusion, noise, rate, tables
+from advcli.stats.agreement import confusion, icc, noise, rate, tables
 
 DRAW = np.random.default_rng(8)
 
@@ -33,6 +33,42 @@ def test_the_interval_of_kappa_covers():
     truth = (0.85 - (0.45 * 0.4 + 0.55 * 0.6)) / (1 - (0.45 * 0.4 + 0.55 * 0.6))
     found = [confusion("", tuple(one)).kappa for one in DRAW.multinomial(400, chances, 1000)]
     assert np.mean([one.low <= truth <= one.high for one in found]) >= 0.93
+
+
+def test_the_intraclass_correlation_is_that_of_an_analysis_of_variance():
+    a, b = DRAW.normal(5, 2, 40), DRAW.normal(5, 2, 40)
+    b = (a + b) / 2
+    pairs = list(zip(a, b, strict=True))
+    every = [value for pair in pairs for value in pair]
+    middle = sum(every) / len(every)
+    between = sum(2 * ((x + y) / 2 - middle) ** 2 for x, y in pairs) / (len(pairs) - 1)
+    within = sum((x - (x + y) / 2) ** 2 + (y - (x + y) / 2) ** 2 for x, y in pairs) / len(pairs)
+    # The F of scipy is between / within.
+    assert stats.f_oneway(*pairs).statistic == pytest.approx(between / within)
+    found = icc(a, b, np.repeat(np.arange(10), 4))
+    assert found.share == pytest.approx((between - within) / (between + within))
+    assert found.low < found.share < found.high
+
+
+def test_the_intraclass_correlation_at_its_ends():
+    one, codes = np.array([0.0, 1.0, 0.0, 1.0]), np.arange(4)
+    same = icc(one, one, codes)
+    assert (same.share, np.isnan(same.low)) == (1, True)
+    assert icc(one, 1 - one, codes).share == -1
+    assert np.isnan(icc(np.ones(4), np.ones(4), codes).share)
+    assert np.isnan(icc(np.empty(0), np.empty(0), np.empty(0, dtype=np.int64)).share)
+
+
+@pytest.mark.parametrize(("prompts", "rows"), [(10, 8), (40, 4)])
+def test_the_interval_of_the_intraclass_correlation_covers(prompts, rows):
+    """Prompts differ as much as the rows of a prompt, and each reading is off by half as much: ICC 2 / 2.5."""
+    inside, code = [], np.repeat(np.arange(prompts), rows)
+    for _ in range(500):
+        truth = DRAW.normal(size=prompts)[code] + DRAW.normal(size=len(code))
+        read = (truth + DRAW.normal(0, 0.5**0.5, len(code)) for _ in range(2))
+        found = icc(*read, code)
+        inside.append(found.low <= 0.8 <= found.high)
+    assert np.mean(inside) >= 0.93
 
 
 @pytest.mark.parametrize(("hits", "rows"), [(0, 10), (3, 10), (10, 10), (40, 900)])

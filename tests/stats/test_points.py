@@ -50,7 +50,8 @@ def test_lengths():
     lengths = torch.tensor([10.0, 20.0, NAN, 40.0], dtype=torch.float64)
     some = rows([[0.0, 1.0], [0.0, 1.0]], lengths)
     found = length_points(some, torch.tensor([-1.0, 1.0, -1.0, 3.0]))
-    assert sorted(zip(found.length, found.advantage, strict=True)) == [(10, -1), (20, 1), (40, 3)]
+    points = sorted(zip(found.length, found.advantage, found.group, strict=True))
+    assert points == [(10, -1, 0), (20, 1, 0), (40, 3, 1)]
     assert found.total == 3
     assert found.bin_length == (10, 20, 40)
     assert found.bin_advantage == (-1, 1, 3)

@@ -6,7 +6,7 @@ import torch
 
 from advcli.records.prompts import STATES
 from advcli.records.table import Rows
-from advcli.stats.prompts import PromptFigures, in_order, mean_of, two_values
+from advcli.stats.prompts import PromptCounts, PromptFigures, in_order, mean_of, two_values
 
 
 def rows_of(*prompts):
@@ -24,6 +24,11 @@ def rows_of(*prompts):
     return rows, torch.tensor(prompt)
 
 
+def figures_of(rows, prompt, count, threshold=None):
+    counts = PromptCounts.of(rows, prompt, count, threshold=threshold)
+    return PromptFigures.of(counts, two_values(rows.rewards[rows.rewards.isfinite()]))
+
+
 NAN = float("nan")
 ROWS, PROMPT = rows_of(
     (0, 0, [0.0] * 16),
@@ -36,7 +41,7 @@ ROWS, PROMPT = rows_of(
     (4, 1, [1.0, 1.0, 1.0]),
     (5, 1, [0.0, 1.0]),
 )
-FOUND = PromptFigures.of(ROWS, PROMPT, 6, threshold=1.0)
+FOUND = figures_of(ROWS, PROMPT, 6, threshold=1.0)
 
 
 def test_states():
@@ -79,7 +84,7 @@ def test_bands_hold_every_prompt_once():
 
 def test_other_rewards_are_solved_between_the_lowest_and_the_highest():
     rows, prompt = rows_of((0, 0, [-1.0, 0.0]), (1, 0, [3.0, 3.0]), (2, 0, [-1.0, -1.0]), (3, 0, [NAN]))
-    found = PromptFigures.of(rows, prompt, 4)
+    found = figures_of(rows, prompt, 4)
     assert found.solved[:3].tolist() == [0.125, 1, 0]
     assert [STATES[place] for place in found.state[:3]] == ["one step", "always", "never"]
     assert sum(found.states().values()) == 3
@@ -105,3 +110,32 @@ def test_two_rewards():
     assert two_values(torch.tensor([0.0, 0.5, 1.0])) is None
     assert two_values(torch.tensor([])) is None
     assert two_values(torch.tensor([0.2, 1.2])) == pytest.approx((0.2, 1.2))
+
+
+def test_parts_with_whole_prompts_make_the_whole():
+    """Prompts 0, 2 and 4 in one place, the others in another; the places list them in another order."""
+    places = [[4, 0, 2], [1, 5, 3]]
+    parts = []
+    for place in places:
+        number = torch.full((6,), -1)
+        number[torch.tensor(place)] = torch.arange(3)
+        here = number[PROMPT] >= 0
+        groups, group = torch.unique(ROWS.group[here], return_inverse=True)
+        rows = Rows(ROWS.rewards[here], group, len(groups), ROWS.step[here], ROWS.lengths[here])
+        parts.append(PromptCounts.of(rows, number[PROMPT][here], 3, threshold=1.0))
+    order = np.argsort(np.concatenate(places))
+    found = PromptFigures.of(PromptCounts.joined(parts, order), (0.0, 1.0))
+    for name, values in FOUND.figures.items():
+        np.testing.assert_array_equal(found.figures[name], values, err_msg=name)
+    assert found.state.tolist() == FOUND.state.tolist()
+    assert [found.curve(at) for at in range(6)] == [FOUND.curve(at) for at in range(6)]
+    assert found.pass_at(2)[0].tolist() == pytest.approx(FOUND.pass_at(2)[0].tolist(), nan_ok=True)
+
+
+def test_a_group_of_one_is_neither_live_nor_dead():
+    rows, prompt = rows_of(
+        (0, 0, [0.0, 1.0]), (0, 1, [1.0]), (1, 0, [1.0]), (2, 0, [1.0, NAN]), (2, 1, [0.0, 0.0])
+    )
+    found = figures_of(rows, prompt, 3)
+    assert found.figures["groups"].tolist() == [2, 1, 2]
+    assert found.figures["live_share"].tolist() == [1, pytest.approx(NAN, nan_ok=True), 0]

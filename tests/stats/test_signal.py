@@ -127,3 +127,18 @@ def test_unbiased_variances_that_nothing_tells():
     assert math.isnan(alone.between_unbiased)
     one = described([[1.0, 3.0]]).variance
     assert (one.within_unbiased, math.isnan(one.between_unbiased)) == (2.0, True)
+
+
+def test_the_mean_over_groups_counts_each_group_once():
+    """One right row, and three right rows of six: 4 of 7 rows, and 0.75 over the two groups; parts make the whole."""
+    rewards = torch.tensor([1.0, 1, 0, 1, 0, 1, 0, torch.nan]).double()
+    group = torch.tensor([0, 1, 1, 1, 1, 1, 1, 2])
+    found = signal("r", rewards, rewards.isnan().to(torch.int8), group, 3)
+    assert (found.mean, found.mean_over_groups) == (pytest.approx(4 / 7), 0.75)
+    parts = [
+        SignalCount.of(
+            rewards[rows], torch.zeros(len(rewards[rows])), group[rows] - first, many, extent=(0.0, 1.0)
+        )
+        for rows, first, many in ((slice(0, 1), 0, 1), (slice(1, 7), 1, 1))
+    ]
+    assert (parts[0] + parts[1]).figures("r", distinct=2).mean_over_groups == 0.75

@@ -1,6 +1,8 @@
 """agent-lightning."""
 
-from advcli.frameworks.rule import GROUP, NONE, Unit, grpo
+from typing import Any
+
+from advcli.frameworks.rule import GROUP, NONE, Rule, Unit, grpo
 
 _LIGHTNING = "agentlightning/verl/rollout_level_advantage.py"
 
@@ -8,15 +10,21 @@ _EQUAL = Unit(by_turn=False, differ=0.0)
 
 _AS_VERL = {"single": "raw-eps", "variance": "whole"}
 
-ROWS = [
-    grpo(
+
+def _grpo(versions: str, **knobs: Any) -> Rule:  # noqa: ANN401
+    return grpo(
         "agent-lightning",
         eps=1e-6,
-        knobs={**_AS_VERL, "dtype": "bfloat16"},
+        knobs={**_AS_VERL, **knobs},
         scales=GROUP | NONE,
+        options={"token_norm": 0.0},
+        versions=versions,
         unit=_EQUAL,
         lost=("rows dropped to fill whole mini-batches",),
         source=_LIGHTNING,
         proof="code",
-    ),
-]
+    )
+
+
+# With token_norm=1 as under loss_mode per_rollout_mean: over the tokens of the rollout and its rows.
+ROWS = [_grpo(">1.0.1", dtype="bfloat16"), _grpo("<=1.0.1")]

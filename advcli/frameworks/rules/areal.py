@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+from advcli.frameworks.critic import IF_ASKED, over_gaps
 from advcli.frameworks.rule import (
     CENTRED,
     COUNT_ROWS,
@@ -12,6 +13,7 @@ from advcli.frameworks.rule import (
     RLOO,
     Rule,
     after_kl,
+    turn_rule,
 )
 
 _AREAL = "areal/utils/data.py"
@@ -89,6 +91,18 @@ _AREAL_ROWS = [
     ),
 ]
 
+# Tokens of a tool are passed over; actor.adv_norm, off by default, is scale batch.
+_AREAL_PPO = over_gaps(
+    "areal",
+    "ppo",
+    knobs={"eps": 0.0, "outer": 1e-5},
+    scales=IF_ASKED,
+    shaped=("overlong", "affine", "clip", "kl"),
+    lost=("reward_bias, reward_scaling, reward_clip", KL),
+    source="areal/trainer/ppo/actor.py",
+    proof="code",
+)
+
 # With gconfig.reward_normalization each rollout counts once, with the reward of its last interaction.
 _AREAL_BY_ROLLOUT = Rule(
     "areal",
@@ -101,4 +115,17 @@ _AREAL_BY_ROLLOUT = Rule(
 )
 
 # All but the last normalise every interaction.
-ROWS = [*(replace(row, unit=COUNT_ROWS) for row in _AREAL_ROWS), _AREAL_BY_ROLLOUT]
+ROWS = [
+    *(replace(row, unit=COUNT_ROWS) for row in (*_AREAL_ROWS, _AREAL_PPO)),
+    _AREAL_BY_ROLLOUT,
+    turn_rule(
+        "areal",
+        "turn_discount",
+        "R_t = r_t + γ R_{t+1} over the interactions of a rollout, which is then the reward of each",
+        "turn_baselines:turn_returns",
+        ("rewards", "rollout"),
+        knobs={"dtype": "float64"},
+        options={"gamma": 1.0},
+        source="areal/experimental/openai/cache.py",
+    ),
+]

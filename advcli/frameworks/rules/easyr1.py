@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from advcli.frameworks.critic import through_gaps
 from advcli.frameworks.rule import (
     HERE,
     KL,
@@ -99,6 +100,10 @@ _EASYR1_ROWS = [
         lost=(KL,),
         source=_EASYR1,
         proof="code",
+    ),
+    # Later releases raise an error for more than one row.
+    through_gaps(
+        "easyr1", "gae", versions="<=0.3.2", shaped=_SHAPED, lost=(KL,), source=_EASYR1, proof="code"
     ),
 ]
 

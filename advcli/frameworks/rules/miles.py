@@ -7,8 +7,25 @@ _MILES = "miles/ray/rollout/train_data_conversion.py"
 _EQUAL = Unit(by_turn=False, differ=0.0)
 
 ROWS = [
+    # It goes over the groups one by one, and so takes the standard deviation of a tensor.
     grpo(
-        "miles", eps=1e-6, scales=GROUP | NONE, knobs={"dead": 0.0}, unit=_EQUAL, source=_MILES, proof="code"
+        "miles",
+        eps=1e-6,
+        scales=GROUP | NONE,
+        knobs={"dead": 0.0, "variance": "whole"},
+        unit=_EQUAL,
+        source=_MILES,
+        proof="code",
     ),
     centred("miles", "reinforce_plus_plus_baseline", unit=_EQUAL, source=_MILES, proof="code"),
+    # Without rewards_normalization, and for every other estimator of its trainer.
+    centred(
+        "miles",
+        "raw_reward",
+        knobs={"centre": "raw"},
+        formula="A_i = r_i",
+        unit=_EQUAL,
+        source=_MILES,
+        proof="notes",
+    ),
 ]

@@ -5,7 +5,9 @@ from advcli.frameworks.rule import (
     KL,
     PER_TOKEN,
     TOKENS,
+    TOKENS_OF_TURNS,
     Rule,
+    turn_rule,
 )
 
 _ONE_PASS = "advcli.frameworks.one_pass"
@@ -152,6 +154,46 @@ _NEMO_ROWS = [
         source=_NEMO,
         proof="code",
     ),
+    Rule(
+        "nemo-rl",
+        "opd",
+        "A_t = log π_teacher − log π_trainer",
+        "advcli.frameworks.distillation:distilled",
+        ("teacher_log_probs", "log_probs"),
+        {},
+        level="token",
+        source="nemo_rl/algorithms/advantage_estimator.py",
+    ),
 ]
 
-ROWS = _NEMO_ROWS
+_GAE = Rule(
+    "nemo-rl",
+    "gae",
+    "A_t = Σ (γλ)^k δ_{t+k} whitened over tokens; λ of the policy 1 − 1/max(1, α·tokens) with alpha, the critic's lam_value",
+    f"{TOKENS_OF_TURNS}:gae_carried",
+    ("rewards", "values", "row", "place", "step", "counted"),
+    {},
+    options={"gamma": 1.0, "lam": 0.95, "lam_value": -1.0, "lam_policy": -1.0, "alpha": 0.0, "whiten": 1.0},
+    level="token",
+    scope="step",
+    masked=True,
+    returns=True,
+    shaped=_BEFORE,
+    source=_NEMO,
+    proof="code",
+)
+
+ROWS = [
+    *_NEMO_ROWS,
+    _GAE,
+    # Pull request 3543, closed.
+    turn_rule(
+        "nemo-rl",
+        "turn_level_credit",
+        "A = macro_weight · A of the rollout + weight · c, c the reward of the turn or its return; not normalised",
+        "turn_baselines:turn_level_credit",
+        ("rewards", "rollout", "turn", "macro"),
+        options={"gamma": 1.0, "how": "return_to_go", "macro_weight": 1.0, "weight": 1.0},
+        source="research/turn_level_credit/turn_level_credit/trace.py",
+    ),
+]

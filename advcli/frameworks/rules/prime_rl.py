@@ -1,6 +1,6 @@
 """prime-rl."""
 
-from advcli.frameworks.rule import HERE, Rule, centred
+from advcli.frameworks.rule import IN_ORDER, Rule, centred, turn_rule
 
 _PRIME = "src/prime_rl/orchestrator/algo"
 
@@ -21,7 +21,7 @@ ROWS = [
         "prime-rl",
         "rae",
         "A_i = r_i − b, then b ← 0.95 b + 0.05 r_i, from b = 0, row after row",
-        f"{HERE}:running_baseline",
+        f"{IN_ORDER}:running_baseline",
         ("rewards",),
         {"dtype": "float64"},
         scope="order",
@@ -36,5 +36,30 @@ ROWS = [
         lost=("the agent and episode of a row: --group-by",),
         source=f"{_PRIME}/hierarchical_grpo.py",
         proof="code",
+    ),
+    # Pull request 3282, open.
+    turn_rule(
+        "prime-rl",
+        "turn_credit",
+        "A_t = L − mean_g L + β (c_t − c̄), L = S − penalty + Σ Δ, Δ the rise of the state's score, c its share by γ",
+        "turn_baselines:turn_credit",
+        ("rewards", "group", "rollout", "turn", "episode", "lengths", "input_tokens"),
+        options={"gamma": 0.9, "beta": 1.0, "output_weight": 0.0, "input_weight": 0.0, "turns_weight": 0.0},
+        lost=("forks of a trace",),
+        source="src/prime_rl/orchestrator/algo/turn_credit.py",
+    ),
+    *(
+        Rule(
+            "prime-rl",
+            name,
+            "A_t = log π_teacher − log π_trainer",
+            "advcli.frameworks.distillation:distilled",
+            ("teacher_log_probs", "log_probs"),
+            {},
+            level="token",
+            lost=("the importance ratio and its mask: --after is for one advantage per row",),
+            source="src/prime_rl/trainer/rl/loss.py",
+        )
+        for name in ("opd", "opsd")
     ),
 ]

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+from advcli.frameworks.critic import IF_ASKED, through_gaps
 from advcli.frameworks.rule import (
     BATCH,
     COUNT_ROWS,
@@ -13,6 +14,7 @@ from advcli.frameworks.rule import (
     NONE,
     Rule,
     after_kl,
+    turn_rule,
 )
 
 _RLVR = "roll/utils/functionals.py"
@@ -74,6 +76,43 @@ _ROLL_ROWS = [
         knobs=_DEAD,
         scales={"none": {"centre": "raw", "divide": "none"}, **GROUP, **_TWICE},
     ),
+    through_gaps(
+        "roll",
+        "gae",
+        lam=0.95,
+        scales=IF_ASKED,
+        shaped=("kl",),
+        lost=("reward normalisation and clipping, advantage_clip", KL),
+        source="roll/utils/functionals.py",
+        proof="code",
+    ),
 ]
 
-ROWS = [replace(row, unit=COUNT_ROWS) for row in _ROLL_ROWS]
+_STEPS = ("rewards", "group", "step", "rollout", "turn")
+_METHOD = {"gamma": 0.95, "grouping": "batch", "method": "identity", "clip": 0.0}
+_N = "N(x) = x, minus the mean (method mean), over std + 1e-6 too (mean_std), of the group or the batch"
+
+_BY_TURN = [
+    turn_rule(
+        "roll",
+        "gigpo",
+        f"A = w_e N(S) + w N(R) with R over rows of equal state in the batch; {_N}",
+        "turns:roll_gigpo",
+        (*_STEPS, "anchor", "episode"),
+        options={**_METHOD, "episode_weight": 1.0, "weight": 1.0},
+        scope="step",
+        source=_AGENTIC,
+    ),
+    turn_rule(
+        "roll",
+        "step_reinforce",
+        f"A = N(R), R = Σ γ^k r_{{t+k}}; {_N}",
+        "turns:roll_step_reinforce",
+        _STEPS,
+        options=_METHOD,
+        scope="step",
+        source=_AGENTIC,
+    ),
+]
+
+ROWS = [*(replace(row, unit=COUNT_ROWS) for row in _ROLL_ROWS), *_BY_TURN]

@@ -1,5 +1,6 @@
 """SkyRL."""
 
+from advcli.frameworks.critic import through_gaps
 from advcli.frameworks.rule import (
     GROUP,
     HERE,
@@ -79,6 +80,7 @@ _SKYRL_ROWS = [
         proof="package",
         scope="step",
     ),
+    through_gaps("skyrl", "gae", shaped=("kl",), lost=_SKYRL_LOST, source=_SKYRL, proof="code"),
 ]
 
 ROWS = _SKYRL_ROWS

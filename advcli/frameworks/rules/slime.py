@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from advcli.frameworks.critic import IF_ASKED, through_gaps
 from advcli.frameworks.rule import (
     COUNT_ROWS,
     GROUP,
@@ -97,6 +98,16 @@ _SLIME_ROWS = [
         source="slime/utils/distributed_utils.py",
         proof="code",
         scope="step",
+    ),
+    through_gaps(
+        "slime",
+        "ppo",
+        knobs={"variance": "one-pass"},
+        scales=IF_ASKED,
+        shaped=("kl",),
+        lost=_SLIME_LOST,
+        source="slime/backends/megatron_utils/loss.py",
+        proof="code",
     ),
 ]
 

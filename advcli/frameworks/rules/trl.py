@@ -1,5 +1,6 @@
 """TRL."""
 
+from advcli.frameworks.critic import through_gaps
 from advcli.frameworks.rule import BATCH, GROUP, GROUPED, KL, NONE, RLOO, Rule, centred, grpo
 
 _TRL = "trl/trainer/grpo_trainer.py"
@@ -126,6 +127,16 @@ _TRL_ROWS = [
         shaped=("overlong",),
         source="trl/experimental/async_grpo/async_rollout_worker.py",
         proof="package",
+    ),
+    through_gaps(
+        "trl",
+        "ppo",
+        versions=">=0.16",
+        lam=0.95,
+        shaped=("kl",),
+        lost=("missing_eos_penalty, whiten_rewards", KL),
+        source="trl/experimental/ppo/ppo_trainer.py",
+        proof="code",
     ),
 ]
 

@@ -181,7 +181,7 @@ def _as_float64(array: pa.Array) -> NDArray[np.float64]:
 def _split(
     values: NDArray[np.float64], nulls: NDArray[np.bool_]
 ) -> tuple[NDArray[Any], NDArray[Any], list[int]]:
-    """Tell the causes apart and leave NaN where a number is missing."""
+    """The cause of each missing number, and NaN in its place."""
     if not nulls.any() and np.isfinite(values).all():
         # Mostly nothing is missing: then nothing is copied.
         return values, np.zeros(len(values), dtype=np.int8), []

@@ -14,14 +14,15 @@ from advcli.io.collect.batch import BadRows, Batch
 from advcli.io.collect.cells import Cells, lists, numbers, token_means
 from advcli.io.collect.keys import Coder, digests
 from advcli.io.collect.numbering import line_numbers
-from advcli.io.collect.row_rules import RuleBook, met
-from advcli.records.table import CAUSES, Choice, Prompt, RewardTable, Source
+from advcli.io.collect.row_rules import RuleBook, measured, met
+from advcli.records.layout import Condition
+from advcli.records.table import CAUSES, LABELS, Choice, Prompt, RewardTable, Source
 from advcli.tensors.codes import paired
 from advcli.tensors.decimals import total
 from advcli.wording import counted, one_line
 
 # Columns of numbers beside the reward, by the part that they play.
-_ROLES = ("length", "baseline", "kl")
+_ROLES = ("length", "baseline", "kl", "version")
 _NO_NUMBER = "--reward COL with another column, or --on-bad-row skip"
 _NO_LIST = "another column with a list per row, or --on-bad-row skip"
 _NO_KEY = "--prompt-col or --group-by with another column, or --on-bad-row skip"
@@ -151,6 +152,9 @@ class Collector:
             rollout=columns.get("rollout"),
             turn=columns.get("turn"),
             turn_counts=columns.get("turn counts"),
+            turn_rewards=columns.get("turn rewards"),
+            roles={role: columns[f"role {role}"] for role, _ in self.choice.roles},
+            version=columns.get("version"),
         )
         return replace(table, prompts=self._prompts(table)) if self.choice.named else table
 
@@ -223,7 +227,7 @@ class Collector:
         return (*found, stacked)
 
     def _beside(self, batch: Batch, bad: NDArray[np.bool_]) -> None:
-        """The columns beside prompt, step and reward."""
+        """The columns other than prompt, step and reward."""
         for role in _ROLES:
             name = getattr(self.choice, role)
             if name:
@@ -232,22 +236,49 @@ class Collector:
             self._by.add(batch.columns[self.choice.by])
         tests = {one.expression: one for one in self.choice.tests}
         for name in self.choice.extra:
-            values = met(tests[name], batch) if name in tests else self._numbers(batch, name)
-            self._append(f"extra {name}", np.asarray(values, dtype=np.float64))
+            self._append(f"extra {name}", self._extra(batch, name, tests.get(name)))
         if self.choice.logged:
             self._logged(batch, self.choice.logged)
         for name in self.choice.outcomes:
             self._append(f"outcome {name}", self._numbers(batch, name))
             self._append(f"cause {name}", np.where(bad, 0, numbers(batch.columns[name])[1]).astype(np.int8))
 
+    def _extra(self, batch: Batch, name: str, test: Condition | None) -> NDArray[np.float64]:
+        """A column that a filter or a shaping looks at, or what an expression gives."""
+        if test is None or (test.number and test.columns == (name,)):
+            return self._numbers(batch, name)
+        return measured(test, batch) if test.number else met(test, batch).astype(np.float64)
+
     def _turns(self, batch: Batch) -> None:
-        """What tells which rows are the turns of one rollout."""
+        """The columns that identify the turns of a rollout."""
         if self.choice.rollout:
             self._append("rollout", _digests([batch.columns[name] for name in self.choice.rollout]))
         if self.choice.turn_list:
-            self._append("turn counts", lists(batch.columns[self.choice.turn_list])[1])
+            values, counts, _ = lists(batch.columns[self.choice.turn_list])
+            self._append("turn rewards", values)
+            self._append("turn counts", counts)
         if self.choice.turn:
             self._append("turn", self._numbers(batch, self.choice.turn))
+        for role, name in self.choice.roles:
+            self._append(f"role {role}", self._role(batch, role, name))
+
+    def _role(self, batch: Batch, role: str, name: str) -> NDArray[np.float64] | NDArray[np.int64]:
+        """A column that only rules for turns look at; the states of a list of turns one after the other."""
+        cells = batch.columns[name]
+        if role not in LABELS:
+            return self._numbers(batch, name)
+        if role == "anchor" and self.choice.turn_list:
+            counts = lists(batch.columns[self.choice.turn_list])[1]
+            states = [_states(cells[row]) for row in range(len(counts))]
+            wrong = next((row for row, found in enumerate(states) if len(found) != counts[row]), None)
+            if wrong is not None:
+                raise DataError(
+                    f"{batch.place(wrong)}: '{name}' has {len(states[wrong])} states, expected one for each of "
+                    f"{counted(int(counts[wrong]), 'turn')}",
+                    hint="--anchor-col COL with a list per row",
+                )
+            cells = [state for found in states for state in found]
+        return digests(cells)
 
     def _numbers(self, batch: Batch, name: str) -> NDArray[np.float64]:
         """A column beside the reward; a cell that is no number is as good as none, unless it was asked for."""
@@ -263,7 +294,9 @@ class Collector:
     def _tokens(self, batch: Batch, bad: NDArray[np.bool_]) -> None:
         """The columns with a list per row: as many numbers in each as in the first; a null is no number at all."""
         read = [(role, name, *lists(batch.columns[name])) for role, name in self.choice.tokens]
-        for _, name, _, counts, wrong in read:
+        for role, name, _, counts, wrong in read:
+            if role in self.choice.found:
+                continue
             for row in wrong:
                 shown = one_line(_cell(batch.columns[name], row))
                 self._bad(
@@ -332,6 +365,12 @@ def _total(
     return np.where(cause > 0, np.nan, summed), cause
 
 
+def _states(cell: object) -> list[object]:
+    """The states of the turns of a rollout."""
+    value = cell.as_py() if hasattr(cell, "as_py") else cell
+    return list(value) if isinstance(value, list | tuple) else []
+
+
 def _digests(columns: Sequence[Cells]) -> NDArray[np.int64]:
     """[n] a digest of several cells together; -1 where one of them is null."""
     found = digests(columns[0])
@@ -349,7 +388,9 @@ def _without(values: NDArray[Any], rows: NDArray[np.bool_], fill: float) -> NDAr
 
 
 def _rounded(name: str) -> str:
-    return f"'{name}' holds numbers of 2^53 or more as floats, which are rounded: different prompts may look like one"
+    return (
+        f"'{name}' has numbers of 2^53 or more as floats, which are rounded: different prompts may look equal"
+    )
 
 
 def _cell(cells: Cells, row: int) -> object:

@@ -149,7 +149,7 @@ def _one_by_one(cells: list[Any]) -> pa.Array:
 
 
 def _without_empty(keys: pa.Array) -> pa.Array:
-    """The same keys, null for what holds nothing."""
+    """The keys, with null for empty ones."""
     short = pc.equal(pc.binary_length(keys), 0)
     if pc.any(short).as_py():
         keys = pc.if_else(short.fill_null(pa.scalar(value=False)), pa.scalar(None, keys.type), keys)
@@ -157,7 +157,7 @@ def _without_empty(keys: pa.Array) -> pa.Array:
 
 
 def _is_rounded(cells: Cells) -> bool:
-    """Whether a float among some cells is too large to be told from its neighbours."""
+    """Whether a float among some cells is so large that neighbouring integers are equal to it."""
     if not isinstance(cells, pa.Array):
         return any(isinstance(cell, float) and _ROUNDED <= abs(cell) < _INFINITE for cell in cells)
     if not pa.types.is_floating(cells.type):
@@ -179,7 +179,7 @@ def _runs(keys: pa.Array) -> tuple[pa.Array, NDArray[np.int64]]:
 
 
 def _shortened(keys: pa.Array) -> pa.Array:
-    """The same keys; of a long one the beginning and a digest."""
+    """The keys; of a long one the beginning and a digest."""
     long = pc.greater(pc.binary_length(keys), _DIGEST_FROM)
     if not pc.any(long).as_py():
         return keys
@@ -258,7 +258,7 @@ def is_empty(value: object) -> bool:
 
 
 def _plain(value: object) -> object:
-    """The same for the same content: without keys that hold null, and whole floats as integers."""
+    """A canonical form: without null keys, and whole floats as integers."""
     if isinstance(value, list):
         return [_plain(item) for item in value]
     if isinstance(value, dict):

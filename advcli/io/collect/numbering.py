@@ -1,4 +1,4 @@
-"""The line of each row, also where nobody put it down because the rows of a file are its lines."""
+"""The line of each row, also if it is not stored because the rows of a file are its lines."""
 
 import numpy as np
 from numpy.typing import NDArray

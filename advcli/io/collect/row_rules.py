@@ -73,8 +73,8 @@ class RuleBook:
             many = self._several(name, key, step)
             if many:
                 cure = shlex.quote(",".join((*self._key, name)))
-                rest = f"hold rows of several '{name}'; to tell them apart, try --group-by {cure}"
-                said.append(Remark(many, "group", f"{{}} {rest.replace('hold', 'holds', 1)}", f"{{}} {rest}"))
+                rest = f"have rows of several '{name}'; to separate them, try --group-by {cure}"
+                said.append(Remark(many, "group", f"{{}} {rest.replace('have', 'has', 1)}", f"{{}} {rest}"))
         for name in self._rules.same:
             many = self._several(name, key, step)
             if many:
@@ -108,9 +108,24 @@ def met(condition: Condition, batch: Batch) -> NDArray[np.bool_]:
     except TypeError as error:
         if not condition.asked:
             return np.ones(len(batch.lines), dtype=bool)
-        raise DataError(
-            f"{batch.name}: {condition.expression}: {error}", hint="another column or value"
-        ) from error
+        raise _no_answer(condition, batch, error) from error
+
+
+def measured(condition: Condition, batch: Batch) -> NDArray[np.float64]:
+    """[n] the number that an expression gives for each row of a batch; NaN where it is null.
+
+    Raises:
+        DataError: a value cannot be computed with.
+    """
+    expression = expressions.parse(condition.expression)
+    try:
+        return expression.numbers({name: batch.columns[name] for name in condition.columns})
+    except TypeError as error:
+        raise _no_answer(condition, batch, error) from error
+
+
+def _no_answer(condition: Condition, batch: Batch, error: TypeError) -> DataError:
+    return DataError(f"{batch.name}: {condition.expression}: {error}", hint="another column or value")
 
 
 def _are(mask: NDArray[np.bool_], what: str) -> Remark:

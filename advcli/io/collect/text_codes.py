@@ -142,7 +142,7 @@ def _told_apart(
 def _unlike_first(
     keys: pa.ChunkedArray, codes: NDArray[np.int64], first: NDArray[np.int64], rows: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The same where few texts are not the first of their code: these rows alone are compared."""
+    """Compare only the rows whose text is not the first of its code."""
     one, other = keys.take(pa.array(rows)), keys.take(pa.array(first[codes[rows]]))
     return _apart(keys, codes, first, rows[np.asarray(pc.not_equal(one, other))])
 

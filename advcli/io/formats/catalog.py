@@ -59,6 +59,8 @@ ROLLOUTS = (
     "conversation_id",
 )
 TURNS = ("turn", "turn_index", "turn_idx", "turn_id", "turn_number", "step_idx", "step_num", "segment")
+# What the policy saw before a turn, or a hash of it.
+ANCHORS = ("anchor", "anchor_obs", "state_hash", "env_state_hash", "anchor_hash", "observation_hash")
 # Lists with the reward of each turn, in files with a row per rollout.
 TURN_LISTS = ("turn_rewards", "turn_scores", "step_rewards", "step_scores")
 # Columns that are true where a row only fills up the batch.
@@ -71,6 +73,9 @@ LENGTHS = (
     "num_tokens",
     "length",
 )
+# Where a response is usually written, and where a prompt and its response are as one chat.
+RESPONSES = ("response", "completion", "output", "output_response", "responses", "completions")
+CHATS = ("messages", "messages_and_choices", "conversations")
 # The same in lists with one value per row.
 REWARD_LISTS = ("rewards", "scores")
 # Where the prompt is a text, rows of one text can still differ in these.
@@ -80,6 +85,27 @@ OUTCOMES = ("acc", "accuracy", "correct", "is_correct", "passed", "outcome")
 LOGGED = ("advantage", "advantages")
 # Which tokens of a list of advantages count.
 MASKS = ("response_mask", "mask", "loss_mask", "completion_mask", "action_mask")
+
+# The two log-probabilities of a token, and the version of the policy that sampled the row.
+ROLLOUT_LOG_PROBS = (
+    "rollout_log_probs",
+    "rollout_logprobs",
+    "generation_logprobs",
+    "inference_logprobs",
+    "sampling_logprobs",
+    "behavior_log_probs",
+)
+LOG_PROBS = (
+    "old_log_probs",
+    "old_logprobs",
+    "prev_logprobs",
+    "trainer_logprobs",
+    "train_log_probs",
+    "log_probs",
+    "logprobs",
+)
+TOKEN_MASKS = ("token_loss_mask", *MASKS)
+VERSIONS = ("policy_version", "weight_version", "param_version", "model_version")
 
 # What advcli adds, with its usual prefix: no reward, in a file that is read again.
 OWN = ("adv_original", "adv_processed", "adv_kept", "adv_group", "adv_rollout", "adv_source")

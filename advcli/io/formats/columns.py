@@ -7,26 +7,33 @@ from difflib import get_close_matches
 from advcli.errors import DataError, UsageError
 from advcli.io.formats import detect, names
 from advcli.io.formats.catalog import (
+    ANCHORS,
+    CHATS,
     FILLERS,
     FORMATS,
     IMAGES,
     LENGTHS,
+    LOG_PROBS,
     LOGGED,
     MASKS,
     PROMPT_IDS,
     PROMPT_TEXTS,
+    RESPONSES,
+    ROLLOUT_LOG_PROBS,
     ROLLOUTS,
     STEPS,
+    TOKEN_MASKS,
     TURN_LISTS,
     TURNS,
+    VERSIONS,
 )
-from advcli.io.formats.derived import PLACES
+from advcli.io.formats.derived import CHARACTERS, PLACES
 from advcli.io.formats.dump import Dump, Kinds, flags, listed, quoted
 from advcli.io.formats.evidence import Evidence
 from advcli.io.formats.format import Format
 from advcli.io.formats.rewards import like_rewards, nested_name, outcomes
 from advcli.io.formats.rewards import rewards as rewards_of
-from advcli.records.layout import PLAIN, Condition, Layout, Rules
+from advcli.records.layout import PLAIN, Condition, Derived, Layout, Rules
 from advcli.records.table import Choice, ColumnOptions
 from advcli.tensors.expressions import parse
 
@@ -87,12 +94,16 @@ def asked(options: ColumnOptions) -> Iterator[str]:
         options.row,
         options.rollout,
         options.turn,
+        options.turn_rewards,
+        *(name for _, name in options.roles),
+        options.version,
     )
     yield from (name for name in single if name)
     yield from (*options.group_by, *options.outcomes, *options.tokens.values())
     yield from (name for name, _ in options.rewards)
-    yield from (name for name in options.extra if name not in options.tests)
-    for text in (*options.where, *options.tests):
+    computed = (*options.tests, *options.measures)
+    yield from (name for name in options.extra if name not in computed)
+    for text in (*options.where, *computed):
         yield from parse(text).columns
 
 
@@ -108,15 +119,20 @@ class _Chooser:
         rewards = rewards_of(self._dump)
         taken = {name for name, _ in rewards}
         length = options.length or self._length(taken)
+        counted = (
+            None if length or not options.characters else self._characters({*taken, options.prompt or ""})
+        )
         step = options.step or self._step()
         prompt = self._prompt(step)
         rollout, turn = self._rollout({*taken, *prompt, step})
         logged = (
             options.logged or _first(form.logged, kinds, but=taken, kind="number") or _logged(kinds, taken)
         )
-        used = {*taken, step, length, logged, *prompt, *rollout, turn}
+        roles = self._roles(rollout)
+        used = {*taken, step, length, logged, *prompt, *rollout, turn, *(name for _, name in roles)}
         rules = self._rules(prompt, used)
         self._check_spread(prompt, step, used)
+        looked_for = _log_probs(kinds, options)
         if options.strict and self._dump.doubts:
             raise DataError(self._dump.doubts[0].said, hint=self._dump.doubts[0].hint)
         return Choice(
@@ -125,16 +141,16 @@ class _Chooser:
             step=step,
             rewards=rewards,
             skip_missing_parts=form.parts is not None,
-            length=length,
+            length=length or (counted.name if counted else None),
             baseline=options.baseline,
             kl=options.kl if options.kl and kinds[options.kl] != "nested" else None,
             extra=options.extra,
-            tokens=_tokens(kinds, options),
+            tokens=(*_tokens(kinds, options), *looked_for.items()),
             logged=logged,
             mask=_first(MASKS, kinds, kind="nested") if kinds.get(logged or "") == "nested" else None,
             step_in_key=form.step_in_key and not options.group_by,
             layout=self._dump.layout,
-            derived=form.derived,
+            derived=(*form.derived, *([counted] if counted else [])),
             rules=rules,
             dedup=options.dedup,
             row=options.row,
@@ -143,15 +159,27 @@ class _Chooser:
             rollout=rollout,
             turn=turn,
             sure=bool(options.rollout or form.rollout),
-            turn_list=None if rollout and turn else _first(TURN_LISTS, kinds, but=taken, kind="nested"),
+            turn_list=self._turn_list(rollout, turn, taken),
+            roles=roles,
             by=options.by,
             outcomes=outcomes(self._dump, [*taken, *(name for name in (length, step) if name)]),
-            tests=tuple(_condition(text, "") for text in options.tests),
+            tests=(
+                *(_condition(text, "") for text in options.tests),
+                *(_condition(text, "", number=True) for text in options.measures),
+            ),
             likely=()
             if prompt and self._dump.evidence.share_rows(prompt)
             else tuple(self.likely_prompts(step)),
             unread=tuple(like_rewards(self._dump, [*filter(None, used), *rules.columns()])),
             doubts=tuple(map(str, self._dump.doubts)),
+            found=tuple(looked_for),
+            aside=tuple(looked_for) if options.log_probs == "figures" else (),
+            version=options.version
+            or (
+                _first(VERSIONS, kinds, but={name for name in used if name}, kind="number")
+                if options.log_probs
+                else None
+            ),
         )
 
     # Which rows count.
@@ -250,6 +278,18 @@ class _Chooser:
         turn = _first(form.turn or TURNS, kinds, kind="number") if rollout else None
         return rollout, options.turn or (None if turn in taken else turn)
 
+    def _turn_list(self, rollout: tuple[str, ...], turn: str | None, taken: set[str]) -> str | None:
+        """The list with the reward of each turn, where a row is a rollout."""
+        if self._dump.options.turn_rewards or (rollout and turn):
+            return self._dump.options.turn_rewards
+        return _first(TURN_LISTS, self._dump.kinds, but=taken, kind="nested")
+
+    def _roles(self, rollout: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+        """The columns that only rules for turns look at: those that were asked for, and a state by its usual name."""
+        asked = self._dump.options.roles
+        usual = _first(ANCHORS, self._dump.kinds) if rollout and "anchor" not in dict(asked) else None
+        return (*asked, ("anchor", usual)) if usual else asked
+
     def _step(self) -> str | None:
         """The training step: by its usual names, by a name that says so, or from the path."""
         kinds, form = self._dump.kinds, self._dump.form
@@ -279,6 +319,12 @@ class _Chooser:
             name: kind for name, kind in self._dump.kinds.items() if self._dump.evidence.of(name).is_length
         }
         return _first(LENGTHS, fits, but=taken, kind="number")
+
+    def _characters(self, taken: set[str]) -> Derived | None:
+        """How many characters the response has; None where no column is called like one."""
+        kinds = {name: kind for name, kind in self._dump.kinds.items() if kind in ("text", "nested")}
+        name = _first(RESPONSES, kinds, but=taken) or _first(CHATS, kinds, but=taken)
+        return Derived(CHARACTERS + name, (name,), "advcli.io.formats.derived:characters") if name else None
 
     def _prompt(self, step: str | None) -> tuple[str, ...]:
         options, form, kinds = self._dump.options, self._dump.form, self._dump.kinds
@@ -332,7 +378,7 @@ class _Chooser:
         empty = [name for name in (*PROMPT_IDS, *PROMPT_TEXTS) if name in self._dump.kinds]
         likely = self.likely_prompts(step)
         if empty:
-            told = f"'{empty[0]}' is empty in every row that was looked at, expected a prompt id"
+            told = f"'{empty[0]}' is empty in every row of the sample, expected a prompt id"
         else:
             told = (
                 f"no prompt id among the columns {listed(self._dump.kinds)}; expected one of "
@@ -357,8 +403,8 @@ class _Chooser:
         return found[:2]
 
 
-def _condition(text: str, said: str, *, asked: bool = False) -> Condition:
-    return Condition(text, parse(text).columns, said, asked or not said)
+def _condition(text: str, said: str, *, asked: bool = False, number: bool = False) -> Condition:
+    return Condition(text, parse(text).columns, said, asked or not said, number)
 
 
 def _columns(texts: Sequence[str]) -> list[tuple[str, ...]]:
@@ -382,6 +428,19 @@ def _tokens(kinds: Kinds, options: ColumnOptions) -> tuple[tuple[str, str], ...]
     if options.kl and kinds[options.kl] == "nested":
         lists["token_kl"] = options.kl
     return tuple(lists.items())
+
+
+def _log_probs(kinds: Kinds, options: ColumnOptions) -> dict[str, str]:
+    """The two log-probabilities and the mask that the user did not name, where they are wanted and both there."""
+    pair = {"rollout_log_probs": ROLLOUT_LOG_PROBS, "log_probs": LOG_PROBS}
+    if not options.log_probs or set(options.tokens) - {*pair, "mask"}:
+        return {}
+    found = {role: _first(names, kinds, kind="nested") for role, names in pair.items()}
+    if not all(options.tokens.get(role) or found[role] for role in pair):
+        return {}
+    # Not called "mask": that would be the mask of estimators with an advantage per token.
+    found["trained"] = None if "mask" in options.tokens else _first(TOKEN_MASKS, kinds, kind="nested")
+    return {role: name for role, name in found.items() if name and role not in options.tokens}
 
 
 def _together(way: str, kinds: Kinds) -> tuple[str, ...]:

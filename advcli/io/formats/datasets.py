@@ -14,7 +14,7 @@ ROWS = (
         source="datasets/arrow_dataset.py, save_to_disk",
         switch="Dataset.save_to_disk(DIR)",
         traps=(
-            "what its columns mean is told as in any other table",
+            "columns are detected as in any other table",
             "of several splits 'train' is read",
         ),
     ),

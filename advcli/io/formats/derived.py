@@ -16,6 +16,9 @@ from advcli.registry import load
 PLACES = ("@line", "@file", "@folder", "@step")
 """Where a row comes from: its line, its file, the folder of that file, the step in its name."""
 
+CHARACTERS = "characters of "
+"""What the name of a column begins with that has the characters of another one."""
+
 _VERL_UID = re.compile(r"(.+)_(\d+)_(\d+)", re.DOTALL)
 _PADDING = re.compile(r"pad[0-9a-f]{32}_\d+_\d+")
 # A word for the step and its number in one part of a path: step_3, step=3, global_step3, rollouts_step_00003, iter-7.
@@ -268,6 +271,19 @@ def reward_value(reward: object) -> object:
         (1.0, 0.5, None)
     """
     return reward.get("score", reward.get("reward")) if isinstance(reward, Mapping) else reward
+
+
+def characters(said: object) -> int | None:
+    """How many characters a response has: of a chat, the last message, if the policy wrote it.
+
+    Example:
+        >>> characters("né"), characters([{"role": "assistant", "content": "four"}]), characters(None)
+        (2, 4, None)
+        >>> characters([{"role": "user", "content": "2+2?"}])
+    """
+    if isinstance(said, list) and said and isinstance(said[-1], Mapping):
+        said = said[-1].get("content") if said[-1].get("role") == "assistant" else None
+    return len(said) if isinstance(said, str) else None
 
 
 def is_null(value: object) -> bool:

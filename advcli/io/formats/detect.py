@@ -1,4 +1,4 @@
-"""Which format a dump has, told by its columns and what they hold, never by its name."""
+"""Which format a dump has, by its columns and their contents, never by its name."""
 
 from collections.abc import Callable, Mapping
 

@@ -114,7 +114,7 @@ class Evidence:
         return items if all(item is None or isinstance(item, int | float) for item in items) else []
 
     def sparse(self, name: str, beside: Sequence[str]) -> bool:
-        """Whether a column is nearly empty beside the fullest of some others."""
+        """Whether a column is nearly empty compared with the fullest of some others."""
         best = max((len(self.of(other).there) for other in beside), default=0)
         return len(self.of(name).there) < _SPARSE * best
 

@@ -145,5 +145,5 @@ class Format:
 
     @property
     def tells_nothing(self) -> bool:
-        """Whether it is a kind of file only, so that the columns tell everything else."""
+        """Whether it is only a kind of file, so that everything else is detected from the columns."""
         return self.opener is not None and not self.requires

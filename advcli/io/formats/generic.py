@@ -10,7 +10,7 @@ ROWS = (
         requires=(),
         otherwise=("*.csv", "*.tsv"),
         opener=Opener(r"(?!\s*[<{\[])[^\x00]*$", f"{_OPENERS}:delimited", (".csv", ".tsv")),
-        summary="CSV or TSV; its columns are told as those of any other dump",
+        summary="CSV or TSV; columns are detected as in any other dump",
         source="any writer",
         traps=("an id with leading zeros stays as it is, an empty cell is null",),
     ),

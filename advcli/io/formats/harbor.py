@@ -100,7 +100,7 @@ def _no_fault(exception: object, steps: object) -> bool:
 
 
 def agent(info: object) -> str:
-    """The agent and its model, which tell apart the trials of a task in a job with several.
+    """The agent and its model, which separate the trials of a task in a job with several.
 
     Example:
         >>> (

@@ -19,7 +19,7 @@ ROWS = (
             "only samples that recorded a conversation are in it, so groups can be smaller than n",
             "a reward that is a dictionary is written as null",
             "the segments of a rollout share sample_index",
-            "rollout_data/ and train_data/ beside it hold pickles, which are never opened",
+            "rollout_data/ and train_data/ next to it have pickles, which are never opened",
         ),
     ),
 )

@@ -15,9 +15,9 @@ ROWS = (
         source="nemo_gym/rollout_collection.py; examples/nemo_gym/run_grpo_nemo_gym.py (NeMo-RL)",
         switch="ng_collect_rollouts +output_jsonl_fpath=FILE",
         traps=(
-            "rows with mask_sample failed (a judge or a tool was not there): left out, whatever reward stands there",
+            "rows with mask_sample failed (no judge or no tool): left out, whatever their reward",
             "without _ng_task_index the input of the request is the key",
-            "the file is appended to: a run that was done again has its rows twice (--dedup)",
+            "the file is appended to: a repeated run has its rows twice (--dedup)",
         ),
     ),
 )

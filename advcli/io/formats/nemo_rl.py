@@ -30,7 +30,7 @@ ROWS = (
                 "advcli.io.formats.derived:first_trained",
             ),
         ),
-        checks=("misaligned_rewards",),
+        checks=("rewards_of_other_rows",),
         files=("train_data_step*.jsonl",),
         summary="NeMo-RL train_data_step<N>.jsonl: values in lists of one",
         source="nemo_rl/utils/logger.py, log_batched_dict_as_jsonl",
@@ -41,7 +41,7 @@ ROWS = (
                 "prompts in one batch are one group"
             ),
             "with dynamic sampling 'rewards' are the first unfiltered ones, of other rows: 'filtered_rewards' is read",
-            "advantages stand at every token, padding included: the first trained token's is taken",
+            "every token has an advantage, padding included: that of the first trained token is used",
         ),
     ),
     Format(

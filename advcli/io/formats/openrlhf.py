@@ -15,8 +15,8 @@ ROWS = (
         source="openrlhf/cli/batch_inference.py",
         switch="--eval_task rm --output_path FILE",
         traps=(
-            "the files of the ranks (FILE0, FILE1, ...) stay beside the merged one: reading both counts rows twice",
-            "best-of-n rows lie sample by sample, not prompt by prompt",
+            "the files of the ranks (FILE0, FILE1, ...) stay next to the merged one: reading both counts rows twice",
+            "best-of-n rows are ordered by sample, not by prompt",
             "with --normalize_reward (csft) the rewards are already z-scores",
         ),
     ),

@@ -1,4 +1,4 @@
-"""Dumps of prime-rl: the format rows, and what joins the stream of traces with the updates that are written beside it."""
+"""Dumps of prime-rl: the format rows, and the join of the stream of traces with the updates written next to it."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -47,7 +47,7 @@ ROWS = (
         source="prime_rl/monitors/file/traces",
         switch="on by default: {run}/monitors/file/traces/",
         traps=(
-            "the advantage is in annotations/ beside the stream: keep the folders together",
+            "the advantage is in annotations/ next to the stream: keep the folders together",
             "a rollout without an update was never shipped: it was filtered or left over, and has no advantage",
             "train and eval are mixed in one stream: rows of evaluation are left out",
             "a killed run leaves a line that breaks off, at times in the middle: skipped",
@@ -81,7 +81,7 @@ ROWS = (
                 "with both, 'effective' is read"
             ),
             *_TRACE_TRAPS,
-            "groups of 'effective' may be partial, those of 'all' may lie across two step folders",
+            "groups of 'effective' may be partial, those of 'all' may be spread over two step folders",
         ),
     ),
     Format(
@@ -97,6 +97,30 @@ ROWS = (
         source="prime_rl/orchestrator (before traces.jsonl)",
         switch="on by default: {output_dir}/rollouts/step_N/",
         traps=("rows of which is_filtered is true were not trained on",),
+    ),
+    Format(
+        name="prime-rl-tokens",
+        framework="prime-rl",
+        requires=("inference_logprobs:list", "trainer_logprobs:list", "loss_mask:list", "micro_sequence_idx"),
+        prompt=("@file+@line",),
+        step=("step", "@step"),
+        reward=("first advantage",),
+        lengths=("trained tokens",),
+        derived=(
+            Derived("trained tokens", ("loss_mask",), "advcli.io.formats.derived:true_count"),
+            Derived(
+                "first advantage", ("advantages", "loss_mask"), "advcli.io.formats.derived:first_trained"
+            ),
+        ),
+        files=("rank_*.jsonl",),
+        alone=True,
+        summary="prime-rl token_exports: a trained sequence per line",
+        source="prime_rl/trainer/rl/token_export.py",
+        switch="trainer.enable_token_export=true: {output_dir}/token_exports/step_N/",
+        traps=(
+            "no reward and no group: the advantage of the first trained token stands in for the reward",
+            "a step without the file STABLE is not complete",
+        ),
     ),
 )
 
@@ -218,7 +242,7 @@ def _in_order(folder: Path) -> tuple[Path, ...]:
 
 
 def _records(file: Path) -> Iterator[dict[str, Any]]:
-    """The updates of a file; lines that break off are passed over."""
+    """The updates of a file; torn lines are skipped."""
     import pyarrow as pa
 
     with pa.input_stream(str(file), compression="detect") as lines:

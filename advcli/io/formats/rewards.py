@@ -126,7 +126,7 @@ def _filled(dump: Dump, name: str) -> str:
 
 
 def _every_number(dump: Dump, but: Sequence[str]) -> Rewards:
-    """The rewards of a format in which every number is one, but for what is told to be something else."""
+    """The rewards of a format in which every number is one, except known other columns."""
     options, kinds = dump.options, dump.kinds
     single = (options.prompt, options.step, options.length, options.baseline, options.kl, options.logged)
     others = {*but, *PROMPT_IDS, *STEPS, *OWN, *options.group_by, *single}

@@ -15,6 +15,6 @@ ROWS = (
         summary="rllm: one JSON file per episode, a reward per trajectory",
         source="rllm/utils/episode_logger.py",
         switch="rllm.episode_logging.enable=true (log_dir)",
-        traps=("batch_summary.json beside the episodes is passed over", "no advantage is written"),
+        traps=("batch_summary.json next to the episodes is skipped", "no advantage is written"),
     ),
 )

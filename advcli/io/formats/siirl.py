@@ -16,7 +16,7 @@ ROWS = (
         switch="trainer.rollout_data_dir=DIR",
         traps=(
             "validation only",
-            "the rows of a prompt lie in the files of several ranks: read the whole folder",
+            "the rows of a prompt are spread over the files of several ranks: read the whole folder",
             "extras of the reward function may overwrite the columns of the same name",
         ),
     ),

@@ -17,7 +17,7 @@ ROWS = (
         switch="trainer.dump_eval_results=true (trainer.export_path)",
         traps=(
             "a score can be a list of token rewards: they are summed",
-            "aggregated_results.jsonl beside it holds averages and is passed over",
+            "aggregated_results.jsonl next to it has averages and is skipped",
             "training batches are pickles without rewards: nothing can be read from them",
         ),
     ),

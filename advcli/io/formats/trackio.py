@@ -27,7 +27,7 @@ ROWS = (
         summary="trackio <project>.db (SQLite): the rows of a logged table",
         source=_SOURCE,
         switch=_SWITCH,
-        traps=(_RUNS, "what its columns mean is told as in any other table"),
+        traps=(_RUNS, "columns are detected as in any other table"),
     ),
     Format(
         name="trackio-traces",

@@ -57,7 +57,7 @@ def same_rows_at_several_steps(table: RewardTable, kinds: Mapping[str, str]) -> 
 
 
 def again_said(again: Sequence[int], names: Sequence[str]) -> str | None:
-    """What is said of steps that hold the rows of an earlier one."""
+    """The warning about steps that repeat the rows of an earlier one."""
     if not again:
         return None
     return (
@@ -73,7 +73,7 @@ def evaluation_rows(table: RewardTable, kinds: Mapping[str, str]) -> str | None:
 
 
 def sizes_said(sizes: Mapping[int, Collection[int]], names: Sequence[str]) -> str | None:
-    """What is said of steps whose groups are of several sizes.
+    """The warning about steps whose groups have several sizes.
 
     Args:
         sizes: code of the step (-1 for all rows of a dump without steps) → the sizes of its groups.
@@ -90,7 +90,7 @@ def sizes_said(sizes: Mapping[int, Collection[int]], names: Sequence[str]) -> st
 
 
 def numbers_from_log_extra(table: RewardTable, kinds: Mapping[str, str]) -> str | None:
-    """Numeric columns that a user logged are taken for reward functions."""
+    """Warn about numeric columns of the user that look like reward functions."""
     odd = [
         name
         for name, _ in table.choice.rewards
@@ -112,12 +112,12 @@ def overlong_penalty(table: RewardTable, kinds: Mapping[str, str]) -> str | None
     if "overlong_reward" not in kinds or any(name == "overlong_reward" for name, _ in table.choice.rewards):
         return None
     return (
-        "'overlong_reward' is there, so 'score' may stand before the penalty that was trained with; try --reward score "
+        "there is an 'overlong_reward', so 'score' may not include the penalty that was trained with; try --reward score "
         "--reward overlong_reward"
     )
 
 
-def misaligned_rewards(table: RewardTable, kinds: Mapping[str, str]) -> str | None:
+def rewards_of_other_rows(table: RewardTable, kinds: Mapping[str, str]) -> str | None:
     """NeMo-RL's rewards under dynamic sampling are those of other rows."""
     if "filtered_rewards" not in kinds:
         return None
@@ -134,7 +134,7 @@ def no_advantage_yet(table: RewardTable, kinds: Mapping[str, str]) -> str | None
 
 
 def none_logged_said(*, logged: bool) -> str | None:
-    """What is said of a window without any logged advantage."""
+    """The warning about a window without any logged advantage."""
     if logged:
         return None
     return (
@@ -147,7 +147,7 @@ def no_updates(table: RewardTable, kinds: Mapping[str, str]) -> str | None:
     """A stream of prime-rl without the updates that hold its advantages."""
     if table.choice.logged is not None or "info.advantage" in kinds:
         return None
-    return "no advantage is logged: there are no updates in annotations/ beside the stream"
+    return "no advantage is logged: there are no updates in annotations/ next to the stream"
 
 
 def no_groups(table: RewardTable, kinds: Mapping[str, str]) -> str | None:
@@ -191,7 +191,7 @@ CHECKS: Mapping[str, Check] = {
         evaluation_rows,
         numbers_from_log_extra,
         overlong_penalty,
-        misaligned_rewards,
+        rewards_of_other_rows,
         no_advantage_yet,
         no_updates,
         no_groups,

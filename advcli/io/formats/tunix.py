@@ -20,7 +20,7 @@ ROWS = (
         traps=(
             "no step: group ids tell the groups apart",
             "the reward is the environment's; that of the trainer's reward functions can differ",
-            "rows of training and evaluation are not told apart",
+            "rows of training and evaluation are mixed",
         ),
     ),
 )

@@ -26,7 +26,7 @@ ROWS = (
         source="verifiers/utils/save_utils.py",
         switch="vf-eval --save-results",
         traps=(
-            "rows with an error failed: left out, whatever reward stands there",
+            "rows with an error failed: left out, whatever their reward",
             "example_id counts within one file",
             "each metric is copied to the top level: these are no reward functions",
             "'verifiers validate' and GEPA write other files of the same name",

@@ -5,10 +5,10 @@ from advcli.records.layout import Derived
 
 _SWITCH = "trainer.rollout_data_dir=DIR (validation: trainer.validation_data_dir)"
 _OVERLONG = (
-    "with reward_manager=dapo the score can stand before the overlong penalty: add overlong_reward "
+    "with reward_manager=dapo the score may not include the overlong penalty: add overlong_reward "
     "(--reward score --reward overlong_reward)"
 )
-_RESUME = "a resumed run overwrites the files of the steps that it does again"
+_RESUME = "a resumed run overwrites the files of the steps that it repeats"
 
 ROWS = (
     Format(
@@ -26,7 +26,7 @@ ROWS = (
         switch=_SWITCH,
         traps=(
             (
-                "no prompt id: prompts of equal text are one group, also where they differ in an image, or were drawn "
+                "no prompt id: prompts of equal text are one group, even if they differ in an image or were drawn "
                 "twice (--n)"
             ),
             _OVERLONG,

@@ -24,7 +24,7 @@ ROWS = (
         source="wandb/sdk/data_types/table.py",
         switch="wandb.log with a Table: wandb/run-*/files/media/table/",
         traps=(
-            "the step in the name counts W&B's steps: it is taken only where the table has no step",
+            "the step in the name counts W&B's steps: it is used only if the table has no step",
             "with log_mode MUTABLE a file repeats the rows of the one before: read once",
         ),
     ),

@@ -80,7 +80,7 @@ def is_long(source: Source) -> bool:
 
 
 def _blocks(source: Source, first: int, more: int) -> Generator[Block]:
-    number, size, rest = 1, first, b""
+    number, size, rest = source.part.line if source.part else 1, first, b""
     with stream(source) as file:
         while True:
             try:

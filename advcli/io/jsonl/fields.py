@@ -125,7 +125,7 @@ class _Msgspec:
 
 
 class _Arrow:
-    """The same with NaN and Infinity, as Python reads them, in about four times the time."""
+    """The fields of lines with NaN and Infinity, as Python reads them, in about four times the time."""
 
     def __init__(self, types: Mapping[str, pa.DataType], refused: Sequence[str]) -> None:
         schema = pa.schema({**dict.fromkeys(refused, pa.string()), **types})

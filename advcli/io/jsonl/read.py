@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,7 @@ def _integer(digits: str) -> int | str:
 def head(
     source: Source, *, limit: int = _HEAD, whole: bool = False
 ) -> tuple[dict[str, str], list[Mapping[str, Any]], bool]:
-    """The first records and what their keys hold; lines that cannot be parsed are passed over.
+    """The first records and the types of their keys; lines that can't be parsed are skipped.
 
     Args:
         source: a source of JSON.
@@ -112,7 +113,8 @@ def scan(  # noqa: PLR0913  what a scan needs, and what is known from others
         for block, numbers in read:
             batch = reader.batch(block, numbers)
             if batch is not None:
-                yield batch
+                # Lines that do not begin at 1 are put down.
+                yield replace(batch, lines=np.asarray(batch.lines)) if source.part else batch
                 continue
             for batch in _scanned(
                 source, block.lines(), columns, frozenset(refused), bad_rows, dropped, layout
@@ -288,7 +290,7 @@ def lines(source: Source, first: int | None = None) -> Iterator[tuple[int, bytes
 
 
 def _take(record: dict[str, Any], layout: Layout, cells: dict[str, list[Any]], plain: Sequence[str]) -> int:
-    """Append what is wanted of a record; its texts are gone with the next line.
+    """Append the needed fields of a record; its texts are freed with the next line.
 
     Args:
         record: the record.

@@ -1,4 +1,4 @@
-"""Exploded parquet, written back: rows of their own, or lists beside the lists of a row, all in arrow's types."""
+"""Exploded parquet, written back: separate rows, or lists next to the lists of a row, all in arrow's types."""
 
 from collections.abc import Collection
 

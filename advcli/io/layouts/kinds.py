@@ -58,7 +58,7 @@ _TESTS = {
 
 
 def add(shapes: dict[str, str], record: Mapping[str, object]) -> bool:
-    """Take in a record; the first value that is not null tells what a column holds.
+    """Take in a record; the first value that is not null gives the type of a column.
 
     Returns:
         Whether it told anything new.

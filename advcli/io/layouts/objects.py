@@ -34,7 +34,7 @@ Record = Mapping[str, Any]
 
 
 class LayoutMismatch(ValueError):  # noqa: N818  never leaves the readers, which know file and line
-    """A record is not laid out as the others are."""
+    """A record whose layout differs from the others."""
 
 
 def length(record: Record, layout: Layout) -> int:
@@ -137,7 +137,7 @@ def of_item(item: Record, record: Record, layout: Layout, name: str) -> Any:  # 
 
 
 def is_split(record: Record, layout: Layout, name: str, count: int) -> bool:
-    """Whether a column of a record has one value per row; a column not met before is told by its length."""
+    """Whether a column of a record has one value per row; an unknown column is judged by its length."""
     if name in layout.split:
         return record.get(name) is not None
     if name in layout.whole:
@@ -147,7 +147,7 @@ def is_split(record: Record, layout: Layout, name: str, count: int) -> bool:
 
 
 def laid_out(name: str, path: str, records: Sequence[Record]) -> Layout:
-    """The layout of that name, its columns told from some records.
+    """The layout of that name, with its columns detected from some records.
 
     Args:
         name: one of `LAYOUTS`.

@@ -54,7 +54,7 @@ def find(value: object, path: str) -> Any:  # noqa: ANN401  any JSON value
 
 
 def get(value: object, path: str) -> Any:  # noqa: ANN401  any JSON value
-    """The same with null for what is not there."""
+    """The values, with null for what is missing."""
     found = find(value, path)
     return None if found is ABSENT else found
 

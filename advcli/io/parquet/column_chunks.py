@@ -89,13 +89,13 @@ class Chunks:
         self._advance = advance
 
     def part(self, start: int) -> "Chunks":
-        """Those of a file of its own, from a row on."""
+        """The column chunks of a separate file, from a row on."""
         found = copy(self)
         found._done = start
         return found
 
     def __call__(self, rows: int, look: ChunkFormat) -> Group:
-        """The next `rows` rows. Nobody else holds what is told of them, so it may be changed."""
+        """The next `rows` rows; their metadata is not shared, so it may be changed."""
         found = self._made.group(self._done, rows, look)
         self._done += rows
         self._advance(self._done)

@@ -40,7 +40,7 @@ class File(pq.ParquetFile):  # type: ignore[misc]
 
     @cached_property
     def chunks(self) -> Sequence[Sequence[Chunk]] | None:
-        """The column chunks of each row group; None if they cannot be told."""
+        """The column chunks of each row group; None if unknown."""
         length, _ = self._tail
         try:
             start = self._data.size() - TAIL.size - length

@@ -20,7 +20,7 @@ _CODECS = {0: "none", 1: "snappy", 2: "gzip", 4: "brotli", 6: "zstd", 7: "lz4"}
 
 
 class Chunk(NamedTuple):
-    """What is said of a column chunk.
+    """The metadata of a column chunk.
 
     Attributes:
         path: the column and the fields below it; () where only a key could tell.

@@ -48,7 +48,7 @@ def columns(source: Source, *, again: bool = False) -> dict[str, str]:
 
 
 def head(source: Source, rows: int = 8) -> list[Mapping[str, Any]]:
-    """The first rows as objects, binary columns left out: what cannot be told from the types.
+    """The first rows as objects, without binary columns: what the types alone don't show.
 
     Raises:
         DataError: the file is broken.
@@ -67,7 +67,7 @@ def head(source: Source, rows: int = 8) -> list[Mapping[str, Any]]:
 
 
 def sample(source: Source, rows: int) -> list[Mapping[str, Any]]:
-    """The first rows without the lists of numbers: what tells what a column holds. What cannot be read is left out.
+    """The first rows without lists of numbers, to detect what a column contains; unreadable columns are left out.
 
     Args:
         source: a parquet source.
@@ -157,7 +157,7 @@ def _cells(
 
 
 def _leaves(file: files.File, roots: Mapping[str, str]) -> list[str]:
-    """What to read for some paths: only the fields of a struct that are wanted, if they can be told apart."""
+    """What to read for some paths: only the needed fields of a struct, if they can be read separately."""
     if all(path == root for path, root in roots.items()):
         return list(roots)
     found = []

@@ -239,7 +239,7 @@ def _check_depth(depth: int) -> None:
 
 
 def _after_struct(data: bytes, at: int, depth: int) -> int:
-    """Where a struct ends, which is passed over."""
+    """The position after a struct that is skipped."""
     _check_depth(depth)
     while head := data[at]:
         at = at + 1 if head >> 4 else _after_number(data, at + 1, depth)

@@ -87,10 +87,10 @@ def unpacked(name: str, path: Path, head: bytes, target: Path) -> Unpacked | Non
 
 
 def repeated(sources: Sequence[Source]) -> dict[str, str]:
-    """The tables whose rows all come again, in the same order, at the head of the next one: name → why it is not read."""
+    """The tables whose rows are all repeated at the head of the next one: name → why it is not read."""
     pairs = ((one, other) for one, other in pairwise(sources) if one.format and one.format == other.format)
     return {
-        one.name: f"its rows come again in {PurePath(other.name).name}"
+        one.name: f"its rows are repeated in {PurePath(other.name).name}"
         for one, other in pairs
         if _begins(other.path, one.path)
     }

@@ -22,7 +22,7 @@ from advcli.errors import DataError, UsageError
 from advcli.io.formats.catalog import FORMATS
 from advcli.io.jsonl import document
 from advcli.io.sources import containers, magic, remote, repeated, side_files
-from advcli.records.table import MAX_LINE, Source
+from advcli.records.table import MAX_LINE, Part, Source
 from advcli.registry import load
 from advcli.wording import megabytes, reason
 
@@ -145,9 +145,7 @@ def _repeated(files: Sequence[tuple[str, Path, bool]]) -> dict[str, str]:
     several = len(files) > 1
     found = repeated.superseded([(name, path) for name, path, searched in here if searched or several])
     if found and len(found) == len(files):
-        raise DataError(
-            f"{files[0][0]}: superseded, as the log of the table says, and so are all other files"
-        )
+        raise DataError(f"{files[0][0]}: superseded according to the table's log, like all other files")
     left = [(name, path, searched) for name, path, searched in here if name not in found]
     found |= repeated.twins([(name, path) for name, path, _ in left], CODECS, _plain)
     return found | repeated.copies(
@@ -166,7 +164,32 @@ def stream(source: Source) -> BinaryIO:
     Raises:
         DataError: the file cannot be opened.
     """
-    return _decompressed(source.path, source.codec, source.name)
+    file = _decompressed(source.path, source.codec, source.name)
+    return file if source.part is None else io.BufferedReader(_Bounded(file, source.part), _CHUNK)
+
+
+class _Bounded(io.RawIOBase):
+    """Some bytes of a file."""
+
+    def __init__(self, file: BinaryIO, part: Part) -> None:
+        file.seek(part.begin)
+        self._file, self._left = file, part.end - part.begin
+
+    def readable(self) -> bool:
+        """Always."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:  # noqa: ANN401  anything with the buffer protocol
+        """Read into a buffer, not beyond the last byte."""
+        found = self._file.read(min(len(buffer), self._left))
+        buffer[: len(found)] = found
+        self._left -= len(found)
+        return len(found)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+        super().close()
 
 
 def _find(inputs: Sequence[str], scratch: Scratch, *, copied: bool) -> Iterator[tuple[str, Path, bool]]:
@@ -230,12 +253,12 @@ def _matches(text: str) -> list[tuple[str, Path, bool]]:
 
 
 def _dumps_in(folder: Path) -> list[Path]:
-    """The dumps in a folder and below, by the names that the catalog knows; our own outputs apart."""
+    """The dumps in a folder and below, by the names that the catalog knows; without our own outputs."""
     dumps = _named_like(folder, _patterns()) or _named_like(folder, _patterns("otherwise"))
     if not dumps:
         there = magic.without_dumps(file for file in folder.rglob("*") if file.is_file())
         raise DataError(
-            f"{folder}: no dump in this folder (hidden files and advcli's own .adv. files are passed over)"
+            f"{folder}: no dump in this folder (hidden files and advcli's own .adv. files are skipped)"
             + (f"; {there}" if there else ""),
             hint="a folder with .parquet or .jsonl files, or the files themselves",
         )
@@ -328,7 +351,7 @@ def _unpacked(
 
 
 def _join(name: str) -> "Callable[[dict[str, Any]], dict[str, Any]] | None":
-    """What completes the records of a file from the files beside it."""
+    """The join that completes the records of a file from the files next to it."""
     path = Path(name)
     for form in FORMATS:
         if form.join and any(

@@ -1,4 +1,4 @@
-"""What a file is, told by its first bytes: whatever people point us at is named for what it is."""
+"""What a file is, by its first bytes, so that errors can name it."""
 
 import re
 from collections.abc import Iterable
@@ -94,7 +94,7 @@ STRANGERS = (
     Stranger(
         _begins(b":W&B"),
         "this is a W&B log of a run, which holds averages",
-        "the tables beside it: files/media/table/",
+        "the tables next to it: files/media/table/",
     ),
     Stranger(_begins(b"\xd0\xcf\x11\xe0"), "this is an old Excel workbook", "saving its sheet as CSV"),
     Stranger(_begins(b"\x93NUMPY"), "this is a numpy array"),

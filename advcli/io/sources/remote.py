@@ -68,7 +68,7 @@ def fetched(url: str, scratch: Path, patterns: Collection[str]) -> Iterator[tupl
 
 
 def _pieces(url: str, system: fs.FileSystem, path: str) -> Iterator[bytes]:
-    """The bytes of a remote file, which are as many as it is told to have."""
+    """The bytes of a remote file, as many as the server announced."""
     with _explained(url):
         size, done = system.get_file_info(path).size, 0
         with system.open_input_stream(path, compression=None) as source:

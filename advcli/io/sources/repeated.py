@@ -65,13 +65,13 @@ def superseded(files: Sequence[tuple[str, Path]]) -> dict[str, str]:
             live = current(folder)
             if live is not None:
                 if path not in live:
-                    found[name] = "superseded, as the log of the table says"
+                    found[name] = "superseded according to the table's log"
                 break
     return found
 
 
 def twins(files: Sequence[tuple[str, Path]], codecs: Iterable[str], opened: Opened) -> dict[str, str]:
-    """The compressed files beside which the same file lies in another form: name → why.
+    """The compressed files that exist in another form too: name → why.
 
     Args:
         files: name and path of each.
@@ -203,6 +203,6 @@ def _iceberg(folder: Path, metadata: Sequence[Path], files: Sequence[Path]) -> s
 def _unknown(folder: Path, kind: str, reader: str) -> DataError:
     article = "an" if kind[0] in "AEIOU" else "a"
     return DataError(
-        f"{folder}: this is {article} {kind} table, of which some files or rows are superseded, and advcli cannot tell which",
+        f"{folder}: this is {article} {kind} table, of which some files or rows are superseded, and advcli cannot determine which",
         hint=f"writing the current rows with {reader}, or naming the files",
     )

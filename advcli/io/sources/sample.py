@@ -15,7 +15,7 @@ _PARTS = (DUMP, "rewards.jsonl", "tokens.jsonl", LOGGED, "easyr1.yaml")
 
 
 def path(name: str = DUMP) -> Path:
-    """A part of the sample: inside an installed package, or beside it in a checkout.
+    """A part of the sample: inside an installed package, or next to it in a checkout.
 
     Args:
         name: the file or folder.

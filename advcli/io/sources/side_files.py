@@ -1,4 +1,4 @@
-"""Files that lie beside dumps and hold no rollouts: passed over among others, refused alone, and named either way."""
+"""Files next to dumps that have no rollouts: skipped among others, refused alone, and named either way."""
 
 import json
 import re
@@ -162,7 +162,7 @@ def _copies(names: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _not_listed(names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Arrow files that lie beside a data set and do not belong to it."""
+    """Arrow files next to a data set that do not belong to it."""
     for folder in {PurePath(name).parent for name in names if name.endswith(".arrow")}:
         try:
             state = json.loads((Path(folder) / "state.json").read_bytes())
@@ -176,7 +176,7 @@ def _not_listed(names: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def may_be_a_dump(shapes: Mapping[str, str]) -> bool:
-    """Whether something could be a response's text or prompt beside its reward.
+    """Whether a value could be a response's text or prompt.
 
     Args:
         shapes: column → what it holds; more columns never make this false.

@@ -1,34 +1,61 @@
 """The page itself: one file that needs no network."""
 
 import json
-from typing import Any
+import math
+from collections.abc import Iterator
+from dataclasses import asdict
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
-from advcli.errors import MissingPackage
-from advcli.records.page import Page
-from advcli.records.results import plain
-from advcli.render.numbers import count, number
+from advcli.records.page import Group, Page
+from advcli.records.result import plain
+from advcli.render.numbers import count, number, share
 from advcli.render.report import sections
-from advcli.render.report.plots import PALETTES, plots
-from advcli.wording import shown
+from advcli.render.report.charts import Axis, Chart
+from advcli.render.report.findings import findings
+from advcli.render.report.plots import Plot, plots
+from advcli.wording import counted, megabytes, shown
 
-INSTALL = "pip install 'advcli[report]'"
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 
 def html(page: Page) -> str:
     """The page as HTML.
 
     Every value is escaped: what a model wrote is data. The page loads nothing, and its policy says so to the browser.
-
-    Raises:
-        MissingPackage: Jinja2 or Plotly is not installed.
     """
-    try:
-        from jinja2 import Environment, PackageLoader
-        from plotly.offline import get_plotlyjs
-    except ImportError as error:
-        raise MissingPackage(
-            f"report needs {error.name or 'Jinja2 and Plotly'}, which is not installed", hint=INSTALL
-        ) from error
+    drawn = plots(page)
+    return (
+        _environment()
+        .get_template("report.html.j2")
+        .render(
+            page=page,
+            title=sections.title(page),
+            facts=page.inspection.facts,
+            findings=findings(page),
+            plots=drawn,
+            cards=sections.cards(page),
+            tables=sections.tables(page),
+            settings=sections.settings(page),
+            sparks=dict(_sparks(page)),
+            columns=_columns(page),
+            states={group.group: _state(page, group) for group in page.browser},
+            numbers=embedded({plot.name: _numbers(plot) for plot in drawn}),
+            rows=embedded(_rows(page)),
+        )
+    )
+
+
+def picture(plot: Plot) -> str:
+    """A page with one plot and nothing else, on light ground."""
+    return _environment().get_template("picture.html.j2").render(plot=plot)
+
+
+@cache
+def _environment() -> "Environment":
+    from jinja2 import Environment, PackageLoader
+
     environment = Environment(
         loader=PackageLoader("advcli.render.report"),
         autoescape=True,
@@ -37,37 +64,98 @@ def html(page: Page) -> str:
         # What is marked as safe is of a subclass, and our own.
         finalize=lambda value: shown(value, keep="\t\n") if type(value) is str else value,
     )
-    environment.filters |= {"number": number, "count": count, "bytes": sections.size_of}
-    drawn = plots(page)
-    return environment.get_template("report.html.j2").render(
-        page=page,
-        title=sections.title(page),
-        facts=page.inspection.facts,
-        plots=drawn,
-        cards=sections.cards(page),
-        tables=sections.tables(page),
-        settings=sections.settings(page),
-        figures=embedded({plot.name: plot.figure for plot in drawn}),
-        palettes=embedded(PALETTES),
-        light=PALETTES["light"],
-        dark=PALETTES["dark"],
-        plotly=get_plotlyjs(),
-    )
+    environment.globals["counted"] = counted
+    environment.filters |= {"number": number, "count": count, "share": share, "bytes": megabytes}
+    return environment
 
 
-def check_installed() -> None:
-    """Say that a package is missing before anything is computed.
+def _numbers(plot: Plot) -> dict[str, Any]:
+    """What is drawn, for the reader and for the pointer."""
+    if not isinstance(plot.figure, Chart):
+        return {"data": plot.data}
+    axes = {"x": asdict(plot.figure.x), "y": asdict(plot.figure.y)}
+    return {"data": plot.data, "at": plot.figure.at, "axes": axes}
 
-    Raises:
-        MissingPackage: Jinja2 or Plotly is not installed.
-    """
-    from importlib.util import find_spec
 
-    lacking = [
-        name for module, name in (("jinja2", "Jinja2"), ("plotly", "Plotly")) if find_spec(module) is None
+def _columns(page: Page) -> list[tuple[str, str]]:
+    """Key, by which the list of groups is sorted, and heading of each of its columns; "" where it is not sorted."""
+    found = [
+        ("group", "group"),
+        ("step", "step"),
+        ("size", "rows"),
+        ("", "rewards"),
+        ("mean", "mean"),
+        ("std", "std"),
+        ("solved", "solved"),
+        ("max_centred", "max |r − mean|"),
+        ("max_abs", "max |A|"),
+        ("state", "state"),
+        ("prompt", "prompt"),
     ]
-    if lacking:
-        raise MissingPackage(f"report needs {' and '.join(lacking)}, not installed here", hint=INSTALL)
+    return found if page.inspection.facts.steps else [one for one in found if one[0] != "step"]
+
+
+def _state(page: Page, group: Group) -> str:
+    """Whether the group carries a signal."""
+    signal = page.inspection.facts.signal
+    if group.dead and signal.min == signal.max:
+        return "dead"
+    if group.dead:
+        ends = ((signal.max, "dead, all-max"), (signal.min, "dead, all-min"))
+        return next((name for end, name in ends if group.mean == end), "dead")
+    if math.isnan(group.mean):
+        return "no reward"
+    return "single" if math.isnan(group.std) else "live"
+
+
+def _rows(page: Page) -> dict[str, Any]:
+    """The groups and their rows, as the page's script reads them."""
+    return {
+        "columns": ["row", "reward", "original", "processed", "kept", "tokens", "text"],
+        "total": page.inspection.facts.groups,
+        "groups": {str(group.group): _group(page, group) for group in page.browser},
+    }
+
+
+def _group(page: Page, group: Group) -> dict[str, Any]:
+    figures: dict[str, Any] = {
+        name: _short(getattr(group, name)) for name in ("mean", "std", "solved", "max_centred", "max_abs")
+    }
+    figures |= {"group": group.group, "step": _displayed(group.step), "size": group.size, "left": group.left}
+    rows = [
+        (
+            _displayed(one.place.rpartition("/")[2]),
+            *map(_short, (one.reward, one.original, one.processed)),
+            one.kept,
+            one.length,
+            _displayed(one.text),
+        )
+        for one in group.rows
+    ]
+    return {"figures": figures | {"state": _state(page, group), "prompt": group.prompt[:20]}, "rows": rows}
+
+
+def _displayed(text: str | None) -> str | None:
+    return None if text is None else shown(text, keep="\t\n")
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.6g}")
+
+
+def _sparks(page: Page) -> Iterator[tuple[int, str]]:
+    """A bar per reward of each group in ascending order, as a path in a field of 10 × 100 per row."""
+    signal = page.inspection.facts.signal
+    axis = Axis.over("", [signal.min, signal.max], zero=True)
+    for group in page.browser:
+        yield group.group, "".join(_bars(group, axis))
+
+
+def _bars(group: Group, axis: Axis) -> Iterator[str]:
+    rewards = sorted(one.reward for one in group.rows if not math.isnan(one.reward))
+    for place, reward in enumerate(rewards):
+        # A reward at the lower end is still a row.
+        yield f"M{10 * place} 100v-{4 + round(axis.at(reward) * 0.096)}h8V100"
 
 
 def embedded(value: Any) -> str:  # noqa: ANN401  anything that JSON can say

@@ -1,56 +1,81 @@
-"""The plots of the page as PNG files, drawn by Kaleido in an installed Chrome or Chromium."""
+"""The plots of the page as PNG files, taken in an installed Chrome or Chromium."""
 
-from importlib.util import find_spec
-from typing import Any
+import subprocess
+import tempfile
+from pathlib import Path
+from shutil import which
 
 from advcli.errors import MissingPackage
 from advcli.records.page import Page
-from advcli.render.report.plots import PALETTES, coloured, plots
+from advcli.render.report.charts import Bars
+from advcli.render.report.html import picture
+from advcli.render.report.plots import Plot, plots
+from advcli.wording import reason
 
-INSTALL = "pip install 'advcli[report,png]'"
-_WIDTH, _HEIGHT, _SCALE = 900, 500, 2
+_BROWSERS = (
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+    "chrome",
+    "msedge",
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+    "/Applications/Chromium.app/Contents/MacOS/Chromium",
+    r"C:\Program Files\Google\Chrome\Application\chrome.exe",
+)
+_WIDTH, _SCALE = 900, 2
+# A table of one line per part is as high as it has lines.
+_HEIGHTS = {"chart": 520, "heat": 400, "bars": 90}
+_LINE = 34
+_SECONDS = 60
 
 
 def pictures(page: Page) -> dict[str, bytes]:
     """Name of each plot → its picture, on light ground.
 
     Raises:
-        MissingPackage: Kaleido, or the browser that it needs, is not there.
+        MissingPackage: no browser is installed, or it draws nothing.
     """
-    import kaleido
-
-    drawn = {plot.name: _titled(coloured(plot.figure, PALETTES["light"]), plot.title) for plot in plots(page)}
-    options = {"format": "png", "width": _WIDTH, "height": _HEIGHT, "scale": _SCALE}
-    made: dict[str, bytes] = {}
-    try:
-        kaleido.start_sync_server(n=1, silence_warnings=True)
-        try:
-            for name, figure in drawn.items():
-                made[name] = kaleido.calc_fig_sync(figure, opts=options)
-        finally:
-            kaleido.stop_sync_server(silence_warnings=True)
-    except Exception as error:
-        if type(error).__name__ != "ChromeNotFoundError":
-            raise
-        raise MissingPackage(
-            "--png needs Chrome or Chromium, which is not installed", hint="apt-get install chromium"
-        ) from error
-    return made
+    with tempfile.TemporaryDirectory() as folder:
+        return {plot.name: _taken(browser(), plot, Path(folder)) for plot in plots(page)}
 
 
-def check_installed() -> None:
-    """Say that Kaleido is missing before anything is computed.
+def browser() -> str:
+    """The program that draws.
 
     Raises:
-        MissingPackage: Kaleido is not installed.
+        MissingPackage: none is installed.
     """
-    if find_spec("kaleido") is None:
-        raise MissingPackage("--png needs Kaleido, which is not installed", hint=INSTALL)
+    found = next(filter(None, map(which, _BROWSERS)), None)
+    if found is None:
+        raise MissingPackage(
+            "--png needs Chrome or Chromium, which is not installed", hint="apt-get install chromium"
+        )
+    return found
 
 
-def _titled(figure: dict[str, Any], title: str) -> dict[str, Any]:
-    """A picture stands alone, so it says what it is."""
-    layout = figure["layout"]
-    layout |= {"title": {"text": title, "x": 0.01, "font": {"size": 18}}}
-    layout["margin"] = {**layout["margin"], "t": 84 if layout["showlegend"] else 52}
-    return figure
+def _taken(program: str, plot: Plot, folder: Path) -> bytes:
+    height = _HEIGHTS[plot.kind] + (_LINE * len(plot.figure.rows) if isinstance(plot.figure, Bars) else 0)
+    source, target = folder / "plot.html", folder / "plot.png"
+    source.write_text(picture(plot), encoding="utf-8", errors="backslashreplace")
+    target.unlink(missing_ok=True)
+    # Without a sandbox, as containers allow none: the page is ours and runs no script.
+    options = [
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--hide-scrollbars",
+        f"--window-size={_WIDTH},{height}",
+        f"--force-device-scale-factor={_SCALE}",
+        f"--user-data-dir={folder / 'profile'}",
+    ]
+    try:
+        subprocess.run(
+            [program, *options, f"--screenshot={target}", source.as_uri()],
+            check=True,
+            capture_output=True,
+            timeout=_SECONDS,
+        )
+        return target.read_bytes()
+    except (OSError, subprocess.SubprocessError) as error:
+        raise MissingPackage(f"--png: {program} draws nothing: {reason(error)}") from error

@@ -1,394 +1,383 @@
-"""One function per plot: a page in, a figure of Plotly out, as plain data.
-
-Colours are names that stand for a role ("@original"); the page and the pictures put in those of their theme.
-"""
+"""One function per plot: a page in, a drawing and the numbers behind it out."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 from advcli.records.page import Histogram, Page
-from advcli.render.numbers import count, number
+from advcli.render.numbers import count, number, share
+from advcli.render.report import query
+from advcli.render.report.charts import Axis, Bars, Cell, Chart, Heat, Layer, rounded
 from advcli.wording import counted, shown
 
-# From Okabe and Ito's palette, which colour-blind readers can tell apart; lighter on dark ground.
-PALETTES: Mapping[str, Mapping[str, str]] = {
-    "light": {
-        "original": "#0072B2",
-        "processed": "#D55E00",
-        "dead": "#8A8F98",
-        "text": "#1d2330",
-        "muted": "#5b6475",
-        "grid": "#e3e6ec",
-        "ground": "#ffffff",
-    },
-    "dark": {
-        "original": "#56B4E9",
-        "processed": "#E69F00",
-        "dead": "#8b93a3",
-        "text": "#e7eaf0",
-        "muted": "#a3acbd",
-        "grid": "#323947",
-        "ground": "#1a1f29",
-    },
-}
-_DIGITS = 6
+# More steps than this have a band for their intervals, and no dot each.
+_DOTS = 60
+_CATEGORIES = 12
+_SMALLEST, _LARGEST, _SIZES = 7.0, 22.0, 4
+_INTERVAL = "95% interval"
+
+
+Columns = Mapping[str, Sequence[Any]]
 
 
 @dataclass(frozen=True)
 class Plot:
-    """A figure with its words.
+    """A drawing with its words.
 
     Attributes:
         name: its id on the page, and the name of its picture.
         title: heading.
         note: what is shown, and how to read it.
-        figure: "data" and "layout" of Plotly.
-        wide: whether it takes the width of the page.
+        figure: the drawing.
+        data: heading → the numbers that are drawn, which the page carries as JSON.
     """
 
     name: str
     title: str
     note: str
-    figure: Mapping[str, Any]
-    wide: bool = False
+    figure: Chart | Heat | Bars
+    data: Columns
+
+    @property
+    def kind(self) -> str:
+        """The name of the macro that draws it."""
+        return type(self.figure).__name__.lower()
 
 
 def plots(page: Page) -> tuple[Plot, ...]:
     """Every plot for which the page has data, in reading order."""
-    return tuple(plot for draw in _PLOTS for plot in draw(page))
+    return tuple(plot for draw in _PLOTS for plot in draw(page) if any(map(_known, plot.data.values())))
 
 
-def coloured(value: Any, palette: Mapping[str, str]) -> Any:  # noqa: ANN401  any part of a figure
-    """The same figure with colours in place of their names."""
-    if isinstance(value, str):
-        return palette[value[1:]] if value.startswith("@") and value[1:] in palette else value
-    if isinstance(value, Mapping):
-        return {key: coloured(part, palette) for key, part in value.items()}
-    return [coloured(part, palette) for part in value] if isinstance(value, list | tuple) else value
+def _known(column: Sequence[Any]) -> bool:
+    """Whether there is a number or a text in a column."""
+    return any(value is not None for value in column)
 
 
 def _reward(page: Page) -> Sequence[Plot]:
-    note = _outside(page.reward, "reward")
-    return [
-        Plot(
-            "reward",
-            "Rewards",
-            f"Rows per reward.{note}",
-            _bars(page.reward, "reward", "rows", ["@original"]),
-        )
-    ]
+    note = "Rows per reward." + _outside(page.reward, "reward")
+    return [_histogram("reward", "Rewards", note, page.reward, "reward", "rows", field="reward")]
 
 
 def _advantage(page: Page) -> Sequence[Plot]:
+    drawn = page.advantage
+    original, processed = drawn.counts.values()
     note = "Rows per advantage: original over all rows, processed over the rows that are trained on."
-    colours = ["@original", "@processed"]
-    figure = _bars(page.advantage, "advantage", "rows", colours)
-    return [Plot("advantage", "Advantages", note + _outside(page.advantage, "advantage"), figure)]
+    if original == processed:
+        drawn = replace(
+            drawn, counts={"advantage": original}, outside={"advantage": drawn.outside["original"]}
+        )
+        note = "Rows per advantage; all of them are trained on."
+    note += _outside(drawn, "advantage")
+    return [_histogram("advantage", "Advantages", note, drawn, "advantage", "rows", field="A")]
+
+
+def _solve_rate(page: Page) -> Sequence[Plot]:
+    top = number(page.inspection.facts.signal.max)
+    drawn = page.solve_rate
+    if "solve rate" not in drawn.counts:
+        some = page.inspection.facts.signal.distinct > 1
+        note = "Groups per mean reward" + (
+            f", as hardly any row has the largest reward, {top}." if some else "."
+        )
+        note += _outside(drawn, "mean reward")
+        title, axis = "Mean reward of groups", "mean reward of the group"
+        return [_histogram("solve-rate", title, note, drawn, axis, "groups", field="mean")]
+    note = f"Groups per share of their rows at the largest reward of the dump, {top}."
+    axis = "share of rows at the largest reward"
+    return [_histogram("solve-rate", "Solve rate", note, drawn, axis, "groups", field="solved", form="share")]
 
 
 def _steps(page: Page) -> Sequence[Plot]:
     steps = page.inspection.facts.per_step
     if not steps:
         return []
-    names = [_escaped(one.step) for one in steps]
     curves = [
-        (
-            "reward-by-step",
-            "Mean reward per step",
-            [("mean reward", "@original", "reward_mean")],
-            "mean reward",
-        ),
-        ("live-by-step", "Live groups per step", [("live share", "@original", "live")], "share of groups"),
-        (
-            "advantage-by-step",
-            "|A| per step",
-            [("mean |A|", "@original", "mean_abs_adv"), ("max |A|", "@processed", "max_abs_adv")],
-            "|A|, original",
-        ),
+        ("reward-by-step", "Mean reward per step", "mean reward", ("reward_mean",), "number"),
+        ("live-by-step", "Live groups per step", "share of groups", ("live",), "share"),
+        ("advantage-by-step", "|A| per step", "|A|, original", ("mean_abs_adv", "max_abs_adv"), "number"),
     ]
     if page.inspection.facts.length is not None:
-        curves.append(
-            ("length-by-step", "Length per step", [("mean length", "@original", "length_mean")], "tokens")
-        )
-    found = []
-    for name, title, lines, axis in curves:
-        figure = _figure(
-            [
-                {
-                    "type": "scatter",
-                    "mode": "lines+markers" if len(steps) <= 60 else "lines",
-                    "name": label,
-                    "x": names,
-                    "y": _rounded([getattr(one, attribute) for one in steps]),
-                    "line": {"color": colour, "width": 2},
-                    "hovertemplate": f"step %{{x}}<br>{label} %{{y:.4~g}}<extra></extra>",
-                }
-                for label, colour, attribute in lines
-            ],
-            "step",
-            axis,
-            legend=len(lines) > 1,
-        )
-        figure["layout"]["xaxis"]["type"] = "linear" if all(map(_is_number, names)) else "category"
-        figure["layout"]["xaxis"]["nticks"] = 8
-        if len(names) <= 12:
-            figure["layout"]["xaxis"]["type"] = "category"
-        if name == "live-by-step":
-            figure["layout"]["yaxis"] |= {"range": [0, 1.04], "tickformat": ".0%"}
-        found.append(Plot(name, title, f"{counted(len(steps), 'step')}.", figure))
-    return found
+        curves.append(("length-by-step", "Length per step", "tokens", ("length_mean",), "count"))
+    return [
+        Plot(name, title, _about_steps(page, figures[0]), *_curves(page, axis, figures, form))
+        for name, title, axis, figures, form in curves
+    ]
+
+
+_HEADINGS: Mapping[str, str] = {
+    "reward_mean": "mean reward",
+    "live": "live share",
+    "mean_abs_adv": "mean |A|",
+    "max_abs_adv": "max |A|",
+    "length_mean": "mean length",
+}
+
+
+def _about_steps(page: Page, figure: str) -> str:
+    steps = page.inspection.facts.per_step
+    known = any(math.isfinite(low) for low, _ in page.intervals[figure])
+    sure = f", with the {_INTERVAL} over groups" if known else ""
+    return f"{counted(len(steps), 'step')}{sure}."
+
+
+def _curves(page: Page, label: str, figures: Sequence[str], form: str) -> tuple[Chart, Columns]:
+    """One or two figures of each step, the first with its interval."""
+    steps = page.inspection.facts.per_step
+    names = [shown(one.step) for one in steps]
+    x, places = _step_axis(names)
+    ends = page.intervals[figures[0]]
+    values = {figure: [getattr(one, figure) for one in steps] for figure in figures}
+    held = [*(value for one in values.values() for value in one), *(end for pair in ends for end in pair)]
+    y = (
+        Axis("share of groups", 0, 1.04, "share")
+        if form == "share"
+        else Axis.over(label, held, zero=True, form=form)
+    )
+    chart = Chart(x, y, ())
+    few = len(steps) <= _DOTS
+    drawn = chart.whiskers(places, ends) if few else chart.band(places, ends)
+    layers = [Layer("whisker" if few else "band", "original", drawn)]
+    for figure, colour in zip(figures, ("original", "processed"), strict=False):
+        layers.append(Layer("line", colour, chart.line(places, values[figure]), _HEADINGS[figure]))
+        if few:
+            layers.append(Layer("points", colour, chart.points(places, values[figure]), size=_SMALLEST))
+    far = [
+        (place, one) for place, one in zip(places, steps, strict=True) if set(figures) & set(one.stands_out)
+    ]
+    marked = [
+        (place, getattr(one, figure)) for place, one in far for figure in figures if figure in one.stands_out
+    ]
+    if marked:
+        path = chart.points(*zip(*marked, strict=True))
+        layers.append(Layer("points", "processed", path, "stands out", size=1.8 * _SMALLEST))
+    data: dict[str, Sequence[Any]] = {"step": names}
+    data |= {_HEADINGS[figure]: rounded(column) for figure, column in values.items()}
+    data |= {
+        f"{_INTERVAL}, {end}": rounded(column)
+        for end, column in zip(("low", "high"), zip(*ends, strict=True), strict=True)
+    }
+    data["rows"] = [one.rows for one in steps]
+    at: Columns = {
+        "x": [x.at(place) for place in places],
+        "find": [query.term("step", name) for name in names],
+    }
+    return Chart(x, y, tuple(layers), at), data
+
+
+def _step_axis(names: Sequence[str]) -> tuple[Axis, list[float]]:
+    """The axis of steps and where each lies: by its number where all are numbers and there are many."""
+    values = [_value(name) for name in names]
+    if len(names) <= _CATEGORIES or not all(map(math.isfinite, values)):
+        return Axis.of("step", names), list(map(float, range(len(names))))
+    return Axis.over("step", values), values
 
 
 def _groups(page: Page) -> Sequence[Plot]:
-    points = page.groups
-    if not points.total:
+    drawn = page.groups
+    if not drawn.total:
         return []
-    data = []
-    largest = max(points.groups)
-    for label, colour, dead, symbol in (
-        ("live", "@original", False, "circle"),
-        ("dead", "@dead", True, "x"),
-    ):
-        chosen = [place for place, one in enumerate(points.dead) if one == dead]
-        if not chosen:
-            continue
-        many = [points.groups[place] for place in chosen]
-        data.append(
-            {
-                "type": "scatter",
-                "mode": "markers",
-                "name": f"{label} ({sum(many):,})" if points.shown == points.total else label,
-                "x": _rounded([points.mean[place] for place in chosen]),
-                "y": _rounded([points.std[place] for place in chosen]),
-                "customdata": many,
-                "marker": {
-                    "color": colour,
-                    "symbol": symbol,
-                    "opacity": 0.75,
-                    "line": {"width": 0},
-                    "size": [
-                        round(7 + 17 * math.sqrt(one / largest), 1) if largest > 1 else 8 for one in many
-                    ],
-                },
-                "hovertemplate": "mean %{x:.4~g}, std %{y:.4~g}<br>%{customdata} groups<extra></extra>",
-            }
-        )
-    figure = _figure(data, "mean reward of the group", "std (ddof 1)", legend=True)
-    note = "A marker per mean and spread; the larger, the more groups lie there. Dead groups (all rewards equal) lie at 0."
-    return [Plot("groups", "Groups: mean and spread", note, figure)]
+    chart = Chart(
+        Axis.over("mean reward of the group", drawn.mean), Axis.over("std (ddof 1)", drawn.std, zero=True), ()
+    )
+    # Dead groups lie on the axis, where half of each dot would be cut off.
+    room = 0.04 * (chart.y.high - chart.y.low)
+    chart = Chart(chart.x, Axis(chart.y.label, -room, chart.y.high), ())
+    largest = math.sqrt(max(drawn.groups))
+    layers = []
+    for dead, colour, name in ((False, "original", "live"), (True, "dead", "dead")):
+        of_kind = [place for place, one in enumerate(drawn.dead) if one == dead]
+        total = sum(drawn.groups[place] for place in of_kind)
+        legend = f"{name} ({total:,})" if drawn.shown == drawn.total else name
+        for size, members in _by_size(of_kind, drawn.groups, largest):
+            path = chart.points([drawn.mean[one] for one in members], [drawn.std[one] for one in members])
+            layers.append(Layer("squares" if dead else "points", colour, path, legend, size))
+            legend = ""
+    at: Columns = {
+        "x": [chart.x.at(one) for one in drawn.mean],
+        "y": [chart.y.at(one) for one in drawn.std],
+        "find": [
+            f"{query.between('mean', mean)} {query.between('std', std)}"
+            for mean, std in zip(drawn.mean, drawn.std, strict=True)
+        ],
+    }
+    data: Columns = {
+        "mean": rounded(drawn.mean),
+        "std": rounded(drawn.std),
+        "groups": list(drawn.groups),
+        "state": ["dead" if one else "live" for one in drawn.dead],
+    }
+    note = "A mark per mean and spread; the larger, the more groups. Dead groups (squares, all rewards equal) lie at 0."
+    return [Plot("groups", "Groups: mean and spread", note, Chart(chart.x, chart.y, tuple(layers), at), data)]
 
 
-def _solve_rate(page: Page) -> Sequence[Plot]:
-    top = number(page.inspection.facts.signal.max)
-    if "solve rate" not in page.solve_rate.counts:
-        note = f"Groups per mean reward, as hardly any row has the largest reward, {top}."
-        note += _outside(page.solve_rate, "mean reward")
-        figure = _bars(page.solve_rate, "mean reward of the group", "groups", ["@original"])
-        return [Plot("solve-rate", "Mean reward of groups", note, figure)]
-    note = f"Groups per share of their rows at the largest reward of the dump, {top}."
-    figure = _bars(page.solve_rate, "share of rows at the largest reward", "groups", ["@original"])
-    figure["layout"]["xaxis"] |= {"tickformat": ".0%", "range": [-0.06, 1.06]}
-    return [Plot("solve-rate", "Solve rate", note, figure)]
+def _by_size(places: Sequence[int], groups: Sequence[int], largest: float) -> list[tuple[float, list[int]]]:
+    """Points in a few sizes, the area by how many groups lie there; the largest first, so that none is covered."""
+    sizes: dict[float, list[int]] = {}
+    for place in places:
+        part = math.sqrt(groups[place]) / largest if largest > 1 else 0.0
+        size = _SMALLEST + round(part * _SIZES) / _SIZES * (_LARGEST - _SMALLEST)
+        sizes.setdefault(size, []).append(place)
+    return sorted(sizes.items(), reverse=True)
 
 
 def _keep(page: Page) -> Sequence[Plot]:
-    if page.keep is None:
-        return []
     grid = page.keep
-    texts = [[number(value) for value in line] for line in grid.mean_abs]
-    figure = _figure(
-        [
-            {
-                "type": "heatmap",
-                "x": [f"{share:g}" for share in grid.keep_pos],
-                "y": [f"{share:g}" for share in grid.keep_neg],
-                "z": [_rounded(line) for line in grid.mean_abs],
-                "text": texts,
-                "texttemplate": "%{text}",
-                "customdata": [_rounded(line) for line in grid.kept],
-                "colorscale": "Cividis",
-                "xgap": 2,
-                "ygap": 2,
-                "colorbar": {"thickness": 10, "outlinewidth": 0, "tickfont": {"color": "@muted"}},
-                "hovertemplate": "keep-pos %{x}, keep-neg %{y}<br>mean |A| %{z:.4~g}<br>"
-                "%{customdata:.1%} of the rows kept<extra></extra>",
-            }
-        ],
-        "keep-pos",
-        "keep-neg",
-    )
-    for axis in ("xaxis", "yaxis"):
-        figure["layout"][axis] |= {"type": "category", "showgrid": False}
-    note = "Mean |A| of the kept rows for each pair of keep ratios, all other settings as they are."
-    return [Plot("keep-ratios", "Keep ratios", note, figure)]
+    known = [] if grid is None else [one for line in grid.mean_abs for one in line if math.isfinite(one)]
+    if grid is None or not known:
+        return []
+    low, size = min(known), max(known) - min(known) or 1.0
+    rows = []
+    lines = zip(grid.keep_neg, grid.mean_abs, grid.kept, strict=True)
+    for keep_neg, mean_abs, kept in reversed(list(lines)):
+        cells = tuple(
+            Cell(
+                number(value),
+                f"keep-pos {keep_pos:g}, keep-neg {keep_neg:g}: {share(part)} of the rows kept",
+                round((value - low) / size, 3) if math.isfinite(value) else 0.0,
+                (keep_pos, keep_neg) == grid.chosen,
+            )
+            for keep_pos, value, part in zip(grid.keep_pos, mean_abs, kept, strict=True)
+        )
+        rows.append((f"{keep_neg:g}", cells))
+    data: Columns = {
+        "keep-pos": [one for _ in grid.keep_neg for one in grid.keep_pos],
+        "keep-neg": [one for one in grid.keep_neg for _ in grid.keep_pos],
+        "mean |A|": rounded([value for line in grid.mean_abs for value in line]),
+        "kept": rounded([value for line in grid.kept for value in line]),
+    }
+    chosen = f"keep-pos {grid.chosen[0]:g}, keep-neg {grid.chosen[1]:g}"
+    note = f"Mean |A| of the kept rows, all other settings as they are. Framed: the ratios of this run, {chosen}."
+    heat = Heat("keep-pos", "keep-neg", tuple(f"{one:g}" for one in grid.keep_pos), tuple(rows))
+    return [Plot("keep-ratios", "Keep ratios", note, heat, data)]
 
 
 def _parts(page: Page) -> Sequence[Plot]:
     parts = page.inspection.facts.parts
     if parts is None:
         return []
-    figure = _figure(
-        [
-            {
-                "type": "bar",
-                "orientation": "h",
-                "y": [f"{one.weight:g} × {_escaped(one.name)}" for one in parts.parts][::-1],
-                "x": _rounded([one.share for one in parts.parts])[::-1],
-                "marker": {"color": "@original"},
-                "hovertemplate": "%{y}<br>%{x:.1%} of the variance within groups<extra></extra>",
-            }
-        ],
-        "share of the variance within groups",
-        "",
-    )
-    figure["layout"]["xaxis"] |= {"tickformat": ".0%", "zeroline": True}
-    figure["layout"]["yaxis"] |= {"automargin": True, "showgrid": False}
+    names = [f"{one.weight:g} × {shown(one.name)}" for one in parts.parts]
+    shares = [one.share for one in parts.parts]
     note = (
         "How much of the reward's variance inside groups each part makes; below 0 it works against the sum."
     )
-    return [Plot("reward-parts", "Reward parts", note, figure)]
+    data: Columns = {"part": names, "share of variance": rounded(shares)}
+    return [
+        Plot("reward-parts", "Reward parts", note, Bars.of(names, shares, list(map(share, shares))), data)
+    ]
 
 
 def _length(page: Page) -> Sequence[Plot]:
-    points = page.lengths
-    if points is None or not points.total:
+    drawn = page.lengths
+    if drawn is None or not drawn.total:
         return []
-    figure = _figure(
-        [
-            {
-                "type": "scatter",
-                "mode": "markers",
-                "name": "rows",
-                "x": _rounded(points.length),
-                "y": _rounded(points.advantage),
-                "marker": {"color": "@original", "size": 5, "opacity": 0.45, "line": {"width": 0}},
-                "hovertemplate": "%{x:,} tokens<br>A %{y:.4~g}<extra></extra>",
-            },
-            {
-                "type": "scatter",
-                "mode": "lines+markers",
-                "name": "mean of a tenth of the rows",
-                "x": _rounded(points.bin_length),
-                "y": _rounded(points.bin_advantage),
-                "line": {"color": "@processed", "width": 3},
-                "hovertemplate": "about %{x:,.0f} tokens<br>mean A %{y:.4~g}<extra></extra>",
-            },
-        ],
-        "tokens",
-        "original advantage",
-        legend=True,
+    x = Axis.over("tokens", [*drawn.length, *drawn.bin_length], zero=True, form="count")
+    y = Axis.over("original advantage", [*drawn.advantage, *drawn.bin_advantage])
+    chart = Chart(x, y, ())
+    tenths = chart.line(drawn.bin_length, drawn.bin_advantage)
+    layers = (
+        Layer("points", "original", chart.points(drawn.length, drawn.advantage), "rows", 5),
+        Layer("line", "processed", tenths, "mean of a tenth of the rows"),
     )
+    at: Columns = {
+        "x": [x.at(one) for one in drawn.length],
+        "y": [y.at(one) for one in drawn.advantage],
+        "find": [
+            f"group:{group} {query.between('tokens', length)}"
+            for group, length in zip(drawn.group, drawn.length, strict=True)
+        ],
+    }
+    data: Columns = {
+        "group": list(drawn.group),
+        "tokens": rounded(drawn.length),
+        "original advantage": rounded(drawn.advantage),
+    }
     facts = page.inspection.facts.length
-    told = number(facts.with_advantage) if facts else number(None)
-    note = f"{counted(points.total, 'row')}; correlation inside groups {told}."
-    return [Plot("length", "Length and advantage", note, figure)]
+    correlation = number(facts.with_advantage if facts else None)
+    note = f"{counted(drawn.total, 'row')}; correlation inside groups {correlation}."
+    return [Plot("length", "Length and advantage", note, Chart(x, y, layers, at), data)]
 
 
 _PLOTS: tuple[Callable[[Page], Sequence[Plot]], ...] = (
     _reward,
     _advantage,
-    _steps,
-    _groups,
     _solve_rate,
+    _groups,
+    _steps,
     _keep,
     _parts,
     _length,
 )
 
 
-def _bars(found: Histogram, x: str, y: str, colours: Sequence[str]) -> dict[str, Any]:
-    """A histogram whose bins are counted already."""
-    places = found.values or tuple(
-        (low + high) / 2 for low, high in zip(found.edges[:-1], found.edges[1:], strict=True)
+def _histogram(  # noqa: PLR0913  the words of a plot
+    name: str,
+    title: str,
+    note: str,
+    drawn: Histogram,
+    label: str,
+    counts: str,
+    *,
+    field: str,
+    form: str = "number",
+) -> Plot:
+    """A histogram: bars of one column; of several, the first filled in pale and all of them in outline."""
+    ends = _ends(drawn)
+    # The bar of an only value would fill the plot.
+    around = [drawn.values[0] - 1, drawn.values[0] + 1] if len(drawn.values) == 1 else []
+    x = Axis.over(label, [*around, *(end for pair in ends for end in pair)], form=form)
+    y = Axis.over(
+        counts, [value for column in drawn.counts.values() for value in column], zero=True, form="count"
     )
-    series = [(name, many) for name, many in found.counts.items()]
-    data = []
-    for (name, many), colour in zip(series, colours, strict=True):
-        bar: dict[str, Any] = {
-            "type": "bar",
-            "name": name,
-            "x": _rounded(places),
-            "y": list(many),
-            "marker": {"color": colour},
-            "hovertemplate": f"{name} %{{x:.4~g}}<br>%{{y:,}} {y}<extra></extra>",
-        }
-        data.append(bar)
-    figure = _figure(data, x, y, legend=len(series) > 1)
-    figure["layout"] |= {"bargap": 0.04 if found.edges else 0.25, "barmode": "group"}
-    if not found.edges and len(places) > 1:
-        # A bar per value: as wide as the closest two values allow, but never a hair.
-        span = places[-1] - places[0]
-        gap = max(min(b - a for a, b in pairwise(places)), span / 60)
-        for bar in data:
-            bar["width"] = 0.8 * gap / len(data)
-    if found.values and len(places) == 1:
-        figure["layout"]["xaxis"] |= {"range": [places[0] - 1, places[0] + 1]}
-        for bar in data:
-            bar["width"] = 0.3 / len(data)
-    return figure
+    chart = Chart(x, y, ())
+    paths = {column: chart.bars(ends, heights) for column, heights in drawn.counts.items()}
+    if len(paths) == 1:
+        layers = [Layer("bars", "original", path) for path in paths.values()]
+    else:
+        first = next(iter(paths.values()))
+        layers = [Layer("pale", "original", first)]
+        layers += [
+            Layer("outline", colour, path, f"{column} ({sum(drawn.counts[column]):,})")
+            for (column, path), colour in zip(paths.items(), ("original", "processed"), strict=True)
+        ]
+    bins = [(value, value) for value in drawn.values] or list(pairwise(drawn.edges))
+    at: Columns = {
+        "x": [x.at((low + high) / 2) for low, high in ends],
+        "find": [query.between(field, low, high) for low, high in bins],
+    }
+    data: dict[str, Sequence[Any]] = {label: rounded(drawn.values)}
+    if drawn.edges:
+        data = {"from": rounded(drawn.edges[:-1]), "to": rounded(drawn.edges[1:])}
+    data |= {counts if column == label else column: list(heights) for column, heights in drawn.counts.items()}
+    return Plot(name, title, note, Chart(x, y, tuple(layers), at), data)
 
 
-def _figure(data: list[dict[str, Any]], x: str, y: str, *, legend: bool = False) -> dict[str, Any]:
-    """Traces on a plain ground with named axes."""
-    axis = {
-        "gridcolor": "@grid",
-        "linecolor": "@grid",
-        "zerolinecolor": "@grid",
-        "tickfont": {"color": "@muted"},
-        "automargin": True,
-    }
-    return {
-        "data": data,
-        "layout": {
-            "paper_bgcolor": "@ground",
-            "plot_bgcolor": "@ground",
-            "font": {
-                "color": "@text",
-                "size": 13,
-                "family": "system-ui, -apple-system, 'Segoe UI', sans-serif",
-            },
-            "margin": {"l": 56, "r": 16, "t": 12 if not legend else 36, "b": 48},
-            "xaxis": {**axis, "title": {"text": x, "font": {"color": "@muted", "size": 13}, "standoff": 8}},
-            "yaxis": {**axis, "title": {"text": y, "font": {"color": "@muted", "size": 13}, "standoff": 8}},
-            "showlegend": legend,
-            "legend": {
-                "orientation": "h",
-                "x": 0,
-                "y": 1.02,
-                "yanchor": "bottom",
-                "font": {"color": "@text"},
-            },
-            "hoverlabel": {"font": {"size": 13}},
-            "dragmode": False,
-        },
-    }
+def _ends(drawn: Histogram) -> list[tuple[float, float]]:
+    """Where each bar begins and ends; a bar per value is as wide as the closest two allow, but never a hair."""
+    if drawn.edges:
+        return list(pairwise(drawn.edges))
+    values = drawn.values
+    if len(values) < 2:
+        return [(value - 0.1, value + 0.1) for value in values]
+    gap = max(min(b - a for a, b in pairwise(values)), (values[-1] - values[0]) / 60)
+    return [(value - 0.4 * gap, value + 0.4 * gap) for value in values]
 
 
 def _outside(found: Histogram, what: str) -> str:
     """What lies beyond the bins, in words."""
-    told = [
+    beyond = [
         f"{count(many)} {name}" if name != what else count(many)
         for name, many in found.outside.items()
         if many
     ]
-    return f" Not in the picture, further out: {', '.join(told)}." if told else ""
+    return f" Not in the picture, further out: {', '.join(beyond)}." if beyond else ""
 
 
-def _rounded(values: Sequence[float]) -> list[float | None]:
-    """Six significant digits are more than a screen shows; null where undefined."""
-    return [float(f"{value:.{_DIGITS}g}") if math.isfinite(value) else None for value in values]
-
-
-def _escaped(text: str) -> str:
-    """A text that Plotly would otherwise read as markup."""
-    return shown(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
-def _is_number(text: str) -> bool:
+def _value(text: str) -> float:
+    """The number that a text says; NaN for any other text."""
     try:
-        return math.isfinite(float(text))
+        return float(text)
     except ValueError:
-        return False
+        return math.nan

@@ -1,15 +1,22 @@
 """The tables and the key figures of the page, every cell as text."""
 
-from collections.abc import Sequence
+import math
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from advcli.records.inspection import DeadChance
 from advcli.records.page import Page
 from advcli.records.report import Column
+from advcli.render import between, prompts, verify
 from advcli.render.inspection import causes_lines, standing_out
 from advcli.render.numbers import count, number, share, signed
-from advcli.wording import counted
+from advcli.render.results import plain_cell
+from advcli.wording import counted, one_line
+
+# Characters of a prompt in a table.
+_PROMPT = 60
 
 
 @dataclass(frozen=True)
@@ -35,13 +42,23 @@ class Table:
         title: heading.
         header: headings of the columns.
         rows: a cell per column.
-        note: below it.
+        note: below it, what the reader has to know to read it.
     """
 
     title: str
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     note: str = ""
+
+    @property
+    def name(self) -> str:
+        """Its id on the page.
+
+        Example:
+            >>> Table("Why groups are dead", (), ()).name
+            'table-why-groups-are-dead'
+        """
+        return "table-" + re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-")
 
 
 def title(page: Page) -> str:
@@ -68,8 +85,8 @@ def cards(page: Page) -> tuple[Card, ...]:
         ),
         Card(
             "dead groups",
-            count(signal.dead_groups),
-            f"{signal.dead_groups_all_max:,} all-max, {signal.dead_groups_all_min:,} all-min",
+            share(signal.dead_groups / able if able else None),
+            f"{signal.dead_groups:,} of {able:,}: {signal.dead_groups_all_max:,} all-max, {signal.dead_groups_all_min:,} all-min",
         ),
         Card("live rows", count(signal.live_rows), f"in live groups, of {facts.rows:,}"),
         Card("missing rewards", count(signal.missing), missing or "every row has one"),
@@ -84,17 +101,7 @@ def cards(page: Page) -> tuple[Card, ...]:
 
 def tables(page: Page) -> tuple[Table, ...]:
     """Every table that has something to say: the advantages, then what `inspect` says."""
-    made = (
-        _advantages(page),
-        _rewards(page),
-        _causes(page),
-        _chances(page),
-        _phantoms(page),
-        _parts(page),
-        _length(page),
-        _outliers(page),
-    )
-    return tuple(table for table in made if table is not None)
+    return tuple(table for make in _TABLES if (table := make(page)) is not None)
 
 
 _FIGURES = (
@@ -113,12 +120,20 @@ _FIGURES = (
 
 def _advantages(page: Page) -> Table:
     columns = page.report.columns
-    rows = [(label, *(form(getattr(one.figures, name)) for one in columns)) for label, name, form in _FIGURES]
-    rows += [
-        (label, *("–" if place == 0 else value(one) for place, one in enumerate(columns)))
-        for label, value in _DISTANCES
-    ]
-    return Table("Original and processed", ("", *(one.label for one in columns)), tuple(rows))
+    header = ("", *(label for label, _, _ in _FIGURES), *(label for label, _ in _DISTANCES))
+    rows = (
+        (
+            one.label,
+            *(form(getattr(one.figures, name)) for _, name, form in _FIGURES),
+            *("–" if place == 0 else value(one) for _, value in _DISTANCES),
+        )
+        for place, one in enumerate(columns)
+    )
+    note = (
+        "Over the rows that are trained on. Sign changes and rank agreement compare with the original, the latter as "
+        "Spearman's ρ inside groups."
+    )
+    return Table("Original and processed", header, tuple(rows), note)
 
 
 def _sign_changes(one: Column) -> str:
@@ -139,6 +154,7 @@ def _rewards(page: Page) -> Table:
         "missing",
         "min",
         "mean",
+        "over groups",
         "max",
         "distinct",
         "live",
@@ -157,6 +173,7 @@ def _rewards(page: Page) -> Table:
                 count(one.missing),
                 number(one.min),
                 number(one.mean),
+                number(one.mean_over_groups),
                 number(one.max),
                 count(one.distinct),
                 count(one.live_groups),
@@ -167,14 +184,52 @@ def _rewards(page: Page) -> Table:
             )
             for one in page.inspection.facts.rewards
         ),
-        "live and dead count groups; within and between are the variance inside groups and of "
-        "their means; the unbiased one leaves out what chance adds to the means",
+        "Mean is over rows, and over groups where each counts once; live and dead count groups; within and between are the "
+        "variance inside groups and of their means; the unbiased one leaves out what chance adds to the means.",
     )
 
 
 def _causes(page: Page) -> Table | None:
     lines = tuple((line,) for line in causes_lines(page.inspection.causes))
-    return Table("Why groups are dead", ("a group may count in several ways",), lines) if lines else None
+    note = "A group may count in several ways. All its rewards are equal, so that no advantage can tell its rows apart."
+    return Table("Why groups are dead", ("what dead groups have in common",), lines, note) if lines else None
+
+
+def _between(page: Page) -> Table | None:
+    found = page.between
+    if found is None:
+        return None
+    lines = (*between.paired_lines(found.paired), *between.coverage_lines(found.coverage))
+    return Table(f"Beside {found.b.name} (B)", ("is the difference real?",), tuple((one,) for one in lines))
+
+
+def _prompts(page: Page) -> Table | None:
+    found = page.prompts
+    if found is None:
+        return None
+    header = ("prompt", "state", "steps", "first", "last", "change", "95%", "live")
+    rows = []
+    for place in found.order:
+        row = {name: plain_cell(values[place]) for name, values in found.table.items()}
+        ends = (
+            "–"
+            if math.isnan(row["change_low"])
+            else f"{number(row['change_low'])} … {number(row['change_high'])}"
+        )
+        cells = (count(row["steps"]), number(row["first_mean"]), number(row["last_mean"]))
+        change = signed(row["change"], number)
+        rows.append(
+            (one_line(row["prompt"], _PROMPT), row["state"], *cells, change, ends, share(row["live_share"]))
+        )
+    return Table("Prompts over the run", header, tuple(rows), "; ".join(prompts.summary(found)))
+
+
+def _verify(page: Page) -> Table | None:
+    if page.verify is None:
+        return None
+    lines = tuple((line,) for line in verify.summary(page.verify))
+    header = ("A" if page.verify.b is None else "A beside B",)
+    return Table("Verifier", header, lines, "rates with their 95% intervals")
 
 
 def _chances(page: Page) -> Table | None:
@@ -186,12 +241,12 @@ def _chances(page: Page) -> Table | None:
     rows = tuple(
         (count(one.g), _chance(one), count(one.live_groups), signed(one.rows_saved, count)) for one in sizes
     )
-    fitted = [one for one in sizes if one.how == "fitted"]
     note = (
-        "* more rows than half of the groups have: fitted (beta-binomial), with its 95% interval"
-        if fitted
-        else ""
+        "What another number of rows per group would give on the same prompts; rows saved against today, negative where "
+        "more are needed."
     )
+    if any(one.how == "fitted" for one in sizes):
+        note += " * More rows than half of the groups have: fitted (beta-binomial), with its 95% interval."
     return Table(
         "Other group sizes",
         ("rows per group", f"dead groups: {rewards[0].name}", f"live groups, of {able:,}", "rows saved"),
@@ -207,7 +262,7 @@ def _chance(one: DeadChance) -> str:
 
 def _phantoms(page: Page) -> Table | None:
     alike: dict[tuple[int, int, str], list[str]] = {}
-    for one in page.inspection.facts.phantoms:
+    for one in sorted(page.inspection.facts.phantoms, key=lambda one: -one.max_abs_adv):
         if one.groups:
             alike.setdefault((one.groups, one.rows, number(one.max_abs_adv)), []).append(one.rule)
     if not alike:
@@ -216,7 +271,11 @@ def _phantoms(page: Page) -> Table | None:
         (", ".join(rules), count(groups), count(rows), largest)
         for (groups, rows, largest), rules in alike.items()
     )
-    return Table("Phantom advantages in dead groups", ("rule", "groups", "rows", "max |A|"), rows)
+    note = (
+        "Dead groups whose rewards are all equal, and which these rules would train on all the same: their arithmetic "
+        "leaves an advantage other than 0."
+    )
+    return Table("Phantom advantages in dead groups", ("rule", "groups", "rows", "max |A|"), rows, note)
 
 
 def _parts(page: Page) -> Table | None:
@@ -228,8 +287,8 @@ def _parts(page: Page) -> Table | None:
         for one in parts.parts
     )
     note = (
-        f"rewards of conflicting sign: {share(parts.conflicts)} of the rows of live groups; other rewards, same "
-        f"advantage: {counted(parts.collapsed_rows, 'row')} in {counted(parts.collapsed_groups, 'group')}"
+        f"Rewards of conflicting sign: {share(parts.conflicts)} of the rows of live groups; other rewards, same "
+        f"advantage: {counted(parts.collapsed_rows, 'row')} in {counted(parts.collapsed_groups, 'group')}."
     )
     return Table(
         "Reward parts",
@@ -245,7 +304,8 @@ def _length(page: Page) -> Table | None:
         return None
     cells = (number(one.with_reward), number(one.with_advantage), share(one.dead_tokens))
     header = ("mean", "max", "correlation with reward", "with advantage", "tokens in dead groups")
-    return Table("Length", header, ((count(one.mean), count(one.max), *cells),))
+    note = "Tokens per row; correlations are taken inside groups."
+    return Table("Length", header, ((count(one.mean), count(one.max), *cells),), note)
 
 
 def _outliers(page: Page) -> Table | None:
@@ -255,8 +315,25 @@ def _outliers(page: Page) -> Table | None:
     if not steps:
         return None
     rows = tuple((one.step, standing_out(one), number(one.robust_z)) for one in steps[:10])
-    note = f"the first 10 of {counted(len(steps), 'step')}" if len(steps) > len(rows) else ""
+    note = "Further from the median of all steps than 3.5 robust standard deviations."
+    if len(steps) > len(rows):
+        note += f" The first {len(rows)} of {counted(len(steps), 'step')}."
     return Table("Steps that stand out", ("step", "by", "robust z"), rows, note)
+
+
+_TABLES: tuple[Callable[[Page], Table | None], ...] = (
+    _advantages,
+    _between,
+    _rewards,
+    _causes,
+    _chances,
+    _prompts,
+    _verify,
+    _phantoms,
+    _parts,
+    _length,
+    _outliers,
+)
 
 
 def settings(page: Page) -> Sequence[tuple[str, str]]:
@@ -274,18 +351,3 @@ def _said(value: Any) -> str:  # noqa: ANN401  any JSON value
     if isinstance(value, dict):
         return ", ".join(f"{name} = {_said(part)}" for name, part in value.items())
     return ", ".join(map(_said, value)) if isinstance(value, list | tuple) else str(value)
-
-
-def size_of(many: int) -> str:
-    """Bytes as a person reads them.
-
-    Example:
-        >>> size_of(4568), size_of(12), size_of(3_400_000)
-        ('4.6 kB', '12 B', '3.4 MB')
-    """
-    size = float(many)
-    for unit in ("B", "kB", "MB", "GB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} TB"

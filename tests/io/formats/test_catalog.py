@@ -309,6 +309,18 @@ SAMPLES = {
         logged="advantage",
         logs=[reward - 0.5 for reward in SHUFFLED],
     ),
+    "prime-rl-tokens": sample(
+        [0.5, -0.5, 0.0],
+        [0, 1, 2],
+        prompt=("@file", "@line"),
+        step="step",
+        steps=("3",),
+        reward=("first advantage",),
+        length="trained tokens",
+        lengths=[2, 2, 1],
+        logged="advantages",
+        logs=[0.5, -0.5, 0.0],
+    ),
     "verifiers": sample(SHUFFLED, MIXED, prompt=("example_id",)),
     "verifiers-v1": sample(
         [2 * reward + 0.1 for reward in SHUFFLED],

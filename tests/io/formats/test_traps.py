@@ -99,7 +99,7 @@ def test_overlong_penalty(said):
 NEMO = {"rewards": [1.0], "token_ids": [[1, 2]], "token_loss_mask": [[0, 1]], "idx": 0}
 
 
-def test_misaligned_rewards(said):
+def test_rewards_of_other_rows(said):
     rows = [NEMO | {"filtered_rewards": [0.5]}] * 2
     assert "'filtered_rewards' is read" in said(rows)
     assert "try --reward filtered_rewards" in said(rows, rewards=(("rewards", 1.0),))
@@ -135,7 +135,7 @@ def test_no_updates(said):
     info = {"kind": "train", "dispatch": {"step": 1}}
     trace = {"id": "t", "agent": {"name": "a"}, "rewards": {"x": {"score": 1.0, "weight": 1.0}}, "info": info}
     episode = {"group": {"id": "g"}, "run": {}, "traces": [trace, trace]}
-    text = "no advantage is logged: there are no updates in annotations/ beside the stream"
+    text = "no advantage is logged: there are no updates in annotations/ next to the stream"
     assert text in said([episode])
     logged = trace | {"info": info | {"advantage": 0.0}}
     assert text not in said([episode | {"traces": [logged, logged]}])

@@ -53,7 +53,7 @@ def test_a_table_that_is_logged_again_with_more_rows_is_read_once(media):
     put(media, "t_2", ["step", "prompt", "reward"], *rows)
     table = loaded(media.parents[3])
     assert table.rewards.tolist() == [1.0, 0.0, 0.5, 0.25]
-    assert f"t_1_{HASH}.table.json (its rows come again in t_2_{HASH}.table.json)" in table.warnings[0]
+    assert f"t_1_{HASH}.table.json (its rows are repeated in t_2_{HASH}.table.json)" in table.warnings[0]
 
 
 def test_another_table_of_the_run_is_passed_over(media):

@@ -1,0 +1,172 @@
+"""Turns of rollouts as the rows of an estimator: what is not there is made from what is, and lists become rows."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from difflib import SequenceMatcher
+
+import torch
+from torch import Tensor
+
+from advcli.engine.rollouts import Rollouts
+from advcli.errors import DataError
+from advcli.estimators.catalog import Estimator
+from advcli.records.settings import AdvantageTable
+from advcli.tensors.segments import Segments
+from advcli.tensors.turns import Turns
+from advcli.wording import shortened
+
+# Turns of which it is said how many rollouts get there.
+_REACHED = 6
+# Columns of the rows of rollouts that stay what they are when each turn becomes a row.
+_LISTED = ("turn_rewards", "turn_counts")
+
+_DEFAULTS: Mapping[str, Callable[[Mapping[str, Tensor], Turns], Tensor]] = {
+    "episode": lambda columns, turns: _summed(columns["rewards"], turns),
+    "valid": lambda columns, turns: torch.ones_like(columns["rewards"]),
+    "env_step": lambda columns, turns: torch.full_like(columns["rewards"], torch.nan),
+    "agent": lambda columns, turns: torch.zeros_like(columns["group"]),
+    "input_tokens": lambda columns, turns: torch.zeros_like(columns["rewards"]),
+}
+"""Role → what it is where the dump does not say: a rollout's reward is the sum of its turns, every action is valid, ..."""
+MADE = frozenset({"turn", *_DEFAULTS})
+"""Columns that need not be there."""
+
+
+def as_turns(
+    columns: Mapping[str, Tensor],
+    rollout: Tensor | None,
+    compute: Callable[[Mapping[str, Tensor]], AdvantageTable],
+    *,
+    entry: Estimator,
+    reward: str | None,
+) -> AdvantageTable:
+    """Compute with a row per turn.
+
+    Args:
+        columns: as `run` takes them, or with "turn_rewards" [T] and "turn_counts" [N] where a row is a rollout.
+        rollout: [N] int64, the rollout of each row, or None.
+        compute: gives the advantages of such columns.
+        entry: the estimator.
+        reward: "last" or "first" where each row has the reward of its rollout, which then counts once, at the last turn.
+
+    Raises:
+        DataError: nothing says which rows are the turns of one rollout.
+    """
+    needs = entry.needs
+    if "turn_rewards" in columns:
+        return _of_lists(columns, compute, entry)
+    if rollout is None and ("rollout" in needs or "turn" not in columns):
+        raise DataError(
+            f"{entry.name} needs the turns of each rollout, and nothing says which rows they are",
+            hint="--rollout-col COL, or --turn-rewards-col COL with a list per row (in Python: rollouts, turn_rewards)",
+        )
+    if rollout is None:
+        # What compares equal turns asks for their numbers only.
+        rollout = torch.arange(len(columns["group"]))
+    if reward in ("last", "first"):
+        columns = {**columns, "rewards": _once(columns, rollout, reward)}
+    full = completed({**columns, "rollout": rollout}, needs)
+    return _with_reach(compute(full), full, entry)
+
+
+def _with_reach(found: AdvantageTable, columns: Mapping[str, Tensor], entry: Estimator) -> AdvantageTable:
+    """The same with a word about how many rollouts get to each turn, where those that do are compared."""
+    if not entry.biased:
+        return found
+    there = columns["group"] >= 0
+    turns, many = torch.unique(columns["turn"][there], return_counts=True)
+    if not len(many) or bool((many == many[0]).all()):
+        return found
+    reached = [f"{rows:,} turn {turn:g}" for turn, rows in zip(turns.tolist(), many.tolist(), strict=True)]
+    said = (
+        f"{entry.name} compares equal turns, which is biased where the policy decides when to stop; rollouts that reach each: "
+        f"{shortened(reached, _REACHED)}"
+    )
+    return replace(found, warnings=(*found.warnings, said))
+
+
+def completed(columns: Mapping[str, Tensor], needs: Sequence[str]) -> dict[str, Tensor]:
+    """The columns with what the estimator needs besides, made from the others."""
+    found = dict(columns)
+    turn = found.get("turn")
+    place = Turns.of(found["rollout"]).position.to(found["rewards"].dtype)
+    found["turn"] = place if turn is None else torch.where(turn.isnan(), place, turn)
+    turns = Turns.of(found["rollout"], found["turn"])
+    return found | {
+        role: make(found, turns) for role, make in _DEFAULTS.items() if role in needs and role not in found
+    }
+
+
+def _summed(rewards: Tensor, turns: Turns) -> Tensor:
+    """[N] the sum of the turns that have a reward; NaN in rollouts without one."""
+    there = turns.total(rewards.isfinite().to(rewards.dtype)) > 0
+    return torch.where(there, turns.total(rewards.nan_to_num(nan=0.0)), torch.nan)
+
+
+def _once(columns: Mapping[str, Tensor], rollout: Tensor, reward: str) -> Tensor:
+    """[N] the reward of each rollout on its last turn, 0 on the others."""
+    rollouts = Rollouts.of(rollout, columns.get("turn"))
+    found = torch.zeros_like(columns["rewards"])
+    found[rollouts.last] = rollouts.reward(columns["rewards"], reward)
+    return found
+
+
+def _of_lists(
+    columns: Mapping[str, Tensor],
+    compute: Callable[[Mapping[str, Tensor]], AdvantageTable],
+    entry: Estimator,
+) -> AdvantageTable:
+    """Each turn of a list a row; what comes out as a list per rollout, and its mean as the rollout's advantage."""
+    counts = columns["turn_counts"]
+    row = torch.repeat_interleave(torch.arange(len(counts)), counts)
+    rollouts = Segments.of(row, len(counts))
+    inner = {
+        name: column[row] if len(column) == len(counts) else column
+        for name, column in columns.items()
+        if name not in ("weights", "parts", "turn", *_LISTED)
+    }
+    turns = {"rewards": columns["turn_rewards"], "rollout": row, "turn": rollouts.position().double()}
+    inner = {"episode": columns["rewards"][row], **inner, **turns}
+    full = completed(inner, entry.needs)
+    found = _with_reach(compute(full), full, entry)
+    size = rollouts.size().to(found.original.dtype)
+    original = rollouts.sum(found.original) / size
+    return replace(
+        found,
+        original=original,
+        processed=original,
+        kept=~original.isnan(),
+        turns=found.original,
+        turn_counts=counts,
+    )
+
+
+def alike(texts: Sequence[str | None], group: Sequence[int], threshold: float) -> Tensor:
+    """[N] int64, the states that are told apart, where one is taken for the first like it that was met in its group.
+
+    Args:
+        texts: the state before each turn, None for none.
+        group: the prompt of each row.
+        threshold: the ratio of `difflib.SequenceMatcher` from which two are taken for the same.
+
+    Returns:
+        Numbers in order of first appearance, -1 for None.
+
+    Example:
+        >>> alike(["a red door", "a red doos", "the sea"], [0, 0, 0], 0.9).tolist()
+        [0, 0, 1]
+    """
+    met: dict[int, list[tuple[str, int]]] = {}
+    found, count = [], 0
+    for text, of in zip(texts, group, strict=True):
+        if text is None:
+            found.append(-1)
+            continue
+        known = met.setdefault(of, [])
+        like = (code for first, code in known if SequenceMatcher(None, text, first).ratio() >= threshold)
+        code = next(like, None)
+        if code is None:
+            code, count = count, count + 1
+            known.append((text, code))
+        found.append(code)
+    return torch.tensor(found, dtype=torch.int64)

@@ -1,0 +1,73 @@
+"""Estimators that compare a row with the rows of its group."""
+
+from advcli.estimators.entry import Estimator, Worked
+
+ROWS = [
+    Estimator(
+        name="grpo",
+        target="advcli.estimators.group:grpo",
+        needs=("rewards", "group", "step"),
+        formula="A_i = (r_i − mean_g) / std_g",
+        summary="reward minus the mean of its group, over the standard deviation of the group",
+        source="DeepSeekMath, arXiv:2402.03300, section 4.1.2",
+        default_scale="group",
+        recompute=True,
+        worked=Worked({"rewards": (1, 0, 0, 0)}, (1.5, -0.5, -0.5, -0.5)),
+    ),
+    Estimator(
+        name="rloo",
+        target="advcli.estimators.group:rloo",
+        needs=("rewards", "group", "step"),
+        formula="A_i = r_i − mean_{j≠i} r_j = n/(n−1) · (r_i − mean_g)",
+        summary="reward minus the mean reward of the other rows of its group",
+        source="Back to Basics, arXiv:2402.14740, section 3.3",
+        default_scale="none",
+        worked=Worked({"rewards": (1, 0, 0, 0)}, (1.0, -0.3333, -0.3333, -0.3333)),
+    ),
+    Estimator(
+        name="loo_norm",
+        target="advcli.estimators.group:loo_norm",
+        needs=("rewards", "group"),
+        formula="A_i = (r_i − mean_{j≠i} r_j) / std_{j≠i} r_j",
+        summary="reward minus the mean of the other rows, over the standard deviation of those",
+        source="NeMo RL, nemo_rl/algorithms/advantage_estimator.py",
+        worked=Worked({"rewards": (3, 1, 0)}, (3.5355, -0.2357, -1.4142)),
+    ),
+    Estimator(
+        name="maxrl",
+        target="advcli.estimators.group:maxrl",
+        needs=("rewards", "group"),
+        formula="A_i = (r_i − mean_g) / mean_g",
+        summary="reward minus the mean of its group, over that mean (0 where it is not positive)",
+        source="MaxRL, arXiv:2602.02710",
+        worked=Worked({"rewards": (1, 0, 0, 0)}, (3.0, -1.0, -1.0, -1.0)),
+    ),
+    Estimator(
+        name="gpg",
+        target="advcli.estimators.group:gpg",
+        needs=("rewards", "group", "step"),
+        formula="A_i = α · (r_i − mean_g), α = rows / rows with r ≠ 0, of the step",
+        summary="reward minus the mean of its group, made larger for the rows without a reward",
+        scope="step",
+        source="GPG, arXiv:2504.02546; α as in verl/trainer/ppo/core_algos.py",
+        worked=Worked({"rewards": (1, 0, 0, 0)}, (3.0, -1.0, -1.0, -1.0)),
+    ),
+    Estimator(
+        name="opo",
+        target="advcli.estimators.group:opo",
+        needs=("rewards", "group", "lengths"),
+        formula="A_i = r_i − Σ_g L_j r_j / Σ_g L_j",
+        summary="reward minus the mean of its group weighted by tokens",
+        source="OPO, arXiv:2505.23585",
+        worked=Worked({"rewards": (1, 0, 0, 0), "lengths": (10, 20, 30, 40)}, (0.9, -0.1, -0.1, -0.1)),
+    ),
+    Estimator(
+        name="ngrpo",
+        target="advcli.estimators.group:ngrpo",
+        needs=("rewards", "group"),
+        formula="A_i = (r_i − mean_{g∪r_max}) / std_{g∪r_max}",
+        summary="grpo with one virtual row of the highest reward in each group",
+        source="NGRPO, arXiv:2509.18851",
+        worked=Worked({"rewards": (1, 0, 0, 0)}, (1.0954, -0.7303, -0.7303, -0.7303)),
+    ),
+]

@@ -1,0 +1,88 @@
+"""States before turns: how often turns begin in the same one, and which groups have signal through them alone."""
+
+from dataclasses import dataclass
+
+import torch
+
+from advcli.dataset.load import DataSet
+from advcli.records.inspection import Anchors
+from advcli.records.mergeable import Mergeable
+from advcli.tensors.segments import Segments
+from advcli.tensors.turns import Turns, paired
+
+GAMMA = 0.95
+"""The discount of returns, that of the GiGPO paper."""
+# Returns that differ by less are equal.
+_SAME = 1e-9
+
+
+@dataclass(frozen=True)
+class AnchorsCount(Mergeable):
+    """What is counted of some whole groups.
+
+    Attributes:
+        turns: turns with a state.
+        shared: those whose state another turn of the group has.
+        states: states, each group's apart.
+        groups: groups of several rollouts.
+        dead: those whose rollouts have equal rewards.
+        only: those in which turns from an equal state have different returns all the same.
+    """
+
+    turns: int
+    shared: int
+    states: int
+    groups: int
+    dead: int
+    only: int
+
+    @classmethod
+    def of(cls, data: DataSet) -> "AnchorsCount | None":
+        """Count; None without a column of states, or of rollouts.
+
+        A rollout whose rows have different rewards has rewards of turns; else its rows have its own, which counts once.
+        """
+        if data.rollouts is None or "anchor" not in data.table.roles:
+            return None
+        columns = data.columns()
+        there = columns["group"] >= 0
+        columns = {
+            name: columns[name][there]
+            for name in ("rewards", "group", "rollout", "anchor", "turn")
+            if name in columns
+        }
+        group, anchor, rewards = columns["group"], columns["anchor"], columns["rewards"].nan_to_num(nan=0.0)
+        place = Turns.of(columns["rollout"]).position.double()
+        turn = columns.get("turn")
+        turns = Turns.of(
+            columns["rollout"], place if turn is None else torch.where(turn.isnan(), place, turn)
+        )
+        by_turn = turns.most(rewards) > -turns.most(-rewards)
+        rewards = torch.where(by_turn | turns.last, rewards, 0.0)
+        to_go, total = turns.to_go(rewards, GAMMA), turns.total(rewards)
+        groups = Segments.of(group, data.grouping.count)
+        state = Segments.of(paired(group, anchor))
+        named, alone = anchor >= 0, state.rows(state.size()) == 1
+        differ = state.rows(state.max(to_go) - state.min(to_go)) > _SAME
+        rollouts = groups.sum((turns.position == 0).double())
+        several = rollouts > 1
+        dead = several & (groups.max(total) - groups.min(total) <= _SAME)
+        only = dead & (groups.max((differ & named).double()) > 0)
+        return cls(
+            turns=int(named.sum()),
+            shared=int((named & ~alone).sum()),
+            states=len(torch.unique(state.index[named])),
+            groups=int(several.sum()),
+            dead=int(dead.sum()),
+            only=int(only.sum()),
+        )
+
+    def figures(self) -> Anchors:
+        """The figures, once all groups are counted."""
+        return Anchors(
+            turns=self.turns,
+            states=self.states,
+            shared_share=self.shared / self.turns if self.turns else torch.nan,
+            dead_share=self.dead / self.groups if self.groups else torch.nan,
+            only_share=self.only / self.groups if self.groups else torch.nan,
+        )

@@ -1,0 +1,120 @@
+"""How far the trainer's policy lies from the one that sampled, where a dump has both log-probabilities of each token."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from advcli.dataset.load import DataSet
+from advcli.engine.weighing import Weigher, log_probs
+from advcli.errors import UsageError
+from advcli.off_policy import ledger
+from advcli.off_policy.tokens import LogProbs
+from advcli.records.off_policy import OffPolicy, OffPolicyPart
+
+_WHO = "the off-policy table"
+# Versions and steps from which every float is another whole number are no counts.
+_COUNTS = float(1 << 53)
+
+
+def off_policy(data: DataSet, like: str | None, advantages: Tensor) -> OffPolicy | None:
+    """The off-policy figures of a data set.
+
+    Args:
+        data: the data set.
+        like: FRAMEWORK[@VERSION] whose metrics to give besides, or None.
+        advantages: [N] float, for frameworks whose metrics depend on them, unless the dump has the trainer's.
+
+    Returns:
+        None where a log-probability is not there, or no row has both for all its trained tokens.
+    """
+    columns = data.token_columns()
+    if not {"rollout_log_probs", "log_probs"} <= columns.keys():
+        return None
+    tokens = log_probs(columns, _WHO)
+    tokens = tokens.narrowed(tokens.spread(data.rows.group >= 0))
+    if not tokens.trained.any():
+        return None
+    table = data.table
+    named = dict(table.choice.tokens)
+    framework, metrics = _metrics(data, columns, like, advantages)
+    return OffPolicy(
+        rollout=named["rollout_log_probs"],
+        train=named["log_probs"],
+        mask=named.get("mask", named.get("trained")),
+        all=ledger.figures(tokens),
+        per_step=() if table.step is None else ledger.parts(tokens, data.rows.step, table.step_names),
+        version=table.choice.version,
+        per_version=() if table.version is None else _by_number(tokens, table.version),
+        staleness=() if table.version is None else _by_number(tokens, _staleness(data, table.version)),
+        framework=framework,
+        metrics=metrics,
+    )
+
+
+def per_row(data: DataSet) -> dict[str, Tensor]:
+    """The off-policy figures of each row.
+
+    Args:
+        data: the data set.
+
+    Returns:
+        The columns of `ledger.by_row`, and "lag" where there is a policy version; [N] each, NaN where undefined.
+
+    Raises:
+        DataError: a log-probability is not there.
+    """
+    found = ledger.by_row(log_probs(data.token_columns(), "--off-policy"))
+    if data.table.version is not None:
+        found["lag"] = torch.from_numpy(_staleness(data, data.table.version))
+    return found
+
+
+def _metrics(
+    data: DataSet, columns: dict[str, Tensor], like: str | None, advantages: Tensor
+) -> tuple[str | None, dict[str, float]]:
+    """The metrics that a framework logs by default; none where it logs none."""
+    if like is None:
+        return None, {}
+    try:
+        weigher = Weigher.like(like, {}, _WHO)
+    except UsageError:
+        # A framework without a correction, or one that needs settings.
+        return None, {}
+    tokens = log_probs(columns, _WHO, as_trained=True)
+    tokens = tokens.narrowed(tokens.spread(data.rows.group >= 0))
+    if data.table.logged is not None:
+        # What the trainer itself had.
+        advantages = torch.from_numpy(data.table.logged)
+    signs = advantages.nan_to_num(nan=0.0).to(torch.float32)
+    return weigher.framework, dict(weigher.run(tokens, data.rows.step, signs).metrics)
+
+
+def _by_number(tokens: LogProbs, values: NDArray[np.float64]) -> tuple[OffPolicyPart, ...]:
+    """The figures by a number per row, smallest first; rows without one are left out."""
+    known = np.isfinite(values)
+    distinct, codes = np.unique(values[known], return_inverse=True)
+    code = np.full(len(values), -1, dtype=np.int64)
+    code[known] = codes
+    return ledger.parts(tokens, torch.from_numpy(code), [f"{value:.15g}" for value in distinct])
+
+
+def _staleness(data: DataSet, version: NDArray[np.float64]) -> NDArray[np.float64]:
+    """[N] how many versions the policy of a row lags: behind its step, or the newest version where steps are no counts."""
+    steps = np.array(list(_numbers(data.table.step_names)))
+    newest = np.nanmax(version) if np.isfinite(version).any() else np.nan
+    if data.table.step is None or not (np.isfinite(steps).all() and np.abs(steps).max() < _COUNTS):
+        return newest - version
+    lag = steps[data.table.step] - version
+    # Steps that are numbered in another way than versions say nothing of a lag.
+    return lag if np.nanmin(lag, initial=0.0) >= 0 else newest - version
+
+
+def _numbers(names: tuple[str, ...]) -> Iterator[float]:
+    for name in names:
+        try:
+            yield float(name)
+        except ValueError:
+            yield np.nan

@@ -1,0 +1,97 @@
+"""Numbers that make a function fit best: Levenberg and Marquardt's method, for a handful of numbers and any residual."""
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+Residual = Callable[[Tensor], Tensor]
+"""[K] numbers → [M] what they leave over."""
+
+_ROUNDS, _STEP = 40, 1e-6
+_DAMPING, _EASED, _TIGHTENED, _MOST = 1e-3, 0.3, 4.0, 1e9
+# A gain below this share is none; far from an end a larger one is too little.
+_GAIN, _SLOW, _NONE = 1e-9, 0.03, 1e-26
+
+
+def least_squares(residual: Residual, start: Tensor, *, near: float) -> tuple[Tensor, float]:
+    """The numbers near a start that leave least over.
+
+    Args:
+        residual: what numbers leave over; where it is not finite they are not allowed.
+        start: [K] float64.
+        near: a sum of squares that may become none; above it, slow progress ends the search.
+
+    Returns:
+        [K] the numbers, and the sum of squares that they leave.
+
+    Example:
+        >>> found, left = least_squares(
+        ...     lambda x: x**2 - 2, torch.tensor([1.0], dtype=torch.float64), near=1.0
+        ... )
+        >>> round(float(found), 6)
+        1.414214
+    """
+    numbers, left = start.clone(), residual(start)
+    best, damping = _square(left), _DAMPING
+    for _ in range(_ROUNDS):
+        if best <= _NONE or damping > _MOST:
+            break
+        slopes = _slopes(residual, numbers, left)
+        if not bool(slopes.isfinite().all()):
+            break
+        normal, toward = slopes.T @ slopes, slopes.T @ left
+        scale = normal.diagonal().clamp(min=1e-12 * float(normal.diagonal().max().clamp(min=1e-300)))
+        before = best
+        while damping <= _MOST:
+            step = torch.linalg.lstsq(normal + damping * scale.diag(), toward).solution
+            moved = residual(numbers - step)
+            if _square(moved) < best:
+                numbers, left, best = numbers - step, moved, _square(moved)
+                damping *= _EASED
+                break
+            damping *= _TIGHTENED
+        if before - best <= (_SLOW if best > near else _GAIN) * before:
+            break
+    return numbers, best
+
+
+def shortened(
+    numbers: Tensor, fits: Callable[[Tensor], bool], digits: Sequence[int] = (1, 2, 3, 4, 5, 6)
+) -> Tensor:
+    """The same numbers, each with as few digits as still fit; next to nothing becomes 0.
+
+    Args:
+        numbers: [K] float64.
+        fits: whether numbers do.
+        digits: the counts of digits to try.
+
+    Example:
+        >>> shortened(torch.tensor([0.3300001]).double(), lambda x: abs(float(x[0]) - 0.33) < 1e-3).tolist()
+        [0.33]
+    """
+    found = numbers.clone()
+    for place, number in enumerate(numbers.tolist()):
+        for value in (0.0, *(float(f"{number:.{many}g}") for many in digits)):
+            tried = found.clone()
+            tried[place] = value
+            if fits(tried):
+                found = tried
+                break
+    return found
+
+
+def _square(left: Tensor) -> float:
+    square = float((left * left).sum())
+    return square if square == square else torch.inf
+
+
+def _slopes(residual: Residual, numbers: Tensor, left: Tensor) -> Tensor:
+    """[M, K] by how much what is left changes with each number."""
+    columns = []
+    for place, number in enumerate(numbers.tolist()):
+        step = _STEP * max(abs(number), 1e-3)
+        moved = numbers.clone()
+        moved[place] += step
+        columns.append((residual(moved) - left) / step)
+    return torch.stack(columns, dim=1)

@@ -1,0 +1,338 @@
+"""Rewards that were shaped before the estimator: which rule of the catalog, with which knobs.
+
+Whatever the estimator, its advantages in a group go up in a line with the rewards that it was given. So a rule is tried by how far
+the logged advantages of each group lie from a line through the shaped rewards; its knobs are those that leave least over. What
+fits is then searched for like any log, with the shaped rewards in place of those of the dump.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+
+import torch
+from torch import Tensor
+
+from advcli.engine.shaped import shaped_by
+from advcli.matching.fitting import Residual, least_squares, shortened
+from advcli.matching.partitions import Partition
+from advcli.matching.problem import Problem
+from advcli.matching.sample import Slice
+from advcli.records.settings import ShapeSpec
+from advcli.shaping import spec
+from advcli.shaping.catalog import SHAPINGS
+from advcli.shaping.groups import Groups
+from advcli.tensors.segments import Segments
+
+# A line through fewer rows leaves nothing over.
+_ROWS = 3
+# Times the room of the log that a row may be off before the estimator is known.
+_LOOSE = 4.0
+# Knobs in tokens, which are tried as shares of a long response; of these, the inverse goes into the reward in a line.
+_IN_TOKENS, _INVERSE = frozenset({"max", "buffer", "bound"}), frozenset({"max", "bound"})
+_LONG = 0.95
+# Times the room of the log within which a fit is worth going on with.
+_NEARBY = 1e3
+# Shorter numbers are as good if they leave so many times as much over, or this share of |A|.
+_AS_GOOD, _EXACT = 2.0, 1e-9
+# How many of the starts that leave least over are followed.
+_FOLLOWED = 8
+
+
+@dataclass(frozen=True)
+class Trial:
+    """With which knobs a rule is tried.
+
+    Attributes:
+        fitted: knob → the values that the fit begins with; of knobs in tokens, as shares of a long response.
+        fixed: knobs that are not fitted and differ from the defaults.
+        told: gives knobs that the groups tell at once; None where they cannot.
+    """
+
+    fitted: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    fixed: Mapping[str, float] = field(default_factory=dict)
+    told: "Callable[[Slice, Lines], Mapping[str, float] | None] | None" = None
+
+
+def _above(part: Slice, lines: "Lines") -> Mapping[str, float] | None:
+    """Of `grpo_lead`: the length above which groups are not what they are without it; None if none is or all are."""
+    rewards, lengths = part.columns["rewards"], part.columns["lengths"]
+    groups = Groups.of(rewards, part.columns["group"])
+    off = (lines.left(rewards).abs() * lines.size > lines.room).to(rewards.dtype)
+    changed = lines.group.max(off) > 0
+    shortest = groups.segments.rank(torch.where(groups.counted(lengths), lengths, torch.inf)) < _ROWS
+    mean = groups.mean(lengths, shortest)[lines.use]
+    of_group = lines.group.max(mean.nan_to_num(nan=0.0))
+    low = of_group[changed].min() if bool(changed.any()) else None
+    below = None if low is None else of_group[~changed & (of_group < low)]
+    if low is None or below is None or not len(below):
+        return None
+    bounds = float(below.max()), float(low)
+    middle = torch.tensor([sum(bounds) / 2], dtype=torch.float64)
+    return {"above": float(shortened(middle, lambda one: bounds[0] <= float(one[0]) < bounds[1]))}
+
+
+_LIMITS = tuple(0.3 + 0.15 * place for place in range(14))
+_BUFFERS = (0.05, 0.1, 0.2, 0.35, 0.6)
+_COSINE = tuple(0.08 * 1.1**place for place in range(40))
+_SLACK = {
+    "beta": (0.05, 0.1, 0.3),
+    "relative": (0.1, 0.4),
+    "absolute": (16.0, 50.0),
+    "cap": (0.2, 0.4),
+}
+TRIALS: Mapping[str, Sequence[Trial]] = {
+    "overlong": [
+        # Without a cap only the slope and where it begins are in the log.
+        Trial({"max": _LIMITS, "buffer": _BUFFERS}, {"factor": 1.0}),
+        Trial({"max": _LIMITS, "buffer": _BUFFERS, "factor": (0.3, 1.0)}, {"cap": 1.0}),
+    ],
+    "linear": [Trial({"output": (0.25, 1.0), "input": (0.1,), "turns": (0.1,)})],
+    # Only coef / max is in the log.
+    "length_limit": [Trial({"max": (1.0, 0.2)}, {"gated": gated}) for gated in (0.0, 1.0)],
+    "efficiency": [Trial()],
+    "gr3": [Trial({"alpha": (0.33, 2.0, 0.05)})],
+    "alp": [Trial({"beta": (1e-7, 1e-4, 1e-2)})],
+    "grpo_lead": [
+        Trial({"alpha": (0.05, 0.5)}),
+        Trial({"alpha": (0.05, 0.5)}, {"above": 0.0}),
+        Trial({"alpha": (0.05, 0.5)}, told=_above),
+    ],
+    "kimi": [Trial({"weight": (1.0, 0.1)})],
+    "slack": [
+        Trial({"beta": (0.1, 0.5)}),
+        *(Trial(_SLACK, {"quantile": share}) for share in (0.25, 0.5, 0.1, 0.0)),
+        *(Trial(_SLACK, {"quantile": share, "floor": 0.0}) for share in (0.25, 0.5)),
+    ],
+    "pass_rate_length": [Trial({"weight": (0.3, 0.05)})],
+    "group_length": [Trial({"coef": (0.5, 0.1)})],
+    "shortest": [Trial({"bonus": (0.5,)})],
+    "cosine": [
+        *(Trial({"max": _COSINE}, {"clamp": clamp}) for clamp in (0.0, 1.0)),
+        *(
+            Trial({"max": _COSINE}, {"clamp": clamp, "short_wrong": -0.5, "long_wrong": 0.0})
+            for clamp in (0.0, 1.0)
+        ),
+        # Two of the four rewards are in the log: the others are the factor and the shift of any estimator.
+        *(
+            Trial({"max": _COSINE, "short_wrong": (-1.0, 0.0), "long_wrong": (-0.5,)}, {"clamp": clamp})
+            for clamp in (0.0, 1.0)
+        ),
+    ],
+    "stop_properly": [Trial({"coef": (0.5, 0.1)})],
+    "effort": [Trial({"weight": (0.5,), "penalty": (1.0,), "bound": (0.5, 1.0, 2.0)})],
+    "duplicate": [Trial({"alpha": (1.0, 0.3)})],
+}
+"""Rules that are tried, in the order in which they are believed."""
+
+
+@dataclass(frozen=True)
+class Shaped:
+    """A rule that makes every group a line.
+
+    Attributes:
+        step: the rule with its knobs.
+        free: how many knobs were fitted.
+    """
+
+    step: ShapeSpec
+    free: int
+
+
+def usual(names: Collection[str]) -> tuple[str, ...]:
+    """What rules may look at beside rewards and lengths, as far as the columns have usual names: expressions over columns."""
+    inputs = (one for name in TRIALS for one in SHAPINGS[name].inputs)
+    met = ((one, next((n for n in one.usual if n in names), None)) for one in inputs)
+    return tuple(dict.fromkeys(spec.measured(one, name) for one, name in met if name is not None))
+
+
+def able(
+    columns: Mapping[str, Tensor], asked: Sequence[ShapeSpec] = ()
+) -> Iterator[tuple[str, dict[str, str]]]:
+    """The rules that can be tried on some columns, each with the columns that its knobs name.
+
+    Args:
+        columns: what was read.
+        asked: rules that the user asked for; () for all.
+    """
+    for name in TRIALS:
+        row = SHAPINGS[name]
+        mine = [step for step in asked if step.name == name]
+        if asked and not mine:
+            continue
+        named = dict(mine[0].columns) if mine else {}
+        named |= {
+            one.name: found
+            for one in row.inputs
+            if one.name not in named
+            and (found := next((n for n in one.usual if f"extra {spec.measured(one, n)}" in columns), None))
+        }
+        there = {one.role for one in row.inputs if one.role} <= columns.keys() or all(
+            one.name in named for one in row.inputs if one.role
+        )
+        given = all(one.name in named or one.optional or one.role or one.weight for one in row.inputs)
+        if there and given and all(need in columns or need == "group" for need in row.needs):
+            yield name, named
+
+
+def fitting(part: Slice, asked: Sequence[ShapeSpec] = ()) -> Iterator[Shaped]:
+    """The rules, each with its knobs, that make a line of every group of some rows.
+
+    Args:
+        part: the rows.
+        asked: rules that the user asked for; () for all. An expression is tried as it is.
+    """
+    lines = Lines.of(part)
+    # Where the rewards of the dump make lines already, no knob can be told.
+    if lines.told and not lines.holds(lines.left(part.columns["rewards"])):
+        yield from (Shaped(step, 0) for step in asked if step.expression)
+        for name, named in able(part.columns, asked):
+            yield from _fitted(part, lines, name, named)
+
+
+def _fitted(part: Slice, lines: "Lines", name: str, named: Mapping[str, str]) -> Iterator[Shaped]:
+    """The knobs with which a rule makes a line of every group of some rows.
+
+    Args:
+        part: the rows.
+        lines: their logged advantages.
+        name: the rule.
+        named: knob → the column that it names.
+    """
+    row = SHAPINGS[name]
+    unused = {one.weight for one in row.inputs if one.weight and one.name not in named and not one.role}
+    lengths = part.columns.get("lengths")
+    long = 1.0 if lengths is None else float(lengths[lengths.isfinite()].quantile(_LONG).clamp(min=1.0))
+    for trial in TRIALS[name]:
+        told = trial.told(part, lines) if trial.told else {}
+        if told is None:
+            continue
+        knobs = [knob for knob in trial.fitted if knob not in unused]
+        fixed = {**row.optional, **dict.fromkeys(unused, 0.0), **trial.fixed, **told}
+
+        def left(values: Tensor, knobs: Sequence[str] = knobs, fixed: Mapping[str, float] = fixed) -> Tensor:
+            step = ShapeSpec(name, {**fixed, **dict(zip(knobs, values.tolist(), strict=True))}, named)
+            return lines.left(shaped_by(step, part.columns))
+
+        starts = [
+            torch.tensor(one, dtype=torch.float64) for one in product(*(trial.fitted[k] for k in knobs))
+        ]
+        scale = _Scale.of(knobs, long)
+        found = _best(starts, lambda numbers: left(scale.values(numbers)), lines)  # noqa: B023  used at once
+        if found is not None:
+            least = _AS_GOOD * max(worst(left(scale.values(found))), _EXACT)
+            short = shortened(scale.values(found), lambda values: worst(left(values)) <= least)  # noqa: B023
+            knobs_found = {**fixed, **dict(zip(knobs, short.tolist(), strict=True))}
+            yield Shaped(ShapeSpec(name, knobs_found, named), len(knobs))
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """From the numbers that are fitted to the values of knobs: near 1, and in a line with what they change.
+
+    Attributes:
+        unit: [K] what a number of 1 stands for.
+        inverse: [K] bool, whether the number is the inverse of the knob.
+    """
+
+    unit: Tensor
+    inverse: Tensor
+
+    @classmethod
+    def of(cls, knobs: Sequence[str], long: float) -> "_Scale":
+        unit = [long if knob in _IN_TOKENS else 1.0 for knob in knobs]
+        inverse = [knob in _INVERSE and "buffer" not in knobs for knob in knobs]
+        return cls(torch.tensor(unit, dtype=torch.float64), torch.tensor(inverse, dtype=torch.bool))
+
+    def values(self, numbers: Tensor) -> Tensor:
+        return self.unit * torch.where(self.inverse, 1 / numbers, numbers)
+
+
+def worst(left: Tensor) -> float:
+    """The largest of what is left over; inf where something is not finite."""
+    return float(left.abs().max()) if bool(left.isfinite().all()) else torch.inf
+
+
+def _best(starts: Sequence[Tensor], left: Residual, lines: "Lines") -> Tensor | None:
+    """The first numbers that leave no more over than the log's digits; those starts first that leave least."""
+    for start in sorted(starts, key=lambda start: float(left(start).square().sum()))[:_FOLLOWED]:
+        numbers = least_squares(left, start, near=lines.near)[0] if len(start) else start
+        if lines.holds(left(numbers)):
+            return numbers
+    return None
+
+
+def applied(problem: Problem, partition: Partition, one: Shaped) -> Problem:
+    """The search for the estimator behind the shaped rewards.
+
+    Args:
+        problem: what is searched for.
+        partition: the groups.
+        one: the rule.
+    """
+    rewards = shaped_by(one.step, problem.grouped(partition))
+    weights = torch.ones(1, dtype=rewards.dtype)
+    columns = {**problem.columns, "rewards": rewards, "parts": rewards[:, None], "weights": weights}
+    return problem.but(columns=columns, partitions=[partition])
+
+
+@dataclass(frozen=True)
+class Lines:
+    """The logged advantages of some rows, to be laid beside rewards that rise with them in a line.
+
+    Attributes:
+        use: [N] bool, the rows that are compared.
+        lines: [M] the group of each, or 0 for all where groups are too small to tell.
+        group: [M] the group of each.
+        values: [M] the logged advantages, centred in their group.
+        room: [M] how far each may be off.
+    """
+
+    use: Tensor
+    lines: Segments
+    group: Segments
+    values: Tensor
+    room: Tensor
+
+    @classmethod
+    def of(cls, part: Slice) -> "Lines":
+        """Look at the rows once."""
+        use = part.compared() & part.columns["rewards"].isfinite()
+        group = Segments.dense(part.columns["group"][use])
+        logged = part.logged.values[use]
+        values = logged - group.rows(group.mean(logged))
+        room = _LOOSE * part.logged.room()[use]
+        large = group.size() >= _ROWS
+        lines = group if int(large.sum()) >= _ROWS else Segments.of(torch.zeros_like(group.index), 1)
+        return cls(use, lines, group, values, room)
+
+    @property
+    def told(self) -> bool:
+        """Whether there is anything to be told."""
+        return len(self.values) > 2 * _ROWS and bool((self.values.abs() > self.room).any())
+
+    @property
+    def near(self) -> float:
+        """A sum of squares that is not far from what the log's digits leave."""
+        return float((_NEARBY * self.room / self.size).square().sum())
+
+    @property
+    def size(self) -> float:
+        """The length of the advantages, the unit of `left`."""
+        return float(self.values.norm())
+
+    def left(self, rewards: Tensor) -> Tensor:
+        """[M] how far each row lies from the rising line of its group, in units of `size`; inf if it has no reward.
+
+        Args:
+            rewards: [N] float64.
+        """
+        given = rewards[self.use]
+        centred = given - self.group.rows(self.group.mean(given))
+        spread = self.lines.sum(centred * centred)
+        slope = torch.where(spread > 0, self.lines.sum(centred * self.values) / spread, 0.0).clamp(min=0)
+        left = self.values - self.lines.rows(slope) * centred
+        return left.nan_to_num(nan=torch.inf) / self.size
+
+    def holds(self, left: Tensor) -> bool:
+        """Whether no row lies farther from its line than the log's digits allow."""
+        return bool((left.abs() * self.size <= self.room).all())

@@ -1,0 +1,1 @@
+"""What lies between the policy that sampled and the policy that trained: divergences, importance weights, rejection."""

@@ -1,0 +1,355 @@
+"""verl's rollout correction: importance weights, rejection and the metrics of both."""
+
+import math
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from advcli.errors import DataError, UsageError
+from advcli.off_policy.correction import Correction, numbers
+from advcli.off_policy.divergence import divergences, effective_share
+from advcli.off_policy.tokens import LEVELS, SAFETY_BOUND, LogProbs, bounded_exp, kl
+from advcli.wording import either
+
+PREFIX = "rollout_corr/"
+_REDUCE = ("token", "seq_sum", "seq_mean", "seq_max")
+REJECTIONS = tuple(
+    f"{reduce}_{kind}"
+    for reduce in _REDUCE
+    for kind in ("k1", "k2", "k3")
+    if (reduce, kind) != ("seq_max", "k1")
+)
+"""What `rollout_rs` may be made of: how token values are reduced over a row, and the KL estimate."""
+
+
+def rollout_correction(  # noqa: PLR0913  the settings of verl
+    tokens: LogProbs,
+    *,
+    rollout_is: str | None = None,
+    rollout_is_threshold: float | str | None = 2.0,
+    rollout_is_batch_normalize: bool = False,
+    rollout_rs: str | None = None,
+    rollout_rs_threshold: float | str | None = None,
+    described: str = "applied",
+) -> Correction:
+    """The rollout correction of verl after 0.7.0.
+
+    Args:
+        tokens: the two log-probabilities.
+        rollout_is: "token" or "sequence" (the product over the row); None for no weights.
+        rollout_is_threshold: u to truncate weights at u, or "lo_hi" to zero those outside (IcePop).
+        rollout_is_batch_normalize: divide the weights by their mean.
+        rollout_rs: names of `REJECTIONS` with commas between them; None to reject nothing.
+        rollout_rs_threshold: for k1 "lo_hi" or u (then 1/u to u), bounds on rollout over trainer probability; for k2
+            and k3 the largest value. One for all options, or one each with commas between them.
+        described: what the metrics of weights are of: "applied" weights, with the shares of rows of raw ones; "applied-rows"
+            where those too are of applied ones, as in 0.8; "raw" weights, with std and effective sample size
+            of weights clamped from both sides, as in 0.7.
+
+    Returns:
+        Metrics under "rollout_corr/"; weights 0 on tokens that are not trained on.
+
+    Raises:
+        DataError: no token is trained on.
+        UsageError: an option or a threshold that verl refuses.
+
+    Source:
+        verl 0.9.1, verl/trainer/ppo/rollout_corr_helper.py
+    """
+    _require_tokens(tokens)
+    metrics: dict[str, Tensor | float] = {}
+    weights = None
+    mask = tokens.mask
+    if rollout_is is not None and rollout_is_threshold is not None:
+        low, high = _weight_bounds(rollout_is_threshold)
+        raw = _raw_weights(tokens, rollout_is)
+        weights = raw.clamp(max=high) if low is None else torch.where((raw >= low) & (raw <= high), raw, 0.0)
+        reach = (1 / high if low is None else low, high)
+        shown = {"applied": (weights, raw, raw), "applied-rows": (weights, raw, weights), "raw": (raw,) * 3}
+        least = None if described == "raw" else 0.0
+        metrics |= _weight_metrics("rollout_is", tokens, rollout_is, shown[described], reach, least=least)
+        if low is not None:
+            metrics["rollout_is_oob_ratio"] = tokens.mean(_flag(raw, (raw < low) | (raw > high)))
+        if rollout_is_batch_normalize:
+            weights, metrics["rollout_is_batch_norm_factor"] = _normalised(tokens, weights, rollout_is)
+    if rollout_rs is not None:
+        mask, more = _reject(tokens, rollout_rs, rollout_rs_threshold)
+        metrics |= more
+    return Correction(mask, numbers({**metrics, **divergences(tokens)}, PREFIX), weights)
+
+
+def rollout_correction_0_7_0(  # noqa: PLR0913  the settings of verl
+    tokens: LogProbs,
+    *,
+    rollout_is: str | None = None,
+    rollout_is_threshold: float | None = 2.0,
+    rollout_is_batch_normalize: bool = False,
+    rollout_rs: str | None = None,
+    rollout_rs_threshold: float | None = None,
+    rollout_rs_threshold_lower: float | None = None,
+    rollout_token_veto_threshold: float | None = None,
+) -> Correction:
+    """The rollout correction of verl up to 0.7.0, whose metrics are of weights before they are truncated.
+
+    Args:
+        tokens: the two log-probabilities.
+        rollout_is: "token" or "sequence" (the product over the row); None for no weights.
+        rollout_is_threshold: the weights are truncated there.
+        rollout_is_batch_normalize: divide the weights by their mean.
+        rollout_rs: "token", "sequence" or "geometric", the ratio whose bounds reject; None to reject nothing.
+        rollout_rs_threshold: the upper bound.
+        rollout_rs_threshold_lower: the lower bound; 1 over the upper by default.
+        rollout_token_veto_threshold: a row with a token whose ratio is lower is rejected; None for no veto.
+
+    Returns:
+        Metrics under "rollout_corr/"; weights 0 on tokens that are not trained on.
+
+    Raises:
+        DataError: no token is trained on.
+        UsageError: an option or a threshold that verl refuses.
+
+    Source:
+        verl 0.7.0, verl/trainer/ppo/rollout_corr_helper.py
+    """
+    _require_tokens(tokens)
+    metrics: dict[str, Tensor | float] = {}
+    weights = None
+    mask = tokens.mask
+    if rollout_is is not None and rollout_is_threshold is not None:
+        high = _positive("rollout_is_threshold", rollout_is_threshold)
+        raw = _raw_weights(tokens, rollout_is)
+        metrics |= _weight_metrics("rollout_is", tokens, rollout_is, (raw,) * 3, (1 / high, high), least=None)
+        weights = raw.clamp(max=high)
+        if rollout_is_batch_normalize:
+            weights, metrics["rollout_is_batch_norm_factor"] = _normalised(tokens, weights, rollout_is)
+    if rollout_rs is not None:
+        high = _positive("rollout_rs_threshold", rollout_rs_threshold)
+        low = 1 / high if rollout_rs_threshold_lower is None else rollout_rs_threshold_lower
+        ratio = bounded_exp(_at("rollout_rs", tokens, rollout_rs, LEVELS))
+        metrics |= _weight_metrics("rollout_rs", tokens, rollout_rs, (ratio,) * 3, (low, high), least=None)
+        out = _flag(ratio, (ratio < low) | (ratio > high))
+        metrics["rollout_rs_masked_fraction"] = tokens.mean(out)
+        rows_out = tokens.row_sum(out) > 0
+        if not low <= 1 <= high and rollout_rs != "token":
+            # A row without a trained token has ratio 1 there.
+            rows_out |= ~tokens.filled
+        metrics["rollout_rs_seq_masked_fraction"] = _flag(ratio, rows_out).mean()
+        mask = mask * (1 - out)
+    mask, veto = _veto(tokens, mask, rollout_token_veto_threshold)
+    return Correction(mask, numbers({**metrics, **veto, **divergences(tokens)}, PREFIX), weights)
+
+
+def _require_tokens(tokens: LogProbs) -> None:
+    if not tokens.trained.any():
+        raise DataError("no token is trained on, so there is nothing to correct", hint="check --mask-col")
+
+
+def _positive(name: str, value: float | str | None) -> float:
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        number = math.nan
+    if not number > 0:
+        raise UsageError(f"{name} is {value}, expected a number above 0")
+    return number
+
+
+def _weight_bounds(threshold: float | str) -> tuple[float | None, float]:
+    """The bounds of weights: no lower one where they are truncated."""
+    low, bar, high = str(threshold).strip().partition("_")
+    if not bar:
+        return None, _positive("rollout_is_threshold", low)
+    bounds = _positive("rollout_is_threshold", low), _positive("rollout_is_threshold", high)
+    if bounds[0] > bounds[1]:
+        raise UsageError(f"rollout_is_threshold is {threshold}, expected LOW_HIGH with LOW below HIGH")
+    return bounds
+
+
+def _flag(like: Tensor, condition: Tensor) -> Tensor:
+    """A condition as 0 and 1."""
+    return condition.to(like.dtype)
+
+
+def _at(name: str, tokens: LogProbs, level: str, levels: tuple[str, ...]) -> Tensor:
+    if level not in levels:
+        raise UsageError(f"{name} is '{level}'", hint=either(levels))
+    return tokens.at_level(level)
+
+
+def _raw_weights(tokens: LogProbs, level: str) -> Tensor:
+    """[T] the importance weights before any bound but ±20 of the log; 0 on tokens that are not trained on."""
+    log_ratio = _at("rollout_is", tokens, level, ("token", "sequence"))
+    return torch.where(tokens.trained, bounded_exp(log_ratio), 0.0)
+
+
+def _weight_metrics(
+    name: str,
+    tokens: LogProbs,
+    level: str,
+    weights: tuple[Tensor, ...],
+    bounds: tuple[float, float],
+    *,
+    least: float | None,
+) -> dict[str, Tensor | float]:
+    """The metrics of importance weights.
+
+    Args:
+        name: before each key.
+        tokens: the two log-probabilities.
+        level: of the weights.
+        weights: [T] those that are described, those of which a share is low or high, and those of which that of rows is.
+        bounds: below and above which a weight counts as low or high.
+        least: std and effective sample size are of weights clamped from here to the upper bound; None for the lower.
+    """
+    applied, raw, by_row = weights
+    low, high = bounds
+    log_low, log_high = torch.tensor(bounds, dtype=raw.dtype).log()
+    found: dict[str, Tensor | float] = {"mean": tokens.mean(applied)}
+    if level == "token":
+        found |= {"max": applied[tokens.trained].max(), "min": applied[tokens.trained].min()}
+        found["ratio_fraction_high"] = tokens.mean(_flag(raw, raw > high))
+        found["ratio_fraction_low"] = tokens.mean(_flag(raw, raw < low))
+    else:
+        reduce = tokens.row_sum if level == "sequence" else tokens.row_mean
+        per_row = reduce(tokens.log_ratio)
+        found |= {"max": per_row.max().clamp(max=SAFETY_BOUND).exp(), "min": per_row.min().exp()}
+        found["ratio_fraction_high"] = _flag(raw, per_row > log_high).mean()
+        found["ratio_fraction_low"] = _flag(raw, per_row < log_low).mean()
+    clamped = applied.clamp(low if least is None else least, high)
+    found["std"] = _std(tokens, clamped)
+    found["eff_sample_size"] = effective_share(tokens, clamped)
+    found |= {f"seq_{key}": value for key, value in _of_rows(tokens.row_mean(applied), 1.0).items()}
+    of_rows = tokens.row_mean(by_row)
+    found["seq_fraction_high"] = _flag(raw, of_rows > high).mean()
+    found["seq_fraction_low"] = _flag(raw, of_rows < low).mean()
+    return {f"{name}_{key}": value for key, value in found.items()}
+
+
+def _std(tokens: LogProbs, values: Tensor) -> Tensor | float:
+    """The population standard deviation over trained tokens, by the mean of squares; 0 for one token."""
+    if not tokens.mask.sum() > 1:
+        return 0.0
+    return (tokens.mean(values.square()) - tokens.mean(values).square()).clamp(min=0).sqrt()
+
+
+def _of_rows(values: Tensor, ideal: float) -> dict[str, Tensor | float]:
+    """Mean, std, extremes and the largest distance from `ideal` of [M] numbers, one per row; 0 without any."""
+    if not len(values):
+        return dict.fromkeys(("mean", "std", "max", "min", "max_deviation"), 0.0)
+    return {
+        "mean": values.mean(),
+        "std": values.std() if len(values) > 1 else 0.0,
+        "max": values.max(),
+        "min": values.min(),
+        "max_deviation": (values - ideal).abs().max(),
+    }
+
+
+def _normalised(tokens: LogProbs, weights: Tensor, level: str) -> tuple[Tensor, Tensor | float]:
+    """Weights over their mean, and that mean; as they are, and 1, where the mean is 0."""
+    mean = tokens.mean(weights) if level == "token" else tokens.row_mean(weights)[tokens.filled].mean()
+    return (weights / mean, mean) if mean > 1e-8 else (weights, 1.0)
+
+
+def _veto(
+    tokens: LogProbs, mask: Tensor, threshold: float | None
+) -> tuple[Tensor, dict[str, Tensor | float]]:
+    """Reject rows with a token of a tiny ratio."""
+    if threshold is None:
+        zero = {"rollout_is_veto_fraction": 0.0, "rollout_is_catastrophic_token_fraction": 0.0}
+        return mask, {**zero}
+    bound = torch.tensor(_positive("rollout_token_veto_threshold", threshold), dtype=mask.dtype).log()
+    below = _flag(mask, tokens.log_ratio < bound)
+    vetoed = tokens.row_sum(below) > 0
+    return mask * ~tokens.spread(vetoed), {
+        "rollout_is_veto_fraction": _flag(mask, vetoed).mean(),
+        "rollout_is_catastrophic_token_fraction": tokens.mean(below),
+    }
+
+
+def _reject(
+    tokens: LogProbs, options: str, threshold: float | str | None
+) -> tuple[Tensor, dict[str, Tensor | float]]:
+    """The mask that is left by every option, and the metrics of each."""
+    named = list(dict.fromkeys(option.strip() for option in options.split(",") if option.strip()))
+    for option in named:
+        if option not in REJECTIONS:
+            raise UsageError(f"rollout_rs is '{option}'", hint=either(REJECTIONS))
+    if not named:
+        raise UsageError("rollout_rs names no option", hint=either(REJECTIONS))
+    metrics: dict[str, Tensor | float] = {}
+    kept = torch.ones_like(tokens.trained)
+    for option, (low, high) in _rejection_bounds(named, threshold).items():
+        values, per_row = _statistic(tokens, option)
+        stays = (values <= high) & (values >= low)
+        kept &= stays
+        metrics |= {
+            f"rollout_rs_{option}_{key}": value
+            for key, value in _rejection_metrics(tokens, (values, per_row), (low, high), stays).items()
+        }
+    gone = _flag(tokens.mask, ~kept)
+    metrics["rollout_rs_masked_fraction"] = tokens.mean(gone)
+    metrics["rollout_rs_seq_masked_fraction"] = _flag(gone, tokens.row_sum(gone) > 0).mean()
+    return tokens.mask * kept, metrics
+
+
+def _rejection_bounds(options: list[str], threshold: float | str | None) -> Mapping[str, tuple[float, float]]:
+    """Bounds of each option's value; k1 is bounded in logs, k2 and k3 from above only."""
+    given = [part.strip() for part in str("" if threshold is None else threshold).split(",") if part.strip()]
+    if len(given) not in (1, len(options)):
+        raise UsageError(f"rollout_rs_threshold is {threshold}, expected one for all options or one for each")
+    found = {}
+    for option, text in zip(options, given * len(options) if len(given) == 1 else given, strict=False):
+        low, bar, high = text.rpartition("_")
+        if not option.endswith("k1"):
+            if bar:
+                raise UsageError(f"rollout_rs_threshold of {option} is {text}, expected one number")
+            found[option] = (-math.inf, _positive("rollout_rs_threshold", high))
+            continue
+        upper = _positive("rollout_rs_threshold", high)
+        lower = _positive("rollout_rs_threshold", low) if bar else 1 / upper
+        if lower > upper:
+            raise UsageError(f"rollout_rs_threshold of {option} is {text}, expected LOW_HIGH or at least 1")
+        found[option] = (math.log(lower), math.log(upper))
+    return found
+
+
+def _statistic(tokens: LogProbs, option: str) -> tuple[Tensor, Tensor | None]:
+    """[T] the value of an option on each token, and [N] that of each row where it is one of rows."""
+    reduce, _, kind = option.rpartition("_")
+    values = kl(tokens.log_ratio.clamp(-SAFETY_BOUND, SAFETY_BOUND), kind)
+    if reduce == "token":
+        return values, None
+    per_row = {"seq_sum": tokens.row_sum, "seq_mean": tokens.row_mean, "seq_max": tokens.row_max}[reduce](
+        values
+    )
+    return tokens.spread(per_row), per_row
+
+
+def _rejection_metrics(
+    tokens: LogProbs, statistic: tuple[Tensor, Tensor | None], bounds: tuple[float, float], stays: Tensor
+) -> dict[str, Tensor | float]:
+    """The metrics of one option."""
+    values, of_rows = statistic
+    low, high = bounds
+    rows = (tokens.row_mean(values) if of_rows is None else of_rows)[tokens.filled]
+    # What is bounded from above only has no share below.
+    bounded = math.isfinite(low)
+    unit = values[tokens.trained] if of_rows is None else rows
+    found: dict[str, Tensor | float] = {
+        "mean": tokens.mean(values),
+        "max": unit.max(),
+        "min": unit.min(),
+        "fraction_high": _flag(unit, unit > high).mean(),
+        "fraction_low": _flag(unit, unit < low).mean() if bounded else 0.0,
+        "std": _std(tokens, values.clamp(low if bounded else 0.0, high)),
+    }
+    found |= {f"seq_{key}": value for key, value in _of_rows(rows, 0.0).items()}
+    found["seq_fraction_high"] = _flag(rows, rows > high).mean()
+    if bounded:
+        found["seq_fraction_low"] = _flag(rows, rows < low).mean()
+    gone = _flag(values, ~stays)
+    found["masked_fraction"] = tokens.mean(gone)
+    found["seq_masked_fraction"] = _flag(values, tokens.row_sum(gone)[tokens.filled] > 0).mean()
+    return found

@@ -1,0 +1,56 @@
+"""The off-policy figures as tables."""
+
+from collections.abc import Iterator, Sequence
+
+from advcli.records.off_policy import Figures, OffPolicy, OffPolicyPart
+from advcli.render.numbers import count, number
+from advcli.wording import counted
+
+# More steps or versions than this are in --json only.
+_PARTS = 10
+_KEYS = 12
+_HEADINGS = ("kl (k1)", "k3", "χ² token", "ESS", "ppl ratio", "max ρ")
+
+
+def table(found: OffPolicy) -> tuple[Sequence[str], list[Sequence[str]]]:
+    """Heading and lines: all rows, then the steps, versions and lags of which there are several."""
+    rows = [_line("all", found.all)]
+    rows += _lines("step", found.per_step)
+    rows += _lines("version", found.per_version)
+    rows += _lines("lag", found.staleness)
+    return ("off policy", "rows", *_HEADINGS), rows
+
+
+def remarks(found: OffPolicy) -> Iterator[str]:
+    """What the table leaves out, what was compared, and what its columns mean."""
+    left = max(len(part) - _PARTS for part in (found.per_step, found.per_version, found.staleness))
+    if left > 0:
+        yield f"{counted(left, 'more line')} in --json"
+    mask = f", on tokens of '{found.mask}'" if found.mask else ""
+    yield f"ρ is '{found.train}' over '{found.rollout}'{mask}; ESS is a share of the tokens"
+
+
+def framework(found: OffPolicy) -> tuple[Sequence[str], list[Sequence[str]]]:
+    """Heading and lines of what a framework logs of the same rows."""
+    rows: list[Sequence[str]] = [(name, number(value)) for name, value in list(found.metrics.items())[:_KEYS]]
+    if len(found.metrics) > _KEYS:
+        rows.append((f"… {len(found.metrics) - _KEYS} more in --json", ""))
+    return (f"as {found.framework} logs it", "value"), rows
+
+
+def _lines(name: str, parts: Sequence[OffPolicyPart]) -> list[Sequence[str]]:
+    if len(parts) < 2:
+        return []
+    return [_line(f"{name} {part.name}", part.figures) for part in parts[:_PARTS]]
+
+
+def _line(name: str, found: Figures) -> Sequence[str]:
+    values = (
+        found.kl,
+        found.k3_kl,
+        found.chi2_token,
+        found.eff_sample_size,
+        found.ppl_ratio,
+        found.ratio_max,
+    )
+    return (name, count(found.rows), *(number(value) for value in values))

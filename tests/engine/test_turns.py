@@ -1,0 +1,53 @@
+"""What the engine makes of turns before an estimator sees them."""
+
+import pytest
+import torch
+
+from advcli import compute_advantages
+from advcli.engine.turns import alike, completed
+
+
+def columns(**given):
+    return {
+        "rewards": torch.tensor([0.0, torch.nan, 1.0, torch.nan], dtype=torch.float64),
+        "group": torch.zeros(4, dtype=torch.int64),
+        "rollout": torch.tensor([0, 0, 0, 1]),
+        **given,
+    }
+
+
+def test_what_is_not_there_is_made_from_what_is():
+    found = completed(columns(), ("episode", "valid", "env_step", "agent", "input_tokens"))
+    assert found["turn"].tolist() == [0, 1, 2, 0]
+    assert found["episode"].tolist()[:3] == [1, 1, 1]
+    assert found["episode"].isnan().tolist() == [False, False, False, True]
+    assert found["valid"].tolist() == [1, 1, 1, 1]
+    assert found["env_step"].isnan().all()
+    assert found["agent"].tolist() == found["input_tokens"].tolist() == [0, 0, 0, 0]
+
+
+def test_what_is_there_stays():
+    given = {"turn": torch.tensor([5.0, torch.nan, 7.0, 9.0]), "episode": torch.ones(4)}
+    found = completed(columns(**given), ("episode",))
+    assert found["turn"].tolist() == [5, 1, 7, 9]
+    assert found["episode"] is given["episode"]
+    assert "valid" not in found
+
+
+def test_a_state_joins_the_first_that_is_like_it_in_its_group():
+    # The third is like the second and not like the first, to which the second went: it begins a new state.
+    texts = ["aaaaaaaaaa", "aaaaaaaabb", "aaaaaabbbb", None, "aaaaaaaaaa"]
+    assert alike(texts, [0, 0, 0, 0, 1], 0.8).tolist() == [0, 0, 1, -1, 2]
+
+
+@pytest.mark.parametrize(("rule", "expected"), [(None, [3, 2, 1]), ("last", [1, 1, 1])])
+def test_the_reward_of_a_rollout_that_each_row_has_counts_once(rule, expected):
+    found = compute_advantages(
+        [1, 1, 1],
+        [0] * 3,
+        rollouts=["a"] * 3,
+        like="areal",
+        estimator="turn_discount",
+        rollout_reward=rule,
+    )
+    assert found.original.tolist() == expected

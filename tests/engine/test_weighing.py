@@ -1,0 +1,88 @@
+"""Settings of a framework's correction, and log-probabilities of which some are missing."""
+
+import math
+
+import pytest
+import torch
+
+from advcli.engine.rollouts import Rollouts, _with_weights
+from advcli.engine.weighing import Weigher, log_probs, settings, weighted
+from advcli.errors import UsageError
+from advcli.filters.catalog import filter_spec
+from advcli.off_policy.catalog import find
+from advcli.records.settings import AdvantageTable
+
+VERL, SLIME = find("verl"), find("slime")
+
+
+@pytest.mark.parametrize(
+    ("row", "given", "expected"),
+    [
+        (VERL, {"rollout_is": "none"}, {"rollout_is": None}),
+        (VERL, {"rollout_is_threshold": 2.0}, {"rollout_is_threshold": 2.0}),
+        (VERL, {"rollout_is_threshold": "0.5_2"}, {"rollout_is_threshold": "0.5_2"}),
+        (VERL, {"rollout_rs": "token_k1+seq_sum_k3"}, {"rollout_rs": "token_k1,seq_sum_k3"}),
+        (SLIME, {"use_rs": "false", "use_tis": 1.0}, {"use_rs": False, "use_tis": True}),
+        (SLIME, {"rs_veto_threshold": "null"}, {"rs_veto_threshold": None}),
+    ],
+)
+def test_settings_have_the_type_that_is_declared(row, given, expected):
+    assert settings(row, given) == expected
+
+
+@pytest.mark.parametrize(
+    ("row", "given", "said"),
+    [
+        (SLIME, {"use_rs": "maybe"}, "use_rs is 'maybe', expected true or false"),
+        (SLIME, {"tis_upper_bound": "high"}, "tis_upper_bound is 'high', expected a number"),
+        (SLIME, {"bound": 1.0}, "mis of slime has no 'bound'"),
+        (find("ms-swift", "", "off_policy_sequence_mask"), {}, "needs off_policy_sequence_mask_delta"),
+    ],
+)
+def test_settings_that_do_not_fit(row, given, said):
+    with pytest.raises(UsageError, match=said):
+        settings(row, given)
+
+
+def test_bounds_with_a_bar_are_no_number():
+    assert filter_spec("after", "correction:rollout_is_threshold=1_2").knobs == {
+        "rollout_is_threshold": "1_2"
+    }
+
+
+def test_a_function_by_its_name():
+    weigher = Weigher.of(filter_spec("after", "correction:function=icepop,tis_clip=3"), "slime")
+    assert (weigher.framework, weigher.signed) == ("slime", False)
+
+
+def test_a_row_with_an_unknown_number_has_no_trained_token():
+    columns = {
+        "rollout_log_probs": torch.tensor([-1.0, math.nan, -1.0, math.nan]),
+        "log_probs": torch.tensor([-1.0, -1.0, -2.0, -1.0]),
+        "tokens": torch.tensor([2, 2]),
+        "mask": torch.tensor([1.0, 1.0, 1.0, 0.0]),
+    }
+    # The second token of row 1 is not trained on, so that it is unknown does not matter.
+    assert log_probs(columns, "tis").mask.tolist() == [0, 0, 1, 0]
+
+
+def test_the_mean_weight_of_a_row():
+    table = AdvantageTable(
+        *(torch.tensor([1.0, -2.0, 3.0]) for _ in range(2)), torch.ones(3, dtype=torch.bool)
+    )
+    found = weighted(
+        table, torch.tensor([1.0, 2.0, math.nan, 0.5, math.nan]).double(), torch.tensor([3, 1, 1])
+    )
+    assert found.weight.tolist()[:2] == [1.5, 0.5]
+    assert found.weighted.tolist()[:2] == [1.5, -1.0]
+    assert found.weight[2].isnan()
+
+
+def test_weights_of_rollouts_come_back_to_their_rows():
+    # Rows 0 and 2 are one rollout: its tokens are 10 11 and 30.
+    rollouts = Rollouts.of(torch.tensor([0, 1, 0]))
+    table = AdvantageTable(torch.ones(3), torch.ones(3), torch.ones(3, dtype=torch.bool))
+    table = weighted(table, torch.tensor([10.0, 11.0, 30.0, 20.0]).double(), torch.tensor([2, 1, 1]))
+    found = _with_weights(rollouts, table, torch.tensor([2, 1, 1]))
+    assert found.weights.tolist() == [10.0, 11.0, 20.0, 30.0]
+    assert found.weight.tolist() == [10.5, 20.0, 30.0]

@@ -1,0 +1,48 @@
+"""The table of corrections: every row names a function, and versions find the right one."""
+
+import inspect
+
+import pytest
+
+from advcli.errors import UsageError
+from advcli.frameworks.catalog import frameworks
+from advcli.off_policy.catalog import CORRECTIONS, find
+from advcli.registry import load
+
+
+@pytest.mark.parametrize("row", CORRECTIONS, ids=lambda row: row.name)
+def test_a_row_says_what_its_function_takes(row):
+    parameters = inspect.signature(load(row.target)).parameters.values()
+    positional = [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY]
+    assert positional == (["tokens", "advantages"] if row.signed else ["tokens"])
+    assert "Source" in (inspect.getdoc(load(row.target)) or "")
+    assert row.framework in frameworks()
+
+
+@pytest.mark.parametrize(
+    ("asked", "name"),
+    [
+        (("verl",), "verl:rollout_correction>=0.9"),
+        (("verl", "0.8.0"), "verl:rollout_correction>=0.8,<0.9"),
+        (("verl", "0.7.1"), "verl:rollout_correction>0.7.0,<0.8"),
+        (("verl", "0.7.0"), "verl:rollout_correction<=0.7.0"),
+        (("verl", "0.9.1"), "verl:rollout_correction>=0.9"),
+        (("slime", "", "icepop"), "slime:icepop"),
+        (("slime",), "slime:mis"),
+    ],
+)
+def test_the_row_of_a_framework(asked, name):
+    assert find(*asked).name == name
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (("trl",), "no off-policy correction of 'trl' is known"),
+        (("slime", "", "tris"), "slime has no correction 'tris'"),
+        (("verl", "new"), "'new' is not a version"),
+    ],
+)
+def test_no_such_row(asked, said):
+    with pytest.raises(UsageError, match=said):
+        find(*asked)
