@@ -25,6 +25,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason="no CUDA device on this machine"))
 
 
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """No test is named after thousands of characters of its input."""
+    if isinstance(val, str | bytes) and len(val) > 100:
+        return f"{val[:20]!a} and {len(val) - 20} more"
+    return None
+
+
 @pytest.fixture
 def data() -> Path:
     """The folder of real dumps and golden cases."""

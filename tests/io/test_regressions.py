@@ -222,7 +222,7 @@ def test_text_that_is_no_utf8_in_parquet(columns):
         pa.array([2**30] * 8, pa.date32()),
         pa.array([10**14] * 8, pa.duration("s")),
     ],
-    ids=str,
+    ids=lambda array: str(array.type),
 )
 def test_dates_that_python_cannot_say(array):
     pq.write_table(pa.table({**BASE, "x": array}), "a.parquet")

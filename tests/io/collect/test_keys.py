@@ -84,7 +84,7 @@ MIXED = [
 ]
 
 
-@pytest.mark.parametrize("cells", MIXED, ids=str)
+@pytest.mark.parametrize("cells", MIXED, ids=lambda cells: str(cells)[:60])
 def test_a_value_is_compared_as_text(cells):
     assert len(set(coded(cells).tolist())) == 1
 
