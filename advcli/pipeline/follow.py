@@ -149,7 +149,7 @@ class Follower:
         return ready
 
     def _over(self, data: DataSet, sources: Sequence[Source]) -> frozenset[str]:
-        """The steps that are over: a file began after them, or all files have gone on to a later one.
+        """The steps that are over: all files have gone on to a later one, but those that end before another begins.
 
         Raises:
             DataError: a row is of a step that was over when its groups were written.
@@ -170,7 +170,9 @@ class Follower:
         ends = [(step_order(one.first), step_order(one.last)) for one in known if one.last]
         if not ends:
             return frozenset()
-        end = max(*(first for first, _ in ends), min(last for _, last in ends))
+        newest = max(first for first, _ in ends)
+        # A file that ends before another one begins is done, as where there is one per step.
+        end = min(last for _, last in ends if last >= newest)
         return frozenset(name for name in names if step_order(name) < end)
 
     def _with_steps(self, data: DataSet, sources: Sequence[Source]) -> dict[str, Done]:
