@@ -29,6 +29,7 @@ class ReadOptions(TypedDict, total=False):
         layout: how rows lie in a record: "rows", "ones", "lists" or "nested"; auto-detected by default.
         explode: the list of objects, or the lists, with one entry per row.
         dedup: leave out exact repeats.
+        where: expressions that a row must meet to count, as `--where` takes them.
         on_bad_row: "error", or "skip" to count broken rows and go on.
         config: a trainer's YAML or JSON whose advantage settings are followed.
         set: "KEY=VALUE" overrides of the configuration.
@@ -42,6 +43,7 @@ class ReadOptions(TypedDict, total=False):
     layout: str | None
     explode: Names
     dedup: bool
+    where: Names
     on_bad_row: str
     config: str | PathLike[str] | None
     set: Names
@@ -70,7 +72,7 @@ def read(  # noqa: PLR0913  the options that people use first
         step: the column with the training step.
         group_by: the columns that together make a group; the step is not added.
         n: rows per prompt: cut the rows of a prompt (without one, consecutive rows) into groups of n.
-        **more: length, baseline, kl, logged, tokens, layout, explode, dedup, on_bad_row ("error" or "skip"), config
+        **more: length, baseline, kl, logged, tokens, layout, explode, dedup, where, on_bad_row ("error" or "skip"), config
             and set, as on the command line; see `advcli.api.read.ReadOptions`.
 
     Raises:
@@ -140,7 +142,7 @@ def _base(chosen: ColumnOptions, like: str | None, more: ReadOptions) -> Base:
     given: dict[str, Any] = {**more}
     given.pop("on_bad_row", None)
     config, changes = given.pop("config", None), names(given.pop("set", ()))
-    given["explode"] = names(given.get("explode", ()))
+    given |= {name: names(given.get(name, ())) for name in ("explode", "where")}
     return Base(replace(chosen, **given), like, None if config is None else Path(config), changes)
 
 

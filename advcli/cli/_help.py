@@ -76,8 +76,8 @@ HELP: Mapping[str, Help] = {
             "json_",
         ),
         (
-            "advcli verify rewards.parquet --reward accuracy_reward --vs-reward reward --vs-pass-at 1",
-            "advcli verify rewards.parquet rewards.jsonl --reward accuracy_reward --b reward=reward --vs-pass-at 1",
+            "advcli verify rewards.parquet --vs-reward accuracy_reward --pass-at 1",
+            "advcli verify rewards.parquet rewards.jsonl --b reward=accuracy_reward --pass-at 1",
         ),
     ),
     "select": Help(

@@ -30,6 +30,7 @@ class Done:
         written: bytes of the output.
         first: its earliest step; "" without steps.
         last: its latest step among these lines.
+        path: the output.
     """
 
     lines: int = 0
@@ -37,6 +38,7 @@ class Done:
     written: int = 0
     first: str = ""
     last: str = ""
+    path: str = ""
 
 
 @dataclass(frozen=True)

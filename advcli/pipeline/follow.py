@@ -94,7 +94,7 @@ class Follower:
             if not parts:
                 return Written(0, 0, (), len(data.table.rewards))
             goals = targets(sources, self._output.out, force=True)
-            paths = {source.name: goal for source, goal in zip(sources, goals, strict=True)}
+            paths = {one.name: self._kept_path(one, goal) for one, goal in zip(sources, goals, strict=True)}
             found = self._write(parts, paths, self._load(parts), over)
             return replace(found, waiting=len(data.table.rewards) - found.rows)
 
@@ -116,6 +116,11 @@ class Follower:
                 hint="--force to begin again, or another --out",
             )
         return found
+
+    def _kept_path(self, source: Source, goal: Target) -> Target:
+        """Where a file goes: where it has gone before, as what it is called may depend on what else is there."""
+        known = self._done(source).path
+        return replace(goal, path=Path(known)) if known else goal
 
     def _done(self, source: Source) -> Done:
         return self._state.files.get(source.name, Done())
@@ -144,7 +149,7 @@ class Follower:
         return ready
 
     def _over(self, data: DataSet, sources: Sequence[Source]) -> frozenset[str]:
-        """The steps that are over: a file began after them, or all files have gone on to a later one.
+        """The steps that are over: all files have gone on to a later one, but those that end before another begins.
 
         Raises:
             DataError: a row is of a step that was over when its groups were written.
@@ -165,7 +170,9 @@ class Follower:
         ends = [(step_order(one.first), step_order(one.last)) for one in known if one.last]
         if not ends:
             return frozenset()
-        end = max(*(first for first, _ in ends), min(last for _, last in ends))
+        newest = max(first for first, _ in ends)
+        # A file that ends before another one begins is done, as where there is one per step.
+        end = min(last for _, last in ends if last >= newest)
         return frozenset(name for name in names if step_order(name) < end)
 
     def _with_steps(self, data: DataSet, sources: Sequence[Source]) -> dict[str, Done]:
@@ -207,7 +214,8 @@ class Follower:
             for one, goal in zip(parts, goals, strict=True):
                 kept = self._kept(one, goal, paths[one.name])
                 of = ends.get(one.name, kept)
-                done[one.name] = replace(kept, first=of.first, last=of.last)
+                final = str(paths[one.name].path)
+                done[one.name] = replace(kept, first=of.first, last=of.last, path=final)
         steps = () if data.table.step is None else _steps(data)
         before, rollout = self._state, data.grouping.rollout
         self._state = State(

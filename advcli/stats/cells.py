@@ -8,6 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from advcli.tensors.masks import every
 from advcli.tensors.segments import Segments
 
 Floats = NDArray[np.float64]
@@ -62,25 +63,28 @@ class Cells:
             ([0, 2], [0.5, 1.0])
         """
         rewards = rewards.double()
-        prompts = Segments.of(prompt, count)
-        low, high = prompts.min(rewards), prompts.max(rewards)
-        mean = prompts.mean(rewards)
-        centred = prompts.broadcast(torch.sub, rewards, mean)
-        between = (rewards != prompts.rows(low)) & (rewards != prompts.rows(high))
-        code = prompt * (int(step.max()) + 1 if len(step) else 1) + step
-        cells = Segments.dense(code)
+        cells = Segments.dense(prompt * (int(step.max()) + 1 if len(step) else 1) + step)
+        of, met = cells.parent(prompt), cells.size()
+        total, squares, low, high, two = _counted(rewards, cells, met)
+        prompts = Segments.of(of, count)
+        many = prompts.sum(met.double())
+        mean = prompts.sum(total) / many
+        squares = squares + met * (total / met - mean[of]) ** 2
+        lowest, highest = prompts.min(low), prompts.max(high)
+        for end in (low, high):
+            two = two & ((end == lowest[of]) | (end == highest[of]))
         return cls(
             count=count,
-            rows=prompts.size().numpy(),
+            rows=many.long().numpy(),
             mean=mean.numpy(),
-            squares=prompts.sum(centred**2).numpy(),
-            low=torch.where(low.isfinite(), low, torch.nan).numpy(),
-            high=torch.where(high.isfinite(), high, torch.nan).numpy(),
-            two_valued=(prompts.sum(between.double()) == 0).numpy(),
-            prompt=cells.parent(prompt).numpy(),
+            squares=prompts.sum(squares).numpy(),
+            low=torch.where(lowest.isfinite(), lowest, torch.nan).numpy(),
+            high=torch.where(highest.isfinite(), highest, torch.nan).numpy(),
+            two_valued=(prompts.sum((~two).double()) == 0).numpy(),
+            prompt=of.numpy(),
             step=cells.parent(step).numpy(),
-            cell_rows=cells.size().numpy(),
-            cell_mean=cells.mean(rewards).numpy(),
+            cell_rows=met.numpy(),
+            cell_mean=(total / met).numpy(),
         )
 
     @classmethod
@@ -125,3 +129,20 @@ class Cells:
         if not len(values):
             return np.full(len(cells), np.nan)
         return np.where(cells < 0, np.nan, values[cells])
+
+
+def _counted(rewards: Tensor, cells: Segments, met: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """[C] each: sum, squared distances from the mean, smallest, largest, and whether there is no other value."""
+    if len(rewards):
+        low, high = rewards.min(), rewards.max()
+        top = rewards == high
+        if every(top | (rewards == low)):
+            # Two rewards in all, as most verifiers give: how many are the higher one says everything.
+            hits = cells.sum(top.double())
+            squares = (high - low) ** 2 * hits * (met - hits) / met
+            ends = torch.where(hits < met, low, high), torch.where(hits > 0, high, low)
+            return low * (met - hits) + high * hits, squares, *ends, torch.ones_like(met, dtype=torch.bool)
+    total, lowest, highest = cells.sum(rewards), cells.min(rewards), cells.max(rewards)
+    squares = cells.sum(cells.broadcast(torch.sub, rewards, total / met) ** 2)
+    between = (rewards != cells.rows(lowest)) & (rewards != cells.rows(highest))
+    return total, squares, lowest, highest, cells.sum(between.double()) == 0

@@ -17,7 +17,7 @@ from advcli.stats.intervals import ENOUGH, of_mean, unlike
 from advcli.stats.pass_at_k import interval, pass_at_k
 from advcli.stats.significance import false_discovery
 from advcli.stats.trend import trends
-from advcli.tensors.masks import finite
+from advcli.tensors.masks import chosen, finite
 from advcli.tensors.segments import Segments
 
 _EDGES = (0.25, 0.5, 0.75)
@@ -60,15 +60,15 @@ class PromptCounts:
         """
         here = (prompt >= 0) & (rows.group >= 0)
         valid = here & finite(rows.rewards)
-        rewards = rows.rewards[valid].double()
+        rewards, of = chosen(rows.rewards, valid).double(), chosen(prompt, valid)
         right = None
         if threshold is not None:
-            right = torch.bincount(prompt[valid][rewards >= threshold], minlength=count).numpy()
+            right = torch.bincount(of[rewards >= threshold], minlength=count).numpy()
         groups, able, live = _groups(rows, prompt, here, valid, count)
         return cls(
-            cells=Cells.of(rewards, prompt[valid], rows.step[valid], count),
+            cells=Cells.of(rewards, of, chosen(rows.step, valid), count),
             right=right,
-            rows=torch.bincount(prompt[here], minlength=count).numpy(),
+            rows=torch.bincount(chosen(prompt, here), minlength=count).numpy(),
             groups=groups,
             able=able,
             live=live,
@@ -252,10 +252,10 @@ def _ratio(part: NDArray[np.generic], whole: NDArray[np.generic]) -> Floats:
 
 def _groups(rows: Rows, prompt: Tensor, here: Tensor, valid: Tensor, count: int) -> tuple[Ints, Ints, Ints]:
     """[P] the groups of each prompt, those with two or more rewards, and those of them that are not all equal."""
-    of_group = Segments.of(rows.group[here], rows.count).parent(prompt[here])
-    scored = Segments.of(rows.group[valid], rows.count)
+    of_group = Segments.of(chosen(rows.group, here), rows.count).parent(chosen(prompt, here))
+    scored = Segments.of(chosen(rows.group, valid), rows.count)
     able = scored.size() > 1
-    live = able & ~dead_groups(rows.rewards[valid], scored)[0]
+    live = able & ~dead_groups(chosen(rows.rewards, valid), scored)[0]
     some = (of_group, of_group[able], of_group[live])
     met, compared, alive = (torch.bincount(one, minlength=count).numpy() for one in some)
     return met, compared, alive
@@ -307,6 +307,6 @@ def _lengths(
         else {"length_right": told & right, "length_wrong": told & ~right}
     )
     return {
-        name: Segments.of(prompt[mask], count).mean(rows.lengths[mask].double()).numpy()
+        name: Segments.of(chosen(prompt, mask), count).mean(chosen(rows.lengths, mask).double()).numpy()
         for name, mask in masks.items()
     }

@@ -120,3 +120,11 @@ def test_like_of_the_dump_holds_unless_a_call_says_otherwise():
     dump = advcli.from_frame(frame, prompt="uid", like="openrlhf")
     assert dump.advantages().summary.settings["like"].startswith("openrlhf")
     assert dump.advantages(like="trl").summary.settings["like"].startswith("trl")
+
+
+def test_where_chooses_rows():
+    frame = pd.DataFrame(
+        {"prompt_id": ["a", "a", "a", "b"], "reward": [0.0, 1.0, 1.0, 1.0], "lag": [0, 9, 0, 0]}
+    )
+    found = advcli.from_frame(frame, where="lag < 5", prompt="prompt_id").prompts()
+    assert [(one.prompt, one.mean) for one in found.shown] == [("a", 0.5), ("b", 1.0)]

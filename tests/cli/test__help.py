@@ -70,7 +70,7 @@ def test_an_example_runs(line, advcli, tmp_path):
         ("help insepct", "No such command 'insepct'; try advcli inspect"),
         (
             "schema inspekt",
-            "'inspekt' prints no JSON; try compute, compare, between, inspect, match or sweep",
+            "'inspekt' prints no JSON; try compute, compare, between, inspect, match, sweep, prompts, verify or select",
         ),
     ],
 )

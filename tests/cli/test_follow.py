@@ -119,6 +119,16 @@ def test_n_rows_are_a_group_before_the_step_is_over(run, tmp_path):
     )
 
 
+def test_a_second_file_of_the_same_name_changes_no_output(run, tmp_path):
+    for folder, steps in (("a", [1, 2]), ("b", [3, 4])):
+        (run / folder).mkdir()
+        (run / folder / "r.jsonl").write_text("".join(lines(steps)))
+        one = follower(run, tmp_path / "out")
+        one.look()
+    assert len((tmp_path / "out" / "r.adv.jsonl").read_text().splitlines()) == 24
+    assert len((tmp_path / "out" / "b" / "r.adv.jsonl").read_text().splitlines()) == 12
+
+
 def test_groups_of_one_row_so_far_are_no_error(run, tmp_path):
     text = lines([1, 2])
     file = run / "r.jsonl"

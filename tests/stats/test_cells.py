@@ -1,14 +1,17 @@
 """Cells against plain loops."""
 
 import numpy as np
+import pytest
 import torch
 
 from advcli.stats.cells import Cells
 
 
-def test_every_figure_is_that_of_a_plain_loop():
+@pytest.mark.parametrize("values", [np.arange(11) / 10, [-1.0, 0.25], [0.0, 1.0], [0.3]])
+def test_every_figure_is_that_of_a_plain_loop(values):
     draw = np.random.default_rng(1)
-    rewards, prompt, step = draw.random(300).round(1), draw.integers(0, 7, 300), draw.integers(0, 5, 300)
+    rewards, prompt, step = draw.choice(values, 300), draw.integers(0, 7, 300), draw.integers(0, 5, 300)
+    rewards[prompt == 3] = rewards.max()
     found = Cells.of(*map(torch.tensor, (rewards, prompt, step)), 8)
     for one in range(8):
         values = rewards[prompt == one]
