@@ -219,7 +219,14 @@ def _prompts(page: Page) -> Table | None:
         cells = (count(row["steps"]), number(row["first_mean"]), number(row["last_mean"]))
         change = signed(row["change"], number)
         rows.append(
-            (one_line(row["prompt"], _PROMPT), row["state"], *cells, change, ends, share(row["live_share"]))
+            (
+                one_line(row["prompt"], _PROMPT, text=str),
+                row["state"],
+                *cells,
+                change,
+                ends,
+                share(row["live_share"]),
+            )
         )
     return Table("Prompts over the run", header, tuple(rows), "; ".join(prompts.summary(found)))
 
