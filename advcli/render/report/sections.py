@@ -220,7 +220,7 @@ def _prompts(page: Page) -> Table | None:
         change = signed(row["change"], number)
         rows.append(
             (
-                one_line(row["prompt"], _PROMPT, str),
+                one_line(row["prompt"], _PROMPT, text=str),
                 row["state"],
                 *cells,
                 change,
