@@ -136,7 +136,7 @@ def _record(label: str, record: dict[str, Any], named: dict[str, str]) -> Iterat
     yield table(("key", "type", "what it is"), rows)
 
 
-def _type(value: Any, named: dict[str, str]) -> str:  # noqa: ANN401  a schema is a dict or a bool
+def _type(value: Any, named: dict[str, str]) -> str:
     if not isinstance(value, dict):
         return "any"
     if "const" in value:
