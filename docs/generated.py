@@ -108,38 +108,50 @@ def schemas() -> str:
 
 def keys() -> str:
     """The keys of the JSON of every command, a table per record; a record of several commands stands once."""
-    seen: dict[str, str] = {}
+    labels: dict[str, dict[str, Any]] = {}
+    parts = []
     for name in RESULTS:
         body = schema(name)
-        for title, record in ((body["title"], body), *body["$defs"].items()):
-            if title not in seen:
-                seen[title] = "\n\n".join(_record(title, record))
-    return "\n\n".join(seen.values())
+        records = {body["title"]: {**body, "$defs": {}}, **body["$defs"]}
+        # Two commands may have records of one name with other keys.
+        named = {title: _label(title, name, record, labels) for title, record in records.items()}
+        for title, record in records.items():
+            if named[title] not in labels:
+                labels[named[title]] = record
+                parts.append("\n\n".join(_record(named[title], record, named)))
+    return "\n\n".join(parts)
 
 
-def _record(title: str, record: dict[str, Any]) -> Iterator[str]:
-    yield f"### {title}"
+def _label(title: str, command: str, record: dict[str, Any], labels: dict[str, dict[str, Any]]) -> str:
+    return title if labels.get(title, record) == record else f"{title} of {command}"
+
+
+def _record(label: str, record: dict[str, Any], named: dict[str, str]) -> Iterator[str]:
+    yield f"### {label}"
     yield _cell(record["description"].splitlines()[0])
     rows = (
-        (f"`{key}`", _type(value), value.get("description", "name and version of this JSON"))
+        (f"`{key}`", _type(value, named), value.get("description", "name and version of this JSON"))
         for key, value in record["properties"].items()
     )
     yield table(("key", "type", "what it is"), rows)
 
 
-def _type(value: dict[str, Any]) -> str:
+def _type(value: Any, named: dict[str, str]) -> str:
+    if not isinstance(value, dict):
+        return "any"
     if "const" in value:
         return "text"
     if "$ref" in value:
-        return f"[{(name := value['$ref'].rsplit('/', 1)[1])}](#{name.lower()})"
+        label = named[value["$ref"].rsplit("/", 1)[1]]
+        return f"[{label}](#{label.lower().replace(' ', '-')})"
     if "anyOf" in value:
-        return " or ".join(map(_type, value["anyOf"]))
+        return " or ".join(_type(one, named) for one in value["anyOf"])
     kinds = value.get("type", "any")
     if kinds == "array":
-        return f"list of {_type(value.get('items', {}))}"
+        return f"list of {_type(value.get('items', {}), named)}"
     if kinds == "object":
         inside = value.get("additionalProperties")
-        return f"name → {_type(inside)}" if isinstance(inside, dict) else "object"
+        return f"name → {_type(inside, named)}" if isinstance(inside, dict) else "object"
     return " or ".join(_TYPES.get(kind, kind) for kind in ([kinds] if isinstance(kinds, str) else kinds))
 
 
