@@ -338,4 +338,4 @@ def turn_credit(  # noqa: PLR0913  the columns of a turn
     every = turns.position == 0
     none = torch.zeros_like(group)
     above = _over_rollouts(level, group, none, turns, every, scale="none", ddof=1, eps=0.0)
-    return above + beta * (credit - turns.total(credit) / turns.count)
+    return (above + beta * (credit - turns.total(credit) / turns.count)).to(rewards.dtype)

@@ -11,11 +11,10 @@ from columns import columns as columns_of
 from advcli import compute_advantages
 from advcli.engine.plan import Plan
 from advcli.engine.run import run
-from advcli.estimators.catalog import COLUMNS, ESTIMATORS, ROLES
+from advcli.estimators.catalog import COLUMNS, ESTIMATORS, ROLES, TOKEN_COLUMNS
 from advcli.records.settings import Settings
 
 ROWS = list(ESTIMATORS)
-TOKEN = ("values", "log_probs", "sum_pi_squared", "token_rewards")
 OUTCOME = [entry for entry in ROWS if entry.level == "row"]
 by_name = pytest.mark.parametrize("entry", ROWS, ids=lambda entry: entry.name)
 
@@ -96,12 +95,12 @@ def compute(entry, columns, dtype=torch.float64, **settings):
 
 def taken(columns, index):
     """Some of the rows, in this order."""
-    lists = {name: list(columns[name].split(columns["tokens"].tolist())) for name in TOKEN}
+    lists = {name: list(columns[name].split(columns["tokens"].tolist())) for name in TOKEN_COLUMNS}
     return {
         name: column
         if name == "weights"
         else torch.cat([lists[name][row] for row in torch.arange(len(columns["tokens"]))[index].tolist()])
-        if name in TOKEN
+        if name in TOKEN_COLUMNS
         else column[index]
         for name, column in columns.items()
     }
@@ -187,7 +186,7 @@ def test_a_dead_batch(entry, part):
     columns["rewards"] = columns["parts"][:, 0].clone()
     found = compute(entry, columns)
     own = {"reinforce", "remax", "positive_only", "negative_only", "ngrpo", "gae", "optimal_token_baseline"}
-    own |= {"asymre", "krpo", "w_reinforce"}
+    own |= {"asymre", "bi_level_gae", "krpo", "w_reinforce"}
     assert (found == 0).all() or (entry.name in own and found.isfinite().all())
 
 
@@ -274,7 +273,13 @@ def test_float32_is_close_to_float64(entry, seed):
 def test_the_public_function_gives_the_same(entry):
     columns = dump(5, missing=0)
     given = {"lengths": columns["lengths"], "baselines": columns["baselines"], "weights": [1.0, 0.5]}
-    given |= {name: columns[name].split(columns["tokens"].tolist()) for name in TOKEN}
+    given |= {name: columns[name].split(columns["tokens"].tolist()) for name in TOKEN_COLUMNS}
+    if entry.level == "turn":
+        given |= {
+            "rollouts": columns["rollout"].tolist(),
+            "turns": columns["turn"],
+            "anchors": columns["anchor"],
+        }
     result = compute_advantages(
         columns["parts"].numpy(),
         [f"prompt {label}" for label in columns["group"].tolist()],
