@@ -466,7 +466,7 @@ def documented():
     for line in text.splitlines():
         if line.startswith("### `"):
             section = line.removeprefix("### `").rstrip("`")
-        elif match := re.match(r"\| `(\w+)` \|", line):
+        elif section and (match := re.match(r"\| `(\w+)` \|", line)):
             found.setdefault(section, set()).add(match[1])
     return found
 
@@ -488,12 +488,15 @@ def test_documented_keys_are_those_printed(small, tmp_path):
     groups = inspected(small, "--step", 1)["details"][0]["lines"][0]
     lists = [{"prompt_id": "a", "reward": reward, "turn_rewards": [reward]} for reward in (0.0, 1.0)]
     turns = inspected(dump(tmp_path, lists, "turns.jsonl"))["rollouts"]
+    states = [{**row, "turn_rewards": [0.0, 1.0], "anchor_obs": ["x", "y"]} for row in lists]
+    anchors = inspected(dump(tmp_path, states, "states.jsonl"))["rollouts"]["anchors"]
     both = [{**row, "rollout_log_probs": [-1.0], "old_log_probs": [-1.5]} for row in lists]
     off_policy = inspected(dump(tmp_path, both, "both.jsonl"))["off_policy"]
     printed = {
         "inspect": whole,
         "rollouts": turns,
         "rollouts.by_turns[]": turns["by_turns"][0],
+        "rollouts.anchors": anchors,
         "columns": whole["columns"],
         "dead_causes": whole["dead_causes"],
         "off_policy": off_policy,
