@@ -115,8 +115,10 @@ def test_parquet_and_the_counts(dump, tmp_path):
         ("prompts", "chat", {"prompt": "chat"}),
     ],
 )
-def test_datasets_loads_the_file_as_it_is(dump, tmp_path, kind, style, columns, suffix):
+def test_datasets_loads_the_file_as_it_is(dump, tmp_path, monkeypatch, kind, style, columns, suffix):
     """The package that TRL and ms-swift load with; their trainers tell a format by the columns and their types."""
+    # Read when the package is imported: nothing of this is on a hub.
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     datasets = pytest.importorskip("datasets", reason="the package 'datasets' is not installed")
     out = tmp_path / f"out.{suffix}"
     run(dump, "--as", kind, "--style", style, "--out", out)
