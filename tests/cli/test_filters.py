@@ -148,4 +148,4 @@ def test_the_table_of_filters():
 def test_one_filter():
     shown = run("filters", "gfpo").stdout
     assert "knobs   k=4, by='length', column=NAME" in shown
-    assert "when        --before or --after" in shown
+    assert "when    --before or --after" in shown
