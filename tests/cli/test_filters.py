@@ -141,11 +141,11 @@ def test_what_makes_no_sense(path, flags, error, message):
 
 def test_the_table_of_filters():
     heading, *rows = run("filters").stdout.splitlines()
-    assert heading.split() == ["name", "when", "leaves", "out"]
+    assert heading.split() == ["name", "when", "drops"]
     assert [row.split()[0] for row in rows] == list(FILTERS.names())
 
 
 def test_one_filter():
     shown = run("filters", "gfpo").stdout
-    assert "knobs       k=4, by='length', column=NAME" in shown
-    assert "when        --before or --after" in shown
+    assert "knobs   k=4, by='length', column=NAME" in shown
+    assert "when    --before or --after" in shown

@@ -106,7 +106,7 @@ def passed_over(found: Mapping[str, str]) -> tuple[str, ...]:
     if not found:
         return ()
     shown = shortened([f"{name} ({why})" for name, why in found.items()], 3)
-    return (f"{counted(len(found), 'file')} passed over: {shown}",)
+    return (f"{counted(len(found), 'file')} skipped: {shown}",)
 
 
 def rivals(names: Sequence[str]) -> dict[str, str]:

@@ -576,7 +576,7 @@ def written_rows(folder):
 
 def test_prime_rl_reads_what_was_trained_on():
     (remark, *_) = loaded(HERE / "prime-rl").warnings
-    assert remark.startswith("2 files passed over: ")
+    assert remark.startswith("2 files skipped: ")
     assert "eval/all/traces.jsonl ('train' is read)" in remark
     assert "train/all/traces.jsonl ('effective' is read)" in remark
     alone = loaded(HERE / "prime-rl/rollouts/step_3/train/all/traces.jsonl")

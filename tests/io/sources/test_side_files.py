@@ -71,7 +71,7 @@ def test_among_dumps_it_is_passed_over_and_said_alone_it_is_refused(text, tmp_pa
     with opened(["d.jsonl", name]) as sources:
         table = read(sources, ColumnOptions())
     assert table.names == ("d.jsonl",)
-    assert table.warnings[0].startswith(f"1 file passed over: {name} (")
+    assert table.warnings[0].startswith(f"1 file skipped: {name} (")
     assert text in table.warnings[0]
     with opened([name]) as sources, pytest.raises(DataError, match=f"{name}: this is .*{text}"):
         read(sources, ColumnOptions())
@@ -133,5 +133,5 @@ def test_rivals(names, left):
 
 def test_many_files_are_summed_up():
     (text,) = passed_over({f"{number}.jsonl": "empty" for number in range(5)})
-    assert text == "5 files passed over: 0.jsonl (empty), 1.jsonl (empty), 2.jsonl (empty) and 2 more"
+    assert text == "5 files skipped: 0.jsonl (empty), 1.jsonl (empty), 2.jsonl (empty) and 2 more"
     assert passed_over({}) == ()
