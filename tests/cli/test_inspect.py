@@ -488,7 +488,11 @@ def test_documented_keys_are_those_printed(small, tmp_path):
     groups = inspected(small, "--step", 1)["details"][0]["lines"][0]
     lists = [{"prompt_id": "a", "reward": reward, "turn_rewards": [reward]} for reward in (0.0, 1.0)]
     turns = inspected(dump(tmp_path, lists, "turns.jsonl"))["rollouts"]
-    states = [{**row, "turn_rewards": [0.0, 1.0], "anchor_obs": ["x", "y"]} for row in lists]
+    states = [
+        {"prompt_id": "a", "traj_id": rollout, "turn": turn, "reward": rollout, "state_hash": f"s{turn}"}
+        for rollout in (0, 1)
+        for turn in (0, 1)
+    ]
     anchors = inspected(dump(tmp_path, states, "states.jsonl"))["rollouts"]["anchors"]
     both = [{**row, "rollout_log_probs": [-1.0], "old_log_probs": [-1.5]} for row in lists]
     off_policy = inspected(dump(tmp_path, both, "both.jsonl"))["off_policy"]
