@@ -401,7 +401,7 @@ def test_fail_if(conditions, code, held, advcli):
     done = advcli("inspect", SAMPLE, *flags)
     assert done.returncode == code
     talk = done.stderr.decode()
-    assert [line.split("held: ")[1] for line in talk.splitlines() if "held: " in line] == held
+    assert [line.split("is true: ")[1] for line in talk.splitlines() if "is true: " in line] == held
     # The answer is there all the same.
     assert "502 rows" in done.stdout.decode()
     quiet = advcli("inspect", SAMPLE, "-q", *flags)

@@ -91,7 +91,7 @@ VERL = {"input": "p", "output": "o", "score": 1, "step": 1}
 
 def test_overlong_penalty(said):
     rows = [VERL | {"overlong_reward": -0.5}, VERL]
-    assert "'score' may stand before the penalty" in said(rows)
+    assert "'score' may not include the penalty" in said(rows)
     assert said(rows, rewards=(("score", 1.0), ("overlong_reward", 1.0))) == ""
     assert said([VERL, VERL]) == ""
 
