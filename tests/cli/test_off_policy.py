@@ -120,7 +120,7 @@ def test_a_framework_weighs_each_step(write):
         (
             ["--after", "tis", "--estimator", "gae", "--values-col", "old_log_probs"],
             UsageError,
-            "filters are",
+            "filters need",
         ),
     ],
 )

@@ -44,9 +44,9 @@ def same(one, other):
     """Whether two groups are the same, wherever they lie."""
     places = []
     for group in (one, other):
-        for column in column_chunks.structs(group.told, column_chunks.COLUMNS):
+        for column in column_chunks.structs(group.metadata, column_chunks.COLUMNS):
             column_chunks.move(column, 4 - group.start)
-        places.append(group.told[column_chunks.COLUMNS])
+        places.append(group.metadata[column_chunks.COLUMNS])
     return places[0] == places[1] and (one.rows, one.body) == (other.rows, other.body)
 
 
