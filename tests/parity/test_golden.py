@@ -72,7 +72,10 @@ def test_columns_in_place_of_rows_and_params_in_place_of_settings(tmp_path, caps
     assert lines[-1] == "agree 2 of 2"
 
 
-@pytest.mark.parametrize(("name", "cases"), [("rollout_unit", 45), ("more_rules", 113), ("off_policy", 39)])
+CASES = [("rollout_unit", 45), ("more_rules", 157), ("turn_credit", 129), ("off_policy", 39)]
+
+
+@pytest.mark.parametrize(("name", "cases"), CASES)
 def test_what_trainers_compute(capsys, name, cases):
     assert golden.main([str(GOLDEN / f"{name}.jsonl")]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == f"agree {cases} of {cases}"
