@@ -91,7 +91,7 @@ def refused(run, folder, command, said):
     [
         (
             "report x.jsonl --out x.html --engine ray",
-            "report does not run on Ray; compute, compare, inspect, match, sweep do",
+            "report does not run on Ray; compute, compare, inspect, match, prompts, sweep do",
         ),
         ("compare x.jsonl x.jsonl --between --engine ray", "compare --between does not run on Ray"),
         ("compute x.jsonl --engine spark", "unknown value 'spark' for --engine; try local or ray"),
