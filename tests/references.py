@@ -2,7 +2,7 @@
 
 Every function reads rewards row by row; undefined is NaN. Sources:
 grpo: arXiv:2402.03300 section 4.1.2; rloo: arXiv:2402.14740 section 3.3; batch scale: arXiv:2508.08221;
-keep ratios and recomputation: the contract (design, section 5).
+keep ratios and recomputation: docs/guide.md, "The numbers".
 """
 
 import math

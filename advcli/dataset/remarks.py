@@ -242,6 +242,7 @@ def _chosen(data: DataSet) -> str:
     if data.rollouts is not None:
         parts += [f"rollout: {' + '.join(map(repr, choice.rollout))}"]
         parts += [f"turn: '{choice.turn}'"] if choice.turn else []
+    parts += [f"turn rewards: '{choice.turn_list}'"] if choice.turn_list else []
     parts += [f"{role}: '{name}'" for role, name in choice.roles]
     parts += [f"length: '{choice.length}'"] if choice.length else []
     parts += [f"baseline: '{choice.baseline}'"] if choice.baseline else []

@@ -55,7 +55,7 @@ def cli(*args, **more):
     )
 
 
-# ---- A. memory (design 7, issue 2: "text columns are never held in memory") ----
+# ---- A. memory: text columns are never held ----
 
 
 def wide(path, groups=20):
