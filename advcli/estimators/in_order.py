@@ -41,7 +41,7 @@ def krpo(
     Example:
         >>> r, g = torch.tensor([1.0, 0.0, 0.0, 0.0]), torch.zeros(4, dtype=torch.int64)
         >>> [round(a, 3) for a in krpo(r, g).tolist()]
-        [0.099, -7.048, -5.751, -4.972]
+        [0.1, -7.048, -5.751, -4.973]
     """
     left, std = recursions.kalman(rewards, group, process_var=process_var, meas_var=meas_var)
     return Segments.of(group).nan_if_single(left / (std + eps))

@@ -28,6 +28,7 @@ def tis(tokens: LogProbs, *, level: Level = "token", low: float = 0.0, high: flo
         Yao et al. 2025, https://fengyao.notion.site/off-policy-rl; low above 0 as in CISPO.
 
     Example:
+        >>> import torch
         >>> two = LogProbs.of(torch.tensor([-2.0, -1.0]), torch.tensor([-1.0, -1.0]), torch.tensor([2]))
         >>> tis(two).weights.tolist()
         [2.0, 1.0]
@@ -52,6 +53,7 @@ def mis(tokens: LogProbs, *, level: Level = "token", low: float = 0.5, high: flo
         IcePop, https://ringtech.notion.site/icepop (tokens); MIS, https://richardli.xyz/rl-collapse (sequences).
 
     Example:
+        >>> import torch
         >>> two = LogProbs.of(torch.tensor([-2.0, -1.0]), torch.tensor([-1.0, -1.0]), torch.tensor([2]))
         >>> mis(two).mask.tolist()
         [0.0, 1.0]
@@ -80,6 +82,7 @@ def reject(
         rejection of verl 0.7.0, verl/trainer/ppo/rollout_corr_helper.py
 
     Example:
+        >>> import torch
         >>> two = LogProbs.of(torch.tensor([-2.0, -1.0]), torch.tensor([-1.0, -1.0]), torch.tensor([1, 1]))
         >>> reject(two).mask.tolist()
         [0.0, 1.0]
@@ -105,6 +108,7 @@ def opsm(tokens: LogProbs, advantages: Tensor, *, delta: float) -> Correction:
         off-policy sequence masking of DeepSeek-V3.2, arXiv:2512.02556
 
     Example:
+        >>> import torch
         >>> two = LogProbs.of(torch.tensor([-1.0, -1.0]), torch.tensor([-2.0, -2.0]), torch.tensor([1, 1]))
         >>> opsm(two, torch.tensor([1.0, -1.0]), delta=0.5).mask.tolist()
         [1.0, 0.0]

@@ -16,6 +16,7 @@ def perplexity(tokens: LogProbs) -> dict[str, Tensor]:
         verl/trainer/ppo/rollout_corr_helper.py, compute_offpolicy_metrics
 
     Example:
+        >>> import torch
         >>> two = LogProbs.of(torch.tensor([0.0]), torch.tensor([-1.0]), torch.tensor([1]))
         >>> perplexity(two)["log_ppl_diff"].tolist()
         [1.0]
@@ -44,6 +45,7 @@ def divergences(tokens: LogProbs) -> dict[str, Tensor]:
         verl/trainer/ppo/rollout_corr_helper.py, compute_offpolicy_metrics
 
     Example:
+        >>> import torch
         >>> two = LogProbs.of(torch.tensor([-1.0, -1.0]), torch.tensor([-1.5, -1.5]), torch.tensor([2]))
         >>> round(float(divergences(two)["kl"]), 4)
         0.5
@@ -74,6 +76,7 @@ def effective_share(tokens: LogProbs, weights: Tensor) -> Tensor:
         A number in [1 / tokens, 1]; inf where all weights are 0 (verl divides by zero there).
 
     Example:
+        >>> import torch
         >>> two = LogProbs.of(torch.zeros(2), torch.zeros(2), torch.tensor([2]))
         >>> round(float(effective_share(two, torch.tensor([1.0, 3.0]))), 4)
         0.8

@@ -24,8 +24,8 @@ def kalman(values: Tensor, group: Tensor, *, process_var: float, meas_var: float
 
     Example:
         >>> left, std = kalman(torch.tensor([1.0, 0.0]), torch.tensor([0, 0]), process_var=0.0, meas_var=1.0)
-        >>> left.tolist(), [round(s, 4) for s in std.tolist()]
-        ([0.5, -0.3333333432674408], [0.7071, 0.5774])
+        >>> [round(v, 4) for v in left.tolist()], [round(s, 4) for s in std.tolist()]
+        ([0.5, -0.3333], [0.7071, 0.5774])
     """
     groups = Segments.dense(group)
     left, std = torch.empty_like(values), torch.empty_like(values)
