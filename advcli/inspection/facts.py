@@ -190,6 +190,9 @@ class FactsCount(Mergeable):
             near_dead: see `stats.signal.signal`.
             extents: the smallest and the largest value of each reward column, where these rows are not all.
         """
+        # A row that was left out plays no part, and is said elsewhere.
+        there = frame.rows.group >= 0
+        frame = frame if bool(there.all()) else frame.of_rows(there)
         rows = frame.rows
         size = frame.advantages.double().abs()
         size = size[~size.isnan()]
@@ -260,8 +263,8 @@ def split(frame: Frame, data: DataSet, *, near_dead: float) -> dict[str, Facts]:
     if data.table.by is None:
         return {}
     by = torch.from_numpy(data.table.by)
-    many = torch.bincount(by, minlength=len(data.table.by_names))
-    order = torch.argsort(many, descending=True, stable=True).tolist()
+    many = torch.bincount(by[data.rows.group >= 0], minlength=len(data.table.by_names))
+    order = torch.argsort(many, descending=True, stable=True)[: int((many > 0).sum())].tolist()
     # The largest reward of a value may be small among all.
     usable = [values[rewarded(values, frame.rows.group)] for _, values, _ in reward_columns(frame)]
     ends = [(float(one.min()), float(one.max())) if len(one) else (torch.nan, torch.nan) for one in usable]

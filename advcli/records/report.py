@@ -68,7 +68,7 @@ class Health:
     """What the groups of a data set look like, before any estimator.
 
     Attributes:
-        rows: all rows, bad and missing ones included.
+        rows: rows of the groups, those without a usable reward included; not those that were left out.
         groups: groups.
         sizes: group size → how many groups have it, in rows.
         dead_groups: groups with two or more valid rows, all of the same reward.

@@ -287,12 +287,27 @@ def test_rows_without_any_prompt_have_rewards_and_no_groups(tmp_path):
     assert max(map(len, run(path).stdout.splitlines()[1:])) <= 80
 
 
-def test_a_value_without_a_usable_row_has_no_group(tmp_path):
+def test_a_value_without_a_usable_row_is_not_shown(tmp_path):
     path = dump(tmp_path, [{"uid": "a", "reward": 2}, {"uid": "a", "reward": 0.5}, {"reward": 0.5}])
     flags = ("--by", "uid", "--on-bad-row", "skip")
     values = inspected(path, *flags)["by"]["values"]
-    assert [one["groups"] for one in values.values()] == [1, 0]
-    assert "1 row · 0 groups" in run(path, *flags).stdout
+    assert [(one["rows"], one["groups"]) for one in values.values()] == [(2, 1)]
+    assert "1 bad row skipped" in run(path, *flags).stdout
+
+
+def test_rows_that_are_left_out_are_in_no_figure(tmp_path):
+    rows = [
+        {"uid": f"{step} {n // 2}", "step": step, "reward": float(n % 2), "score": None, "tokens": 10 * step}
+        for step in (1, 2)
+        for n in range(4)
+    ]
+    rows[4]["score"] = 1.0
+    found = inspected(
+        dump(tmp_path, rows), "--where", "step == 1", "--reward", "reward", "--length-col", "tokens"
+    )
+    assert (found["rows"], found["groups"], found["steps"]) == (4, 2, 1)
+    assert [(one["step"], one["rows"]) for one in found["per_step"]] == [("1", 4)]
+    assert found["length"]["mean"] == 10
 
 
 def test_one_reward_is_said(tmp_path):

@@ -58,9 +58,9 @@ def test_dead_groups_and_singletons(groups, dead, top, bottom, singletons):
     assert (found.rows, found.groups) == (sum(map(len, groups)), len(groups))
 
 
-def test_rows_of_no_group_count_as_rows_only():
+def test_rows_that_were_left_out_do_not_count():
     found = check([[1, 1], [0]], skipped=2)
-    assert (found.rows, found.groups, found.dead_groups, found.singletons) == (5, 2, 1, 1)
+    assert (found.rows, found.groups, found.dead_groups, found.singletons) == (3, 2, 1, 1)
 
 
 def test_missing_by_cause():
