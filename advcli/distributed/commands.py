@@ -173,7 +173,7 @@ def _counted(
         ends = runs.over(loaded.tasks, spread, work, extremes)
         work = replace(work, view=replace(view, low=ends.low, high=ends.high))
     found = runs.over(loaded.tasks, spread, work, account)
-    by_rollout = found.turns is not None and all(plan.unit.counts != "rows" for plan in plans)
+    by_rollout = found.turns is not None and all(plan.unit.counts == "rollouts" for plan in plans)
     health = found.health if by_rollout else replace(found.health, rollouts=None)
     return spread, work, replace(found, health=health, reused=found.reused + loaded.met_again(view))
 
@@ -217,7 +217,7 @@ def _report(
 
 def _unit(found: Account, work: PartitionJob, plan: Plan) -> tuple[str, ...]:
     """What is counted where rows share a rollout."""
-    if found.turns is None:
+    if found.turns is None or plan.unit.counts == "turns":
         return ()
     figures, reward = found.turns.figures(), plan.unit.reward
     by_row = [one.label for one in work.shown if work.plans[one.run].unit.counts == "rows"]

@@ -125,7 +125,7 @@ def inspect(request: Request, wanted: Wanted, *, near_dead: float = NEAR_DEAD) -
         *remarks.warnings_of(data, plan.rule, weights=weights, undefined=not found.defined, blocks=blocks)
     ]
     turns = None if found.turns is None else found.turns.figures()
-    if turns is not None:
+    if turns is not None and plan.unit.counts != "turns":
         reward, by_row = plan.unit.reward, plan.unit.counts == "rows"
         differ = 0 if reward == "sum" else turns.differ
         warned += remarks.unit_of(["original"] * by_row, turns.turns_max, differ, reward, all_=by_row)

@@ -7,10 +7,12 @@ policy wrote.
 import torch
 from torch import Tensor
 
-from advcli.errors import DataError
+from advcli.errors import DataError, UsageError
 from advcli.frameworks.per_token import backwards, whitened
 from advcli.frameworks.turns import moments
 from advcli.tensors.segments import Segments
+
+_PARTS = 3
 
 
 def gae_carried(  # noqa: PLR0913  one knob per rule that differs between trainers
@@ -170,7 +172,15 @@ def mt_grpo(  # noqa: PLR0913  what the rule needs
 
     Returns:
         [T] float32; NaN in groups of one.
+
+    Raises:
+        UsageError: there are not three rewards.
     """
+    if parts.shape[1] != _PARTS:
+        raise UsageError(
+            f"mt_grpo takes three rewards (of the turn, of the outcome, and both combined), not {parts.shape[1]}",
+            hint="--reward TURN --reward OUTCOME --reward BOTH",
+        )
     first = place == 0
     scores = []
     for part in parts.float().unbind(dim=1):

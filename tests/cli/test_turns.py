@@ -137,3 +137,15 @@ def test_an_estimator_of_turns_is_described():
     done = run("estimators", "turn_loo")
     assert "advantage per            turn" in done.stdout
     assert "biased                   where the policy decides when to stop" in done.stdout
+
+
+def test_a_rule_of_three_rewards_says_so(advcli, tmp_path):
+    rows = [{"prompt_id": "a", "a": float(n), "b": 0.0, "tokens": 2, "tool": 0} for n in (0, 1)]
+    (tmp_path / "two.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    flags = ("--reward", "a", "--reward", "b", "--length-col", "tokens", "--role", "segment=tool")
+    done = advcli("compute", "two.jsonl", *flags, "--like", "multi-turn-rl-agent", "--estimator", "mt_grpo")
+    assert done.returncode == 2
+    assert done.stderr.decode().splitlines()[-1] == (
+        "advcli: mt_grpo takes three rewards (of the turn, of the outcome, and both combined), not 2; "
+        "try --reward TURN --reward OUTCOME --reward BOTH"
+    )
