@@ -127,3 +127,10 @@ def test_no_token_at_all():
     none, nobody = torch.zeros(0), torch.zeros(0, dtype=torch.int64)
     assert tokens.gae(none, none, nobody, nobody, scale="batch").tolist() == []
     assert tokens.optimal_token_baseline(none, none, none, nobody, nobody).tolist() == []
+
+
+def test_lambda_may_depend_on_the_length():
+    # α ½: one token has λ 1 − 1/max(1, ½) = 0, four have 1 − 1/2; all values 0, so A_t is the last reward times λ^k.
+    row, r = torch.tensor([0, 1, 1, 1, 1]), torch.tensor([1.0, 0.0, 0.0, 0.0, 1.0])
+    found = tokens.gae(r, torch.zeros(5), row, torch.zeros_like(row), alpha=0.5)
+    assert found.tolist() == [1.0, 0.125, 0.25, 0.5, 1.0]
