@@ -3,7 +3,7 @@
 Every function reads rewards row by row; undefined is NaN. Groups and steps are any keys. Sources:
 quantile 2509.22611, median 2601.22582, bnpo 2506.02864, shrinkage 2511.03710, batch_norm 2508.08221,
 reinforce_plus_plus 2501.03262, remax 2310.10505, positive_only and negative_only 2506.01347,
-gdpo 2601.05242 (arXiv numbers); constants and corner cases that a paper leaves open are those of its code.
+gdpo 2601.05242, papo 2603.26535, spo 2509.13232 (arXiv numbers); constants and corner cases that a paper leaves open are those of its code.
 """
 
 import math
@@ -236,7 +236,7 @@ def negative_only(rewards, *, threshold=0.5, weight=1.0):
 # --- several rewards ----------------------------------------------------------------------------------
 
 
-def gdpo(parts, weights, groups, steps, *, ddof=1, eps=0.0, batch_eps=0.0):
+def gdpo_sum(parts, weights, groups, *, ddof=1, eps=0.0):
     total = [NAN] * len(parts)
     for rows in members(groups).values():
         for kind, weight in enumerate(weights):
@@ -251,6 +251,11 @@ def gdpo(parts, weights, groups, steps, *, ddof=1, eps=0.0, batch_eps=0.0):
                     else (parts[row][kind] - mean(own)) / (math.sqrt(variance(own, ddof)) + eps)
                 )
                 total[row] = weight * z + (0.0 if math.isnan(total[row]) else total[row])
+    return total
+
+
+def gdpo(parts, weights, groups, steps, *, ddof=1, eps=0.0, batch_eps=0.0):
+    total = gdpo_sum(parts, weights, groups, ddof=ddof, eps=eps)
     result = [NAN] * len(parts)
     for batch in members(steps).values():
         rows = [row for row in batch if not math.isnan(total[row])]
@@ -259,4 +264,44 @@ def gdpo(parts, weights, groups, steps, *, ddof=1, eps=0.0, batch_eps=0.0):
             if len(own) > ddof:
                 scale = math.sqrt(variance(own, ddof)) + batch_eps
                 result[row] = 0.0 if dead(own) else (total[row] - mean(own)) / scale
+    return result
+
+
+def papo(parts, weights, groups, *, threshold=0.5):
+    result = [NAN] * len(parts)
+    for rows in members(groups).values():
+        own = {row: parts[row][0] for row in rows if math.isfinite(parts[row][0])}
+        right = {row: parts[row][1] for row in own if own[row] >= threshold and math.isfinite(parts[row][1])}
+        if len(own) < 2:
+            continue
+        for row in own:
+            result[row] = weights[0] * z_of(row, own) + (
+                weights[1] * z_of(row, right) if row in right else 0.0
+            )
+    return result
+
+
+def z_of(row, own):
+    """The z-score of one of the rows; 0 where there is nothing to compare with."""
+    values = list(own.values())
+    if len(values) < 2 or dead(values):
+        return 0.0
+    return (own[row] - mean(values)) / math.sqrt(variance(values))
+
+
+# --- over the steps -----------------------------------------------------------------------------------
+
+
+def spo(rewards, groups, steps, *, rho=0.875):
+    """One row per prompt and step; the steps in their order."""
+    state, result = {}, [NAN] * len(rewards)
+    for _, rows in sorted(members(steps).items()):
+        above = []
+        for row in rows:
+            alpha, beta = state.get(groups[row], (0.5, 0.5))
+            above.append(rewards[row] - alpha / (alpha + beta))
+            state[groups[row]] = (rho * alpha + rewards[row], rho * beta + 1 - rewards[row])
+        spread = math.sqrt(variance(above)) if len(above) > 1 and not dead(above) else 0.0
+        for row, over in zip(rows, above, strict=True):
+            result[row] = (over - mean(above)) / spread if spread else 0.0
     return result

@@ -3,7 +3,9 @@
 Every function takes lists and gives a list; undefined is NaN. Sums over sets of rows visit every set.
 Sources: loo_norm: NeMo RL's advantage_estimator.py; maxrl: arXiv:2602.02710; gpg: arXiv:2504.02546 with
 verl's factor; opo: arXiv:2505.23585; ngrpo: arXiv:2509.18851; grpo_passk: arXiv:2503.19595 and verl;
-passk: arXiv:2508.10751; pkpo: arXiv:2505.15201.
+passk: arXiv:2508.10751; pkpo: arXiv:2505.15201; opmd: arXiv:2501.12599; asymre: arXiv:2506.20520;
+rec: arXiv:2509.24203; cpgd: arXiv:2505.12504 and siiRL; batch_mean_group_std: arXiv:2508.08221;
+krpo: arXiv:2505.07527 and its train.py.
 """
 
 import math
@@ -108,6 +110,60 @@ def pkpo(rewards, groups, *, k=2, form="loo"):
             yield math.fsum(gains) / len(sets)
 
     return per_group(advantages, rewards, groups, smallest=max(2, k))
+
+
+def opmd(rewards, groups, *, tau=1.0):
+    def advantages(own):
+        soft = tau * math.log(mean([math.exp(reward / tau) for reward in own]))
+        return [reward - soft for reward in own] if len(set(own)) > 1 else [0.0] * len(own)
+
+    return per_group(advantages, rewards, groups)
+
+
+def asymre(rewards, groups, *, shift=-0.1):
+    return per_group(lambda own: [reward - (mean(own) + shift) for reward in own], rewards, groups)
+
+
+def rec(rewards, groups):
+    return per_group(lambda own: [reward - mean(own) for reward in own], rewards, groups)
+
+
+def cpgd(rewards, groups, steps, *, cap=3.0):
+    factor = {}
+    for step, rows in members(steps).items():
+        of = {groups[row]: [rewards[r] for r in rows if groups[r] == groups[row]] for row in rows}
+        live = sum(len(set(own)) > 1 for own in of.values())
+        factor[step] = min(cap, len(rows) / live) if live else cap
+
+    def advantages(own, own_steps):
+        return [factor[step] * (reward - mean(own)) for reward, step in zip(own, own_steps, strict=True)]
+
+    return per_group(advantages, rewards, groups, steps)
+
+
+def batch_mean_group_std(rewards, groups, steps):
+    means = {step: mean([rewards[row] for row in rows]) for step, rows in members(steps).items()}
+
+    def advantages(own, own_steps):
+        spread = std(own)
+        return [
+            (reward - means[step]) / spread if spread else 0.0
+            for reward, step in zip(own, own_steps, strict=True)
+        ]
+
+    return per_group(advantages, rewards, groups, steps)
+
+
+def krpo(rewards, groups, *, process_var=1e-5, meas_var=1e-2):
+    def advantages(own):
+        x, p = 0.0, 1.0
+        for reward in own:
+            before = p + process_var
+            gain = before / (before + meas_var)
+            x, p = x + gain * (reward - x), (1 - gain) * before
+            yield (reward - x) / math.sqrt(p)
+
+    return per_group(advantages, rewards, groups)
 
 
 def random_dump(seed):

@@ -49,6 +49,10 @@ def episode_z(groups, rollouts, episodes, **how):
     return [of[name] for name in rollouts]
 
 
+def turn_return(rewards, groups, rollouts, turns, *, gamma=1.0):
+    return z(returns(rewards, rollouts, turns, gamma), groups)
+
+
 def gigpo(rewards, groups, rollouts, turns, anchors, *, gamma=0.95, weight=1.0, divide=True):
     totals = defaultdict(float)
     for reward, name in zip(rewards, rollouts, strict=True):

@@ -97,13 +97,6 @@ EXCEPTIONS = {
     "distributed/retry.py": ("distributed/test_remote.py", "seen through a store that says 503"),
     "io/inputs.py": ("io/sources/test_find.py", "what is skipped among files, seen through what is found"),
     **{
-        f"off_policy/{name}.py": (
-            "parity/test_golden.py",
-            "the numbers of the framework's own code go through it",
-        )
-        for name in ("verl", "ms_swift", "slime", "nemo_rl", "prime_rl", "skyrl")
-    },
-    **{
         f"{folder}/off_policy.py": (
             "cli/test_off_policy.py",
             "the table of inspect, seen through the command",
@@ -117,8 +110,6 @@ EXCEPTIONS = {
     ),
     "frameworks/proven.py": ("frameworks/test_catalog.py", "a table, seen through what is said of a version"),
     "frameworks/whitening.py": ("parity/test_token_parity.py", "the packages' own numbers go through it"),
-    "engine/plan.py": ("engine/test_run.py", "the settings that are refused, seen through what is computed"),
-    "engine/scope.py": ("engine/test_chunked.py", "which plans can be cut, seen through what is cut"),
     "dataset/remarks.py": ("cli/test_compute.py", "what is said about a data set, seen through the commands"),
     "inspection/inspect.py": ("cli/test_inspect.py", "what is put together, seen through the command"),
     "inspection/facts.py": ("cli/test_inspect.py", "every figure together, seen through the command"),

@@ -243,8 +243,6 @@ def _in_rewarded_rollouts(entry: Estimator, columns: Mapping[str, Tensor]) -> Te
     """[N] bool, the turns of rollouts with a reward: mostly only the last turn has one."""
     if "episode" in entry.needs:
         return columns["episode"].isfinite()
-    if "rollout" not in columns:
-        return columns["rewards"].isfinite()
     return Turns.of(columns["rollout"]).total(columns["rewards"].isfinite().double()) > 0
 
 

@@ -234,9 +234,7 @@ def _std(tokens: LogProbs, values: Tensor) -> Tensor | float:
 
 
 def _of_rows(values: Tensor, ideal: float) -> dict[str, Tensor | float]:
-    """Mean, std, extremes and the largest distance from `ideal` of [M] numbers, one per row; 0 without any."""
-    if not len(values):
-        return dict.fromkeys(("mean", "std", "max", "min", "max_deviation"), 0.0)
+    """Mean, std, extremes and the largest distance from `ideal` of [M] numbers, one per row, of which there is one at least."""
     return {
         "mean": values.mean(),
         "std": values.std() if len(values) > 1 else 0.0,

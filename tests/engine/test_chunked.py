@@ -127,6 +127,21 @@ def test_columns_that_nobody_looks_at_change_nothing(order, monkeypatch):
     expected, _ = both(monkeypatch, Settings(), columns)
     other = {**columns, "step": torch.randperm(len(columns["step"]))}
     same(expected, both(monkeypatch, Settings(), other)[1])
+
+
+def test_a_block_in_which_nothing_is_left_out(monkeypatch):
+    # The first groups have no positive row but neutral ones; in the last a half is left out.
+    group = torch.arange(120) // 4
+    rewards = torch.zeros(120, dtype=torch.float64)
+    rewards[-4:] = torch.tensor([0.0, 0.0, 1.0, 1.0])
+    columns = {"rewards": rewards, "group": group, "step": torch.zeros_like(group)}
+    expected, result = both(monkeypatch, Settings(keep_pos=0.5), columns)
+    same(expected, result)
+    assert result.kept.tolist() == [True] * 119 + [False]
+
+
+def test_filters_look_at_every_column():
+    columns = dump("in order")
     filters = (FilterSpec("after", "truncated", {"max": 20}),)
     assert chunked.needed(Plan.of(Settings(filters=filters)), columns) == columns
 

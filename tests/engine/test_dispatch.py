@@ -52,6 +52,7 @@ def test_no_such_device():
         (RLOO, None, {}, {"scale": "none"}),
         (RLOO, "batch", {"eps": 0.5}, {"scale": "batch", "eps": 0.5}),
         (GRPO, "none", {"ddof": 0, "eps": 1e-6}, {"scale": "none", "ddof": 0, "eps": 1e-6}),
+        (ESTIMATORS["pkpo"], None, {"k": 3.0, "form": "plain"}, {"k": 3, "form": "plain"}),
     ],
 )
 def test_knobs(entry, scale, given, expected):

@@ -572,3 +572,23 @@ def test_what_no_float_holds_is_undefined_and_counted(estimator):
     lost = int(result.original.isnan().sum())
     assert lost > 0
     assert result.warnings == (f"{lost} advantages are beyond what a float can hold: null",)
+
+
+def test_the_bonus_of_uncertain_tokens():
+    # λ = 1: A is the reward minus the value; plus 0.4 · H, at most |A| / 2.
+    found = compute_advantages(
+        [1, 0],
+        [0, 1],
+        estimator="gae",
+        values=[[0.5, 0.75], [0.25]],
+        entropies=[[0.1, 2.0], [9.0]],
+        shaping=["affine:scale=2,shift=0", "entropy"],
+    )
+    expected = [1.5 + 0.04, 1.25 + 0.625, -0.25 + 0.125]
+    assert found.tokens.tolist() == pytest.approx(expected)
+    assert found.original.tolist() == pytest.approx([sum(expected[:2]) / 2, expected[2]])
+
+
+def test_shaped_rewards_of_which_none_is_there():
+    given = {"lengths": [1, 2], "shaping": "affine:scale=2,shift=1"}
+    assert compute_advantages([None, None], [0, 0], **given).original.isnan().all()

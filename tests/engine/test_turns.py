@@ -3,8 +3,11 @@
 import pytest
 import torch
 
-from advcli import compute_advantages
+from advcli import DataError, compute_advantages
+from advcli.engine.plan import Plan
+from advcli.engine.run import run
 from advcli.engine.turns import alike, completed
+from advcli.records.settings import Settings
 
 
 def columns(**given):
@@ -51,3 +54,19 @@ def test_the_reward_of_a_rollout_that_each_row_has_counts_once(rule, expected):
         rollout_reward=rule,
     )
     assert found.original.tolist() == expected
+
+
+def test_equal_turns_need_their_numbers_and_no_rollouts():
+    given = {
+        "rewards": torch.tensor([1.0, 0, 0, 0], dtype=torch.float64),
+        "group": torch.zeros(4, dtype=torch.int64),
+        "step": torch.zeros(4, dtype=torch.int64),
+        "turn": torch.tensor([0.0, 0, 1, 1], dtype=torch.float64),
+    }
+    found = run(Plan.of(Settings(like="pipelinerl", estimator="loo_per_step")), given)
+    above = 1 / (0.5**0.5 + 1e-4)
+    assert found.original.tolist() == pytest.approx([above, -above, 0, 0])
+    with pytest.raises(
+        DataError, match="needs the turns of each rollout, and nothing says which rows they are"
+    ):
+        run(Plan.of(Settings("turn_loo")), given)

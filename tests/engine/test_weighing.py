@@ -5,12 +5,14 @@ import math
 import pytest
 import torch
 
+from advcli.engine.plan import Plan
 from advcli.engine.rollouts import Rollouts, _with_weights
+from advcli.engine.run import run
 from advcli.engine.weighing import Weigher, log_probs, settings, weighted
-from advcli.errors import UsageError
+from advcli.errors import DataError, UsageError
 from advcli.filters.catalog import filter_spec
 from advcli.off_policy.catalog import find
-from advcli.records.settings import AdvantageTable
+from advcli.records.settings import AdvantageTable, Settings
 
 VERL, SLIME = find("verl"), find("slime")
 
@@ -86,3 +88,68 @@ def test_weights_of_rollouts_come_back_to_their_rows():
     found = _with_weights(rollouts, table, torch.tensor([2, 1, 1]))
     assert found.weights.tolist() == [10.0, 11.0, 20.0, 30.0]
     assert found.weight.tolist() == [10.5, 20.0, 30.0]
+
+
+# --- through the door ---------------------------------------------------------------------------------
+
+# Ratios 4, ½ and a token that is not trained on; ⅛; 1; 1 and 2.
+RATIOS = [4.0, 0.5, 1.0, 0.125, 1.0, 1.0, 2.0]
+
+
+def columns(**given):
+    rollout = torch.full((7,), -3.0, dtype=torch.float64)
+    return {
+        "rewards": torch.tensor([0.0, 1.0, 0.0, 1.0], dtype=torch.float64),
+        "group": torch.zeros(4, dtype=torch.int64),
+        "step": torch.tensor([0, 0, 1, 1]),
+        "tokens": torch.tensor([3, 1, 1, 2]),
+        "mask": torch.tensor([1.0, 1, 0, 1, 1, 1, 1]),
+        "rollout_log_probs": rollout,
+        "log_probs": rollout + torch.tensor(RATIOS, dtype=torch.float64).log(),
+        **given,
+    }
+
+
+def weighed(*texts, given=None, **settings):
+    filters = tuple(filter_spec("after", text) for text in texts)
+    return run(Plan.of(Settings(filters=filters, **settings)), given or columns())
+
+
+A = [-(0.75**0.5), 0.75**0.5] * 2
+
+
+def test_weights_of_one_filter_and_of_several():
+    found = weighed("tis:high=3")
+    weights = [1.75, 0.125, 1.0, 1.5]
+    assert found.weight.tolist() == pytest.approx(weights)
+    assert found.weighted.tolist() == pytest.approx([a * w for a, w in zip(A, weights, strict=True)])
+    assert found.kept.all()
+    found = weighed("tis:high=3", "reject:level=token,low=0.4")
+    assert found.weight.tolist() == pytest.approx([0.25, 0.0, 1.0, 1.5])
+    assert found.kept.tolist() == [True, False, True, True]
+
+
+def test_a_filter_that_looks_at_the_sign():
+    # Row 1 fell by ln 8 and has A > 0; with the signs turned it is dropped.
+    assert weighed("opsm:delta=0.5").kept.all()
+    turned = columns(rewards=torch.tensor([1.0, 0.0, 1.0, 0.0], dtype=torch.float64))
+    assert weighed("opsm:delta=0.5", given=turned).kept.tolist() == [True, False, True, True]
+
+
+def test_a_framework_weighs_each_step_by_itself():
+    found = weighed("correction:rollout_is=token,rollout_is_batch_normalize=true", like="verl")
+    # Step 0: weights 2, ½, ⅛ over their mean 0.875; step 1: 1, 1, 2 over 4/3.
+    assert found.weight.tolist() == pytest.approx([1.25 / 0.875, 0.125 / 0.875, 0.75, 1.125], abs=1e-6)
+
+
+def test_weights_of_rollouts_of_several_rows():
+    # Rollouts: rows 0 and 1, whose last reward is 1; then 0 and 1.
+    found = weighed("tis:high=3", given=columns(rollout=torch.tensor([0, 0, 1, 2])))
+    third = 1 / 3**0.5
+    assert found.original.tolist() == pytest.approx([third, third, -2 * third, third])
+    assert found.weight.tolist() == pytest.approx([1.75, 0.125, 1.0, 1.5])
+
+
+def test_a_placeholder_is_no_log_probability():
+    with pytest.raises(DataError, match="tis: every trainer log-probability is 0"):
+        weighed("tis", given=columns(log_probs=torch.zeros(7, dtype=torch.float64)))

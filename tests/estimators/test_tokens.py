@@ -4,6 +4,7 @@ import math
 import random
 
 import pytest
+import references_tokens as plain
 import torch
 
 from advcli.estimators import tokens
@@ -52,14 +53,8 @@ def white(values, step, ddof, eps):
 @pytest.mark.parametrize(("gamma", "lam"), [(1.0, 1.0), (0.99, 0.95), (0.9, 0.0), (0.0, 1.0)])
 def test_gae_is_the_recursion_of_the_paper(seed, gamma, lam):
     rows = ragged(seed)
-    expected = []
-    for rewards, values, *_ in rows:
-        following, running, backwards = 0.0, 0.0, []
-        for r, v in zip(reversed(rewards), reversed(values), strict=True):
-            running = r + gamma * following - v + gamma * lam * running
-            following = v
-            backwards.append(running)
-        expected += reversed(backwards)
+    lists = [list(column) for column in zip(*rows, strict=True)][:2]
+    expected = [a for own in plain.gae(*lists, gamma=gamma, lam=lam) for a in own]
     r, v, _, _, row, _, step = flat(rows)
     close(tokens.gae(r, v, row, step, gamma=gamma, lam=lam), expected)
     if all(step.tolist().count(s) > 1 for s in step.tolist()):
@@ -105,21 +100,9 @@ def test_without_discount_and_kl_a_token_has_what_its_row_has():
 @pytest.mark.parametrize("eps", [0.0, 1e-8, 0.5])
 def test_optimal_token_baseline_is_a_loop_over_positions(seed, eps):
     rows = ragged(seed)
-    returns = [[math.fsum(rewards[t:]) for t in range(len(rewards))] for rewards, *_ in rows]
-    weights = [
-        [
-            math.fsum(1 - 2 * math.exp(lp) + s for lp, s in zip(row[2][: t + 1], row[3], strict=False))
-            for t in range(len(row[0]))
-        ]
-        for row in rows
-    ]
-    expected = []
-    for i, row in enumerate(rows):
-        for t, own in enumerate(returns[i]):
-            peers = [j for j, other in enumerate(rows) if other[4] == row[4] and len(other[0]) > t]
-            weight = math.fsum(weights[j][t] for j in peers) + eps
-            mean = math.fsum(weights[j][t] * returns[j][t] for j in peers) / weight
-            expected.append(own - mean if len(peers) > 1 else own)
+    rewards, _, log_probs, squares, groups, _ = map(list, zip(*rows, strict=True))
+    loop = plain.optimal_token_baseline(rewards, log_probs, squares, groups, eps=eps)
+    expected = [a for own in loop for a in own]
     r, _, lp, s, row, group, _ = flat(rows)
     found = tokens.optimal_token_baseline(r, lp, s, row, group, eps=eps)
     torch.testing.assert_close(found, torch.tensor(expected, dtype=torch.float64), rtol=1e-9, atol=1e-9)
@@ -144,3 +127,10 @@ def test_no_token_at_all():
     none, nobody = torch.zeros(0), torch.zeros(0, dtype=torch.int64)
     assert tokens.gae(none, none, nobody, nobody, scale="batch").tolist() == []
     assert tokens.optimal_token_baseline(none, none, none, nobody, nobody).tolist() == []
+
+
+def test_lambda_may_depend_on_the_length():
+    # α ½: one token has λ 1 − 1/max(1, ½) = 0, four have 1 − 1/2; all values 0, so A_t is the last reward times λ^k.
+    row, r = torch.tensor([0, 1, 1, 1, 1]), torch.tensor([1.0, 0.0, 0.0, 0.0, 1.0])
+    found = tokens.gae(r, torch.zeros(5), row, torch.zeros_like(row), alpha=0.5)
+    assert found.tolist() == [1.0, 0.125, 0.25, 0.5, 1.0]

@@ -13,6 +13,7 @@ from advcli.estimators.catalog import COLUMNS, SCALES
 from advcli.frameworks.absent import ABSENT
 from advcli.frameworks.catalog import RULES, find, frameworks, rules_of
 from advcli.frameworks.proven import PROVEN
+from advcli.frameworks.rule import Unit
 from advcli.records.settings import Settings
 from advcli.registry import load
 
@@ -77,6 +78,7 @@ def test_find(like, estimator, versions):
     [
         ("verll", None, "unknown framework 'verll'; try verl"),
         ("verl", "vtrace", "verl has no estimator 'vtrace'; try grpo, "),
+        ("verl", "gspo", "gspo"),
         (
             "TRL@1.5",
             "MiniLLM",
@@ -235,3 +237,39 @@ def test_a_row_without_a_reward_spoils_as_much_as_in_the_framework(like, estimat
     what = {"all": "its batch", "group": "its group"}.get(NAN[like, estimator])
     said = [text for text in found.warnings if "no advantage" in text]
     assert [f"makes {what} NaN" in text for text in said] == [True] * (what is not None)
+
+
+@pytest.mark.parametrize(
+    ("unit", "counted", "given"),
+    [
+        (Unit(), "rollouts, by the reward of its last turn", "that of the rollout"),
+        (Unit(reward="sum"), "rollouts, by the reward of the sum of its turns", "that of the rollout"),
+        (
+            Unit(at_last=True),
+            "rollouts, by the reward of its last turn",
+            "that of the rollout; 0 where the last has no token",
+        ),
+        (
+            Unit(by_turn=False, differ=0.0),
+            "rollouts, by the reward of its last row in the file",
+            "that of the rollout; rows that differ in their reward are refused",
+        ),
+        (Unit("rows"), "rows", "their own"),
+        (Unit("refused"), "rollouts of several rows are refused", "–"),
+    ],
+)
+def test_what_is_said_of_rollouts(unit, counted, given):
+    assert (unit.counted, unit.given) == (counted, given)
+
+
+@pytest.mark.parametrize(
+    ("like", "arithmetic", "grouping", "without_reward", "spoils"),
+    [
+        ("verl", "float32", "by key", "its group is NaN", "its group"),
+        ("trl", "float32", "by position", "left out, 0", ""),
+    ],
+)
+def test_what_is_said_of_a_rule(like, arithmetic, grouping, without_reward, spoils):
+    rule = find(like)
+    assert (rule.arithmetic, rule.grouping) == (arithmetic, grouping)
+    assert (rule.without_reward, rule.spoils) == (without_reward, spoils)

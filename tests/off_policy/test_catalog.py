@@ -41,6 +41,7 @@ def test_the_row_of_a_framework(asked, name):
         (("trl",), "no off-policy correction of 'trl' is known"),
         (("slime", "", "tris"), "slime has no correction 'tris'"),
         (("verl", "new"), "'new' is not a version"),
+        (("prime-rl", "1.0", "sft"), "prime-rl has no correction 'sft'"),
     ],
 )
 def test_no_such_row(asked, said):

@@ -66,3 +66,11 @@ def test_what_makes_no_sense(text, message):
     with pytest.raises(UsageError) as caught:
         shape_spec(text)
     assert message in str(caught.value)
+
+
+def test_one_step_as_text():
+    assert specs_of("clip:min=0,max=1") == specs_of(["clip:min=0,max=1"])
+
+
+def test_an_expression_is_typed_as_it_is():
+    assert typed(shape_spec("r - 0.1 * len")) == "r - 0.1 * len"

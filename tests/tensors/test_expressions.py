@@ -53,6 +53,10 @@ COLUMNS = {
         ("reason IS NOT NULL AND NOT done", [0, 1, 0, 0]),
         ("reason == 'AND'", [0, 0, 0, 0]),
         ("lag == info.judge - 1", [1, 0, 0, 0]),
+        ("1 > 2 or lag > 4", [0, 1, 0, 0]),
+        ("1 < 2 and lag > 4", [0, 1, 0, 0]),
+        ("(done and lag < 4) == true", [1, 0, 0, 0]),
+        ("(done or lag > 4) == true", [1, 1, 0, 1]),
     ],
 )
 def test_what_an_expression_gives(text: str, expected: list[int]):
@@ -119,3 +123,19 @@ def test_the_hint_is_an_expression_that_parses(text: str, hint: str):
 def test_values_without_an_order_are_named():
     with pytest.raises(TypeError, match="'abc' is no number"):
         parse("a < 3").holds({"a": [1, "abc"]})
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("tags < error", "have no order"),
+        ("reason in lag", "0 is no list or text, expected one after 'in'"),
+        ("len(lag) > 1", "has no len"),
+        ("abs(reason) > 1", "'stop' is no number"),
+    ],
+)
+def test_values_that_do_not_fit(text: str, said: str):
+    one = parse(text)
+    columns = {"tags": [[1]], "error": [{}], "reason": ["stop"], "lag": [0]}
+    with pytest.raises(TypeError, match=said):
+        one.holds({name: columns[name] for name in one.columns})

@@ -114,3 +114,16 @@ def test_a_mean_by_hand():
 def test_largest_of_all_places():
     parts = [[Reduction("max", torch.tensor([1.0, 9.0]))], [Reduction("max", torch.tensor([4.0, 2.0]))]]
     assert merged(parts)[0].values.tolist() == [4.0, 9.0]
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda steps: steps.position(),
+        lambda steps: steps.parent(torch.zeros(2)),
+        lambda steps: steps.rank(torch.zeros(2)),
+    ],
+)
+def test_no_place_knows_how_a_step_is_ordered(ask):
+    with pytest.raises(NeedsOrder):
+        run_part(lambda: ask(Segments.batch(torch.zeros(2, dtype=torch.int64))), [], 1)

@@ -1,0 +1,17 @@
+"""Tokens whose importance ratios are round numbers."""
+
+import torch
+
+from advcli.off_policy.tokens import LogProbs
+
+
+def tokens(*rows, mask=None):
+    """Rows of ratios of trainer over rollout probability; `mask` as one list of all tokens, None for all."""
+    ratios = torch.tensor([ratio for row in rows for ratio in row], dtype=torch.float64)
+    rollout = torch.full_like(ratios, -1.0)
+    counts = torch.tensor([len(row) for row in rows])
+    return LogProbs.of(rollout, rollout + ratios.log(), counts, None if mask is None else torch.tensor(mask))
+
+
+TWO = tokens([2.0, 0.5], [4.0, 1.0])
+"""Products 1 and 4, geometric means 1 and 2."""
