@@ -46,11 +46,13 @@ class Trial:
         fitted: knob → the values that the fit begins with; of knobs in tokens, as shares of a long response.
         fixed: knobs that are not fitted and differ from the defaults.
         told: gives knobs that the groups tell at once; None where they cannot.
+        ends: knobs that are rewards in place of the logged ones, so that a factor of all rewards is in them. The first stays.
     """
 
     fitted: Mapping[str, Sequence[float]] = field(default_factory=dict)
     fixed: Mapping[str, float] = field(default_factory=dict)
     told: "Callable[[Slice, Lines], Mapping[str, float] | None] | None" = None
+    ends: Sequence[str] = ()
 
 
 def _above(part: Slice, lines: "Lines") -> Mapping[str, float] | None:
@@ -114,7 +116,11 @@ TRIALS: Mapping[str, Sequence[Trial]] = {
         ),
         # Two of the four rewards are in the log: the others are the factor and the shift of any estimator.
         *(
-            Trial({"max": _COSINE, "short_wrong": (-1.0, 0.0), "long_wrong": (-0.5,)}, {"clamp": clamp})
+            Trial(
+                {"max": _COSINE, "short_wrong": (-1.0, 0.0), "long_wrong": (-0.5,)},
+                {"clamp": clamp},
+                ends=("short_right", "long_right", "short_wrong", "long_wrong"),
+            )
             for clamp in (0.0, 1.0)
         ),
     ],
@@ -221,8 +227,38 @@ def _fitted(part: Slice, lines: "Lines", name: str, named: Mapping[str, str]) ->
         if found is not None:
             least = _AS_GOOD * max(worst(left(scale.values(found))), _EXACT)
             short = shortened(scale.values(found), lambda values: worst(left(values)) <= least)  # noqa: B023
-            knobs_found = {**fixed, **dict(zip(knobs, short.tolist(), strict=True))}
-            yield Shaped(ShapeSpec(name, knobs_found, named), len(knobs))
+            step = ShapeSpec(name, {**fixed, **dict(zip(knobs, short.tolist(), strict=True))}, named)
+            yield Shaped(step, len(knobs))
+            stretched = _stretched(part, lines, step, trial.ends)
+            if stretched is not None:
+                yield Shaped(stretched, len(knobs) + 1)
+
+
+def _stretched(part: Slice, lines: "Lines", step: ShapeSpec, ends: Sequence[str]) -> ShapeSpec | None:
+    """A rule with the factor that all logged advantages have beside it in its own rewards; None if there is none.
+
+    Args:
+        part: the rows.
+        lines: their logged advantages.
+        step: the rule.
+        ends: see `Trial`.
+    """
+    factor = lines.factor(shaped_by(step, part.columns)) if ends else None
+    if factor is None:
+        return None
+    first, *others = (step.knobs[name] for name in ends)
+
+    def stretched(values: Tensor) -> ShapeSpec:
+        return ShapeSpec(
+            step.name, {**step.knobs, **dict(zip(ends[1:], values.tolist(), strict=True))}, step.columns
+        )
+
+    def left(values: Tensor) -> float:
+        return worst(lines.off(shaped_by(stretched(values), part.columns)))
+
+    exact = torch.tensor([first + factor * (other - first) for other in others], dtype=torch.float64)
+    least = _AS_GOOD * max(left(exact), _EXACT)
+    return stretched(shortened(exact, lambda values: left(values) <= least))
 
 
 @dataclass(frozen=True)
@@ -253,12 +289,19 @@ def worst(left: Tensor) -> float:
 
 
 def _best(starts: Sequence[Tensor], left: Residual, lines: "Lines") -> Tensor | None:
-    """The first numbers that leave no more over than the log's digits; those starts first that leave least."""
+    """The numbers that leave least over, of those that leave no more than the log's digits and rounding may.
+
+    Those starts first that leave least; the first that leaves no more than the last digit ends the search.
+    """
+    found, least = None, torch.inf
     for start in sorted(starts, key=lambda start: float(left(start).square().sum()))[:_FOLLOWED]:
         numbers = least_squares(left, start, near=lines.near)[0] if len(start) else start
-        if lines.holds(left(numbers)):
-            return numbers
-    return None
+        over = left(numbers)
+        if lines.holds(over) and worst(over) < least:
+            found, least = numbers, worst(over)
+            if lines.to_the_last_digit(over):
+                break
+    return found
 
 
 def applied(problem: Problem, partition: Partition, one: Shaped) -> Problem:
@@ -285,6 +328,7 @@ class Lines:
         group: [M] the group of each.
         values: [M] the logged advantages, centred in their group.
         room: [M] how far each may be off.
+        exact: [M] how far it is off if the log's digits are all that is in the way.
     """
 
     use: Tensor
@@ -292,6 +336,7 @@ class Lines:
     group: Segments
     values: Tensor
     room: Tensor
+    exact: Tensor
 
     @classmethod
     def of(cls, part: Slice) -> "Lines":
@@ -301,9 +346,10 @@ class Lines:
         logged = part.logged.values[use]
         values = logged - group.rows(group.mean(logged))
         room = _LOOSE * part.logged.room()[use]
+        exact = _LOOSE * (part.logged.stored.room(logged) + part.logged.exact)
         large = group.size() >= _ROWS
         lines = group if int(large.sum()) >= _ROWS else Segments.of(torch.zeros_like(group.index), 1)
-        return cls(use, lines, group, values, room)
+        return cls(use, lines, group, values, room, exact)
 
     @property
     def told(self) -> bool:
@@ -333,6 +379,32 @@ class Lines:
         left = self.values - self.lines.rows(slope) * centred
         return left.nan_to_num(nan=torch.inf) / self.size
 
+    def off(self, rewards: Tensor, factor: float = 1.0) -> Tensor:
+        """[M] how far each row lies from one line through all groups, in units of `size`.
+
+        Args:
+            rewards: [N] float64.
+            factor: the slope of the line.
+        """
+        given = rewards[self.use]
+        return (self.values - factor * (given - self.group.rows(self.group.mean(given)))) / self.size
+
+    def factor(self, rewards: Tensor) -> float | None:
+        """The slope that the lines of all groups have; None where they differ, or it is 1.
+
+        Args:
+            rewards: [N] float64.
+        """
+        given = rewards[self.use]
+        centred = given - self.group.rows(self.group.mean(given))
+        slope = float((centred * self.values).sum() / (centred * centred).sum().clamp(min=1e-300))
+        alike = self.holds(self.off(rewards, slope)) and not self.holds(self.off(rewards))
+        return slope if alike else None
+
     def holds(self, left: Tensor) -> bool:
         """Whether no row lies farther from its line than the log's digits allow."""
         return bool((left.abs() * self.size <= self.room).all())
+
+    def to_the_last_digit(self, left: Tensor) -> bool:
+        """Whether no row lies farther from its line than its last digit."""
+        return bool((left.abs() * self.size <= self.exact).all())
