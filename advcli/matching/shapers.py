@@ -14,6 +14,7 @@ from torch import Tensor
 
 from advcli.engine.shaped import shaped_by
 from advcli.matching.fitting import Residual, least_squares, shortened
+from advcli.matching.lines import ROWS, Lines
 from advcli.matching.partitions import Partition
 from advcli.matching.problem import Problem
 from advcli.matching.sample import Slice
@@ -21,19 +22,14 @@ from advcli.records.settings import ShapeSpec
 from advcli.shaping import spec
 from advcli.shaping.catalog import SHAPINGS
 from advcli.shaping.groups import Groups
-from advcli.tensors.segments import Segments
 
-# A line through fewer rows leaves nothing over.
-_ROWS = 3
-# Times the room of the log that a row may be off before the estimator is known.
-_LOOSE = 4.0
 # Knobs in tokens, which are tried as shares of a long response; of these, the inverse goes into the reward in a line.
 _IN_TOKENS, _INVERSE = frozenset({"max", "buffer", "bound"}), frozenset({"max", "bound"})
 _LONG = 0.95
-# Times the room of the log within which a fit is worth going on with.
-_NEARBY = 1e3
 # Shorter numbers are as good if they leave so many times as much over, or this share of |A|.
 _AS_GOOD, _EXACT = 2.0, 1e-9
+# Share of the largest reward that is no shaping.
+_NOTHING = 1e-6
 # How many of the starts that leave least over are followed.
 _FOLLOWED = 8
 
@@ -51,17 +47,17 @@ class Trial:
 
     fitted: Mapping[str, Sequence[float]] = field(default_factory=dict)
     fixed: Mapping[str, float] = field(default_factory=dict)
-    told: "Callable[[Slice, Lines], Mapping[str, float] | None] | None" = None
+    told: Callable[[Slice, Lines], Mapping[str, float] | None] | None = None
     ends: Sequence[str] = ()
 
 
-def _above(part: Slice, lines: "Lines") -> Mapping[str, float] | None:
+def _above(part: Slice, lines: Lines) -> Mapping[str, float] | None:
     """Of `grpo_lead`: the length above which groups are not what they are without it; None if none is or all are."""
     rewards, lengths = part.columns["rewards"], part.columns["lengths"]
     groups = Groups.of(rewards, part.columns["group"])
     off = (lines.left(rewards).abs() * lines.size > lines.room).to(rewards.dtype)
     changed = lines.group.max(off) > 0
-    shortest = groups.segments.rank(torch.where(groups.counted(lengths), lengths, torch.inf)) < _ROWS
+    shortest = groups.segments.rank(torch.where(groups.counted(lengths), lengths, torch.inf)) < ROWS
     mean = groups.mean(lengths, shortest)[lines.use]
     of_group = lines.group.max(mean.nan_to_num(nan=0.0))
     low = of_group[changed].min() if bool(changed.any()) else None
@@ -195,7 +191,7 @@ def fitting(part: Slice, asked: Sequence[ShapeSpec] = ()) -> Iterator[Shaped]:
             yield from _fitted(part, lines, name, named)
 
 
-def _fitted(part: Slice, lines: "Lines", name: str, named: Mapping[str, str]) -> Iterator[Shaped]:
+def _fitted(part: Slice, lines: Lines, name: str, named: Mapping[str, str]) -> Iterator[Shaped]:
     """The knobs with which a rule makes a line of every group of some rows.
 
     Args:
@@ -215,26 +211,54 @@ def _fitted(part: Slice, lines: "Lines", name: str, named: Mapping[str, str]) ->
         knobs = [knob for knob in trial.fitted if knob not in unused]
         fixed = {**row.optional, **dict.fromkeys(unused, 0.0), **trial.fixed, **told}
 
-        def left(values: Tensor, knobs: Sequence[str] = knobs, fixed: Mapping[str, float] = fixed) -> Tensor:
-            step = ShapeSpec(name, {**fixed, **dict(zip(knobs, values.tolist(), strict=True))}, named)
-            return lines.left(shaped_by(step, part.columns))
+        def step(
+            values: Tensor, knobs: Sequence[str] = knobs, fixed: Mapping[str, float] = fixed
+        ) -> ShapeSpec:
+            return ShapeSpec(name, {**fixed, **dict(zip(knobs, values.tolist(), strict=True))}, named)
 
         starts = [
             torch.tensor(one, dtype=torch.float64) for one in product(*(trial.fitted[k] for k in knobs))
         ]
         scale = _Scale.of(knobs, long)
-        found = _best(starts, lambda numbers: left(scale.values(numbers)), lines)  # noqa: B023  used at once
-        if found is not None:
-            least = _AS_GOOD * max(worst(left(scale.values(found))), _EXACT)
-            short = shortened(scale.values(found), lambda values: worst(left(values)) <= least)  # noqa: B023
-            step = ShapeSpec(name, {**fixed, **dict(zip(knobs, short.tolist(), strict=True))}, named)
-            yield Shaped(step, len(knobs))
-            stretched = _stretched(part, lines, step, trial.ends)
+        found = _on_lines(part, lines, step, starts, scale)
+        # One slope for all groups tells knobs that in a group are but a factor.
+        closer = _on_lines(part, lines.joined(), step, starts, scale) if found and lines.apart else None
+        if found and _visible(part, closer or found):
+            yield Shaped(closer or found, len(knobs))
+            stretched = _stretched(part, lines, closer or found, trial.ends)
             if stretched is not None:
                 yield Shaped(stretched, len(knobs) + 1)
 
 
-def _stretched(part: Slice, lines: "Lines", step: ShapeSpec, ends: Sequence[str]) -> ShapeSpec | None:
+def _visible(part: Slice, step: ShapeSpec) -> bool:
+    """Whether a rule changes rewards by more than nothing: in groups of equal rewards the least change makes a line."""
+    rewards = part.columns["rewards"]
+    changed, largest = (
+        (one.nan_to_num(nan=0.0).abs().max()) for one in (shaped_by(step, part.columns) - rewards, rewards)
+    )
+    return bool(changed > _NOTHING * largest)
+
+
+def _on_lines(
+    part: Slice,
+    lines: Lines,
+    step: Callable[[Tensor], ShapeSpec],
+    starts: Sequence[Tensor],
+    scale: "_Scale",
+) -> ShapeSpec | None:
+    """A rule with the knobs that lay every row on its line, short ones if they do; None if none do."""
+
+    def left(values: Tensor) -> Tensor:
+        return lines.left(shaped_by(step(values), part.columns))
+
+    found = _best(starts, lambda numbers: left(scale.values(numbers)), lines)
+    if found is None:
+        return None
+    least = _AS_GOOD * max(worst(left(scale.values(found))), _EXACT)
+    return step(shortened(scale.values(found), lambda values: worst(left(values)) <= least))
+
+
+def _stretched(part: Slice, lines: Lines, step: ShapeSpec, ends: Sequence[str]) -> ShapeSpec | None:
     """A rule with the factor that all logged advantages have beside it in its own rewards; None if there is none.
 
     Args:
@@ -288,7 +312,7 @@ def worst(left: Tensor) -> float:
     return float(left.abs().max()) if bool(left.isfinite().all()) else torch.inf
 
 
-def _best(starts: Sequence[Tensor], left: Residual, lines: "Lines") -> Tensor | None:
+def _best(starts: Sequence[Tensor], left: Residual, lines: Lines) -> Tensor | None:
     """The numbers that leave least over, of those that leave no more than the log's digits and rounding may.
 
     Those starts first that leave least; the first that leaves no more than the last digit ends the search.
@@ -316,95 +340,3 @@ def applied(problem: Problem, partition: Partition, one: Shaped) -> Problem:
     weights = torch.ones(1, dtype=rewards.dtype)
     columns = {**problem.columns, "rewards": rewards, "parts": rewards[:, None], "weights": weights}
     return problem.but(columns=columns, partitions=[partition])
-
-
-@dataclass(frozen=True)
-class Lines:
-    """The logged advantages of some rows, to be laid beside rewards that rise with them in a line.
-
-    Attributes:
-        use: [N] bool, the rows that are compared.
-        lines: [M] the group of each, or 0 for all where groups are too small to tell.
-        group: [M] the group of each.
-        values: [M] the logged advantages, centred in their group.
-        room: [M] how far each may be off.
-        exact: [M] how far it is off if the log's digits are all that is in the way.
-    """
-
-    use: Tensor
-    lines: Segments
-    group: Segments
-    values: Tensor
-    room: Tensor
-    exact: Tensor
-
-    @classmethod
-    def of(cls, part: Slice) -> "Lines":
-        """Look at the rows once."""
-        use = part.compared() & part.columns["rewards"].isfinite()
-        group = Segments.dense(part.columns["group"][use])
-        logged = part.logged.values[use]
-        values = logged - group.rows(group.mean(logged))
-        room = _LOOSE * part.logged.room()[use]
-        exact = _LOOSE * (part.logged.stored.room(logged) + part.logged.exact)
-        large = group.size() >= _ROWS
-        lines = group if int(large.sum()) >= _ROWS else Segments.of(torch.zeros_like(group.index), 1)
-        return cls(use, lines, group, values, room, exact)
-
-    @property
-    def told(self) -> bool:
-        """Whether there is anything to be told."""
-        return len(self.values) > 2 * _ROWS and bool((self.values.abs() > self.room).any())
-
-    @property
-    def near(self) -> float:
-        """A sum of squares that is not far from what the log's digits leave."""
-        return float((_NEARBY * self.room / self.size).square().sum())
-
-    @property
-    def size(self) -> float:
-        """The length of the advantages, the unit of `left`."""
-        return float(self.values.norm())
-
-    def left(self, rewards: Tensor) -> Tensor:
-        """[M] how far each row lies from the rising line of its group, in units of `size`; inf if it has no reward.
-
-        Args:
-            rewards: [N] float64.
-        """
-        given = rewards[self.use]
-        centred = given - self.group.rows(self.group.mean(given))
-        spread = self.lines.sum(centred * centred)
-        slope = torch.where(spread > 0, self.lines.sum(centred * self.values) / spread, 0.0).clamp(min=0)
-        left = self.values - self.lines.rows(slope) * centred
-        return left.nan_to_num(nan=torch.inf) / self.size
-
-    def off(self, rewards: Tensor, factor: float = 1.0) -> Tensor:
-        """[M] how far each row lies from one line through all groups, in units of `size`.
-
-        Args:
-            rewards: [N] float64.
-            factor: the slope of the line.
-        """
-        given = rewards[self.use]
-        return (self.values - factor * (given - self.group.rows(self.group.mean(given)))) / self.size
-
-    def factor(self, rewards: Tensor) -> float | None:
-        """The slope that the lines of all groups have; None where they differ, or it is 1.
-
-        Args:
-            rewards: [N] float64.
-        """
-        given = rewards[self.use]
-        centred = given - self.group.rows(self.group.mean(given))
-        slope = float((centred * self.values).sum() / (centred * centred).sum().clamp(min=1e-300))
-        alike = self.holds(self.off(rewards, slope)) and not self.holds(self.off(rewards))
-        return slope if alike else None
-
-    def holds(self, left: Tensor) -> bool:
-        """Whether no row lies farther from its line than the log's digits allow."""
-        return bool((left.abs() * self.size <= self.room).all())
-
-    def to_the_last_digit(self, left: Tensor) -> bool:
-        """Whether no row lies farther from its line than its last digit."""
-        return bool((left.abs() * self.size <= self.exact).all())
