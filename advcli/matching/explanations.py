@@ -241,7 +241,7 @@ def _otherwise(best: Weighed, rest: Iterable[Weighed], names: Sequence[str]) -> 
 
 def _as_shaped(problem: Problem, first: Found, table: RewardTable, tell: Tell) -> Explanation | None:
     """Rewards, or advantages, that a rule of the catalog had shaped."""
-    del first, table
+    del first
     told: dict[str, tuple[Explanation, str]] = {}
     for partition in problem.partitions:
         for one, again in _shapes(problem, partition):
@@ -253,10 +253,17 @@ def _as_shaped(problem: Problem, first: Found, table: RewardTable, tell: Tell) -
             tell(f"{partition.label}: {words}")
             shaped = again(problem, partition, one)
             found = search(shaped, tell)
-            if found.explained:
-                shape = spec.typed(one.step)
-                explanation = Explanation(shaped, found.trials, [words], free=one.free, shape=shape)
-                told[one.step.name] = (explanation, words)
+            # A factor of all rewards is in the eps only, where the group's std divides them.
+            reached = (
+                Explanation(shaped, found.trials)
+                if found.explained
+                else _as_fitted(shaped, found, table, tell)
+                if one.scalable
+                else None
+            )
+            if reached is not None:
+                free, shape = reached.free + one.free, spec.typed(one.step)
+                told[one.step.name] = replace(reached, words=[words], free=free, shape=shape), words
         if told:
             break
     sure = [pair for pair in told.values() if not pair[0].weighed_up().doubt] or list(told.values())

@@ -134,10 +134,12 @@ class Shaped:
     Attributes:
         step: the rule with its knobs.
         free: how many knobs were fitted.
+        scalable: whether the rewards may have another factor.
     """
 
     step: ShapeSpec
     free: int
+    scalable: bool = False
 
 
 def usual(names: Collection[str]) -> tuple[str, ...]:
@@ -222,21 +224,20 @@ def _fitted(part: Slice, lines: Lines, name: str, named: Mapping[str, str]) -> I
         scale = _Scale.of(knobs, long)
         found = _on_lines(part, lines, step, starts, scale)
         # One slope for all groups tells knobs that in a group are but a factor.
-        closer = _on_lines(part, lines.joined(), step, starts, scale) if found and lines.apart else None
-        if found and _visible(part, closer or found):
-            yield Shaped(closer or found, len(knobs))
-            stretched = _stretched(part, lines, closer or found, trial.ends)
-            if stretched is not None:
-                yield Shaped(stretched, len(knobs) + 1)
+        closer = _on_lines(part, lines.joined(), step, starts, scale) if found and lines.apart else ()
+        for one in closer or found:
+            if _visible(part, one):
+                yield Shaped(one, len(knobs), scalable=bool(trial.ends))
+                stretched = _stretched(part, lines, one, trial.ends)
+                if stretched is not None:
+                    yield Shaped(stretched, len(knobs) + 1)
 
 
 def _visible(part: Slice, step: ShapeSpec) -> bool:
     """Whether a rule changes rewards by more than nothing: in groups of equal rewards the least change makes a line."""
     rewards = part.columns["rewards"]
-    changed, largest = (
-        (one.nan_to_num(nan=0.0).abs().max()) for one in (shaped_by(step, part.columns) - rewards, rewards)
-    )
-    return bool(changed > _NOTHING * largest)
+    changed = (shaped_by(step, part.columns) - rewards).nan_to_num(nan=0.0).abs().max()
+    return bool(changed > _NOTHING * rewards.nan_to_num(nan=0.0).abs().max())
 
 
 def _on_lines(
@@ -245,17 +246,19 @@ def _on_lines(
     step: Callable[[Tensor], ShapeSpec],
     starts: Sequence[Tensor],
     scale: "_Scale",
-) -> ShapeSpec | None:
-    """A rule with the knobs that lay every row on its line, short ones if they do; None if none do."""
+) -> Sequence[ShapeSpec]:
+    """A rule with the knobs that lay every row on its line: with short ones, and with those that leave least; () if none do."""
 
     def left(values: Tensor) -> Tensor:
         return lines.left(shaped_by(step(values), part.columns))
 
     found = _best(starts, lambda numbers: left(scale.values(numbers)), lines)
     if found is None:
-        return None
-    least = _AS_GOOD * max(worst(left(scale.values(found))), _EXACT)
-    return step(shortened(scale.values(found), lambda values: worst(left(values)) <= least))
+        return ()
+    exact = scale.values(found)
+    least = _AS_GOOD * max(worst(left(exact)), _EXACT)
+    short = shortened(exact, lambda values: worst(left(values)) <= least)
+    return [step(short)] if bool((short == exact).all()) else [step(short), step(exact)]
 
 
 def _stretched(part: Slice, lines: Lines, step: ShapeSpec, ends: Sequence[str]) -> ShapeSpec | None:
