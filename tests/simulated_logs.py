@@ -5,6 +5,7 @@ advantage here. `python tests/simulated_logs.py 0 300` prints a table for the se
 """
 
 import argparse
+import sys
 import time
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -438,10 +439,13 @@ def main(first, last, kind="plain", only=()):
         started = time.perf_counter()
         try:
             made, sentence, how = judge(seed)
+        except KeyboardInterrupt:
+            break
         except Exception as error:
             print(seed, "ERROR", repr(error), flush=True)
             continue
         counts[made.kind, how] += 1
+        print(".", end="", file=sys.stderr, flush=True)
         took = f"{time.perf_counter() - started:.1f} s"
         if how not in ("right", "tie"):
             print(seed, how, took, made.kind, made.words, made.truth, sentence[:300], sep=" | ", flush=True)
@@ -456,7 +460,17 @@ def main(first, last, kind="plain", only=()):
     )
 
 
-_WORDS = ("right", "tie", "few", "not determined", "lost", "silent", "wrong estimator", "wrong")
+_WORDS = (
+    "right",
+    "tie",
+    "same numbers",
+    "few",
+    "not determined",
+    "lost",
+    "silent",
+    "wrong estimator",
+    "wrong",
+)
 
 
 if __name__ == "__main__":

@@ -144,12 +144,14 @@ def log(seed, level, only=()):
     logged = _computed(rows, rule, knobs)
     for row, one in zip(rows, logged, strict=True):
         row["advantage"] = None if one != one else store[stored](one)
-    name = f"{rule[0] or ''}:{rule[1]}"
-    return Made(name, f"{rule[2]} {rule[3]} {knobs}; {stored}, {words}", rule[:2], bool(knobs), rows)
+    kind = f"{rule[0] or 'own'}{', other knobs' if knobs else ''}"
+    return Made(
+        kind, f"{rule[1]} {rule[3]} {rule[2]} {knobs}; {stored}, {words}", rule[:2], bool(knobs), rows
+    )
 
 
 def verdict(made, found):
-    """How `match` did: right, tie, not determined, silent, or wrong."""
+    """How `match` did: right, tie, same numbers (with knobs that only another rule has by default), not determined, silent, or wrong."""
     fits = [
         (one["framework"], one["estimator"])
         for one in (found["best"], *found["indistinguishable"])
@@ -158,7 +160,9 @@ def verdict(made, found):
     if not found["found"]:
         no = "not determined" in found["sentence"] or "tells no rule" in found["sentence"]
         return "not determined" if no else "silent"
-    return "right" if fits[0] == made.truth else "tie" if made.truth in fits else "wrong"
+    if made.truth in fits:
+        return "right" if fits[0] == made.truth else "tie"
+    return "same numbers" if made.others else "wrong"
 
 
 def judged(seed, level, only=()):
