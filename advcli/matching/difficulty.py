@@ -48,7 +48,8 @@ def fitting(problem: Problem, partition: Partition) -> Iterator[Shaped]:
         yield Shaped(ShapeSpec(NAME, dict(zip(_KNOBS, _SOURCE, strict=True))), 0)
     able = [fit for one in found for fit in _fitted(*one)]
     best = max(min((fit.left for fit in able), default=0.0), _EXACT)
-    near = sorted((fit for fit in able if fit.left <= _NEARBY * best), key=lambda fit: (fit.digits, fit.left))
+    near = sorted((fit for fit in able if fit.left <= _NEARBY * best), key=lambda fit: fit.digits)
+    # Of those as long, the estimator that is believed first.
     for fit in near[:_MOST]:
         yield Shaped(ShapeSpec(NAME, dict(zip(_KNOBS, fit.knobs, strict=True))), fit.free)
 

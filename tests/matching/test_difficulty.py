@@ -51,4 +51,4 @@ def test_weights_that_are_no_more_than_the_knobs_are_no_rule(tmp_path):
 
 
 def test_few_digits_may_fit_by_chance(tmp_path):
-    assert not matched(tmp_path, of_knobs, 6, 2)["found"]
+    assert not matched(tmp_path, of_knobs, 6, 1)["found"]
