@@ -4,7 +4,9 @@ The rules are plain loops in numpy float32, written from the formulas of the tra
 advantage here. `python tests/simulated_logs.py 0 300` prints a table for the seeds 0 to 299 and every log that came out wrong.
 """
 
+import argparse
 import sys
+import time
 from collections import Counter
 from dataclasses import dataclass, replace
 
@@ -403,39 +405,79 @@ def judged(seed):
     return made, outcome, verdict(made, outcome)
 
 
-def main(first, last):
-    counts = Counter()
+def _of_kind(kind, only):
+    """Seed → kind, words, truth, the sentence, and how good it is."""
+    import simulated_rules
+    import simulated_shapes
+
+    level = {"rules": "row", "turns": "turn"}.get(kind)
+
+    def plain(seed):
+        made, outcome, how = judged(seed)
+        return made, outcome.sentence, how
+
+    def of_dump(seed):
+        made, found, how = (
+            simulated_rules.judged(seed, level, only) if level else simulated_shapes.judged(seed, only)
+        )
+        return made, found["sentence"], how
+
+    return plain if kind == "plain" else of_dump
+
+
+def main(first, last, kind="plain", only=()):
+    """Print every log that came out wrong, and the table.
+
+    Args:
+        first: the first seed.
+        last: the seed after the last.
+        kind: "plain", "shaping", "rules" or "turns".
+        only: frameworks and estimators, or the rules of "shaping"; () for all.
+    """
+    counts, judge = Counter(), _of_kind(kind, only)
     for seed in range(first, last):
+        started = time.perf_counter()
         try:
-            made, outcome, how = judged(seed)
+            made, sentence, how = judge(seed)
+        except KeyboardInterrupt:
+            break
         except Exception as error:
             print(seed, "ERROR", repr(error), flush=True)
             continue
         counts[made.kind, how] += 1
+        print(".", end="", file=sys.stderr, flush=True)
+        took = f"{time.perf_counter() - started:.1f} s"
         if how not in ("right", "tie"):
-            print(
-                seed,
-                how,
-                "|",
-                made.kind,
-                "|",
-                made.words,
-                "|",
-                made.truth,
-                "|",
-                outcome.sentence[:300],
-                flush=True,
-            )
-    words = ("right", "tie", "not determined", "lost", "silent", "wrong")
-    print(f"{'':20}", *(f"{word:>14}" for word in words))
-    for kind in sorted({kind for kind, _ in counts}):
-        print(f"{kind:20}", *(f"{counts[kind, word]:14}" for word in words))
+            print(seed, how, took, made.kind, made.words, made.truth, sentence[:300], sep=" | ", flush=True)
+    words = sorted({word for _, word in counts}, key=_WORDS.index)
+    print(f"{'':36}", *(f"{word:>14}" for word in words))
+    for name in sorted({name for name, _ in counts}):
+        print(f"{name:36}", *(f"{counts[name, word]:14}" for word in words))
     print(
-        f"{'all':20}",
+        f"{'all':36}",
         *(f"{sum(v for (_, w), v in counts.items() if w == word):14}" for word in words),
         flush=True,
     )
 
 
+_WORDS = (
+    "right",
+    "tie",
+    "same numbers",
+    "few",
+    "not determined",
+    "lost",
+    "silent",
+    "wrong estimator",
+    "wrong",
+)
+
+
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]))
+    parser = argparse.ArgumentParser(description="How match does on simulated logs.")
+    parser.add_argument("first", type=int, help="the first seed")
+    parser.add_argument("last", type=int, help="the seed after the last")
+    parser.add_argument("--kind", choices=("plain", "shaping", "rules", "turns"), default="plain")
+    parser.add_argument("--only", nargs="*", default=(), help="frameworks, estimators or rules of shaping")
+    given = parser.parse_args()
+    main(given.first, given.last, given.kind, given.only)

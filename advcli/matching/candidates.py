@@ -27,7 +27,10 @@ _TURN_GRID: Mapping[str, tuple[float, ...]] = {
     "eps": (0.0, 1e-8, 1e-6, 1e-4),
 }
 # Words that a framework's rule for turns may be set to.
-_TURN_WORDS: Mapping[str, tuple[str, ...]] = {"method": ("mean", "mean_std"), "grouping": ("group", "batch")}
+_TURN_WORDS: Mapping[str, tuple[str, ...]] = {
+    "method": ("identity", "mean", "mean_std"),
+    "grouping": ("group", "batch"),
+}
 # What is centred and what it is divided by, as the functions name it, in a formula.
 _CENTRES: Mapping[object, str] = {
     "raw": "r_i",
@@ -246,9 +249,10 @@ def _of_turn(
 
 
 def _settings(grid: Mapping[str, tuple[Any, ...]], has: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Every choice of the knobs that there are."""
+    """Every choice of the knobs that there are, their defaults first."""
     names = [name for name in grid if name in has]
-    return (dict(zip(names, values, strict=True)) for values in product(*(grid[name] for name in names)))
+    choices = (dict.fromkeys((has[name], *grid[name])) for name in names)
+    return (dict(zip(names, values, strict=True)) for values in product(*choices))
 
 
 def _of_catalog(*, singletons: bool, missing: bool) -> Iterator[Candidate]:

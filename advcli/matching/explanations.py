@@ -1,5 +1,6 @@
 """What has to be assumed for a rule to reproduce the log, fewest assumptions first."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -22,6 +23,7 @@ from advcli.matching.shuffled import find_shuffle
 from advcli.matching.trials import Trial
 from advcli.matching.weighing import Weighed, weighed
 from advcli.matching.weights import listed, named
+from advcli.records.settings import ShapeSpec
 from advcli.records.table import RewardTable
 from advcli.shaping import spec
 from advcli.tensors.segments import Segments
@@ -29,6 +31,8 @@ from advcli.wording import counted, verb
 
 # Different standard deviations that tell an eps.
 _SPREADS = 3
+# Share by which knobs differ that are the same, written with more digits or fewer.
+_AS_LONG = 1e-2
 _WHY_FREE = "constant within the groups, or only moving together with another part"
 
 
@@ -241,11 +245,12 @@ def _otherwise(best: Weighed, rest: Iterable[Weighed], names: Sequence[str]) -> 
 
 def _as_shaped(problem: Problem, first: Found, table: RewardTable, tell: Tell) -> Explanation | None:
     """Rewards, or advantages, that a rule of the catalog had shaped."""
-    del first, table
-    told: dict[str, tuple[Explanation, str]] = {}
+    del first
+    told: list[tuple[Explanation, str]] = []
+    steps: list[ShapeSpec] = []
     for partition in problem.partitions:
         for one, again in _shapes(problem, partition):
-            if one.step.name in told:
+            if any(_alike(one.step, other) for other in steps):
                 continue
             words = (
                 f"with {'advantages' if spec.after(one.step) else 'rewards'} shaped by {spec.typed(one.step)}"
@@ -253,17 +258,34 @@ def _as_shaped(problem: Problem, first: Found, table: RewardTable, tell: Tell) -
             tell(f"{partition.label}: {words}")
             shaped = again(problem, partition, one)
             found = search(shaped, tell)
-            if found.explained:
-                shape = spec.typed(one.step)
-                explanation = Explanation(shaped, found.trials, [words], free=one.free, shape=shape)
-                told[one.step.name] = (explanation, words)
+            # A factor of all rewards is in the eps only, where the group's std divides them.
+            reached = (
+                Explanation(shaped, found.trials)
+                if found.explained
+                else _as_fitted(shaped, found, table, tell)
+                if one.scalable
+                else None
+            )
+            if reached is not None:
+                free, shape = reached.free + one.free, spec.typed(one.step)
+                told.append((replace(reached, words=[words], free=free, shape=shape), words))
+                steps.append(one.step)
         if told:
             break
-    sure = [pair for pair in told.values() if not pair[0].weighed_up().doubt] or list(told.values())
+    sure = [pair for pair in told if not pair[0].weighed_up().doubt] or told
     if not sure:
         return None
     best, _ = sure[0]
     return replace(best, otherwise=[(other.trials[0], words) for other, words in sure[1:]])
+
+
+def _alike(one: ShapeSpec, other: ShapeSpec) -> bool:
+    """Whether a rule need not be tried besides another: weights may be those of several estimators, each with its own knobs."""
+    if one.name != other.name:
+        return False
+    return not spec.after(one) or all(
+        math.isclose(one.knobs[name], other.knobs[name], rel_tol=_AS_LONG) for name in one.knobs
+    )
 
 
 def _shapes(

@@ -70,8 +70,13 @@ def shortened(
         >>> shortened(torch.tensor([0.3300001]).double(), lambda x: abs(float(x[0]) - 0.33) < 1e-3).tolist()
         [0.33]
     """
-    found = numbers.clone()
-    for place, number in enumerate(numbers.tolist()):
+    # Together first: where one makes up for another, none can be cut alone.
+    cut = (
+        torch.tensor([float(f"{one:.{many}g}") for one in numbers.tolist()], dtype=torch.float64)
+        for many in digits
+    )
+    found = next((tried for tried in cut if fits(tried)), numbers).clone()
+    for place, number in enumerate(found.tolist()):
         for value in (0.0, *(float(f"{number:.{many}g}") for many in digits)):
             tried = found.clone()
             tried[place] = value

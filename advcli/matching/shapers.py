@@ -14,6 +14,7 @@ from torch import Tensor
 
 from advcli.engine.shaped import shaped_by
 from advcli.matching.fitting import Residual, least_squares, shortened
+from advcli.matching.lines import ROWS, Lines
 from advcli.matching.partitions import Partition
 from advcli.matching.problem import Problem
 from advcli.matching.sample import Slice
@@ -21,19 +22,14 @@ from advcli.records.settings import ShapeSpec
 from advcli.shaping import spec
 from advcli.shaping.catalog import SHAPINGS
 from advcli.shaping.groups import Groups
-from advcli.tensors.segments import Segments
 
-# A line through fewer rows leaves nothing over.
-_ROWS = 3
-# Times the room of the log that a row may be off before the estimator is known.
-_LOOSE = 4.0
 # Knobs in tokens, which are tried as shares of a long response; of these, the inverse goes into the reward in a line.
 _IN_TOKENS, _INVERSE = frozenset({"max", "buffer", "bound"}), frozenset({"max", "bound"})
 _LONG = 0.95
-# Times the room of the log within which a fit is worth going on with.
-_NEARBY = 1e3
 # Shorter numbers are as good if they leave so many times as much over, or this share of |A|.
 _AS_GOOD, _EXACT = 2.0, 1e-9
+# Share of the largest reward that is no shaping.
+_NOTHING = 1e-6
 # How many of the starts that leave least over are followed.
 _FOLLOWED = 8
 
@@ -46,20 +42,22 @@ class Trial:
         fitted: knob → the values that the fit begins with; of knobs in tokens, as shares of a long response.
         fixed: knobs that are not fitted and differ from the defaults.
         told: gives knobs that the groups tell at once; None where they cannot.
+        ends: knobs that are rewards in place of the logged ones, so that a factor of all rewards is in them. The first stays.
     """
 
     fitted: Mapping[str, Sequence[float]] = field(default_factory=dict)
     fixed: Mapping[str, float] = field(default_factory=dict)
-    told: "Callable[[Slice, Lines], Mapping[str, float] | None] | None" = None
+    told: Callable[[Slice, Lines], Mapping[str, float] | None] | None = None
+    ends: Sequence[str] = ()
 
 
-def _above(part: Slice, lines: "Lines") -> Mapping[str, float] | None:
+def _above(part: Slice, lines: Lines) -> Mapping[str, float] | None:
     """Of `grpo_lead`: the length above which groups are not what they are without it; None if none is or all are."""
     rewards, lengths = part.columns["rewards"], part.columns["lengths"]
     groups = Groups.of(rewards, part.columns["group"])
     off = (lines.left(rewards).abs() * lines.size > lines.room).to(rewards.dtype)
     changed = lines.group.max(off) > 0
-    shortest = groups.segments.rank(torch.where(groups.counted(lengths), lengths, torch.inf)) < _ROWS
+    shortest = groups.segments.rank(torch.where(groups.counted(lengths), lengths, torch.inf)) < ROWS
     mean = groups.mean(lengths, shortest)[lines.use]
     of_group = lines.group.max(mean.nan_to_num(nan=0.0))
     low = of_group[changed].min() if bool(changed.any()) else None
@@ -114,7 +112,11 @@ TRIALS: Mapping[str, Sequence[Trial]] = {
         ),
         # Two of the four rewards are in the log: the others are the factor and the shift of any estimator.
         *(
-            Trial({"max": _COSINE, "short_wrong": (-1.0, 0.0), "long_wrong": (-0.5,)}, {"clamp": clamp})
+            Trial(
+                {"max": _COSINE, "short_wrong": (-1.0, 0.0), "long_wrong": (-0.5,)},
+                {"clamp": clamp},
+                ends=("short_right", "long_right", "short_wrong", "long_wrong"),
+            )
             for clamp in (0.0, 1.0)
         ),
     ],
@@ -132,10 +134,12 @@ class Shaped:
     Attributes:
         step: the rule with its knobs.
         free: how many knobs were fitted.
+        scalable: whether the rewards may have another factor.
     """
 
     step: ShapeSpec
     free: int
+    scalable: bool = False
 
 
 def usual(names: Collection[str]) -> tuple[str, ...]:
@@ -189,7 +193,7 @@ def fitting(part: Slice, asked: Sequence[ShapeSpec] = ()) -> Iterator[Shaped]:
             yield from _fitted(part, lines, name, named)
 
 
-def _fitted(part: Slice, lines: "Lines", name: str, named: Mapping[str, str]) -> Iterator[Shaped]:
+def _fitted(part: Slice, lines: Lines, name: str, named: Mapping[str, str]) -> Iterator[Shaped]:
     """The knobs with which a rule makes a line of every group of some rows.
 
     Args:
@@ -209,20 +213,79 @@ def _fitted(part: Slice, lines: "Lines", name: str, named: Mapping[str, str]) ->
         knobs = [knob for knob in trial.fitted if knob not in unused]
         fixed = {**row.optional, **dict.fromkeys(unused, 0.0), **trial.fixed, **told}
 
-        def left(values: Tensor, knobs: Sequence[str] = knobs, fixed: Mapping[str, float] = fixed) -> Tensor:
-            step = ShapeSpec(name, {**fixed, **dict(zip(knobs, values.tolist(), strict=True))}, named)
-            return lines.left(shaped_by(step, part.columns))
+        def step(
+            values: Tensor, knobs: Sequence[str] = knobs, fixed: Mapping[str, float] = fixed
+        ) -> ShapeSpec:
+            return ShapeSpec(name, {**fixed, **dict(zip(knobs, values.tolist(), strict=True))}, named)
 
         starts = [
             torch.tensor(one, dtype=torch.float64) for one in product(*(trial.fitted[k] for k in knobs))
         ]
         scale = _Scale.of(knobs, long)
-        found = _best(starts, lambda numbers: left(scale.values(numbers)), lines)  # noqa: B023  used at once
-        if found is not None:
-            least = _AS_GOOD * max(worst(left(scale.values(found))), _EXACT)
-            short = shortened(scale.values(found), lambda values: worst(left(values)) <= least)  # noqa: B023
-            knobs_found = {**fixed, **dict(zip(knobs, short.tolist(), strict=True))}
-            yield Shaped(ShapeSpec(name, knobs_found, named), len(knobs))
+        found = _on_lines(part, lines, step, starts, scale)
+        # One slope for all groups tells knobs that in a group are but a factor.
+        closer = _on_lines(part, lines.joined(), step, starts, scale) if found and lines.apart else ()
+        for one in closer or found:
+            if _visible(part, one):
+                yield Shaped(one, len(knobs), scalable=bool(trial.ends))
+                stretched = _stretched(part, lines, one, trial.ends)
+                if stretched is not None:
+                    yield Shaped(stretched, len(knobs) + 1)
+
+
+def _visible(part: Slice, step: ShapeSpec) -> bool:
+    """Whether a rule changes rewards by more than nothing: in groups of equal rewards the least change makes a line."""
+    rewards = part.columns["rewards"]
+    changed = (shaped_by(step, part.columns) - rewards).nan_to_num(nan=0.0).abs().max()
+    return bool(changed > _NOTHING * rewards.nan_to_num(nan=0.0).abs().max())
+
+
+def _on_lines(
+    part: Slice,
+    lines: Lines,
+    step: Callable[[Tensor], ShapeSpec],
+    starts: Sequence[Tensor],
+    scale: "_Scale",
+) -> Sequence[ShapeSpec]:
+    """A rule with the knobs that lay every row on its line: with short ones, and with those that leave least; () if none do."""
+
+    def left(values: Tensor) -> Tensor:
+        return lines.left(shaped_by(step(values), part.columns))
+
+    found = _best(starts, lambda numbers: left(scale.values(numbers)), lines)
+    if found is None:
+        return ()
+    exact = scale.values(found)
+    least = _AS_GOOD * max(worst(left(exact)), _EXACT)
+    short = shortened(exact, lambda values: worst(left(values)) <= least)
+    return [step(short)] if bool((short == exact).all()) else [step(short), step(exact)]
+
+
+def _stretched(part: Slice, lines: Lines, step: ShapeSpec, ends: Sequence[str]) -> ShapeSpec | None:
+    """A rule with the factor that all logged advantages have beside it in its own rewards; None if there is none.
+
+    Args:
+        part: the rows.
+        lines: their logged advantages.
+        step: the rule.
+        ends: see `Trial`.
+    """
+    factor = lines.factor(shaped_by(step, part.columns)) if ends else None
+    if factor is None:
+        return None
+    first, *others = (step.knobs[name] for name in ends)
+
+    def stretched(values: Tensor) -> ShapeSpec:
+        return ShapeSpec(
+            step.name, {**step.knobs, **dict(zip(ends[1:], values.tolist(), strict=True))}, step.columns
+        )
+
+    def left(values: Tensor) -> float:
+        return worst(lines.off(shaped_by(stretched(values), part.columns)))
+
+    exact = torch.tensor([first + factor * (other - first) for other in others], dtype=torch.float64)
+    least = _AS_GOOD * max(left(exact), _EXACT)
+    return stretched(shortened(exact, lambda values: left(values) <= least))
 
 
 @dataclass(frozen=True)
@@ -252,13 +315,20 @@ def worst(left: Tensor) -> float:
     return float(left.abs().max()) if bool(left.isfinite().all()) else torch.inf
 
 
-def _best(starts: Sequence[Tensor], left: Residual, lines: "Lines") -> Tensor | None:
-    """The first numbers that leave no more over than the log's digits; those starts first that leave least."""
+def _best(starts: Sequence[Tensor], left: Residual, lines: Lines) -> Tensor | None:
+    """The numbers that leave least over, of those that leave no more than the log's digits and rounding may.
+
+    Those starts first that leave least; the first that leaves no more than the last digit ends the search.
+    """
+    found, least = None, torch.inf
     for start in sorted(starts, key=lambda start: float(left(start).square().sum()))[:_FOLLOWED]:
         numbers = least_squares(left, start, near=lines.near)[0] if len(start) else start
-        if lines.holds(left(numbers)):
-            return numbers
-    return None
+        over = left(numbers)
+        if lines.holds(over) and worst(over) < least:
+            found, least = numbers, worst(over)
+            if lines.to_the_last_digit(over):
+                break
+    return found
 
 
 def applied(problem: Problem, partition: Partition, one: Shaped) -> Problem:
@@ -273,66 +343,3 @@ def applied(problem: Problem, partition: Partition, one: Shaped) -> Problem:
     weights = torch.ones(1, dtype=rewards.dtype)
     columns = {**problem.columns, "rewards": rewards, "parts": rewards[:, None], "weights": weights}
     return problem.but(columns=columns, partitions=[partition])
-
-
-@dataclass(frozen=True)
-class Lines:
-    """The logged advantages of some rows, to be laid beside rewards that rise with them in a line.
-
-    Attributes:
-        use: [N] bool, the rows that are compared.
-        lines: [M] the group of each, or 0 for all where groups are too small to tell.
-        group: [M] the group of each.
-        values: [M] the logged advantages, centred in their group.
-        room: [M] how far each may be off.
-    """
-
-    use: Tensor
-    lines: Segments
-    group: Segments
-    values: Tensor
-    room: Tensor
-
-    @classmethod
-    def of(cls, part: Slice) -> "Lines":
-        """Look at the rows once."""
-        use = part.compared() & part.columns["rewards"].isfinite()
-        group = Segments.dense(part.columns["group"][use])
-        logged = part.logged.values[use]
-        values = logged - group.rows(group.mean(logged))
-        room = _LOOSE * part.logged.room()[use]
-        large = group.size() >= _ROWS
-        lines = group if int(large.sum()) >= _ROWS else Segments.of(torch.zeros_like(group.index), 1)
-        return cls(use, lines, group, values, room)
-
-    @property
-    def told(self) -> bool:
-        """Whether there is anything to be told."""
-        return len(self.values) > 2 * _ROWS and bool((self.values.abs() > self.room).any())
-
-    @property
-    def near(self) -> float:
-        """A sum of squares that is not far from what the log's digits leave."""
-        return float((_NEARBY * self.room / self.size).square().sum())
-
-    @property
-    def size(self) -> float:
-        """The length of the advantages, the unit of `left`."""
-        return float(self.values.norm())
-
-    def left(self, rewards: Tensor) -> Tensor:
-        """[M] how far each row lies from the rising line of its group, in units of `size`; inf if it has no reward.
-
-        Args:
-            rewards: [N] float64.
-        """
-        given = rewards[self.use]
-        centred = given - self.group.rows(self.group.mean(given))
-        spread = self.lines.sum(centred * centred)
-        slope = torch.where(spread > 0, self.lines.sum(centred * self.values) / spread, 0.0).clamp(min=0)
-        left = self.values - self.lines.rows(slope) * centred
-        return left.nan_to_num(nan=torch.inf) / self.size
-
-    def holds(self, left: Tensor) -> bool:
-        """Whether no row lies farther from its line than the log's digits allow."""
-        return bool((left.abs() * self.size <= self.room).all())
