@@ -80,7 +80,7 @@ def test_an_expression_keeps_its_commas_and_is_written_as_it_was_typed():
     )
     assert expression(spec) == "lag in (1, 2)"
     assert expression(filter_spec("before", "dynamic_sampling:column=accuracy")) is None
-    with pytest.raises(UsageError, match="^--after where:"):
+    with pytest.raises(UsageError, match=r"^--after where:"):
         filter_spec("after", "where:lag <=")
 
 
