@@ -2,7 +2,6 @@
 
 from typing import Literal
 
-import torch
 from torch import Tensor
 
 from advcli.tensors.segments import Segments
@@ -36,6 +35,7 @@ def dynamic_sampling(
         Yu et al. 2025, DAPO, arXiv:2503.14476, section 3.2; bounds on the mean as in OpenRLHF and EasyR1.
 
     Example:
+        >>> import torch
         >>> r, g = torch.tensor([1.0, 0.0, 1.0, 1.0]), torch.tensor([0, 0, 1, 1])
         >>> dynamic_sampling(r, g).tolist()
         [True, True, False, False]
@@ -46,4 +46,4 @@ def dynamic_sampling(
         "mean": lambda: (groups.mean(rewards) > low) & (groups.mean(rewards) < high),
     }
     kept: Tensor = groups.rows(tests[by]())
-    return kept.to(torch.bool)
+    return kept

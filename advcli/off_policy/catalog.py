@@ -172,7 +172,9 @@ def find(framework: str, version: str = "", function: str = "") -> Row:
     named = [row for row in CORRECTIONS if row.framework == framework and function in ("", row.function)]
     try:
         fitting = [
-            row for row in named if not version or SpecifierSet(row.versions).contains(Version(version))
+            row
+            for row in named
+            if not version or SpecifierSet(row.versions).contains(Version(version), prereleases=True)
         ]
     except InvalidVersion:
         raise UsageError(f"'{version}' is not a version", hint=f"{framework}@1.0") from None

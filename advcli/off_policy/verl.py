@@ -234,7 +234,7 @@ def _std(tokens: LogProbs, values: Tensor) -> Tensor | float:
 
 
 def _of_rows(values: Tensor, ideal: float) -> dict[str, Tensor | float]:
-    """Mean, std, extremes and the largest distance from `ideal` of [M] numbers, one per row, of which there is one at least."""
+    """Mean, std, extremes and the largest distance from `ideal` of [M] numbers, one per row; M is 1 or more."""
     return {
         "mean": values.mean(),
         "std": values.std() if len(values) > 1 else 0.0,

@@ -35,6 +35,12 @@ def after(*texts):
         ),
         ({"filters": after("cppo:column=acc")}, "cppo looks at no reward, so it has no knob 'column'"),
         ({"filters": after("pods:m=0")}, "pods: m is 0, expected 1 or more"),
+        ({"filters": after("pods:m=1.5")}, "pods: m is 1.5, expected a whole number"),
+        ({"filters": after("pods:m=many")}, "pods: m is 'many', expected a number"),
+        ({"filters": after("cppo:keep=2")}, "cppo: keep is 2, expected a number from 0 to 1"),
+        ({"filters": after("cppo:over=row")}, "cppo: over is 'row'; try batch or group"),
+        ({"knobs": {"eps": -1.0}}, "grpo: eps is -1, expected 0 or more"),
+        ({"knobs": {"eps": True}}, "expected a number"),
         ({"filters": after("truncated")}, "truncated needs max"),
         ({"filters": after("tis:low=1", "mis:hihg=2")}, "mis has no knob 'hihg'"),
         ({"filters": after("correction")}, "--after correction needs --like; try --like verl"),
@@ -86,6 +92,7 @@ def test_what_is_counted():
     assert Plan.of(Settings(count="rows")).unit.counts == "rows"
     assert Plan.of(Settings("gae")).unit.counts == "rows"
     assert Plan.of(Settings("gigpo")).unit.counts == "turns"
+    assert Plan.of(Settings("gigpo", count="rollouts")).knobs["count"] == "rollouts"
 
 
 @pytest.mark.parametrize("given", [{"gamma": 0.9}, {"gamma": 1}])

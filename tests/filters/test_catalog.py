@@ -7,7 +7,7 @@ import torch
 
 from advcli.errors import UsageError
 from advcli.estimators.catalog import COLUMNS
-from advcli.filters.catalog import FILTERS, WHEN, filter_spec
+from advcli.filters.catalog import FILTERS, WHEN, expression, filter_spec, log_probs
 from advcli.registry import load
 
 by_name = pytest.mark.parametrize("row", FILTERS, ids=lambda row: row.name)
@@ -68,3 +68,53 @@ def test_no_specification(text, message):
     with pytest.raises(UsageError) as caught:
         filter_spec("before", text)
     assert str(caught.value) == message
+
+
+def test_an_expression_keeps_its_commas_and_is_written_as_it_was_typed():
+    spec = filter_spec("before", "where:lag in (1, 2)")
+    assert (spec.when, spec.column, spec.knobs, str(spec)) == (
+        "before",
+        "lag in (1, 2)",
+        {},
+        "where:lag in (1, 2)",
+    )
+    assert expression(spec) == "lag in (1, 2)"
+    assert expression(filter_spec("before", "dynamic_sampling:column=accuracy")) is None
+    with pytest.raises(UsageError, match=r"^--after where:"):
+        filter_spec("after", "where:lag <=")
+
+
+def test_a_value_may_have_an_equals_sign():
+    assert filter_spec("after", "cppo:over=a=b").knobs == {"over": "a=b"}
+
+
+def test_rows_that_a_column_marks_as_truncated():
+    spec = filter_spec("before", "truncated:column=tokens,max=512")
+    assert (spec.name, spec.column) == ("where", "`tokens` < 512.0")
+    spec = filter_spec("before", "truncated:column=finish reason")
+    assert (spec.name, str(spec)) == ("where", "truncated:column=finish reason")
+    assert spec.column.startswith("`finish reason` not in (")
+
+
+def test_log_probabilities_are_read_for_what_weighs():
+    assert log_probs([filter_spec("after", "cppo"), filter_spec("after", "tis")]) == "filters"
+    assert log_probs([filter_spec("after", "cppo")]) == log_probs([]) == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "rewards", "kept"),
+    [
+        # Half of four; four of six; the four of six that vary most; the groups with 0.9 of 1 / √2 + 0.1 / √2.
+        ("cppo", [0.1, -2.0, 1.0, 0.0], [0, 1, 1, 0]),
+        ("gfpo", [1.0, 1.0, 1.0, 1.0, 1.0, 1.0], [1, 1, 1, 1, 0, 0]),
+        ("pods", [0.0, 0.1, 0.5, 0.5, 0.9, 1.0], [1, 1, 0, 0, 1, 1]),
+        ("ragen", [0.0, 1.0, 0.4, 0.5], [1, 1, 0, 0]),
+    ],
+)
+def test_what_is_kept_without_a_knob(name, rewards, kept):
+    zero = torch.zeros(len(rewards), dtype=torch.int64)
+    values = torch.tensor(rewards, dtype=torch.float64)
+    columns = {"rewards": values, "advantages": values, "lengths": torch.arange(len(rewards)) + 1.0}
+    columns |= {"group": torch.arange(4) // 2 if name == "ragen" else zero, "step": zero}
+    row = FILTERS[name]
+    assert load(row.target)(*(columns[need] for need in row.needs)).tolist() == [bool(k) for k in kept]

@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from off_policy.ratios import tokens
 
 from advcli.errors import UsageError
 from advcli.filters.off_policy import mis, opsm, reject, tis
@@ -76,5 +77,25 @@ def test_off_policy_sequence_mask():
 
 @pytest.mark.parametrize("function", [tis, mis, reject])
 def test_bounds_in_the_wrong_order(function):
-    with pytest.raises(UsageError, match="low is 2 and high is 1, expected low below high"):
+    name = function.__name__
+    with pytest.raises(UsageError, match=f"^{name}: low is 2 and high is 1, expected low below high"):
         function(TOKENS, low=2.0, high=1.0)
+    with pytest.raises(UsageError, match=f"^{name}: low is 1 and high is 1"):
+        function(TOKENS, low=1.0, high=1.0)
+
+
+def test_what_is_done_without_a_knob():
+    rows = tokens([2.5], [0.25], [1.5])
+    assert tis(rows).weights.tolist() == pytest.approx([2.0, 0.25, 1.5])
+    assert mis(rows).mask.tolist() == reject(rows).mask.tolist() == [0, 0, 1]
+    assert mis(tokens([2.5, 0.4])).mask.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("function", [mis, reject])
+@pytest.mark.parametrize("bounds", [{"low": 1.0}, {"high": 1.0}])
+def test_a_bound_lies_inside(function, bounds):
+    assert function(tokens([1.0]), **bounds).mask.tolist() == [1]
+
+
+def test_a_ratio_at_the_veto_is_none():
+    assert reject(tokens([1.0]), veto=1.0).mask.tolist() == [1]

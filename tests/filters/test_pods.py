@@ -33,3 +33,9 @@ def test_rewards_far_from_0_keep_their_digits():
 def test_m_below_1():
     with pytest.raises(ValueError, match="m is 0, expected 1 or more"):
         pods(torch.zeros(2), torch.zeros(2, dtype=torch.int64), m=0)
+
+
+def test_of_two_best_choices_it_is_the_one_with_fewer_good_rows():
+    # 0 ¾ 3 and 0 2¼ 3 vary equally, also in floats: their means are 1¼ and 1¾.
+    r = torch.tensor([0.0, 0.75, 2.25, 3.0], dtype=torch.float64)
+    assert pods(r, torch.zeros(4, dtype=torch.int64), m=3).tolist() == [True, True, False, True]

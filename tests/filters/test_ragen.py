@@ -34,5 +34,6 @@ def test_against_a_loop(seed, p):
 
 def test_everything_is_kept_at_1_and_no_dead_group_below():
     r, g = torch.tensor([1.0, 1.0, 0.0, 1.0]), torch.tensor([0, 0, 1, 1])
-    assert ragen(r, g, g * 0, p=1.0).all()
+    assert ragen(r, g, g * 0, p=1.0).tolist() == [True] * 4
+    assert ragen(r, g, g * 0, p=1.0).dtype == torch.bool
     assert ragen(r, g, g * 0, p=0.9999).tolist() == [False, False, True, True]

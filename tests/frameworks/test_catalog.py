@@ -273,3 +273,4 @@ def test_what_is_said_of_a_rule(like, arithmetic, grouping, without_reward, spoi
     rule = find(like)
     assert (rule.arithmetic, rule.grouping) == (arithmetic, grouping)
     assert (rule.without_reward, rule.spoils) == (without_reward, spoils)
+    assert find("verl").as_in_the_run is None

@@ -1,8 +1,10 @@
 """Tokens whose row has several turns: numbers that the trainers' code gave, and by hand."""
 
 import pytest
+import torch
 
 from advcli import DataError, compute_advantages
+from advcli.frameworks.per_token import token_baseline, whitened
 
 # Rewards 1 and 0; values as below, every token trained.
 NEMO = {"like": "nemo-rl", "estimator": "gae", "values": [[0.1, 0.2, 0.3, 0.4], [0.5, 0.25]]}
@@ -97,3 +99,14 @@ def test_mt_grpo_splits_at_the_result_of_a_tool():
     )
     z = 0.5 / (0.5**0.5 + 1e-4)
     assert found.tokens.tolist() == pytest.approx([-0.5 * z, -0.5 * z, -z, -z, 0, 0], abs=1e-6)
+
+
+def test_the_mean_alone_is_taken_off():
+    zero = torch.tensor([0, 0, 0])
+    found = whitened(torch.tensor([1.0, 3.0, 8.0]), zero, torch.arange(3), zero, ddof=0, divide=False)
+    assert found.tolist() == [-3.0, -1.0, 4.0]
+
+
+def test_no_token_has_no_baseline():
+    none, nobody = torch.zeros(0), torch.zeros(0, dtype=torch.int64)
+    assert token_baseline(none, none, none, nobody, nobody, nobody).tolist() == []

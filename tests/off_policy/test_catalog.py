@@ -27,6 +27,7 @@ def test_a_row_says_what_its_function_takes(row):
         (("verl", "0.7.1"), "verl:rollout_correction>0.7.0,<0.8"),
         (("verl", "0.7.0"), "verl:rollout_correction<=0.7.0"),
         (("verl", "0.9.1"), "verl:rollout_correction>=0.9"),
+        (("verl", "0.10.0.dev0"), "verl:rollout_correction>=0.9"),
         (("slime", "", "icepop"), "slime:icepop"),
         (("slime",), "slime:mis"),
     ],
@@ -41,6 +42,7 @@ def test_the_row_of_a_framework(asked, name):
         (("trl",), "no off-policy correction of 'trl' is known"),
         (("slime", "", "tris"), "slime has no correction 'tris'"),
         (("verl", "new"), "'new' is not a version"),
+        (("verl", "0.9.0rc1"), "no correction of verl 0.9.0rc1 is known"),
         (("prime-rl", "1.0", "sft"), "prime-rl has no correction 'sft'"),
     ],
 )

@@ -6,6 +6,7 @@ import random
 import pytest
 import torch
 
+from advcli.tensors.blocks import in_blocks
 from advcli.tensors.segments import Segments
 
 
@@ -40,3 +41,9 @@ def test_extremes_of_a_block_with_a_nan_are_nan():
 )
 def test_rows_that_only_begin_and_end_like_blocks(index, width):
     assert Segments.of(torch.tensor(index)).width is width
+
+
+@pytest.mark.parametrize(("index", "expected"), [([0, 0, 1, 1], True), ([0, 1, 0, 1], False)])
+def test_an_index_at_which_numpy_cannot_look(index, expected):
+    # Half precision, which it does not share with torch, stands for a device.
+    assert in_blocks(torch.tensor(index, dtype=torch.bfloat16), 2, 2) is expected

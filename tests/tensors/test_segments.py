@@ -194,3 +194,8 @@ def test_only_rows_that_have_others_are_compared():
     found = of([2, 0, 2, 1, 1]).nan_if_single(torch.tensor([1.0, 2.0, 3.0, 0.0, 5.0]))
     assert found[[0, 2, 3, 4]].tolist() == [1.0, 3.0, 0.0, 5.0]
     assert math.isnan(found[1])
+
+
+def test_signs_of_what_is_differentiated():
+    advantages = torch.tensor([1.0, 1e-9, -1.0, math.nan], requires_grad=True)
+    assert signs(advantages, torch.zeros(4, dtype=torch.int64)).tolist() == [1, 0, -1, 0]
