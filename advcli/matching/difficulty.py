@@ -162,8 +162,8 @@ def _fitted(shares: Tensor, weights: Tensor, room: Tensor) -> Iterator[_Fit]:
 
 def _meant(numbers: Tensor) -> bool:
     """Whether knobs are what they stand for; beyond that the curve is a line or an exponential, which any weights may be."""
-    low, high, middle, steepness = map(float, numbers.tolist())
-    return low >= 0 and high >= 0 and 0 <= middle <= 1 and steepness > 0
+    middle, steepness = numbers[2:]
+    return bool((numbers >= 0).all() and middle <= 1 and steepness > 0)
 
 
 def _starts(shares: Tensor, weights: Tensor) -> Iterator[Tensor]:

@@ -122,3 +122,17 @@ def test_a_rule_that_asks_the_step_for_groups_of_one_only_sums_no_steps():
     assert not of["twinkle", "none"].sums_steps
     assert of["twinkle", "batch"].sums_steps
     assert of[None, "batch"].sums_steps
+
+
+@pytest.mark.parametrize(
+    ("framework", "estimator", "knobs"),
+    [
+        ("verifiers", "stepwise_returns", {"gamma": 0.4}),
+        ("roll", "step_reinforce", {"gamma": 0.95, "method": "identity", "grouping": "batch"}),
+        (None, "turn_loo", {"gamma": 0.0}),
+    ],
+)
+def test_a_rule_of_turns_is_tried_as_it_is_by_default(framework, estimator, knobs):
+    tried = candidates(singletons=False, missing=False, rollouts=True)
+    mine = [c.told for c in tried if (c.framework, c.estimator) == (framework, estimator)]
+    assert any(knobs.items() <= told.items() for told in mine)

@@ -27,3 +27,9 @@ def test_numbers_get_as_few_digits_as_fit():
     near = torch.tensor([0.12499999, 1e-9, 3.14159], dtype=torch.float64)
     short = shortened(near, lambda one: bool(((one - near).abs() < 1e-4).all()))
     assert short.tolist() == [0.125, 0.0, 3.1416]
+
+
+def test_numbers_that_make_up_for_each_other_are_cut_together():
+    numbers = torch.tensor([0.300004, 1.199996], dtype=torch.float64)
+    fits = lambda one: abs(float(one.sum()) - 1.5) < 1e-9  # noqa: E731  a line of a test
+    assert shortened(numbers, fits).tolist() == [0.3, 1.2]
