@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from advcli.cli import _loading, _request, _show
+from advcli.cli import _options as opt
 from advcli.cli._shared import Shared
 from advcli.errors import UsageError
 from advcli.wording import either
@@ -75,17 +76,46 @@ def _requests(shared: Shared, asked: Asked) -> "tuple[tuple[Request, bool], tupl
             f"--between compares two INPUTs, A and B, and {len(inputs)} {'was' if len(inputs) == 1 else 'were'} given",
             hint="a folder or a quoted glob for each; the same file twice with --b reward=COL for two rewards of it",
         )
-    if inputs == ["-", "-"]:
-        raise UsageError("standard input ('-') cannot be both A and B", hint="a file for one of them")
-    own = overrides(asked.b or ())
-    join = own.pop("join", asked.join)
-    if (asked.join is None) != (join is None):
-        raise UsageError("--b join=COL without --join does nothing", hint="--join COL for A")
+    own, join = of_b(inputs, asked.b or (), asked.join)
     runs = own.pop("runs", asked.runs)
     return (
         _request_of(inputs[0], shared, asked.join, asked.runs),
         _request_of(inputs[1], replace(shared, **own), join, runs),
     )
+
+
+def of_b(
+    inputs: Sequence[str], pairs: Sequence[str], join: str | None, but: Collection[str] = ()
+) -> tuple[dict[str, Any], str | None]:
+    """What B alone has, as values of `Shared`, and the column by which its rows are joined.
+
+    Args:
+        inputs: A and B.
+        pairs: those of `--b`.
+        join: the column of A.
+        but: options that the command does not have.
+
+    Raises:
+        UsageError: both are standard input, an option that B cannot have, or a column for B alone.
+    """
+    if list(inputs) == ["-", "-"]:
+        raise UsageError("standard input ('-') cannot be both A and B", hint="a file for one of them")
+    own = overrides(pairs, but)
+    other = own.pop("join", join)
+    if (join is None) != (other is None):
+        raise UsageError("--b join=COL without --join does nothing", hint="--join COL for A")
+    return own, other
+
+
+def join_option(panel: str) -> Any:  # noqa: ANN401  typer's class
+    """The option `--join`."""
+    text = "Column that identifies the same row in A and B (within a prompt and step): an id or the response."
+    return opt.option(panel, text, metavar="COL")
+
+
+def together_option(panel: str) -> Any:  # noqa: ANN401  typer's class
+    """The option `--together`."""
+    return opt.option(panel, "Read two INPUTs as one data set, as more than two are.", "--together")
 
 
 def _request_of(name: str, shared: Shared, join: str | None, runs: str | None) -> "tuple[Request, bool]":

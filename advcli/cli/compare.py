@@ -12,7 +12,8 @@ from advcli.cli import _options as opt
 from advcli.cli._shared import Shared, with_shared
 from advcli.errors import UsageError
 
-_two = partial(opt.option, "Two dumps")
+_TWO = "Two dumps"
+_two = partial(opt.option, _TWO)
 
 
 @with_shared
@@ -23,9 +24,7 @@ def command(
         bool,
         _two("Compare two INPUTs, A and B: two runs, or two rewards of the same rows.", "--between"),
     ] = False,
-    together: Annotated[
-        bool, _two("Read two INPUTs as one data set, as more than two are.", "--together")
-    ] = False,
+    together: Annotated[bool, _between.together_option(_TWO)] = False,
     b: Annotated[
         list[str] | None,
         _two(
@@ -34,13 +33,7 @@ def command(
             metavar="OPTION=VALUE",
         ),
     ] = None,
-    join: Annotated[
-        str | None,
-        _two(
-            "Column that identifies the same row in A and B (within a prompt and step): an id or the response.",
-            metavar="COL",
-        ),
-    ] = None,
+    join: Annotated[str | None, _between.join_option(_TWO)] = None,
     runs: Annotated[
         str | None,
         _two(

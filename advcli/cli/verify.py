@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 _PANEL = "What to compare"
 
 _option = partial(opt.option, _PANEL)
-_two = partial(opt.option, "Two inputs")
+_TWO = "Two inputs"
+_two = partial(opt.option, _TWO)
 
 
 def _command(
@@ -55,16 +56,8 @@ def _command(
             metavar="OPTION=VALUE",
         ),
     ] = None,
-    join: Annotated[
-        str | None,
-        _two(
-            "Column that identifies the same row in A and B (within a prompt and step): an id or the response.",
-            metavar="COL",
-        ),
-    ] = None,
-    together: Annotated[
-        bool, _two("Read two INPUTs as one data set, as more than two are.", "--together")
-    ] = False,
+    join: Annotated[str | None, _between.join_option(_TWO)] = None,
+    together: Annotated[bool, _between.together_option(_TWO)] = False,
     out: Annotated[
         Path | None,
         _option(
@@ -122,12 +115,7 @@ def _requests(
     """What is asked of A, and of B where it is another input."""
     inputs = shared.inputs or []
     if len(inputs) == 2 and not two.together and vs_reward is None:
-        if inputs == ["-", "-"]:
-            raise UsageError("standard input ('-') cannot be both A and B", hint="a file for one of them")
-        own = _between.overrides(two.b or (), but=_NO_OPTIONS)
-        join = own.pop("join", two.join)
-        if (two.join is None) != (join is None):
-            raise UsageError("--b join=COL without --join does nothing", hint="--join COL for A")
+        own, join = _between.of_b(inputs, two.b or (), two.join, but=_NO_OPTIONS)
         # Two inputs cannot both be read ahead: each would hold up the other.
         build = partial(_request.build, ahead=False, named=True, ungrouped=True)
         b = replace(shared, **own)

@@ -198,15 +198,17 @@ def load(
     return data
 
 
-def with_repeats(table: RewardTable, sources: Sequence[Source]) -> RewardTable:
-    """The same with a warning about exact repeats, if the inputs are small enough to be read once more for that."""
+def repeats(table: RewardTable, sources: Sequence[Source]) -> tuple[Remark, ...]:
+    """The warning about exact repeats; none if the inputs are too large to be read once more for that."""
     if table.choice.dedup or sum(source.stamp[0] for source in sources) > _SMALL:
-        return table
+        return ()
     again = duplicates(sources, table)
-    if not again:
-        return table
-    said = Remark(again, "row", f"{{}} is {_REPEATS}", f"{{}} are {_REPEATS}")
-    return replace(table, warnings=(*table.warnings, said))
+    return (Remark(again, "row", f"{{}} is {_REPEATS}", f"{{}} are {_REPEATS}"),) if again else ()
+
+
+def with_repeats(table: RewardTable, sources: Sequence[Source]) -> RewardTable:
+    """The same with that warning."""
+    return replace(table, warnings=(*table.warnings, *repeats(table, sources)))
 
 
 def with_alike(data: DataSet, sources: Sequence[Source], threshold: float) -> DataSet:

@@ -134,7 +134,7 @@ def account(here: PartitionRows) -> Account:
     met = sizes_met(unit.grouping.group, unit.grouping.count, here.begins())
     found = health(unit.rows, torch.from_numpy(unit.table.cause), by_frequency(met), (view.low, view.high))
     return Account(
-        health=replace(found, rows=int((data.rows.group >= 0).sum()), rollouts=found.rows),
+        health=replace(found, rows=data.rows.used, rollouts=found.rows),
         mixed=mixed(data.table, data.grouping.group),
         reused=remarks.reused_keys(data) if view.unit in ("key", "all") else 0,
         scattered=scattered(data, here.positions()),

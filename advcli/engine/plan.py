@@ -13,7 +13,6 @@ from advcli.engine.weighing import Weigher
 from advcli.errors import UsageError
 from advcli.estimators.catalog import ESTIMATORS, Estimator
 from advcli.filters.catalog import FILTERS
-from advcli.frameworks.catalog import doubts, find
 from advcli.frameworks.rule import Rule, Unit
 from advcli.records.settings import DEFAULT_ESTIMATOR, Settings
 from advcli.registry import knobs as registry_knobs
@@ -130,6 +129,8 @@ class Plan:
         like = self.settings.like
         if like is None or self.rule is None:
             return ()
+        from advcli.frameworks.catalog import doubts
+
         return tuple(doubts(like, self.rule, named=self.settings.estimator is not None))
 
     def at(self, columns: Mapping[str, Tensor]) -> "Plan":
@@ -243,6 +244,8 @@ class Plan:
         _check_words(settings)
         device, dtype = dispatch.pick(settings.device)
         if settings.like is not None:
+            from advcli.frameworks.catalog import find
+
             rule = find(settings.like, settings.estimator)
             if rule.per_token is not None and _asks_for_tokens(rule, rule.per_token, settings.knobs):
                 rule = rule.per_token

@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 from advcli.errors import UsageError
 from advcli.estimators.catalog import ESTIMATORS
-from advcli.frameworks.catalog import find
 from advcli.records.settings import DEFAULT_ESTIMATOR
 from advcli.shaping.spec import needs
 
@@ -23,6 +22,8 @@ def compares_groups(settings: "Settings") -> bool:
     try:
         if settings.like is None:
             return not ESTIMATORS[settings.estimator or DEFAULT_ESTIMATOR].alone
+        from advcli.frameworks.catalog import find
+
         rule = find(settings.like, settings.estimator)
     except UsageError:
         return True

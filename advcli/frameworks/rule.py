@@ -302,32 +302,6 @@ def centred(framework: str, estimator: str, **row: Any) -> Rule:  # noqa: ANN401
     return Rule(framework, estimator, row.pop("formula", CENTRED), **GROUPED, knobs=knobs, **row)  # type: ignore[arg-type]
 
 
-def after_kl(
-    framework: str,
-    estimator: str,
-    knobs: Mapping[str, Any],
-    scales: Mapping[str, Mapping[str, Any]],
-    shaped: tuple[str, ...],
-    versions: str = "",
-    **row: Any,  # noqa: ANN401
-) -> Rule:
-    """The form of a row where the KL of each token is taken off after the baseline and summed up from the last token."""
-    return Rule(
-        framework,
-        estimator,
-        "A_t = Σ_{u≥t} γ^{u−t} (A_i at the last token − β KL_u), A_i as without KL",
-        f"{PER_TOKEN}:after_baseline",
-        ("rewards", "token_kl", "row", "place", "group", "step", "counted"),
-        knobs,
-        scales,
-        versions,
-        level="token",
-        positional=True,
-        shaped=shaped,
-        **row,
-    )
-
-
 TOKENS_OF_TURNS = "advcli.frameworks.turn_tokens"
 CENTRE, Z_SCORE = {"none": {"divide": False}}, {"group": {"divide": True}}
 GIGPO = "A = E + weight · C, E {z}, C = R − mean over rows of equal {state}, R = Σ γ^k r_{{t+k}}"

@@ -113,6 +113,4 @@ def health_of(data: DataSet, unit: DataSet | None = None) -> Health:
     of = data if unit is None else unit
     sizes = sizes_of(of.grouping.group, of.grouping.count)
     found = health(of.rows, torch.from_numpy(of.table.cause), sizes)
-    return (
-        found if of is data else replace(found, rows=int((data.rows.group >= 0).sum()), rollouts=found.rows)
-    )
+    return found if of is data else replace(found, rows=data.rows.used, rollouts=found.rows)

@@ -1,8 +1,9 @@
 """`match`: which rules the logged advantages are consistent with."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
-from advcli.dataset.load import with_repeats
+from advcli.dataset.load import repeats
 from advcli.errors import DataError
 from advcli.io.formats.catalog import LOGGED
 from advcli.io.read import look, read
@@ -12,7 +13,7 @@ from advcli.matching.shapers import usual
 from advcli.pipeline.request import Request
 from advcli.records.match import Match
 from advcli.records.table import RewardTable
-from advcli.wording import either
+from advcli.wording import Remark, either
 
 
 def match(request: Request, tell: Tell = lambda text: None) -> Match:
@@ -28,23 +29,29 @@ def match(request: Request, tell: Tell = lambda text: None) -> Match:
         # A missing reward is no error here, and may be one to whoever read ahead.
         ahead = None if request.settings.missing == "error" else request.ahead(sources, wanted)
         table = logged(ahead or read(sources, wanted, skip_bad_rows=request.skip_bad_rows))
-        table = with_repeats(table, sources)
+        # The rows are the same ones, whichever columns are read.
+        doubled = repeats(table, sources)
+        table = _saying(table, doubled)
         outcome = matching.match(table, n=columns.n, only=request.settings, tell=tell)
         if not outcome.found and len(table.choice.rewards) == 1 and not columns.rewards:
             apart = replace(wanted, parts="always")
             if look(sources, apart, skip_bad_rows=request.skip_bad_rows)[1].rewards != table.choice.rewards:
-                parts = with_repeats(read(sources, apart, skip_bad_rows=request.skip_bad_rows), sources)
+                parts = _saying(read(sources, apart, skip_bad_rows=request.skip_bad_rows), doubled)
                 again = matching.match(parts, n=columns.n, only=request.settings, tell=tell)
                 outcome = again if again.found else outcome
         if not outcome.found:
             kinds = look(sources, wanted, skip_bad_rows=request.skip_bad_rows)[0].kinds
             more = tuple(text for text in usual(kinds) if text not in wanted.measures)
             wider = replace(wanted, extra=(*wanted.extra, *more), measures=(*wanted.measures, *more))
-            table = read(sources, wider, skip_bad_rows=True) if more else table
+            table = _saying(read(sources, wider, skip_bad_rows=True), doubled) if more else table
             again = matching.match(table, n=columns.n, only=request.settings, shaped=True, tell=tell)
             # What fits every row and cannot be told says more than that nothing fits.
             outcome = again if again.found or (again.shape and not outcome.evidence) else outcome
     return replace(outcome, warnings=(*request.warnings, *outcome.warnings))
+
+
+def _saying(table: RewardTable, said: Sequence[Remark]) -> RewardTable:
+    return replace(table, warnings=(*table.warnings, *said))
 
 
 def logged(table: RewardTable) -> RewardTable:

@@ -406,3 +406,8 @@ class Rows:
     count: int
     step: "Tensor"
     lengths: "Tensor | None" = None
+
+    @property
+    def used(self) -> int:
+        """How many rows are in a group; the others were left out."""
+        return int((self.group >= 0).sum())

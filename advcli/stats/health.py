@@ -45,7 +45,7 @@ def health(
             add, ranges.map(lambda place, part: _Dead.of(laid[place], part, int(part[-1]) + 1, extremes))
         )
     return Health(
-        rows=int((group >= 0).sum()),
+        rows=rows.used,
         groups=count,
         sizes=sizes,
         missing=sum(many),

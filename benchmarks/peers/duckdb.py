@@ -18,6 +18,18 @@ copy (
 """
 
 
+def reader(source: str) -> str:
+    """The file, in SQL."""
+    if source.endswith(".jsonl"):
+        return f"read_json('{source}', format = 'newline_delimited')"
+    return f"read_parquet('{source}')"
+
+
+def how(target: str) -> str:
+    """How the target is written, in SQL."""
+    return "(format json)" if target.endswith(".jsonl") else "(format parquet, compression snappy)"
+
+
 def main(source: str, target: str, keys: list[str], reward: str) -> None:
     """Annotate a file."""
     lines = source.endswith(".jsonl")
@@ -25,11 +37,9 @@ def main(source: str, target: str, keys: list[str], reward: str) -> None:
         reward=reward,
         keys=", ".join(keys),
         target=target,
-        source=f"read_json('{source}', format = 'newline_delimited')"
-        if lines
-        else f"read_parquet('{source}')",
+        source=reader(source),
         number="row_number() over ()" if lines else "file_row_number",
-        how="(format json)" if lines else "(format parquet, compression snappy)",
+        how=how(target),
     )
     duckdb.sql(query)
 

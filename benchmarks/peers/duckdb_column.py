@@ -4,6 +4,8 @@ import sys
 
 import duckdb
 
+from benchmarks.peers.duckdb import how, reader
+
 _QUERY = """
 copy (
     select *, case when stddev_samp({reward}) over w = 0 then 0.0
@@ -15,15 +17,12 @@ copy (
 
 def main(source: str, target: str, keys: list[str], reward: str) -> None:
     """Annotate a file."""
-    lines = source.endswith(".jsonl")
     query = _QUERY.format(
         reward=reward,
         keys=", ".join(keys),
         target=target,
-        source=f"read_json('{source}', format = 'newline_delimited')"
-        if lines
-        else f"read_parquet('{source}')",
-        how="(format json)" if lines else "(format parquet, compression snappy)",
+        source=reader(source),
+        how=how(target),
     )
     duckdb.sql(query)
 

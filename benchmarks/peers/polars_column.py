@@ -2,21 +2,12 @@
 
 import sys
 
-import polars as pl
+from benchmarks.peers.polars import advantage_of, scanned, written
 
 
 def main(source: str, target: str, keys: list[str], reward: str) -> None:
     """Annotate a file."""
-    lines = source.endswith(".jsonl")
-    frame = pl.scan_ndjson(source) if lines else pl.scan_parquet(source)
-    r = pl.col(reward)
-    std = r.std().over(keys)
-    advantage = pl.when(std == 0).then(0.0).otherwise((r - r.mean().over(keys)) / std)
-    frame = frame.with_columns(advantage.alias("advantage"))
-    if lines:
-        frame.sink_ndjson(target)
-    else:
-        frame.sink_parquet(target, compression="snappy")
+    written(scanned(source).with_columns(advantage_of(keys, reward).alias("advantage")), target)
 
 
 if __name__ == "__main__":

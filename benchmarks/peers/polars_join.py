@@ -4,11 +4,12 @@ import sys
 
 import polars as pl
 
+from benchmarks.peers.polars import scanned, written
+
 
 def main(source: str, target: str, keys: list[str], reward: str) -> None:
     """Annotate a file."""
-    lines = source.endswith(".jsonl")
-    frame = pl.scan_ndjson(source) if lines else pl.scan_parquet(source)
+    frame = scanned(source)
     groups = (
         frame.select(*keys, reward)
         .with_row_index("row")
@@ -29,10 +30,7 @@ def main(source: str, target: str, keys: list[str], reward: str) -> None:
         pl.lit(value=True).alias("adv_kept"),
         pl.col("group").alias("adv_group"),
     ).drop("mean", "std", "group")
-    if lines:
-        joined.sink_ndjson(target)
-    else:
-        joined.sink_parquet(target, compression="snappy")
+    written(joined, target)
 
 
 if __name__ == "__main__":

@@ -12,9 +12,9 @@ from advcli.frameworks.rule import (
     NONE,
     RLOO,
     Rule,
-    after_kl,
     turn_rule,
 )
+from advcli.frameworks.token_rows import after_kl
 
 _AREAL = "areal/utils/data.py"
 

@@ -1,57 +1,17 @@
 """EasyR1."""
 
-from typing import Any
-
 from advcli.frameworks.critic import through_gaps
 from advcli.frameworks.rule import (
     HERE,
     KL,
-    PER_TOKEN,
     RLOO,
-    TOKENS,
     Rule,
     centred,
     grpo,
 )
+from advcli.frameworks.token_rows import OVERLONG_KL, RESET, plus_plus
 
 _EASYR1 = "verl/trainer/core_algos.py"
-
-# The KL is part of the reward. With one number per row that is the sum over its tokens.
-_SHAPED = ("overlong", "kl")
-
-_RESET: dict[str, Any] = {"gaps": "reset", "token_columns": ("token_kl", "mask")}
-
-
-def _plus_plus(framework: str, source: str, *, versions: str = "", gaps: str, **row: Any) -> Rule:  # noqa: ANN401
-    """REINFORCE++, which has an advantage per token with a discount, with KL, and in old versions with gaps."""
-    return Rule(
-        framework,
-        "reinforce_plus_plus",
-        "r whitened over tokens: (r_i − m) / sqrt(v + 1e-8), ddof 1 in tokens",
-        f"{HERE}:whitened",
-        TOKENS,
-        {},
-        versions=versions,
-        per_token=Rule(
-            framework,
-            "reinforce_plus_plus",
-            "Σ_k γ^k r_{t+k} whitened over tokens: (R_t − m) / sqrt(v + 1e-8), ddof 1",
-            f"{PER_TOKEN}:returns",
-            ("rewards", "row", "place", "step"),
-            {"gaps": gaps},
-            versions=versions,
-            options={"gamma": 1.0},
-            level="token",
-            shaped=_SHAPED,
-            source=source,
-            scope="step",
-        ),
-        shaped=("overlong",),
-        lost=(KL,),
-        source=source,
-        **row,
-        scope="step",
-    )
 
 
 _EASYR1_ROWS = [
@@ -59,7 +19,7 @@ _EASYR1_ROWS = [
         "easyr1",
         eps=1e-6,
         knobs={"single": "error", "variance": "whole"},
-        shaped=_SHAPED,
+        shaped=OVERLONG_KL,
         lost=(KL,),
         source=_EASYR1,
         proof="code",
@@ -72,7 +32,7 @@ _EASYR1_ROWS = [
         ("rewards", "group"),
         {"eps": 1e-6},
         versions=">0.3.2",
-        shaped=_SHAPED,
+        shaped=OVERLONG_KL,
         lost=(KL,),
         source=_EASYR1,
         proof="code",
@@ -82,12 +42,12 @@ _EASYR1_ROWS = [
         "rloo",
         knobs={"centre": "others-sum", "single": "error"},
         formula=RLOO,
-        shaped=_SHAPED,
+        shaped=OVERLONG_KL,
         lost=(KL,),
         source=_EASYR1,
         proof="code",
     ),
-    _plus_plus("easyr1", _EASYR1, proof="code", **_RESET),
+    plus_plus("easyr1", _EASYR1, proof="code", **RESET),
     Rule(
         "easyr1",
         "remax",
@@ -96,14 +56,14 @@ _EASYR1_ROWS = [
         ("rewards", "baselines"),
         {},
         versions="<=0.3.2",
-        shaped=_SHAPED,
+        shaped=OVERLONG_KL,
         lost=(KL,),
         source=_EASYR1,
         proof="code",
     ),
     # Later releases raise an error for more than one row.
     through_gaps(
-        "easyr1", "gae", versions="<=0.3.2", shaped=_SHAPED, lost=(KL,), source=_EASYR1, proof="code"
+        "easyr1", "gae", versions="<=0.3.2", shaped=OVERLONG_KL, lost=(KL,), source=_EASYR1, proof="code"
     ),
 ]
 

@@ -1,6 +1,7 @@
 """labs-molt."""
 
-from advcli.frameworks.rule import HERE, KL, RLOO, TOKENS, Rule, Unit, after_kl, centred, grpo
+from advcli.frameworks.rule import HERE, KL, RLOO, TOKENS, Rule, Unit, centred, grpo
+from advcli.frameworks.token_rows import after_kl
 
 _MOLT = "molt/trainer/algorithm/advantage.py"
 

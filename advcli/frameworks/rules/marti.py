@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from advcli.frameworks.rule import CENTRED, GRPO, HERE, KL, PER_TOKEN, RLOO, TOKENS, Rule, after_kl
+from advcli.frameworks.rule import CENTRED, GRPO, HERE, KL, PER_TOKEN, RLOO, TOKENS, Rule
+from advcli.frameworks.token_rows import after_kl
 
 _MARTI = "marti/trainer/ppo_utils/experience_maker.py"
 

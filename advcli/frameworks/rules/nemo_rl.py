@@ -3,12 +3,12 @@
 from advcli.frameworks.rule import (
     HERE,
     KL,
-    PER_TOKEN,
     TOKENS,
     TOKENS_OF_TURNS,
     Rule,
     turn_rule,
 )
+from advcli.frameworks.token_rows import less_kl
 
 _ONE_PASS = "advcli.frameworks.one_pass"
 
@@ -69,22 +69,6 @@ def _nemo_gdpo(estimator: str, versions: str, **knobs: object) -> Rule:
 
 _FLOOR = {"ddof": 0, "eps": 0.0, "floor": 1e-8, "single": "zero"}
 
-
-def _less_kl(framework: str, estimator: str, formula: str, shaped: tuple[str, ...], **knobs: object) -> Rule:
-    """The same with the KL of each token taken off between the baseline and the whitening."""
-    return Rule(
-        framework,
-        estimator,
-        formula,
-        f"{PER_TOKEN}:less_kl",
-        ("rewards", "token_kl", "row", "place", "group", "step"),
-        knobs,
-        level="token",
-        shaped=shaped,
-        scope="step",
-    )
-
-
 _NEMO_ROWS = [
     _nemo("grpo", _LOO, _FIXED),
     _nemo("grpo", _LOO + _SPIKE, _SPIKES, exact=False),
@@ -104,7 +88,7 @@ _NEMO_ROWS = [
         TOKENS,
         {"centre": "mean", **_FLOOR},
         versions=">=0.6",
-        per_token=_less_kl(
+        per_token=less_kl(
             "nemo-rl",
             "reinforce_plus_plus",
             f"c = r − mean_g − β KL_t, {_TOKEN_FLOOR}",
@@ -126,7 +110,7 @@ _NEMO_ROWS = [
         TOKENS,
         _FLOOR,
         versions=">=0.6",
-        per_token=_less_kl(
+        per_token=less_kl(
             "nemo-rl",
             "reinforce_plus_plus_raw",
             f"c = r − β KL_t, {_TOKEN_FLOOR}",

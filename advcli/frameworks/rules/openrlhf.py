@@ -11,10 +11,10 @@ from advcli.frameworks.rule import (
     RLOO,
     TOKENS,
     Rule,
-    after_kl,
     centred,
     grpo,
 )
+from advcli.frameworks.token_rows import after_kl
 
 _OPENRLHF = "openrlhf/trainer/ppo_utils/experience_maker.py"
 

@@ -13,9 +13,9 @@ from advcli.frameworks.rule import (
     KL,
     NONE,
     Rule,
-    after_kl,
     turn_rule,
 )
+from advcli.frameworks.token_rows import after_kl
 
 _RLVR = "roll/utils/functionals.py"
 

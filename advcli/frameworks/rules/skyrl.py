@@ -14,10 +14,9 @@ from advcli.frameworks.rule import (
     centred,
     grpo,
 )
+from advcli.frameworks.token_rows import TOKEN_EPS
 
 _SKYRL = "skyrl/backends/skyrl_train/utils/ppo_utils.py"
-
-_TOKEN_EPS = "whitened over tokens: (c_i − m) / sqrt(v + 1e-8), ddof 1"
 
 _SKYRL_LOST = (KL, "advantage_batch_normalize")
 
@@ -55,7 +54,7 @@ _SKYRL_ROWS = [
     Rule(
         "skyrl",
         "reinforce++",
-        f"c = r, {_TOKEN_EPS}",
+        f"c = r, {TOKEN_EPS}",
         f"{HERE}:whitened",
         TOKENS,
         {},

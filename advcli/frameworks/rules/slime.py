@@ -14,26 +14,9 @@ from advcli.frameworks.rule import (
     Rule,
     grpo,
 )
+from advcli.frameworks.token_rows import TOKEN_EPS, less_kl
 
 _SLIME = "slime/ray/rollout.py"
-
-_TOKEN_EPS = "whitened over tokens: (c_i − m) / sqrt(v + 1e-8), ddof 1"
-
-
-def _less_kl(framework: str, estimator: str, formula: str, shaped: tuple[str, ...], **knobs: object) -> Rule:
-    """The same with the KL of each token taken off between the baseline and the whitening."""
-    return Rule(
-        framework,
-        estimator,
-        formula,
-        f"{PER_TOKEN}:less_kl",
-        ("rewards", "token_kl", "row", "place", "group", "step"),
-        knobs,
-        level="token",
-        shaped=shaped,
-        scope="step",
-    )
-
 
 _SLIME_LOST = ("--normalize-advantages", "on-policy distillation")
 
@@ -55,15 +38,15 @@ _SLIME_ROWS = [
     Rule(
         "slime",
         "reinforce_plus_plus_baseline",
-        f"c = r − mean_g, {_TOKEN_EPS}, one-pass",
+        f"c = r − mean_g, {TOKEN_EPS}, one-pass",
         f"{HERE}:whitened",
         TOKENS,
         {"centre": "mean", "single": "zero", "variance": "one-pass", "ragged": "batch"},
         positional=True,
-        per_token=_less_kl(
+        per_token=less_kl(
             "slime",
             "reinforce_plus_plus_baseline",
-            f"c = r − mean_g − β KL_t, {_TOKEN_EPS}, one-pass",
+            f"c = r − mean_g − β KL_t, {TOKEN_EPS}, one-pass",
             ("kl",),
             centre="mean",
             single="zero",
@@ -79,14 +62,14 @@ _SLIME_ROWS = [
     Rule(
         "slime",
         "reinforce_plus_plus",
-        f"c = r, {_TOKEN_EPS}, one-pass",
+        f"c = r, {TOKEN_EPS}, one-pass",
         f"{HERE}:whitened",
         TOKENS,
         {"variance": "one-pass"},
         per_token=Rule(
             "slime",
             "reinforce_plus_plus",
-            f"c = r − β Σ_{{u≥t}} KL_u, {_TOKEN_EPS}, one-pass",
+            f"c = r − β Σ_{{u≥t}} KL_u, {TOKEN_EPS}, one-pass",
             f"{PER_TOKEN}:returns",
             ("rewards", "row", "place", "step"),
             {"variance": "one-pass"},

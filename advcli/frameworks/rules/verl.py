@@ -1,7 +1,6 @@
 """verl."""
 
 from dataclasses import replace
-from typing import Any
 
 from advcli.frameworks.rule import (
     COUNT_ROWS,
@@ -17,45 +16,9 @@ from advcli.frameworks.rule import (
     centred,
     grpo,
 )
+from advcli.frameworks.token_rows import OVERLONG_KL, RESET, plus_plus
 
 _VERL = "verl/trainer/ppo/core_algos.py"
-
-# The KL is part of the reward. With one number per row that is the sum over its tokens.
-_SHAPED = ("overlong", "kl")
-
-_RESET: dict[str, Any] = {"gaps": "reset", "token_columns": ("token_kl", "mask")}
-
-
-def _plus_plus(framework: str, source: str, *, versions: str = "", gaps: str, **row: Any) -> Rule:  # noqa: ANN401
-    """REINFORCE++, which has an advantage per token with a discount, with KL, and in old versions with gaps."""
-    return Rule(
-        framework,
-        "reinforce_plus_plus",
-        "r whitened over tokens: (r_i − m) / sqrt(v + 1e-8), ddof 1 in tokens",
-        f"{HERE}:whitened",
-        TOKENS,
-        {},
-        versions=versions,
-        per_token=Rule(
-            framework,
-            "reinforce_plus_plus",
-            "Σ_k γ^k r_{t+k} whitened over tokens: (R_t − m) / sqrt(v + 1e-8), ddof 1",
-            f"{PER_TOKEN}:returns",
-            ("rewards", "row", "place", "step"),
-            {"gaps": gaps},
-            versions=versions,
-            options={"gamma": 1.0},
-            level="token",
-            shaped=_SHAPED,
-            source=source,
-            scope="step",
-        ),
-        shaped=("overlong",),
-        lost=(KL,),
-        source=source,
-        **row,
-        scope="step",
-    )
 
 
 def _gae(versions: str, function: str, *more: str) -> Rule:
@@ -70,7 +33,7 @@ def _gae(versions: str, function: str, *more: str) -> Rule:
         options={"gamma": 1.0, "lam": 1.0},
         level="token",
         scope="step",
-        shaped=_SHAPED,
+        shaped=OVERLONG_KL,
         lost=(KL,),
         source=_VERL,
         proof="package",
@@ -87,7 +50,7 @@ _GRPO_ROWS = [
         versions=">=0.4",
         knobs={"single": "raw-eps", "variance": "whole"},
         scales=GROUP | NONE,
-        shaped=_SHAPED,
+        shaped=OVERLONG_KL,
         unit=_SESSION,
         lost=(KL,),
         source=_VERL,
@@ -98,7 +61,7 @@ _GRPO_ROWS = [
         eps=1e-6,
         versions="<0.4",
         knobs={"single": "raw-eps", "variance": "whole"},
-        shaped=_SHAPED,
+        shaped=OVERLONG_KL,
         unit=_SESSION,
         lost=(KL,),
         source=_VERL,
@@ -112,7 +75,7 @@ _OTHER_ROWS = [
         estimator="grpo_vectorized",
         versions=">=0.8.0",
         knobs={"single": "raw-eps", "centre": "mean-running", "variance": "running"},
-        shaped=_SHAPED,
+        shaped=OVERLONG_KL,
         lost=(KL,),
         source=_VERL,
         proof="package",
@@ -123,7 +86,7 @@ _OTHER_ROWS = [
         estimator="grpo_vectorized",
         versions=">=0.6,<0.8.0",
         knobs={"single": "raw-eps", "centre": "mean-running", "variance": "one-pass", "floor": 1e-6},
-        shaped=_SHAPED,
+        shaped=OVERLONG_KL,
         lost=(KL,),
         source=_VERL,
         proof="package",
@@ -137,7 +100,7 @@ _OTHER_ROWS = [
         {"eps": 1e-6},
         scales=GROUP | NONE,
         versions=">=0.4",
-        shaped=_SHAPED,
+        shaped=OVERLONG_KL,
         lost=(KL,),
         source=_VERL,
         proof="package",
@@ -148,7 +111,7 @@ _OTHER_ROWS = [
         knobs={"centre": "others", "single": "raw"},
         formula=RLOO,
         versions=">=0.3",
-        shaped=_SHAPED,
+        shaped=OVERLONG_KL,
         lost=(KL,),
         source=_VERL,
         proof="package",
@@ -159,7 +122,7 @@ _OTHER_ROWS = [
         knobs={"centre": "others-running"},
         formula=RLOO,
         versions=">=0.6",
-        shaped=_SHAPED,
+        shaped=OVERLONG_KL,
         lost=(KL,),
         source=_VERL,
         proof="package",
@@ -172,7 +135,7 @@ _OTHER_ROWS = [
         ("rewards", "group", "lengths"),
         {},
         versions=">=0.4",
-        shaped=_SHAPED,
+        shaped=OVERLONG_KL,
         lost=(KL,),
         source=_VERL,
         proof="package",
@@ -185,17 +148,17 @@ _OTHER_ROWS = [
         ("rewards", "group", "step"),
         {},
         versions=">=0.5",
-        shaped=_SHAPED,
+        shaped=OVERLONG_KL,
         lost=(KL,),
         source=_VERL,
         proof="package",
         scope="step",
     ),
-    _plus_plus(
+    plus_plus(
         "verl", _VERL, versions=">=0.9.0", proof="package", gaps="skip", token_columns=("token_kl", "mask")
     ),
     # Before 0.9 a token that a tool wrote sets the return of those before it to 0.
-    _plus_plus("verl", _VERL, versions="<0.9.0", proof="package", **_RESET),
+    plus_plus("verl", _VERL, versions="<0.9.0", proof="package", **RESET),
     Rule(
         "verl",
         "reinforce_plus_plus_baseline",
@@ -204,7 +167,7 @@ _OTHER_ROWS = [
         TOKENS,
         {"centre": "mean"},
         versions=">=0.4",
-        shaped=_SHAPED,
+        shaped=OVERLONG_KL,
         lost=(KL,),
         source=_VERL,
         proof="package",
@@ -237,7 +200,7 @@ _OTHER_ROWS = [
             ("rewards", "baselines", "row"),
             {},
             level="token",
-            shaped=_SHAPED,
+            shaped=OVERLONG_KL,
             source=_VERL,
         ),
         shaped=("overlong",),
@@ -257,7 +220,7 @@ _OTHER_ROWS = [
         {},
         level="token",
         versions=">=0.8.0",
-        shaped=_SHAPED,
+        shaped=OVERLONG_KL,
         lost=(KL, "importance weights of the rollout"),
         source=_VERL,
         proof="package",
@@ -271,7 +234,7 @@ _OTHER_ROWS = [
         {"packed": True},
         level="token",
         versions=">=0.8.0",
-        shaped=_SHAPED,
+        shaped=OVERLONG_KL,
         lost=(KL, "importance weights of the rollout"),
         source=_VERL,
         proof="package",
