@@ -88,6 +88,30 @@ def nearest(name: str, known: Sequence[str], *, n: int = 1) -> Sequence[str]:
     return swapped[:1] or near[:n]
 
 
+def covers(versions: str, version: str, *, hint: str) -> bool:
+    """Whether a range of versions has a version in it, releases before a final one included.
+
+    Args:
+        versions: as a specifier; "" for all.
+        version: as the user typed it.
+        hint: what to type, where it is no version.
+
+    Raises:
+        UsageError: it is no version.
+
+    Example:
+        >>> [covers("<0.9", version, hint="verl@1.0") for version in ("0.8.5", "1.0")]
+        [True, False]
+    """
+    from packaging.specifiers import SpecifierSet
+    from packaging.version import InvalidVersion, Version
+
+    try:
+        return SpecifierSet(versions).contains(Version(version), prereleases=True)
+    except InvalidVersion:
+        raise UsageError(f"'{version}' is not a version", hint=hint) from None
+
+
 def load(target: str) -> Callable[..., Any]:
     """Import the function that a row names.
 

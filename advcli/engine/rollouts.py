@@ -12,6 +12,7 @@ from advcli.errors import DataError
 from advcli.frameworks.rule import Unit
 from advcli.records.settings import AdvantageTable
 from advcli.tensors.segments import Segments
+from advcli.tensors.turns import turn_order
 from advcli.wording import Remark, counted
 
 REWARDS = ("last", "first", "sum")
@@ -73,10 +74,7 @@ class Rollouts:
             [2, 0, 1]
         """
         index = Segments.dense(index).index
-        first = torch.arange(len(index), device=index.device)
-        if turn is not None:
-            first = torch.argsort(turn.nan_to_num(nan=0.0), stable=True)
-        order = first[torch.argsort(index[first], stable=True)]
+        order = turn_order(index, None if turn is None else turn.nan_to_num(nan=0.0))
         return cls(index, int(index.max()) + 1 if len(index) else 0, order)
 
     @cached_property

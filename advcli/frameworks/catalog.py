@@ -8,8 +8,7 @@ the newest is the one that `--like NAME` means. Nothing heavy is imported here.
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from packaging.specifiers import SpecifierSet
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from advcli.errors import UsageError
 from advcli.frameworks.absent import ABSENT
@@ -55,7 +54,7 @@ from advcli.frameworks.rules import (
     xtuner,
 )
 from advcli.records.loss_side import refusal
-from advcli.registry import Registry
+from advcli.registry import Registry, covers
 from advcli.wording import either
 
 # The order of `advcli estimators --like` and of the tables.
@@ -214,7 +213,4 @@ def _unknown(rows: tuple[Rule, ...], estimator: str) -> UsageError:
 
 
 def _covers(rule: Rule, version: str) -> bool:
-    try:
-        return SpecifierSet(rule.versions).contains(Version(version), prereleases=True)
-    except InvalidVersion:
-        raise UsageError(f"'{version}' is not a version", hint=f"{rule.framework}@1.0") from None
+    return covers(rule.versions, version, hint=f"{rule.framework}@1.0")

@@ -6,8 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 import torch
-from packaging.specifiers import SpecifierSet
-from packaging.version import InvalidVersion, Version
 
 from advcli.dataset.load import grouped
 from advcli.errors import DataError, UsageError
@@ -27,6 +25,7 @@ from advcli.matching.trials import Trial
 from advcli.records.match import Fit, Match
 from advcli.records.settings import Settings
 from advcli.records.table import RewardTable
+from advcli.registry import covers
 from advcli.tensors.segments import Segments
 from advcli.wording import counted, shortened
 
@@ -161,12 +160,7 @@ def _wanted(found: Sequence[Candidate], only: Settings) -> list[Candidate]:
 
 def _covers(candidate: Candidate, version: str) -> bool:
     """Whether a rule is that of a version; "" for any."""
-    if not version:
-        return True
-    try:
-        return SpecifierSet(candidate.version or "").contains(Version(version), prereleases=True)
-    except InvalidVersion:
-        raise UsageError(f"'{version}' is not a version", hint=f"--like {candidate.framework}") from None
+    return not version or covers(candidate.version or "", version, hint=f"--like {candidate.framework}")
 
 
 def _asked(only: Settings) -> str:

@@ -3,11 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from packaging.specifiers import SpecifierSet
-from packaging.version import InvalidVersion, Version
-
 from advcli.errors import UsageError
-from advcli.registry import Registry
+from advcli.registry import Registry, covers
 from advcli.wording import either
 
 
@@ -170,14 +167,7 @@ def find(framework: str, version: str = "", function: str = "") -> Row:
         '<=0.7.0'
     """
     named = [row for row in CORRECTIONS if row.framework == framework and function in ("", row.function)]
-    try:
-        fitting = [
-            row
-            for row in named
-            if not version or SpecifierSet(row.versions).contains(Version(version), prereleases=True)
-        ]
-    except InvalidVersion:
-        raise UsageError(f"'{version}' is not a version", hint=f"{framework}@1.0") from None
+    fitting = [row for row in named if not version or covers(row.versions, version, hint=f"{framework}@1.0")]
     if named and not fitting:
         raise UsageError(f"no correction of {framework} {version} is known", hint=f"--like {framework}")
     of = [row.function for row in CORRECTIONS if row.framework == framework]

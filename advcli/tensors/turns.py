@@ -9,6 +9,23 @@ from torch import Tensor
 from advcli.tensors.segments import Segments
 
 
+def turn_order(index: Tensor, turn: Tensor | None = None) -> Tensor:
+    """The rows, rollout after rollout, each in the order of its turns, [N] int64.
+
+    Args:
+        index: [N] int64, the rollout of each row.
+        turn: [N] float, the number of each turn; None for the order of the rows. Equal numbers keep that order.
+
+    Example:
+        >>> turn_order(torch.tensor([0, 1, 0]), torch.tensor([1.0, 0.0, 0.0])).tolist()
+        [2, 0, 1]
+    """
+    first = torch.arange(len(index), device=index.device)
+    if turn is not None:
+        first = torch.argsort(turn, stable=True)
+    return first[torch.argsort(index[first], stable=True)]
+
+
 @dataclass(frozen=True)
 class Turns:
     """Rows that are turns, and the rollouts that they belong to.
@@ -34,10 +51,7 @@ class Turns:
             [2, 0, 1]
         """
         index = Segments.dense(rollout).index
-        first = torch.arange(len(index), device=index.device)
-        if turn is not None:
-            first = torch.argsort(turn, stable=True)
-        order = first[torch.argsort(index[first], stable=True)]
+        order = turn_order(index, turn)
         return cls(order, Segments.of(index[order]))
 
     def put_back(self, values: Tensor) -> Tensor:
