@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from advcli.api.dump import Dump
     from advcli.api.read import from_frame, read
     from advcli.api.result import Advantages
-    from advcli.errors import AdvcliError, DataError, UsageError
+    from advcli.common.errors import AdvcliError, DataError, UsageError
     from advcli.frameworks.twinkle import GRPOAdvantage, RLOOAdvantage
     from advcli.records.settings import AdvantageTable
 
@@ -52,12 +52,12 @@ __all__ = [
 _HOMES = {
     "AdvantageTable": "advcli.records.settings",
     "Advantages": "advcli.api.result",
-    "AdvcliError": "advcli.errors",
-    "DataError": "advcli.errors",
+    "AdvcliError": "advcli.common.errors",
+    "DataError": "advcli.common.errors",
     "Dump": "advcli.api.dump",
     "GRPOAdvantage": "advcli.frameworks.twinkle",
     "RLOOAdvantage": "advcli.frameworks.twinkle",
-    "UsageError": "advcli.errors",
+    "UsageError": "advcli.common.errors",
     "compute_advantages": "advcli.api.advantages",
     "from_frame": "advcli.api.read",
     "read": "advcli.api.read",

@@ -7,15 +7,15 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from advcli.cli import _commands
+from advcli.cli import lazy
 from advcli.estimators.catalog import ESTIMATORS
 from advcli.filters.catalog import FILTERS
 from advcli.frameworks.catalog import RULES
 from advcli.frameworks.proven import range_of
 from advcli.io.formats.catalog import FORMATS, framework_of
 from advcli.io.formats.format import Format
-from advcli.records.results import RESULTS
-from advcli.records.schema import schema
+from advcli.records.results.commands import RESULTS
+from advcli.records.results.schema import schema
 
 _KIND_ONLY = ("generic",)
 """Formats that no framework writes: kinds of files and shapes of rows."""
@@ -40,7 +40,7 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 def options(command: str) -> str:
     """The options of a command, a table for each panel of `--help-all`."""
     panels: dict[str, list[tuple[str, str]]] = {}
-    for option in _commands.whole(command).params:
+    for option in lazy.whole(command).params:
         if option.param_type_name == "option" and option.name not in ("help", "help_all"):
             flags = "/".join(f"`{flag}`" for flag in (*option.opts[::-1], *option.secondary_opts))
             value = "" if option.is_flag else f" {option.metavar or ''}"

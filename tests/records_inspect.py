@@ -2,7 +2,16 @@
 
 import math
 
-from advcli.records.inspection import DeadChance, Facts, Files, Part, Parts, Phantoms, RewardSignal, Spreads
+from advcli.records.results.inspection import (
+    DeadChance,
+    Facts,
+    Files,
+    Part,
+    Parts,
+    Phantoms,
+    RewardSignal,
+    Spreads,
+)
 
 NAN = math.nan
 SIGNAL = RewardSignal(

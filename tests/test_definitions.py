@@ -10,7 +10,7 @@ import in_process
 import rich.table
 
 from advcli.io.sources import sample
-from advcli.records.report import Column, Figures, Shown
+from advcli.records.results.report import Column, Figures, Shown
 
 DOCS = Path(__file__).parents[1] / "docs"
 DEFINITIONS = (DOCS / "definitions.md").read_text(encoding="utf-8")

@@ -11,7 +11,7 @@ from pathlib import Path
 import doc_shell
 import pytest
 
-from advcli.cli import _commands
+from advcli.cli import lazy
 from advcli.io.sources import sample
 
 ROOT = Path(__file__).parent.parent
@@ -169,10 +169,10 @@ def test_every_command_and_option_is_documented():
     sections = dict(
         re.findall(r"^## advcli (\w+)\n(.*?)(?=^## |\Z)", DOCS["cli.md"], re.DOTALL | re.MULTILINE)
     )
-    assert list(sections) == list(_commands.COMMANDS)
+    assert list(sections) == list(lazy.COMMANDS)
     seen = 0
     for name, section in sections.items():
-        command = _commands.whole(name)
+        command = lazy.whole(name)
         assert command.help
         for option in command.params:
             assert option.help, f"{name} {option.name} has no help"

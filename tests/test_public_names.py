@@ -9,7 +9,7 @@ from typing import get_type_hints
 import pytest
 
 import advcli
-from advcli import errors
+from advcli.common import errors
 from advcli.records import settings
 
 PROMISED = {"compute_advantages", "GRPOAdvantage", "RLOOAdvantage"}
@@ -68,7 +68,7 @@ def test_signature_is_the_stable_one():
     assert {name: parameters[name].default for name in promised} == promised
     keyword = [p.name for p in parameters.values() if p.kind is p.KEYWORD_ONLY]
     assert set(keyword) >= promised.keys()
-    assert get_type_hints(advcli.errors.AdvcliError.__init__)["return"] is type(None)
+    assert get_type_hints(advcli.common.errors.AdvcliError.__init__)["return"] is type(None)
 
 
 def test_help_shows_the_public_names_and_no_modules():

@@ -9,15 +9,15 @@ from torch import Tensor
 
 from advcli.api.inputs import arrow_table
 from advcli.api.turns import turn_columns
+from advcli.common.errors import UsageError
+from advcli.common.wording import one_line
 from advcli.engine.plan import Plan
 from advcli.engine.rollouts import Rollouts, differing
 from advcli.engine.run import run
-from advcli.errors import UsageError
 from advcli.records.settings import DEFAULT_ESTIMATOR, AdvantageTable, Settings
 from advcli.shaping.spec import Shapes, measures, specs_of
 from advcli.tensors.decimals import total
 from advcli.tensors.expressions import parse as parse_row
-from advcli.wording import one_line
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -10,17 +10,16 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 from advcli.api.inputs import Inputs
 from advcli.api.options import AdvantageOptions, Base, Names, Shaping, SharedOptions, names
 from advcli.api.result import Advantages
+from advcli.common.errors import UsageError
+from advcli.common.wording import either
 from advcli.dataset import remarks
-from advcli.errors import UsageError
+from advcli.inspection.bounds import bound
 from advcli.inspection.details import Wanted
 from advcli.io import atomic
 from advcli.pipeline import between, compare, compute, inspect, match, prompts, report, select, sweep, verify
 from advcli.pipeline.describe import health_of
 from advcli.pipeline.request import Request
-from advcli.records.inspection import NEAR_DEAD
-from advcli.records.prompts import Asked as AskedPrompts
-from advcli.records.prompts import PromptsResult
-from advcli.records.results import (
+from advcli.records.results.commands import (
     BetweenResult,
     CompareResult,
     ComputeResult,
@@ -29,10 +28,13 @@ from advcli.records.results import (
     SweepResult,
     UsedColumns,
 )
-from advcli.records.select import KINDS, STYLES
-from advcli.records.select import Wanted as Selected
-from advcli.records.verify import Asked as AskedVerifiers
-from advcli.records.verify import VerifyResult
+from advcli.records.results.inspection import NEAR_DEAD
+from advcli.records.results.prompts import Asked as AskedPrompts
+from advcli.records.results.prompts import PromptsResult
+from advcli.records.results.select import KINDS, STYLES
+from advcli.records.results.select import Wanted as Selected
+from advcli.records.results.verify import Asked as AskedVerifiers
+from advcli.records.results.verify import VerifyResult
 from advcli.render import between as between_text
 from advcli.render import inspection, results, tables
 from advcli.render import match as match_text
@@ -44,8 +46,6 @@ from advcli.render.views import Tables, shown
 from advcli.settings.grid import names as grid_names
 from advcli.settings.resolve import versus
 from advcli.shaping.spec import measures, specs_of
-from advcli.stats.bounds import bound
-from advcli.wording import either
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from advcli.errors import DataError, UsageError
+from advcli.common.errors import DataError, UsageError
+from advcli.common.wording import one_line
 from advcli.io.inputs import opened
 from advcli.io.read import read
 from advcli.io.sources.find import stamp
 from advcli.records.table import ColumnOptions, RewardTable, Source
-from advcli.wording import one_line
 
 FRAME = "frame"
 """What a frame is called where a file would be named: the place of its third row is `frame:3`."""

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from advcli.api.inputs import Held, Inputs
-from advcli.errors import UsageError
+from advcli.common.errors import UsageError
+from advcli.common.wording import either, one_line
 from advcli.filters.catalog import expression, filter_spec, log_probs
 from advcli.pipeline.request import Request
 from advcli.records.table import ColumnOptions
 from advcli.settings.resolve import resolve
 from advcli.shaping.spec import Shapes, measures, specs_of
-from advcli.wording import either, one_line
 
 Names = str | Sequence[str]
 Rewards = str | Sequence[str] | Mapping[str, float]

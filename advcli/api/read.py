@@ -9,9 +9,9 @@ from typing import Any, TypedDict, Unpack
 from advcli.api.dump import Dump
 from advcli.api.inputs import Inputs
 from advcli.api.options import Base, Names, Rewards, names, paths, weighted
-from advcli.errors import UsageError
+from advcli.common.errors import UsageError
+from advcli.common.wording import either
 from advcli.records.table import ColumnOptions
-from advcli.wording import either
 
 _BAD_ROW = ("error", "skip")
 

@@ -6,15 +6,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from advcli.errors import UsageError
+from advcli.common.errors import UsageError
+from advcli.common.registry import load
+from advcli.common.wording import either
 from advcli.io.write import COLUMNS, SOURCE, TOKENS, TURNS, WEIGHTS
 from advcli.pipeline import compute as pipeline
 from advcli.pipeline.request import Request
-from advcli.records.results import ComputeResult
-from advcli.registry import load
+from advcli.records.results.commands import ComputeResult
 from advcli.render import results, tables
 from advcli.render.views import shown
-from advcli.wording import either
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,11 +6,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from advcli.common.errors import UsageError
+from advcli.common.wording import either, one_line
 from advcli.engine.turns import alike
-from advcli.errors import UsageError
 from advcli.estimators.catalog import ROLES
 from advcli.io.collect.keys import key_text
-from advcli.wording import either, one_line
 
 
 def turn_columns(

@@ -10,12 +10,12 @@ from typing import NoReturn
 
 import typer
 
-from advcli.cli import _loading
-from advcli.cli._commands import Commands, add_to
-from advcli.cli._help import message
-from advcli.cli._show import say
-from advcli.errors import AdvcliError, DataError, Interrupted, UsageError
-from advcli.wording import one_line, redacted, shown
+from advcli.cli import loading
+from advcli.cli.help_text import message
+from advcli.cli.lazy import Commands, add_to
+from advcli.cli.output import say
+from advcli.common.errors import AdvcliError, DataError, Interrupted, UsageError
+from advcli.common.wording import one_line, redacted, shown
 
 _DEBUG = "--debug"
 _BUG = 70
@@ -142,7 +142,7 @@ def _fail(text: str, exit_code: int) -> NoReturn:
 
 def _interrupted(signum: int, frame: FrameType | None) -> None:
     del signum, frame
-    if not _loading.DONE.is_set():
+    if not loading.DONE.is_set():
         # Packages that are being imported turn an exception into their own; nothing is open yet.
         os.write(2, b"advcli: interrupted\n")
         os._exit(Interrupted.exit_code)

@@ -8,11 +8,11 @@ from pathlib import PurePath
 import numpy as np
 from numpy.typing import NDArray
 
-from advcli.errors import DataError, UsageError
+from advcli.common.errors import DataError, UsageError
+from advcli.common.wording import counted, verb
 from advcli.records.mergeable import Mergeable
 from advcli.records.table import Grouping, RewardTable
 from advcli.tensors.codes import first_rows, met_with_several, numbered, paired, places
-from advcli.wording import counted, verb
 
 
 def group(

@@ -10,11 +10,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from advcli.common.errors import DataError
+from advcli.common.wording import Remark, counted, one_line, verb
 from advcli.dataset import grouping
 from advcli.engine.dispatch import token_rows
 from advcli.engine.rollouts import Rollouts
 from advcli.engine.turns import alike
-from advcli.errors import DataError
 from advcli.io.collect.numbering import line_numbers
 from advcli.io.lookup import duplicates, read_back
 from advcli.io.read import read
@@ -24,7 +25,6 @@ from advcli.tensors.codes import first_rows
 from advcli.tensors.masks import rewarded
 from advcli.tensors.segments import Segments
 from advcli.tensors.turns import paired
-from advcli.wording import Remark, counted, one_line, verb
 
 # Inputs of so many bytes are read once more to find exact repeats.
 _SMALL = 16 << 20

@@ -12,7 +12,7 @@ from torch import Tensor
 from advcli.dataset.load import DataSet, grouped
 from advcli.io.collect.numbering import line_numbers
 from advcli.records.table import Prompt, RewardTable
-from advcli.stats.paired_rows import join
+from advcli.stats.inference.paired_rows import join
 from advcli.tensors.codes import paired
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from advcli.common.wording import counted, shortened, summed, verb
 from advcli.dataset.load import DataSet
 from advcli.engine.rollouts import differing
 from advcli.frameworks.rule import KL, Rule, Unit
@@ -14,7 +15,6 @@ from advcli.records.table import Choice
 from advcli.tensors.codes import first_rows, met_with_several
 from advcli.tensors.masks import every, undefined
 from advcli.tensors.segments import Segments
-from advcli.wording import counted, shortened, summed, verb
 
 # Names of columns in one line.
 _NAMES = 4

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from typing import Any
 
+from advcli.common.errors import AdvcliError, DataError, MissingPackage, UsageError
+from advcli.common.wording import reason
 from advcli.distributed.tasks import Tasks
-from advcli.errors import AdvcliError, DataError, MissingPackage, UsageError
-from advcli.wording import reason
 
 # What Ray asks for before it is imported: no telemetry, no bars, no changed virtual environment.
 _ENVIRONMENT = {

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from advcli.common.errors import UsageError
+from advcli.common.wording import counted
 from advcli.dataset import remarks
 from advcli.dataset.grouping import Sizes
 from advcli.distributed import cluster, resume, sketches, write
@@ -18,7 +20,6 @@ from advcli.distributed.scan import ScanJob
 from advcli.distributed.tasks import ObjectRef
 from advcli.distributed.write import Writing
 from advcli.engine.plan import Plan
-from advcli.errors import UsageError
 from advcli.io import metrics as metrics_file
 from advcli.io.parquet.read import to_metadata
 from advcli.io.write import SOURCE, can_stay, refused_names
@@ -27,12 +28,11 @@ from advcli.pipeline.compute import Output
 from advcli.pipeline.describe import settings_of
 from advcli.pipeline.request import Request
 from advcli.pipeline.sweep import Grid, coordinates, original_of, points
-from advcli.records.report import Column, Report
+from advcli.records.results.report import Column, Report
+from advcli.records.results.sweep import Point, Sweep
 from advcli.records.settings import Settings
-from advcli.records.sweep import Point, Sweep
 from advcli.records.table import STANDARD_OUTPUT, Source
 from advcli.stats import comparison, concentration, metrics
-from advcli.wording import counted
 
 __all__ = ["compare", "compute", "inspect", "match", "prompts", "sweep"]
 

@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from advcli.common.wording import together
 from advcli.dataset import remarks
 from advcli.dataset.grouping import Mixed, by_frequency, met_together, mixed, sizes_met
 from advcli.dataset.load import DataSet, by_unit
@@ -19,14 +20,13 @@ from advcli.distributed.traps import Seen, seen
 from advcli.inspection.turns import TurnsCount
 from advcli.inspection.turns import together as together_turns
 from advcli.records.mergeable import Merge, Mergeable, both
-from advcli.records.report import Health
+from advcli.records.results.report import Health
 from advcli.records.settings import AdvantageTable, LeftOut
 from advcli.stats import metrics
 from advcli.stats.comparison import Measured
 from advcli.stats.health import health
 from advcli.tensors.masks import rewarded
 from advcli.tensors.segments import Segments
-from advcli.wording import together
 
 
 @dataclass(frozen=True)

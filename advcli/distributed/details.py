@@ -29,8 +29,8 @@ from advcli.inspection.details import (
 )
 from advcli.io.lookup import read_lines, rows_with_key
 from advcli.io.read import read_one
-from advcli.records.inspection import Detail
 from advcli.records.mergeable import Mergeable
+from advcli.records.results.inspection import Detail
 
 _BUCKETS = 4096
 

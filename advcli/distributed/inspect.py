@@ -30,8 +30,8 @@ from advcli.inspection.turns import together as together_turns
 from advcli.io.lookup import repeated
 from advcli.pipeline.describe import settings_of
 from advcli.pipeline.request import Request
-from advcli.records.inspection import NEAR_DEAD, Facts, Files, Inspection
 from advcli.records.mergeable import Merge, Mergeable
+from advcli.records.results.inspection import NEAR_DEAD, Facts, Files, Inspection
 from advcli.records.settings import AdvantageTable
 from advcli.records.table import Choice
 from advcli.tensors.masks import rewarded

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from advcli.common.errors import UsageError
 from advcli.dataset.grouping import Sizes, group, lint, refuse_singletons
 from advcli.dataset.load import DataSet, grouped
 from advcli.distributed import cluster, partitions, prompts, scan, traps, units
@@ -16,7 +17,6 @@ from advcli.distributed.scan import ScanJob, Summary
 from advcli.distributed.tasks import ObjectRef, Tasks
 from advcli.distributed.traps import Seen
 from advcli.engine.plan import Plan
-from advcli.errors import UsageError
 from advcli.io.inputs import opened
 from advcli.io.read import look
 from advcli.io.sources.find import STDIN

@@ -7,6 +7,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from advcli.common.errors import DataError
+from advcli.common.wording import counted
 from advcli.dataset.load import with_repeats
 from advcli.distributed import cluster, partitions, run, scan
 from advcli.distributed.load import Loaded, load, looked_at
@@ -15,7 +17,6 @@ from advcli.distributed.run import PartitionJob
 from advcli.distributed.scan import ScanJob
 from advcli.distributed.tasks import Tasks
 from advcli.distributed.verify import Agreements, Claim, agreements, claims
-from advcli.errors import DataError
 from advcli.io.formats import traps
 from advcli.matching import match as matching
 from advcli.matching import wording
@@ -26,9 +27,8 @@ from advcli.matching.search import Tell, indistinguishable
 from advcli.matching.trials import Trial
 from advcli.pipeline.match import logged
 from advcli.pipeline.request import Request
-from advcli.records.match import Match
+from advcli.records.results.match import Match
 from advcli.records.table import ColumnOptions, RewardTable
-from advcli.wording import counted
 
 _TOGETHER = 262_144
 """Rows that are searched on this machine as they are."""

@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from advcli.common.errors import DataError
 from advcli.dataset.grouping import Sizes
 from advcli.dataset.remarks import notes_of
 from advcli.distributed import cluster
@@ -14,11 +15,10 @@ from advcli.distributed import run as runs
 from advcli.distributed.counts import Account, account
 from advcli.distributed.load import described, load, looked_at, too_large
 from advcli.distributed.run import PartitionJob, PartitionRows, Shown
-from advcli.errors import DataError
 from advcli.pipeline.prompts import Run, figured, threshold_of
 from advcli.pipeline.request import Request
 from advcli.records.mergeable import Mergeable
-from advcli.records.prompts import Asked, Prompts
+from advcli.records.results.prompts import Asked, Prompts
 from advcli.records.table import Source
 from advcli.stats.metrics import step_order
 from advcli.stats.prompts import PromptCounts, two_values

@@ -7,8 +7,8 @@ from pathlib import Path
 import pyarrow as pa
 from pyarrow import fs
 
+from advcli.common.errors import DataError, UsageError
 from advcli.distributed.retry import again
-from advcli.errors import DataError, UsageError
 from advcli.io.sources.remote import file_system, is_remote
 
 _CHUNK = 8 << 20

@@ -12,8 +12,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from advcli.common.errors import UsageError
 from advcli.distributed.remote import Away, folder
-from advcli.errors import UsageError
 from advcli.io import atomic
 from advcli.io.write import Target, targets
 from advcli.records.table import Source

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from advcli.errors import DataError
+from advcli.common.errors import DataError
 from advcli.io.sources.remote import RemoteFile
 from advcli.records.table import Source
 

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from advcli.common.wording import together
 from advcli.distributed.retry import patiently
 from advcli.distributed.tasks import ObjectRef, Tasks
 from advcli.io.collect.batch import BadRows
@@ -16,7 +17,6 @@ from advcli.io.collect.numbering import line_numbers
 from advcli.io.lookup import row_digests
 from advcli.io.read import read_one, refuse_nothing
 from advcli.records.table import LABELS, Choice, ColumnOptions, RewardTable, Source
-from advcli.wording import together
 
 DIGEST, NTH = "digest", "nth"
 """Columns that only some commands need."""

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from advcli.common.errors import UsageError
 from advcli.distributed import resume
 from advcli.distributed.partitions import numbers, unpack
 from advcli.distributed.remote import Away
@@ -20,7 +21,6 @@ from advcli.distributed.retry import patiently
 from advcli.distributed.run import GROUP, ROLLOUT, PartitionJob, advantages
 from advcli.distributed.scan import ScanJob, blank
 from advcli.distributed.tasks import ObjectRef, Tasks
-from advcli.errors import UsageError
 from advcli.io import atomic
 from advcli.io.write import COLUMNS, TOKENS, Additions, write
 from advcli.io.write import ROLLOUT as OF_ROLLOUT

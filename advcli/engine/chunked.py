@@ -9,11 +9,11 @@ from operator import add
 import torch
 from torch import Tensor
 
+from advcli.common.wording import together
 from advcli.engine.plan import Plan
 from advcli.records.settings import AdvantageTable, LeftOut
 from advcli.shaping import spec
 from advcli.tensors.group_ranges import Ranges, empty
-from advcli.wording import together
 
 
 def needed(plan: Plan, columns: Mapping[str, Tensor]) -> dict[str, Tensor]:

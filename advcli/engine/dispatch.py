@@ -8,13 +8,13 @@ from typing import Any, get_args
 import torch
 from torch import Tensor
 
-from advcli.errors import DataError, UsageError
+from advcli.common.errors import DataError, UsageError
+from advcli.common.registry import load
+from advcli.common.wording import either, one_line
 from advcli.estimators.catalog import COLUMNS, ESTIMATORS, SCALES, TOKEN_COLUMNS, Estimator
-from advcli.registry import load
 from advcli.tensors.masks import belongs, every, filled, finite
 from advcli.tensors.segments import Segments
 from advcli.tensors.turns import Turns
-from advcli.wording import either, one_line
 
 NON_NEGATIVE = (
     "eps",

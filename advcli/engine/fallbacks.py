@@ -5,10 +5,10 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from advcli.errors import DataError
+from advcli.common.errors import DataError
+from advcli.common.wording import Remark, counted, verb
 from advcli.tensors.masks import chosen
 from advcli.tensors.turns import Turns
-from advcli.wording import Remark, counted, verb
 
 
 def singletons(

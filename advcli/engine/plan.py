@@ -7,19 +7,19 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from advcli.common.errors import UsageError
+from advcli.common.registry import knobs as registry_knobs
+from advcli.common.wording import either
 from advcli.engine import dispatch
 from advcli.engine.rollouts import REWARDS
 from advcli.engine.weighing import Weigher
-from advcli.errors import UsageError
 from advcli.estimators.catalog import ESTIMATORS, Estimator
 from advcli.filters.catalog import FILTERS
 from advcli.frameworks.rule import Rule, Unit
 from advcli.records.settings import DEFAULT_ESTIMATOR, Settings
-from advcli.registry import knobs as registry_knobs
 from advcli.shaping import spec
 from advcli.shaping.catalog import SHAPINGS
 from advcli.tensors.group_ranges import pays
-from advcli.wording import either
 
 MISSING = ("null", "zero", "error")
 SINGLETON = ("null", "zero", "raw", "error")

@@ -7,13 +7,13 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from advcli.common.errors import DataError
+from advcli.common.wording import Remark, counted
 from advcli.engine.weighing import weighted
-from advcli.errors import DataError
 from advcli.frameworks.rule import Unit
 from advcli.records.settings import AdvantageTable
 from advcli.tensors.segments import Segments
 from advcli.tensors.turns import turn_order
-from advcli.wording import Remark, counted
 
 REWARDS = ("last", "first", "sum")
 """Which reward is that of a rollout: of its last or first turn with one, or the sum of its turns."""

@@ -7,6 +7,8 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from advcli.common.registry import load
+from advcli.common.wording import Remark
 from advcli.engine import chunked, dispatch, fallbacks, shaped, weighing
 from advcli.engine.plan import Plan
 from advcli.engine.rollouts import Rollouts, by_rollout, divided
@@ -14,10 +16,8 @@ from advcli.engine.turns import as_turns
 from advcli.filters.catalog import FILTERS
 from advcli.filters.keep_ratio import keep_ratio
 from advcli.records.settings import AdvantageTable, FilterSpec, LeftOut
-from advcli.registry import load
 from advcli.tensors.masks import every, undefined
 from advcli.tensors.segments import Segments
-from advcli.wording import Remark
 
 
 def run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from advcli.errors import UsageError
+from advcli.common.errors import UsageError
 from advcli.estimators.catalog import ESTIMATORS
 from advcli.records.settings import DEFAULT_ESTIMATOR
 from advcli.shaping.spec import needs

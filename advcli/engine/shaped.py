@@ -5,17 +5,17 @@ from collections.abc import Iterable, Mapping
 import torch
 from torch import Tensor
 
+from advcli.common.registry import load
+from advcli.common.wording import Remark, either, one_line
 from advcli.engine import dispatch
 from advcli.engine.plan import Plan
 from advcli.estimators.catalog import COLUMNS
 from advcli.records.settings import ShapeSpec
-from advcli.registry import load
 from advcli.shaping import expressions, spec
 from advcli.shaping.catalog import SHAPINGS
 from advcli.shaping.groups import Groups
 from advcli.tensors.masks import finite
 from advcli.tensors.segments import Segments
-from advcli.wording import Remark, either, one_line
 
 # Columns that every row with a reward has.
 _ALWAYS = ("rewards", "group", "step", "parts", "weights", "row", "place", "counted", "token_kl")

@@ -7,13 +7,13 @@ from difflib import SequenceMatcher
 import torch
 from torch import Tensor
 
+from advcli.common.errors import DataError
+from advcli.common.wording import shortened
 from advcli.engine.rollouts import Rollouts
-from advcli.errors import DataError
 from advcli.estimators.catalog import Estimator
 from advcli.records.settings import AdvantageTable
 from advcli.tensors.segments import Segments
 from advcli.tensors.turns import Turns
-from advcli.wording import shortened
 
 # Turns of which it is said how many rollouts get there.
 _REACHED = 6

@@ -10,16 +10,16 @@ from typing import Any, get_args
 import torch
 from torch import Tensor
 
+from advcli.common.errors import DataError, UsageError
+from advcli.common.registry import load
+from advcli.common.wording import either, one_line
 from advcli.engine import dispatch
-from advcli.errors import DataError, UsageError
 from advcli.filters.catalog import FILTERS
 from advcli.off_policy import catalog
 from advcli.off_policy.correction import Correction, per_batch
 from advcli.off_policy.tokens import LogProbs
 from advcli.records.settings import AdvantageTable, FilterSpec
-from advcli.registry import load
 from advcli.tensors.segments import Segments
-from advcli.wording import either, one_line
 
 _FUNCTION = "function"
 _WORDS: Mapping[str, bool] = {"true": True, "1": True, "false": False, "0": False}

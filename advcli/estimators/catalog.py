@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from advcli.common.loss_side import refusal
+from advcli.common.registry import Registry
 from advcli.estimators.entry import Estimator
 from advcli.estimators.rows import baselines, batch, group, in_order, passk, robust, several, tokens, turns
-from advcli.records.loss_side import refusal
-from advcli.registry import Registry
 
 __all__ = ["COLUMNS", "ESTIMATORS", "ROLES", "SCALES", "TOKEN_COLUMNS", "Column", "Estimator"]
 

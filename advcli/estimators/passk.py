@@ -9,7 +9,7 @@ import math
 import torch
 from torch import Tensor
 
-from advcli.errors import UsageError
+from advcli.common.errors import UsageError
 from advcli.tensors.segments import Segments, Spread, divide
 
 _SMALLEST_K = {"loo": 2, "plain": 1}

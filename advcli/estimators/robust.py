@@ -7,7 +7,7 @@ A dead group gives exactly 0, but see `shrinkage`.
 import torch
 from torch import Tensor
 
-from advcli.errors import UsageError
+from advcli.common.errors import UsageError
 from advcli.tensors.masks import filled
 from advcli.tensors.segments import NEUTRAL, Segments, Spread, divide
 

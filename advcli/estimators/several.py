@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from advcli.errors import UsageError
+from advcli.common.errors import UsageError
 from advcli.tensors.masks import filled
 from advcli.tensors.segments import Segments, Spread
 

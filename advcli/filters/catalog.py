@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from advcli.errors import UsageError
+from advcli.common.errors import UsageError
+from advcli.common.registry import Registry
 from advcli.records.settings import FilterSpec
-from advcli.registry import Registry
 from advcli.tensors.expressions import parse
 
 WHEN = ("before", "after")
@@ -110,7 +110,7 @@ FILTERS: Registry[Filter] = Registry(
         ),
         Filter(
             name="tis",
-            target="advcli.filters.off_policy:tis",
+            target="advcli.off_policy.weights:tis",
             needs=_LOG_PROBS,
             when=("after",),
             summary="nothing; weighs by the importance ratio of level=token, sequence or geometric, at most high",
@@ -119,7 +119,7 @@ FILTERS: Registry[Filter] = Registry(
         ),
         Filter(
             name="mis",
-            target="advcli.filters.off_policy:mis",
+            target="advcli.off_policy.weights:mis",
             needs=_LOG_PROBS,
             when=("after",),
             summary="what has an importance ratio outside low … high; weighs the rest by it",
@@ -128,7 +128,7 @@ FILTERS: Registry[Filter] = Registry(
         ),
         Filter(
             name="reject",
-            target="advcli.filters.off_policy:reject",
+            target="advcli.off_policy.weights:reject",
             needs=_LOG_PROBS,
             when=("after",),
             summary="what has an importance ratio outside low … high, and rows with a token below veto",
@@ -137,7 +137,7 @@ FILTERS: Registry[Filter] = Registry(
         ),
         Filter(
             name="opsm",
-            target="advcli.filters.off_policy:opsm",
+            target="advcli.off_policy.weights:opsm",
             needs=(*_LOG_PROBS, "advantages"),
             when=("after",),
             summary="rows with A < 0 whose log-probability fell by more than delta per token",

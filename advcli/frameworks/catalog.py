@@ -10,7 +10,10 @@ from difflib import get_close_matches
 
 from packaging.version import Version
 
-from advcli.errors import UsageError
+from advcli.common.errors import UsageError
+from advcli.common.loss_side import refusal
+from advcli.common.registry import Registry, covers
+from advcli.common.wording import either
 from advcli.frameworks.absent import ABSENT
 from advcli.frameworks.proven import PROVEN, range_of
 from advcli.frameworks.rule import Rule
@@ -53,9 +56,6 @@ from advcli.frameworks.rules import (
     verl_recipe,
     xtuner,
 )
-from advcli.records.loss_side import refusal
-from advcli.registry import Registry, covers
-from advcli.wording import either
 
 # The order of `advcli estimators --like` and of the tables.
 _MODULES = (

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-HERE = "advcli.frameworks.arithmetic"
-PER_TOKEN = "advcli.frameworks.per_token"
-IN_ORDER = "advcli.frameworks.in_order"
-WEIGHTED = "advcli.frameworks.weighted"
+HERE = "advcli.frameworks.arithmetic.per_row"
+PER_TOKEN = "advcli.frameworks.arithmetic.per_token"
+IN_ORDER = "advcli.frameworks.arithmetic.in_order"
+WEIGHTED = "advcli.frameworks.arithmetic.weighted"
 KL = "KL in the reward"
 TOKENS = ("rewards", "group", "step", "lengths")
 
@@ -212,22 +212,22 @@ _ALONE = {
 }
 # The rule of functions that have no such knob.
 _OF_ITS_OWN = {
-    "advcli.frameworks.turns:gigpo": "raw-eps",
-    "advcli.frameworks.turns:trinity_gigpo": "raw-eps",
-    "advcli.frameworks.turn_baselines:dynamic": "nan",
+    "advcli.frameworks.arithmetic.turns:gigpo": "raw-eps",
+    "advcli.frameworks.arithmetic.turns:trinity_gigpo": "raw-eps",
+    "advcli.frameworks.arithmetic.turn_baselines:dynamic": "nan",
     **dict.fromkeys(
         (
-            "advcli.frameworks.distillation:distilled",
-            "advcli.frameworks.turns:roll_gigpo",
-            "advcli.frameworks.turns:roll_step_reinforce",
-            "advcli.frameworks.turn_baselines:turn_returns",
-            "advcli.frameworks.turn_baselines:turn_level_credit",
-            "advcli.frameworks.turn_tokens:gae_carried",
-            "advcli.frameworks.turn_tokens:bi_level_gae",
+            "advcli.frameworks.arithmetic.distillation:distilled",
+            "advcli.frameworks.arithmetic.turns:roll_gigpo",
+            "advcli.frameworks.arithmetic.turns:roll_step_reinforce",
+            "advcli.frameworks.arithmetic.turn_baselines:turn_returns",
+            "advcli.frameworks.arithmetic.turn_baselines:turn_level_credit",
+            "advcli.frameworks.arithmetic.turn_tokens:gae_carried",
+            "advcli.frameworks.arithmetic.turn_tokens:bi_level_gae",
         ),
         "none",
     ),
-    "advcli.frameworks.turn_tokens:mt_grpo": "nan",
+    "advcli.frameworks.arithmetic.turn_tokens:mt_grpo": "nan",
     f"{HERE}:best_only": "error",
     f"{HERE}:length_baseline": "raw",
     f"{WEIGHTED}:thresholded": "raw-eps",
@@ -242,7 +242,7 @@ _OF_ITS_OWN = {
         (f"{IN_ORDER}:{name}" for name in ("running_baseline", "posterior", "posterior_from_scores")),
         "none",
     ),
-    "advcli.frameworks.decoupled:decoupled_by_tokens": "raw-eps",
+    "advcli.frameworks.arithmetic.decoupled:decoupled_by_tokens": "raw-eps",
 }
 _MISSING = {
     "nan": "its group is NaN",
@@ -258,14 +258,14 @@ _MISSING = {
 _WIDER = {"batch": "step", "cut": "all"}
 _SPOILT = {"nan": "its group", "batch": "its batch", "rest": "all rows after it"}
 _MISSING_OF_ITS_OWN = {
-    "advcli.frameworks.distillation:distilled": "unread",
+    "advcli.frameworks.arithmetic.distillation:distilled": "unread",
     f"{HERE}:greedy_baseline": "row",
     f"{IN_ORDER}:running_baseline": "rest",
     f"{WEIGHTED}:sets_of_k": "row",
     f"{IN_ORDER}:kalman": "rest",
     f"{IN_ORDER}:posterior": "rest",
     f"{IN_ORDER}:posterior_from_scores": "rest",
-    "advcli.frameworks.decoupled:decoupled": "part",
+    "advcli.frameworks.arithmetic.decoupled:decoupled": "part",
     f"{PER_TOKEN}:greedy_baseline": "row",
 }
 _RAGGED = {
@@ -302,7 +302,7 @@ def centred(framework: str, estimator: str, **row: Any) -> Rule:  # noqa: ANN401
     return Rule(framework, estimator, row.pop("formula", CENTRED), **GROUPED, knobs=knobs, **row)  # type: ignore[arg-type]
 
 
-TOKENS_OF_TURNS = "advcli.frameworks.turn_tokens"
+TOKENS_OF_TURNS = "advcli.frameworks.arithmetic.turn_tokens"
 CENTRE, Z_SCORE = {"none": {"divide": False}}, {"group": {"divide": True}}
 GIGPO = "A = E + weight · C, E {z}, C = R − mean over rows of equal {state}, R = Σ γ^k r_{{t+k}}"
 
@@ -315,12 +315,12 @@ def turn_rule(
     needs: tuple[str, ...],
     **row: Any,  # noqa: ANN401
 ) -> Rule:
-    """A row of a rule that gives each turn an advantage: `function`, "module:function" of `frameworks`."""
+    """A row of a rule that gives each turn an advantage: `function`, "module:function" of `frameworks.arithmetic`."""
     return Rule(
         framework,
         estimator,
         formula,
-        f"advcli.frameworks.{function}",
+        f"advcli.frameworks.arithmetic.{function}",
         needs,
         row.pop("knobs", {}),
         level="turn",

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import torch
 
 from advcli.dataset.load import DataSet
-from advcli.records.inspection import Anchors
 from advcli.records.mergeable import Mergeable
+from advcli.records.results.inspection import Anchors
 from advcli.tensors.segments import Segments
 from advcli.tensors.turns import Turns, paired
 

@@ -6,17 +6,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from advcli.common.wording import counted
 from advcli.dataset.load import DataSet
 from advcli.inspection.details import question, response
 from advcli.io.lookup import read_back
-from advcli.records.page import Group, GroupRow
+from advcli.records.results.page import Group, GroupRow
 from advcli.records.settings import AdvantageTable
 from advcli.records.table import Source
 from advcli.stats.health import dead_groups
-from advcli.stats.points import solve_rates
+from advcli.stats.summaries.points import solve_rates
 from advcli.tensors.masks import rewarded
 from advcli.tensors.segments import Segments, Spread
-from advcli.wording import counted
 
 # A page that takes minutes to load helps nobody: these bound it, whatever the size of the dump.
 GROUPS = 500

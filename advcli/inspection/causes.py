@@ -12,7 +12,7 @@ from torch import Tensor
 from advcli.dataset.load import DataSet
 from advcli.inspection.details import answer
 from advcli.io.lookup import Row, read_back
-from advcli.records.inspection import DeadCauses
+from advcli.records.results.inspection import DeadCauses
 from advcli.records.table import Source
 from advcli.stats.health import dead_groups
 from advcli.tensors.masks import rewarded

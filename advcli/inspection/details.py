@@ -7,15 +7,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from advcli.common.errors import UsageError
+from advcli.common.wording import either
 from advcli.dataset.load import DataSet
-from advcli.errors import UsageError
 from advcli.inspection.examples import PROMPTS
 from advcli.io.formats.catalog import CHATS, RESPONSES
 from advcli.io.lookup import Row, read_back, rows_with_key
-from advcli.records.inspection import Detail
+from advcli.records.results.inspection import Detail
 from advcli.records.table import Choice, Source
 from advcli.tensors.segments import Segments, Spread
-from advcli.wording import either
 
 # Where a response is usually written; else the longest text of the row is shown.
 _TEXTS_OF_ROWS = (*RESPONSES, "answer", "text", *CHATS, "turns", "nodes", "content")

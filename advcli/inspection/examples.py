@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from advcli.errors import DataError, UsageError
+from advcli.common.errors import DataError, UsageError
+from advcli.common.wording import either, shortened
 from advcli.io.formats.catalog import CHATS, RESPONSES
-from advcli.wording import either, shortened
 
 PROMPTS = ("prompt", "prompts", "question", "problem", "query", "instruction", "input")
 """Where the text of a prompt is usually written."""

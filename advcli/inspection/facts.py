@@ -11,8 +11,8 @@ from advcli.dataset.grouping import by_frequency, met_together, sizes_met
 from advcli.dataset.load import DataSet
 from advcli.inspection import phantoms
 from advcli.inspection.phantoms import Arithmetic, Part
-from advcli.records.inspection import Facts, Phantoms
 from advcli.records.mergeable import Merge, Mergeable
+from advcli.records.results.inspection import Facts, Phantoms
 from advcli.records.table import Rows
 from advcli.stats import concentration
 from advcli.stats.health import dead_groups

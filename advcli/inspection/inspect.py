@@ -12,7 +12,7 @@ from advcli.inspection.facts import Frame, facts, split
 from advcli.inspection.off_policy import off_policy
 from advcli.inspection.turns import turns
 from advcli.io.lookup import duplicates
-from advcli.records.inspection import Files, Inspection
+from advcli.records.results.inspection import Files, Inspection
 from advcli.records.settings import AdvantageTable
 from advcli.records.table import Source
 

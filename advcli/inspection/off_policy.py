@@ -7,9 +7,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from advcli.common.errors import UsageError
 from advcli.dataset.load import DataSet
 from advcli.engine.weighing import Weigher, log_probs
-from advcli.errors import UsageError
 from advcli.off_policy import ledger
 from advcli.off_policy.tokens import LogProbs
 from advcli.records.off_policy import OffPolicy, OffPolicyPart

@@ -5,21 +5,21 @@ from dataclasses import replace
 
 from torch import Tensor
 
+from advcli.common.wording import counted
 from advcli.dataset.load import DataSet, by_unit
 from advcli.engine.plan import Plan
 from advcli.engine.run import run
 from advcli.inspection.browser import browser
-from advcli.records.inspection import Inspection, RewardSignal
-from advcli.records.page import KeepGrid, Page
-from advcli.records.report import Report
+from advcli.records.results.inspection import Inspection, RewardSignal
+from advcli.records.results.page import KeepGrid, Page
+from advcli.records.results.report import Report
 from advcli.records.settings import AdvantageTable
 from advcli.records.table import Rows, Source
 from advcli.stats.figures import mean
-from advcli.stats.histogram import histogram
-from advcli.stats.points import group_means, group_points, length_points, solve_rates
-from advcli.stats.step_intervals import step_intervals
+from advcli.stats.inference.step_intervals import step_intervals
+from advcli.stats.summaries.histogram import histogram
+from advcli.stats.summaries.points import group_means, group_points, length_points, solve_rates
 from advcli.tensors.masks import rewarded
-from advcli.wording import counted
 
 _RATIOS = (0.2, 0.4, 0.6, 0.8, 1.0)
 # The largest reward is a goal that is reached if this share of the rows has it, else it is the luck of one row.

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from advcli.common.errors import AdvcliError
 from advcli.engine.plan import Plan
 from advcli.engine.run import run
-from advcli.errors import AdvcliError
 from advcli.frameworks.catalog import find, frameworks
-from advcli.records.inspection import Phantoms
+from advcli.records.results.inspection import Phantoms
 from advcli.records.settings import Settings
 from advcli.stats.health import dead_groups
 from advcli.tensors.masks import rewarded

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from advcli.dataset.load import DataSet
 from advcli.inspection.anchors import AnchorsCount
-from advcli.records.inspection import ByTurns, Turns
+from advcli.records.results.inspection import ByTurns, Turns
 from advcli.tensors.codes import numbered, paired
 
 

@@ -14,9 +14,9 @@ from typing import BinaryIO, cast
 
 import pyarrow as pa
 
-from advcli.errors import DataError, UsageError
+from advcli.common.errors import DataError, UsageError
+from advcli.common.wording import reason
 from advcli.records.table import Source
-from advcli.wording import reason
 
 _PART = ".part"
 _LEFT = re.compile(r"[0-9a-f]{8}\.part")

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from advcli.errors import DataError
+from advcli.common.errors import DataError
 from advcli.io.collect.values import records
 
 _BATCH = 1024

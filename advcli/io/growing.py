@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from advcli.errors import DataError
+from advcli.common.errors import DataError
 from advcli.io import atomic
 from advcli.io.sources.find import stamp
 from advcli.records.table import Part, Source

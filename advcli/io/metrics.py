@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from advcli.errors import UsageError
+from advcli.common.errors import UsageError
 from advcli.io import atomic
 from advcli.io.write import Target
 from advcli.records.table import Source

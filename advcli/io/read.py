@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from advcli.errors import DataError, UsageError
+from advcli.common.errors import DataError, UsageError
 from advcli.io.collect import duplicates
 from advcli.io.collect.batch import BadRows
 from advcli.io.collect.batching import Together

@@ -7,7 +7,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from advcli.errors import DataError, UsageError
+from advcli.common.errors import DataError, UsageError
+from advcli.common.wording import either
 from advcli.io.collect.cells import kinds_of_objects
 from advcli.io.formats import detect, names
 from advcli.io.formats.catalog import FORMATS, PROMPT_IDS, PROMPT_TEXTS, REWARD_TOTALS
@@ -25,7 +26,6 @@ from advcli.io.sources import side_files
 from advcli.records.layout import PLAIN, Derived, Layout
 from advcli.records.table import ColumnOptions, Source
 from advcli.tensors.expressions import parse
-from advcli.wording import either
 
 _KEPT = 400
 _SCORED = Derived("rewards.total", ("rewards",), "advcli.io.formats.derived:weighted_total")

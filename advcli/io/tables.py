@@ -10,10 +10,10 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from advcli.errors import UsageError
+from advcli.common.errors import UsageError
+from advcli.common.wording import writable
 from advcli.io import atomic
 from advcli.records.table import Source
-from advcli.wording import writable
 
 leftovers = atomic.leftovers
 Columns = Mapping[str, Sequence[Any]]

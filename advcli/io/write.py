@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 import pyarrow as pa
 
-from advcli.errors import AdvcliError, DataError, UsageError
+from advcli.common.errors import AdvcliError, DataError, UsageError
+from advcli.common.wording import reason
 from advcli.io import atomic, convert
 from advcli.io.collect.numbering import line_numbers
 from advcli.io.jsonl import read as jsonl
@@ -27,7 +28,6 @@ from advcli.io.sources.remote import is_remote
 from advcli.records.layout import Layout
 from advcli.records.settings import AdvantageTable
 from advcli.records.table import STANDARD_OUTPUT, Grouping, RewardTable, Source
-from advcli.wording import reason
 
 if TYPE_CHECKING:
     from torch import Tensor

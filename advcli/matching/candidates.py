@@ -9,13 +9,13 @@ from typing import Any
 
 from packaging.specifiers import SpecifierSet
 
+from advcli.common.registry import load
 from advcli.engine.plan import Plan
 from advcli.estimators.catalog import ESTIMATORS, SCALES, Estimator
 from advcli.frameworks.catalog import RULES, find
 from advcli.frameworks.rule import Rule, Unit
-from advcli.records.match import Fit
+from advcli.records.results.match import Fit
 from advcli.records.settings import Settings
-from advcli.registry import load
 
 EPS = (0.0, 1e-9, 1e-8, 1e-6, 1e-5, 1e-4, 1e-3)
 # What an estimator's knobs are tried with; a knob that is not here keeps its default.

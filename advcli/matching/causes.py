@@ -5,13 +5,13 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from advcli.common.wording import counted, shortened, verb
 from advcli.matching.problem import Problem
 from advcli.matching.trials import Trial
-from advcli.records.match import Break, Breaks
+from advcli.records.results.match import Break, Breaks
 from advcli.records.table import RewardTable
 from advcli.tensors.masks import chosen
 from advcli.tensors.segments import Segments
-from advcli.wording import counted, shortened, verb
 
 _WORST = 5
 _TOLD_STEPS, _TOLD_VALUES = 5, 5

@@ -5,14 +5,14 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from advcli.common.wording import counted, verb
 from advcli.matching.logged import Stored
 from advcli.matching.problem import Problem
 from advcli.matching.sample import Slice
 from advcli.matching.trials import Trial, judge
-from advcli.records.match import Evidence
+from advcli.records.results.match import Evidence
 from advcli.tensors.masks import chosen
 from advcli.tensors.segments import Segments
-from advcli.wording import counted, verb
 
 # Share of |A| that a row may be off and still say something, and chance at which an agreement says nothing.
 _VAGUE, _CHANCE = 0.1, 0.05

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 import torch
 
+from advcli.common.wording import counted, verb
 from advcli.engine.rollouts import Rollouts
 from advcli.matching import difficulty, shapers, wording
 from advcli.matching.causes import FEW
@@ -27,7 +28,6 @@ from advcli.records.settings import ShapeSpec
 from advcli.records.table import RewardTable
 from advcli.shaping import spec
 from advcli.tensors.segments import Segments
-from advcli.wording import counted, verb
 
 # Different standard deviations that tell an eps.
 _SPREADS = 3

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from advcli.common.wording import counted
 from advcli.tensors.masks import chosen
 from advcli.tensors.masks import finite as _finite
-from advcli.wording import counted
 
 # Nearly the same: of the largest |A|, and of anything.
 RELATIVE, ABSOLUTE = 1e-5, 1e-6

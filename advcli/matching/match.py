@@ -7,8 +7,10 @@ from typing import Any
 
 import torch
 
+from advcli.common.errors import DataError, UsageError
+from advcli.common.registry import covers
+from advcli.common.wording import counted, shortened
 from advcli.dataset.load import grouped
-from advcli.errors import DataError, UsageError
 from advcli.estimators.catalog import COLUMNS
 from advcli.frameworks.catalog import frameworks
 from advcli.io.formats.catalog import framework_of
@@ -22,12 +24,10 @@ from advcli.matching.partitions import partitions
 from advcli.matching.problem import Problem
 from advcli.matching.search import Found, Tell, indistinguishable, search
 from advcli.matching.trials import Trial
-from advcli.records.match import Fit, Match
+from advcli.records.results.match import Fit, Match
 from advcli.records.settings import Settings
 from advcli.records.table import RewardTable
-from advcli.registry import covers
 from advcli.tensors.segments import Segments
-from advcli.wording import counted, shortened
 
 SKIPPED = "skipped"
 """What a note about rules that could not be tried begins with."""

@@ -9,8 +9,8 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
+from advcli.common.errors import DataError
 from advcli.dataset.grouping import group, sizes_of
-from advcli.errors import DataError
 from advcli.records.table import Grouping, RewardTable
 
 _SEEN = 20_000

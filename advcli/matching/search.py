@@ -4,13 +4,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from advcli.common.wording import counted
 from advcli.engine.turns import MADE
 from advcli.matching.candidates import Candidate
 from advcli.matching.partitions import Partition
 from advcli.matching.problem import MANY, Problem
 from advcli.matching.sample import FIRST, SIZE, Slice
 from advcli.matching.trials import Trial, judge, predict, tried
-from advcli.wording import counted
 
 Tell = Callable[[str], None]
 # Different computations that are run on all rows, and how many more where none of them fits: one, and the others if

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from advcli.common.errors import AdvcliError
 from advcli.engine.run import run
-from advcli.errors import AdvcliError
 from advcli.matching.candidates import Candidate
 from advcli.matching.dead import carried
 from advcli.matching.partitions import Partition

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import torch
 from torch import Tensor
 
+from advcli.common.wording import counted, verb
 from advcli.matching.postprocess import After
 from advcli.matching.problem import Problem
 from advcli.matching.trials import Trial
-from advcli.records.match import Fit
-from advcli.wording import counted, verb
+from advcli.records.results.match import Fit
 
 _COUNTS = {
     "rollouts": "each rollout counted once",

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from advcli.errors import UsageError
-from advcli.registry import Registry, covers
-from advcli.wording import either
+from advcli.common.errors import UsageError
+from advcli.common.registry import Registry, covers
+from advcli.common.wording import either
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import Tensor
 
-from advcli.errors import UsageError
+from advcli.common.errors import UsageError
+from advcli.common.wording import either
 from advcli.off_policy.correction import Correction, numbers
 from advcli.off_policy.divergence import divergences, effective_share
 from advcli.off_policy.tokens import SAFETY_BOUND, LogProbs, bounded_exp, kl
-from advcli.wording import either
 
 _K3_BOUND = 10.0
 # What is logged where no token is trained on.

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from advcli.errors import UsageError
+from advcli.common.errors import UsageError
+from advcli.common.wording import either
 from advcli.off_policy.correction import Correction, numbers
 from advcli.off_policy.tokens import LogProbs, kl
-from advcli.wording import either
 
 
 def clipped_pg_metrics(

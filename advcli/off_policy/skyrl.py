@@ -5,10 +5,10 @@ import math
 import torch
 from torch import Tensor
 
-from advcli.errors import UsageError
+from advcli.common.errors import UsageError
+from advcli.common.wording import either
 from advcli.off_policy.correction import Correction, numbers
 from advcli.off_policy.tokens import LogProbs, bounded_exp
-from advcli.wording import either
 
 
 def off_policy_correction(  # noqa: PLR0913  the settings of SkyRL

@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import Tensor
 
-from advcli.errors import UsageError
+from advcli.common.errors import UsageError
+from advcli.common.wording import either
 from advcli.off_policy.correction import Correction, numbers
 from advcli.off_policy.divergence import perplexity
 from advcli.off_policy.tokens import LEVELS, SAFETY_BOUND, LogProbs, bounded_exp, kl
-from advcli.wording import either
 
 PREFIX = "mis_"
 

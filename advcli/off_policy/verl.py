@@ -6,11 +6,11 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from advcli.errors import DataError, UsageError
+from advcli.common.errors import DataError, UsageError
+from advcli.common.wording import either
 from advcli.off_policy.correction import Correction, numbers
 from advcli.off_policy.divergence import divergences, effective_share
 from advcli.off_policy.tokens import LEVELS, SAFETY_BOUND, LogProbs, bounded_exp, kl
-from advcli.wording import either
 
 PREFIX = "rollout_corr/"
 _REDUCE = ("token", "seq_sum", "seq_mean", "seq_max")

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from advcli.common.wording import counted, one_line, verb
 from advcli.dataset.load import DataSet, by_unit
 from advcli.dataset.pairing import Joined, Pairing, Runs, joined
 from advcli.engine.run import run
@@ -13,15 +14,14 @@ from advcli.pipeline.compare import without_filters
 from advcli.pipeline.describe import report_of
 from advcli.pipeline.request import Request
 from advcli.pipeline.sides import lettered, named, said
-from advcli.records.between import Between, Coverage, Paired, PromptPair, RowPairs, Side, StepPair
-from advcli.records.report import Report
+from advcli.records.results.between import Between, Coverage, Paired, PromptPair, RowPairs, Side, StepPair
+from advcli.records.results.report import Report
 from advcli.records.settings import AdvantageTable
 from advcli.records.table import Source
-from advcli.stats import paired_prompts, paired_steps
 from advcli.stats.figures import figures
-from advcli.stats.paired_prompts import PromptMeans, Rewarded
-from advcli.stats.paired_rows import row_pairs
-from advcli.wording import counted, one_line, verb
+from advcli.stats.inference import paired_prompts, paired_steps
+from advcli.stats.inference.paired_prompts import PromptMeans, Rewarded
+from advcli.stats.inference.paired_rows import row_pairs
 
 # How many lines the table of steps has at most.
 _STRETCHES = 20

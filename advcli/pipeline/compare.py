@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from advcli.common.errors import UsageError
 from advcli.engine.plan import Plan
 from advcli.engine.run import run
-from advcli.errors import UsageError
 from advcli.pipeline.describe import report_of
 from advcli.pipeline.request import Request
-from advcli.records.report import Report
+from advcli.records.results.report import Report
 from advcli.records.settings import Settings
 
 

@@ -15,7 +15,7 @@ from advcli.io.parquet.read import to_metadata
 from advcli.io.write import OFF_POLICY, SOURCE, Additions, added_columns, refused_names, targets, write
 from advcli.pipeline.describe import report_of, settings_of
 from advcli.pipeline.request import Request
-from advcli.records.report import Report
+from advcli.records.results.report import Report
 from advcli.records.settings import AdvantageTable
 from advcli.stats import metrics
 

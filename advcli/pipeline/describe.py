@@ -12,7 +12,7 @@ from advcli.dataset.grouping import sizes_of
 from advcli.dataset.load import DataSet, by_unit
 from advcli.engine.plan import Plan
 from advcli.pipeline.request import Request
-from advcli.records.report import Column, Health, Report
+from advcli.records.results.report import Column, Health, Report
 from advcli.records.settings import AdvantageTable
 from advcli.records.version import __version__
 from advcli.shaping.spec import described

@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from advcli.common.errors import DataError, UsageError
 from advcli.dataset.load import DataSet
 from advcli.engine.run import run
-from advcli.errors import DataError, UsageError
 from advcli.inspection.details import Wanted
 from advcli.io.collect.numbering import line_numbers
 from advcli.io.growing import STATE, Done, State, append, complete, cut, grows, seen, state
@@ -23,7 +23,7 @@ from advcli.pipeline.compute import Output
 from advcli.pipeline.describe import settings_of
 from advcli.pipeline.inspect import inspect as inspect_once
 from advcli.pipeline.request import Request
-from advcli.records.inspection import NEAR_DEAD, Inspection
+from advcli.records.results.inspection import NEAR_DEAD, Inspection
 from advcli.records.table import ColumnOptions, Grouping, RewardTable, Source
 from advcli.stats.metrics import step_order
 

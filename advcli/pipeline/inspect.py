@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+from advcli.common.errors import DataError
 from advcli.dataset.grouping import Sizes, refuse_singletons, sizes_of
 from advcli.dataset.load import DataSet
-from advcli.errors import DataError
 from advcli.inspection.details import Wanted
 from advcli.inspection.inspect import inspection
 from advcli.pipeline.describe import settings_of
 from advcli.pipeline.request import Request
-from advcli.records.inspection import NEAR_DEAD, Inspection
+from advcli.records.results.inspection import NEAR_DEAD, Inspection
 
 
 def inspect(request: Request, wanted: Wanted, *, near_dead: float = NEAR_DEAD) -> Inspection:

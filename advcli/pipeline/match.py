@@ -3,17 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from advcli.common.errors import DataError
+from advcli.common.wording import Remark, either
 from advcli.dataset.load import repeats
-from advcli.errors import DataError
 from advcli.io.formats.catalog import LOGGED
 from advcli.io.read import look, read
 from advcli.matching import match as matching
 from advcli.matching.search import Tell
 from advcli.matching.shapers import usual
 from advcli.pipeline.request import Request
-from advcli.records.match import Match
+from advcli.records.results.match import Match
 from advcli.records.table import RewardTable
-from advcli.wording import Remark, either
 
 
 def match(request: Request, tell: Tell = lambda text: None) -> Match:

@@ -8,21 +8,21 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from advcli.common.errors import DataError, UsageError
+from advcli.common.wording import either
 from advcli.dataset.load import DataSet
 from advcli.dataset.remarks import notes_of
-from advcli.errors import DataError, UsageError
 from advcli.io.formats.derived import CHARACTERS
 from advcli.pipeline.describe import health_of
 from advcli.pipeline.request import Request
-from advcli.records.prompts import STATES, Asked, Prompts
-from advcli.records.report import Health
+from advcli.records.results.prompts import STATES, Asked, Prompts
+from advcli.records.results.report import Health
 from advcli.records.table import Source
-from advcli.stats.cells import Floats
 from advcli.stats.metrics import step_order
 from advcli.stats.prompts import PromptCounts, PromptFigures, in_order, mean_of, two_values
+from advcli.stats.summaries.cells import Floats
 from advcli.tensors.codes import first_rows, numbered
 from advcli.tensors.masks import finite
-from advcli.wording import either
 
 _TEXTS = ("prompt", "state", "last_step")
 

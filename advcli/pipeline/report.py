@@ -7,9 +7,9 @@ from datetime import datetime
 import numpy as np
 import torch
 
+from advcli.common.errors import AdvcliError
 from advcli.dataset.load import DataSet
 from advcli.engine.run import run
-from advcli.errors import AdvcliError
 from advcli.inspection import page as report_page
 from advcli.inspection.details import Wanted
 from advcli.inspection.inspect import inspection
@@ -21,14 +21,14 @@ from advcli.pipeline.match import match
 from advcli.pipeline.prompts import over_run
 from advcli.pipeline.request import Request
 from advcli.pipeline.verify import Second, beside
-from advcli.records.inspection import NEAR_DEAD
-from advcli.records.page import Page
-from advcli.records.prompts import Asked as AskedPrompts
-from advcli.records.prompts import Prompts
+from advcli.records.results.inspection import NEAR_DEAD
+from advcli.records.results.page import Page
+from advcli.records.results.prompts import Asked as AskedPrompts
+from advcli.records.results.prompts import Prompts
+from advcli.records.results.verify import Asked as AskedVerifiers
+from advcli.records.results.verify import Verify
 from advcli.records.settings import Settings
 from advcli.records.table import Source
-from advcli.records.verify import Asked as AskedVerifiers
-from advcli.records.verify import Verify
 from advcli.records.version import __version__
 from advcli.stats.prompts import two_values
 

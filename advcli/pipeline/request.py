@@ -5,10 +5,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from advcli.common.errors import UsageError
 from advcli.dataset import load as data_set
 from advcli.dataset.load import DataSet
 from advcli.engine.plan import Plan
-from advcli.errors import UsageError
 from advcli.io.inputs import opened
 from advcli.io.sources.find import stamp
 from advcli.records.settings import Settings

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import torch
 
+from advcli.common.errors import DataError
 from advcli.dataset.load import DataSet
 from advcli.dataset.remarks import notes_of
-from advcli.errors import DataError
 from advcli.inspection.examples import Example, chat, example, written
 from advcli.io.lookup import read_back
 from advcli.pipeline.request import Request
-from advcli.records.select import Selection, Wanted
+from advcli.records.results.select import Selection, Wanted
 from advcli.records.table import Source
 from advcli.stats.prompts import two_values
 from advcli.stats.select import Floats, Ints, best, live_chance, pairs

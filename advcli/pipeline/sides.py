@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from advcli.errors import DataError, UsageError
+from advcli.common.errors import DataError, UsageError
+from advcli.common.wording import redacted
 from advcli.io.sources.remote import is_remote
 from advcli.pipeline.request import Request
-from advcli.wording import redacted
 
 
 def named(request: Request) -> str:

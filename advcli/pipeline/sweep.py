@@ -5,14 +5,14 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
+from advcli.common.errors import UsageError
 from advcli.dataset import remarks
 from advcli.engine.plan import Plan
 from advcli.engine.run import run
-from advcli.errors import UsageError
 from advcli.pipeline.describe import health_of
 from advcli.pipeline.request import Request
+from advcli.records.results.sweep import Point, Sweep
 from advcli.records.settings import Settings, ShapeSpec
-from advcli.records.sweep import Point, Sweep
 from advcli.records.table import Source
 from advcli.settings.resolve import parse_spec
 from advcli.shaping.spec import typed

@@ -9,18 +9,18 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from advcli.common.errors import DataError, UsageError
 from advcli.dataset.load import DataSet
 from advcli.dataset.pairing import Pairing, joined
 from advcli.dataset.remarks import notes_of
-from advcli.errors import DataError, UsageError
 from advcli.inspection import details
 from advcli.inspection.answers import final_answer, most_given
 from advcli.io.lookup import read_back
 from advcli.pipeline.request import Request
 from advcli.pipeline.sides import lettered, named, said
+from advcli.records.results.verify import Asked, Confusion, Disagreement, Rate, SameAnswer, Verify
 from advcli.records.table import Source
-from advcli.records.verify import Asked, Confusion, Disagreement, Rate, SameAnswer, Verify
-from advcli.stats.agreement import confusion, icc, noise, rate, tables
+from advcli.stats.inference.agreement import confusion, icc, noise, rate, tables
 from advcli.stats.metrics import step_order
 from advcli.stats.prompts import two_values
 from advcli.tensors.segments import Segments, Spread, signs

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
-from advcli.records.inspection import StepFigures
+from advcli.records.results.inspection import StepFigures
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _WIDTH = 4

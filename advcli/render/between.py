@@ -4,12 +4,21 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from advcli.records.between import Between, Coverage, Paired, PromptPair, RowPairs, RunFigures, Side, StepPair
-from advcli.records.report import Column
+from advcli.common.wording import counted, one_line, summed
+from advcli.records.results.between import (
+    Between,
+    Coverage,
+    Paired,
+    PromptPair,
+    RowPairs,
+    RunFigures,
+    Side,
+    StepPair,
+)
+from advcli.records.results.report import Column
 from advcli.render.numbers import count, number, points, share, short, signed
 from advcli.render.tables import health_line, left_out_line, rule_line
 from advcli.render.whole import print_line, print_whole, ruled
-from advcli.wording import counted, one_line, summed
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -5,7 +5,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from advcli.records.inspection import (
+from advcli.common.wording import counted, shown, verb
+from advcli.records.off_policy import OffPolicy
+from advcli.records.results.inspection import (
     DeadCauses,
     Detail,
     Facts,
@@ -15,13 +17,11 @@ from advcli.records.inspection import (
     StepFigures,
     Turns,
 )
-from advcli.records.off_policy import OffPolicy
 from advcli.render import off_policy, turns
 from advcli.render.bars import bar, binned
 from advcli.render.numbers import UNDEFINED, count, number, share, short
 from advcli.render.tables import describe_sizes
 from advcli.render.whole import folded, needed, print_whole, spread
-from advcli.wording import counted, shown, verb
 
 if TYPE_CHECKING:
     from rich.console import Console

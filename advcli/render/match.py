@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from advcli.records.match import Breaks, Fit, Match
+from advcli.common.wording import counted, verb
+from advcli.records.results.match import Breaks, Fit, Match
 from advcli.render.numbers import UNDEFINED, number, share
 from advcli.render.whole import print_line, print_whole, ruled
-from advcli.wording import counted, verb
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
+from advcli.common.wording import counted
 from advcli.records.off_policy import Figures, OffPolicy, OffPolicyPart
 from advcli.render.numbers import count, number
-from advcli.wording import counted
 
 # More steps or versions than this are in --json only.
 _PARTS = 10

@@ -4,13 +4,13 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from advcli.records.prompts import STATES, Band, Mean, Prompts
+from advcli.common.wording import counted
+from advcli.records.results.prompts import STATES, Band, Mean, Prompts
 from advcli.render.bars import spark
 from advcli.render.numbers import UNDEFINED, count, share, short, signed
 from advcli.render.results import plain_cell
 from advcli.render.tables import health_line
 from advcli.render.whole import print_line, print_whole, ruled
-from advcli.wording import counted
 
 if TYPE_CHECKING:
     from rich.console import Console

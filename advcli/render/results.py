@@ -4,12 +4,8 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any, cast
 
-from advcli.records.between import Between, Side
-from advcli.records.inspection import Checked, Facts, Inspection
-from advcli.records.match import Match
-from advcli.records.prompts import PromptRun, Prompts, PromptsResult, StepMean
-from advcli.records.report import Column, Report
-from advcli.records.results import (
+from advcli.records.results.between import Between, Side
+from advcli.records.results.commands import (
     BetweenResult,
     BetweenSide,
     ComparedColumn,
@@ -25,10 +21,14 @@ from advcli.records.results import (
     UsedColumns,
     UsedSettings,
 )
-from advcli.records.select import Selection, SelectResult
+from advcli.records.results.inspection import Checked, Facts, Inspection
+from advcli.records.results.match import Match
+from advcli.records.results.prompts import PromptRun, Prompts, PromptsResult, StepMean
+from advcli.records.results.report import Column, Report
+from advcli.records.results.select import Selection, SelectResult
+from advcli.records.results.sweep import Point, Sweep
+from advcli.records.results.verify import Rate, Verdicts, Verify, VerifyResult
 from advcli.records.settings import LeftOut
-from advcli.records.sweep import Point, Sweep
-from advcli.records.verify import Rate, Verdicts, Verify, VerifyResult
 
 
 def compute(report: Report) -> ComputeResult:

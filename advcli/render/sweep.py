@@ -5,12 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from advcli.errors import UsageError
-from advcli.records.sweep import Point, Sweep
+from advcli.common.errors import UsageError
+from advcli.common.wording import either
+from advcli.records.results.sweep import Point, Sweep
 from advcli.render.numbers import count, number, share
 from advcli.render.tables import health_line
 from advcli.render.whole import print_line, print_whole, ruled, spread
-from advcli.wording import either
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
-from advcli.records.report import Column, Figures, Health, Report, Shown
+from advcli.common.wording import counted
+from advcli.records.results.report import Column, Figures, Health, Report, Shown
 from advcli.records.settings import LeftOut
 from advcli.render.numbers import count, number, share
 from advcli.render.whole import print_line, print_whole, ruled, spread
-from advcli.wording import counted
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 
-from advcli.records.inspection import Turns
+from advcli.records.results.inspection import Turns
 from advcli.render.bars import bar
 from advcli.render.numbers import count, number, share, short
 

@@ -4,10 +4,10 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from advcli.records.verify import Confusion, Rate, SameAnswer, Verify
+from advcli.common.wording import counted
+from advcli.records.results.verify import Confusion, Rate, SameAnswer, Verify
 from advcli.render.numbers import UNDEFINED, count, share, short
 from advcli.render.whole import print_whole, ruled
-from advcli.wording import counted
 
 if TYPE_CHECKING:
     from rich.console import Console

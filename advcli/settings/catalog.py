@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from advcli.registry import Registry
+from advcli.common.registry import Registry
 
 
 @dataclass(frozen=True)

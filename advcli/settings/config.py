@@ -7,9 +7,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from advcli.errors import UsageError
+from advcli.common.errors import UsageError
+from advcli.common.wording import one_line, reason
 from advcli.settings.catalog import CONFIG_KEYS, UNREPLAYABLE, ConfigKey, Unreplayable
-from advcli.wording import one_line, reason
 
 Flat = dict[str, Any]
 """Dotted path → value."""

@@ -4,8 +4,8 @@ import math
 from collections.abc import Sequence
 from contextlib import suppress
 
-from advcli.errors import UsageError
-from advcli.wording import one_line
+from advcli.common.errors import UsageError
+from advcli.common.wording import one_line
 
 _MOST = 10_000
 

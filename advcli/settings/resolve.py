@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from advcli.errors import UsageError
+from advcli.common.errors import UsageError
+from advcli.common.wording import one_line
 from advcli.records.settings import DEFAULT_ESTIMATOR, Settings
 from advcli.records.table import ColumnOptions
 from advcli.settings import config
 from advcli.settings.catalog import PRESETS
-from advcli.wording import one_line
 
 # More rows of a group than any run has.
 _MOST = 1 << 31

@@ -4,7 +4,7 @@ Trainers agree on this order as far as they have the steps: the parts are summed
 of a response is added, the sum is scaled and shifted, clipped, and the KL is taken off last.
 """
 
-from advcli.registry import Registry
+from advcli.common.registry import Registry
 from advcli.shaping.shaper import Input, Shaping
 
 _LENGTH = Input("length", "the tokens of each row", role="lengths")

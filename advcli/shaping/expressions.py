@@ -16,11 +16,11 @@ from difflib import get_close_matches
 from functools import cache
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
-from advcli.errors import UsageError
+from advcli.common.errors import UsageError
+from advcli.common.wording import one_line
 from advcli.tensors.expressions import FUNCTIONS as ROW_FUNCTIONS
 from advcli.tensors.expressions import parse as parse_row
 from advcli.tensors.syntax import Syntax, syntax
-from advcli.wording import one_line
 
 if TYPE_CHECKING:
     from torch import Tensor

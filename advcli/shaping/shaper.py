@@ -5,8 +5,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from advcli.errors import UsageError
-from advcli.wording import either, one_line
+from advcli.common.errors import UsageError
+from advcli.common.wording import either, one_line
 
 # Knobs that something is divided by.
 _POSITIVE = ("buffer", "max", "bound", "kappa")

@@ -3,13 +3,13 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from advcli.errors import UsageError
+from advcli.common.errors import UsageError
+from advcli.common.wording import one_line
 from advcli.records.settings import ShapeSpec
 from advcli.shaping import expressions
 from advcli.shaping.catalog import SHAPINGS
 from advcli.shaping.shaper import Input, Shaping
 from advcli.tensors.expressions import parse as parse_row
-from advcli.wording import one_line
 
 EXPRESSION = "expr"
 """The name of a step that is an expression."""

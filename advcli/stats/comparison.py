@@ -10,13 +10,13 @@ import torch
 from torch import Tensor
 
 from advcli.records.mergeable import Mergeable
-from advcli.records.report import Column
+from advcli.records.results.report import Column
 from advcli.records.settings import AdvantageTable
 from advcli.records.table import Rows
 from advcli.stats.figures import PERCENTILES, Tally, described, mean
 from advcli.stats.health import dead_groups
-from advcli.stats.moments import CoMoments
-from advcli.stats.percentiles import percentiles
+from advcli.stats.summaries.moments import CoMoments
+from advcli.stats.summaries.percentiles import percentiles
 from advcli.tensors.group_ranges import Ranges
 from advcli.tensors.masks import belongs, chosen, count, every, finite, undefined
 from advcli.tensors.segments import Segments, signs

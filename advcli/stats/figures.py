@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from advcli.records.mergeable import Mergeable
-from advcli.records.report import Figures
-from advcli.stats.moments import Moments
-from advcli.stats.percentiles import percentiles
+from advcli.records.results.report import Figures
+from advcli.stats.summaries.moments import Moments
+from advcli.stats.summaries.percentiles import percentiles
 
 PERCENTILES = {"p5": 5, "p25": 25, "median": 50, "p75": 75, "p95": 95}
 UNDEFINED = [math.nan] * len(PERCENTILES)

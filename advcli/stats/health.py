@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from advcli.records.mergeable import Merge, Mergeable, Where
-from advcli.records.report import Health
+from advcli.records.results.report import Health
 from advcli.records.table import CAUSES, Rows
 from advcli.tensors.group_ranges import Ranges
 from advcli.tensors.masks import chosen, rewarded

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from advcli.records.inspection import Lengths
 from advcli.records.mergeable import Mergeable
+from advcli.records.results.inspection import Lengths
 from advcli.records.table import Rows
 from advcli.stats.health import dead_groups
-from advcli.stats.moments import Moments
+from advcli.stats.summaries.moments import Moments
 from advcli.tensors.masks import rewarded
 from advcli.tensors.segments import Segments, Spread, divide
 

@@ -10,7 +10,7 @@ import torch
 from advcli.records.mergeable import Mergeable
 from advcli.records.settings import AdvantageTable
 from advcli.records.table import Rows
-from advcli.stats.moments import Moments
+from advcli.stats.summaries.moments import Moments
 
 _ALL = ("mean", "max", "min", "std")
 _NO_STD = ("mean", "max", "min")

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from advcli.records.inspection import Part, Parts
 from advcli.records.mergeable import Mergeable
+from advcli.records.results.inspection import Part, Parts
 from advcli.stats.health import dead_groups
 from advcli.tensors.masks import rewarded
 from advcli.tensors.segments import Segments, Spread, signs

@@ -7,8 +7,8 @@ from typing import Annotated
 import torch
 from torch import Tensor
 
-from advcli.records.inspection import StepFigures
 from advcli.records.mergeable import Merge, Mergeable
+from advcli.records.results.inspection import StepFigures
 from advcli.records.table import Rows
 from advcli.stats.health import dead_groups
 from advcli.stats.metrics import step_order

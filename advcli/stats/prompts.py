@@ -9,14 +9,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from advcli.records.prompts import STATES, Band, Mean
+from advcli.records.results.prompts import STATES, Band, Mean
 from advcli.records.table import Rows
-from advcli.stats.cells import Cells, Floats, Ints
 from advcli.stats.health import dead_groups
-from advcli.stats.intervals import ENOUGH, of_mean, unlike
+from advcli.stats.inference.intervals import ENOUGH, of_mean, unlike
+from advcli.stats.inference.significance import false_discovery
+from advcli.stats.inference.trend import trends
 from advcli.stats.pass_at_k import interval, pass_at_k
-from advcli.stats.significance import false_discovery
-from advcli.stats.trend import trends
+from advcli.stats.summaries.cells import Cells, Floats, Ints
 from advcli.tensors.masks import chosen, finite
 from advcli.tensors.segments import Segments
 

@@ -8,11 +8,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from advcli.records.inspection import NEAR_DEAD, RewardSignal, Spreads
+from advcli.records.results.inspection import NEAR_DEAD, RewardSignal, Spreads
 from advcli.records.table import CAUSES
-from advcli.stats.dead_chance import ValueCounts
 from advcli.stats.health import dead_groups
-from advcli.stats.moments import Moments
+from advcli.stats.inference.dead_chance import ValueCounts
+from advcli.stats.summaries.moments import Moments
 from advcli.tensors.masks import rewarded
 from advcli.tensors.segments import Segments, Spread
 

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from advcli.errors import UsageError
+from advcli.common.errors import UsageError
+from advcli.common.wording import one_line
 from advcli.tensors.syntax import named, syntax
-from advcli.wording import one_line
 
 if TYPE_CHECKING:
     import numpy as np

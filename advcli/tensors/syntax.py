@@ -5,8 +5,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from advcli.errors import UsageError
-from advcli.wording import one_line
+from advcli.common.errors import UsageError
+from advcli.common.wording import one_line
 
 LONGEST = 4000
 """Characters that an expression may have."""

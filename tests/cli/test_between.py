@@ -13,7 +13,7 @@ from scipy import stats
 from typer.testing import CliRunner
 
 from advcli.cli import app
-from advcli.errors import DataError, UsageError
+from advcli.common.errors import DataError, UsageError
 
 TRL = Path(__file__).parents[1] / "data" / "trl"
 SAMPLE = Path(__file__).parents[2] / "sample_data" / "rewards.parquet"

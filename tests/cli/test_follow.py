@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from advcli.cli import app
-from advcli.errors import DataError, Interrupted, UsageError
+from advcli.common.errors import DataError, Interrupted, UsageError
 from advcli.io.growing import STATE
 from advcli.pipeline import follow
 from advcli.pipeline.compute import Output

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from advcli.cli import app
-from advcli.errors import DataError, UsageError
+from advcli.common.errors import DataError, UsageError
 
 R3 = 3**0.5 / 2
 

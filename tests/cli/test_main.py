@@ -17,8 +17,8 @@ import pytest
 
 from advcli import __main__ as start
 from advcli import __version__, cli
-from advcli.cli import _show
-from advcli.errors import MissingPackage
+from advcli.cli import output
+from advcli.common.errors import MissingPackage
 
 
 @pytest.fixture
@@ -341,9 +341,9 @@ class Terminal(io.StringIO):
 @pytest.mark.parametrize(("patience", "shown"), [(0.0, True), (60.0, False)])
 def test_a_bar_is_there_once_the_work_takes_long(monkeypatch, patience, shown):
     monkeypatch.setattr(sys, "stderr", Terminal())
-    monkeypatch.setattr(_show, "_PATIENCE", patience)
+    monkeypatch.setattr(output, "_PATIENCE", patience)
     threads = threading.active_count()
-    with _show.progress("reading", "rows") as advance:
+    with output.progress("reading", "rows") as advance:
         # No thread yet: a copy of this process may be made.
         assert threading.active_count() == threads
         advance(500, 1000)
@@ -355,5 +355,5 @@ def test_a_bar_is_there_once_the_work_takes_long(monkeypatch, patience, shown):
 
 def test_no_bar_where_nobody_looks(monkeypatch):
     monkeypatch.setattr(sys, "stderr", io.StringIO())
-    with _show.progress("reading") as advance:
+    with output.progress("reading") as advance:
         assert advance is None

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from advcli import read
 from advcli.cli import app
-from advcli.errors import DataError, UsageError
+from advcli.common.errors import DataError, UsageError
 
 # Ratios of the trained tokens: 4 and 1/2; 1/8; 1; 1 and 2.
 RATIOS = [[4.0, 0.5, 1.0], [0.125], [1.0], [1.0, 2.0]]

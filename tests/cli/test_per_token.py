@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from advcli.cli import app
-from advcli.errors import DataError, UsageError
+from advcli.common.errors import DataError, UsageError
 
 ROWS = [
     {

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from advcli import cli
 from advcli.cli import app
-from advcli.errors import AdvcliError, DataError, UsageError
+from advcli.common.errors import AdvcliError, DataError, UsageError
 from advcli.records.table import ColumnOptions
 from advcli.settings.resolve import resolve
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from advcli.common.errors import DataError, UsageError
 from advcli.dataset.grouping import group, sizes_of
-from advcli.errors import DataError, UsageError
 from advcli.records.table import Choice, RewardTable
 
 

@@ -15,7 +15,7 @@ import pytest
 from distributed import local as one_machine
 from packaging.specifiers import SpecifierSet
 
-from advcli.errors import DataError
+from advcli.common.errors import DataError
 from advcli.estimators.catalog import ESTIMATORS
 from advcli.filters.catalog import filter_spec
 from advcli.frameworks.catalog import RULES

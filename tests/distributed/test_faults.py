@@ -12,7 +12,7 @@ import pytest
 from distributed import local as one_machine
 from distributed import test_commands as engines
 
-from advcli.errors import DataError, UsageError
+from advcli.common.errors import DataError, UsageError
 from advcli.pipeline.compute import Output
 from advcli.pipeline.request import Request
 from advcli.records.settings import Settings

@@ -9,10 +9,10 @@ import torch
 from distributed import local
 from distributed import test_commands as engines
 
-from advcli.errors import AdvcliError
+from advcli.common.errors import AdvcliError
 from advcli.inspection.details import Wanted
 from advcli.pipeline.request import Request
-from advcli.records.inspection import Inspection
+from advcli.records.results.inspection import Inspection
 from advcli.records.settings import Settings
 from advcli.records.table import ColumnOptions
 

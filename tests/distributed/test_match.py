@@ -11,9 +11,9 @@ import torch
 from distributed import local
 
 from advcli.api.advantages import compute_advantages
-from advcli.errors import DataError
+from advcli.common.errors import DataError
 from advcli.pipeline.request import Request
-from advcli.records.match import Match
+from advcli.records.results.match import Match
 from advcli.records.settings import Settings
 from advcli.records.table import ColumnOptions
 

@@ -6,9 +6,9 @@ import pytest
 from distributed import local
 from distributed import test_commands as engines
 
-from advcli.errors import AdvcliError
+from advcli.common.errors import AdvcliError
 from advcli.pipeline.request import Request
-from advcli.records.prompts import Asked
+from advcli.records.results.prompts import Asked
 from advcli.records.settings import Settings
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("inline_ray")]

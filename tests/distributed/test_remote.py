@@ -14,7 +14,7 @@ from distributed import local as one_machine
 from distributed import test_commands as engines
 from pyarrow import fs
 
-from advcli.errors import DataError, UsageError
+from advcli.common.errors import DataError, UsageError
 from advcli.pipeline.compute import Output
 from advcli.pipeline.request import Request
 from advcli.records.settings import Settings

@@ -4,8 +4,8 @@ import logging
 import sys
 import threading
 
+from advcli.common.errors import AdvcliError
 from advcli.distributed import cluster, commands, write
-from advcli.errors import AdvcliError
 from advcli.pipeline.compute import Output
 from advcli.pipeline.request import Request
 from advcli.records.settings import Settings

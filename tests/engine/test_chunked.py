@@ -6,10 +6,10 @@ import pytest
 import torch
 from columns import columns as columns_of
 
+from advcli.common.errors import DataError
 from advcli.engine import chunked
 from advcli.engine.plan import Plan
 from advcli.engine.run import run
-from advcli.errors import DataError
 from advcli.estimators.catalog import ESTIMATORS
 from advcli.records.settings import FilterSpec, Settings
 from advcli.shaping.spec import specs_of

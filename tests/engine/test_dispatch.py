@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from advcli import compute_advantages
+from advcli.common.errors import UsageError
 from advcli.engine import dispatch
 from advcli.engine.plan import Plan
-from advcli.errors import UsageError
 from advcli.estimators.catalog import ESTIMATORS
 from advcli.records.settings import Settings
 

@@ -5,11 +5,11 @@ import math
 import pytest
 import torch
 
+from advcli.common.errors import DataError, UsageError
 from advcli.engine.plan import Plan
 from advcli.engine.rollouts import Rollouts, _with_weights
 from advcli.engine.run import run
 from advcli.engine.weighing import Weigher, log_probs, settings, weighted
-from advcli.errors import DataError, UsageError
 from advcli.filters.catalog import filter_spec
 from advcli.off_policy.catalog import find
 from advcli.records.settings import AdvantageTable, Settings

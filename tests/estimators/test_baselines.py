@@ -96,8 +96,8 @@ def test_the_mean_of_the_step_over_the_std_of_the_group():
 
 @pytest.mark.parametrize("estimator", ["opmd", "asymre", "rec", "cpgd", "batch_mean_group_std"])
 def test_inputs_of_float32_give_float32(estimator):
+    from advcli.common.registry import load
     from advcli.estimators.catalog import ESTIMATORS
-    from advcli.registry import load
 
     entry = ESTIMATORS[estimator]
     zero = torch.zeros(4, dtype=torch.int64)

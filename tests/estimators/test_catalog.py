@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from advcli import compute_advantages
+from advcli.common.registry import load
 from advcli.estimators.catalog import ESTIMATORS, SCALES
-from advcli.registry import load
 
 ROWS = list(ESTIMATORS)
 SECTIONS = ("Args", "Returns", "Raises", "Source", "Example")

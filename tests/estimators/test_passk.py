@@ -7,7 +7,7 @@ import pytest
 import references_group
 import torch
 
-from advcli.errors import UsageError
+from advcli.common.errors import UsageError
 from advcli.estimators.group import grpo
 from advcli.estimators.passk import grpo_passk, passk, pkpo
 

@@ -6,7 +6,7 @@ import pytest
 import references_batch
 import torch
 
-from advcli.errors import UsageError
+from advcli.common.errors import UsageError
 from advcli.estimators.group import rloo
 from advcli.estimators.robust import bnpo, median, quantile, shrinkage
 

@@ -5,10 +5,10 @@ import inspect
 import pytest
 import torch
 
-from advcli.errors import UsageError
+from advcli.common.errors import UsageError
+from advcli.common.registry import load
 from advcli.estimators.catalog import COLUMNS
 from advcli.filters.catalog import FILTERS, WHEN, expression, filter_spec, log_probs
-from advcli.registry import load
 
 by_name = pytest.mark.parametrize("row", FILTERS, ids=lambda row: row.name)
 

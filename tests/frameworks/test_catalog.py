@@ -8,6 +8,7 @@ import torch
 from packaging.specifiers import SpecifierSet
 
 from advcli import DataError, UsageError, compute_advantages
+from advcli.common.registry import load
 from advcli.engine.plan import Plan
 from advcli.estimators.catalog import COLUMNS, SCALES
 from advcli.frameworks.absent import ABSENT
@@ -15,7 +16,6 @@ from advcli.frameworks.catalog import RULES, find, frameworks, rules_of
 from advcli.frameworks.proven import PROVEN
 from advcli.frameworks.rule import Unit
 from advcli.records.settings import Settings
-from advcli.registry import load
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)

@@ -1,6 +1,6 @@
 import pytest
 
-from advcli.errors import DataError, UsageError
+from advcli.common.errors import DataError, UsageError
 from advcli.inspection.examples import Example, example, written
 
 USER, SAID = {"role": "user", "content": "6 × 7?"}, {"role": "assistant", "content": "42"}

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from advcli.errors import DataError, Interrupted, UsageError
+from advcli.common.errors import DataError, Interrupted, UsageError
 from advcli.io import atomic
 from advcli.io import write as write_module
 from advcli.pipeline import compute as compute_module

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from advcli.errors import DataError
+from advcli.common.errors import DataError
 from advcli.io import convert
 from advcli.pipeline.compute import Output, compute
 from advcli.pipeline.request import Request

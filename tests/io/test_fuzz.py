@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from mutations import ODD_VALUES, bent, mutated
 
-from advcli.errors import AdvcliError
+from advcli.common.errors import AdvcliError
 from advcli.pipeline.compute import Output, compute
 from advcli.pipeline.request import Request
 from advcli.records.settings import Settings

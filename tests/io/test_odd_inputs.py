@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from advcli.errors import DataError
+from advcli.common.errors import DataError
 from advcli.pipeline.compute import Output, compute
 from advcli.pipeline.request import Request
 from advcli.records.settings import Settings

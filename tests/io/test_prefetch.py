@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from advcli.errors import AdvcliError, DataError
+from advcli.common.errors import AdvcliError, DataError
 from advcli.io import prefetch
 from advcli.io.inputs import opened
 from advcli.io.prefetch import Prefetch

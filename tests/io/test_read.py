@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from advcli.errors import DataError, UsageError
+from advcli.common.errors import DataError, UsageError
 from advcli.io.inputs import opened
 from advcli.io.jsonl import read as jsonl
 from advcli.io.parquet import read as parquet

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from advcli.errors import AdvcliError, DataError
+from advcli.common.errors import AdvcliError, DataError
 from advcli.io.formats.columns import choose
 from advcli.io.formats.evidence import Evidence
 from advcli.io.parquet import read as parquet

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from advcli.common.errors import DataError, UsageError
 from advcli.dataset.grouping import group
-from advcli.errors import DataError, UsageError
 from advcli.io import survey as survey_module
 from advcli.io.inputs import opened
 from advcli.io.parquet import read as parquet

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from advcli.errors import DataError, UsageError
+from advcli.common.errors import DataError, UsageError
 from advcli.io.write import COLUMNS, Target, added_columns, targets
 from advcli.pipeline.compute import Output, compute
 from advcli.pipeline.request import Request

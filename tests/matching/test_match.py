@@ -13,7 +13,7 @@ from logged_tables import table
 from simulated_logs import KINDS, judged
 
 from advcli import UsageError, compute_advantages
-from advcli.errors import AdvcliError
+from advcli.common.errors import AdvcliError
 from advcli.frameworks.catalog import RULES, find
 from advcli.matching.match import match
 

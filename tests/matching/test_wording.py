@@ -10,7 +10,7 @@ from searched import problem
 from advcli.matching import wording
 from advcli.matching.postprocess import LIVE, WHOLE, After
 from advcli.matching.trials import judge, predict
-from advcli.records.match import Fit
+from advcli.records.results.match import Fit
 
 REWARDS, GROUP = [0.0, 1.0, 0.0, 1.0], [0, 0, 1, 1]
 FIT = Fit("trl", ">=1.6", "grpo", "group", 1, 1e-4, "'prompt'", 2e-7, 0.9731)

@@ -4,10 +4,10 @@ import inspect
 
 import pytest
 
-from advcli.errors import UsageError
+from advcli.common.errors import UsageError
+from advcli.common.registry import load
 from advcli.frameworks.catalog import frameworks
 from advcli.off_policy.catalog import CORRECTIONS, find
-from advcli.registry import load
 
 
 @pytest.mark.parametrize("row", CORRECTIONS, ids=lambda row: row.name)

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from advcli.common.errors import AdvcliError
 from advcli.dataset.load import DataSet
-from advcli.errors import AdvcliError
 from advcli.pipeline.request import Request
 from advcli.records.settings import Settings
 from advcli.records.table import ColumnOptions

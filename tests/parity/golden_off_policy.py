@@ -7,10 +7,10 @@ from typing import Any
 
 import torch
 
+from advcli.common.registry import load
 from advcli.off_policy.catalog import CORRECTIONS, Row, find
 from advcli.off_policy.correction import Correction
 from advcli.off_policy.tokens import LogProbs
-from advcli.registry import load
 
 # The golden files' name of a function → ours, where they differ.
 FUNCTIONS = {

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from advcli.records.inspection import StepFigures
+from advcli.records.results.inspection import StepFigures
 from advcli.render.bars import bar, binned
 
 NAN = math.nan

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from advcli.records.between import (
+from advcli.records.results.between import (
     Between,
     Coverage,
     McNemar,
@@ -19,8 +19,8 @@ from advcli.records.between import (
     Side,
     StepPair,
 )
-from advcli.records.report import Column, Figures, Health, Report
-from advcli.records.result import dumped
+from advcli.records.results.report import Column, Figures, Health, Report
+from advcli.records.results.result import dumped
 from advcli.render import results
 from advcli.render.between import show
 

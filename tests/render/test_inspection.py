@@ -8,7 +8,7 @@ import pytest
 from records_inspect import FACTS, FILES, PARTS, SIGNAL
 from rich.console import Console
 
-from advcli.records.inspection import (
+from advcli.records.results.inspection import (
     DeadCauses,
     DeadChance,
     Detail,

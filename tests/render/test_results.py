@@ -7,9 +7,9 @@ from dataclasses import fields, replace
 import pytest
 from records_inspect import FACTS, FILES, PARTS
 
-from advcli.records.inspection import Checked, Detail, Inspection
-from advcli.records.report import Column, Figures, Health, Report
-from advcli.records.result import dumped
+from advcli.records.results.inspection import Checked, Detail, Inspection
+from advcli.records.results.report import Column, Figures, Health, Report
+from advcli.records.results.result import dumped
 from advcli.render import results
 
 NAMES = [field.name for field in fields(Figures)]

@@ -6,8 +6,8 @@ import math
 import pytest
 from rich.console import Console
 
-from advcli.records.report import Column, Figures, Health
-from advcli.records.sweep import Point, Sweep
+from advcli.records.results.report import Column, Figures, Health
+from advcli.records.results.sweep import Point, Sweep
 from advcli.render import sweep as text
 
 HEALTH = Health(8, 2, {4: 2}, 0, 0, 0, 0, 0, {"null": 0, "NaN": 0, "inf": 0})

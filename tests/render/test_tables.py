@@ -8,7 +8,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from advcli.records.report import Column, Figures, Health, Report
+from advcli.records.results.report import Column, Figures, Health, Report
 from advcli.render.tables import describe_sizes, health_line, rule_line, show
 
 FIGURES = Figures(

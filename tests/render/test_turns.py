@@ -3,7 +3,7 @@
 import math
 from dataclasses import replace
 
-from advcli.records.inspection import ByTurns, Turns
+from advcli.records.results.inspection import ByTurns, Turns
 from advcli.render import turns
 
 TURNS = Turns(

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from rich.console import Console
 
-from advcli.records.result import Result
+from advcli.records.results.result import Result
 from advcli.render.views import shown
 
 

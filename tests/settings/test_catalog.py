@@ -4,10 +4,10 @@ from dataclasses import fields
 
 import pytest
 
+from advcli.common.registry import knobs
 from advcli.estimators.catalog import ESTIMATORS
 from advcli.records.settings import Settings
 from advcli.records.table import ColumnOptions
-from advcli.registry import knobs
 from advcli.settings import config
 from advcli.settings.catalog import CONFIG_KEYS, PRESETS, UNREPLAYABLE
 

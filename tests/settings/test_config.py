@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from advcli.errors import UsageError
+from advcli.common.errors import UsageError
 from advcli.settings import config
 
 NESTED = {"algorithm": {"adv_estimator": "rloo", "kl": {}}, "trainer": {"steps": [1, 2], "name": None}}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from advcli.errors import UsageError
+from advcli.common.errors import UsageError
 from advcli.settings.grid import names, shares
 
 

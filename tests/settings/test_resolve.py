@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from advcli.errors import UsageError
+from advcli.common.errors import UsageError
 from advcli.records.settings import Settings
 from advcli.records.table import ColumnOptions
 from advcli.settings.resolve import parse_spec, resolve, versus

@@ -4,9 +4,9 @@ import inspect
 
 import pytest
 
-from advcli.errors import UsageError
+from advcli.common.errors import UsageError
+from advcli.common.registry import load
 from advcli.estimators.catalog import COLUMNS
-from advcli.registry import load
 from advcli.shaping.catalog import SHAPINGS
 from advcli.shaping.spec import described, flag_spec, specs_of
 

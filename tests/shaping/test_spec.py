@@ -2,7 +2,7 @@
 
 import pytest
 
-from advcli.errors import UsageError
+from advcli.common.errors import UsageError
 from advcli.shaping.catalog import SHAPINGS
 from advcli.shaping.spec import described, measures, needs, shape_spec, spec_of, specs_of, typed
 

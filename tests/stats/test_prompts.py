@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from advcli.records.prompts import STATES
+from advcli.records.results.prompts import STATES
 from advcli.records.table import Rows
 from advcli.stats.prompts import PromptCounts, PromptFigures, in_order, mean_of, two_values
 

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from advcli.errors import UsageError
+from advcli.common.errors import UsageError
 from advcli.tensors.expressions import parse
 
 COLUMNS = {

@@ -10,7 +10,7 @@ def _areno(estimator: str, formula: str, source: str, *, one_pass: bool) -> Rule
         "areno",
         estimator,
         formula,
-        "advcli.frameworks.numpy_sums:standardised",
+        "advcli.frameworks.arithmetic.numpy_sums:standardised",
         ("rewards", "group"),
         {"one_pass": one_pass},
         options={"eps": 1e-8},

@@ -52,7 +52,7 @@ _SWIFT_ROWS = [
         "ms-swift",
         "gdpo",
         "Σ_k w_k (r_k − mean_g) / (std_g + 1e-8), then whitened over the batch with std + 1e-8",
-        "advcli.frameworks.decoupled:decoupled",
+        "advcli.frameworks.arithmetic.decoupled:decoupled",
         ("parts", "weights", "group", "step"),
         {"eps": 1e-8, "batch_eps": 1e-8},
         versions=">=4.0",

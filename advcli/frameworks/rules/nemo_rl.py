@@ -10,7 +10,7 @@ from advcli.frameworks.rule import (
 )
 from advcli.frameworks.token_rows import less_kl
 
-_ONE_PASS = "advcli.frameworks.one_pass"
+_ONE_PASS = "advcli.frameworks.arithmetic.one_pass"
 
 _NEMO = "nemo_rl/algorithms/advantage_estimator.py"
 
@@ -142,7 +142,7 @@ _NEMO_ROWS = [
         "nemo-rl",
         "opd",
         "A_t = log π_teacher − log π_trainer",
-        "advcli.frameworks.distillation:distilled",
+        "advcli.frameworks.arithmetic.distillation:distilled",
         ("teacher_log_probs", "log_probs"),
         {},
         level="token",

@@ -53,7 +53,7 @@ ROWS = [
             "prime-rl",
             name,
             "A_t = log π_teacher − log π_trainer",
-            "advcli.frameworks.distillation:distilled",
+            "advcli.frameworks.arithmetic.distillation:distilled",
             ("teacher_log_probs", "log_probs"),
             {},
             level="token",

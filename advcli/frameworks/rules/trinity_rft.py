@@ -68,7 +68,7 @@ ROWS = [
         "trinity-rft",
         "step_wise_grpo",
         "A_i = (r_i − mean_g) / (std + 1e-6) of the runs, ddof 1; step_norm=1 divides it by the rows of the run",
-        "advcli.frameworks.turn_baselines:over_threshold",
+        "advcli.frameworks.arithmetic.turn_baselines:over_threshold",
         ("rewards", "group", "step"),
         {"eps": 1e-6, "single": "raw-eps"},
         scales=_SCALES,

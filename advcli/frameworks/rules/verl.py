@@ -177,7 +177,7 @@ _OTHER_ROWS = [
         "verl",
         "gdpo",
         "Σ_k w_k (r_k − mean_g) / (std_g + 1e-6), whitened over tokens: (c_i − m) / sqrt(v + 1e-8), ddof 1",
-        "advcli.frameworks.decoupled:decoupled_by_tokens",
+        "advcli.frameworks.arithmetic.decoupled:decoupled_by_tokens",
         ("parts", "weights", "group", "step", "lengths"),
         {},
         versions=">=0.7.1",

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from advcli.errors import DataError
+from advcli.common.errors import DataError
+from advcli.common.wording import counted, shortened, verb
 from advcli.io.collect.cells import Cells
-from advcli.wording import counted, shortened, verb
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from advcli.errors import DataError
+from advcli.common.errors import DataError
 from advcli.io.collect.batch import Batch
 from advcli.io.collect.collector import Collector
 

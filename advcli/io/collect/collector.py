@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from advcli.errors import DataError
+from advcli.common.errors import DataError
+from advcli.common.wording import counted, one_line
 from advcli.io.collect import duplicates
 from advcli.io.collect.batch import BadRows, Batch
 from advcli.io.collect.cells import Cells, lists, numbers, token_means
@@ -19,7 +20,6 @@ from advcli.records.layout import Condition
 from advcli.records.table import CAUSES, LABELS, Choice, Prompt, RewardTable, Source
 from advcli.tensors.codes import paired
 from advcli.tensors.decimals import total
-from advcli.wording import counted, one_line
 
 # Columns of numbers beside the reward, by the part that they play.
 _ROLES = ("length", "baseline", "kl", "version")

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from advcli.common.wording import counted, verb
 from advcli.io.formats.catalog import STEPS
 from advcli.io.layouts import objects
 from advcli.records.layout import Layout
-from advcli.wording import counted, verb
 
 ROW = "@row"
 """The column of digests, one per row."""

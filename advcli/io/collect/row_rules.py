@@ -5,7 +5,8 @@ import shlex
 import numpy as np
 from numpy.typing import NDArray
 
-from advcli.errors import DataError
+from advcli.common.errors import DataError
+from advcli.common.wording import Remark
 from advcli.io.collect.batch import Batch
 from advcli.io.collect.cells import numbers
 from advcli.io.collect.keys import Coder
@@ -13,7 +14,6 @@ from advcli.records.layout import Condition
 from advcli.records.table import Choice
 from advcli.tensors import expressions
 from advcli.tensors.codes import met_with_several, numbered, paired
-from advcli.wording import Remark
 
 
 class RuleBook:

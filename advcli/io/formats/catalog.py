@@ -4,6 +4,7 @@ A format is recognised by its columns, not by its file name. Within a format, an
 names, a column is found by the ranked lists below: ids before texts, a total before parts.
 """
 
+from advcli.common.registry import Registry
 from advcli.io.formats import (
     agent_lightning,
     areal,
@@ -40,7 +41,6 @@ from advcli.io.formats import (
     xtuner,
 )
 from advcli.io.formats.format import Format
-from advcli.registry import Registry
 
 PROMPT_IDS = ("prompt_id", "uid", "group_id", "example_id", "problem_id")
 PROMPT_TEXTS = ("prompt", "input")

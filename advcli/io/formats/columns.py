@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 
-from advcli.errors import DataError, UsageError
+from advcli.common.errors import DataError, UsageError
 from advcli.io.formats import detect, names
 from advcli.io.formats.catalog import (
     ANCHORS,

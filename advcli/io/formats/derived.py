@@ -6,12 +6,12 @@ from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
+from advcli.common.registry import load
 from advcli.io.collect.batch import Batch
 from advcli.io.collect.cells import Cells
 from advcli.io.collect.duplicates import ROW
 from advcli.io.collect.values import values
 from advcli.records.table import Choice
-from advcli.registry import load
 
 PLACES = ("@line", "@file", "@folder", "@step")
 """Where a row comes from: its line, its file, the folder of that file, the step in its name."""

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Mapping
 
-from advcli.errors import DataError
+from advcli.common.errors import DataError
+from advcli.common.wording import either
 from advcli.io.formats.catalog import FORMATS
 from advcli.io.formats.format import Format
-from advcli.wording import either
 
 # What a column may hold to satisfy a requirement. Nothing but nulls satisfies any; "nested" is a list or an object.
 _HOLDS = {

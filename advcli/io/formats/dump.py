@@ -4,12 +4,12 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from advcli.errors import DataError
+from advcli.common.errors import DataError
+from advcli.common.wording import either, shortened
 from advcli.io.formats.evidence import Evidence
 from advcli.io.formats.format import Format
 from advcli.records.layout import Layout
 from advcli.records.table import ColumnOptions
-from advcli.wording import either, shortened
 
 Kinds = Mapping[str, str]
 """Column → "number", "text", "nested" or "other"."""

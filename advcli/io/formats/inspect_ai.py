@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from advcli.errors import DataError
+from advcli.common.errors import DataError
 from advcli.io.formats.format import Contents, Format, Opener
 
 if TYPE_CHECKING:

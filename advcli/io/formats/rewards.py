@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from advcli.errors import DataError, UsageError
+from advcli.common.errors import DataError, UsageError
 from advcli.io.formats import names
 from advcli.io.formats.catalog import (
     OUTCOMES,

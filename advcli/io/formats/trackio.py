@@ -6,9 +6,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from advcli.errors import DataError
+from advcli.common.errors import DataError
+from advcli.common.wording import counted, either
 from advcli.io.formats.format import Contents, Format, Opener
-from advcli.wording import counted, either
 
 if TYPE_CHECKING:
     import sqlite3

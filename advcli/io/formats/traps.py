@@ -7,9 +7,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 
+from advcli.common.wording import counted, verb
 from advcli.records.table import RewardTable
 from advcli.tensors.codes import in_order
-from advcli.wording import counted, verb
 
 Check = Callable[[RewardTable, Mapping[str, str]], str | None]
 

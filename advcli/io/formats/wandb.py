@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from advcli.errors import DataError
+from advcli.common.errors import DataError
 from advcli.io.formats.format import Contents, Format, Opener
 
 _STEP = re.compile(r"_(\d+)_[0-9a-f]{8,}\.table\.json$")

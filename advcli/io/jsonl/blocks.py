@@ -9,11 +9,11 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from advcli.errors import DataError
+from advcli.common.errors import DataError
+from advcli.common.wording import megabytes
 from advcli.io.readahead import beside
 from advcli.io.sources.find import stream
 from advcli.records.table import Source
-from advcli.wording import megabytes
 
 # Bytes of a block. The first one is small: it is often all that is looked at.
 _FIRST = 1 << 20

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from advcli.errors import DataError
+from advcli.common.errors import DataError
+from advcli.common.wording import one_line, reason, verb
 from advcli.io.collect.batch import BadRows, Batch
 from advcli.io.collect.duplicates import ROW, digests
 from advcli.io.jsonl import document, fields
@@ -23,7 +24,6 @@ from advcli.io.readahead import beside
 from advcli.io.sources.find import stream
 from advcli.records.layout import PLAIN, Layout
 from advcli.records.table import Source
-from advcli.wording import one_line, reason, verb
 
 _BOM = b"\xef\xbb\xbf"
 _BLANKS = b" \t\r\n"

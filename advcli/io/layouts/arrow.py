@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from advcli.errors import DataError
+from advcli.common.errors import DataError
 from advcli.io.layouts.objects import outer_name
 from advcli.records.layout import Layout
 

@@ -9,7 +9,7 @@ nested  a record is a prompt with a list of objects, one per row (prime-rl, rllm
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from advcli.errors import DataError
+from advcli.common.errors import DataError
 from advcli.io.layouts.paths import ABSENT, find, get, parsed
 from advcli.records.layout import Layout
 

@@ -9,12 +9,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from advcli.errors import DataError
+from advcli.common.errors import DataError
+from advcli.common.wording import reason, shortened, verb
 from advcli.io.parquet.column_chunks import TAIL
 from advcli.io.parquet.footer import Chunk, encrypted, row_groups
 from advcli.io.sources.remote import random_access
 from advcli.records.table import Source
-from advcli.wording import reason, shortened, verb
 
 UNREADABLE = (OSError, pa.ArrowException, UnicodeDecodeError, OverflowError)
 """What pyarrow raises for a broken file; a name that is no UTF-8 or a size that is no number are among it."""

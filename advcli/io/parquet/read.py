@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from advcli.errors import DataError
+from advcli.common.errors import DataError
+from advcli.common.wording import counted
 from advcli.io.collect.batch import BadRows, Batch
 from advcli.io.collect.duplicates import ROW, digests
 from advcli.io.collect.values import records, values
@@ -20,7 +21,6 @@ from advcli.io.parquet import files
 from advcli.io.readahead import beside
 from advcli.records.layout import PLAIN, Layout
 from advcli.records.table import Source
-from advcli.wording import counted
 
 # Bytes of column data in one batch: what bounds the memory, however long the texts are.
 _BATCH_BYTES = 32 << 20

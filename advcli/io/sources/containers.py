@@ -18,11 +18,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from advcli.errors import AdvcliError, DataError
+from advcli.common.errors import AdvcliError, DataError
+from advcli.common.registry import load
 from advcli.io.formats.catalog import FORMATS
 from advcli.io.formats.format import Contents, Format
 from advcli.records.table import Source
-from advcli.registry import load
 
 _CHUNK = 1 << 20
 _UNREADABLE = (

@@ -18,13 +18,13 @@ from typing import Any, BinaryIO, TypeAlias
 
 import pyarrow as pa
 
-from advcli.errors import DataError, UsageError
+from advcli.common.errors import DataError, UsageError
+from advcli.common.registry import load
+from advcli.common.wording import megabytes, reason
 from advcli.io.formats.catalog import FORMATS
 from advcli.io.jsonl import document
 from advcli.io.sources import containers, magic, remote, repeated, side_files
 from advcli.records.table import MAX_LINE, Part, Source
-from advcli.registry import load
-from advcli.wording import megabytes, reason
 
 STDIN = "-"
 SUFFIXES = {".parquet": "parquet", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl"}

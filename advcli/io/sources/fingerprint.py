@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Sequence
 
-from advcli.records.page import InputFile
+from advcli.records.results.page import InputFile
 from advcli.records.table import RewardTable, Source
 
 

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from advcli.errors import DataError
+from advcli.common.errors import DataError
+from advcli.common.wording import shortened
 from advcli.io.formats.format import Contents
-from advcli.wording import shortened
 
 # A row has to fit into a block.
 _BLOCK = 64 << 20

@@ -18,8 +18,8 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 import pyarrow as pa
 from pyarrow import fs
 
-from advcli.errors import AdvcliError, DataError, MissingPackage
-from advcli.wording import reason, redacted
+from advcli.common.errors import AdvcliError, DataError, MissingPackage
+from advcli.common.wording import reason, redacted
 
 _URL = re.compile(r"([a-z][a-z0-9+.-]+)://(.+)", re.IGNORECASE | re.DOTALL)
 _ARROW = ("s3", "gs", "gcs")

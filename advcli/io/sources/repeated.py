@@ -18,7 +18,7 @@ from urllib.parse import unquote
 
 import pyarrow.parquet as pq
 
-from advcli.errors import DataError
+from advcli.common.errors import DataError
 from advcli.io.formats.derived import step_of
 
 Opened = Callable[[Path, str], BinaryIO]

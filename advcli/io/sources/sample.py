@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from advcli.errors import DataError
+from advcli.common.errors import DataError
 
 DUMP = "rewards.parquet"
 """The dump that is read where no input is given."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path, PurePath
 
-from advcli.errors import DataError
-from advcli.wording import counted, shortened
+from advcli.common.errors import DataError
+from advcli.common.wording import counted, shortened
 
 
 @dataclass(frozen=True)

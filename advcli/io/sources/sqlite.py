@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from advcli.errors import DataError
-from advcli.wording import either
+from advcli.common.errors import DataError
+from advcli.common.wording import either
 
 
 def opened(path: Path) -> sqlite3.Connection:

@@ -4,12 +4,12 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from advcli.records.inspection import StepFigures
-from advcli.records.page import Page
+from advcli.common.wording import counted, shortened, verb
+from advcli.records.results.inspection import StepFigures
+from advcli.records.results.page import Page
 from advcli.render.inspection import standing_out
 from advcli.render.numbers import number, share
 from advcli.render.report import query
-from advcli.wording import counted, shortened, verb
 
 # Weaker correlations of length and advantage, and smaller shares of the live groups, are no finding.
 _CORRELATED = 0.2

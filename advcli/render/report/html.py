@@ -7,14 +7,14 @@ from dataclasses import asdict
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from advcli.records.page import Group, Page
-from advcli.records.result import plain
+from advcli.common.wording import counted, megabytes, shown
+from advcli.records.results.page import Group, Page
+from advcli.records.results.result import plain
 from advcli.render.numbers import count, number, share
 from advcli.render.report import sections
 from advcli.render.report.charts import Axis, Chart
 from advcli.render.report.findings import findings
 from advcli.render.report.plots import Plot, plots
-from advcli.wording import counted, megabytes, shown
 
 if TYPE_CHECKING:
     from jinja2 import Environment

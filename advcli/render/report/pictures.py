@@ -5,12 +5,12 @@ import tempfile
 from pathlib import Path
 from shutil import which
 
-from advcli.errors import MissingPackage
-from advcli.records.page import Page
+from advcli.common.errors import MissingPackage
+from advcli.common.wording import reason
+from advcli.records.results.page import Page
 from advcli.render.report.charts import Bars
 from advcli.render.report.html import picture
 from advcli.render.report.plots import Plot, plots
-from advcli.wording import reason
 
 _BROWSERS = (
     "chromium",

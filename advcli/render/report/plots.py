@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-from advcli.records.page import Histogram, Page
+from advcli.common.wording import counted, shown
+from advcli.records.results.page import Histogram, Page
 from advcli.render.numbers import count, number, share
 from advcli.render.report import query
 from advcli.render.report.charts import Axis, Bars, Cell, Chart, Heat, Layer, rounded
-from advcli.wording import counted, shown
 
 # More steps than this have a band for their intervals, and no dot each.
 _DOTS = 60

@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from advcli.records.inspection import DeadChance
-from advcli.records.page import Page
-from advcli.records.report import Column
+from advcli.common.wording import counted, one_line
+from advcli.records.results.inspection import DeadChance
+from advcli.records.results.page import Page
+from advcli.records.results.report import Column
 from advcli.render import between, prompts, verify
 from advcli.render.inspection import causes_lines, standing_out
 from advcli.render.numbers import count, number, share, signed
 from advcli.render.results import plain_cell
-from advcli.wording import counted, one_line
 
 # Characters of a prompt in a table.
 _PROMPT = 60

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from advcli.errors import AdvcliError, DataError
+from advcli.common.errors import AdvcliError, DataError
 from advcli.io.collect import batching
 from advcli.io.collect.batch import BadRows, Batch
 from advcli.io.collect.collector import Collector

@@ -10,8 +10,9 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
+from advcli.common.errors import DataError, UsageError
+from advcli.common.registry import load
 from advcli.dataset.grouping import group
-from advcli.errors import DataError, UsageError
 from advcli.io.formats.catalog import FORMATS
 from advcli.io.formats.traps import CHECKS
 from advcli.io.inputs import opened
@@ -20,7 +21,6 @@ from advcli.pipeline.compute import Output, compute
 from advcli.pipeline.request import Request
 from advcli.records.settings import Settings
 from advcli.records.table import ColumnOptions
-from advcli.registry import load
 
 HERE = Path(__file__).parents[1] / "data"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from advcli.errors import DataError, UsageError
+from advcli.common.errors import DataError, UsageError
 from advcli.io.formats.catalog import LENGTHS, LOGGED, PROMPT_IDS, PROMPT_TEXTS, REWARD_TOTALS, STEPS
 from advcli.io.formats.columns import choose
 from advcli.records.table import ColumnOptions

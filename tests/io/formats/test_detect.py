@@ -2,7 +2,7 @@
 
 import pytest
 
-from advcli.errors import DataError
+from advcli.common.errors import DataError
 from advcli.io.formats.detect import fits, recognised
 from advcli.io.formats.format import Format
 

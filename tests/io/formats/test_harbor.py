@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from advcli.errors import DataError
+from advcli.common.errors import DataError
 from advcli.io.formats.harbor import agent, reward
 from advcli.io.inputs import opened
 from advcli.io.read import read

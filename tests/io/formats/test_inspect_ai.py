@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from advcli.errors import DataError
+from advcli.common.errors import DataError
 from advcli.io.formats.inspect_ai import rewards
 from advcli.io.inputs import opened
 from advcli.io.read import read

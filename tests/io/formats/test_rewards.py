@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from advcli.errors import DataError
+from advcli.common.errors import DataError
 from advcli.io.inputs import opened
 from advcli.io.read import look
 from advcli.records.table import ColumnOptions

@@ -7,8 +7,8 @@ from contextlib import closing
 import numpy as np
 import pytest
 
+from advcli.common.errors import DataError
 from advcli.dataset.grouping import group
-from advcli.errors import DataError
 from advcli.io.inputs import opened
 from advcli.io.read import read
 from advcli.records.table import ColumnOptions

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from advcli.errors import DataError
+from advcli.common.errors import DataError
 from advcli.io.inputs import opened
 from advcli.io.read import read
 from advcli.records.table import ColumnOptions

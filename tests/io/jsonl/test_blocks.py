@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from advcli.errors import DataError
+from advcli.common.errors import DataError
 from advcli.io.jsonl import blocks
 from advcli.records.table import Source
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advcli.errors import DataError
+from advcli.common.errors import DataError
 from advcli.io.collect.batch import BadRows
 from advcli.io.collect.cells import numbers
 from advcli.io.collect.keys import Coder

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from advcli.errors import DataError
+from advcli.common.errors import DataError
 from advcli.io.collect.batch import BadRows
 from advcli.io.jsonl import read as jsonl
 from advcli.io.jsonl.suffixes import Suffixes

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from advcli.errors import DataError
+from advcli.common.errors import DataError
 from advcli.io.layouts.arrow import as_lists, lengths, unfolded, without
 from advcli.pipeline.compute import Output, compute
 from advcli.pipeline.request import Request

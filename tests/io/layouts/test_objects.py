@@ -2,7 +2,7 @@
 
 import pytest
 
-from advcli.errors import DataError
+from advcli.common.errors import DataError
 from advcli.io.layouts.objects import LayoutMismatch, cells, guessed, laid_out, length, outer_name, rows
 from advcli.records.layout import PLAIN, Layout
 

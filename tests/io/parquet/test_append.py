@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from advcli.errors import DataError
+from advcli.common.errors import DataError
 from advcli.io.parquet import append, column_chunks
 from advcli.io.parquet import read as parquet
 from advcli.io.parquet.column_chunks import Chunks

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from advcli.errors import DataError
+from advcli.common.errors import DataError
 from advcli.io.inputs import opened
 from advcli.io.parquet import files
 from advcli.io.read import read

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pyarrow.parquet.encryption as pe
 import pytest
 
-from advcli.errors import DataError
+from advcli.common.errors import DataError
 from advcli.inspection.details import Wanted
 from advcli.io.parquet import footer, thrift
 from advcli.io.sources import find

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from advcli.errors import DataError
+from advcli.common.errors import DataError
 from advcli.io.collect.batch import BadRows
 from advcli.io.parquet import files
 from advcli.io.parquet import read as parquet

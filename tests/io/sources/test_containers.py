@@ -10,7 +10,7 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
-from advcli.errors import DataError, UsageError
+from advcli.common.errors import DataError, UsageError
 from advcli.io.inputs import opened
 from advcli.io.read import read
 from advcli.io.sources.containers import opener

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from advcli.errors import DataError, Interrupted, UsageError
+from advcli.common.errors import DataError, Interrupted, UsageError
 from advcli.io.inputs import opened
 from advcli.io.sources import find as sources
 from advcli.io.sources.find import stream

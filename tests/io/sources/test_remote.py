@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import fs
 
-from advcli.errors import AdvcliError, DataError, MissingPackage, UsageError
+from advcli.common.errors import AdvcliError, DataError, MissingPackage, UsageError
 from advcli.io.inputs import opened
 from advcli.io.read import read
 from advcli.io.sources import remote

@@ -3,7 +3,7 @@
 import pyarrow.parquet as pq
 import pytest
 
-from advcli.errors import DataError
+from advcli.common.errors import DataError
 from advcli.io.sources import sample
 
 

@@ -5,7 +5,7 @@ from contextlib import closing
 
 import pytest
 
-from advcli.errors import DataError
+from advcli.common.errors import DataError
 from advcli.io.sources import sqlite
 
 

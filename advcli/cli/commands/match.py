@@ -1,0 +1,63 @@
+"""`advcli match`: which rules the logged advantages are consistent with."""
+
+from functools import partial
+
+import typer
+
+from advcli.cli import flags, output
+from advcli.cli import options as opt
+from advcli.cli.shared import Shared, with_shared
+
+# What changes an advantage is what is searched for, so it is no option here; nor is what the search does not read.
+_SEARCHED = (
+    "keep_pos",
+    "keep_neg",
+    "compute_new_adv",
+    "preset",
+    "missing",
+    "singleton",
+    "device",
+    "before",
+    "after",
+    "overlong",
+    "affine",
+    "clip_reward",
+    "kl_coef",
+    "kl_col",
+    "values_col",
+    "log_probs_col",
+    "rollout_log_probs_col",
+    "teacher_log_probs_col",
+    "version_col",
+    "sum_pi_squared_col",
+    "mask_col",
+    "entropy_col",
+)
+
+
+@partial(with_shared, but=_SEARCHED)
+def command(shared: Shared, logged_col: opt.LoggedCol = None) -> None:
+    """Find the rules that the logged advantages are consistent with.
+
+    It tries every framework, estimator, scale, eps, ddof and grouping; --like, --estimator and --scale narrow the
+    search. Exit code 0 if a rule fits every row and the log determines all that was fitted, else 1.
+    """
+    from advcli.io.sources import sample
+    from advcli.records.table import ColumnOptions
+
+    run = flags.command("match", shared)
+    request = flags.build(
+        flags.inputs(shared, sample.LOGGED), shared, as_read=ColumnOptions.as_logged, logged=logged_col
+    )
+    from advcli.records.results.result import dumped
+    from advcli.render import match as text
+    from advcli.render import results
+
+    outcome = run(request, output.patiently(quiet=shared.quiet))
+    output.notes(outcome, quiet=shared.quiet)
+    if shared.json_:
+        typer.echo(dumped(results.match(outcome)))
+    elif not shared.quiet:
+        output.drawn(partial(text.show, outcome))
+    if not outcome.found:
+        raise typer.Exit(1)

@@ -1,0 +1,39 @@
+"""`advcli shapers`: how a reward can be shaped."""
+
+from typing import Annotated
+
+import typer
+
+from advcli.cli import output
+
+
+def command(
+    name: Annotated[str | None, typer.Argument(help="One rule.", show_default=False)] = None,
+) -> None:
+    """List the rules of --shape, or describe one.
+
+    Described: formula, knobs and their defaults, the columns that it looks at, and source.
+    """
+    from advcli.estimators.catalog import COLUMNS
+    from advcli.shaping.catalog import SHAPINGS
+
+    if name is None:
+        rows = [(row.name, "advantage" if row.after else "reward", row.summary) for row in SHAPINGS]
+        output.listing(("name", "shapes", "how"), rows)
+        return
+    row = SHAPINGS[name]
+    given = [*row.required, *(f"{knob}={value:g}" for knob, value in row.optional.items())]
+    described = {
+        "shaper": f"{row.name}: {row.summary}",
+        "shapes": "the advantage, after the estimator" if row.after else "the reward, before the estimator",
+        "formula": row.pattern,
+        "knobs": ", ".join(given) or "none",
+    }
+    if row.flag != "--shape":
+        described["also"] = row.flag
+    described |= {f"needs {need}": f"{COLUMNS[need].what}: {COLUMNS[need].flag}" for need in row.needs}
+    for one in row.inputs:
+        default = COLUMNS[one.role].flag if one.role else "may be left out" if one.optional else "to be given"
+        described[f"{one.name}=EXPR"] = f"{one.what}, over columns; {default}"
+    described["source"] = row.source
+    output.pairs(described)

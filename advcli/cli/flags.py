@@ -1,0 +1,287 @@
+"""From the flags of a command to the request that the pipeline takes."""
+
+import os
+import re
+import stat
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from advcli.cli.loading import loaded
+from advcli.cli.options import choice, reward_weight
+from advcli.cli.shared import Shared
+from advcli.common.errors import UsageError
+from advcli.common.wording import either
+
+if TYPE_CHECKING:
+    from advcli.io.prefetch import Prefetch
+    from advcli.pipeline.request import Request
+    from advcli.records.settings import FilterSpec, Settings, ShapeSpec
+    from advcli.records.table import ColumnOptions
+
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
+_SETTINGS = (
+    "estimator",
+    "scale",
+    "keep_pos",
+    "keep_neg",
+    "compute_new_adv",
+    "missing",
+    "singleton",
+    "device",
+    "like",
+    "count",
+    "rollout_reward",
+)
+
+
+_TOKENS = {
+    "values": "values_col",
+    "log_probs": "log_probs_col",
+    "rollout_log_probs": "rollout_log_probs_col",
+    "teacher_log_probs": "teacher_log_probs_col",
+    "sum_pi_squared": "sum_pi_squared_col",
+    "token_rewards": "token_rewards_col",
+    "mask": "mask_col",
+    "entropies": "entropy_col",
+}
+
+
+def build(
+    inputs: Sequence[str],
+    shared: Shared,
+    *,
+    prefix: str | None = None,
+    ahead: bool = True,
+    advance: Callable[[int], None] = lambda rows: None,
+    as_read: "Callable[[ColumnOptions], ColumnOptions]" = lambda columns: columns,
+    **columns: Any,  # noqa: ANN401  fields of ColumnOptions
+) -> "Request":
+    """Put preset, configuration and flags together.
+
+    Args:
+        inputs: where the rows are.
+        shared: the flags.
+        prefix: of the columns that will be written; None if nothing is.
+        ahead: start to read at once, while the rest of the program is imported; only where it runs on this machine.
+        advance: called with the number of rows that have been read so far.
+        as_read: what the command reads, of the columns that were asked for.
+        columns: what this command reads besides, as fields of `ColumnOptions`.
+    """
+    from advcli.engine.scope import compares_groups
+    from advcli.io import pandas_unasked
+    from advcli.settings.resolve import resolve
+
+    skip = choice("--on-bad-row", shared.on_bad_row, ("error", "skip")) == "skip"
+    flags = {name: getattr(shared, name) for name in _SETTINGS}
+    settings, chosen, warnings, origin = resolve(
+        {**flags, "shaping": shaping(shared) or None, "filters": _filters(shared) or None},
+        _columns(shared),
+        preset=shared.preset,
+        config_file=shared.config,
+        pairs=shared.set_ or (),
+    )
+    chosen = replace(chosen, ungrouped=not compares_groups(settings))
+    # Filters that need the log-probabilities need them whatever the command shows.
+    columns["log_probs"] = chosen.log_probs or columns.get("log_probs", "")
+    chosen = replace(chosen, **columns)
+    pandas_unasked.keep_out()
+    prefetch = None
+    if ahead and shared.engine == "local":
+        prefetch = _prefetch(inputs, as_read(chosen), settings, prefix, skip=skip, advance=advance)
+    from advcli.pipeline.request import Request
+
+    return Request(tuple(inputs), settings, chosen, skip, warnings, origin, prefetch, shared.ray_address)
+
+
+def _prefetch(
+    inputs: Sequence[str],
+    columns: "ColumnOptions",
+    settings: "Settings",
+    prefix: str | None,
+    *,
+    skip: bool,
+    advance: Callable[[int], None],
+) -> "Prefetch":
+    from advcli.io.prefetch import Prefetch
+
+    return Prefetch(
+        inputs,
+        columns,
+        prefix=prefix,
+        skip_bad_rows=skip,
+        refuse_missing=settings.missing == "error",
+        advance=advance,
+    )
+
+
+_ENGINES = {"local": "advcli.pipeline.{name}:{name}", "ray": "advcli.distributed.commands:{name}"}
+_ON_RAY = ("compute", "compare", "inspect", "match", "prompts", "sweep")
+
+
+def command(name: str, shared: Shared) -> Callable[..., Any]:
+    """What runs a command where it was asked to run.
+
+    Raises:
+        UsageError: no such engine, or the command does not run there.
+    """
+    engine = choice("--engine", shared.engine, tuple(_ENGINES))
+    if name not in _ON_RAY:
+        only_here(name, shared)
+    if engine == "local" and shared.ray_address is not None:
+        raise UsageError("--ray-address is for --engine ray", hint="--engine ray")
+    return partial(_run, _ENGINES[engine].format(name=name))
+
+
+def _run(target: str, *args: object, **options: object) -> Any:  # noqa: ANN401  what the command gives
+    """Import the command only now: a head start makes use of the time that this takes."""
+    return loaded(target)(*args, **options)
+
+
+def only_here(name: str, shared: Shared) -> None:
+    """Refuse to run on Ray what does not.
+
+    Raises:
+        UsageError: it was asked for.
+    """
+    if shared.engine != "local":
+        raise UsageError(
+            f"{name} does not run on Ray; {', '.join(_ON_RAY)} do",
+            hint="--engine local on a part of the files",
+        )
+
+
+def inputs(shared: Shared, part: str | None = None) -> list[str]:
+    """The inputs; without one stdin if something is piped in, else the bundled sample, which a line on stderr says.
+
+    Args:
+        shared: the flags.
+        part: the part of the sample that the command reads; None for its dump.
+    """
+    from advcli.cli.output import say
+    from advcli.io.sources import sample
+
+    given = _named_or_piped(shared)
+    if not given:
+        given = [str(sample.path(part or sample.DUMP))]
+        if not shared.quiet:
+            say("advcli: no input: using the bundled sample", dim=True)
+    return given
+
+
+def _named_or_piped(shared: Shared) -> list[str]:
+    return shared.inputs or (["-"] if piped() else [])
+
+
+def piped() -> bool:
+    """Whether something was piped or redirected into standard input; a terminal or /dev/null is nothing."""
+    try:
+        mode = os.fstat(sys.stdin.fileno()).st_mode
+    except (OSError, ValueError, AttributeError):
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISREG(mode) or stat.S_ISSOCK(mode)
+
+
+def _names(flag: str, text: str | None) -> tuple[str, ...]:
+    """Column names with commas between them."""
+    if text is None:
+        return ()
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    if not names:
+        raise UsageError(f"{flag} '{text}' names no column", hint=f"{flag} A,B")
+    return names
+
+
+def _bytes(flag: str, text: str) -> int:
+    """A number of bytes, with or without a unit."""
+    found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)\s*([kMG]?)i?B?", text.strip(), re.IGNORECASE)
+    size = int(float(found[1]) * _UNITS[found[2].lower()]) if found else 0
+    if not 0 < size < 1 << 40:
+        raise UsageError(f"{flag} is '{text}', expected a size", hint=f"{flag} 1GB")
+    return size
+
+
+def shaping(shared: Shared) -> "tuple[ShapeSpec, ...]":
+    """The steps of shaping that were given: --overlong, each --shape, --affine, --clip-reward, --kl-coef."""
+    from advcli.shaping.catalog import SHAPINGS
+    from advcli.shaping.spec import flag_spec, shape_spec, spec_of
+
+    def flagged(name: str, text: str | None) -> "list[ShapeSpec]":
+        return [] if text is None else [flag_spec(SHAPINGS[name], text)]
+
+    found = [*flagged("overlong", shared.overlong), *map(shape_spec, shared.shape or ())]
+    found += [*flagged("affine", shared.affine), *flagged("clip", shared.clip_reward)]
+    if shared.kl_coef is not None:
+        found.append(spec_of(SHAPINGS["kl"], {"coef": shared.kl_coef}))
+    elif shared.kl_col is not None and not any(step.name == "kl" for step in found):
+        raise UsageError("--kl-col without --kl-coef does nothing", hint="--kl-coef 0.05")
+    return tuple(found)
+
+
+def _filters(shared: Shared) -> "tuple[FilterSpec, ...]":
+    """The filters that were given, those before the statistics first."""
+    from advcli.filters.catalog import FILTERS, filter_spec
+
+    given = [("before", text) for text in shared.before or ()] + [
+        ("after", text) for text in shared.after or ()
+    ]
+    found = tuple(filter_spec(when, text) for when, text in given)
+    weighs = next((spec for spec in found if FILTERS[spec.name].weighs), None)
+    if weighs is not None and shared.engine != "local":
+        raise UsageError(
+            f"{weighs.name} does not run on Ray", hint=f"without --{weighs.when} {weighs}, or --engine local"
+        )
+    return found
+
+
+def _roles(shared: Shared) -> tuple[tuple[str, str], ...]:
+    """The columns that only rules for turns look at, by their roles."""
+    from advcli.estimators.catalog import ROLES
+
+    found = {"anchor": shared.anchor_col} if shared.anchor_col else {}
+    for text in shared.role or ():
+        role, _, name = text.partition("=")
+        if role not in ROLES or not name:
+            raise UsageError(
+                f"--role '{text}' is no ROLE=COL",
+                hint=f"--role {next(iter(ROLES))}=COL; {either(list(ROLES))}",
+            )
+        found[role] = name
+    return tuple(found.items())
+
+
+def _columns(shared: Shared) -> "ColumnOptions":
+    from advcli.filters.catalog import expression, log_probs
+    from advcli.records.table import MAX_LINE, ColumnOptions
+    from advcli.shaping.spec import measures
+
+    measured = measures(shaping(shared))
+    return ColumnOptions(
+        format=shared.format_,
+        prompt=shared.prompt_col,
+        group_by=_names("--group-by", shared.group_by),
+        step=shared.step_col,
+        rewards=tuple(reward_weight(text) for text in shared.reward or ()),
+        length=shared.length_col,
+        baseline=shared.baseline_col,
+        kl=shared.kl_col,
+        tokens={role: column for role, option in _TOKENS.items() if (column := getattr(shared, option))},
+        extra=tuple(dict.fromkeys([*(one.column for one in _filters(shared) if one.column), *measured])),
+        where=tuple(shared.where or ()),
+        tests=tuple(dict.fromkeys(test for spec in _filters(shared) if (test := expression(spec)))),
+        measures=measured,
+        strict=shared.quiet,
+        n=shared.n,
+        layout=shared.layout,
+        explode=_names("--explode", shared.explode),
+        dedup=shared.dedup,
+        rollout=shared.rollout_col,
+        turn=shared.turn_col,
+        turn_rewards=shared.turn_rewards_col,
+        roles=_roles(shared),
+        version=shared.version_col,
+        log_probs=log_probs(_filters(shared)),
+        max_line=_bytes("--max-line", shared.max_line) if shared.max_line is not None else MAX_LINE,
+    )

@@ -1,0 +1,1 @@
+"""What every part uses: errors, the lists of names, the words of messages."""

@@ -1,0 +1,1 @@
+"""The arithmetic of trainers: their dtype, their eps, their order of operations."""

@@ -1,0 +1,135 @@
+"""Baselines that trainers update row by row or step by step, so that the order of the rows is part of the rule."""
+
+import torch
+from torch import Tensor
+
+from advcli.common.errors import UsageError
+from advcli.frameworks.arithmetic.blocks import matrices
+from advcli.frameworks.arithmetic.per_row import std_of
+from advcli.tensors import recursions
+
+
+def running_baseline(rewards: Tensor, *, decay: float = 0.95, dtype: str = "float64") -> Tensor:
+    """RAE: reward minus a running mean of the rewards before it, b ← decay · b + (1 − decay) · r, from b = 0.
+
+    Args:
+        rewards: [N] float, in the order in which they arrived.
+        decay: share of the old baseline that stays.
+        dtype: what the trainer computes in.
+
+    Example:
+        >>> running_baseline(torch.tensor([1.0, 0.0])).tolist()
+        [1.0, -0.050000000000000044]
+    """
+    out, baseline = [], 0.0
+    for reward in rewards.tolist():
+        out.append(reward - baseline)
+        baseline = decay * baseline + (1 - decay) * reward
+    return torch.tensor(out, dtype=getattr(torch, dtype), device=rewards.device)
+
+
+def kalman(
+    rewards: Tensor,
+    group: Tensor,
+    *,
+    process_var: float = 1e-5,
+    meas_var: float = 1e-2,
+    eps: float = 1e-8,
+    dtype: str = "float32",
+) -> Tensor:
+    """KRPO: reward minus the estimate of a Kalman filter that has just seen it, over its standard deviation.
+
+    Args:
+        rewards: [N] float, NaN where missing; each group is filtered in the order of its rows.
+        group: [N] int64, group index.
+        process_var: as in `recursions.kalman`.
+        meas_var: as in `recursions.kalman`.
+        eps: added to the standard deviation.
+        dtype: what the trainer computes in.
+
+    Example:
+        >>> [round(a, 4) for a in kalman(torch.tensor([1.0, 0.0]), torch.tensor([0, 0])).tolist()]
+        [0.0995, -7.0481]
+    """
+    r = rewards.to(getattr(torch, dtype))
+    left, std = recursions.kalman(r, group, process_var=process_var, meas_var=meas_var)
+    return left / (std + eps)
+
+
+def posterior(  # noqa: PLR0913  one knob per rule that differs
+    rewards: Tensor,
+    group: Tensor,
+    step: Tensor,
+    *,
+    rho: float = 0.875,
+    alpha0: float = 0.5,
+    beta0: float = 0.5,
+    eps: float = 1e-8,
+    dtype: str = "float32",
+) -> Tensor:
+    """SPO: reward minus the mean of the belief about its prompt, whitened over the rows of the step (ddof 1).
+
+    Args:
+        rewards: [N] float in [0, 1], NaN where missing.
+        group: [N] int64, the prompt of each row, the same in all steps.
+        step: [N] int64, step index in the order of the steps.
+        rho: as in `recursions.beta_means`.
+        alpha0: α before the first step of a prompt.
+        beta0: β before it.
+        eps: added to the standard deviation.
+        dtype: what the trainer computes in.
+
+    Example:
+        >>> r, zero = torch.tensor([1.0, 0.0]), torch.tensor([0, 0])
+        >>> [round(a, 4) for a in posterior(r, torch.tensor([0, 1]), zero).tolist()]
+        [0.7071, -0.7071]
+    """
+    r = rewards.to(getattr(torch, dtype))
+    alpha, beta = torch.full_like(r, alpha0), torch.full_like(r, beta0)
+    return _whitened(r - recursions.beta_means(r, group, step, alpha, beta, rho=rho), step, eps)
+
+
+def posterior_from_scores(  # noqa: PLR0913  one knob per rule that differs
+    rewards: Tensor,
+    baselines: Tensor,
+    group: Tensor,
+    step: Tensor,
+    *,
+    scores: float = 8.0,
+    clip_lower: float = 0.875,
+    rho: float = 0.875,
+    eps: float = 1e-8,
+    dtype: str = "float32",
+) -> Tensor:
+    """SPO that starts from N scores: α = N₀ (Σs + ½) / (N + 1), β = N₀ (N − Σs + ½) / (N + 1), N₀ = 1 / (1 − clip_lower).
+
+    Args:
+        rewards: [N] float in [0, 1], NaN where missing.
+        baselines: [N] float, the share of the prompt's earlier scores that are above 0.
+        group: [N] int64, the prompt of each row, the same in all steps.
+        step: [N] int64, step index in the order of the steps.
+        scores: how many scores each prompt had.
+        clip_lower: the smallest ρ that the trainer allows.
+        rho: as in `posterior`.
+        eps: as in `posterior`.
+        dtype: what the trainer computes in.
+
+    Raises:
+        UsageError: clip_lower is not below 1.
+    """
+    if not clip_lower < 1:
+        raise UsageError(f"clip_lower is {clip_lower:g}, expected a number below 1")
+    r = rewards.to(getattr(torch, dtype))
+    weight, solved = 1 / (1 - clip_lower), baselines.to(r.dtype) * scores
+    alpha = weight * (solved + 0.5) / (scores + 1)
+    beta = weight * (scores - solved + 0.5) / (scores + 1)
+    return _whitened(r - recursions.beta_means(r, group, step, alpha, beta, rho=rho), step, eps)
+
+
+def _whitened(values: Tensor, step: Tensor, eps: float) -> Tensor:
+    """[N] (x − mean) / (std + eps) over the rows of each step."""
+    out = torch.zeros_like(values)
+    for rows in matrices(step, torch.ones_like(step, dtype=torch.bool)):
+        own = values[rows]
+        out[rows] = (own - own.mean(dim=1, keepdim=True)) / (std_of(own) + eps)
+    return out

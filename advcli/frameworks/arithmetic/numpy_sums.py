@@ -1,0 +1,48 @@
+"""GRPO with numpy's sums, whose order of adding float32 numbers is another one than torch's."""
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from advcli.frameworks.arithmetic.blocks import matrices
+
+Floats = NDArray[np.floating]
+
+
+def standardised(
+    rewards: Tensor, group: Tensor, *, one_pass: bool = False, eps: float = 1e-8, dtype: str = "float32"
+) -> Tensor:
+    """(r − mean_g) / (std_g + eps), ddof 0.
+
+    Args:
+        rewards: [N] float, NaN where missing.
+        group: [N] int64, group index.
+        one_pass: whether the variance is the mean of squares minus the square of the mean, at least 0, with the sums of
+            `np.add.reduceat`; else as `np.std` has it.
+        eps: added to the standard deviation.
+        dtype: what the trainer computes in.
+
+    Returns:
+        [N] in `dtype`; 0 in a group of one.
+    """
+    r = rewards.to(getattr(torch, dtype))
+    out = torch.zeros_like(r)
+    for rows in matrices(group, torch.ones_like(group, dtype=torch.bool)):
+        values = r[rows].cpu().numpy()
+        # Rewards near the ends of the dtype have no finite square; what comes of that is said where it is used.
+        with np.errstate(invalid="ignore", over="ignore"):
+            mean, std = _one_pass(values) if one_pass else _two_pass(values)
+        out[rows] = torch.from_numpy((values - mean) / (std + values.dtype.type(eps))).to(out.device)
+    return out
+
+
+def _two_pass(values: Floats) -> tuple[Floats, Floats]:
+    return values.mean(axis=1, keepdims=True), values.std(axis=1, keepdims=True)
+
+
+def _one_pass(values: Floats) -> tuple[Floats, Floats]:
+    groups, n = values.shape
+    first = np.arange(groups) * n
+    mean, square = (np.add.reduceat(x.reshape(-1), first) / values.dtype.type(n) for x in (values, values**2))
+    return mean[:, None], np.sqrt(np.maximum(square - mean**2, 0))[:, None]

@@ -1,0 +1,394 @@
+"""The arithmetic of trainers where one row has an advantage per token, in their dtype and their order.
+
+All columns are [T], as in `estimators.tokens`, row after row: the tokens that the policy wrote, or with `counted` all up to
+the last of those.
+"""
+
+import torch
+from torch import Tensor
+
+from advcli.frameworks.arithmetic.per_row import standardised
+from advcli.frameworks.arithmetic.whitening import moments, of_tokens
+from advcli.tensors.segments import Segments
+
+
+def gae(  # noqa: PLR0913  one knob per rule that differs between trainers
+    rewards: Tensor,
+    values: Tensor,
+    row: Tensor,
+    place: Tensor,
+    step: Tensor,
+    *,
+    gamma: float = 1.0,
+    lam: float = 1.0,
+    whiten: bool = True,
+    ddof: int = 1,
+    eps: float = 0.0,
+    outer: float = 0.0,
+    variance: str = "two-pass",
+    dtype: str = "float32",
+) -> Tensor:
+    """Generalised advantage estimation over the tokens that the policy wrote, whitened over those of the batch.
+
+    Args:
+        rewards: [T] float, reward of each token.
+        values: [T] float, the critic's value at each token.
+        row: [T] int64, ascending, the row of each token.
+        place: [T] int64, position of each token in its row, with the tokens that a tool wrote counted.
+        step: [T] int64, step index of each token.
+        gamma: discount γ.
+        lam: λ.
+        whiten: whether to whiten.
+        ddof: as in `whitened`.
+        eps: as in `whitened`.
+        outer: as in `whitened`.
+        variance: as in `whitened`.
+        dtype: what the trainer computes in.
+
+    Returns:
+        [T] in `dtype`.
+    """
+    r, v = (column.to(getattr(torch, dtype)) for column in (rewards, values))
+    advantages = _estimated(r, v, row, gamma, lam)
+    if not whiten:
+        return advantages
+    return whitened(advantages, row, place, step, ddof=ddof, eps=eps, outer=outer, variance=variance)
+
+
+def gae_through_gaps(  # noqa: PLR0913  one knob per rule that differs between trainers
+    rewards: Tensor,
+    values: Tensor,
+    row: Tensor,
+    place: Tensor,
+    step: Tensor,
+    counted: Tensor,
+    *,
+    gamma: float = 1.0,
+    lam: float = 1.0,
+    zero: bool = False,
+    peek: bool = False,
+    clip: float = 0.0,
+    whiten: bool = True,
+    ddof: int = 1,
+    eps: float = 0.0,
+    floor: float = 0.0,
+    variance: str = "two-pass",
+    dtype: str = "float32",
+) -> Tensor:
+    """Generalised advantage estimation over all tokens of a row, also those that a tool wrote.
+
+    Args:
+        rewards: [T] float, reward of each token.
+        values: [T] float, the critic's value at each token.
+        row: [T] int64, ascending, the row of each token.
+        place: [T] int64, position of each token in its row.
+        step: [T] int64, step index of each token.
+        counted: [T] bool, the tokens that the policy wrote: those that whitening is over.
+        gamma: discount γ.
+        lam: λ.
+        zero: whether the value of the other tokens is 0.
+        peek: whether the sum goes over the tokens of the policy only, and the others lend their value to the one before.
+        clip: symmetric clamp of the rewards; 0 for none.
+        whiten: whether to whiten.
+        ddof: as in `whitened`.
+        eps: as in `whitened`.
+        floor: as in `whitened`.
+        variance: as in `whitened`.
+        dtype: what the trainer computes in.
+
+    Returns:
+        [T] in `dtype`.
+    """
+    r, v = (column.to(getattr(torch, dtype)) for column in (rewards, values))
+    r = r.clamp(-clip, clip) if clip else r
+    v = torch.where(counted, v, 0.0 if zero else v.nan_to_num(nan=0.0))
+    if peek:
+        advantages = torch.zeros_like(r)
+        advantages[counted] = backwards(_deltas(r, v, row, gamma)[counted], row[counted], gamma * lam)
+    else:
+        advantages = _estimated(r, v, row, gamma, lam)
+    if not whiten:
+        return advantages
+    return whitened(advantages, row, place, step, counted, ddof=ddof, eps=eps, floor=floor, variance=variance)
+
+
+def _estimated(rewards: Tensor, values: Tensor, row: Tensor, gamma: float, lam: float) -> Tensor:
+    return backwards(_deltas(rewards, values, row, gamma), row, gamma * lam)
+
+
+def _deltas(rewards: Tensor, values: Tensor, row: Tensor, gamma: float) -> Tensor:
+    following = torch.zeros_like(values)
+    following[:-1] = torch.where(row[1:] == row[:-1], values[1:], 0.0)
+    return rewards + gamma * following - values
+
+
+def backwards(values: Tensor, row: Tensor, factor: float | Tensor) -> Tensor:
+    """Σ_k factor^k · v_{t+k} over each token and those after it in its row, from the last to the first as trainers add them.
+
+    Args:
+        values: [T] float.
+        row: [T] int64, ascending, the row of each token.
+        factor: the weight of the next token, one number or [T].
+
+    Example:
+        >>> backwards(torch.tensor([0.0, 1.0, 4.0, 8.0]), torch.tensor([0, 0, 0, 1]), 0.5).tolist()
+        [1.5, 3.0, 4.0, 8.0]
+    """
+    found = values.clone()
+    _, counts = torch.unique_consecutive(row, return_counts=True)
+    sizes, order = counts.sort(descending=True)
+    last = torch.cumsum(counts, dim=0)[order] - 1
+    # Rows that have a token so far from the end come first.
+    longer = (len(sizes) - torch.cumsum(torch.bincount(sizes), dim=0)).tolist()
+    for back, rows in enumerate(longer[1:], start=1):
+        at = last[:rows] - back
+        found[at] = values[at] + (factor[at] if isinstance(factor, Tensor) else factor) * found[at + 1]
+    return found
+
+
+def returns(  # noqa: PLR0913  what the rule needs
+    rewards: Tensor,
+    row: Tensor,
+    place: Tensor,
+    step: Tensor,
+    *,
+    gamma: float = 1.0,
+    gaps: str = "skip",
+    variance: str = "two-pass",
+    dtype: str = "float32",
+) -> Tensor:
+    """REINFORCE++: the discounted return of each token, whitened over the tokens of the batch.
+
+    Args:
+        rewards: [T] float, reward of each token.
+        row: [T] int64, ascending, the row of each token.
+        place: [T] int64, position of each token in its row, with the tokens that a tool wrote counted.
+        step: [T] int64, step index of each token.
+        gamma: discount γ.
+        gaps: at tokens that a tool wrote, the return "skip"s them, or is "reset" to 0 as in verl before 0.9.
+        variance: as in `whitened`.
+        dtype: what the trainer computes in.
+
+    Returns:
+        [T] in `dtype`.
+    """
+    r = rewards.to(getattr(torch, dtype))
+    piece = row if gaps == "skip" else _pieces(row, place)
+    return whitened(backwards(r, piece, gamma), row, place, step, eps=1e-8, variance=variance)
+
+
+def less_kl(  # noqa: PLR0913  one knob per rule that differs
+    rewards: Tensor,
+    token_kl: Tensor,
+    row: Tensor,
+    place: Tensor,
+    group: Tensor,
+    step: Tensor,
+    *,
+    centre: str = "mean",
+    single: str = "zero",
+    ragged: str = "key",
+    ddof: int = 1,
+    eps: float = 0.0,
+    floor: float = 0.0,
+    variance: str = "two-pass",
+    dtype: str = "float32",
+) -> Tensor:
+    """The reward less its baseline at every token, less the KL of that token, whitened over the tokens of the batch.
+
+    Args:
+        rewards: [T] float, the reward of the row on its last token.
+        token_kl: [T] float, what is taken off at each token.
+        row: [T] int64, ascending, the row of each token.
+        place: [T] int64, position of each token in its row.
+        group: [T] int64, group index of each token.
+        step: [T] int64, step index of each token.
+        centre: as in `arithmetic.standardised`.
+        single: as in `arithmetic.standardised`.
+        ragged: as in `arithmetic.standardised`.
+        ddof: as in `whitened`.
+        eps: as in `whitened`.
+        floor: as in `whitened`.
+        variance: as in `whitened`.
+        dtype: what the trainer computes in.
+
+    Returns:
+        [T] in `dtype`.
+    """
+    rows = Segments.of(row)
+    outcome = standardised(
+        rows.sum(rewards),
+        rows.parent(group),
+        rows.parent(step),
+        centre=centre,
+        divide="none",
+        single=single,
+        ragged=ragged,
+        dtype=dtype,
+    )
+    advantages = rows.rows(outcome) - token_kl.to(outcome.dtype)
+    return whitened(advantages, row, place, step, ddof=ddof, eps=eps, floor=floor, variance=variance)
+
+
+def greedy_baseline(rewards: Tensor, baselines: Tensor, row: Tensor, *, dtype: str = "float32") -> Tensor:
+    """ReMax of verl: the return of each token, without discount, minus the reward of the greedy response.
+
+    Args:
+        rewards: [T] float, reward of each token.
+        baselines: [T] float, the greedy reward of the row's prompt.
+        row: [T] int64, ascending, the row of each token.
+        dtype: what the trainer computes in.
+    """
+    r = rewards.to(getattr(torch, dtype))
+    return backwards(r, row, 1.0) - baselines.to(r.dtype)
+
+
+def token_baseline(  # noqa: PLR0913  what the rule needs
+    rewards: Tensor,
+    log_probs: Tensor,
+    sum_pi_squared: Tensor,
+    row: Tensor,
+    place: Tensor,
+    group: Tensor,
+    *,
+    packed: bool = False,
+    dtype: str = "float32",
+) -> Tensor:
+    """The optimal token baseline of verl: return minus the weighted mean return at that position in the group.
+
+    Args:
+        rewards: [T] float, reward of each token.
+        log_probs: [T] float, log-probability of each token.
+        sum_pi_squared: [T] float, sum of the squared probabilities at each token.
+        row: [T] int64, ascending, the row of each token.
+        place: [T] int64, position of each token in its row, with the tokens that a tool wrote counted.
+        group: [T] int64, group index of each token.
+        packed: whether rows are compared by tokens of the policy only, which is the variant for tool use.
+        dtype: what the trainer computes in.
+
+    Returns:
+        [T] in `dtype`; the return itself where one row of the group alone reaches so far.
+    """
+    r, lp, squares = (x.to(getattr(torch, dtype)) for x in (rewards, log_probs, sum_pi_squared))
+    rows = Segments.of(row)
+    reward_to_go = backwards(r, row, 1.0)
+    weight = rows.cumsum(1 - 2 * lp.exp() + squares)
+    at = rows.position() if packed else place
+    peers = Segments.dense(group * (int(at.max()) + 1) + at if len(at) else at)
+    baseline = peers.sum(reward_to_go * weight) / (peers.sum(weight) + 1e-8)
+    return reward_to_go - torch.where(_lonely_tail(rows, group, at), 0.0, peers.rows(baseline))
+
+
+def _lonely_tail(rows: Segments, group: Tensor, at: Tensor) -> Tensor:
+    """[T] bool, where the only longest row of a group goes on beyond the second longest.
+
+    Rows are as long as they have tokens of the policy, even where positions count those of tools too.
+    """
+    if not len(at):
+        return at > 0
+    groups = Segments.dense(rows.parent(group))
+    size = rows.size().double()
+    last = groups.rank(size) == groups.rows(groups.size()) - 1
+    second = groups.max(torch.where(last, -torch.inf, size)).clamp(min=0)
+    longest = size > groups.rows(second)
+    return rows.rows(longest) & (at >= rows.rows(groups.rows(second)))
+
+
+def after_baseline(  # noqa: PLR0913  one knob per rule that differs
+    rewards: Tensor,
+    token_kl: Tensor,
+    row: Tensor,
+    place: Tensor,
+    group: Tensor,
+    step: Tensor,
+    counted: Tensor,
+    *,
+    gamma: float = 1.0,
+    whiten: bool = False,
+    divide_by_std: bool = True,
+    dtype: str = "float32",
+    **rule: float | str,
+) -> Tensor:
+    """OpenRLHF: the KL of each token is taken off after the baseline, and summed up from the last token.
+
+    Args:
+        rewards: [T] float, the reward of the row on the last token that the policy wrote.
+        token_kl: [T] float, what is taken off at each token.
+        row: [T] int64, ascending, the row of each token.
+        place: [T] int64, position of each token in its row.
+        group: [T] int64, group index of each token.
+        step: [T] int64, step index of each token.
+        counted: [T] bool, the tokens that the policy wrote. The discount goes on at the others.
+        gamma: discount γ.
+        whiten: whether to whiten over the tokens of the batch, with ddof 0.
+        divide_by_std: False to subtract the mean only (`no_std_norm`).
+        dtype: what the trainer computes in.
+        **rule: knobs of `arithmetic.standardised`, which makes the advantage of the row.
+
+    Returns:
+        [T] in `dtype`.
+    """
+    rows = Segments.of(row)
+    outcome = standardised(rows.sum(rewards), rows.parent(group), rows.parent(step), dtype=dtype, **rule)  # type: ignore[arg-type]
+    # Half precision is that of the reward, not of the KL.
+    outcome = outcome.to(torch.promote_types(outcome.dtype, torch.float32))
+    last = rows.rows(rows.max(torch.where(counted, place, -1).double())) == place
+    r = torch.where(last, rows.rows(outcome), 0.0) - token_kl.to(outcome.dtype)
+    advantages = backwards(r, row, gamma)
+    if not whiten:
+        return advantages
+    return whitened(advantages, row, place, step, counted, ddof=0, floor=1e-8, divide=divide_by_std)
+
+
+def whitened(  # noqa: PLR0913  one knob per rule that differs
+    values: Tensor,
+    row: Tensor,
+    place: Tensor,
+    step: Tensor,
+    counted: Tensor | None = None,
+    *,
+    ddof: int = 1,
+    eps: float = 0.0,
+    floor: float = 0.0,
+    outer: float = 0.0,
+    divide: bool = True,
+    variance: str = "two-pass",
+) -> Tensor:
+    """(x − mean) / (√(max(variance, floor) + eps) + outer), mean and variance over the tokens of each step, [T].
+
+    Args:
+        values: [T] float.
+        row: [T] int64, ascending, the row of each token.
+        place: [T] int64, position of each token in its row.
+        step: [T] int64, step index of each token.
+        counted: [T] bool, the tokens that mean and variance are over; None for all.
+        ddof: degrees of freedom taken from the tokens.
+        eps: added to the variance, inside the root.
+        floor: smallest variance.
+        outer: added to the standard deviation, outside of the root.
+        divide: whether to divide.
+        variance: as in `whitening.moments`.
+
+    Example:
+        >>> zero = torch.tensor([0, 0])
+        >>> whitened(torch.tensor([1.0, 3.0]), zero, torch.tensor([0, 1]), zero, ddof=0).tolist()
+        [-1.0, 1.0]
+    """
+    among = torch.ones_like(row, dtype=torch.bool) if counted is None else counted
+    of = (values[among], row[among], place[among], step[among])
+    mean, spread = moments(
+        of[0], torch.ones_like(of[0]), of[3], *of_tokens(*of), ddof=ddof, variance=variance
+    )
+    steps = Segments.of(step)
+    centred = values - steps.rows(mean)
+    if not divide:
+        return centred
+    spread = spread.clamp(min=floor) + eps
+    return centred / steps.rows(spread.sqrt() + outer) if outer else centred * steps.rows(spread.rsqrt())
+
+
+def _pieces(row: Tensor, place: Tensor) -> Tensor:
+    """[T] number of the unbroken stretch that each token lies in."""
+    starts = torch.zeros_like(row)
+    starts[1:] = ((row[1:] != row[:-1]) | (place[1:] != place[:-1] + 1)).long()
+    return starts.cumsum(dim=0)

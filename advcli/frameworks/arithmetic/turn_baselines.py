@@ -1,0 +1,261 @@
+"""Returns, baselines and credit of turns without states; the columns are those of `frameworks.turns`."""
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from advcli.frameworks.arithmetic.per_row import standardised
+from advcli.frameworks.arithmetic.turns import moments, returns
+from advcli.tensors.turns import Turns, paired, progress, same_turns
+
+Returns = Literal["sum", "max"]
+Credit = Literal["immediate", "return_to_go"]
+
+
+def turn_returns(
+    rewards: Tensor, rollout: Tensor, *, gamma: float = 1.0, how: Returns = "sum", dtype: str = "float32"
+) -> Tensor:
+    """The discounted return of each turn, in the order of the rows, as it is; or its largest discounted reward.
+
+    Args:
+        rewards: [N] float, 0 where missing.
+        rollout: [N] int64.
+        gamma: discount γ.
+        how: "sum", or "max" for M_t = max(r_t, γ M_{t+1}).
+        dtype: what the trainer computes in.
+    """
+    r = rewards.nan_to_num(nan=0.0).to(getattr(torch, dtype))
+    turns = Turns.of(rollout)
+    if how == "sum":
+        return returns(r, turns, gamma)
+    found, position = r[turns.order].clone(), turns.rollouts.position()
+    back = turns.rollouts.rows(turns.rollouts.size()) - 1 - position
+    for place in range(1, int(back.max()) + 1 if len(back) else 0):
+        at = torch.nonzero(back == place).squeeze(1)
+        found[at] = torch.maximum(found[at], gamma * found[at + 1])
+    return turns.put_back(found)
+
+
+def step_reward(  # noqa: PLR0913  what the two proposals set
+    rewards: Tensor,
+    group: Tensor,
+    rollout: Tensor,
+    *,
+    gamma: float = 1.0,
+    how: Returns = "sum",
+    normalise: float = 1.0,
+    eps: float = 1e-8,
+) -> Tensor:
+    """verifiers: the return of each turn against those of all turns of its group, in float64 with ddof 0.
+
+    Args:
+        rewards: [N] float, 0 where missing.
+        group: [N] int64, the prompt.
+        rollout: [N] int64.
+        gamma: discount γ.
+        how: as in `turn_returns`.
+        normalise: 0 for the returns as they are.
+        eps: added to the standard deviation.
+    """
+    to_go = turn_returns(rewards, rollout, gamma=gamma, how=how, dtype="float64")
+    if not normalise:
+        return to_go
+    mean, std, _ = moments(to_go, group, ddof=0)
+    return (to_go - mean) / (std + eps)
+
+
+def others_at_turn(
+    rewards: Tensor, group: Tensor, turn: Tensor, *, divide: bool = True, eps: float = 1e-4
+) -> Tensor:
+    """PipelineRL: the reward minus the mean of the other rows of its group at the same turn, in float64.
+
+    Args:
+        rewards: [N] float.
+        group: [N] int64.
+        turn: [N] float, the number of the turn.
+        divide: whether to divide by the standard deviation of all of them, ddof 1.
+        eps: added to that.
+
+    Returns:
+        [N] float64; 0 where no other rollout of the group has such a turn.
+    """
+    r = rewards.double()
+    mean, std, size = moments(r, same_turns(group, turn))
+    others = (mean * size - r) / (size - 1)
+    centred = torch.where(size > 1, r - others, 0)
+    return centred / (std + eps) if divide else centred
+
+
+def turn_level_z(
+    rewards: Tensor, group: Tensor, rollout: Tensor, turn: Tensor, episode: Tensor, *, weight: float = 1.0
+) -> Tensor:
+    """atropos: each turn against the same turn of all rollouts of its group, one that ended before counting 0, and the outcome.
+
+        A_{i,τ} = (r_{i,τ} − m_τ)/s_τ + weight · (S_i − m)/s, ddof 0, s = 1 where it is 0
+
+    Args:
+        rewards: [N] float, the reward of each turn.
+        group: [N] int64.
+        rollout: [N] int64.
+        turn: [N] float, the order of the turns.
+        episode: [N] float, the outcome.
+        weight: of the outcome.
+
+    Returns:
+        [N] float64.
+    """
+    turns = Turns.of(rollout, turn)
+    r, place = rewards.double(), turns.position
+    begins = place == 0
+    mean, std, many = moments(episode.double(), group, among=begins, ddof=0)
+    outcome = (episode.double() - mean) / torch.where(std == 0, 1, std)
+    _, _, size = moments(r, paired(group, place))
+    at = paired(group, place)
+    total, squares = r.new_zeros(len(r)), r.new_zeros(len(r))
+    total.index_add_(0, at, r)
+    average = total[at] / many
+    squares.index_add_(0, at, (r - average) ** 2)
+    # Those that ended before are as far from the mean as 0 is.
+    variance = (squares[at] + (many - size) * average**2) / many
+    spread = variance.sqrt()
+    return (r - average) / torch.where(spread == 0, 1, spread) + weight * outcome
+
+
+def turn_credit(  # noqa: PLR0913  what the rule needs
+    rewards: Tensor,
+    group: Tensor,
+    rollout: Tensor,
+    turn: Tensor,
+    episode: Tensor,
+    lengths: Tensor,
+    input_tokens: Tensor,
+    *,
+    gamma: float = 0.9,
+    beta: float = 1.0,
+    output_weight: float = 0.0,
+    input_weight: float = 0.0,
+    turns_weight: float = 0.0,
+) -> Tensor:
+    """prime-rl: progress of a state score, smeared over the turns that led to it, beside the level of the rollout.
+
+        A_{i,t} = L_i − mean L + beta · (c_t − c̄), L_i = S_i − penalty_i + Σ Δ_i
+
+    Args:
+        rewards: [N] float, the score of the state after each turn, NaN where it was not scored.
+        group: [N] int64.
+        rollout: [N] int64.
+        turn: [N] float, the order of the turns.
+        episode: [N] float, the final reward S.
+        lengths: [N] float, trained tokens of each turn.
+        input_tokens: [N] float, tokens of the prompt and the environment.
+        gamma: how much less of the progress an earlier turn gets.
+        beta: of the credit.
+        output_weight: of the length penalty, for the trained tokens; each is a share of the most in the group, times the
+            group's mean reward.
+        input_weight: the same for the other tokens.
+        turns_weight: the same for the turns.
+
+    Returns:
+        [N] float64.
+    """
+    turns = Turns.of(rollout, turn)
+    delta, credit = progress(rewards.double(), turns, gamma)
+    score, begins = episode.double(), turns.position == 0
+    weights = (output_weight, input_weight, turns_weight)
+    if any(weights):
+        sums = (turns.total(lengths.double()), turns.total(input_tokens.double()), turns.count.double())
+        mean, _, _ = moments(score, group, among=begins)
+        penalty = sum(
+            weight * used / _group_max(used, group).clamp(min=1)
+            for weight, used in zip(weights, sums, strict=True)
+        )
+        score = score - mean * penalty
+    level = score + turns.total(delta)
+    mean, _, _ = moments(level, group, among=begins)
+    average = turns.total(credit * lengths) / turns.total(lengths.double())
+    return level - mean + beta * (credit - average.nan_to_num(nan=0.0))
+
+
+def _group_max(values: Tensor, group: Tensor) -> Tensor:
+    segment = torch.unique(group, return_inverse=True)[1]
+    most = values.new_full((len(values),), -torch.inf)
+    return most.scatter_reduce_(0, segment, values, reduce="amax")[segment]
+
+
+def turn_level_credit(  # noqa: PLR0913  what the rule needs
+    rewards: Tensor,
+    rollout: Tensor,
+    turn: Tensor,
+    macro: Tensor,
+    *,
+    gamma: float = 1.0,
+    how: Credit = "return_to_go",
+    macro_weight: float = 1.0,
+    weight: float = 1.0,
+) -> Tensor:
+    """NeMo-RL: the advantage of the rollout and the credit of the turn, each with a weight; neither is normalised.
+
+    Args:
+        rewards: [N] float, the reward of each turn; only turns with one count.
+        rollout: [N] int64.
+        turn: [N] float, the order of the turns.
+        macro: [N] float, the advantage of the rollout.
+        gamma: discount γ.
+        how: the credit: the reward of the turn, or its return.
+        macro_weight: of the advantage of the rollout.
+        weight: of the credit.
+    """
+    r = rewards.nan_to_num(nan=0.0)
+    credit = Turns.of(rollout, turn).to_go(r, gamma) if how == "return_to_go" else r
+    return (macro_weight * macro + weight * credit).float()
+
+
+def dynamic(
+    rewards: Tensor, group: Tensor, rollout: Tensor, *, by: Literal["turn", "trajectory"] = "turn"
+) -> Tensor:
+    """RLinf: the reward of a turn against all turns of its question, or the mean of a trajectory against the trajectories.
+
+    Args:
+        rewards: [N] float, the reward of each turn.
+        group: [N] int64, the question.
+        rollout: [N] int64, the trajectory.
+        by: what is compared.
+
+    Returns:
+        [N] float32; NaN for the only one.
+    """
+    r, turns = rewards.float(), Turns.of(rollout)
+    among = None
+    if by == "trajectory":
+        r, among = turns.total(r) / turns.count, turns.position == 0
+    mean, std, size = moments(r, group, among=among)
+    return torch.where(size > 1, (r - mean) / (std + 1e-6), torch.nan)
+
+
+def over_threshold(  # noqa: PLR0913  what the rule needs
+    rewards: Tensor,
+    group: Tensor,
+    step: Tensor,
+    *,
+    divide: str = "group",
+    eps: float = 1e-6,
+    single: str = "raw-eps",
+    std_threshold: float = -1.0,
+) -> Tensor:
+    """Trinity-RFT: `arithmetic.standardised`, NaN in groups of one and of a standard deviation of the threshold or less.
+
+    Args:
+        rewards: [N] float.
+        group: [N] int64.
+        step: [N] int64.
+        divide: as in `arithmetic.standardised`.
+        eps: as in `arithmetic.standardised`.
+        single: as in `arithmetic.standardised`.
+        std_threshold: the threshold; below 0 for none.
+    """
+    found = standardised(rewards, group, step, divide=divide, eps=eps, single=single)
+    if std_threshold < 0:
+        return found
+    _, std, size = moments(rewards.to(found.dtype), group)
+    return torch.where((size <= 1) | (std <= std_threshold), torch.nan, found)

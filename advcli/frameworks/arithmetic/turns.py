@@ -1,0 +1,253 @@
+"""The arithmetic of trainers where a row is one turn of a rollout, in their dtype and their order.
+
+All columns are [N], a row per turn: `rollout` int64, equal for the turns of one rollout; `turn` float, their order, where the
+trainer sorts by it, else the order of the rows counts; `anchor` int64, equal for equal states before the turn, -1 for none;
+`episode` float, the reward of the whole rollout on each of its rows.
+"""
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from advcli.frameworks.arithmetic.blocks import matrices
+from advcli.frameworks.arithmetic.per_row import std_of
+from advcli.frameworks.arithmetic.per_token import backwards
+from advcli.tensors.segments import Segments
+from advcli.tensors.turns import Turns, paired
+
+Count = Literal["rows", "rollouts"]
+Method = Literal["identity", "mean", "mean_std", "asym_clip"]
+Grouping = Literal["group", "batch"]
+
+
+def returns(rewards: Tensor, turns: Turns, gamma: float) -> Tensor:
+    """R_t = r_t + γ R_{t+1}, from the last turn to the first as trainers add them, [N] in the dtype of the rewards."""
+    return turns.put_back(backwards(rewards[turns.order], turns.rollouts.index, gamma))
+
+
+def moments(
+    values: Tensor, index: Tensor, *, among: Tensor | None = None, ddof: int = 1
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Mean, standard deviation and size of the segment of each row, in the dtype of the values.
+
+    Args:
+        values: [N] float.
+        index: [N] int64, the segment of each row.
+        among: [N] bool, the rows that are counted; None for all. A segment without one has mean 0 and size 0.
+        ddof: degrees of freedom taken from the divisor of the variance; the deviation of a single value is 0.
+
+    Returns:
+        [N], [N] and [N] int64.
+    """
+    there = torch.ones_like(index, dtype=torch.bool) if among is None else among
+    segment = torch.unique(index, return_inverse=True)[1]
+    count = int(segment.max()) + 1 if len(segment) else 0
+    mean, std = values.new_zeros(count), values.new_zeros(count)
+    size = segment.new_zeros(count)
+    for rows in matrices(segment, there):
+        of = segment[rows[:, 0]]
+        mean[of] = values[rows].mean(dim=1)
+        std[of] = std_of(values[rows], ddof, "whole").squeeze(1)
+        size[of] = rows.shape[1]
+    return mean[segment], std[segment], size[segment]
+
+
+def episode_term(
+    score: Tensor, group: Tensor, turns: Turns, *, count: str, divide: bool, eps: float
+) -> Tensor:
+    """The reward of the episode against the others of its prompt; that of the only sample as it is."""
+    first = turns.position == 0 if count == "rollouts" else None
+    mean, std, size = moments(score, group, among=first)
+    single = size <= 1
+    centred = score - torch.where(single, 0, mean)
+    return centred / (torch.where(single, 1, std) + eps) if divide else centred
+
+
+def _anchor_term(values: Tensor, state: Tensor, *, divide: bool, eps: float, ddof: int = 1) -> Tensor:
+    """A return against the others that begin in the same state; 0 for the only one."""
+    mean, std, size = moments(values, state, ddof=ddof)
+    centred = torch.where(size > 1, values - mean, 0)
+    return centred / (torch.where(size > 1, std, 1) + eps) if divide else centred
+
+
+def gigpo(  # noqa: PLR0913  one knob per rule that differs between trainers
+    rewards: Tensor,
+    group: Tensor,
+    rollout: Tensor,
+    anchor: Tensor,
+    episode: Tensor,
+    valid: Tensor,
+    env_step: Tensor,
+    agent: Tensor,
+    *,
+    gamma: float = 1.0,
+    weight: float = 1.0,
+    divide: bool = False,
+    penalty: float = 0.0,
+    eps: float = 1e-6,
+    count: Count = "rows",
+) -> Tensor:
+    """GiGPO of verl-agent and DrMAS: the episode against its prompt, and the return against equal states of that prompt.
+
+        A = E + weight · C
+
+    Args:
+        rewards: [N] float, the reward of each turn.
+        group: [N] int64, the prompt.
+        rollout: [N] int64.
+        anchor: [N] int64.
+        episode: [N] float.
+        valid: [N] float, 0 where the action was invalid.
+        env_step: [N] float; the rows of a rollout that follow each other with one number are one step of the environment.
+        agent: [N] int64, the agent, within which groups and states are compared.
+        gamma: discount γ of the turns.
+        weight: of the step term.
+        divide: whether both terms are divided by a standard deviation.
+        penalty: taken off both rewards of a turn whose action was invalid, after the discount.
+        eps: added to the standard deviations.
+        count: whether each turn counts in the episode term, or each rollout once, by its first row.
+
+    Returns:
+        [N] float32. The only sample of a prompt has its reward as episode term; a state met once has no step term.
+    """
+    r, score = rewards.float(), episode.float()
+    turns = Turns.of(rollout)
+    to_go = _returns_of_steps(r, turns, env_step, gamma)
+    off = torch.where(valid == 0, penalty, 0.0).to(r.dtype)
+    score, to_go = score - off, to_go - off
+    prompt = paired(group, agent)
+    first = episode_term(score, prompt, turns, count=count, divide=divide, eps=eps)
+    second = _anchor_term(to_go, paired(prompt, anchor), divide=divide, eps=eps)
+    return first + weight * second
+
+
+def _returns_of_steps(rewards: Tensor, turns: Turns, env_step: Tensor, gamma: float) -> Tensor:
+    """The return of the first row of each step of the environment, on all rows of that step."""
+    before = turns.before
+    begins = (before < 0) | (env_step != env_step[before.clamp(min=0)])
+    begins |= env_step.isnan()
+    if bool(begins.all()):
+        return returns(rewards, turns, gamma)
+    step = torch.cumsum(begins[turns.order].long(), dim=0) - 1
+    kept = turns.order[begins[turns.order]]
+    inner = Turns(torch.arange(len(kept)), Segments.of(turns.rollouts.index[begins[turns.order]]))
+    found = returns(rewards[kept], inner, gamma)
+    return turns.put_back(found[step])
+
+
+def trinity_gigpo(  # noqa: PLR0913  what the rule needs
+    rewards: Tensor,
+    group: Tensor,
+    step: Tensor,
+    rollout: Tensor,
+    turn: Tensor,
+    anchor: Tensor,
+    *,
+    gamma: float = 1.0,
+    weight: float = 1.0,
+    divide: bool = False,
+    eps: float = 1e-6,
+) -> Tensor:
+    """GiGPO of Trinity-RFT: the total of a run against the runs of its task, and returns against equal states of the batch.
+
+    Args:
+        rewards: [N] float, the reward of each step, 0 where missing.
+        group: [N] int64, the task.
+        step: [N] int64, the batch.
+        rollout: [N] int64, the run.
+        turn: [N] float, the number of the step.
+        anchor: [N] int64; a step without one has no step term.
+        gamma: discount γ.
+        weight: of the step term.
+        divide: whether to divide by the standard deviation; else by 1, and eps is added all the same.
+        eps: added to what is divided by.
+
+    Returns:
+        [N] float32.
+    """
+    r, turns = rewards.nan_to_num(nan=0.0).double(), Turns.of(rollout, turn)
+    to_go = returns(r, turns, gamma).float()
+    total = returns(r, turns, 1.0)
+    score = turns.value_of(total, turns.position == 0).float()
+    mean, std, size = moments(score, group, among=turns.position == 0)
+    alone = size <= 1
+    of_run = torch.where(alone, score, score - mean)
+    of_run = of_run / ((torch.where(alone, 1, std) if divide else torch.ones_like(std)) + eps)
+    mean, std, size = moments(to_go, paired(step, anchor))
+    below = (std if divide else torch.ones_like(std)) + eps
+    of_state = torch.where(size > 1, (to_go - mean) / below, 0)
+    return of_run + weight * of_state
+
+
+def _roll_normalised(values: Tensor, group: Tensor, step: Tensor, grouping: str, method: str) -> Tensor:
+    """ROLL: minus the mean, over the standard deviation; 0 where that is 1e-6 or less, and for the only value."""
+    if method == "identity":
+        return values
+    mean, std, size = moments(values, step if grouping == "batch" else group)
+    centred = values - mean
+    if method == "mean":
+        return centred
+    return torch.where((size <= 1) | (std <= 1e-6), 0, centred / (std + 1e-6))
+
+
+def roll_gigpo(  # noqa: PLR0913  what the rule needs
+    rewards: Tensor,
+    group: Tensor,
+    step: Tensor,
+    rollout: Tensor,
+    turn: Tensor,
+    anchor: Tensor,
+    episode: Tensor,
+    *,
+    gamma: float = 0.95,
+    grouping: Grouping = "batch",
+    method: Method = "identity",
+    episode_weight: float = 1.0,
+    weight: float = 1.0,
+    clip: float = 0.0,
+) -> Tensor:
+    """GiGPO of ROLL: the score of the episode over step rows, and returns against equal states of the batch.
+
+    Args:
+        rewards: [N] float, the score of each step.
+        group: [N] int64, the group of trajectories.
+        step: [N] int64, the batch.
+        rollout: [N] int64, the trajectory.
+        turn: [N] float, the number of the step.
+        anchor: [N] int64; no state is a state like any other.
+        episode: [N] float.
+        gamma: discount γ.
+        grouping: what the episode term is compared with.
+        method: how both terms are normalised.
+        episode_weight: of the episode term.
+        weight: of the step term.
+        clip: symmetric clamp of the sum; 0 for none.
+
+    Returns:
+        [N] float32.
+    """
+    to_go = returns(rewards.float(), Turns.of(rollout, turn), gamma)
+    state = paired(step, anchor - anchor.min().clamp(max=0)) if len(anchor) else anchor
+    first = _roll_normalised(episode.float(), group, step, grouping, method)
+    second = _roll_normalised(to_go, state, step, "group", method)
+    total = episode_weight * first + weight * second
+    return total.clamp(-clip, clip) if clip else total
+
+
+def roll_step_reinforce(  # noqa: PLR0913  what the rule needs
+    rewards: Tensor,
+    group: Tensor,
+    step: Tensor,
+    rollout: Tensor,
+    turn: Tensor,
+    *,
+    gamma: float = 0.95,
+    grouping: Grouping = "batch",
+    method: Method = "identity",
+    clip: float = 0.0,
+) -> Tensor:
+    """ROLL: the return of each step, normalised over the steps of its group or of the batch; the knobs of `roll_gigpo`."""
+    to_go = returns(rewards.float(), Turns.of(rollout, turn), gamma)
+    found = _roll_normalised(to_go, group, step, grouping, method)
+    return found.clamp(-clip, clip) if clip else found

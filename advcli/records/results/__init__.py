@@ -1,0 +1,1 @@
+"""What each command returns: frozen records, the same for `--json` and for Python."""

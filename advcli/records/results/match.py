@@ -1,0 +1,175 @@
+"""What `match` finds: the rules that the logged advantages are consistent with, or where every rule breaks."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from advcli.common.wording import counted
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """How much of a log speaks for a rule.
+
+    Attributes:
+        rows: rows that say something: their group's rewards differ, or the rule gives them a number all the same.
+        compared: rows that were compared.
+        groups: groups with such rows.
+        live: groups whose rewards differ.
+        patterns: groups that are different, as the |A| of their rows are; at most as many as there are different |A|.
+        chance: how likely one more pattern agrees by chance.
+    """
+
+    rows: int
+    compared: int
+    groups: int
+    live: int
+    patterns: int
+    chance: float
+
+    @property
+    def words(self) -> str:
+        """Who speaks, in words.
+
+        Example:
+            >>> Evidence(12, 20, 3, 4, 2, 1e-5).words
+            '12 of 20 rows (60.0%) and 3 of 4 live groups tell rules apart; the rest fit many rules'
+        """
+        share = 100 * self.rows / max(self.compared, 1)
+        rest = "; the rest fit many rules" if self.rows < self.compared else ""
+        return (
+            f"{self.rows:,} of {counted(self.compared, 'row')} ({share:.1f}%) and {self.groups:,} of "
+            f"{counted(self.live, 'live group')} tell rules apart{rest}"
+        )
+
+
+@dataclass(frozen=True)
+class Fit:
+    """One rule, and how well it reproduces the logged advantages.
+
+    Attributes:
+        framework: whose rule it is; None for an estimator of advcli's own catalog.
+        version: the range of versions that the rule covers; None for all.
+        estimator: as the framework, or the catalog, names it.
+        scale: "group", "batch", "none", or None where there is no choice.
+        ddof: degrees of freedom taken from the divisor of the variance; None where nothing is divided.
+        eps: added to the standard deviation; None where nothing is divided.
+        grouping: how the rows were grouped, in words.
+        max_abs_diff: largest |logged − computed|; NaN where nothing could be compared.
+        share_matched: share of the compared rows that are nearly the same, in [0, 1].
+        reason: why it cannot be told from the best one; "" for the best one.
+    """
+
+    framework: str | None
+    version: str | None
+    estimator: str
+    scale: str | None
+    ddof: int | None
+    eps: float | None
+    grouping: str
+    max_abs_diff: float
+    share_matched: float
+    reason: str = ""
+
+    @property
+    def name(self) -> str:
+        """The rule as it is named on screen.
+
+        Example:
+            >>> Fit("trl", ">=1.6", "grpo", "group", 1, 1e-4, "'prompt'", 0.0, 1.0).name
+            'trl >=1.6 grpo, scale group'
+        """
+        words = " ".join(filter(None, (self.framework, self.version, self.estimator)))
+        return f"{words}, scale {self.scale}" if self.scale else words
+
+
+@dataclass(frozen=True)
+class Break:
+    """A row that the best rule does not reproduce.
+
+    Attributes:
+        place: file:line.
+        group: number of its group.
+        step: its step; "" without steps.
+        reward: its reward, NaN where missing.
+        logged: the advantage in the dump.
+        computed: the advantage of the rule, NaN where undefined.
+    """
+
+    place: str
+    group: int
+    step: str
+    reward: float
+    logged: float
+    computed: float
+
+
+@dataclass(frozen=True)
+class Breaks:
+    """Where the best rule does not fit.
+
+    Attributes:
+        rows: rows that do not fit.
+        compared: rows that were compared.
+        groups: groups with such a row.
+        all_groups: groups.
+        steps: names of the steps with such a row, in file order; () without steps.
+        all_steps: steps.
+        worst: the rows that are furthest off.
+        alone: whether each of them is the only row of its group.
+    """
+
+    rows: int
+    compared: int
+    groups: int
+    all_groups: int
+    steps: tuple[str, ...]
+    all_steps: int
+    worst: tuple[Break, ...]
+    alone: bool = False
+
+
+@dataclass(frozen=True)
+class Match:
+    """What `match` shows.
+
+    Attributes:
+        found: whether the log is consistent with a rule: it reproduces every row that has a logged advantage, and nothing was
+            fitted that the log does not determine.
+        sentence: what the log is consistent with, or why nothing was found.
+        best: the rule that fits best; None if none could be tried.
+        indistinguishable: rules that fit equally, each with the reason why this log cannot tell them from the best one.
+        evidence: how much of the log speaks for the best rule; None where no rule fits every row.
+        apart: what would tell the rules that fit equally apart.
+        others: the next best rules.
+        weights: reward column → the weight that was inferred, None where it is not determined; None if no
+            weight had to be.
+        after: what happened to the advantages of the rule, name → value ("keep_pos", "clip", …).
+        shape: what the rewards were shaped by before the rule, as `--shape` takes it; None for nothing.
+        rows: rows.
+        compared: rows with a logged advantage.
+        tolerance: largest difference that counts as the same.
+        tried: rules × groupings that were tried.
+        breaks: where the best rule does not fit; None if it does.
+        causes: what was tried to explain the rest, the most telling first.
+        notes: what was read as what, and what could not be tried.
+        warnings: what looks wrong.
+    """
+
+    found: bool
+    sentence: str
+    best: Fit | None
+    indistinguishable: tuple[Fit, ...] = ()
+    evidence: Evidence | None = None
+    apart: tuple[str, ...] = ()
+    others: tuple[Fit, ...] = ()
+    weights: Mapping[str, float | None] | None = None
+    after: Mapping[str, object] = field(default_factory=dict)
+    shape: str | None = None
+    rows: int = 0
+    compared: int = 0
+    tolerance: float = 0.0
+    tried: int = 0
+    breaks: Breaks | None = None
+    causes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()

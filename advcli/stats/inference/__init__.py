@@ -1,0 +1,1 @@
+"""How sure a figure is: intervals, tests, pairs of data sets, distributions."""
