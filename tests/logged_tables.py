@@ -13,7 +13,7 @@ def table(parts, group, step, logged, lengths=None, baselines=None):
         step="s",
         rewards=tuple((f"r{k}", 1.0) for k in range(parts.shape[1])),
         length=None if lengths is None else "l",
-        baseline=None if baselines is None else "b",
+        roles=() if baselines is None else (("baselines", "b"),),
         logged="a",
     )
     return RewardTable(
@@ -23,7 +23,7 @@ def table(parts, group, step, logged, lengths=None, baselines=None):
         step=step,
         step_names=tuple(str(s) for s in range(int(step.max()) + 1)),
         length=lengths,
-        baseline=baselines,
+        roles={} if baselines is None else {"baselines": baselines},
         logged=logged,
         rows=(len(parts),),
         choice=choice,

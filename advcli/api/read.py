@@ -14,6 +14,8 @@ from advcli.common.wording import either
 from advcli.records.table import ColumnOptions
 
 _BAD_ROW = ("error", "skip")
+# Keyword → the role of `records.roles` that the column has.
+_ROLES = {"baseline": "baselines", "kl": "kl"}
 
 
 class ReadOptions(TypedDict, total=False):
@@ -143,6 +145,8 @@ def _base(chosen: ColumnOptions, like: str | None, more: ReadOptions) -> Base:
     given.pop("on_bad_row", None)
     config, changes = given.pop("config", None), names(given.pop("set", ()))
     given |= {name: names(given.get(name, ())) for name in ("explode", "where")}
+    roles = {role: given.pop(name, None) for name, role in _ROLES.items()}
+    given["roles"] = tuple((role, column) for role, column in roles.items() if column)
     return Base(replace(chosen, **given), like, None if config is None else Path(config), changes)
 
 

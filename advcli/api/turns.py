@@ -9,8 +9,8 @@ from torch import Tensor
 from advcli.common.errors import UsageError
 from advcli.common.wording import either, one_line
 from advcli.engine.turns import alike
-from advcli.estimators.catalog import ROLES
 from advcli.io.collect.keys import key_text
+from advcli.records.roles import FREE
 
 
 def turn_columns(
@@ -51,8 +51,8 @@ def turn_columns(
 
 
 def _role(role: str, values: Any, rows: int) -> Tensor:  # noqa: ANN401  whatever the caller has
-    if role not in ROLES:
-        raise UsageError(f"there is no role '{role}'", hint=either(list(ROLES)))
+    if role not in FREE:
+        raise UsageError(f"there is no role '{role}'", hint=either(list(FREE)))
     listed = _listed(values)
     _sized(f"roles['{role}']", listed, rows)
     return _codes([_state(value) for value in listed]) if role == "agent" else _numbers(role, listed)

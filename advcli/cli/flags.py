@@ -37,18 +37,6 @@ _SETTINGS = (
 )
 
 
-_TOKENS = {
-    "values": "values_col",
-    "log_probs": "log_probs_col",
-    "rollout_log_probs": "rollout_log_probs_col",
-    "teacher_log_probs": "teacher_log_probs_col",
-    "sum_pi_squared": "sum_pi_squared_col",
-    "token_rewards": "token_rewards_col",
-    "mask": "mask_col",
-    "entropies": "entropy_col",
-}
-
-
 def build(
     inputs: Sequence[str],
     shared: Shared,
@@ -237,16 +225,22 @@ def _filters(shared: Shared) -> "tuple[FilterSpec, ...]":
 
 
 def _roles(shared: Shared) -> tuple[tuple[str, str], ...]:
-    """The columns that only rules for turns look at, by their roles."""
-    from advcli.estimators.catalog import ROLES
+    """The columns with a number or a name per row, by their roles."""
+    from advcli.records.roles import FREE, ROLES
 
-    found = {"anchor": shared.anchor_col} if shared.anchor_col else {}
+    found = {
+        role.name: column
+        for role in ROLES
+        if role.holds in ("number", "label")
+        and (column := getattr(shared, role.option))
+        and role.name not in FREE
+    }
     for text in shared.role or ():
         role, _, name = text.partition("=")
-        if role not in ROLES or not name:
+        if role not in FREE or not name:
             raise UsageError(
                 f"--role '{text}' is no ROLE=COL",
-                hint=f"--role {next(iter(ROLES))}=COL; {either(list(ROLES))}",
+                hint=f"--role {next(iter(FREE))}=COL; {either(list(FREE))}",
             )
         found[role] = name
     return tuple(found.items())
@@ -254,6 +248,7 @@ def _roles(shared: Shared) -> tuple[tuple[str, str], ...]:
 
 def _columns(shared: Shared) -> "ColumnOptions":
     from advcli.filters.catalog import expression, log_probs
+    from advcli.records.roles import ROLES
     from advcli.records.table import MAX_LINE, ColumnOptions
     from advcli.shaping.spec import measures
 
@@ -265,9 +260,11 @@ def _columns(shared: Shared) -> "ColumnOptions":
         step=shared.step_col,
         rewards=tuple(reward_weight(text) for text in shared.reward or ()),
         length=shared.length_col,
-        baseline=shared.baseline_col,
-        kl=shared.kl_col,
-        tokens={role: column for role, option in _TOKENS.items() if (column := getattr(shared, option))},
+        tokens={
+            role.name: column
+            for role in ROLES
+            if role.holds == "list" and (column := getattr(shared, role.option))
+        },
         extra=tuple(dict.fromkeys([*(one.column for one in _filters(shared) if one.column), *measured])),
         where=tuple(shared.where or ()),
         tests=tuple(dict.fromkeys(test for spec in _filters(shared) if (test := expression(spec)))),
@@ -281,7 +278,6 @@ def _columns(shared: Shared) -> "ColumnOptions":
         turn=shared.turn_col,
         turn_rewards=shared.turn_rewards_col,
         roles=_roles(shared),
-        version=shared.version_col,
         log_probs=log_probs(_filters(shared)),
         max_line=_bytes("--max-line", shared.max_line) if shared.max_line is not None else MAX_LINE,
     )

@@ -52,11 +52,7 @@ class DataSet:
         parts = table.rewards[:, None] if table.parts is None else table.parts
         weights = [1.0] if table.parts is None else [weight for _, weight in table.choice.rewards]
         columns |= {"parts": torch.from_numpy(parts), "weights": torch.tensor(weights, dtype=torch.float64)}
-        given: dict[str, NDArray[Any] | None] = {
-            "lengths": table.length,
-            "baselines": table.baseline,
-            "kl": table.kl,
-        }
+        given: dict[str, NDArray[Any] | None] = {"lengths": table.length}
         lists = {role: values for role, values in table.tokens.items() if role not in table.choice.aside}
         given |= {"tokens": table.token_counts} if lists else {}
         given |= {**lists, **{f"extra {name}": values for name, values in table.extra.items()}}
@@ -116,19 +112,19 @@ class DataSet:
             "cause": np.where(known, 0, last["cause"]).astype(np.int8),
             "parts": None if self.table.parts is None else columns["parts"].numpy(),
             "length": columns["lengths"].numpy() if "lengths" in columns else None,
-            "kl": None if self.table.kl is None else columns["kl"].numpy(),
+            "roles": {role: columns[role].numpy() for role in self.table.roles},
             "lines": line_numbers(self.table)[first],
             "rows": tuple(np.bincount(source, minlength=len(self.table.rows)).tolist()),
         }
         changes |= dict.fromkeys(("token_counts", "rollout", "turn", "turn_counts", "turn_rewards"))
-        changes |= {"tokens": {}, "roles": {}}
+        changes |= {"tokens": {}}
         groups = replace(self.grouping, group=self.grouping.group[rollouts.last.numpy()], rollout=None)
         return grouped(replace(self.table, **changes), groups)
 
 
 def _taken(table: RewardTable, rows: NDArray[np.int64]) -> dict[str, Any]:
     """What some rows have in the columns of a table that are read as they are."""
-    single = ("cause", "key", "step", "baseline", "logged", "row", "uneven", "by")
+    single = ("cause", "key", "step", "logged", "row", "uneven", "by")
     named = ("extra", "causes", "outcomes")
     found = {name: values[rows] for name in single if (values := getattr(table, name)) is not None}
     several = {name: {key: one[rows] for key, one in getattr(table, name).items()} for name in named}

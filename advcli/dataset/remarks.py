@@ -165,10 +165,10 @@ def columns(data: DataSet) -> dict[str, Any]:
         "rollout": list(choice.rollout) if data.rollouts is not None else None,
         "turn": choice.turn if data.rollouts is not None else None,
         "turn_rewards": choice.turn_list,
-        "anchor": dict(choice.roles).get("anchor"),
+        "anchor": choice.role("anchor"),
         "length": choice.length,
-        "baseline": choice.baseline,
-        "kl": choice.kl,
+        "baseline": choice.role("baselines"),
+        "kl": choice.role("kl"),
         "logged": choice.logged,
     }
 
@@ -245,7 +245,6 @@ def _chosen(data: DataSet) -> str:
     parts += [f"turn rewards: '{choice.turn_list}'"] if choice.turn_list else []
     parts += [f"{role}: '{name}'" for role, name in choice.roles]
     parts += [f"length: '{choice.length}'"] if choice.length else []
-    parts += [f"baseline: '{choice.baseline}'"] if choice.baseline else []
     return "; ".join([", ".join(parts), *([_not_used(choice)] if choice.unread else [])])
 
 

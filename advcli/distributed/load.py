@@ -131,9 +131,8 @@ def columns(choice: Choice) -> dict[str, Tensor]:
     roles = [role for role, _ in choice.tokens]
     there = {
         "lengths": choice.length or roles,
-        "baselines": choice.baseline,
-        "kl": choice.kl,
         "tokens": roles,
+        **dict(choice.roles),
     }
     names = ("rewards", "group", "step", "parts", "weights", *roles, *(name for name in there if there[name]))
     return dict.fromkeys(names, torch.zeros(0))

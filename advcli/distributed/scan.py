@@ -16,13 +16,14 @@ from advcli.io.collect.batch import BadRows
 from advcli.io.collect.numbering import line_numbers
 from advcli.io.lookup import row_digests
 from advcli.io.read import read_one, refuse_nothing
-from advcli.records.table import LABELS, Choice, ColumnOptions, RewardTable, Source
+from advcli.records.roles import LABELS
+from advcli.records.table import Choice, ColumnOptions, RewardTable, Source
 
 DIGEST, NTH = "digest", "nth"
 """Columns that only some commands need."""
 
 # Columns of one number per row, by the field of the table that they come from.
-_NUMBERS = ("length", "baseline", "kl", "logged", "turn")
+_NUMBERS = ("length", "logged", "turn")
 # Those that are whole numbers.
 _WHOLE = ("rollout", "turn_counts")
 
@@ -211,8 +212,6 @@ def blank(choice: Choice) -> RewardTable:
         step=np.zeros(0, dtype=np.int64) if choice.step else None,
         step_names=(),
         length=single.get("length"),
-        baseline=single.get("baseline"),
-        kl=single.get("kl"),
         logged=single.get("logged"),
         turn=single.get("turn"),
         rollout=none if choice.rollout else None,

@@ -11,7 +11,8 @@ from torch import Tensor
 from advcli.common.errors import DataError, UsageError
 from advcli.common.registry import load
 from advcli.common.wording import either, one_line
-from advcli.estimators.catalog import COLUMNS, ESTIMATORS, SCALES, TOKEN_COLUMNS, Estimator
+from advcli.estimators.catalog import ESTIMATORS, SCALES, Estimator
+from advcli.records.roles import ROLES, TOKEN_COLUMNS
 from advcli.tensors.masks import belongs, every, filled, finite
 from advcli.tensors.segments import Segments
 from advcli.tensors.turns import Turns
@@ -203,7 +204,7 @@ def needed(who: str, names: Iterable[str], columns: Mapping[str, Tensor]) -> Non
 
     Args:
         who: what needs them, for the message.
-        names: names of `COLUMNS`.
+        names: names of `ROLES`.
         columns: what there is.
 
     Raises:
@@ -212,7 +213,7 @@ def needed(who: str, names: Iterable[str], columns: Mapping[str, Tensor]) -> Non
     for name in names:
         there = _MADE_FROM.get(name, (name,))
         if not any(column in columns for column in there):
-            column = COLUMNS[name]
+            column = ROLES[name]
             raise DataError(
                 f"{who} needs {column.what}, and there is no such column",
                 hint=f"{column.flag} (in Python: {column.argument})",

@@ -27,7 +27,7 @@ def run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
         plan: what to do.
         columns: "rewards" [N] float (NaN or ±inf where missing), "group" [N] int64 (-1 for rows that
             belong nowhere), "step" [N] int64, and what else the estimator needs of
-            `estimators.catalog.COLUMNS`; on any device. Where rows share a rollout also "rollout" [N] int64 in [0, R),
+            `records.roles.ROLES`; on any device. Where rows share a rollout also "rollout" [N] int64 in [0, R),
             numbered in order of first appearance, and perhaps "turn" [N] float, which numbers the rows of each.
 
     Returns:

@@ -9,7 +9,7 @@ from advcli.common.registry import load
 from advcli.common.wording import Remark, either, one_line
 from advcli.engine import dispatch
 from advcli.engine.plan import Plan
-from advcli.estimators.catalog import COLUMNS
+from advcli.records.roles import ROLES
 from advcli.records.settings import ShapeSpec
 from advcli.shaping import expressions, spec
 from advcli.shaping.catalog import SHAPINGS
@@ -191,7 +191,7 @@ def lacking(
     many = int((rewarded & (~usable | ~torch.isfinite(shaped["rewards"]))).sum())
     if not many:
         return ()
-    columns = [COLUMNS[name].what for name in dict.fromkeys(names)]
+    columns = [ROLES[name].what for name in dict.fromkeys(names)]
     what = either([*columns, *(one_line(text, 40, str) for text in measured)]) or "what is needed"
     said = f"a reward and no usable value of {what}: no advantage"
     return (Remark(many, "row", f"{{}} has {said}", f"{{}} have {said}"),)

@@ -26,7 +26,7 @@ class Estimator:
     Attributes:
         name: the word that the user types.
         target: "module:function"; data positional in the order of `needs`, knobs keyword-only.
-        needs: columns that the function takes, named in `COLUMNS`.
+        needs: columns that the function takes, named in `records.roles.ROLES`.
         formula: one line, in the notation of the documentation.
         default_scale: the scale of the source, used when the user names none; None if there is no choice.
         recompute: whether the advantage may be computed again on the rows that were kept.

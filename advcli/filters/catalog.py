@@ -19,7 +19,7 @@ class Filter:
     Attributes:
         name: the word that the user types.
         target: "module:function"; data positional in the order of `needs`, knobs keyword-only, a mask out.
-        needs: columns that the function takes, named in `estimators.catalog.COLUMNS`, or "advantages".
+        needs: columns that the function takes, named in `records.roles.ROLES`, or "advantages".
         when: where the trainers that have it put it: "before" the statistics, so that the rows that are left
             out are in no mean, or "after" them.
         summary: one sentence.

@@ -37,7 +37,7 @@ def off_policy(data: DataSet, like: str | None, advantages: Tensor) -> OffPolicy
     tokens = tokens.narrowed(tokens.spread(data.rows.group >= 0))
     if not tokens.trained.any():
         return None
-    table = data.table
+    table, versions = data.table, data.table.roles.get("version")
     named = dict(table.choice.tokens)
     framework, metrics = _metrics(data, columns, like, advantages)
     return OffPolicy(
@@ -46,9 +46,9 @@ def off_policy(data: DataSet, like: str | None, advantages: Tensor) -> OffPolicy
         mask=named.get("mask", named.get("trained")),
         all=ledger.figures(tokens),
         per_step=() if table.step is None else ledger.parts(tokens, data.rows.step, table.step_names),
-        version=table.choice.version,
-        per_version=() if table.version is None else _by_number(tokens, table.version),
-        staleness=() if table.version is None else _by_number(tokens, _staleness(data, table.version)),
+        version=table.choice.role("version"),
+        per_version=() if versions is None else _by_number(tokens, versions),
+        staleness=() if versions is None else _by_number(tokens, _staleness(data, versions)),
         framework=framework,
         metrics=metrics,
     )
@@ -67,8 +67,9 @@ def per_row(data: DataSet) -> dict[str, Tensor]:
         DataError: a log-probability is not there.
     """
     found = ledger.by_row(log_probs(data.token_columns(), "--off-policy"))
-    if data.table.version is not None:
-        found["lag"] = torch.from_numpy(_staleness(data, data.table.version))
+    versions = data.table.roles.get("version")
+    if versions is not None:
+        found["lag"] = torch.from_numpy(_staleness(data, versions))
     return found
 
 

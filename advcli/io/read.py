@@ -62,7 +62,7 @@ def read(
         choice,
         BadRows(skip=skip_bad_rows, broken=choice.rules.appended),
         refuse_missing=refuse_missing,
-        asked_for=(options.length, options.baseline, options.kl, *options.extra),
+        asked_for=(options.length, *(name for _, name in options.roles), *options.extra),
     )
     rows, dropped = _scan_all(sources, collector, refused, advance)
     if not sum(rows):
@@ -145,7 +145,7 @@ def read_one(
         choice,
         BadRows(skip=skip_bad_rows, broken=choice.rules.appended),
         refuse_missing=refuse_missing,
-        asked_for=(options.length, options.baseline, options.kl, *options.extra),
+        asked_for=(options.length, *(name for _, name in options.roles), *options.extra),
     )
     rows, dropped = _scan_all([source], collector, refused)
     if not sum(rows):

@@ -11,7 +11,6 @@ from advcli.common.errors import DataError, UsageError
 from advcli.common.registry import covers
 from advcli.common.wording import counted, shortened
 from advcli.dataset.load import grouped
-from advcli.estimators.catalog import COLUMNS
 from advcli.frameworks.catalog import frameworks
 from advcli.io.formats.catalog import framework_of
 from advcli.matching import explanations, wording
@@ -25,6 +24,7 @@ from advcli.matching.problem import Problem
 from advcli.matching.search import Found, Tell, indistinguishable, search
 from advcli.matching.trials import Trial
 from advcli.records.results.match import Fit, Match
+from advcli.records.roles import ROLES
 from advcli.records.settings import Settings
 from advcli.records.table import RewardTable
 from advcli.tensors.segments import Segments
@@ -277,6 +277,6 @@ def _notes(table: RewardTable, problem: Problem, first: Found) -> list[str]:
         )
     for column in dict.fromkeys(first.lacking.values()):
         without = [name for name, lacks in first.lacking.items() if lacks == column]
-        what, flag = COLUMNS[column].what, COLUMNS[column].flag
+        what, flag = ROLES[column].what, ROLES[column].flag
         notes.append(f"{SKIPPED}: {shortened(without, _NAMED)}; they need {what} ({flag})")
     return notes

@@ -95,7 +95,7 @@ def settings_of(plan: Plan, request: Request, data: DataSet) -> dict[str, Any]:
         "reward": dict(choice.rewards),
         "step": choice.step,
         "length": choice.length,
-        "baseline": choice.baseline,
+        "baseline": choice.role("baselines"),
         "kl": choice.kl_column,
         "tokens": {role: column for role, column in choice.tokens if role != "token_kl"},
         "device": plan.device.type,

@@ -24,10 +24,6 @@ MAX_LINE = 64_000_000
 """Bytes that a line may have, unless the user says otherwise: what is decompressed has no bound of its own."""
 
 
-LABELS = ("anchor", "agent")
-"""Roles whose values are names: only whether two are equal counts."""
-
-
 @dataclass(frozen=True)
 class Choice:
     """Which columns play which part.
@@ -40,14 +36,12 @@ class Choice:
         skip_missing_parts: a missing part counts 0 as long as one part of the row is there (TRL's rule);
             otherwise one missing part makes the row missing.
         length: tokens per row, or None.
-        baseline: the greedy reward of the row's prompt, or None.
-        kl: the KL of the row, or a list with that of each token; None without.
         extra: columns of numbers that a filter or a shaping looks at.
         tokens: (what it is, column) of each column with a list per row, a number for each token.
         logged: the advantage that the trainer logged, or None.
         rollout: columns that together name the rollout within its group; empty where each row is one.
         turn: the number of the row in its rollout, or None for the order of the file.
-        roles: (role, column) of columns that only rules for turns look at.
+        roles: (role, column) of each column with a number or a name per row, by the roles of `records.roles`.
         turn_list: a list with the reward of each turn, in a file with a row per rollout; None without.
         sure: whether the user or the format named the rollout; else its name alone makes it one.
         mask: which tokens of the logged advantage count, if it is a list, or None.
@@ -67,7 +61,6 @@ class Choice:
         doubts: what was chosen although something else is nearly as likely, one sentence each.
         found: what the columns of `tokens` are that the user did not name: a row without such a list is no error.
         aside: those of `tokens` that no advantage is computed from.
-        version: the version of the policy that sampled the row, or None.
     """
 
     format: str
@@ -76,8 +69,6 @@ class Choice:
     rewards: tuple[tuple[str, float], ...]
     skip_missing_parts: bool = False
     length: str | None = None
-    baseline: str | None = None
-    kl: str | None = None
     extra: tuple[str, ...] = ()
     tokens: tuple[tuple[str, str], ...] = ()
     logged: str | None = None
@@ -103,27 +94,27 @@ class Choice:
     doubts: tuple[str, ...] = ()
     found: tuple[str, ...] = ()
     aside: tuple[str, ...] = ()
-    version: str | None = None
+
+    def role(self, name: str) -> str | None:
+        """The column with a role that a row has a number or a name for, or None."""
+        return dict(self.roles).get(name)
 
     @property
     def kl_column(self) -> str | None:
         """Where the KL is read from, a number or a list per row."""
-        return self.kl or dict(self.tokens).get("token_kl")
+        return self.role("kl") or dict(self.tokens).get("token_kl")
 
     def columns(self) -> tuple[str, ...]:
         """Every column that is needed, once each."""
         single = (
             self.step,
             self.length,
-            self.baseline,
-            self.kl,
             self.logged,
             self.mask,
             self.row,
             self.by,
             self.turn,
             self.turn_list,
-            self.version,
             *self.rollout,
             *(name for name in self.extra if not any(name == one.expression for one in self.tests)),
             *(name for one in self.tests for name in one.columns),
@@ -148,8 +139,6 @@ class ColumnOptions:
         rewards: (column, weight) of each reward part (`--reward`).
         weights: weights of the format's own reward parts, in file order (a trainer's `reward_weights`).
         length: tokens per row (`--length-col`).
-        baseline: greedy reward of the row's prompt (`--baseline-col`).
-        kl: KL of the row or of its tokens (`--kl-col`).
         extra: columns of numbers that a filter or a shaping looks at.
         tokens: what it is → column with a list per row (`--values-col`, `--mask-col`, ...).
         n: rows per group (`--n`).
@@ -161,7 +150,7 @@ class ColumnOptions:
         rollout: the column that names the rollout within its group (`--rollout-col`).
         turn: the number of the row in its rollout (`--turn-col`).
         turn_rewards: a list with the reward of each turn, where a row is a rollout (`--turn-rewards-col`).
-        roles: (role, column) of columns that only rules for turns look at (`--anchor-col`, `--role`).
+        roles: (role, column) of columns with a number or a name per row (`--baseline-col`, `--anchor-col`, `--role`, ...).
         named: tell the prompts by name, so that those of two data sets can be put side by side.
         parts: use the columns that look like reward parts: "without total", where there is no total, or
             "always"; None for an error where there is no total and several parts.
@@ -174,7 +163,6 @@ class ColumnOptions:
         strict: a doubtful choice of columns is an error.
         ungrouped: rows need not belong together: a dump without a prompt, or with one row of each, will do.
         max_line: bytes that a line may have (`--max-line`).
-        version: the version of the policy that sampled the row (`--version-col`).
         log_probs: look for the two log-probabilities where the user names none: "figures" for what is shown only, "filters"
             for filters that need them; "" not to.
         characters: where no column has lengths, take the characters of the response.
@@ -187,8 +175,6 @@ class ColumnOptions:
     rewards: tuple[tuple[str, float], ...] = ()
     weights: tuple[float, ...] = ()
     length: str | None = None
-    baseline: str | None = None
-    kl: str | None = None
     extra: tuple[str, ...] = ()
     tokens: Mapping[str, str] = field(default_factory=dict)
     n: int | None = None
@@ -212,7 +198,6 @@ class ColumnOptions:
     strict: bool = False
     ungrouped: bool = False
     max_line: int = MAX_LINE
-    version: str | None = None
     log_probs: str = ""
     characters: bool = False
 
@@ -294,8 +279,6 @@ class RewardTable:
         step_names: the step of each code.
         parts: [N, K] float64 reward parts before their weights, NaN where missing; None with one part.
         length: [N] float64 tokens per row, or None.
-        baseline: [N] float64 greedy reward of the row's prompt, or None.
-        kl: [N] float64 KL of the row, or None.
         extra: column → [N] float64, for filters.
         tokens: what it is → [T] float64, a number for each token of each row in turn, NaN where missing.
         token_counts: [N] int64 tokens of each row; None without a column of lists.
@@ -319,9 +302,8 @@ class RewardTable:
         turn: [N] float64 number of the row in its rollout, NaN where missing, or None.
         turn_counts: [N] int64 turns of the rollout that a row is; None without a list of them.
         turn_rewards: [T] float64 the reward of each turn of each row in turn, NaN where missing; None likewise.
-        roles: role → [N] float64, or int64 digests for those of `LABELS`, -1 where there is none; the anchor [T] where there is
-            a list of turns.
-        version: [N] float64 version of the policy that sampled the row, NaN where missing, or None.
+        roles: role → [N] float64, NaN where missing, or int64 digests for those of `roles.LABELS`, -1 where there is none; the
+            anchor [T] where there is a list of turns.
     """
 
     rewards: "NDArray[np.float64]"
@@ -338,8 +320,6 @@ class RewardTable:
     names: tuple[str, ...]
     warnings: tuple[str, ...] = ()
     parts: "NDArray[np.float64] | None" = None
-    baseline: "NDArray[np.float64] | None" = None
-    kl: "NDArray[np.float64] | None" = None
     extra: "Mapping[str, NDArray[np.float64]]" = field(default_factory=dict)
     tokens: "Mapping[str, NDArray[np.float64]]" = field(default_factory=dict)
     token_counts: "NDArray[np.int64] | None" = None
@@ -354,8 +334,7 @@ class RewardTable:
     turn: "NDArray[np.float64] | None" = None
     turn_counts: "NDArray[np.int64] | None" = None
     turn_rewards: "NDArray[np.float64] | None" = None
-    roles: "Mapping[str, NDArray[np.float64] | NDArray[np.int64]]" = field(default_factory=dict)
-    version: "NDArray[np.float64] | None" = None
+    roles: "Mapping[str, NDArray[Any]]" = field(default_factory=dict)
 
     def place(self, row: int) -> str:
         """Where a row stands, as it is shown to the user: file:line."""

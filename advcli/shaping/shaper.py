@@ -19,7 +19,7 @@ class Input:
     Attributes:
         name: the knob that names it; its value is an expression over the columns of a row, as `--where` takes it.
         what: what is in it, for messages.
-        role: the column of `estimators.catalog.COLUMNS` that is used where the knob is not given; "" for none.
+        role: the column of `records.roles.ROLES` that is used where the knob is not given; "" for none.
         optional: whether it may be absent.
         weight: the knob that makes it useless at 0; "" for none.
         wrap: what is computed of the column, with braces where it goes; "" for the column itself.
@@ -44,7 +44,7 @@ class Shaping:
         summary: a few words on how it shapes.
         flag: the option that switches it on.
         target: "module:function": rewards or advantages first, then the columns of `needs` and of `inputs`.
-        needs: columns named in `estimators.catalog.COLUMNS`; "kl" is that of `--kl-col`.
+        needs: columns named in `records.roles.ROLES`; "kl" is that of `--kl-col`.
         required: knobs that the user has to give.
         optional: other knobs and their defaults.
         inputs: columns that knobs name.

@@ -153,7 +153,7 @@ def _measures(spec: ShapeSpec) -> Iterator[str]:
 
 
 def needs(spec: ShapeSpec) -> tuple[str, ...]:
-    """The columns that a step needs, named in `estimators.catalog.COLUMNS`."""
+    """The columns that a step needs, named in `records.roles.ROLES`."""
     if spec.expression:
         return ("group", *(["lengths"] if expressions.parse(spec.expression).uses_length else []))
     row = SHAPINGS[spec.name]

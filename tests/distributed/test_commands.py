@@ -196,17 +196,17 @@ def same_reports(one: object, two: object) -> None:
 
 OPTIONS = ColumnOptions(
     length="length",
-    baseline="baseline",
     rewards=(("reward", 1.0), ("quality", 0.5)),
     tokens=TOKENS,
-    roles=(("segment", "fine"),),
+    roles=(("baselines", "baseline"), ("segment", "fine")),
 )
-PLAIN = ColumnOptions(length="length", baseline="baseline")
+PLAIN = ColumnOptions(length="length", roles=(("baselines", "baseline"),))
 TURNS = replace(
     PLAIN,
     rollout="talk",
     turn="nth",
     roles=(
+        *PLAIN.roles,
         ("anchor", "seen"),
         ("episode", "whole"),
         ("valid", "fine"),
@@ -329,7 +329,7 @@ def test_every_format(name: str, tmp_path: Path):
             PLAIN,
             id="shaped",
         ),
-        pytest.param(Settings(shaping=specs_of({"kl": {"coef": 0.1}})), replace(PLAIN, kl="kl"), id="kl"),
+        pytest.param(Settings(shaping=specs_of({"kl": {"coef": 0.1}})), replace(PLAIN, roles=(*PLAIN.roles, ("kl", "kl"))), id="kl"),
         *(
             pytest.param(Settings(filters=(filter_spec(when, text),)), PLAIN, id=text)
             for when, text in [

@@ -11,7 +11,8 @@ from columns import columns as columns_of
 from advcli import compute_advantages
 from advcli.engine.plan import Plan
 from advcli.engine.run import run
-from advcli.estimators.catalog import COLUMNS, ESTIMATORS, ROLES, TOKEN_COLUMNS
+from advcli.estimators.catalog import ESTIMATORS
+from advcli.records.roles import FREE, ROLES, TOKEN_COLUMNS
 from advcli.records.settings import Settings
 
 ROWS = list(ESTIMATORS)
@@ -79,9 +80,9 @@ def dump(seed=0, sizes=(8, 5, 2, 1, 8, 3, 8, 2, 1, 6, 8, 4), dead=(4, 6), steps=
             for name in ("rollout_log_probs", "teacher_log_probs")
         },
     }
-    # Entropies are for shaping only.
-    made = {"rewards", "row", "place", "counted", "token_kl", "entropies", *ROLES}
-    assert set(columns) | made == set(COLUMNS.names()) | {"tokens"}
+    # Entropies are for shaping only, versions for figures; the mask is part of what counts.
+    made = {"rewards", "row", "place", "counted", "token_kl", "entropies", "mask", "version", *FREE}
+    assert set(columns) | made == set(ROLES.names()) | {"tokens"}
     return columns
 
 

@@ -7,8 +7,8 @@ import torch
 
 from advcli.common.errors import UsageError
 from advcli.common.registry import load
-from advcli.estimators.catalog import COLUMNS
 from advcli.filters.catalog import FILTERS, WHEN, expression, filter_spec, log_probs
+from advcli.records.roles import ROLES
 
 by_name = pytest.mark.parametrize("row", FILTERS, ids=lambda row: row.name)
 
@@ -23,7 +23,7 @@ def test_a_row_says_what_its_function_takes(row):
     if row.by_framework:
         taken = ("correct", "tokens", "step", "advantages")
     assert tuple(p.name for p in parameters if p.kind is not p.KEYWORD_ONLY) == taken
-    assert set(row.needs) <= {*COLUMNS.names(), "advantages"}
+    assert set(row.needs) <= {*ROLES.names(), "advantages"}
     assert row.when == (("after",) if "advantages" in row.needs or row.weighs else WHEN)
     assert "Source" in (inspect.getdoc(load(row.target)) or "")
 

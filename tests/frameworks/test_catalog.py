@@ -10,11 +10,12 @@ from packaging.specifiers import SpecifierSet
 from advcli import DataError, UsageError, compute_advantages
 from advcli.common.registry import load
 from advcli.engine.plan import Plan
-from advcli.estimators.catalog import COLUMNS, SCALES
+from advcli.estimators.catalog import SCALES
 from advcli.frameworks.absent import ABSENT
 from advcli.frameworks.catalog import RULES, find, frameworks, rules_of
 from advcli.frameworks.proven import PROVEN
 from advcli.frameworks.rule import Unit
+from advcli.records.roles import ROLES
 from advcli.records.settings import Settings
 
 
@@ -23,7 +24,7 @@ def test_row_fits_its_function(rule):
     parameters = inspect.signature(load(rule.target)).parameters.values()
     assert rule.target.startswith("advcli.frameworks.")
     assert tuple(p.name for p in parameters if p.kind is not p.KEYWORD_ONLY) == rule.needs
-    assert set(rule.needs) <= set(COLUMNS.names())
+    assert set(rule.needs) <= set(ROLES.names())
     known = {p.name for p in parameters if p.kind is p.KEYWORD_ONLY}
     for told in (rule.knobs, *rule.scales.values()):
         assert set(told) <= known

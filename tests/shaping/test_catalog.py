@@ -6,7 +6,7 @@ import pytest
 
 from advcli.common.errors import UsageError
 from advcli.common.registry import load
-from advcli.estimators.catalog import COLUMNS
+from advcli.records.roles import ROLES
 from advcli.shaping.catalog import SHAPINGS
 from advcli.shaping.spec import described, flag_spec, specs_of
 
@@ -22,9 +22,9 @@ def test_a_row_says_what_its_function_takes(row):
         row.required
     )
     assert {name: knobs[name] for name in row.optional} == dict(row.optional)
-    assert {one.role for one in row.inputs} <= {"", *COLUMNS.names()}
+    assert {one.role for one in row.inputs} <= {"", *ROLES.names()}
     assert {one.weight for one in row.inputs} <= {"", *row.optional}
-    assert set(row.needs) <= set(COLUMNS.names())
+    assert set(row.needs) <= set(ROLES.names())
     assert row.source
 
 

@@ -29,7 +29,7 @@ def command(
 
 def _described(row: "Estimator") -> Iterator[tuple[str, str]]:
     from advcli.common.registry import knobs
-    from advcli.estimators.catalog import COLUMNS
+    from advcli.records.roles import ROLES
 
     yield "estimator", f"{row.name}: {row.summary}"
     yield "formula", row.formula
@@ -43,7 +43,7 @@ def _described(row: "Estimator") -> Iterator[tuple[str, str]]:
         )
     yield "default scale", row.default_scale or "no choice"
     for need in row.needs:
-        yield f"needs {need}", f"{COLUMNS[need].what}: {COLUMNS[need].flag}"
+        yield f"needs {need}", f"{ROLES[need].what}: {ROLES[need].flag}"
     targets = [row.target, *([row.per_token.target] if row.per_token else [])]
     found = {knob: default for target in targets for knob, default in knobs(target).items()}
     yield "knobs", ", ".join(f"{knob}={default}" for knob, default in found.items()) or "none"

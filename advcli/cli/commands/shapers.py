@@ -14,7 +14,7 @@ def command(
 
     Described: formula, knobs and their defaults, the columns that it looks at, and source.
     """
-    from advcli.estimators.catalog import COLUMNS
+    from advcli.records.roles import ROLES
     from advcli.shaping.catalog import SHAPINGS
 
     if name is None:
@@ -31,9 +31,9 @@ def command(
     }
     if row.flag != "--shape":
         described["also"] = row.flag
-    described |= {f"needs {need}": f"{COLUMNS[need].what}: {COLUMNS[need].flag}" for need in row.needs}
+    described |= {f"needs {need}": f"{ROLES[need].what}: {ROLES[need].flag}" for need in row.needs}
     for one in row.inputs:
-        default = COLUMNS[one.role].flag if one.role else "may be left out" if one.optional else "to be given"
+        default = ROLES[one.role].flag if one.role else "may be left out" if one.optional else "to be given"
         described[f"{one.name}=EXPR"] = f"{one.what}, over columns; {default}"
     described["source"] = row.source
     output.pairs(described)

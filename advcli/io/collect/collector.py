@@ -17,12 +17,11 @@ from advcli.io.collect.keys import Coder, digests
 from advcli.io.collect.numbering import line_numbers
 from advcli.io.collect.row_rules import RuleBook, measured, met
 from advcli.records.layout import Condition
-from advcli.records.table import CAUSES, LABELS, Choice, Prompt, RewardTable, Source
+from advcli.records.roles import LABELS
+from advcli.records.table import CAUSES, Choice, Prompt, RewardTable, Source
 from advcli.tensors.codes import paired
 from advcli.tensors.decimals import total
 
-# Columns of numbers beside the reward, by the part that they play.
-_ROLES = ("length", "baseline", "kl", "version")
 _NO_NUMBER = "--reward COL with another column, or --on-bad-row skip"
 _NO_LIST = "another column with a list per row, or --on-bad-row skip"
 _NO_KEY = "--prompt-col or --group-by with another column, or --on-bad-row skip"
@@ -127,8 +126,6 @@ class Collector:
             step_names=names,
             parts=columns.get("parts"),
             length=columns.get("length"),
-            baseline=columns.get("baseline"),
-            kl=columns.get("kl"),
             extra={name: columns[f"extra {name}"] for name in self.choice.extra},
             tokens={role: columns[f"tokens {role}"] for role, _ in self.choice.tokens},
             token_counts=columns.get("token counts"),
@@ -154,7 +151,6 @@ class Collector:
             turn_counts=columns.get("turn counts"),
             turn_rewards=columns.get("turn rewards"),
             roles={role: columns[f"role {role}"] for role, _ in self.choice.roles},
-            version=columns.get("version"),
         )
         return replace(table, prompts=self._prompts(table)) if self.choice.named else table
 
@@ -228,10 +224,10 @@ class Collector:
 
     def _beside(self, batch: Batch, bad: NDArray[np.bool_]) -> None:
         """The columns other than prompt, step and reward."""
-        for role in _ROLES:
-            name = getattr(self.choice, role)
-            if name:
-                self._append(role, self._numbers(batch, name))
+        if self.choice.length:
+            self._append("length", self._numbers(batch, self.choice.length))
+        for role, name in self.choice.roles:
+            self._append(f"role {role}", self._role(batch, role, name))
         if self.choice.by:
             self._by.add(batch.columns[self.choice.by])
         tests = {one.expression: one for one in self.choice.tests}
@@ -259,11 +255,9 @@ class Collector:
             self._append("turn counts", counts)
         if self.choice.turn:
             self._append("turn", self._numbers(batch, self.choice.turn))
-        for role, name in self.choice.roles:
-            self._append(f"role {role}", self._role(batch, role, name))
 
     def _role(self, batch: Batch, role: str, name: str) -> NDArray[np.float64] | NDArray[np.int64]:
-        """A column that only rules for turns look at; the states of a list of turns one after the other."""
+        """A column with a number or a name per row; the states of a list of turns one after the other."""
         cells = batch.columns[name]
         if role not in LABELS:
             return self._numbers(batch, name)

@@ -1,7 +1,7 @@
 """Which column plays which part: by its name, and by what the first rows hold of it."""
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from difflib import get_close_matches
 
 from advcli.common.errors import DataError, UsageError
@@ -87,8 +87,6 @@ def asked(options: ColumnOptions) -> Iterator[str]:
         options.prompt,
         options.step,
         options.length,
-        options.baseline,
-        options.kl,
         options.by,
         options.logged,
         options.row,
@@ -96,7 +94,6 @@ def asked(options: ColumnOptions) -> Iterator[str]:
         options.turn,
         options.turn_rewards,
         *(name for _, name in options.roles),
-        options.version,
     )
     yield from (name for name in single if name)
     yield from (*options.group_by, *options.outcomes, *options.tokens.values())
@@ -128,7 +125,7 @@ class _Chooser:
         logged = (
             options.logged or _first(form.logged, kinds, but=taken, kind="number") or _logged(kinds, taken)
         )
-        roles = self._roles(rollout)
+        roles = self._roles(rollout, {*taken, *prompt, step, length, logged, *rollout, turn})
         used = {*taken, step, length, logged, *prompt, *rollout, turn, *(name for _, name in roles)}
         rules = self._rules(prompt, used)
         self._check_spread(prompt, step, used)
@@ -142,8 +139,6 @@ class _Chooser:
             rewards=rewards,
             skip_missing_parts=form.parts is not None,
             length=length or (counted.name if counted else None),
-            baseline=options.baseline,
-            kl=options.kl if options.kl and kinds[options.kl] != "nested" else None,
             extra=options.extra,
             tokens=(*_tokens(kinds, options), *looked_for.items()),
             logged=logged,
@@ -174,12 +169,6 @@ class _Chooser:
             doubts=tuple(map(str, self._dump.doubts)),
             found=tuple(looked_for),
             aside=tuple(looked_for) if options.log_probs == "figures" else (),
-            version=options.version
-            or (
-                _first(VERSIONS, kinds, but={name for name in used if name}, kind="number")
-                if options.log_probs
-                else None
-            ),
         )
 
     # Which rows count.
@@ -284,11 +273,15 @@ class _Chooser:
             return self._dump.options.turn_rewards
         return _first(TURN_LISTS, self._dump.kinds, but=taken, kind="nested")
 
-    def _roles(self, rollout: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-        """The columns that only rules for turns look at: those that were asked for, and a state by its usual name."""
-        asked = self._dump.options.roles
-        usual = _first(ANCHORS, self._dump.kinds) if rollout and "anchor" not in dict(asked) else None
-        return (*asked, ("anchor", usual)) if usual else asked
+    def _roles(self, rollout: tuple[str, ...], used: set[str | None]) -> tuple[tuple[str, str], ...]:
+        """The roles that were asked for, and by their usual names those that only some questions need."""
+        kinds, options = self._dump.kinds, self._dump.options
+        found = {role: name for role, name in options.roles if (role, kinds[name]) != ("kl", "nested")}
+        if rollout and (state := _first(ANCHORS, kinds)):
+            found.setdefault("anchor", state)
+        if options.log_probs and (version := _first(VERSIONS, kinds, but=used, kind="number")):
+            found.setdefault("version", version)
+        return tuple(found.items())
 
     def _step(self) -> str | None:
         """The training step: by its usual names, by a name that says so, or from the path."""
@@ -425,8 +418,9 @@ def _form(kinds: Kinds, options: ColumnOptions) -> Format:
 def _tokens(kinds: Kinds, options: ColumnOptions) -> tuple[tuple[str, str], ...]:
     """The columns with a list per row; that of the KL is one of them where it has lists."""
     lists = dict(options.tokens)
-    if options.kl and kinds[options.kl] == "nested":
-        lists["token_kl"] = options.kl
+    kl = dict(options.roles).get("kl")
+    if kl and kinds[kl] == "nested":
+        lists["token_kl"] = kl
     return tuple(lists.items())
 
 
@@ -455,9 +449,11 @@ def _together(way: str, kinds: Kinds) -> tuple[str, ...]:
     return tuple(columns)
 
 
-def _first(names: Sequence[str], kinds: Kinds, *, but: set[str] | None = None, kind: str = "") -> str | None:
+def _first(
+    names: Sequence[str], kinds: Kinds, *, but: Collection[str | None] = (), kind: str = ""
+) -> str | None:
     """The first of the names that is there, with the right kind, and not used for something else."""
-    fits = (n for n in names if n in kinds and n not in (but or ()) and kind in ("", kinds[n]))
+    fits = (n for n in names if n in kinds and n not in but and kind in ("", kinds[n]))
     return next(fits, None)
 
 

@@ -128,8 +128,8 @@ def _filled(dump: Dump, name: str) -> str:
 def _every_number(dump: Dump, but: Sequence[str]) -> Rewards:
     """The rewards of a format in which every number is one, except known other columns."""
     options, kinds = dump.options, dump.kinds
-    single = (options.prompt, options.step, options.length, options.baseline, options.kl, options.logged)
-    others = {*but, *PROMPT_IDS, *STEPS, *OWN, *options.group_by, *single}
+    single = (options.prompt, options.step, options.length, options.logged)
+    others = {*but, *PROMPT_IDS, *STEPS, *OWN, *options.group_by, *single, *dict(options.roles).values()}
     found = [name for name, kind in kinds.items() if kind == "number" and name not in others]
     parts = [name for name in found if may_be_reward(dump, name)]
     if not dump.form.summed:
