@@ -80,7 +80,7 @@ class _Facade(ModuleType):
     @property
     def __path__(self) -> MutableSequence[str]:
         """Where the modules are; pydoc does not get it, since it would list them all."""
-        if sys._getframe(1).f_globals.get("__name__") == "pydoc":
+        if sys._getframe(1).f_globals.get("__name__") == "pydoc":  # noqa: SLF001  the only way to the caller
             raise AttributeError("__path__")
         path: MutableSequence[str] = self.__dict__["__path__"]
         return path

@@ -43,7 +43,7 @@ def _leave(stop: SystemExit) -> None:
     watched = sys.gettrace() or sys.getprofile() or (tools and any(map(tools.get_tool, range(6))))
     if watched or threading.active_count() > 1 or not isinstance(stop.code, int | None):
         raise stop
-    atexit._run_exitfuncs()
+    atexit._run_exitfuncs()  # noqa: SLF001  what the interpreter calls
     for stream in (sys.stdout, sys.stderr):
         # `main` has flushed both, and said what went wrong.
         with suppress(OSError):

@@ -3,7 +3,8 @@
 Every function reads rewards row by row; undefined is NaN. Groups and steps are any keys. Sources:
 quantile 2509.22611, median 2601.22582, bnpo 2506.02864, shrinkage 2511.03710, batch_norm 2508.08221,
 reinforce_plus_plus 2501.03262, remax 2310.10505, positive_only and negative_only 2506.01347,
-gdpo 2601.05242, papo 2603.26535, spo 2509.13232 (arXiv numbers); constants and corner cases that a paper leaves open are those of its code.
+gdpo 2601.05242, papo 2603.26535, spo 2509.13232 (arXiv numbers); constants and corner cases that a paper
+leaves open are those of its code.
 """
 
 import math

@@ -1,7 +1,8 @@
 """Logs with a known maker, and how `match` does on them.
 
-The rules are plain loops in numpy float32, written from the formulas of the trainers and of the papers; nothing of advcli computes an
-advantage here. `python tests/simulated_logs.py 0 300` prints a table for the seeds 0 to 299 and every log that came out wrong.
+The rules are plain loops in numpy float32, written from the formulas of the trainers and of the papers;
+nothing of advcli computes an advantage here. `python tests/simulated_logs.py 0 300` prints a table for the
+seeds 0 to 299 and every log that came out wrong.
 """
 
 import argparse

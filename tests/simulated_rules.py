@@ -1,7 +1,8 @@
 """Logs of every rule of the catalogs that `match` can try, for rows and for turns, and whether it names them.
 
-The advantages are advcli's own, stored as a trainer would: what is measured is the search, not the numbers, which the tests of the rules
-compare with the frameworks. `python tests/simulated_logs.py 0 100 --kind rules` (or `turns`) prints the table.
+The advantages are advcli's own, stored as a trainer would: what is measured is the search, not the numbers,
+which the tests of the rules compare with the frameworks. `python tests/simulated_logs.py 0 100 --kind rules`
+(or `turns`) prints the table.
 """
 
 import json
@@ -151,7 +152,7 @@ def log(seed, level, only=()):
 
 
 def verdict(made, found):
-    """How `match` did: right, tie, same numbers (with knobs that only another rule has by default), not determined, silent, or wrong."""
+    """How `match` did: right, tie, same numbers (with knobs of another rule's defaults), not determined, silent, or wrong."""
     fits = [
         (one["framework"], one["estimator"])
         for one in (found["best"], *found["indistinguishable"])

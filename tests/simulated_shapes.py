@@ -1,7 +1,8 @@
 """Logs whose rewards or advantages were shaped by a known rule, and how `match` does on them.
 
-The rules are plain loops over the rows of a group, written from the formulas of the sources; nothing of advcli computes a reward or an
-advantage here. `python tests/simulated_logs.py 0 200 --kind shaping` prints the table.
+The rules are plain loops over the rows of a group, written from the formulas of the sources; nothing of
+advcli computes a reward or an advantage here. `python tests/simulated_logs.py 0 200 --kind shaping` prints
+the table.
 """
 
 import json

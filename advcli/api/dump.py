@@ -270,7 +270,7 @@ class Dump:
             **options: how advantages are computed in both, as in `advantages`.
         """
         a = self._request(options, row=join, named=True)
-        b = other._request(options, row=other_join or join, named=True)
+        b = other._request(options, row=other_join or join, named=True)  # noqa: SLF001  of the same class
         found = between.between(a, b, top=top)
         draw = partial(between_text.show, found)
         return shown(results.between(found), draw, found.notes, found.warnings)
@@ -328,7 +328,7 @@ class Dump:
         a = self._request({}, by=by, outcomes=outcomes, row=join, named=True, ungrouped=True)
         b = None
         if isinstance(other, Dump):
-            b = other._request({}, row=other_join or join, named=True, ungrouped=True)
+            b = other._request({}, row=other_join or join, named=True, ungrouped=True)  # noqa: SLF001  of the same class
         found = verify.verify(a, AskedVerifiers(vs, pass_at, other_pass_at, answer, top), b)
         draw = partial(verify_text.show, found)
         return shown(results.verify(found), draw, found.notes, found.warnings)
@@ -424,7 +424,7 @@ class Dump:
         Raises:
             UsageError: a file exists, or the advantages are of another dump.
         """
-        request = self._request({}) if adv is None else adv._request
+        request = self._request({}) if adv is None else adv._request  # noqa: SLF001  of the same class
         if request.prefetch is None or request.prefetch.sources() is not self._inputs.sources:
             raise UsageError(
                 "these advantages are of another dump", hint="dump.write(folder, dump.advantages())"

@@ -85,8 +85,8 @@ class Advantages:
 
         The table is the file that `advcli compute` writes: every column of the dump, then adv_original and
         adv_processed (float64, null where undefined), adv_kept (bool), adv_group (int64), and adv_tokens where the
-        estimator gives one advantage per token; adv_weight, adv_weighted and adv_weight_tokens where a filter weighs. The whole dump is read; for one that is larger than memory use
-        `Dump.write`.
+        estimator gives one advantage per token; adv_weight, adv_weighted and adv_weight_tokens where a filter
+        weighs. The whole dump is read; for one that is larger than memory use `Dump.write`.
 
         Args:
             columns: columns of the dump to take along; None for all of them.

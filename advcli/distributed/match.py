@@ -57,7 +57,7 @@ class Picked:
 
 
 def match(request: Request, tell: Tell = lambda text: None) -> Match:
-    """Find the rules that the logged advantages are consistent with; the arguments and the result are those of `pipeline.match`."""
+    """Find the rules that the logged advantages are consistent with; arguments and result as in `pipeline.match`."""
     columns = request.columns
     wanted = columns.as_logged()
     outcome, job = _searched(request, wanted, tell)

@@ -153,7 +153,7 @@ class Plan:
             if self.rule is not None and self.rule.per_token is not None:
                 knobs = _per_token(self.rule, self.settings)[1]
             plan = replace(plan, entry=form, knobs=knobs).checked()
-        return plan._with_kl(columns)
+        return plan._with_kl(columns)  # noqa: SLF001  of the same class
 
     def _with_kl(self, columns: Mapping[str, Tensor]) -> "Plan":
         """The plan itself.

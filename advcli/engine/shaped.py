@@ -198,7 +198,7 @@ def lacking(
 
 
 def spoilt(plan: Plan, columns: Mapping[str, Tensor], undefined: Tensor) -> tuple[str, ...]:
-    """Warnings about rows that have a reward and no advantage: the framework gives NaN to more than rows without one, or drops groups."""
+    """Warnings about rows with a reward and without an advantage, where the framework gives them NaN or drops groups."""
     if plan.rule is None:
         return ()
     rule = plan.rule.per_token if plan.entry.level == "token" and plan.rule.per_token else plan.rule

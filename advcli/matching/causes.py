@@ -115,7 +115,8 @@ def _dead(problem: Problem, best: Trial | None) -> Iterator[str]:
     carry = shortened([f"{value:.4g}" for value in met[:_WORST].tolist()], _TOLD_VALUES)
     groups = counted(len(chosen(part.columns["group"], part.compared())[off].unique()), "dead group")
     yield (
-        f"it fits every live group, but {counted(int(off.sum()), 'row')} of {groups} (equal rewards) {verb(int(off.sum()), 'carries', 'carry')} "
+        f"it fits every live group, but {counted(int(off.sum()), 'row')} of {groups} (equal rewards) "
+        f"{verb(int(off.sum()), 'carries', 'carry')} "
         f"{carry}{'' if len(met) <= _WORST else ' and more'}: no rule gives that"
     )
 

@@ -1,7 +1,8 @@
 """Advantages that were weighed by how hard the prompt is: the weights that the log tells, beside those of the rule.
 
-Behind each estimator the weight of a row is its logged advantage over the computed one. Where the rule was used, that is one number
-for all right answers to prompts that are solved as often, and one for the wrong ones.
+Behind each estimator the weight of a row is its logged advantage over the computed one. Where the rule was
+used, that is one number for all right answers to prompts that are solved as often, and one for the wrong
+ones.
 """
 
 from collections.abc import Iterator
@@ -26,7 +27,8 @@ _KNOBS = ("low", "high", "middle", "steepness")
 _SOURCE = (0.4, 1.5, 0.75, 10.0)
 # Where the weights are half way, and how fast they fall, on which the search begins; how many of these are followed.
 _MIDDLES, _STEEPNESSES, _FOLLOWED = torch.linspace(0, 1, 21), torch.logspace(0, 1.8, 19), 3
-# How far weights of one kind may lie apart, as a share of the weight, and an advantage that tells none, as a share of the largest.
+# How far weights of one kind may lie apart, as a share of the weight, and an advantage that tells none, as a
+# share of the largest.
 _SAME, _NONE = 1e-3, 1e-3
 # Shorter knobs are as good if they leave so many times as much, or this share of the weights.
 _AS_GOOD, _EXACT = 2.0, 1e-9
@@ -104,7 +106,7 @@ def applied(problem: Problem, partition: Partition, one: Shaped) -> Problem:
 
 
 def _weights(part: Slice, base: Tensor) -> tuple[Tensor, Tensor, Tensor] | None:
-    """[K] how often a right answer (or a wrong one) is given, the weight of such rows, and by which share the log's digits blur it.
+    """[K] how often a right (or wrong) answer is given, the weight of such rows, and by which share the log's digits blur it.
 
     None if there is no such weight.
     """

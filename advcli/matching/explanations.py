@@ -345,7 +345,8 @@ def _as_filtered_before(problem: Problem, first: Found, table: RewardTable, tell
         found = search(kept, tell)
         if found.explained and _told_apart(kept, found):
             many, of = int((excluded & used).sum()), int((used & live).sum())
-            words = f"{counted(many, 'row')} with no advantage (whole {what}) {verb(many, 'was', 'were')} left out before the statistics"
+            out = f"{counted(many, 'row')} with no advantage (whole {what})"
+            words = f"{out} {verb(many, 'was', 'were')} left out before the statistics"
             rare = f"{many:,} of {of:,} rows of live groups carry no advantage, and the dump does not say why"
             return Explanation(
                 kept,

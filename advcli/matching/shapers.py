@@ -1,8 +1,9 @@
 """Rewards that were shaped before the estimator: which rule of the catalog, with which knobs.
 
-Whatever the estimator, its advantages in a group go up in a line with the rewards that it was given. So a rule is tried by how far
-the logged advantages of each group lie from a line through the shaped rewards; its knobs are those that leave least over. What
-fits is then searched for like any log, with the shaped rewards in place of those of the dump.
+Whatever the estimator, its advantages in a group go up in a line with the rewards that it was given. So a
+rule is tried by how far the logged advantages of each group lie from a line through the shaped rewards; its
+knobs are those that leave least over. What fits is then searched for like any log, with the shaped rewards in
+place of those of the dump.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What a column of a dump may be: one row per role, for options, messages and what is read of it. Nothing heavy is imported here."""
+"""What a column of a dump may be: one row per role. Nothing heavy is imported here."""
 
 from dataclasses import dataclass
 

@@ -64,7 +64,8 @@ def _left(found: Prompts) -> Iterator[str]:
     """How many prompts are not shown."""
     left = len(found.table["prompt"]) - len(found.order)
     if left and found.order:
-        yield f"the first {len(found.order):,} of {counted(len(found.table['prompt']), 'prompt')} are shown; --top N or --out FILE for more"
+        every = counted(len(found.table["prompt"]), "prompt")
+        yield f"the first {len(found.order):,} of {every} are shown; --top N or --out FILE for more"
 
 
 def _dim(console: "Console", line: str) -> None:

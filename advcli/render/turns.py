@@ -41,7 +41,8 @@ def anchors(turns: Turns) -> Iterator[str]:
     if found is None or not found.turns:
         return
     yield (
-        f"states: {count(found.states)} in {count(found.turns)} turns; {share(found.shared_share)} of the turns begin in one that "
+        f"states: {count(found.states)} in {count(found.turns)} turns; "
+        f"{share(found.shared_share)} of the turns begin in one that "
         "another turn of their group begins in"
     )
     if not math.isnan(found.only_share):

@@ -95,13 +95,14 @@ class Expression:
         return np.fromiter(found, dtype=np.float64)
 
     def _columns(self, tree: ast.AST) -> list[str]:
-        name = self._name(tree)
+        name = self.dotted(tree)
         if name is not None:
             return [] if name.lower() in _CONSTANTS else [name]
         inner = tree.args if isinstance(tree, ast.Call) else ast.iter_child_nodes(tree)
         return [found for node in inner for found in self._columns(node)]
 
-    def _name(self, tree: ast.AST) -> str | None:
+    def dotted(self, tree: ast.AST) -> str | None:
+        """The column or dotted path that a node names, or None."""
         return named(tree, self.quoted)
 
     def _mask(self, tree: ast.expr, columns: Mapping[str, Cells]) -> "NDArray[np.bool_]":
@@ -134,7 +135,7 @@ class Expression:
 
     def _value(self, tree: ast.expr) -> _Value:
         """What gives the value of a part of it for a row."""
-        name = self._name(tree)
+        name = self.dotted(tree)
         if name is not None:
             constant = name.lower() in _CONSTANTS
             return (lambda row: _CONSTANTS[name.lower()]) if constant else (lambda row: row[name])
@@ -152,7 +153,7 @@ class Expression:
             left, right, compute = self._value(tree.left), self._value(tree.right), _ARITHMETIC[type(tree.op)]
             return lambda row: _computed(compute, left(row), right(row))
         if isinstance(tree, ast.Call):
-            function, given = FUNCTIONS[str(self._name(tree.func))], [self._value(item) for item in tree.args]
+            function, given = FUNCTIONS[str(self.dotted(tree.func))], [self._value(item) for item in tree.args]
             return lambda row: _called(function, [item(row) for item in given])
         assert isinstance(tree, ast.Compare), "checked when it was parsed"
         return self._compared(tree)
@@ -203,10 +204,10 @@ def _check(tree: ast.AST, whole: Expression, flag: str) -> None:
     Raises:
         UsageError: names it.
     """
-    if whole._name(tree) is not None:
+    if whole.dotted(tree) is not None:
         return
     if isinstance(tree, ast.Call):
-        name = whole._name(tree.func)
+        name = whole.dotted(tree.func)
         if name not in FUNCTIONS or tree.keywords:
             raise UsageError(
                 f"{flag} {one_line(whole.text)}: no function '{name}'", hint=f"one of {', '.join(FUNCTIONS)}"

@@ -20,8 +20,9 @@ from advcli.tensors.codes import in_order
 
 T = TypeVar("T")
 
-# Rows of a range: their columns fit into the caches of a core, and an operation on them takes longer than two threads that ask for
-# Python's lock at once. The operation is one thread's: torch's own threads would wait for each other, on a busy machine long.
+# Rows of a range: their columns fit into the caches of a core, and an operation on them takes longer than two
+# threads that ask for Python's lock at once. The operation is one thread's: torch's own threads would wait
+# for each other, on a busy machine long.
 _ROWS = 200_000
 # Fewer rows than that are done before the threads are there.
 _MANY = 1 << 18

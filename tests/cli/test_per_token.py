@@ -157,7 +157,11 @@ def test_other_columns_of_compare_have_the_same_reward(write):
         (("--kl-col", "kl"), UsageError, "--kl-col without --kl-coef does nothing; try --kl-coef 0.05"),
         (("--kl-coef", 1), DataError, "--kl-coef needs the KL of each row"),
         (("--estimator", "gdpo", "--affine", "scale=2"), UsageError, "so their sum cannot be shaped (--affine)"),
-        (("--like", "verl", "--estimator", "gae:eps=1"), UsageError, "so eps cannot be set; try without --like, or one of gamma or lam"),
+        (
+            ("--like", "verl", "--estimator", "gae:eps=1"),
+            UsageError,
+            "so eps cannot be set; try without --like, or one of gamma or lam",
+        ),
     ],
 )  # fmt: skip
 def test_what_makes_no_sense(write, flags, error, message):

@@ -39,7 +39,7 @@ def table(keys, steps=None, *, prompt=("prompt_id",), step_in_key=True):
 
 
 CASES = {
-    # id: (keys, steps, n, groups)
+    # Each with its keys, steps, n and groups.
     "by key": ("aabba", None, None, [0, 0, 1, 1, 0]),
     "in order of appearance": ("cabcab", None, None, [0, 1, 2, 0, 1, 2]),
     "key and step": ("aaaabb", [1, 1, 2, 2, 1, 2], None, [0, 0, 1, 1, 2, 3]),

@@ -329,7 +329,11 @@ def test_every_format(name: str, tmp_path: Path):
             PLAIN,
             id="shaped",
         ),
-        pytest.param(Settings(shaping=specs_of({"kl": {"coef": 0.1}})), replace(PLAIN, roles=(*PLAIN.roles, ("kl", "kl"))), id="kl"),
+        pytest.param(
+            Settings(shaping=specs_of({"kl": {"coef": 0.1}})),
+            replace(PLAIN, roles=(*PLAIN.roles, ("kl", "kl"))),
+            id="kl",
+        ),
         *(
             pytest.param(Settings(filters=(filter_spec(when, text),)), PLAIN, id=text)
             for when, text in [

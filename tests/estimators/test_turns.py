@@ -1,4 +1,4 @@
-"""Estimators of turns against plain loops, on drawn rollouts that are interleaved, of several lengths, with gaps and dead groups."""
+"""Estimators of turns against plain loops, on drawn rollouts: interleaved, of several lengths, with gaps and dead groups."""
 
 import math
 import random

@@ -292,7 +292,8 @@ LAYOUTS = {
         *({**VERL, "uid": f"{UID}_{session}_0", "score": session} for session in range(2)),
         {**VERL, "uid": PAD},
     ),
-    "swift_bare_nan.jsonl": b'{"step": ["1", "1"], "prompt": ["p", "p"], "completion": ["a", "b"], "A": [NaN, 1.0], "B": [0.5, NaN]}\n',
+    "swift_bare_nan.jsonl": b'{"step": ["1", "1"], "prompt": ["p", "p"], "completion": ["a", "b"], '
+    b'"A": [NaN, 1.0], "B": [0.5, NaN]}\n',
     "two_formats_at_once.jsonl": lines(
         {"example_id": 1, "reward": 1, "completion": "c", "task_id": 1, "sample_idx": 1, "seqlen": 3}
     ),

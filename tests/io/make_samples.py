@@ -3,9 +3,9 @@
 SOURCES is a folder with the unpacked wheels of verl 0.9.1, trl 1.16.0, ms-swift 4.6.0, atroposlib 0.4.0 and
 openpipe-art 0.5.18 (pip download --no-deps, python -m zipfile -e). Where a framework has a function that writes its
 dump, that very function is taken out of its source and called: verl's _write_generations (both trainers), TRL's and
-ms-swift's GRPOTrainer.log, ms-swift's JsonlWriter, ART's parquet writer. Episodes go through the models and the saver of the installed package
-verifiers 0.4.0. The other samples are written by hand in the
-shape that the framework's source gives, on the few questions below.
+ms-swift's GRPOTrainer.log, ms-swift's JsonlWriter, ART's parquet writer. Episodes go through the models and
+the saver of the installed package verifiers 0.4.0. The other samples are written by hand in the shape that
+the framework's source gives, on the few questions below.
 """
 
 import ast

@@ -124,7 +124,8 @@ OUTCOMES = {
     "access_denied.parquet": ": this is an XML document",
     "pickle.jsonl": f": this is a pickle, {PICKLE}",
     "pickle_of_text.jsonl": f": this is a pickle, {PICKLE}",
-    "slime.pt": ": this is a zip archive as torch.save writes it (a checkpoint, or slime's .pt dump); the pickle in it can run code",
+    "slime.pt": ": this is a zip archive as torch.save writes it (a checkpoint, or slime's .pt dump); "
+    "the pickle in it can run code",
     # One dump in an archive is read.
     "zip.jsonl": (4, 2, 0),
     "tar.jsonl": ": this is a tar archive",

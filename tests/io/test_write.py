@@ -50,7 +50,7 @@ def listing(folder):
 # Where to.
 
 NAMES = {
-    # input: output
+    # Each input with its output.
     ("a.jsonl", "jsonl"): "a.adv.jsonl",
     ("a.b.jsonl", "jsonl"): "a.b.adv.jsonl",
     ("a.ndjson", "jsonl"): "a.adv.ndjson",
@@ -117,7 +117,7 @@ def test_standard_input_goes_to_standard_output():
 
 
 REFUSED = {
-    # id: (inputs, out, error, message)
+    # Each with its inputs, --out, error and message.
     "several inputs": (
         ["a.jsonl", "b.jsonl"],
         None,

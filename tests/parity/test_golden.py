@@ -8,7 +8,7 @@ from parity import golden
 
 GOLDEN = Path(__file__).parents[1] / "data" / "golden"
 ROWS = [{"group": "g", "reward": reward} for reward in (1.0, 0.0, 0.0, 1.0)]
-# (1 - 0.5) / (sqrt(1/3) + 1e-6)
+# That is (1 - 0.5) / (sqrt(1/3) + 1e-6).
 HIGH = 0.5 / (3**-0.5 + 1e-6)
 CASE = {
     "framework": "verl",

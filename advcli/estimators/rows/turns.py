@@ -56,7 +56,7 @@ ROWS = [
         target="advcli.estimators.turns:mt_grpo",
         needs=("rewards", "group", "step", "rollout", "turn", "episode"),
         formula="A_t = (r_t − mean_{g,t}) / std_{g,t} + λ (S − mean_g) / std_g",
-        summary="the rollout against its group, and each turn against the same turn; biased where the policy decides when to stop",
+        summary="rollout against group, and turn against the same turn; biased where the policy decides when to stop",
         source="MT-GRPO, arXiv:2505.11821; atropos, environments/tool_use_turnlevel_advantage_server.py",
         default_scale="group",
         level="turn",

@@ -65,7 +65,7 @@ def decoupled_by_tokens(
 
 
 def _scores(values: Tensor, eps: float) -> Tensor:
-    """[G, n] → [G, n] (x − mean) / (std + eps), ddof 1, of what is there; NaN with fewer than two values in a group of several."""
+    """[G, n] → [G, n] (x − mean) / (std + eps), ddof 1, of what is there; NaN for one value in a group of several."""
     mean = values.nanmean(dim=1, keepdim=True)
     if values.shape[1] == 1:
         return (values - mean) / eps

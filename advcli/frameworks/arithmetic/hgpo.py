@@ -68,8 +68,8 @@ def hgpo(  # noqa: PLR0913  one knob per version of the rule
 def _slipped(group: Tensor, keys: list[Tensor], turns: Turns) -> Tensor:
     """The rows that the paper's code sets to 0, one for each prompt with a shared and an unshared state.
 
-    An earlier loop has left its index. It is the row of the last shared state, rollouts being gone through in order, that came last when the rows of the longest
-    shared histories were handled first.
+    An earlier loop has left its index. It is the row of the last shared state, rollouts being gone through in
+    order, that came last when the rows of the longest shared histories were handled first.
     """
     sizes = [torch.bincount(key, minlength=len(key))[key] if len(key) else key for key in keys]
     longest = torch.stack([size > 1 for size in sizes]).long().sum(dim=0).tolist()

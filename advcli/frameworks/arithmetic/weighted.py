@@ -83,7 +83,7 @@ def rank_penalised(  # noqa: PLR0913  one knob per rule that differs
 
 
 def _over_std(r: Tensor, measured: Tensor, group: Tensor, step: Tensor, divide: str, eps: float) -> Tensor:
-    """(r − mean_g) / (s + eps): the mean and a group's s are those of `measured`, 0 and 1 for one row; the batch's is that of r."""
+    """(r − mean_g) / (s + eps): mean and s of a group as in `measured`, 0 and 1 for one row; s of the batch is that of r."""
     mean, std = torch.zeros_like(r), torch.ones_like(r)
     for rows in matrices(group, torch.ones_like(group, dtype=torch.bool)):
         if rows.shape[1] > 1:

@@ -25,7 +25,7 @@ ROWS = [
         "rllm",
         eps=1e-6,
         estimator="verl_grpo",
-        formula="A_i = (r_i − mean_g) / (std_g + 1e-6), ddof 1, by the older trainer on verl; step_norm=1 divides it by its steps",
+        formula="A_i = (r_i − mean_g) / (std_g + 1e-6), ddof 1, in the older trainer on verl; step_norm=1: over its steps",
         knobs={"single": "raw-eps", "variance": "whole"},
         scales=GROUP | NONE,
         options={"step_norm": 0.0},

@@ -22,7 +22,7 @@ ROWS = (
             "a .pt file is a pickle, which can run code when it is opened: convert it where you trust it",
             "train_data/<id>.pt holds rewards that are already normalised, and no group",
             "a reward can be an object: its 'score' is read",
-            "rollout_id of a sample is the step in older files; where it names a rollout of several rows: --rollout-col rollout_id",
+            "rollout_id is the step in older files; where it names a rollout of several rows, use --rollout-col rollout_id",
         ),
     ),
 )

@@ -86,7 +86,8 @@ def sizes_said(sizes: Mapping[int, Collection[int]], names: Sequence[str]) -> st
     first = ", ".join(str(size) for size in sorted(set(sizes[mixed[0]])))
     return (
         f"{counted(len(mixed), 'step')} {verb(len(mixed), 'has', 'have')} groups of several sizes (step "
-        f"{names[mixed[0]] if mixed[0] >= 0 else 'none'}: {first}): evaluation rows among the training rows, or a group that was cut?"
+        f"{names[mixed[0]] if mixed[0] >= 0 else 'none'}: {first}): "
+        "evaluation rows among the training rows, or a group that was cut?"
     )
 
 
@@ -124,7 +125,10 @@ def rewards_of_other_rows(table: RewardTable, kinds: Mapping[str, str]) -> str |
         return None
     used = [name for name, _ in table.choice.rewards]
     if used == ["rewards"]:
-        return "'rewards' belong to other rows under dynamic sampling ('filtered_rewards' is there); try --reward filtered_rewards"
+        return (
+            "'rewards' belong to other rows under dynamic sampling ('filtered_rewards' is there); "
+            "try --reward filtered_rewards"
+        )
     return "'rewards' belong to other rows under dynamic sampling: 'filtered_rewards' is read"
 
 

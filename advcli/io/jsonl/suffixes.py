@@ -39,7 +39,7 @@ class Suffixes:
     def part(self, start: int, rows: int) -> "Suffixes":
         """Some of the rows, for a file of their own; where files are small, texts for several are made at once."""
         found = copy(self)
-        found._done, found._end = start, min(start + rows, self._end)
+        found._done, found._end = start, min(start + rows, self._end)  # noqa: SLF001  of the same class
         return found
 
     @property

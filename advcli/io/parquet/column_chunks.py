@@ -91,7 +91,7 @@ class Chunks:
     def part(self, start: int) -> "Chunks":
         """The column chunks of a separate file, from a row on."""
         found = copy(self)
-        found._done = start
+        found._done = start  # noqa: SLF001  of the same class
         return found
 
     def __call__(self, rows: int, look: ChunkFormat) -> Group:

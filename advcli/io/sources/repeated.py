@@ -203,6 +203,7 @@ def _iceberg(folder: Path, metadata: Sequence[Path], files: Sequence[Path]) -> s
 def _unknown(folder: Path, kind: str, reader: str) -> DataError:
     article = "an" if kind[0] in "AEIOU" else "a"
     return DataError(
-        f"{folder}: this is {article} {kind} table, of which some files or rows are superseded, and advcli cannot determine which",
+        f"{folder}: this is {article} {kind} table, of which some files or rows are superseded, "
+        "and advcli cannot determine which",
         hint=f"writing the current rows with {reader}, or naming the files",
     )

@@ -153,7 +153,8 @@ def _phantoms(page: Page) -> Iterator[Finding]:
     table = (Link("table", "table-phantom-advantages-in-dead-groups"),)
     if ours is not None and ours.groups:
         yield Finding(
-            f"{counted(ours.groups, 'dead group')} {verb(ours.groups, 'has', 'have')} an advantage other than 0 under {ours.rule}: "
+            f"{counted(ours.groups, 'dead group')} {verb(ours.groups, 'has', 'have')} "
+            f"an advantage other than 0 under {ours.rule}: "
             f"|A| up to {number(ours.max_abs_adv)}.",
             table,
             doubt=True,

@@ -1,4 +1,4 @@
-"""Tests other than the t test: McNemar's for rewards of two values, and the corrections for several (Holm, Benjamini–Hochberg)."""
+"""McNemar's test for rewards of two values, and corrections for several tests (Holm, Benjamini–Hochberg)."""
 
 import math
 from collections.abc import Sequence

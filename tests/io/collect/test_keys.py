@@ -24,7 +24,7 @@ def coded(*batches):
 
 LONG = "x" * 70
 KEYS = {
-    # id: (cells, codes)
+    # Each with its cells and codes.
     "long ids": ([f"{1:035}", f"{11:035}", f"{1:035}"], [0, 1, 0]),
     "zeros": (["0005", "005", "5"], [0, 1, 2]),
     "null": (["a", None, "a", ""], [0, -1, 0, 1]),

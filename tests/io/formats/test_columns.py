@@ -73,7 +73,7 @@ def test_one_part_alone_is_the_reward(name):
 
 
 AMBIGUOUS = {
-    # columns: (message, hint)
+    # The columns, with message and hint.
     "prompt_id uid reward": (
         "2 columns can be the prompt id: prompt_id, uid",
         "--prompt-col prompt_id or --prompt-col",

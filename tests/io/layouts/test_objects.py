@@ -127,7 +127,7 @@ def test_what_is_laid_out_otherwise(record, message):
 
 
 GUESSES = {
-    # id: (records, layout, path)
+    # Each with its records, layout and path.
     "a row": ([{"reward": 1, "tokens": [1, 2]}], "rows", ""),
     "a row with steps": ([{"total_reward": 1, "steps": [{"reward": 1}]}], "rows", ""),
     "a row with messages that have rewards": (

@@ -30,7 +30,8 @@ SHAPES = (
                 "correctness_count": int(sum(own)),
             }
         ),
-        f"OpenR1: generations and, as long, two lists of flags; one of them says by its name that it is the outcome. True is 1. {FOUR_IN_WORDS}",
+        f"OpenR1: generations and, as long, two lists of flags; one of them says by its name "
+        f"that it is the outcome. True is 1. {FOUR_IN_WORDS}",
         ("correctness_math_verify",),
         ("@file", "@line"),
         2,

@@ -162,7 +162,8 @@ SHAPES = (
             }
             for p, text in enumerate(QUESTIONS)
         ],
-        "lm-eval's samples: one row per document, repeats share one metric. There are no groups, and that is said; a row alone has no "
+        "lm-eval's samples: one row per document, repeats share one metric. There are no groups, "
+        "and that is said; a row alone has no "
         "advantage.",
         ("exact_match",),
         ("@file", "doc_id", "filter"),

@@ -98,7 +98,8 @@ SHAPES = (
                 "advantage": 0.0,
             }
         ),
-        f"TRL log_completions: a column per reward function, added up; the constant format reward changes no difference. {FOUR_IN_WORDS}",
+        f"TRL log_completions: a column per reward function, added up; "
+        f"the constant format reward changes no difference. {FOUR_IN_WORDS}",
         ("accuracy_reward", "format_reward"),
         ("prompt", "step"),
         2,
@@ -117,7 +118,8 @@ SHAPES = (
                 "advantage": 0.0,
             }
         ),
-        "TRL with conversations; a reward function may return None, which is left out of the sum: the first answers have the sum 0. "
+        "TRL with conversations; a reward function may return None, "
+        "which is left out of the sum: the first answers have the sum 0. "
         "0, 0, 0, 3/4: mean 3/16. 0, 1, 1, −1/4: mean 7/16.",
         ("correctness", "length_penalty"),
         ("prompt", "step"),
@@ -165,7 +167,8 @@ SHAPES = (
                 "num_turns": 1.0,
             }
         ),
-        f"verifiers vf-eval before 0.4: reward is the weighted total, the metrics beside it are its parts; times are no rewards. {FOUR_IN_WORDS}",
+        f"verifiers vf-eval before 0.4: reward is the weighted total, "
+        f"the metrics beside it are its parts; times are no rewards. {FOUR_IN_WORDS}",
         ("reward",),
         ("example_id",),
         2,
@@ -229,7 +232,8 @@ SHAPES = (
                 "metadata": {},
             }
         ),
-        f"slime samples as lines: group_index numbers the groups and index the rows; the prompts tell the same groups. {FOUR_IN_WORDS}",
+        f"slime samples as lines: group_index numbers the groups and index the rows; "
+        f"the prompts tell the same groups. {FOUR_IN_WORDS}",
         ("reward",),
         ("prompt",),
         2,

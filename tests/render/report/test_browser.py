@@ -79,7 +79,10 @@ def test_every_plot_has_drawn_marks(opened):
 
 def test_dark_mode_has_other_colours_and_follows_a_change(opened):
     tab = opened(dark=True)
-    colours = "() => ['.plot', '.bars'].map((one) => getComputedStyle(document.querySelector(one))).flatMap((one) => [one.backgroundColor, one.fill])"
+    colours = (
+        "() => ['.plot', '.bars'].map((one) => getComputedStyle(document.querySelector(one)))"
+        ".flatMap((one) => [one.backgroundColor, one.fill])"
+    )
     assert tab.evaluate(colours)[0] == "rgb(26, 31, 41)"
     assert tab.evaluate(colours)[3] == "rgb(86, 180, 233)"
     assert tab.evaluate("getComputedStyle(document.body).color") == "rgb(231, 234, 240)"
@@ -166,7 +169,8 @@ def test_the_pointer_tells_the_numbers_and_a_click_shows_the_groups(opened):
 def test_a_point_leads_to_its_rows(opened):
     tab = opened()
     place = tab.evaluate(
-        "() => { const { at } = JSON.parse(document.getElementById('plots-data').textContent).length; return [at.x[0] / 1000, at.y[0] / 1000]; }"
+        "() => { const { at } = JSON.parse(document.getElementById('plots-data').textContent).length; "
+        "return [at.x[0] / 1000, at.y[0] / 1000]; }"
     )
     tab.mouse.click(*pointer(tab, "length", *place))
     assert tab.input_value("#search").startswith("group:")
