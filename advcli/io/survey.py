@@ -191,7 +191,7 @@ def survey(sources: Sequence[Source], options: ColumnOptions, *, whole: bool = F
         # A reward function that appears late must not be left out.
         seen = _whole(sources)
     layout = _layout(form, seen, options)
-    kinds, rows = _kinds(seen, layout)
+    kinds, rows, of = _kinds(seen, layout)
     if form.name == "generic" and layout.exploded:
         form = FORMATS[layout.name]
     elif form.name == "generic" and kinds.get("rewards") == "nested" and _are_scored(rows()):
@@ -207,7 +207,7 @@ def survey(sources: Sequence[Source], options: ColumnOptions, *, whole: bool = F
     sample = rows if layout.name != "rows" else lambda: _sample(seen)
     container = "" if options.format else next((one.source.format for one in seen if one.source.format), "")
     whole = all(one.whole for one in seen)
-    return Survey(form, layout, kinds, whole, container or form.name, Evidence(cache(sample), rows))
+    return Survey(form, layout, kinds, whole, container or form.name, Evidence(cache(sample), rows, of))
 
 
 def _format(seen: Sequence[Seen]) -> Format:
@@ -311,20 +311,22 @@ def _check_layout(name: str) -> None:
         raise UsageError(f"unknown layout '{name}'", hint=either(layouts.LAYOUTS))
 
 
-def _kinds(seen: Sequence[Seen], layout: Layout) -> tuple[dict[str, str], "_Rows"]:
-    """The columns of a row and what they hold, and some rows when they are asked for."""
+def _kinds(seen: Sequence[Seen], layout: Layout) -> tuple[dict[str, str], "_Rows", list[int]]:
+    """The columns of a row and what they hold, some rows when they are asked for, and of which record each exploded one is."""
     if layout.name == "rows":
         merged = _merged(one.shapes for one in seen)
         kinds = {name: column_kinds.kind(shape) for name, shape in merged.items()}
-        return kinds, cache(lambda: _records(seen))
+        return kinds, cache(lambda: _records(seen)), []
     rows: list[Mapping[str, Any]] = []
-    for record in _records(seen):
+    of: list[int] = []
+    for number, record in enumerate(_records(seen)):
         try:
             rows += [_as_laid_out(row, record, layout) for row in layouts.rows(record, layout)]
         except layouts.LayoutMismatch:
             # The scan says where.
             continue
-    return kinds_of_objects(rows), lambda: rows
+        of += [number] * (len(rows) - len(of))
+    return kinds_of_objects(rows), lambda: rows, of
 
 
 def _as_laid_out(row: Mapping[str, Any], record: Mapping[str, Any], layout: Layout) -> Mapping[str, Any]:

@@ -1,9 +1,11 @@
 """`inspect`: what is in a dump."""
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 
 from advcli.common.errors import DataError
+from advcli.common.wording import either
 from advcli.dataset.grouping import Sizes, refuse_singletons, sizes_of
 from advcli.dataset.load import DataSet
 from advcli.inspection.details import Wanted
@@ -35,7 +37,11 @@ def _no_groups(request: Request, data: DataSet) -> Iterator[str]:
     """Why no rows are compared with each other, where that is so; another command would stop at it."""
     grouping = data.grouping
     if not data.table.choice.prompt and not request.columns.n:
-        yield "no prompt id, so each row is a group of its own; try --prompt-col COL or --n ROWS_PER_PROMPT"
+        likely = [f"--prompt-col {shlex.quote(name)}" for name in data.table.choice.likely] or [
+            "--prompt-col COL"
+        ]
+        ways = either([*likely, "--n ROWS_PER_PROMPT"])
+        yield f"no prompt id, so each row is a group of its own; try {ways}"
         return
     seen = Sizes(len(data.table.key), grouping.count, sizes_of(grouping.group, grouping.count))
     try:

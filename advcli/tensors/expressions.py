@@ -153,7 +153,10 @@ class Expression:
             left, right, compute = self._value(tree.left), self._value(tree.right), _ARITHMETIC[type(tree.op)]
             return lambda row: _computed(compute, left(row), right(row))
         if isinstance(tree, ast.Call):
-            function, given = FUNCTIONS[str(self.dotted(tree.func))], [self._value(item) for item in tree.args]
+            function, given = (
+                FUNCTIONS[str(self.dotted(tree.func))],
+                [self._value(item) for item in tree.args],
+            )
             return lambda row: _called(function, [item(row) for item in given])
         assert isinstance(tree, ast.Compare), "checked when it was parsed"
         return self._compared(tree)

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Sequence
 from difflib import get_close_matches
 
 from advcli.common.errors import DataError, UsageError
-from advcli.io.formats import detect, names
+from advcli.io.formats import detect, names, prompts
 from advcli.io.formats.catalog import (
     ANCHORS,
     CHATS,
@@ -16,7 +16,6 @@ from advcli.io.formats.catalog import (
     LOG_PROBS,
     LOGGED,
     MASKS,
-    PROMPT_IDS,
     PROMPT_TEXTS,
     RESPONSES,
     ROLLOUT_LOG_PROBS,
@@ -27,7 +26,7 @@ from advcli.io.formats.catalog import (
     TURNS,
     VERSIONS,
 )
-from advcli.io.formats.derived import CHARACTERS, PLACES
+from advcli.io.formats.derived import CHARACTERS
 from advcli.io.formats.dump import Dump, Kinds, flags, listed, quoted
 from advcli.io.formats.evidence import Evidence
 from advcli.io.formats.format import Format
@@ -65,7 +64,7 @@ def choose(
         UsageError: a column that the user named is not there.
     """
     for name in asked(options):
-        if name not in kinds:
+        if name not in kinds and name not in prompts.chats(kinds):
             raise _no_column(name, kinds, options, layout, evidence or Evidence())
     if form is None:
         form = _form(kinds, options)
@@ -120,14 +119,15 @@ class _Chooser:
             None if length or not options.characters else self._characters({*taken, options.prompt or ""})
         )
         step = options.step or self._step()
-        prompt = self._prompt(step)
+        prompt, chat = prompts.prompt(self._dump, step)
         rollout, turn = self._rollout({*taken, *prompt, step})
         logged = (
             options.logged or _first(form.logged, kinds, but=taken, kind="number") or _logged(kinds, taken)
         )
         roles = self._roles(rollout, {*taken, *prompt, step, length, logged, *rollout, turn})
         used = {*taken, step, length, logged, *prompt, *rollout, turn, *(name for _, name in roles)}
-        rules = self._rules(prompt, used)
+        likely = tuple(prompts.likely(self._dump, step))
+        rules = self._rules(prompt, used, likely if prompt == prompts.RECORD else ())
         self._check_spread(prompt, step, used)
         looked_for = _log_probs(kinds, options)
         if options.strict and self._dump.doubts:
@@ -145,7 +145,7 @@ class _Chooser:
             mask=_first(MASKS, kinds, kind="nested") if kinds.get(logged or "") == "nested" else None,
             step_in_key=form.step_in_key and not options.group_by,
             layout=self._dump.layout,
-            derived=(*form.derived, *([counted] if counted else [])),
+            derived=(*form.derived, *(one for one in (counted, chat) if one)),
             rules=rules,
             dedup=options.dedup,
             row=options.row,
@@ -162,9 +162,7 @@ class _Chooser:
                 *(_condition(text, "") for text in options.tests),
                 *(_condition(text, "", number=True) for text in options.measures),
             ),
-            likely=()
-            if prompt and self._dump.evidence.share_rows(prompt)
-            else tuple(self.likely_prompts(step)),
+            likely=() if prompt and self._dump.evidence.share_rows(prompt) else likely,
             unread=tuple(like_rewards(self._dump, [*filter(None, used), *rules.columns()])),
             doubts=tuple(map(str, self._dump.doubts)),
             found=tuple(looked_for),
@@ -173,8 +171,14 @@ class _Chooser:
 
     # Which rows count.
 
-    def _rules(self, prompt: Sequence[str], used: set[str | None]) -> Rules:
-        """What the format and the user say about rows, as far as the columns for it are there."""
+    def _rules(self, prompt: Sequence[str], used: set[str | None], likely: Sequence[str]) -> Rules:
+        """What the format and the user say about rows, as far as the columns for it are there.
+
+        Args:
+            prompt: the columns of the prompt.
+            used: the columns that play a part.
+            likely: columns in which rows that are taken as one prompt should agree.
+        """
         form, kinds = self._dump.form, self._dump.kinds
         by_text = bool(prompt) and set(prompt) <= {*PROMPT_TEXTS, "messages", "input_prompt"}
         pictures = tuple(name for name in IMAGES if name in kinds and by_text)
@@ -202,7 +206,7 @@ class _Chooser:
                 ),
             ),
             evaluation=form.evaluation if form.evaluation in kinds else None,
-            same=(*(name for name in form.same if name in kinds), *pictures),
+            same=(*(name for name in form.same if name in kinds), *pictures, *likely),
             apart=tuple(self._sources(prompt, used)) if prompt else (),
             checks=form.checks,
             appended=form.appended,
@@ -260,7 +264,7 @@ class _Chooser:
         if options.rollout:
             rollout: tuple[str, ...] = (options.rollout,)
         elif form.rollout:
-            rollout = next(filter(None, (_together(way, kinds) for way in form.rollout)), ())
+            rollout = next(filter(None, (prompts.together(way, kinds) for way in form.rollout)), ())
         else:
             usual = (name for name in ROLLOUTS if kinds.get(name) in ("number", "text") and name not in taken)
             rollout = tuple(usual)[:1] if form.name == "generic" else ()
@@ -319,82 +323,6 @@ class _Chooser:
         name = _first(RESPONSES, kinds, but=taken) or _first(CHATS, kinds, but=taken)
         return Derived(CHARACTERS + name, (name,), "advcli.io.formats.derived:characters") if name else None
 
-    def _prompt(self, step: str | None) -> tuple[str, ...]:
-        options, form, kinds = self._dump.options, self._dump.form, self._dump.kinds
-        if options.group_by:
-            return tuple(dict.fromkeys(options.group_by))
-        if options.prompt:
-            return (options.prompt,)
-        full = {name: kind for name, kind in kinds.items() if not self._dump.evidence.of(name).is_empty}
-        if form.prompt and not form.ids:
-            found = next(filter(None, (_together(way, full) for way in form.prompt)), ())
-        else:
-            ranks = (PROMPT_IDS, form.prompt or PROMPT_TEXTS)
-            found = self._ranked_prompt([[name for name in rank if name in full] for rank in ranks], step)
-        if found:
-            return found
-        if options.n:
-            return ()
-        if self._dump.layout.exploded:
-            # Without a prompt, the rows of a record are those of a prompt.
-            return ("@file", "@line")
-        if options.ungrouped:
-            return ()
-        raise self._no_prompt(step)
-
-    def _ranked_prompt(self, ranks: Sequence[Sequence[str]], step: str | None) -> tuple[str, ...]:
-        """The column of the first rank that has one; an id that differs in every row gives way to one that does not."""
-        everyone = [name for rank in ranks for name in rank]
-        beside = (step,) if step and not step.startswith("@") else ()
-        alone = [name for name in everyone if not self._dump.evidence.share_rows((name, *beside))]
-        shared = [name for name in everyone if name not in alone]
-        known = bool(self._dump.evidence.of(everyone[0]).cells) if everyone else False
-        if known and shared and alone:
-            ranks = [[name for name in rank if name in shared] for rank in ranks]
-        found = next((list(rank) for rank in ranks if rank), [])
-        different = [name for name in found[1:] if not self._dump.evidence.same(found[0], name)]
-        if different:
-            several = [found[0], *different]
-            raise DataError(
-                f"{len(several)} columns can be the prompt id: {', '.join(several)}",
-                hint=flags("--prompt-col", several),
-            )
-        first = next((name for name in everyone if name in alone), None) if known and shared else None
-        if found and first and everyone.index(first) < everyone.index(found[0]):
-            self._dump.doubt(
-                f"'{first}' differs in every row, so '{found[0]}' is the prompt",
-                f"--prompt-col {shlex.quote(found[0])}",
-            )
-        return tuple(found[:1])
-
-    def _no_prompt(self, step: str | None) -> DataError:
-        empty = [name for name in (*PROMPT_IDS, *PROMPT_TEXTS) if name in self._dump.kinds]
-        likely = self.likely_prompts(step)
-        if empty:
-            told = f"'{empty[0]}' is empty in every row of the sample, expected a prompt id"
-        else:
-            told = (
-                f"no prompt id among the columns {listed(self._dump.kinds)}; expected one of "
-                f"{', '.join(PROMPT_IDS + PROMPT_TEXTS)}"
-            )
-        ways = [f"--prompt-col {shlex.quote(name)}" for name in likely]
-        return DataError(
-            told,
-            hint=" or ".join(ways)
-            or "--prompt-col COL, --group-by A,B, --n ROWS_PER_PROMPT, or --estimator batch_norm, which needs no prompt",
-        )
-
-    def likely_prompts(self, step: str | None) -> list[str]:
-        """Columns that are named like a prompt, and whose values make groups of several rows."""
-        beside = (step,) if step and not step.startswith("@") else ()
-        found = [
-            name
-            for name, kind in self._dump.kinds.items()
-            if kind != "other" and name != step and not name.startswith("@") and names.could_be_prompt(name)
-            if self._dump.evidence.groups_well(name, beside)
-        ]
-        return found[:2]
-
 
 def _condition(text: str, said: str, *, asked: bool = False, number: bool = False) -> Condition:
     return Condition(text, parse(text).columns, said, asked or not said, number)
@@ -435,18 +363,6 @@ def _log_probs(kinds: Kinds, options: ColumnOptions) -> dict[str, str]:
     # Not called "mask": that would be the mask of estimators with an advantage per token.
     found["trained"] = None if "mask" in options.tokens else _first(TOKEN_MASKS, kinds, kind="nested")
     return {role: name for role, name in found.items() if name and role not in options.tokens}
-
-
-def _together(way: str, kinds: Kinds) -> tuple[str, ...]:
-    """The columns of a key `A+B?+C:text?`; none if one is missing that may not be."""
-    columns = []
-    for part in way.split("+"):
-        name, _, kind = part.removesuffix("?").partition(":")
-        if (name in kinds and kind in ("", kinds[name])) or (name in PLACES and not part.endswith("?")):
-            columns.append(name)
-        elif not part.endswith("?"):
-            return ()
-    return tuple(columns)
 
 
 def _first(

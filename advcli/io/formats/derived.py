@@ -206,6 +206,19 @@ def before_answer(messages: object) -> object:
     return messages[: roles.index("assistant")] if "assistant" in roles else messages[:1]
 
 
+def before_last_answer(messages: object) -> object:
+    """A chat up to the last answer of the model, which ends it; all of it where something else does.
+
+    Example:
+        >>> before_last_answer([{"role": "user", "content": "2+2?"}, {"role": "assistant", "content": "4"}])
+        [{'role': 'user', 'content': '2+2?'}]
+    """
+    if not isinstance(messages, list) or not messages:
+        return messages
+    last = messages[-1]
+    return messages[:-1] if isinstance(last, Mapping) and last.get("role") == "assistant" else messages
+
+
 def action_tokens(steps: object) -> object:
     """The tokens that the model wrote in all steps of tinker-cookbook's summary.
 

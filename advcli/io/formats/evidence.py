@@ -88,14 +88,19 @@ class Evidence:
 
     Args:
         rows: gives them; none if nothing is known. Lists of numbers may be left out.
-        records: gives a few with every list.
+        whole: gives a few with every list.
+        of: of which record each of the latter is; empty if each is one.
     """
 
     def __init__(
-        self, rows: Callable[[], Rows] = lambda: (), records: Callable[[], Rows] | None = None
+        self,
+        rows: Callable[[], Rows] = lambda: (),
+        whole: Callable[[], Rows] | None = None,
+        of: Sequence[int] = (),
     ) -> None:
         self._rows = rows
-        self._records = records or rows
+        self._whole = whole or rows
+        self._of = of
         self._known: dict[str, Column] = {}
 
     def of(self, name: str) -> Column:
@@ -109,7 +114,7 @@ class Evidence:
 
     def in_lists(self, name: str) -> list[Any]:
         """The numbers in a column of lists; none where a list holds anything else."""
-        lists = (found for row in self._records() if isinstance(found := row.get(name), list))
+        lists = (found for row in self._whole() if isinstance(found := row.get(name), list))
         items = [item for found in lists for item in found]
         return items if all(item is None or isinstance(item, int | float) for item in items) else []
 
@@ -117,6 +122,11 @@ class Evidence:
         """Whether a column is nearly empty compared with the fullest of some others."""
         best = max((len(self.of(other).there) for other in beside), default=0)
         return len(self.of(name).there) < _SPARSE * best
+
+    def differs_within_records(self, name: str) -> bool:
+        """Whether a record of which several rows are made has several values of a column."""
+        keys = [key_text(row.get(name)) for row in self._whole()]
+        return len(set(zip(self._of, keys, strict=False))) > len(set(self._of))
 
     def same(self, one: str, two: str) -> bool:
         """Whether two columns hold the same in all rows, of which there is at least one."""

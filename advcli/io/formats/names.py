@@ -1,6 +1,7 @@
 """What the name of a column says about it: by the words in it, so that unseen names of the same kind are read alike."""
 
 import re
+from collections.abc import Sequence
 
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
@@ -60,6 +61,8 @@ _LABEL = frozenset(
         "rank",
     ]
 )
+# The sum of the rewards of an episode; in other dumps what a critic is trained on, so that it is asked for.
+_RETURN = frozenset({"return", "returns"})
 _CLOCK = frozenset(
     ["timestamp", "ts", "ms", "msec", "sec", "secs", "seconds", "ns", "us", "duration", "latency", "elapsed"]
 )
@@ -125,7 +128,9 @@ _MEASURE = frozenset(
     ]
 )
 
-_ASKED = frozenset(["prompt", "question", "problem", "example", "query", "instance", "qid", "puzzle"])
+_ASKED = frozenset(
+    ["prompt", "question", "problem", "example", "query", "queries", "instance", "qid", "puzzle"]
+)
 _ANSWER = frozenset(
     [
         "rollout",
@@ -146,7 +151,7 @@ _ANSWER = frozenset(
     ]
 )
 _TEXT = frozenset(["answer", "response", "completion", "output"])
-_COUNT = frozenset(["num", "count", "counts", "nth", "hash"])
+_COUNT = frozenset(["num", "count", "counts", "nth"])
 
 _STEP = frozenset(["step", "iteration", "iter", "update", "checkpoint", "ckpt"])
 _OF_STEP = frozenset(
@@ -228,6 +233,11 @@ def says_outcome(name: str) -> bool:
     return bool(words(name) & _OUTCOME)
 
 
+def says_return(name: str) -> bool:
+    """Whether a name has a word for the return of an episode."""
+    return bool(words(name) & _RETURN)
+
+
 def never_reward(name: str) -> bool:
     """Whether a name says that it is no reward of a row, whatever it holds: an id, a time, an average.
 
@@ -253,11 +263,50 @@ def could_be_prompt(name: str) -> bool:
     """Whether a name can be that of a prompt: an id or a question, but not that of an answer or a run.
 
     Example:
-        >>> [could_be_prompt(name) for name in ("question_id", "problem", "sample_id", "task", "task_id")]
+        >>> [could_be_prompt(name) for name in ("question_id", "problems", "sample_id", "task", "task_id")]
         [True, True, False, False, True]
     """
-    found = words(name)
-    return bool(found & (_LABEL | _ASKED)) and not found & (_ANSWER | _SOURCE | _REWARD | _STEP | _COUNT)
+    found = {word.removesuffix("s") for word in words(name)} | words(name)
+    another = _ANSWER | _SOURCE | _REWARD | _STEP | _COUNT
+    # A hash of whatever else tells rows apart, and not prompts.
+    told = found & _ASKED or (found & _LABEL and "hash" not in found)
+    return bool(told) and not found & another
+
+
+_SIDES = (
+    frozenset(["chosen", "rejected", "win", "winner", "lose", "loser", "preferred", "dispreferred"]),
+    frozenset("ab"),
+)
+
+
+def of_several_answers(found: Sequence[str]) -> bool:
+    """Whether names differ only by a number or a side, so that each is that of another answer.
+
+    Example:
+        >>> (
+        ...     of_several_answers(["reward_0", "reward_1"]),
+        ...     of_several_answers(["chosen_reward", "rejected_reward"]),
+        ... )
+        (True, True)
+        >>> of_several_answers(["reward_format", "reward_2"]), of_several_answers(["reward"])
+        (False, False)
+    """
+    common = frozenset.intersection(*(words(name) for name in found))
+    rests = [words(name) - common for name in found]
+    numbered = all(len(rest) == 1 and next(iter(rest)).isdigit() for rest in rests)
+    return len(found) > 1 and (
+        numbered or any(all(rest and rest <= side for rest in rests) for side in _SIDES)
+    )
+
+
+def of_tokens(name: str) -> bool:
+    """Whether a name says that a list has a number for each token.
+
+    Example:
+        >>> of_tokens("token_level_rewards"), of_tokens("rewards")
+        (True, False)
+    """
+    return bool(words(name) & {"token", "tokens"})
 
 
 def is_step(name: str) -> bool:

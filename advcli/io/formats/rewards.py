@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from advcli.common.errors import DataError, UsageError
+from advcli.common.wording import shortened
 from advcli.io.formats import names
 from advcli.io.formats.catalog import (
     OUTCOMES,
@@ -45,12 +46,21 @@ def rewards(dump: Dump) -> Rewards:
         return ((total, 1.0),)
     if len(parts) == 1 or (parts and options.parts):
         return _weighted(parts, (), kinds)
+    if parts and names.of_several_answers(parts):
+        shown = shortened([f"'{name}'" for name in parts], 4)
+        raise DataError(
+            f"{shown} look like the rewards of several answers in one row",
+            hint="a row per answer, or one list of rewards per prompt; --reward COL takes one of them alone",
+        )
     if parts:
         every = " ".join(f"--reward {shlex.quote(name)}" for name in parts)
         raise DataError(
             f"no total reward, and several parts: {', '.join(parts)}; each can be given a weight, COL=WEIGHT",
             hint=every,
         )
+    told = next((name for name in REWARD_TOTALS if _holds_objects(dump, name)), None)
+    if told:
+        raise DataError(f"'{told}' holds objects, expected a number per row", hint=_instead(dump))
     raise DataError(
         f"no reward among the columns {listed(kinds)}; expected one of {', '.join(REWARD_TOTALS)}",
         hint=_instead(dump),
@@ -102,7 +112,8 @@ def _total(dump: Dump) -> str | None:
         if kind == "number" and name not in (*REWARD_TOTALS, *REWARD_LISTS)
         if names.is_total(name) and not evidence.of(name).is_counter
     ]
-    everyone = [*(name for name in REWARD_TOTALS if name in kinds), *lists, *told]
+    usual = [name for name in REWARD_TOTALS if name in kinds and not _holds_objects(dump, name)]
+    everyone = [*usual, *lists, *told]
     full = {name for name in everyone if not evidence.sparse(name, everyone)}
     ranks = ([name for name in rank if name in full] for rank in (REWARD_TOTALS, lists, told))
     chosen = dump.one_of(next(filter(None, ranks), []), "reward", "--reward")
@@ -165,12 +176,34 @@ def _instead(dump: Dump) -> str:
         if kind == "nested" and inner:
             return f"--explode {shlex.quote(name)} --reward {shlex.quote(inner)}"
     numbers = {name: dump.evidence.of(name).cells for name, kind in dump.kinds.items() if kind == "number"}
-    found = _outcome(numbers)
+    found = _outcome(numbers) or _in_objects(dump)
     if found or dump.layout.exploded:
         return f"--reward {shlex.quote(found)}" if found else "--reward COL"
-    lists = {name: items for name in dump.kinds if (items := dump.evidence.in_lists(name))}
+    lists = {
+        name: items
+        for name in dump.kinds
+        if (items := dump.evidence.in_lists(name)) and not names.of_tokens(name)
+    }
     found = _outcome(lists)
     return f"--explode {shlex.quote(found)} --reward {shlex.quote(found)}" if found else "--reward COL"
+
+
+def _holds_objects(dump: Dump, name: str) -> bool:
+    """Whether a column has an object in each row."""
+    cells = dump.evidence.of(name).there
+    return bool(cells) and all(isinstance(cell, Mapping) for cell in cells)
+
+
+def _in_objects(dump: Dump) -> str | None:
+    """The path of an outcome in the object of each row."""
+    for name, kind in dump.kinds.items():
+        cells = dump.evidence.of(name).there
+        if kind == "nested" and _holds_objects(dump, name):
+            keys = dict.fromkeys(key for cell in cells for key in cell)
+            inner = _outcome({key: [cell.get(key) for cell in cells] for key in keys})
+            if inner:
+                return f"{name}.{inner}"
+    return None
 
 
 def nested_name(dump: Dump, name: str) -> str | None:
@@ -205,6 +238,7 @@ def _outcome(columns: Mapping[str, Sequence[object]]) -> str | None:
         names.is_total,
         lambda name: set(rest[name]) == {True, False} and all(isinstance(cell, bool) for cell in rest[name]),
         names.says_reward,
+        names.says_return,
         lambda name: names.says_outcome(name) and set(rest[name]) <= {0, 1, None},
     )
     found = (list(filter(kind, rest)) for kind in kinds)

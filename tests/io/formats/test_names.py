@@ -57,3 +57,18 @@ def test_no_step(name):
 )
 def test_a_flag(name, condition):
     assert names.condition_of_flag(name) == condition
+
+
+@pytest.mark.parametrize(
+    ("several", "told"),
+    [
+        (["reward_0", "reward_1", "reward_2"], True),
+        (["score1", "score2"], True),
+        (["chosen_reward", "rejected_reward"], True),
+        (["reward_a", "reward_b"], True),
+        (["reward_format", "reward_accuracy"], False),
+        (["format_reward", "reward_2"], False),
+    ],
+)
+def test_rewards_of_several_answers(several, told):
+    assert names.of_several_answers(several) is told

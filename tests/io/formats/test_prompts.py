@@ -1,0 +1,96 @@
+"""Which column is the prompt: in lists by step, in chats, and where a record has several prompts."""
+
+import json
+
+import pytest
+
+import advcli
+
+
+def written(tmp_path, rows):
+    path = tmp_path / "dump.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def grouped(path, **options):
+    """The columns of a group, the group of each row, and what is doubted."""
+    found = advcli.read(path, **options)
+    return found.columns["group"], found.advantages().group.tolist(), list(found.warnings)
+
+
+def chat(*texts):
+    roles = ("user", "assistant")
+    return [{"role": roles[place % 2], "content": text} for place, text in enumerate(texts)]
+
+
+REWARDS = [0.0, 1.0, 0.0, 1.0]
+
+
+@pytest.mark.parametrize("name", ["prompts", "prompt_ids", "uids", "inputs"])
+def test_lists_of_a_step_are_grouped_by_the_list_of_prompts(tmp_path, name):
+    values = [[1, 5], [1, 5], [1, 6], [1, 6]] if name == "prompt_ids" else ["a", "a", "b", "b"]
+    path = written(tmp_path, [{"global_step": step, name: values, "rewards": REWARDS} for step in range(2)])
+    assert grouped(path)[:2] == ([name, "global_step"], [0, 0, 1, 1, 2, 2, 3, 3])
+
+
+def test_lists_of_a_prompt_stay_together(tmp_path):
+    path = written(tmp_path, [{"prompt": name, "rewards": REWARDS, "ids": [1, 1, 2, 2]} for name in "ab"])
+    assert grouped(path)[:2] == (["prompt"], [0] * 4 + [1] * 4)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [{"step": step, "queries": ["a", "a", "b", "b"], "rewards": REWARDS} for step in range(2)],
+        [
+            {
+                "step": step,
+                "samples": [{"question": q, "reward": r} for q, r in zip("aabb", REWARDS, strict=True)],
+            }
+            for step in range(2)
+        ],
+    ],
+    ids=["lists", "objects"],
+)
+def test_a_record_with_several_prompts_is_split_and_that_is_said(tmp_path, rows):
+    columns, groups, warnings = grouped(written(tmp_path, rows))
+    assert groups == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert f"the prompt is '{columns[0]}', of which a record has several" in " ".join(warnings)
+
+
+@pytest.mark.parametrize(
+    "chats",
+    [
+        [chat(name, answer) for name in "ab" for answer in "xy"],
+        # An example stands before the question.
+        [chat("example", "its answer", name, answer) for name in "ab" for answer in "xy"],
+        # The environment answers differently.
+        [chat(name, answer, f"saw {answer}", "end") for name in "ab" for answer in "xy"],
+    ],
+    ids=["one turn", "few-shot", "several turns"],
+)
+def test_what_stands_before_the_answer_of_a_chat(tmp_path, chats):
+    rows = [{"messages": one, "reward": reward} for one, reward in zip(chats, REWARDS, strict=True)]
+    path = written(tmp_path, rows)
+    columns, groups, warnings = grouped(path)
+    assert (columns, groups) == (["messages.prompt"], [0, 0, 1, 1])
+    assert "before the answer in 'messages'; try --prompt-col messages.prompt" in " ".join(warnings)
+    asked = grouped(path, prompt="messages.prompt")
+    assert asked[:2] == (columns, groups)
+    assert "before the answer" not in " ".join(asked[2])
+
+
+def test_chats_that_share_nothing_are_no_groups(tmp_path):
+    path = written(tmp_path, [{"messages": chat(name, "x"), "reward": 1.0} for name in "abcd"])
+    with pytest.raises(advcli.DataError, match="no prompt id"):
+        grouped(path)
+
+
+def test_a_hash_of_the_prompt_is_proposed(tmp_path):
+    path = written(
+        tmp_path,
+        [{"prompt_hash": name, "reward": reward} for name, reward in zip("aabb", REWARDS, strict=True)],
+    )
+    with pytest.raises(advcli.DataError, match="try --prompt-col prompt_hash"):
+        grouped(path)
