@@ -10,7 +10,7 @@ from advcli.render.numbers import UNDEFINED, count, share, short, signed
 from advcli.render.results import plain_cell
 from advcli.render.tables import health_line
 from advcli.render.whole import print_line, print_whole, ruled
-from advcli.wording import counted
+from advcli.wording import counted, shown
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -160,5 +160,5 @@ def _two(value: float | None) -> str:
 def _cut(text: str, most: int) -> "Text":
     from rich.text import Text
 
-    line = " ".join(text.split())
+    line = shown(" ".join(text.split()))
     return Text(line if len(line) <= most else f"{line[: most - 1]}…")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from advcli.records.verify import Confusion, Rate, SameAnswer, Verify
 from advcli.render.numbers import UNDEFINED, count, share, short
 from advcli.render.whole import print_whole, ruled
-from advcli.wording import counted
+from advcli.wording import counted, shown
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -93,5 +93,5 @@ def _answers(groups: Sequence[SameAnswer]) -> "Table":
 def _cut(text: str) -> "Text":
     from rich.text import Text
 
-    line = " ".join(text.split())
+    line = shown(" ".join(text.split()))
     return Text(line if len(line) <= _NAME else f"{line[: _NAME - 1]}…")
