@@ -218,23 +218,15 @@ def _console(*, to_stderr: bool) -> "Console":
 
     Without a terminal nobody's width has to be met.
     """
-    from rich.console import Console
-    from rich.text import Text
+    from advcli.render.clean import clean
 
-    class Clean(Console):
-        """Cleans every text that is not a `Text` before it is measured and printed."""
-
-        def render_str(self, text: str, **style: Any) -> Text:  # noqa: ANN401  Rich's styles
-            """The text with what no terminal shall obey spelled out."""
-            return super().render_str(shown(text), **style)
-
-    console = Clean(stderr=to_stderr, markup=False, emoji=False, highlight=False)
+    console = clean(stderr=to_stderr)
     if console.is_terminal:
         # Rich takes every dumb terminal for 80 columns wide.
         size: dict[str, Any] = {"width": _columns(2 if to_stderr else 1), "height": _LINES}
     else:
         size = {"width": _UNBOUNDED}
-    return Clean(stderr=to_stderr, markup=False, emoji=False, highlight=False, **size)
+    return clean(stderr=to_stderr, **size)
 
 
 def _columns(descriptor: int) -> int:

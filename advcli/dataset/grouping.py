@@ -14,6 +14,8 @@ from advcli.records.mergeable import Mergeable
 from advcli.records.table import Grouping, RewardTable
 from advcli.tensors.codes import first_rows, met_with_several, numbered, paired, places
 
+_LARGEST = 1 << 31
+
 
 def group(
     table: RewardTable, n: int | None = None, *, singletons_expected: bool = False, part: bool = False
@@ -34,10 +36,10 @@ def group(
 
     Raises:
         DataError: every group has one row.
-        UsageError: `n` is below 1.
+        UsageError: `n` is below 1, or too large.
     """
-    if n is not None and n < 1:
-        raise UsageError(f"n is {n}, expected rows per prompt, 1 or more", hint="--n 8")
+    if n is not None and not 1 <= n <= _LARGEST:
+        raise UsageError(f"n is {n}, expected rows per prompt, from 1 to {_LARGEST:,}", hint="--n 8")
     if n is None and not table.choice.prompt:
         # Nothing says which rows belong together, and that was asked for.
         n = 1

@@ -31,6 +31,7 @@ NON_NEGATIVE = (
 )
 SHARES = ("gamma", "lam", "high_gamma", "similarity", "keep", "p", "rho")
 FROM_ONE = ("m",)
+_LARGEST = 1 << 31
 DEVICES = ("auto", "cpu", "cuda", "mps")
 
 # Columns that are made from others: one of those has to be there.
@@ -407,13 +408,14 @@ def _fitting(estimator: str, name: str, value: float | str, kind: type) -> float
         number = math.nan
     if not math.isfinite(number):
         raise UsageError(f"{estimator}: {name} is {one_line(value)}, expected a number")
-    if number < 0 and name in NON_NEGATIVE:
-        raise UsageError(f"{estimator}: {name} is {number:g}, expected 0 or more")
-    if number < 1 and name in FROM_ONE:
-        raise UsageError(f"{estimator}: {name} is {number:g}, expected 1 or more")
-    if not 0 <= number <= 1 and name in SHARES:
-        raise UsageError(f"{estimator}: {name} is {number:g}, expected a number from 0 to 1")
-    if kind is not float and not number.is_integer():
-        raise UsageError(f"{estimator}: {name} is {number:g}, expected a whole number")
+    for wrong, expected in (
+        (name in NON_NEGATIVE and number < 0, "0 or more"),
+        (name in FROM_ONE and number < 1, "1 or more"),
+        (name in SHARES and not 0 <= number <= 1, "a number from 0 to 1"),
+        (kind is not float and not number.is_integer(), "a whole number"),
+        (kind is int and number > _LARGEST, f"at most {_LARGEST:,}"),
+    ):
+        if wrong:
+            raise UsageError(f"{estimator}: {name} is {number:g}, expected {expected}")
     fitted: float | int | bool = kind(number)
     return fitted

@@ -172,7 +172,8 @@ def _of_group(data: DataSet, sources: Sequence[Source], key: str, rows: Tensor) 
     group = data.rows.group
     number = group_number(key)
     if number is not None:
-        found = group == number
+        # No group has a number that large, and a tensor cannot be asked for every number.
+        found = group == min(number, len(group))
     else:
         numbers = torch.unique(
             group[torch.tensor(rows_with_key(sources, data.table, key), dtype=torch.int64)]

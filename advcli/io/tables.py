@@ -39,7 +39,9 @@ def write(path: Path, points: Sequence[Mapping[str, Any]] | Columns, *, force: b
     """Write rows, or columns by name, in the form that the suffix names, whole or not at all."""
     columns: Columns = points if isinstance(points, Mapping) else _columns(points)
     content = io.BytesIO()
-    _WRITERS[path.suffix]({name: list(map(_plain, cells)) for name, cells in columns.items()}, content)
+    _WRITERS[path.suffix](
+        {name: list(map(_plain, _listed(cells))) for name, cells in columns.items()}, content
+    )
     with atomic.replacing(path, force=force) as file:
         file.write(content.getvalue())
 
@@ -47,6 +49,12 @@ def write(path: Path, points: Sequence[Mapping[str, Any]] | Columns, *, force: b
 def _columns(rows: Sequence[Mapping[str, Any]]) -> Columns:
     names = dict.fromkeys(name for row in rows for name in row)
     return {name: [row.get(name) for row in rows] for name in names}
+
+
+def _listed(cells: Any) -> Sequence[Any]:  # noqa: ANN401  a sequence, or what numpy or torch has in its place
+    """The cells as Python's own numbers and texts."""
+    listed: Sequence[Any] = cells.tolist() if hasattr(cells, "tolist") else cells
+    return listed
 
 
 def _plain(cell: Any) -> Any:  # noqa: ANN401  any cell

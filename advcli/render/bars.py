@@ -48,11 +48,13 @@ def spark(
     for place, value in curve:
         cells.setdefault(place * width // count if count > width else place, []).append(value)
     low, high = ends
-    size = high - low if high > low else 1.0
+    # Halves, as the difference of two numbers near the largest float is none.
+    half = high / 2 - low / 2 if high > low else 0.5
     text = [" "] * min(width, count)
     for place, values in cells.items():
-        part = (sum(values) / len(values) - low) / size
-        text[place] = _LEVELS[min(7, max(0, math.floor(part * 7 + 0.5)))]
+        part = (sum(values) / len(values) / 2 - low / 2) / half
+        if math.isfinite(part):
+            text[place] = _LEVELS[min(7, max(0, math.floor(part * 7 + 0.5)))]
     return "".join(text)
 
 

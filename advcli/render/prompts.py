@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from advcli.common.wording import counted
+from advcli.common.wording import counted, shown
 from advcli.records.results.prompts import STATES, Band, Mean, Prompts
 from advcli.render.bars import spark
 from advcli.render.numbers import UNDEFINED, count, share, short, signed
@@ -161,5 +161,5 @@ def _two(value: float | None) -> str:
 def _cut(text: str, most: int) -> "Text":
     from rich.text import Text
 
-    line = " ".join(text.split())
+    line = shown(" ".join(text.split()))
     return Text(line if len(line) <= most else f"{line[: most - 1]}…")

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from advcli.common.wording import counted
+from advcli.common.wording import counted, shown
 from advcli.records.results.verify import Confusion, Rate, SameAnswer, Verify
 from advcli.render.numbers import UNDEFINED, count, share, short
 from advcli.render.whole import print_whole, ruled
@@ -93,5 +93,5 @@ def _answers(groups: Sequence[SameAnswer]) -> "Table":
 def _cut(text: str) -> "Text":
     from rich.text import Text
 
-    line = " ".join(text.split())
+    line = shown(" ".join(text.split()))
     return Text(line if len(line) <= _NAME else f"{line[: _NAME - 1]}…")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from advcli.records.results.result import Result
+from advcli.render.clean import clean
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -75,10 +76,8 @@ class _OnConsole:
 
 def _console(*, color: bool, width: int = _WIDTH) -> "Console":
     """A console that records instead of printing."""
-    from rich.console import Console
-
     # Without colours it is no terminal, and lines are not shortened to its width.
-    return Console(
+    return clean(
         width=width,
         force_terminal=color,
         color_system="standard" if color else None,

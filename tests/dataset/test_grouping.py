@@ -107,7 +107,7 @@ def test_groups_are_those_of_a_plain_loop(rows, n):
 
 @pytest.mark.parametrize("n", [0, -1])
 def test_n_below_one_is_a_usage_error(n):
-    with pytest.raises(UsageError, match=rf"n is {n}, expected rows per prompt, 1 or more"):
+    with pytest.raises(UsageError, match=rf"n is {n}, expected rows per prompt, from 1 to 2,147,483,648"):
         group(table("ab"), n)
 
 

@@ -19,7 +19,13 @@ import pyarrow.parquet as pq
 import pytest
 from in_process import run
 
+from advcli.common.errors import AdvcliError
 from advcli.io import atomic
+from advcli.pipeline.compute import Output
+from advcli.pipeline.follow import Follower
+from advcli.pipeline.request import Request
+from advcli.records.settings import Settings
+from advcli.records.table import ColumnOptions
 
 REAL_OPEN = io.open
 ROWS = [{"prompt_id": p, "reward": r, "text": "x" * 300} for p in "ab" for r in (1, 0, 0.5)] * 3
@@ -37,6 +43,23 @@ class Faults:
     def __init__(self, folder, at, error):
         self.folder, self.at, self.error = str(folder), at, error
         self.steps = 0
+
+    def put(self, patched):
+        """Make the places that files go through count."""
+        patched.setattr(io, "open", self.open)
+        patched.setattr(builtins, "open", self.open)
+        patched.setattr(pa, "OSFile", self.arrow_file())
+        for function in ("fsync", "link", "replace", "fchmod"):
+            patched.setattr(os, function, self.before(getattr(os, function)))
+
+    def arrow_file(self):
+        """A file of arrow whose reads are steps."""
+
+        class Counted(pa.PythonFile):
+            def __init__(counted, path):  # noqa: N805  the other self is needed too
+                super().__init__(self.open(path, "rb"), "r")
+
+        return Counted
 
     def step(self):
         self.steps += 1
@@ -98,40 +121,85 @@ def parquet(rows):
     return out.getvalue()
 
 
+JUDGED = [{**row, "judge": n % 2, "step": n % 3} for n, row in enumerate(ROWS)]
+
+
+def case(source, data, out, *more, command="compute"):
+    """A command line that reads a file and writes another; the bytes of the one, and the name of the other."""
+    return [command, source, "--out", out, "--force", *more], data
+
+
 CASES = {
-    "json lines": ("a.jsonl", jsonl(ROWS), "b.jsonl", ()),
-    "compressed": ("a.jsonl.gz", gzip.compress(jsonl(ROWS), mtime=0), "b.jsonl.gz", ()),
-    "lists": ("a.jsonl", jsonl(LISTS), "b.jsonl", ()),
-    "same layout": ("a.jsonl", jsonl(LISTS), "b.jsonl", ("--same-layout",)),
-    "parquet": ("a.parquet", parquet(ROWS), "b.parquet", ()),
-    "parquet of lists": ("a.parquet", parquet(LISTS), "b.parquet", ()),
-    "to parquet": ("a.jsonl", jsonl(ROWS), "b.parquet", ()),
-    "from parquet": ("a.parquet", parquet(ROWS), "b.jsonl", ()),
-    "a document": ("a.json", json.dumps(ROWS).encode(), "b.jsonl", ()),
-    "with metrics": ("a.jsonl", jsonl(ROWS), "b.jsonl", ("--metrics", "m.jsonl")),
+    "json lines": case("a.jsonl", jsonl(ROWS), "b.jsonl"),
+    "compressed": case("a.jsonl.gz", gzip.compress(jsonl(ROWS), mtime=0), "b.jsonl.gz"),
+    "lists": case("a.jsonl", jsonl(LISTS), "b.jsonl"),
+    "same layout": case("a.jsonl", jsonl(LISTS), "b.jsonl", "--same-layout"),
+    "parquet": case("a.parquet", parquet(ROWS), "b.parquet"),
+    "parquet of lists": case("a.parquet", parquet(LISTS), "b.parquet"),
+    "to parquet": case("a.jsonl", jsonl(ROWS), "b.parquet"),
+    "from parquet": case("a.parquet", parquet(ROWS), "b.jsonl"),
+    "a document": case("a.json", json.dumps(ROWS).encode(), "b.jsonl"),
+    "with metrics": case("a.jsonl", jsonl(ROWS), "b.jsonl", "--metrics", "m.jsonl"),
+    "between": case("a.jsonl", jsonl(ROWS), "b.csv", "--between", "a.jsonl", command="compare"),
+    "select": case(
+        "a.jsonl",
+        jsonl(ROWS),
+        "b.jsonl",
+        "--as",
+        "sft",
+        "--response",
+        "text",
+        "--prompt-text",
+        "prompt_id",
+        command="select",
+    ),
+    "select parquet": case(
+        "a.parquet",
+        parquet(ROWS),
+        "b.parquet",
+        "--as",
+        "prompts",
+        "--prompt-text",
+        "prompt_id",
+        command="select",
+    ),
+    "verify": case(
+        "a.parquet",
+        parquet(JUDGED),
+        "b.jsonl",
+        "--vs-reward",
+        "judge",
+        "--pass-at",
+        "1",
+        "--vs-pass-at",
+        "1",
+        command="verify",
+    ),
+    "prompts": case("a.jsonl", jsonl(JUDGED), "b.csv", "--reward", "reward", command="prompts"),
+    "sweep": case("a.jsonl", jsonl(ROWS), "b.parquet", "--estimator", "grpo,rloo", command="sweep"),
+    "report": case("a.jsonl", jsonl(ROWS), "b.html", "--no-match", command="report"),
 }
 
 
 def attempt(folder, case, at, error, old, monkeypatch):
     """Run a case of which a step fails; the number of steps, the exit code, and what was said."""
-    name, data, out, more = case
+    args, data = case
     for path in folder.iterdir():
         path.unlink()
-    (folder / name).write_bytes(data)
+    (folder / args[1]).write_bytes(data)
+    # The page says when its inputs were written.
+    os.utime(folder / args[1], (1e9, 1e9))
     if old:
-        (folder / out).write_bytes(b"old")
+        (folder / args[3]).write_bytes(b"old")
     faults = Faults(folder, at, error)
     with monkeypatch.context() as patched:
-        patched.setattr(io, "open", faults.open)
-        patched.setattr(builtins, "open", faults.open)
-        for function in ("fsync", "link", "replace", "fchmod"):
-            patched.setattr(os, function, faults.before(getattr(os, function)))
-        code, _, err = run(["compute", name, "--out", out, "--force", *more])
+        faults.put(patched)
+        code, _, err = run(args)
     return faults.steps, code, err
 
 
 # Where nothing is replaced, one case for each way to write.
-NEW = ("json lines", "compressed", "parquet", "with metrics")
+NEW = ("json lines", "compressed", "parquet", "with metrics", "verify")
 
 
 @pytest.mark.parametrize(
@@ -142,7 +210,7 @@ NEW = ("json lines", "compressed", "parquet", "with metrics")
 def test_a_fault_at_every_step(tmp_path, monkeypatch, name, old):
     monkeypatch.chdir(tmp_path)
     case = CASES[name]
-    source, data, out, more = case
+    (_, source, _, out, *more), data = case
     steps, code, err = attempt(tmp_path, case, 0, None, old, monkeypatch)
     assert code == 0, err
     new = (tmp_path / out).read_bytes()
@@ -188,3 +256,54 @@ def test_what_a_kill_leaves_is_gone_after_the_next_run(tmp_path, monkeypatch):
     assert f"advcli: removed {part.name}, which a killed run left behind\n" in err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.jsonl", "b.jsonl"]
     assert atomic.leftovers([tmp_path / "b.jsonl"]) == ()
+
+
+def lines(count):
+    """What a run writes in so many steps."""
+    return jsonl(
+        {"prompt_id": p, "step": s, "reward": r} for s in range(count) for p in "ab" for r in (1, 0, 0.5)
+    )
+
+
+def followed(folder, *, faults=None, monkeypatch=None):
+    """Look once at what a run has written, as `--follow` does; the error that ended it."""
+    one = Follower(
+        Request((str(folder / "run"),), Settings(), ColumnOptions()), Output(out=f"{folder / 'out'}/")
+    )
+    with monkeypatch.context() as patched:
+        if faults:
+            faults.put(patched)
+        try:
+            one.look()
+        except (AdvcliError, OSError, MemoryError) as error:
+            return error
+    return None
+
+
+def test_a_fault_at_every_step_of_following_a_run(tmp_path, monkeypatch):
+    def begun(folder):
+        (folder / "run").mkdir(parents=True)
+        (folder / "run" / "r.jsonl").write_bytes(lines(3))
+        assert followed(folder, monkeypatch=monkeypatch) is None
+        (folder / "run" / "r.jsonl").write_bytes(lines(6))
+        return folder
+
+    def written(folder):
+        return (folder / "out" / "r.adv.jsonl").read_bytes()
+
+    whole = begun(tmp_path / "whole")
+    before = written(whole)
+    faults = Faults(whole, 0, None)
+    assert followed(whole, faults=faults, monkeypatch=monkeypatch) is None
+    after = written(whole)
+    assert after.startswith(before)
+    assert len(after) > len(before)
+    for at in range(1, faults.steps + 1):
+        folder = begun(tmp_path / str(at))
+        error = list(WAYS.values())[at % len(WAYS)]
+        followed(folder, faults=Faults(folder, at, error), monkeypatch=monkeypatch)
+        # Whatever failed, whole lines of whole groups are there, and the next look brings the rest.
+        assert written(folder) in (before, after), at
+        assert followed(folder, monkeypatch=monkeypatch) is None
+        assert written(folder) == after, at
+        assert not [path.name for path in (folder / "out").iterdir() if path.name.endswith(".part")], at

@@ -3,8 +3,10 @@
 import csv
 import json
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
+import torch
 
 from advcli.common.errors import DataError, UsageError
 from advcli.io import tables
@@ -60,3 +62,25 @@ def test_no_form_holds_infinity_or_half_a_character(tmp_path, suffix):
         assert "Infinity" not in text
         assert "inf" not in text
         assert "0.30000000000000004" in text
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
+def test_arrays_are_columns_too(tmp_path, suffix):
+    path = tmp_path / f"s{suffix}"
+    columns = {
+        "rows": np.array([2, 3]),
+        "half": np.array([0.5, 1.0], dtype=np.float32),
+        "is": torch.tensor([True, False]),
+        "step": np.array(["1", ""], dtype=object),
+    }
+    tables.write(path, columns, force=False)
+    expected = [
+        {"rows": 2, "half": 0.5, "is": True, "step": "1"},
+        {"rows": 3, "half": 1.0, "is": False, "step": ""},
+    ]
+    if suffix == ".csv":
+        assert path.read_text() == "rows,half,is,step\n2,0.5,True,1\n3,1.0,False,\n"
+    elif suffix == ".jsonl":
+        assert [json.loads(line) for line in path.read_text().splitlines()] == expected
+    else:
+        assert pq.read_table(path).to_pylist() == expected

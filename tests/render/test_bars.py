@@ -5,7 +5,7 @@ import math
 import pytest
 
 from advcli.records.results.inspection import StepFigures
-from advcli.render.bars import bar, binned
+from advcli.render.bars import bar, binned, spark
 
 NAN = math.nan
 
@@ -30,6 +30,20 @@ NAN = math.nan
 )
 def test_bar(value, values, expected):
     assert bar(value, values) == expected
+
+
+@pytest.mark.parametrize(
+    ("curve", "ends", "expected"),
+    [
+        # Between −1.7e308 and 1.7e308 lies more than the largest float.
+        ([(0, -1.7e308), (1, 0.0), (2, 1.7e308)], (-1.7e308, 1.7e308), "▁▅█"),
+        ([(0, NAN), (1, math.inf), (2, 1.0)], (0.0, 1.0), "  █"),
+        ([(0, NAN)], (NAN, NAN), "   "),
+        ([(0, 2.0), (2, 2.0)], (2.0, 2.0), "▁ ▁"),
+    ],
+)
+def test_a_curve_of_the_largest_rewards_and_of_none(curve, ends, expected):
+    assert spark(curve, 3, ends) == expected
 
 
 def step(name, rows, reward, top, z=NAN, groups=1):

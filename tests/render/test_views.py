@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.console import Console
+from rich.table import Table
 
 from advcli.records.results.result import Result
 from advcli.render.views import shown
@@ -63,3 +64,15 @@ def test_it_is_drawn_as_wide_as_the_console():
     text = console.export_text()
     assert "60 wide" in text
     assert max(map(len, text.splitlines())) <= 60
+
+
+def test_what_a_dump_says_is_no_order_to_a_terminal():
+    def odd(console):
+        table = Table("\x1b[31mstep\x07")
+        table.add_row("\x9b2J\u202e")
+        console.print(table)
+
+    text = repr(shown(Empty(), odd, ["column \x1b[2J"], []))
+    assert not set(text) & set("\x1b\x07\x9b\u202e")
+    assert r"\x1b[31mstep\x07" in text
+    assert r"\x9b2J\u202e" in text

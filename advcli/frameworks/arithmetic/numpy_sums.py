@@ -33,7 +33,8 @@ def standardised(
         # Rewards near the ends of the dtype have no finite square; what comes of that is said where it is used.
         with np.errstate(invalid="ignore", over="ignore"):
             mean, std = _one_pass(values) if one_pass else _two_pass(values)
-        out[rows] = torch.from_numpy((values - mean) / (std + values.dtype.type(eps))).to(out.device)
+            scaled = (values - mean) / (std + values.dtype.type(eps))
+        out[rows] = torch.from_numpy(scaled).to(out.device)
     return out
 
 

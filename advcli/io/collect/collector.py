@@ -16,6 +16,7 @@ from advcli.io.collect.cells import Cells, lists, numbers, token_means
 from advcli.io.collect.keys import Coder, digests
 from advcli.io.collect.numbering import line_numbers
 from advcli.io.collect.row_rules import RuleBook, measured, met
+from advcli.io.collect.values import values as values_of
 from advcli.records.layout import Condition
 from advcli.records.roles import LABELS
 from advcli.records.table import CAUSES, Choice, Prompt, RewardTable, Source
@@ -388,5 +389,4 @@ def _rounded(name: str) -> str:
 
 
 def _cell(cells: Cells, row: int) -> object:
-    cell = cells[row]
-    return cell.as_py() if hasattr(cell, "as_py") else cell
+    return cells[row] if isinstance(cells, list) else values_of(cells.slice(row, 1))[0]

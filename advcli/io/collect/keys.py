@@ -160,7 +160,8 @@ def _is_rounded(cells: Cells) -> bool:
     """Whether a float among some cells is so large that neighbouring integers are equal to it."""
     if not isinstance(cells, pa.Array):
         return any(isinstance(cell, float) and _ROUNDED <= abs(cell) < _INFINITE for cell in cells)
-    if not pa.types.is_floating(cells.type):
+    if not pa.types.is_floating(cells.type) or pa.types.is_float16(cells.type):
+        # Half a float has no number that large, nor arrow a function for it.
         return False
     finite = cells.filter(pc.is_finite(cells).fill_null(pa.scalar(value=False)))
     return bool(pc.any(pc.greater_equal(pc.abs(finite), _ROUNDED)).as_py())

@@ -340,8 +340,9 @@ def rows_at(source: Source, wanted: Collection[int]) -> Iterator[tuple[int, Mapp
             continue
         for batch in _batches(file, source, None, row_groups=[group]):
             here = places[(places >= done) & (places < done + batch.num_rows)]
-            for place, row in zip(here.tolist(), records(batch.take(pa.array(here - done))), strict=True):
-                yield place + 1, row
+            for place in here.tolist():
+                # Not taken, which arrow cannot do with every type.
+                yield place + 1, records(batch.slice(place - done, 1))[0]
             done += batch.num_rows
 
 

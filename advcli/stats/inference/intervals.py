@@ -46,7 +46,9 @@ def unlike(values: _Floats) -> int:
     if not len(values):
         return 0
     size = float(np.abs(values).max())
-    steps = np.round(values / (size * _RESIDUE)) if size else values
+    with np.errstate(over="ignore", invalid="ignore"):
+        # A mean of rewards near the largest float may be infinite.
+        steps = np.round(values / (size * _RESIDUE)) if size else values
     return len(values) - int(np.unique(steps, return_counts=True)[1].max())
 
 

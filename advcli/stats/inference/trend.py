@@ -62,9 +62,9 @@ def trends(cells: Cells, values: tuple[float, float] | None = None) -> Trends:
         few rows (90 %) and the second for rewards that are split cleanly. Price and Bonett's normal quantile is
         Student's here: with four rows at each of two steps theirs covers 91 %.
     """
-    line = _line(cells)
     several = cells.steps > 1
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        line = _line(cells)
         change = np.where(several, line.joint / line.power * line.span, np.nan)
         low, high = _normal(cells, line)
         two = cells.two_valued & ((cells.high > cells.low) | (values is not None))

@@ -46,9 +46,9 @@ class Moments:
         v = values.double().numpy()
         w = None if weights is None else weights.double().nan_to_num(nan=0.0).clamp(min=0).numpy()
         weight = float(len(v)) if w is None else float(w.sum())
-        mean = _sum(v, w) / weight if weight else math.nan
         with np.errstate(over="ignore", invalid="ignore"):
-            # Where they are near the largest float, the spread is infinite, and shown as undefined.
+            # Where they are near the largest float, mean and spread are infinite, and shown as undefined.
+            mean = _sum(v, w) / weight if weight else math.nan
             squares = _sum((v - mean) ** 2, w) if weight else 0.0
         return cls(len(v), weight, mean, squares, float(v.min()), float(v.max()))
 

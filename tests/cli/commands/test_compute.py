@@ -526,8 +526,11 @@ def test_two_columns_of_one_rank_are_an_error(dump, row, message):
         ("--reward reward=nan", "--reward reward=nan: the weight is nan, expected a finite number"),
         ("--reward reward=-inf", "the weight is -inf, expected a finite number"),
         ("--group-by ,", "--group-by ',' names no column; try --group-by A,B"),
-        ("--n 0", "n is 0, expected rows per prompt, 1 or more"),
-        ("--n -3", "n is -3, expected rows per prompt, 1 or more"),
+        ("--n 0", "n is 0, expected rows per prompt, from 1 to 2,147,483,648"),
+        ("--n -3", "n is -3, expected rows per prompt, from 1 to 2,147,483,648"),
+        ("--n 99999999999999999999", "n is 99999999999999999999, expected rows per prompt, from 1 to"),
+        ("--before pods:m=99999999999999999999", "m is 1e.20, expected at most 2,147,483,648"),
+        ("--estimator passk:k=1e15", "k is 1e.15, expected at most 2,147,483,648"),
         ("--metrics -", "--metrics writes a file, not stdout"),
         (
             "--metrics f.jsonl --force",

@@ -244,6 +244,7 @@ def test_top_and_bottom(small):
         (("--step", "7"), "no step '7'; try 1 or 2"),
         (("--group", "zzz"), "no group 'zzz'; try the whole text of uid.*'#0' to '#3'"),
         (("--group", "#9"), "no group '#9'"),
+        (("--group", f"#{10**20}"), "no group '#1000"),
         (("--group", "b", "--step", "2"), "no group 'b'"),
         (("--by", "nope"), "no column 'nope'"),
         (("--outcome", "nope"), "no column 'nope'"),

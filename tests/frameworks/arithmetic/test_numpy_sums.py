@@ -23,3 +23,10 @@ def test_the_two_ways_of_areno_differ_on_a_nearly_constant_group(estimator, firs
     found = compute_advantages([1000.1] * 3 + [1000.2], [0] * 4, like="areno", estimator=estimator).original
     assert found.tolist() == pytest.approx([first] * 3 + [last], rel=0.03)
     assert compute_advantages([0.3], [0], like="areno", estimator=estimator).original.tolist() == [0]
+
+
+def test_the_largest_rewards_warn_of_nothing():
+    rewards = torch.tensor([1.7e308, 1.7e308, 1.0, 0.0], dtype=torch.float64)
+    found = standardised(rewards, torch.tensor([0, 0, 1, 1]), one_pass=False, eps=0.0, dtype="float64")
+    assert not found[:2].isfinite().any()
+    assert found[2:].tolist() == [1.0, -1.0]

@@ -53,3 +53,10 @@ def test_parts_are_as_numpy_has_the_whole(values, cut, weigh):
     assert whole.mean == pytest.approx(mean, rel=1e-12, abs=1e-9)
     assert whole.squares == pytest.approx(np.sum(w * (v - mean) ** 2), rel=1e-9, abs=1e-6)
     assert (whole.low, whole.high) == (v.min(), v.max())
+
+
+def test_the_largest_rewards_have_no_mean_and_warn_of_nothing():
+    found = Moments.of(torch.tensor([1.7e308, 1.7e308, 1.6e308], dtype=torch.float64))
+    assert (found.count, found.low, found.high) == (3, 1.6e308, 1.7e308)
+    assert not math.isfinite(found.mean)
+    assert not math.isfinite(found.std(ddof=0))
