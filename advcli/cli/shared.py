@@ -129,3 +129,22 @@ def with_shared(command: Callable[..., None], but: Collection[str] = ()) -> Call
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     run.__doc__ = command.__doc__
     return run
+
+
+def typed(shared: Shared, but: Collection[str] = ()) -> list[str]:
+    """The options that were given, as they are typed; without the inputs.
+
+    Args:
+        shared: the options.
+        but: those that are left out.
+    """
+    words: list[str] = []
+    for one in fields(Shared):
+        value = getattr(shared, one.name)
+        if one.name in ("inputs", *but) or value in (one.default, None, []):
+            continue
+        spelled = one.type.__metadata__[0].param_decls  # type: ignore[union-attr]
+        flag = spelled[0] if spelled else f"--{one.name.replace('_', '-')}"
+        for item in value if isinstance(value, list) else [value]:
+            words += [flag] if item is True else [flag, str(item)]
+    return words

@@ -221,3 +221,28 @@ def shortened(names: Sequence[str], limit: int, separator: str = ", ") -> str:
     """
     rest = f" and {len(names) - limit:,} more" if len(names) > limit else ""
     return f"{separator.join(names[:limit])}{rest}"
+
+
+def short(value: float) -> str:
+    """A knob as it is typed, with eight digits at most: 1e-6, not 1e-06.
+
+    Example:
+        >>> short(1e-6), short(0.0001), short(1), short(8192.0)
+        ('1e-6', '1e-4', '1', '8192')
+    """
+    digits, _, power = f"{value:.7e}".partition("e")
+    long, brief = f"{value:.8g}", f"{float(digits):.8g}e{int(power)}"
+    return brief if value and len(brief) < len(long) else long
+
+
+def pairs(knobs: Mapping[str, float | str]) -> str:
+    """Knobs as they are typed after the name of what has them.
+
+    Example:
+        >>> pairs({"method": "mean", "gamma": 0.95}), pairs({})
+        (':method=mean,gamma=0.95', '')
+    """
+    text = ",".join(
+        f"{name}={value if isinstance(value, str) else short(value)}" for name, value in knobs.items()
+    )
+    return f":{text}" if text else ""

@@ -10,6 +10,7 @@ from typing import Any
 from packaging.specifiers import SpecifierSet
 
 from advcli.common.registry import load
+from advcli.common.wording import pairs, short
 from advcli.engine.plan import Plan
 from advcli.estimators.catalog import ESTIMATORS, SCALES, Estimator
 from advcli.frameworks.catalog import RULES, find
@@ -18,19 +19,8 @@ from advcli.records.results.match import Fit
 from advcli.records.settings import Settings
 
 EPS = (0.0, 1e-9, 1e-8, 1e-6, 1e-5, 1e-4, 1e-3)
-# What an estimator's knobs are tried with; a knob that is not here keeps its default.
-_GRID: Mapping[str, tuple[float, ...]] = {"ddof": (1, 0), "eps": EPS, "k": (2, 4, 8)}
-# The same for an estimator of turns: what a return is discounted by besides, and fewer eps.
-_TURN_GRID: Mapping[str, tuple[float, ...]] = {
-    "gamma": (1.0, 0.99, 0.95, 0.9),
-    "ddof": (1, 0),
-    "eps": (0.0, 1e-8, 1e-6, 1e-4),
-}
-# Words that a framework's rule for turns may be set to.
-_TURN_WORDS: Mapping[str, tuple[str, ...]] = {
-    "method": ("identity", "mean", "mean_std"),
-    "grouping": ("group", "batch"),
-}
+# The divisors that an estimator of the catalog is tried with at once; for other options see `options`.
+_GRID: Mapping[str, tuple[float, ...]] = {"ddof": (1, 0), "eps": EPS}
 # What is centred and what it is divided by, as the functions name it, in a formula.
 _CENTRES: Mapping[object, str] = {
     "raw": "r_i",
@@ -54,7 +44,7 @@ _OF_SIZE = frozenset(
 # A dtype with so few digits that a reward beside the mean can become the mean.
 _COARSE = frozenset({"bfloat16"})
 # An estimator has no eps to try where it does not divide.
-_UNDIVIDED = ("none",)
+_UNDIVIDED = ("none", False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +76,48 @@ class Candidate:
     of_batch: bool
     told: Mapping[str, Any]
     unit: Unit | None = None
+
+    @classmethod
+    def of(cls, settings: Settings) -> "Candidate":
+        """The rule that some settings name, behind all others in order.
+
+        Raises:
+            UsageError: an option of the settings does not fit.
+        """
+        plan = Plan.of(settings)
+        rule, told = plan.rule, effective(plan.entry.target, plan.knobs)
+        divide = told.get("divide", settings.scale if rule is None or rule.level == "turn" else "")
+        divides = divide not in _UNDIVIDED
+        ddof, eps = (told.get(name) if divides else None for name in ("ddof", "eps"))
+        return cls(
+            plan,
+            rule and rule.framework,
+            (rule and rule.versions) or None,
+            rule.estimator if rule else plan.entry.name,
+            settings.scale or (None if divides or rule is None or rule.level == "turn" else "none"),
+            ddof,
+            eps,
+            0,
+            plan.scope(uneven=False) == "step",
+            told,
+        )
+
+    def with_options(self, options: Mapping[str, float | str]) -> "Candidate":
+        """The same rule with some options set.
+
+        Raises:
+            UsageError: one does not fit.
+        """
+        settings = self.plan.settings
+        other = Candidate.of(replace(settings, knobs={**settings.knobs, **options}))
+        return replace(other, order=self.order, unit=self.unit)
+
+    @property
+    def options(self) -> Mapping[str, float | str]:
+        """Options that are set to something else than the rule's defaults."""
+        rule = self.plan.rule
+        usual = rule.options if rule else effective(self.plan.entry.target, {})
+        return {name: value for name, value in self.plan.settings.knobs.items() if usual[name] != value}
 
     @cached_property
     def work(self) -> tuple[object, ...]:
@@ -125,20 +157,21 @@ class Candidate:
             return f"A_i = {centre}"
         divide = _SAME.get((centre, str(divide)), divide)
         centre = f"({centre})" if " " in centre else centre
-        by = f"({_DIVISORS[divide]} + {_short(self.eps)})" if self.eps else _DIVISORS[divide]
+        by = f"({_DIVISORS[divide]} + {short(self.eps)})" if self.eps else _DIVISORS[divide]
         dead = self.told.get("dead", -1)
-        none = f", 0 where that is at most {_short(dead)}" if dead > 0 else ""
+        none = f", 0 where that is at most {short(dead)}" if dead > 0 else ""
         return f"A_i = {centre} / {by}, ddof {self.ddof}{none}"
 
     def _in_catalog(self) -> str:
         """The formula of the catalog, with the knobs that it does not show."""
-        formula = self.plan.entry.formula
+        formula, options = self.plan.entry.formula, dict(self.options)
         if self.plan.entry.level == "turn" and "gamma" in self.told:
-            formula += f", γ {_short(self.told['gamma'])}"
+            formula += f", γ {short(self.told['gamma'])}"
+            options.pop("gamma", None)
         if self.framework is not None:
-            return formula
+            return formula + (f", here with {pairs(options)[1:]}" if options else "")
         knobs = {name: value for name, value in (("eps", self.eps), ("ddof", self.ddof)) if value is not None}
-        return ", ".join([formula, *(f"{name} {_short(value)}" for name, value in knobs.items())])
+        return ", ".join([formula, *(f"{name} {short(value)}" for name, value in knobs.items())])
 
     def fit(self, grouping: str, max_abs_diff: float, share: float, reason: str = "") -> Fit:
         """What is shown of it."""
@@ -153,22 +186,23 @@ class Candidate:
             max_abs_diff,
             share,
             reason,
+            self.options,
         )
 
 
 @cache
 def candidates(*, singletons: bool, missing: bool, rollouts: bool = False) -> Sequence[Candidate]:
-    """Everything that can be tried, in the order in which it is believed.
+    """Everything that is tried first, in the order in which it is believed: options as a rule has them by default.
 
     Args:
         singletons: whether some group has one valid row, so that the rule for them shows.
         missing: whether some reward is missing, so that the rule for them shows.
         rollouts: whether some rollout has several rows, so that what a rule counts shows.
     """
-    found = [*_of_frameworks(), *_of_catalog(singletons=singletons, missing=missing)]
+    found = [*_of_frameworks("row"), *_of_catalog("row", singletons=singletons, missing=missing)]
     if rollouts:
         by_rows = [_by_rows(candidate) for candidate in found if candidate.framework is None]
-        found += [*by_rows, *_of_turns()]
+        found += [*by_rows, *_of_frameworks("turn"), *_of_catalog("turn", singletons=False, missing=False)]
     return tuple(
         replace(candidate, order=place, unit=candidate.plan.unit if rollouts else None)
         for place, candidate in enumerate(found)
@@ -192,25 +226,10 @@ def like(rule: Rule) -> str:
     return next(text for text in named if find(text, rule.estimator) is rule)
 
 
-def _of_frameworks() -> Iterator[Candidate]:
-    for rule in (rule for rule in RULES if rule.level == "row"):
+def _of_frameworks(level: str) -> Iterator[Candidate]:
+    for rule in (rule for rule in RULES if rule.level == level):
         for scale in rule.scales or (None,):
-            plan = Plan.of(Settings(estimator=rule.estimator, like=like(rule), scale=scale))
-            told = _effective(rule.target, plan.knobs)
-            divide = told.get("divide")
-            shown = scale or ("none" if divide == "none" else None)
-            yield Candidate(
-                plan,
-                rule.framework,
-                rule.versions or None,
-                rule.estimator,
-                shown,
-                None if divide in ("none", False) else told.get("ddof"),
-                None if divide in ("none", False) else told.get("eps"),
-                0,
-                rule.scope_at(scale or next(iter(rule.scales), None)) == "step",
-                told,
-            )
+            yield Candidate.of(Settings(estimator=rule.estimator, like=like(rule), scale=scale))
 
 
 def _by_rows(candidate: Candidate) -> Candidate:
@@ -219,89 +238,30 @@ def _by_rows(candidate: Candidate) -> Candidate:
     return replace(candidate, plan=replace(plan, settings=replace(plan.settings, count="rows")))
 
 
-def _of_turns() -> Iterator[Candidate]:
-    """Rules where a row is a turn: those of frameworks, and our own."""
-    for rule in (rule for rule in RULES if rule.level == "turn"):
-        settable: dict[str, tuple[Any, ...]] = {
-            name: (*values,) for name, values in _TURN_GRID.items() if name == "gamma"
-        }
-        settable |= _TURN_WORDS
-        for scale, knobs in product(rule.scales or (None,), _settings(settable, rule.options)):
-            plan = Plan.of(Settings(rule.estimator, scale, knobs, like=like(rule)))
-            yield _of_turn(plan, rule.framework, rule.versions or None, rule.estimator, scale)
-    for entry in (row for row in ESTIMATORS if row.level == "turn"):
-        has = _effective(entry.target, {})
-        for scale in ("group", "none") if entry.default_scale else (None,):
-            grid = {
-                name: values for name, values in _TURN_GRID.items() if name == "gamma" or scale == "group"
-            }
-            for knobs in _settings(grid, has):
-                yield _of_turn(Plan.of(Settings(entry.name, scale, knobs)), None, None, entry.name, scale)
-
-
-def _of_turn(
-    plan: Plan, framework: str | None, version: str | None, estimator: str, scale: str | None
-) -> Candidate:
-    told = _effective(plan.entry.target, plan.knobs)
-    divides = scale not in _UNDIVIDED
-    ddof, eps = (told.get(name) if divides else None for name in ("ddof", "eps"))
-    return Candidate(plan, framework, version, estimator, scale, ddof, eps, 0, plan.scope() == "step", told)
-
-
-def _settings(grid: Mapping[str, tuple[Any, ...]], has: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Every choice of the knobs that there are, their defaults first."""
-    names = [name for name in grid if name in has]
-    choices = (dict.fromkeys((has[name], *grid[name])) for name in names)
-    return (dict(zip(names, values, strict=True)) for values in product(*choices))
-
-
-def _of_catalog(*, singletons: bool, missing: bool) -> Iterator[Candidate]:
+def _of_catalog(level: str, *, singletons: bool, missing: bool) -> Iterator[Candidate]:
     rules = product(
         ("null", "zero") if missing else ("null",), ("null", "zero", "raw") if singletons else ("null",)
     )
-    for (miss, alone), entry in product(rules, (row for row in ESTIMATORS if row.level == "row")):
+    for (miss, alone), entry in product(rules, (row for row in ESTIMATORS if row.level == level)):
         if alone != "null" and entry.alone:
             continue
         for scale, knobs in _variants(entry):
-            plan = Plan.of(Settings(entry.name, scale, knobs, missing=miss, singleton=alone))
-            told = _effective(entry.target, plan.knobs)
-            divides = scale not in _UNDIVIDED
-            yield Candidate(
-                plan,
-                None,
-                None,
-                entry.name,
-                scale,
-                told.get("ddof") if divides else None,
-                told.get("eps") if divides else None,
-                0,
-                entry.scope_at(scale) == "step",
-                told,
-            )
+            yield Candidate.of(Settings(entry.name, scale, knobs, missing=miss, singleton=alone))
 
 
 def _variants(entry: Estimator) -> Iterator[tuple[str | None, dict[str, float]]]:
-    """The scales and knobs that an estimator is tried with."""
-    has = _effective(entry.target, {})
+    """The scales, and the divisors, that an estimator is tried with."""
+    has = effective(entry.target, {})
     for scale in SCALES if entry.default_scale else (None,):
-        names = [name for name in _GRID if name in has and (scale not in _UNDIVIDED or name == "k")]
+        # The turns of a step are not compared.
+        if (scale, entry.level) == ("batch", "turn"):
+            continue
+        names = [name for name in _GRID if name in has and scale not in _UNDIVIDED]
         for values in product(*(_GRID[name] for name in names)):
             yield scale, dict(zip(names, values, strict=True))
 
 
-def _effective(target: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def effective(target: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """All keyword arguments of a function: those that were given, and its defaults."""
     parameters = inspect.signature(load(target)).parameters.values()
     return {p.name: given.get(p.name, p.default) for p in parameters if p.kind is p.KEYWORD_ONLY}
-
-
-def _short(value: float) -> str:
-    """A knob as text: 1e-6, not 1e-06.
-
-    Example:
-        >>> _short(1e-6), _short(0.0001), _short(1)
-        ('1e-6', '1e-4', '1')
-    """
-    digits, _, power = f"{value:e}".partition("e")
-    short = f"{float(digits):g}e{int(power)}"
-    return short if value and len(short) < len(f"{value:g}") else f"{value:g}"

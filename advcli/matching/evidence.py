@@ -49,19 +49,20 @@ def evidence(problem: Problem, trial: Trial) -> Evidence:
     )
 
 
-def doubt(problem: Problem, trial: Trial, free: int = 0) -> str:
+def doubt(problem: Problem, trial: Trial, free: int = 0, *, spare: int = 0) -> str:
     """Why a rule cannot be named although every row fits; "" if it can.
 
     Args:
         problem: what was searched for.
         trial: the rule that fits.
         free: numbers that were fitted to the log.
+        spare: how many more kinds of groups than one there have to be beside them.
     """
     found = evidence(problem, trial)
     if not found.rows:
         return "no row tells rules apart: the groups have equal rewards, or so small a spread that rounding hides it"
     kinds = counted(found.patterns, "kind")
-    if found.patterns <= free:
+    if found.patterns <= free + spare * bool(free):
         return (
             f"{counted(free, 'number')} {verb(free, 'was', 'were')} fitted and the live groups are of {kinds} only: "
             "other rules fit as well with other numbers"

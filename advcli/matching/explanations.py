@@ -12,7 +12,7 @@ from advcli.engine.rollouts import Rollouts
 from advcli.matching import difficulty, shapers, wording
 from advcli.matching.causes import FEW
 from advcli.matching.evidence import doubt
-from advcli.matching.infer_eps import fitted
+from advcli.matching.infer_options import Inferred, inferred
 from advcli.matching.logged import half_step
 from advcli.matching.partitions import Partition
 from advcli.matching.postprocess import After, after, recomputed
@@ -29,8 +29,10 @@ from advcli.records.table import RewardTable
 from advcli.shaping import spec
 from advcli.tensors.segments import Segments
 
-# Different standard deviations that tell an eps.
-_SPREADS = 3
+# Kinds of groups, beside one for each number, that tell an option of a rule.
+_SPARE = 1
+# The option that a factor of all rewards is in, where a standard deviation divides them.
+_DIVISOR = ("eps",)
 # Share by which knobs differ that are the same, written with more digits or fewer.
 _AS_LONG = 1e-2
 _WHY_FREE = "constant within the groups, or only moving together with another part"
@@ -189,17 +191,19 @@ def _of_after(problem: Problem, done: After | None) -> Explanation | None:
     return Explanation(problem, done.trials, words, after=told, free=done.free, doubt=done.doubt)
 
 
-def _as_fitted(problem: Problem, first: Found, table: RewardTable, tell: Tell) -> Explanation | None:
-    """An eps that is no one's default."""
-    del first, table, tell
-    found, spreads = fitted(problem) or (None, 0)
-    if found is None:
+def _as_set(problem: Problem, first: Found, table: RewardTable, tell: Tell) -> Explanation | None:
+    """A rule with options that are not its defaults."""
+    del first, table
+    tell("options of rules tried")
+    return _of_options(inferred(problem))
+
+
+def _of_options(done: Inferred | None) -> Explanation | None:
+    if done is None:
         return None
-    few = (
-        f"the eps was fitted, and the live groups have {counted(spreads, 'different std')}: "
-        "other rules fit as well with other numbers"
-    )
-    return Explanation(problem, found.trials, free=1, doubt=few if spreads < _SPREADS else "")
+    best = indistinguishable(done.problem, done.found.trials)[0]
+    doubted = doubt(done.problem, best, done.fitted, spare=_SPARE)
+    return Explanation(done.problem, done.found.trials, free=done.fitted, doubt=doubted)
 
 
 def _as_weighed(problem: Problem, first: Found, table: RewardTable, tell: Tell) -> Explanation | None:
@@ -262,7 +266,7 @@ def _as_shaped(problem: Problem, first: Found, table: RewardTable, tell: Tell) -
             reached = (
                 Explanation(shaped, found.trials)
                 if found.explained
-                else _as_fitted(shaped, found, table, tell)
+                else _of_options(inferred(shaped, only=_DIVISOR))
                 if one.scalable
                 else None
             )
@@ -366,6 +370,6 @@ def _told_apart(problem: Problem, found: Found) -> bool:
 
 
 Attempt: TypeAlias = Callable[[Problem, Found, RewardTable, Tell], Explanation | None]
-_ATTEMPTS: Sequence[Attempt] = (_as_not_broadcast, _as_changed, _as_fitted, _as_weighed, _as_recomputed)
+_ATTEMPTS: Sequence[Attempt] = (_as_not_broadcast, _as_changed, _as_set, _as_weighed, _as_recomputed)
 # What is tried of a log that is not another one's in another order.
 _FARTHER: Sequence[Attempt] = (_as_filtered_before,)

@@ -1,6 +1,7 @@
 """Numbers that make a function fit best: Levenberg and Marquardt's method, for a handful of numbers and any residual."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -8,19 +9,46 @@ from torch import Tensor
 Residual = Callable[[Tensor], Tensor]
 """[K] numbers → [M] what they leave over."""
 
-_ROUNDS, _STEP = 40, 1e-6
+_ROUNDS = 40
 _DAMPING, _EASED, _TIGHTENED, _MOST = 1e-3, 0.3, 4.0, 1e9
 # A gain below this share is none; far from an end a larger one is too little.
 _GAIN, _SLOW, _NONE = 1e-9, 0.03, 1e-26
 
 
-def least_squares(residual: Residual, start: Tensor, *, near: float) -> tuple[Tensor, float]:
+@dataclass(frozen=True)
+class Steps:
+    """How a fit goes on.
+
+    Attributes:
+        slope: by which share of a number a slope is measured.
+        most: the damping at which the search ends.
+        low: [K] the smallest numbers that are allowed, or one for all.
+        high: the largest.
+    """
+
+    slope: float = 1e-6
+    most: float = _MOST
+    low: Tensor | float = -torch.inf
+    high: Tensor | float = torch.inf
+
+    def allowed(self, numbers: Tensor) -> Tensor:
+        """[K] the nearest numbers that are."""
+        return numbers.max(torch.as_tensor(self.low)).min(torch.as_tensor(self.high))
+
+
+_USUAL = Steps()
+
+
+def least_squares(
+    residual: Residual, start: Tensor, *, near: float, steps: Steps = _USUAL
+) -> tuple[Tensor, float]:
     """The numbers near a start that leave least over.
 
     Args:
         residual: what numbers leave over; where it is not finite they are not allowed.
         start: [K] float64.
         near: a sum of squares that may become none; above it, slow progress ends the search.
+        steps: how to go on.
 
     Returns:
         [K] the numbers, and the sum of squares that they leave.
@@ -35,19 +63,20 @@ def least_squares(residual: Residual, start: Tensor, *, near: float) -> tuple[Te
     numbers, left = start.clone(), residual(start)
     best, damping = _square(left), _DAMPING
     for _ in range(_ROUNDS):
-        if best <= _NONE or damping > _MOST:
+        if best <= _NONE or damping > steps.most:
             break
-        slopes = _slopes(residual, numbers, left)
+        slopes = slopes_at(residual, numbers, left, steps)
         if not bool(slopes.isfinite().all()):
             break
         normal, toward = slopes.T @ slopes, slopes.T @ left
         scale = normal.diagonal().clamp(min=1e-12 * float(normal.diagonal().max().clamp(min=1e-300)))
         before = best
-        while damping <= _MOST:
-            step = torch.linalg.lstsq(normal + damping * scale.diag(), toward).solution
-            moved = residual(numbers - step)
+        while damping <= steps.most:
+            change = torch.linalg.lstsq(normal + damping * scale.diag(), toward).solution
+            there = steps.allowed(numbers - change)
+            moved = residual(there)
             if _square(moved) < best:
-                numbers, left, best = numbers - step, moved, _square(moved)
+                numbers, left, best = there, moved, _square(moved)
                 damping *= _EASED
                 break
             damping *= _TIGHTENED
@@ -91,12 +120,20 @@ def _square(left: Tensor) -> float:
     return square if square == square else torch.inf
 
 
-def _slopes(residual: Residual, numbers: Tensor, left: Tensor) -> Tensor:
-    """[M, K] by how much what is left changes with each number."""
+def slopes_at(residual: Residual, numbers: Tensor, left: Tensor, steps: Steps = _USUAL) -> Tensor:
+    """[M, K] by how much what is left changes with each number, upwards, or where that is not allowed downwards.
+
+    Args:
+        residual: what numbers leave over.
+        numbers: [K] float64.
+        left: [M] what they leave.
+        steps: by which share of a number it is changed, and what is allowed.
+    """
     columns = []
     for place, number in enumerate(numbers.tolist()):
-        step = _STEP * max(abs(number), 1e-3)
         moved = numbers.clone()
-        moved[place] += step
-        columns.append((residual(moved) - left) / step)
+        moved[place] += steps.slope * max(abs(number), 1e-3)
+        if bool((steps.allowed(moved) != moved).any()):
+            moved[place] = number - steps.slope * max(abs(number), 1e-3)
+        columns.append((residual(moved) - left) / float(moved[place] - number))
     return torch.stack(columns, dim=1)

@@ -21,6 +21,7 @@ from advcli.matching.explanations import Explanation
 from advcli.matching.logged import Logged
 from advcli.matching.partitions import partitions
 from advcli.matching.problem import Problem
+from advcli.matching.reproduce import flags
 from advcli.matching.search import Found, Tell, indistinguishable, search
 from advcli.matching.trials import Trial
 from advcli.records.results.match import Fit, Match
@@ -211,6 +212,7 @@ def _matched(explanation: Explanation, first: Found, table: RewardTable, notes: 
         weights=explanation.weights,
         after=explanation.after or {},
         shape=explanation.shape or None,
+        command=flags(explanation, best, table),
         **_common(table, problem, first, notes),
     )
 

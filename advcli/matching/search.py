@@ -54,12 +54,12 @@ def search(problem: Problem, tell: Tell = lambda text: None, *, nearest: bool = 
     sampled: list[Trial] = []
     count = 0
     for partition in problem.partitions:
-        able = _able(problem, _affordable(problem, problem.part(partition)), lacking)
-        count += len(able)
-        found = _sampled(problem, partition, able)
+        there = able(problem, _affordable(problem, problem.part(partition)), lacking)
+        count += len(there)
+        found = _sampled(problem, partition, there)
         left = sum(trial.explained for trial in found)
         sampled += found
-        tell(f"{partition.label}: {counted(len(able), 'rule')} tried on a sample of the rows, {left} left")
+        tell(f"{partition.label}: {counted(len(there), 'rule')} tried on a sample of the rows, {left} left")
         if left and problem.part(partition).rows is not None:
             # Whether another grouping gives the same numbers is asked of small data only.
             break
@@ -70,18 +70,18 @@ def search(problem: Problem, tell: Tell = lambda text: None, *, nearest: bool = 
     return Found(_ordered(problem, done), count, lacking)
 
 
-def _able(problem: Problem, candidates: Sequence[Candidate], lacking: dict[str, str]) -> list[Candidate]:
+def able(problem: Problem, candidates: Sequence[Candidate], lacking: dict[str, str]) -> list[Candidate]:
     """The rules whose columns are there; what the others lack is noted."""
-    able = []
+    there_are = []
     for candidate in candidates:
         needs = candidate.plan.entry.needs
         there = problem.columns.keys() | {"group"} | (MADE if candidate.plan.entry.level == "turn" else set())
         absent = next((name for name in needs if name not in there), None)
         if absent is None:
-            able.append(candidate)
+            there_are.append(candidate)
         else:
             lacking[candidate.plan.entry.name] = absent
-    return able
+    return there_are
 
 
 def _sampled(problem: Problem, partition: Partition, able: Sequence[Candidate]) -> list[Trial]:

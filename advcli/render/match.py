@@ -27,6 +27,8 @@ def show(match: Match, console: "Console") -> None:
         print_line(line, console)
     if match.apart:
         print_line(f"to tell them apart: {'; '.join(match.apart)}", console)
+    if match.command:
+        print_line(f"to compute it: {match.command}", console)
     if match.breaks and match.breaks.rows:
         print_line(where(match.breaks), console)
         print_whole(_worst(match.breaks), console)

@@ -1,12 +1,15 @@
 """`advcli match`: which rules the logged advantages are consistent with."""
 
+import shlex
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import typer
 
 from advcli.cli import flags, output
 from advcli.cli import options as opt
-from advcli.cli.shared import Shared, with_shared
+from advcli.cli.shared import Shared, typed, with_shared
 
 # What changes an advantage is what is searched for, so it is no option here; nor is what the search does not read.
 _SEARCHED = (
@@ -46,14 +49,14 @@ def command(shared: Shared, logged_col: opt.LoggedCol = None) -> None:
     from advcli.records.table import ColumnOptions
 
     run = flags.command("match", shared)
-    request = flags.build(
-        flags.inputs(shared, sample.LOGGED), shared, as_read=ColumnOptions.as_logged, logged=logged_col
-    )
+    inputs = flags.inputs(shared, sample.LOGGED)
+    request = flags.build(inputs, shared, as_read=ColumnOptions.as_logged, logged=logged_col)
     from advcli.records.results.result import dumped
     from advcli.render import match as text
     from advcli.render import results
 
     outcome = run(request, output.patiently(quiet=shared.quiet))
+    outcome = replace(outcome, command=_command(outcome.command, inputs, shared))
     output.notes(outcome, quiet=shared.quiet)
     if shared.json_:
         typer.echo(dumped(results.match(outcome)))
@@ -61,3 +64,29 @@ def command(shared: Shared, logged_col: opt.LoggedCol = None) -> None:
         output.drawn(partial(text.show, outcome))
     if not outcome.found:
         raise typer.Exit(1)
+
+
+# What the answer says itself, or what is the search's own.
+_ANSWERED = (
+    "estimator",
+    "like",
+    "scale",
+    "count",
+    "shape",
+    "config",
+    "set_",
+    "engine",
+    "ray_address",
+    "json_",
+    "quiet",
+)
+
+
+def _command(flags: str | None, inputs: Sequence[str], shared: Shared) -> str | None:
+    """What to type: the inputs and columns as they were given, and what was found."""
+    if flags is None:
+        return None
+    given = {"reward"} if "--reward" in flags else set()
+    given |= {"n"} if "--group-by" in flags else set()
+    words = ["advcli", "compute", *inputs, *typed(shared, but={*_ANSWERED, *given})]
+    return f"{shlex.join(words)} {flags}"

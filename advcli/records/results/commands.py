@@ -342,6 +342,7 @@ class MatchResult(Result):
         weights: reward column → inferred weight, null where it is not determined; null if none was inferred.
         after: what happened to the advantages of the rule, name → value.
         shape: what shaped the rewards before the rule, as `--shape` takes it; null for nothing.
+        command: what to type to compute the logged advantages; null where no command does.
         rows: rows.
         compared: rows with a logged advantage.
         tolerance: largest difference that counts as the same.
@@ -363,6 +364,7 @@ class MatchResult(Result):
     weights: Mapping[str, float | None] | None
     after: Mapping[str, Any]
     shape: str | None
+    command: str | None
     rows: int
     compared: int
     tolerance: float

@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from advcli.common.wording import counted
+from advcli.common.wording import counted, pairs
+
+_IN_COLUMNS = ("eps", "ddof")
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,7 @@ class Fit:
         max_abs_diff: largest |logged − computed|; NaN where nothing could be compared.
         share_matched: share of the compared rows that are nearly the same, in [0, 1].
         reason: why it cannot be told from the best one; "" for the best one.
+        options: knobs that are not as by default, as `--estimator` takes them.
     """
 
     framework: str | None
@@ -69,16 +72,22 @@ class Fit:
     max_abs_diff: float
     share_matched: float
     reason: str = ""
+    options: Mapping[str, float | str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
-        """The rule as it is named on screen.
+        """The rule as it is named on screen; eps and ddof of an estimator of the catalog stand in columns of their own.
 
         Example:
             >>> Fit("trl", ">=1.6", "grpo", "group", 1, 1e-4, "'prompt'", 0.0, 1.0).name
             'trl >=1.6 grpo, scale group'
+            >>> Fit(None, None, "pkpo", None, None, None, "'prompt'", 0.0, 1.0, "", {"k": 4}).name
+            'pkpo:k=4'
         """
-        words = " ".join(filter(None, (self.framework, self.version, self.estimator)))
+        apart = () if self.framework else _IN_COLUMNS
+        options = {name: value for name, value in self.options.items() if name not in apart}
+        estimator = f"{self.estimator}{pairs(options)}"
+        words = " ".join(filter(None, (self.framework, self.version, estimator)))
         return f"{words}, scale {self.scale}" if self.scale else words
 
 
@@ -145,6 +154,7 @@ class Match:
             weight had to be.
         after: what happened to the advantages of the rule, name → value ("keep_pos", "clip", …).
         shape: what the rewards were shaped by before the rule, as `--shape` takes it; None for nothing.
+        command: what `advcli compute` needs to give the logged advantages; None where it has no options for that.
         rows: rows.
         compared: rows with a logged advantage.
         tolerance: largest difference that counts as the same.
@@ -165,6 +175,7 @@ class Match:
     weights: Mapping[str, float | None] | None = None
     after: Mapping[str, object] = field(default_factory=dict)
     shape: str | None = None
+    command: str | None = None
     rows: int = 0
     compared: int = 0
     tolerance: float = 0.0

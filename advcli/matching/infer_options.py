@@ -1,0 +1,297 @@
+"""A rule with other options than its defaults: words and whole numbers one by one, other numbers fitted to the log.
+
+What a fit gives is shortened and then compared like any rule: it only says which numbers to try.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from advcli.common.errors import AdvcliError
+from advcli.engine.run import run
+from advcli.matching.candidates import Candidate
+from advcli.matching.fitting import Steps, least_squares, shortened, slopes_at
+from advcli.matching.options import Fitted, Form, forms
+from advcli.matching.partitions import Partition
+from advcli.matching.problem import Problem
+from advcli.matching.sample import Slice
+from advcli.matching.search import Found, able, search
+from advcli.matching.trials import judge, predict
+
+# Rows that a fit looks at, and rows of a step up to which whole steps are looked at.
+_ROWS, _STEP_ROWS = 512, 8192
+# By which share of a number a slope is measured: enough to be seen in float32.
+_CHANGE, _DAMPING = 1e-3, 1e4
+# Share of |A|² that a fit may be going to leave over; how many forms are looked at closer, and how many are fitted.
+_LEFT, _CLOSER, _FITTED = 0.5, 48, 12
+# Times the room of the log within which a fit is near.
+_NEARBY = 1e3
+_DIGITS = (1, 2, 3, 4, 5, 6, 8)
+
+
+@dataclass(frozen=True)
+class Inferred:
+    """A search that succeeded with other options.
+
+    Attributes:
+        found: its outcome.
+        problem: what was searched for.
+        fitted: how many numbers of the best rule were fitted to the log.
+    """
+
+    found: Found
+    problem: Problem
+    fitted: int
+
+
+def inferred(problem: Problem, only: Collection[str] | None = None) -> Inferred | None:
+    """The rules that explain a log with the fewest numbers fitted; None if none does.
+
+    Args:
+        problem: what is searched for.
+        only: options that are tried; None for all.
+    """
+    for partition in problem.partitions:
+        fits = list(_fits(problem, partition, only))
+        for many in sorted({fit.fitted for fit in fits}):
+            tried = [fit.candidate for fit in fits if fit.fitted == many]
+            again = problem.but(partitions=[partition], candidates=tried)
+            found = search(again)
+            if found.explained:
+                return Inferred(found, again, many)
+    return None
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """A rule that fits a part of the rows, and how many of its options were fitted to them."""
+
+    candidate: Candidate
+    fitted: int
+
+
+def _fits(problem: Problem, partition: Partition, only: Collection[str] | None) -> Iterator[_Fit]:
+    """Of each rule the choice of options that fits a part of the rows with the fewest changed."""
+    models = [
+        _Model(form, fitted, partition, part)
+        for form in _tried(problem)
+        if (part := _part(problem, partition, form.candidate)) is not None
+        for fitted in [tuple(one for one in form.fitted if only is None or one.name in only)]
+        if only is None or (fitted and not form.chosen)
+    ]
+    done: set[tuple[object, ...]] = set()
+    for model in sorted(_promising(models), key=lambda model: model.form.chosen):
+        if model.rule not in done:
+            fit = model.fit()
+            if fit is not None:
+                done.add(model.rule)
+                yield fit
+
+
+def _tried(problem: Problem) -> Iterator[Form]:
+    """Every rule that is searched for, with every choice of options."""
+    seen: set[tuple[object, ...]] = set()
+    for candidate in able(problem, problem.candidates, {}):
+        settings = candidate.plan.settings
+        key = (candidate.framework, candidate.version, candidate.estimator, candidate.scale)
+        plain = settings.missing == settings.singleton == "null" and settings.count is None
+        if plain and key not in seen:
+            seen.add(key)
+            bare = Candidate.of(replace(settings, knobs={}))
+            yield from forms(replace(bare, order=candidate.order, unit=candidate.unit))
+
+
+def _part(problem: Problem, partition: Partition, candidate: Candidate) -> Slice | None:
+    """Rows with all that a rule's advantages depend on, few if they can be; None if they are too many."""
+    everything = problem.whole(partition)
+    scope = candidate.plan.scope(uneven=False)
+    key = (f"{partition.label} by {scope}", _ROWS)
+    if everything.size <= _ROWS:
+        return everything
+    if key not in problem.slices:
+        if scope == "group":
+            count = everything.groups.segments.count
+            picked = torch.zeros(count, dtype=torch.bool)
+            picked[torch.linspace(0, count - 1, max(1, _ROWS * count // everything.size)).long()] = True
+            mine = picked[everything.groups.index.clamp(min=0)] & everything.groups.used
+        else:
+            # The first rows are all that those after them depend on.
+            step = everything.columns["step"]
+            sizes = torch.bincount(step).cumsum(0)
+            last = int((sizes < _ROWS).sum())
+            mine = step <= last if everything.one_step_each or scope == "step" else step >= 0
+            if int(mine.sum()) > _STEP_ROWS:
+                return None
+        rows = torch.nonzero(mine).squeeze(1)
+        problem.slices[key] = Slice.of(
+            everything.columns, problem.logged, rows, whole=scope != "group", blur=problem.blur
+        )
+    return problem.slices[key]
+
+
+def _promising(models: Sequence["_Model"]) -> list["_Model"]:
+    """The few that may fit: those whose advantages are like the logged ones, as they are or as the first slope says."""
+    first = sorted(models, key=lambda model: model.unlike)[:_CLOSER]
+    second = sorted(((model.unlike_by_slope, place) for place, model in enumerate(first)))
+    return [first[place] for unlike, place in second[:_FITTED] if unlike <= _LEFT]
+
+
+@dataclass(frozen=True, eq=False)
+class _Model:
+    """A rule whose options are fitted to some rows.
+
+    Attributes:
+        form: the rule with its words and whole numbers.
+        fitted: the options.
+        partition: the groups.
+        part: some of the rows.
+    """
+
+    form: Form
+    fitted: tuple[Fitted, ...]
+    partition: Partition
+    part: Slice
+
+    @property
+    def rule(self) -> tuple[object, ...]:
+        """Whose rule it is."""
+        candidate = self.form.candidate
+        return (candidate.framework, candidate.version, candidate.estimator, candidate.scale)
+
+    @cached_property
+    def _usual(self) -> Tensor:
+        return torch.tensor([one.starts[0] for one in self.fitted], dtype=torch.float64)
+
+    @cached_property
+    def _unit(self) -> Tensor:
+        return torch.tensor([one.unit for one in self.fitted], dtype=torch.float64)
+
+    @cached_property
+    def _steps(self) -> Steps:
+        ends = ([one.low for one in self.fitted], [one.high for one in self.fitted])
+        low, high = (torch.tensor(end, dtype=torch.float64) / self._unit for end in ends)
+        return Steps(_CHANGE, _DAMPING, low, high)
+
+    @cached_property
+    def _size(self) -> float:
+        return max(float(self.part.given.values.norm()), 1e-300)
+
+    @cached_property
+    def _start(self) -> tuple[Tensor, Tensor]:
+        """[K] the numbers that a fit begins with, and [M] what they leave over."""
+        starts = [self._usual]
+        for place, one in enumerate(self.fitted):
+            for value in one.starts[1:]:
+                starts.append(self._usual.clone())
+                starts[-1][place] = value
+        tried = [(start / self._unit, self._left(start / self._unit)) for start in starts]
+        return min(tried, key=lambda pair: _square(pair[1]))
+
+    @cached_property
+    def _logged(self) -> Tensor:
+        return self.part.given.values / self._size
+
+    @cached_property
+    def unlike(self) -> float:
+        """The share of |A|² that no multiple of the rule's advantages gives."""
+        return _unlike(self._start[1], self._logged)
+
+    @cached_property
+    def unlike_by_slope(self) -> float:
+        """The share of |A|² that is left if every option changes the advantages as it does at first."""
+        numbers, left = self._start
+        if not self.fitted or not bool(left.isfinite().all()):
+            return _square(left)
+        slopes = slopes_at(self._left, numbers, left, self._steps)
+        if not bool(slopes.isfinite().all()):
+            return torch.inf
+        change = torch.linalg.lstsq(slopes, left[:, None], driver="gelsd").solution
+        return min(_square(left), _square(left - (slopes @ change).squeeze(1)))
+
+    def fit(self) -> _Fit | None:
+        """The rule with the options that fit the rows; None if none do."""
+        if self._holds(self.form.candidate):
+            return _Fit(self.form.candidate, 0) if self.form.chosen else None
+        free = self.fitted
+        best = self._least(free, self._start[0]) if free else None
+        if best is None:
+            return None
+        for one in self.fitted:
+            fewer = tuple(other for other in free if other is not one)
+            found = self._least(fewer, best) if fewer else None
+            if found is not None:
+                free, best = fewer, found
+        given = self._values(free, best)
+        return _Fit(self.form.candidate.with_options(given), len(given))
+
+    def _least(self, free: Sequence[Fitted], start: Tensor) -> Tensor | None:
+        """[K] the numbers near a start that fit, short if they can be, all but those of some options as by default; None if none do."""
+        mine = torch.tensor([one in free for one in self.fitted], dtype=torch.bool)
+        base = torch.where(mine, start, self._default / self._unit)
+
+        def whole(some: Tensor) -> Tensor:
+            numbers = base.clone()
+            numbers[mine] = some
+            return numbers
+
+        near = float((_NEARBY * self.part.logged.room()[self.part.compared()] / self._size).square().sum())
+        steps = replace(self._steps, low=self._steps.low[mine], high=self._steps.high[mine])
+        found, left = least_squares(lambda some: self._left(whole(some)), base[mine], near=near, steps=steps)
+        if left > near:
+            return None
+
+        def fits(values: Tensor) -> bool:
+            return self._holds_with(self._values(free, whole(values / self._unit[mine])))
+
+        short = shortened(found * self._unit[mine], fits, _DIGITS)
+        return whole(short / self._unit[mine]) if fits(short) else None
+
+    @cached_property
+    def _default(self) -> Tensor:
+        """[K] the options as they are by default."""
+        told = self.form.candidate.told
+        return torch.tensor([float(told[one.name]) for one in self.fitted], dtype=torch.float64)
+
+    def _values(self, free: Sequence[Fitted], numbers: Tensor) -> dict[str, float]:
+        """The options that differ from the default."""
+        pairs = zip(self.fitted, (numbers * self._unit).tolist(), strict=True)
+        return {one.name: float(f"{value:.8g}") for one, value in pairs if one in free}
+
+    def _holds_with(self, options: Mapping[str, float]) -> bool:
+        try:
+            return self._holds(self.form.candidate.with_options(options))
+        except AdvcliError:
+            return False
+
+    def _holds(self, candidate: Candidate) -> bool:
+        """Whether a rule fits every row."""
+        predicted = predict(candidate, self.part)
+        return predicted is not None and judge(candidate, self.partition, self.part, predicted).explained
+
+    def _left(self, numbers: Tensor) -> Tensor:
+        """[M] the rule's advantages minus the logged ones, in units of the length of those; inf where the rule has none."""
+        values = dict(zip((one.name for one in self.fitted), (numbers * self._unit).tolist(), strict=True))
+        plan = self.form.candidate.plan
+        exact = {"dtype": "float64"} if "dtype" in self.form.candidate.told else {}
+        try:
+            found = run(replace(plan, knobs={**plan.knobs, **values, **exact}), self.part.columns).processed
+        except AdvcliError:
+            return torch.full_like(self._logged, torch.inf)
+        return (found.double()[self.part.compared()] / self._size - self._logged).nan_to_num(nan=torch.inf)
+
+
+def _square(left: Tensor) -> float:
+    return float(left.square().sum()) if bool(left.isfinite().all()) else torch.inf
+
+
+def _unlike(left: Tensor, logged: Tensor) -> float:
+    """1 − cos² of what a rule gives and what was logged."""
+    given = left + logged
+    return (
+        1 - float((given @ logged) ** 2 / (given @ given).clamp(min=1e-300))
+        if bool(left.isfinite().all())
+        else torch.inf
+    )

@@ -1,0 +1,133 @@
+"""How a search tries the options of a rule: as the type of each says, and as a table says where that does not tell."""
+
+import inspect
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, get_args
+
+from advcli.common.registry import load
+from advcli.engine.dispatch import NON_NEGATIVE, SHARES
+from advcli.matching.candidates import Candidate
+
+_WHOLE = (*range(9), 10, 12, 16, 32)
+_FLAG = (0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """An option that may be any number.
+
+    Attributes:
+        name: the option.
+        starts: numbers that a fit begins with, the default first.
+        unit: a change of it that shows.
+        low: the smallest number that it may be.
+        high: the largest.
+    """
+
+    name: str
+    starts: tuple[float, ...]
+    unit: float
+    low: float = -float("inf")
+    high: float = float("inf")
+
+
+@dataclass(frozen=True)
+class Values:
+    """An option that a search gives a few values; none but its default where there are none."""
+
+    values: tuple[float, ...] = ()
+
+
+# Options of which the type does not tell. A divisor's eps shows where it is not small beside a standard deviation.
+_BY_NAME: Mapping[str, Values | float] = {
+    "eps": 0.1,
+    "batch_eps": 0.1,
+    "ddof": Values((1, 0)),
+    "step_norm": Values(_FLAG),
+    "token_norm": Values(_FLAG),
+    "normalise": Values(_FLAG),
+    "level": Values(tuple(one / 10 for one in range(1, 10))),
+    "low": Values((0.0, -1.0)),
+    "reward_clip": Values((0.2, 0.5, 1.0, 2.0, 5.0)),
+    # A clamp is looked for behind every rule, and the others do not change an advantage step by step, or only by a factor.
+    "clip": Values(),
+    "cap": Values(),
+    "threshold": Values(),
+    "std_threshold": Values(),
+    "similarity": Values(),
+}
+# Options that change nothing where nothing is divided.
+_OF_DIVISOR = frozenset({"eps", "ddof"})
+
+
+@dataclass(frozen=True)
+class Form:
+    """A rule with its words, flags and whole numbers chosen.
+
+    Attributes:
+        candidate: the rule.
+        fitted: its other options.
+        chosen: how many options have another value than by default.
+    """
+
+    candidate: Candidate
+    fitted: tuple[Fitted, ...]
+    chosen: int
+
+
+def forms(candidate: Candidate) -> Iterator[Form]:
+    """A rule with every choice of the options that have few values, the default first.
+
+    Args:
+        candidate: the rule with its options as they are by default.
+    """
+    kinds = dict(_options(candidate))
+    fitted = tuple(one for one in kinds.values() if isinstance(one, Fitted))
+    few = {name: one for name, one in kinds.items() if not isinstance(one, Fitted)}
+    for values in product(*few.values()):
+        given = {
+            name: value for (name, all_), value in zip(few.items(), values, strict=True) if value != all_[0]
+        }
+        yield Form(candidate.with_options(given) if given else candidate, fitted, len(given))
+
+
+def _options(candidate: Candidate) -> Iterator[tuple[str, Fitted | tuple[float | str, ...]]]:
+    """The options of a rule, each as it is tried: the values, its default first, or how it is fitted."""
+    rule, entry = candidate.plan.rule, candidate.plan.entry
+    parameters = {
+        p.name: p
+        for p in inspect.signature(load(entry.target)).parameters.values()
+        if p.kind is p.KEYWORD_ONLY
+    }
+    names = rule.options if rule else [name for name in parameters if name != "scale"]
+    for name in names:
+        kind: Any = parameters[name].annotation if name in parameters else float
+        default = rule.options[name] if rule else parameters[name].default
+        if candidate.eps is None and name in _OF_DIVISOR and "divide" in candidate.told:
+            continue
+        tried = _tried(name, kind, default)
+        if isinstance(tried, Fitted):
+            yield name, tried
+        else:
+            yield name, tuple(dict.fromkeys((default, *tried)))
+
+
+def _tried(name: str, kind: Any, default: Any) -> Fitted | tuple[float | str, ...]:  # noqa: ANN401  as declared
+    known = _BY_NAME.get(name)
+    if isinstance(known, Values):
+        return known.values
+    if words := get_args(kind):
+        return tuple(words)
+    if kind in (bool, int):
+        return _FLAG if kind is bool else _WHOLE
+    if not isinstance(default, int | float):
+        return ()
+    unit = known if known is not None else abs(default) or 1.0
+    starts = (0.0,) if known is not None else (float(default),)
+    if name in SHARES:
+        return Fitted(name, (*starts, 0.5), 1.0, 0.0, 1.0)
+    if name in NON_NEGATIVE:
+        return Fitted(name, (*starts, *(starts[0] * far for far in (0.1, 10.0) if starts[0])), unit, 0.0)
+    return Fitted(name, starts, unit)
