@@ -13,7 +13,7 @@ from advcli.frameworks.rule import KL, Rule, Unit
 from advcli.records.settings import AdvantageTable
 from advcli.records.table import Choice
 from advcli.tensors.codes import first_rows, met_with_several
-from advcli.tensors.masks import every, undefined
+from advcli.tensors.masks import chosen, every, finite, undefined
 from advcli.tensors.segments import Segments
 
 # Names of columns in one line.
@@ -144,8 +144,8 @@ def warnings_of(
 
 def _constant(data: DataSet) -> str | None:
     """The remark on a reward that is equal in every row; None if it differs, or without rows."""
-    rewards = data.rows.rewards[data.rows.rewards.isfinite()]
-    if rewards.numel() < 2 or bool((rewards != rewards[0]).any()):
+    rewards = chosen(data.rows.rewards, finite(data.rows.rewards)).numpy()
+    if len(rewards) < 2 or (rewards != rewards[0]).any():
         return None
     return f"the reward is {rewards[0]:g} in every row: {summed(dict(data.table.choice.rewards))}"
 

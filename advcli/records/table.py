@@ -389,4 +389,4 @@ class Rows:
     @property
     def used(self) -> int:
         """How many rows are in a group; the others were left out."""
-        return int((self.group >= 0).sum())
+        return int((self.group >= 0).numpy().sum())

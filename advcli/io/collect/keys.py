@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from advcli.io.collect import text_codes
 from advcli.io.collect.cells import Cells
+from advcli.io.collect.text_codes import TextCodes
 from advcli.io.collect.values import text, values
 
 # Longer keys are kept as their beginning and a digest, so that a prompt's text is never held.
@@ -51,8 +51,12 @@ class Coder:
     """
 
     def __init__(self, *, empty: bool = True) -> None:
-        self._keys: list[pa.Array] = []
-        self._lengths: list[NDArray[np.int64]] = []
+        # Integers are compared as they are, as long as there is nothing else.
+        self._integers: list[pa.Array] = []
+        self._texts: TextCodes | None = None
+        self._codes: list[NDArray[np.int32]] = []
+        # Of each batch how many runs there are, and how many rows each of them has.
+        self._runs: list[tuple[int, NDArray[np.int64] | None]] = []
         self._empty = empty
         self.rounded = False
 
@@ -60,18 +64,24 @@ class Coder:
         """Take in a batch; [n] bool, where it is null, NaN or, unless that is a value too, empty."""
         self.rounded = self.rounded or _is_rounded(cells)
         keys, lengths = _keys(cells)
-        if not self._empty and not pa.types.is_integer(keys.type):
-            keys = _without_empty(keys)
-        self._keys.append(keys if pa.types.is_integer(keys.type) else _shortened(keys))
-        self._lengths.append(lengths)
-        if not keys.null_count:
-            return np.zeros(int(lengths.sum()), dtype=bool)
-        return np.repeat(np.asarray(keys.is_null()), lengths)
+        if pa.types.is_integer(keys.type) and self._texts is None:
+            self._integers.append(keys)
+        else:
+            keys = _texts(keys) if pa.types.is_integer(keys.type) else keys
+            keys = keys if self._empty else _without_empty(keys)
+            texts = self._as_texts()
+            self._codes.append(texts.add(_shortened(keys)))
+        self._runs.append((len(keys), lengths))
+        nulls = np.asarray(keys.is_null()) if keys.null_count else np.zeros(len(keys), dtype=bool)
+        return _repeated(nulls, lengths)
 
     def codes(self) -> NDArray[np.int64]:
         """[N] int64 codes of all rows; -1 for null and NaN."""
-        runs, lengths = self._encoded[0], np.concatenate([np.empty(0, dtype=np.int64), *self._lengths])
-        return runs if len(runs) == lengths.sum() else np.repeat(runs, lengths)
+        parts, end = [np.empty(0, dtype=np.int64)], 0
+        for count, lengths in self._runs:
+            start, end = end, end + count
+            parts.append(_repeated(self._encoded[0][start:end], lengths))
+        return np.concatenate(parts, dtype=np.int64)
 
     def names(self) -> list[str]:
         """The value of each code as text; of a long one the beginning."""
@@ -86,35 +96,27 @@ class Coder:
         """A digest of 16 bytes for each code, the same for the same value of any column."""
         return [blake2b(identity, digest_size=16).digest() for identity in self.identities()]
 
+    def _as_texts(self) -> TextCodes:
+        """What numbers texts, and has those of all integers before them."""
+        if self._texts is None:
+            self._texts = TextCodes()
+            self._codes = [self._texts.add(_texts(keys)) for keys in self._integers]
+            self._integers = []
+        return self._texts
+
     @cached_property
-    def _encoded(self) -> tuple[NDArray[np.int64], Callable[[], pa.Array]]:
+    def _encoded(self) -> tuple[NDArray[np.int32], Callable[[], pa.Array]]:
         """The code of each run, -1 for null, and what gives the keys; asked for when all batches are there."""
-        integers = [pa.types.is_integer(keys.type) for keys in self._keys]
-        if not self._keys:
-            return np.empty(0, dtype=np.int64), lambda: pa.array([], pa.large_binary())
-        if all(integers):
-            # Integers are compared as they are: only the different ones become text.
-            codes, different = _looked_up(pa.chunked_array(self._keys, pa.int64()))
-            return codes, lambda: _texts(different)
-        keys = [_texts(keys) if whole else keys for keys, whole in zip(self._keys, integers, strict=True)]
-        if not text_codes.pays(keys):
-            codes, different = _looked_up(pa.chunked_array(keys, pa.large_binary()))
-            return codes, lambda: different
-        codes, first = text_codes.numbered(keys)
-        return codes, lambda: pa.chunked_array(keys).take(pa.array(first))
+        if self._texts is not None:
+            return np.concatenate(self._codes), self._texts.texts
+        parts = pa.chunked_array(self._integers, pa.int64()).dictionary_encode().chunks
+        codes = [np.asarray(part.indices.fill_null(-1)) for part in parts]
+        different = parts[-1].dictionary if parts else pa.array([], pa.int64())
+        return np.concatenate([np.empty(0, dtype=np.int32), *codes]), lambda: _texts(different)
 
 
-def _looked_up(keys: pa.ChunkedArray) -> tuple[NDArray[np.int64], pa.Array]:
-    """The code of each key, -1 for null, and the keys of the codes: by a table of the different ones."""
-    parts = keys.dictionary_encode().chunks
-    if not parts:
-        return np.empty(0, dtype=np.int64), pa.array([], keys.type)
-    codes = [np.asarray(part.indices.fill_null(-1), dtype=np.int64) for part in parts]
-    return np.concatenate(codes), parts[-1].dictionary
-
-
-def _keys(cells: Cells) -> tuple[pa.Array, NDArray[np.int64]]:
-    """The key of each run of equal cells, as bytes of text or as int64, and how many rows it has."""
+def _keys(cells: Cells) -> tuple[pa.Array, NDArray[np.int64] | None]:
+    """The key of each run of equal cells, as bytes of text or as int64, and how many rows it has; None for one each."""
     if isinstance(cells, pa.Array):
         if pa.types.is_integer(cells.type) and not pa.types.is_uint64(cells.type):
             return _runs(cells.cast(pa.int64()))
@@ -167,14 +169,19 @@ def _is_rounded(cells: Cells) -> bool:
     return bool(pc.any(pc.greater_equal(pc.abs(finite), _ROUNDED)).as_py())
 
 
-def _runs(keys: pa.Array) -> tuple[pa.Array, NDArray[np.int64]]:
-    """The key of each run of equal ones, and how many rows it has."""
+def _repeated(of_run: NDArray[Any], lengths: NDArray[np.int64] | None) -> NDArray[Any]:
+    """What each row has of its run."""
+    return of_run if lengths is None else np.repeat(of_run, lengths)
+
+
+def _runs(keys: pa.Array) -> tuple[pa.Array, NDArray[np.int64] | None]:
+    """The key of each run of equal ones, and how many rows it has; None for one each."""
     first = keys.slice(0, _FIRST)
     encoded = pc.run_end_encode(first, run_end_type=pa.int64())
     if len(first) < len(keys):
         if 2 * len(encoded.values) > len(first):
             # Too few are equal to the one before them for it to pay.
-            return keys, np.ones(len(keys), dtype=np.int64)
+            return keys, None
         encoded = pc.run_end_encode(keys, run_end_type=pa.int64())
     return encoded.values, np.diff(np.asarray(encoded.run_ends), prepend=0)
 

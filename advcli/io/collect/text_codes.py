@@ -1,221 +1,172 @@
-"""Numbering texts of which most are different, or which are met again far apart: sorted by a hash of theirs, then compared.
+"""Numbering texts batch by batch: equal ones get one code, in order of first appearance.
 
-A hash table of many texts is in no cache, so every look into it waits for the memory. Numbers are sorted in passes that
-need not wait. No two texts are taken for one: each is compared with the first of its number.
+A hash table on arrays, so that no text becomes a Python object, and of a batch nothing is held but its codes and what is new.
 """
-
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
-from advcli.io.collect.cells import one_array
-
-# Fewer texts than that are looked up as fast; so many tell whether the same ones come again and again.
-_MANY = 1 << 16
-# Of the hash. Odd numbers without order in their bits: the fractional part of the golden ratio, and those of Murmur's last steps.
-_FACTORS = tuple(np.uint64(factor) for factor in (0x9E3779B97F4A7C15, 0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53))
+# Odd numbers without order in their bits: the fractional part of the golden ratio, and those of Murmur's last steps.
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+_LAST = tuple(np.uint64(factor) for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53))
+_HALF = np.uint64(32)
 _WORD = 8
-# So many numbers at a time stay in the cache.
-_FEW = 1 << 16
-# Of so many texts fewer than one is met again where hardly any is.
-_RARE = 8
+# So many texts at a time stay in the cache.
+_FEW = 1 << 15
+# Places of an empty table, and how many times as many when half of them are taken.
+_PLACES, _GROWTH = 1 << 10, 4
 
 
-def pays(keys: Sequence[pa.Array]) -> bool:
-    """Whether to sort is worth while: there are many texts, and more than half of the first ones are different.
+class TextCodes:
+    """Gives each different text a code.
 
-    Args:
-        keys: large_binary arrays.
-    """
-    if sum(map(len, keys)) <= _MANY:
-        return False
-    first = pa.chunked_array(keys).slice(0, _MANY)
-    return bool(pc.count_distinct(first).as_py() * 2 > len(first))
-
-
-def numbered(keys: Sequence[pa.Array]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Equal texts numbered in order of first appearance.
-
-    Args:
-        keys: large_binary arrays, N texts in all.
-
-    Returns:
-        [N] int64 codes, -1 for null; [K] int64, the place of the first text of each code.
+    Texts are held as words (see `_words`), and compared word by word: no two are taken for one, whatever their hashes.
 
     Example:
-        >>> codes, first = numbered(
-        ...     [pa.array([b"b", b"a", None], pa.large_binary()), pa.array([b"b"], pa.large_binary())]
-        ... )
-        >>> codes.tolist(), first.tolist()
-        ([0, 1, -1, 0], [0, 1])
+        >>> codes = TextCodes()
+        >>> codes.add(pa.array([b"b", b"a", None], pa.large_binary())).tolist()
+        [0, 1, -1]
+        >>> codes.add(pa.array([b"c", b"b"], pa.large_binary())).tolist()
+        [2, 0]
+        >>> codes.texts().to_pylist()
+        [b'b', b'a', b'c']
     """
-    there = [np.empty(0, dtype=bool), *(np.asarray(part.is_valid()) for part in keys)]
-    keys, everyone = [part.drop_null() for part in keys], sum(map(len, keys))
-    longest = max((int(np.diff(_offsets(part)).max(initial=0)) for part in keys), default=0)
-    width = 1 + -(-longest // _WORD)
-    ends = np.cumsum([0, *map(len, keys)]).tolist()
-    parts = [(part, slice(*pair)) for part, pair in zip(keys, pairwise(ends), strict=True)]
-    hashes = np.empty(ends[-1], dtype=np.uint64)
 
-    def hashed(whole: tuple[pa.Array, slice]) -> None:
-        part, place = whole
-        hashes[place] = _hashes(_words(part, width))
+    def __init__(self) -> None:
+        self._count = 0
+        # The code at each place, -1 where there is none; a text whose place is taken has one of the next.
+        self._table = np.full(_PLACES, -1, dtype=np.int32)
+        # The words of each code, which lie together, so that they come into the cache at once.
+        self._words = np.zeros((_PLACES // 2, 1), dtype=np.uint64)
 
-    with ThreadPoolExecutor(pa.cpu_count()) as pool:
-        list(pool.map(hashed, parts))
-        codes, first = _by_hash(hashes)
-        codes, first = _told_apart(parts, width, codes, first, pool)
-    if len(codes) == everyone:
-        return codes, first
-    places = np.flatnonzero(np.concatenate(there))
-    found = np.full(everyone, -1, dtype=np.int64)
-    found[places] = codes
-    return found, places[first]
+    def add(self, texts: pa.Array) -> NDArray[np.int32]:
+        """[n] int32 codes of some texts, -1 for null.
 
-
-def _by_hash(packed: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """What `numbered` gives, going by the upper bits of the hashes; these are overwritten."""
-    rows = len(packed)
-    bits = np.uint64(max(1, (rows - 1).bit_length()))
-    # The hash in the upper bits, the place in the lower ones.
-    for start in range(0, rows, _FEW):
-        some = packed[start : start + _FEW]
-        some >>= bits
-        some <<= bits
-        some |= np.arange(start, start + len(some), dtype=np.uint64)
-    packed.sort()
-    starts = np.ones(rows, dtype=bool)
-    for start in range(1, rows, _FEW):
-        hashes = packed[start - 1 : start + _FEW] >> bits
-        starts[start : start + _FEW] = hashes[1:] != hashes[:-1]
-    packed &= (np.uint64(1) << bits) - np.uint64(1)
-    row = packed.view(np.int64)
-    of_runs = row[starts]
-    is_first = np.zeros(rows, dtype=bool)
-    is_first[of_runs] = True
-    # Counted in the order of the rows; what is met again has the number of its first.
-    codes = np.cumsum(is_first) - 1
-    if len(of_runs) < rows:
-        later = np.flatnonzero(~starts)
-        codes[row[later]] = codes[of_runs[np.cumsum(starts)[later] - 1]]
-    return codes, np.flatnonzero(is_first)
-
-
-def _told_apart(
-    parts: Sequence[tuple[pa.Array, slice]],
-    width: int,
-    codes: NDArray[np.int64],
-    first: NDArray[np.int64],
-    pool: ThreadPoolExecutor,
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The codes where no two texts share one: texts that are not the first of their code get others."""
-    if len(first) == len(codes):
-        return codes, first
-    keys = pa.chunked_array([part for part, _ in parts])
-    again = np.ones(len(codes), dtype=bool)
-    again[first] = False
-    if _RARE * int(again.sum()) < len(codes):
-        return _unlike_first(keys, codes, first, np.flatnonzero(again))
-    # One text after the other: `take` would copy all of them first, for each part anew, if they lay word after word.
-    heads = np.ascontiguousarray(
-        np.concatenate([_words(part.take(pa.array(_inside(first, place))), width).T for part, place in parts])
-    )
-
-    def unlike(whole: tuple[pa.Array, slice]) -> NDArray[np.int64]:
-        part, place = whole
-        expected = heads.take(codes[place], axis=0)
-        wrong = np.zeros(len(part), dtype=bool)
-        for number, word in enumerate(_words(part, width)):
-            wrong |= expected[:, number] != word
-        found: NDArray[np.int64] = np.flatnonzero(wrong) + place.start
+        Args:
+            texts: [n] large_binary.
+        """
+        some = texts.drop_null()
+        codes = np.empty(len(some), dtype=np.int32)
+        for start in range(0, len(some), _FEW):
+            words = _words(some.slice(start, _FEW))
+            self._make_room(*words.shape)
+            codes[start : start + _FEW] = self._code(words)
+        if not texts.null_count:
+            return codes
+        found = np.full(len(texts), -1, dtype=np.int32)
+        found[np.asarray(texts.is_valid())] = codes
         return found
 
-    return _apart(keys, codes, first, np.concatenate(list(pool.map(unlike, parts))))
+    def texts(self) -> pa.Array:
+        """[K] large_binary, the text of each code."""
+        words = self._words[: self._count]
+        lengths = words[:, 0].astype(np.int64)
+        wide = words.astype("<u8").view(np.uint8)[:, _WORD:]
+        text = wide[np.arange(wide.shape[1]) < lengths[:, np.newaxis]]
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(text)]
+        return pa.Array.from_buffers(pa.large_binary(), self._count, buffers)
+
+    def _code(self, words: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """The codes of texts given as their words, [n, W]."""
+        count, (rows, width) = self._count, words.shape
+        # As if all were new and different, the code of each were that of its row; at the end the new ones are counted.
+        self._words[count : count + rows, :width] = words
+        self._words[count : count + rows, width:] = 0
+        codes, taken = np.empty(rows, dtype=np.int64), [np.empty(0, dtype=np.int64)]
+        left, places = np.arange(rows), self._places(words)
+        while len(left):
+            free = np.flatnonzero(self._table[places] < 0)
+            # The first of several texts has the place: it is written last.
+            self._table[places[free][::-1]] = count + left[free][::-1]
+            taken.append(places[free])
+            met = self._table[places]
+            known, mine = self._words.take(met, axis=0), words if len(left) == rows else words[left]
+            same = known[:, 0] == mine[:, 0]
+            for word in range(1, width):
+                same &= known[:, word] == mine[:, word]
+            codes[left[same]] = met[same]
+            others = np.flatnonzero(~same)
+            left, places = left[others], (places[others] + 1) & (len(self._table) - 1)
+        return self._counted(codes, np.concatenate(taken), words)
+
+    def _counted(
+        self, codes: NDArray[np.int64], taken: NDArray[np.int64], words: NDArray[np.uint64]
+    ) -> NDArray[np.int64]:
+        """The codes, once the new ones are counted in the order of the rows; `taken` are their places."""
+        count, new = self._count, np.zeros(len(codes), dtype=bool)
+        new[self._table[taken] - count] = True
+        if not new.any():
+            return codes
+        ranks, first = count - 1 + np.cumsum(new), np.flatnonzero(new)
+        self._table[taken] = ranks[self._table[taken] - count]
+        self._count += len(first)
+        self._words[count : self._count, : words.shape[1]] = words[first]
+        later = np.flatnonzero(codes >= count)
+        codes[later] = ranks[codes[later] - count]
+        return codes
+
+    def _places(self, words: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """[n] where texts would lie in the table, going by a hash of their words; words that are 0 change nothing."""
+        found, factor = np.zeros(len(words), dtype=np.uint64), _FACTOR
+        with np.errstate(over="ignore"):
+            for word in words.T:
+                # What differs in upper bits only has to reach the lower ones before it is multiplied.
+                found += (word ^ (word >> _HALF)) * factor
+                factor = factor * _FACTOR
+        for last in _LAST:
+            found ^= found >> _HALF
+            found *= last
+        return (found >> np.uint64(65 - len(self._table).bit_length())).view(np.int64)
+
+    def _make_room(self, rows: int, width: int) -> None:
+        """Have at least twice as many places as there may be codes, once `rows` texts of so many words are added."""
+        size, held = len(self._table), self._words[: self._count]
+        while size < 2 * (self._count + rows):
+            size *= _GROWTH
+        if size == len(self._table) and width <= held.shape[1]:
+            return
+        self._words = np.zeros((size // 2, max(width, held.shape[1])), dtype=np.uint64)
+        self._words[: self._count, : held.shape[1]] = held
+        if size == len(self._table):
+            return
+        self._table = np.full(size, -1, dtype=np.int32)
+        left, places = np.arange(self._count), self._places(held)
+        while len(left):
+            free = np.flatnonzero(self._table[places] < 0)
+            self._table[places[free]] = left[free]
+            others = np.flatnonzero(self._table[places] != left)
+            left, places = left[others], (places[others] + 1) & (size - 1)
 
 
-def _unlike_first(
-    keys: pa.ChunkedArray, codes: NDArray[np.int64], first: NDArray[np.int64], rows: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Compare only the rows whose text is not the first of its code."""
-    one, other = keys.take(pa.array(rows)), keys.take(pa.array(first[codes[rows]]))
-    return _apart(keys, codes, first, rows[np.asarray(pc.not_equal(one, other))])
-
-
-def _apart(
-    keys: pa.ChunkedArray, codes: NDArray[np.int64], first: NDArray[np.int64], rows: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The codes once some rows, which are unlike the first of theirs, have others."""
-    if not len(rows):
-        return codes, first
-    others = one_array(keys.take(pa.array(rows))).dictionary_encode().indices
-    codes[rows] = len(first) + np.asarray(others, dtype=np.int64)
-    first = np.concatenate([first, rows[np.unique(others, return_index=True)[1]]])
-    is_first = np.zeros(len(codes), dtype=bool)
-    is_first[first] = True
-    ranks = (np.cumsum(is_first) - 1)[first]
-    return np.take(ranks, codes, out=codes, mode="clip"), np.flatnonzero(is_first)
-
-
-def _inside(places: NDArray[np.int64], part: slice) -> NDArray[np.int64]:
-    """Ascending places of all texts as those within a part of them."""
-    begin, end = np.searchsorted(places, (part.start, part.stop))
-    found: NDArray[np.int64] = places[begin:end] - part.start
-    return found
-
-
-def _hashes(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """[W, n] → [n] uint64, the same for the same words, and hardly ever for others; the upper bits are the best."""
-    found: NDArray[np.uint64] = words[0].copy()
-    for word in words[1:]:
-        found ^= word
-        found *= _FACTORS[0]
-        # A product carries what differs to the upper bits only.
-        found ^= found >> np.uint64(32)
-    for factor in _FACTORS[1:]:
-        found *= factor
-        found ^= found >> np.uint64(32)
-    return found
-
-
-def _words(texts: pa.Array, width: int) -> NDArray[np.uint64]:
+def _words(texts: pa.Array) -> NDArray[np.uint64]:
     """Texts as numbers: their lengths, then eight bytes at a time, with 0 after the end.
 
     Args:
         texts: [n] large_binary without null.
-        width: W, one more than the words of the longest text.
 
     Returns:
-        [W, n] uint64, different for different texts.
+        [n, W] uint64, different for different texts; W is one more than the words of the longest.
     """
-    found = np.empty((width, len(texts)), dtype=np.uint64)
-    if not len(texts):
-        return found
-    offsets = _offsets(texts)
+    offsets = np.frombuffer(texts.buffers()[1], np.int64)[texts.offset : texts.offset + len(texts) + 1]
     lengths = np.diff(offsets)
-    found[0] = lengths
-    text = np.frombuffer(texts.buffers()[2] or b"", np.uint8)[: offsets[-1]]
-    shortest = int(lengths.min())
+    shortest, longest = int(lengths.min()), int(lengths.max())
+    found = np.empty((len(texts), 1 + -(-longest // _WORD)), dtype=np.uint64)
+    found[:, 0] = lengths
+    text = np.frombuffer(texts.buffers()[2] or b"", np.uint8)[offsets[0] : offsets[-1]]
+    offsets = offsets - offsets[0]
     if shortest < _WORD:
         # Eight bytes that end with a text may begin before the first one.
         text = np.concatenate([np.zeros(_WORD, dtype=np.uint8), text])
-        offsets = offsets + _WORD
+        offsets += _WORD
     # Eight bytes from every byte on.
     overlapping = as_strided(text[:_WORD].view("<u8"), (len(text) - _WORD + 1,), (1,))
     last = offsets[1:] - _WORD
-    for place, at in enumerate(range(0, (width - 1) * _WORD, _WORD), start=1):
-        found[place] = overlapping[np.minimum(offsets[:-1] + at, last)]
+    for place, at in enumerate(range(0, longest, _WORD), start=1):
+        found[:, place] = overlapping[np.minimum(offsets[:-1] + at, last)]
         if shortest < at + _WORD:
             # What is read again goes: all of it, where the text ends before.
-            found[place] >>= (8 * np.clip(at + _WORD - lengths, 0, _WORD)).astype(np.uint64)
+            found[:, place] >>= (8 * np.clip(at + _WORD - lengths, 0, _WORD)).astype(np.uint64)
     return found
-
-
-def _offsets(texts: pa.Array) -> NDArray[np.int64]:
-    """[n + 1] where each text begins and the last one ends."""
-    return np.frombuffer(texts.buffers()[1], np.int64)[texts.offset : texts.offset + len(texts) + 1]

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from torch import Tensor
 
+from advcli.tensors.masks import chosen, finite
+
 
 @dataclass(frozen=True)
 class Moments:
@@ -110,8 +112,15 @@ class CoMoments:
     @classmethod
     def of(cls, first: Tensor, second: Tensor) -> "CoMoments":
         """Take the moments of two columns, [n] float; rows where one of them is infinite are left out."""
-        both = first.isfinite() & second.isfinite()
-        x, y = first[both].double().numpy(), second[both].double().numpy()
+        if first is second:
+            # A column beside itself: mostly nothing is left out.
+            x = chosen(first, finite(first)).double().numpy()
+            mean = float(x.mean()) if len(x) else 0.0
+            x = x - mean
+            squares = float(x @ x)
+            return cls(len(x), mean, mean, squares, squares, squares)
+        both = finite(first) & finite(second)
+        x, y = chosen(first, both).double().numpy(), chosen(second, both).double().numpy()
         if not len(x):
             return cls(0, 0.0, 0.0, 0.0, 0.0, 0.0)
         mean_x, mean_y = float(x.mean()), float(y.mean())

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from advcli.io.collect import keys, text_codes
+from advcli.io.collect import text_codes
+from advcli.io.collect.text_codes import TextCodes
 
 WORDS = st.one_of(
     st.none(), st.binary(max_size=30), st.sampled_from([b"", b"\0", b"\0\0", b"a", b"a" * 8, b"a" * 16])
@@ -20,20 +21,17 @@ def arrays(batches):
 
 
 def expected(batches):
-    """Codes in order of first appearance, and where each was met first."""
-    known, codes, first = {}, [], []
-    for place, text in enumerate(text for batch in batches for text in batch):
-        if text is not None and text not in known:
-            known[text] = len(known)
-            first.append(place)
-        codes.append(-1 if text is None else known[text])
-    return codes, first
+    """Codes in order of first appearance, and the text of each."""
+    known = {}
+    texts = [text for batch in batches for text in batch]
+    return [-1 if text is None else known.setdefault(text, len(known)) for text in texts], list(known)
 
 
 def found(batches):
-    codes, first = text_codes.numbered(arrays(batches))
-    assert codes.dtype == first.dtype == np.int64
-    return codes.tolist(), first.tolist()
+    coder = TextCodes()
+    codes = [coder.add(batch) for batch in arrays(batches)]
+    assert all(part.dtype == np.int32 for part in codes)
+    return [code for part in codes for code in part.tolist()], coder.texts().to_pylist()
 
 
 @settings(deadline=None, derandomize=True)
@@ -42,16 +40,26 @@ def test_texts_are_numbered_as_by_a_dictionary(batches):
     assert found(batches) == expected(batches)
 
 
-@pytest.mark.parametrize("values", [1, 2, 7, 1 << 62])
+@pytest.mark.parametrize("few", [1, 3, 64, 1 << 15])
+@pytest.mark.parametrize("different", [5, 300, 20_000])
+def test_a_table_that_grows(different, few, monkeypatch):
+    monkeypatch.setattr(text_codes, "_PLACES", 2)
+    monkeypatch.setattr(text_codes, "_FEW", few)
+    chance = random.Random(different)
+    ids = [chance.randbytes(chance.choice([0, 1, 7, 8, 9, 18, 40])) for _ in range(different)]
+    batches = [[chance.choice([*ids, None]) for _ in range(chance.randrange(1500))] for _ in range(3)]
+    batches.append(ids[:1000])
+    assert found(batches) == expected(batches)
+
+
+@pytest.mark.parametrize("values", [1, 2, 7])
 @pytest.mark.parametrize("seed", range(10))
 def test_two_texts_of_one_hash_are_told_apart(seed, values, monkeypatch):
     chance = random.Random(seed)
     ids = [chance.randbytes(chance.choice([1, 7, 8, 9, 18, 40])) for _ in range(30)]
     batches = [[chance.choice([*ids, None]) for _ in range(chance.randrange(80))] for _ in range(4)]
-    plain = text_codes._hashes
-    monkeypatch.setattr(
-        text_codes, "_hashes", lambda words: plain(words) % np.uint64(values) << np.uint64(50)
-    )
+    plain = TextCodes._places
+    monkeypatch.setattr(TextCodes, "_places", lambda coder, words: plain(coder, words) % values)
     assert found(batches) == expected(batches)
 
 
@@ -59,8 +67,10 @@ def test_texts_of_a_cut_array():
     whole = pa.array(
         [b"x" * 9, b"long enough", b"long enough", None, b"longer than that", b"y"], pa.large_binary()
     )
-    codes, first = text_codes.numbered([whole.slice(1, 4), whole.slice(4), whole.slice(2, 0)])
-    assert (codes.tolist(), first.tolist()) == ([0, 0, -1, 1, 1, 2], [0, 3, 5])
+    coder = TextCodes()
+    codes = [coder.add(part).tolist() for part in (whole.slice(1, 4), whole.slice(4), whole.slice(2, 0))]
+    assert codes == [[0, 0, -1, 1], [1, 2], []]
+    assert coder.texts().to_pylist() == [b"long enough", b"longer than that", b"y"]
 
 
 def test_different_texts_have_different_words():
@@ -70,40 +80,31 @@ def test_different_texts_have_different_words():
     for _ in range(3):
         short = list(dict.fromkeys([*short, *(text + end for text in short for end in bytes_of)]))
     ids = [before + text for before in (b"", b"12345678", b"1234567890") for text in short]
-    words = text_codes._words(pa.array(ids, pa.large_binary()), 1 + 2).T.tolist()
+    words = text_codes._words(pa.array(ids, pa.large_binary())).tolist()
     assert len({tuple(word) for word in words}) == len(ids)
     long = [text for text in ids if len(text) >= 8]
-    words = text_codes._words(pa.array(long, pa.large_binary()), 1 + 2).T.tolist()
+    words = text_codes._words(pa.array(long, pa.large_binary())).tolist()
     assert len({tuple(word) for word in words}) == len(long)
 
 
-def test_hashes_of_ids_that_count_up_are_as_different_as_drawn_numbers():
-    # Of 2¹⁶ drawn numbers half a pair is the same in the upper 32 bits.
-    for form in ("{:020}", "id-{}", "{:x}", "{:08}/{:08}", "run_{:05}_sample_{:04}"):
-        ids = pa.array([form.format(number, number % 997) for number in range(1 << 16)]).cast(
-            pa.large_binary()
-        )
-        upper = text_codes._hashes(text_codes._words(ids, 4)) >> np.uint64(32)
-        assert len(ids) - len(np.unique(upper)) < 10
+def test_ids_lie_as_far_apart_as_drawn_numbers():
+    # Of 2¹⁶ drawn places of a table of 2³⁰ two pairs are the same.
+    coder = TextCodes()
+    coder._table = range(1 << 30)
+    letters = "0123456789abcdef"
+    grid = [f"{a:>8}{b:>8}{c:>8}{d:>8}" for a in letters for b in letters for c in letters for d in letters]
+    for ids in (
+        grid,
+        *(
+            [form.format(number, number % 997) for number in range(1 << 16)]
+            for form in ("{:020}", "id-{}", "{:x}", "{:08}/{:08}", "run_{:05}_sample_{:04}")
+        ),
+    ):
+        places = coder._places(text_codes._words(pa.array(ids).cast(pa.large_binary())))
+        assert len(ids) - len(np.unique(places)) < 15
 
 
-def test_it_is_for_many_texts_that_are_mostly_different(monkeypatch):
-    assert not text_codes.pays(arrays([[b"a", b"b"]]))
-    monkeypatch.setattr(text_codes, "_MANY", 3)
-    assert text_codes.pays(arrays([[b"a", b"b"], [b"c", b"c"]]))
-    assert not text_codes.pays(arrays([[b"a", b"a"], [b"a", b"c"]]))
-
-
-def test_keys_are_the_same_both_ways(monkeypatch):
-    chance = random.Random(1)
-    ids = [f"p{chance.randrange(40)}" for _ in range(300)] + [None, "x" * 70, "x" * 71]
-    chance.shuffle(ids)
-    told = []
-    for sorted_ in (False, True):
-        monkeypatch.setattr(text_codes, "pays", lambda keys, sorted_=sorted_: sorted_)
-        coder = keys.Coder()
-        for start in range(0, len(ids), 50):
-            coder.add(pa.array(ids[start : start + 50]))
-        told.append((coder.codes().tolist(), coder.names(), coder.identities()))
-    assert told[0] == told[1]
-    assert max(told[0][0]) == 41
+def test_what_no_text_has_changes_no_place():
+    words = text_codes._words(pa.array([b"a", b"b" * 9], pa.large_binary()))
+    more = np.concatenate([words, np.zeros((2, 3), np.uint64)], axis=1)
+    assert TextCodes()._places(words).tolist() == TextCodes()._places(more).tolist()
