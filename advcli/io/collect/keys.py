@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from advcli.io.collect import text_codes
-from advcli.io.collect.cells import Cells
+from advcli.io.collect.cells import Cells, one_array
 from advcli.io.collect.values import text, values
 
 # Longer keys are kept as their beginning and a digest, so that a prompt's text is never held.
@@ -82,9 +82,10 @@ class Coder:
         found: list[bytes] = self._encoded[1]().to_pylist()
         return found
 
-    def digests(self) -> list[bytes]:
-        """A digest of 16 bytes for each code, the same for the same value of any column."""
-        return [blake2b(identity, digest_size=16).digest() for identity in self.identities()]
+    def digests(self) -> NDArray[np.uint64]:
+        """[K, 2] a digest of 128 bits for each code, the same for the same value of any column."""
+        keys = self._encoded[1]()
+        return text_codes.digests(one_array(keys) if isinstance(keys, pa.ChunkedArray) else keys)
 
     @cached_property
     def _encoded(self) -> tuple[NDArray[np.int64], Callable[[], pa.Array]]:
