@@ -109,7 +109,7 @@ class Extremes(Mergeable):
 
 def extremes(here: PartitionRows) -> Extremes:
     """The extremes of a place: those of the rollouts where they are counted."""
-    rows = _unit(here, here.work.results(here.data))[0].rows
+    rows = _unit(here, here.results)[0].rows
     rewards = rows.rewards[rewarded(rows.rewards, rows.group)]
     return Extremes(float(rewards.min()), float(rewards.max())) if len(rewards) else Extremes(np.nan, np.nan)
 
@@ -125,7 +125,7 @@ def _unit(
 def account(here: PartitionRows) -> Account:
     """What is counted of a place."""
     data, view = here.data, here.work.view
-    results = here.work.results(data)
+    results = here.results
     original = here.work.shown[0].of(results).original
     logged, distance = remarks.logged(data, original)
     unit, inner = _unit(here, results)
@@ -136,7 +136,7 @@ def account(here: PartitionRows) -> Account:
     return Account(
         health=replace(found, rows=data.rows.used, rollouts=found.rows),
         mixed=mixed(data.table, data.grouping.group),
-        reused=remarks.reused_keys(data) if view.unit in ("key", "all") else 0,
+        reused=remarks.reused_keys(data) if view.whole_prompts else 0,
         scattered=scattered(data, here.positions()),
         defined=int((~original.isnan()).sum()),
         logged=logged,

@@ -114,7 +114,8 @@ def test_keys_are_the_same_both_ways(monkeypatch):
 def test_a_digest_is_that_of_the_text_whatever_stands_beside_it(texts, longer):
     alone = [text_codes.digests(pa.array([text], pa.large_binary())).tolist()[0] for text in texts]
     beside = text_codes.digests(pa.array([longer, *texts], pa.large_binary()))
-    assert beside.shape == (len(texts) + 1, 2) and beside.dtype == np.uint64
+    assert beside.shape == (len(texts) + 1, 2)
+    assert beside.dtype == np.uint64
     assert beside[1:].tolist() == alone
     # Both halves tell different texts from one another.
     for half in range(2):
