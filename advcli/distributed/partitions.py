@@ -82,7 +82,10 @@ def data_of(columns: Mapping[str, pa.Array], view: PartitionPlan) -> DataSet:
 def _key(values: Mapping[str, NDArray[Any]], job: ScanJob) -> NDArray[np.int64]:
     if not job.choice.prompt:
         return np.where(values["usable"], 0, -1)
-    codes = group_codes.paired(*(group_codes.numbered(values[name]) for name in ("key", "key2")))
+    codes, rest = group_codes.numbered(values["key"]), values["key2"]
+    if (rest[group_codes.first_rows(codes)][codes] != rest).any():
+        # Of many billion prompts two may share half of a digest.
+        codes = group_codes.paired(codes, group_codes.numbered(rest))
     return np.where(values["usable"], codes, -1)
 
 

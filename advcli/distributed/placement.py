@@ -21,6 +21,8 @@ from advcli.records.table import Choice
 
 _FEW = 8
 """Groups with rows in several files move alone if no more than one of so many is such a group."""
+_LARGE = 4
+"""A file is a partition of its own if it has at least the room of a partition divided by this."""
 _INDEXES = 8
 """Tasks that look for these groups."""
 
@@ -409,7 +411,8 @@ def _bundles(rows: _Ints, room: int) -> tuple[_Ints, _Ints]:
     home, width = np.zeros(len(rows), dtype=np.int64), np.ones(len(rows), dtype=np.int64)
     place, load = 0, 0
     for number, many in enumerate(rows.tolist()):
-        if load and load + many > room:
+        # Files that are no small ones stay as they are, or their rows would be copied.
+        if load and (load + many > room or _LARGE * many > room):
             place, load = place + int(width[number - 1]), 0
         home[number], width[number] = place, max(1, -(-many // max(1, room))) if not load else 1
         load += many
