@@ -14,10 +14,10 @@ from advcli.distributed.inspect import inspect
 from advcli.distributed.load import Loaded, columns, described, load, looked_at, nothing, too_large
 from advcli.distributed.match import match
 from advcli.distributed.over_run import prompts
+from advcli.distributed.placement import Place
 from advcli.distributed.resume import Goal
 from advcli.distributed.run import PartitionJob, Shown
 from advcli.distributed.scan import ScanJob
-from advcli.distributed.tasks import ObjectRef
 from advcli.distributed.write import Writing
 from advcli.engine.plan import Plan
 from advcli.io import metrics as metrics_file
@@ -54,17 +54,13 @@ def compute(request: Request, output: Output, *, advance: Callable[[int, int], N
         with cluster.running(request.ray_address) as tasks:
             loaded = load(tasks, job)
             shown = (Shown("original", 0, bare=True), Shown("processed", 0))
-            spread, work, found = _counted(loaded, (plan,), shown, per_step=output.metrics is not None)
+            places, work = _spread(loaded, (plan,), shown, per_step=output.metrics is not None)
+            computed, pieces = write.compute(tasks, places, work)
+            found = _completed(loaded, work, computed.account)
             if open_:
                 about = to_metadata(output.prefix, settings)
-                write.write_all(
-                    loaded.tasks,
-                    replace(
-                        _writing(loaded, work, goals, output, run, about), several=found.turns is not None
-                    ),
-                    spread,
-                    open_,
-                )
+                writing = _writing(loaded, work, goals, output, run, about)
+                write.write_all(tasks, writing, computed, pieces, open_)
     if advance:
         advance(loaded.count, loaded.count)
     written = [str(goals[number].path) for number in open_]
@@ -100,7 +96,7 @@ def compare(request: Request, versus: Mapping[str, Settings] | None = None) -> R
         shown += [Shown(label, number) for number, label in enumerate(plans)]
         with cluster.running(request.ray_address) as tasks:
             loaded = load(tasks, job)
-            _, work, found = _counted(loaded, tuple(runs), tuple(shown))
+            work, found = _counted(loaded, tuple(runs), tuple(shown))
     return with_hints(_report(request, loaded, runs[0], found, work), request, versus)
 
 
@@ -120,7 +116,7 @@ def sweep(
         shown = (Shown("original", len(plans), bare=True), *(Shown("", at) for at in range(len(plans))))
         with cluster.running(request.ray_address) as tasks:
             loaded = load(tasks, job)
-            _, work, found = _counted(loaded, tuple(runs), shown)
+            work, found = _counted(loaded, tuple(runs), shown)
     if advance:
         advance(len(plans), len(plans))
     report = _report(request, loaded, runs[0], found, work, said_of_columns=False)
@@ -148,7 +144,6 @@ def _writing(
         work=work,
         goals=tuple(goals),
         dropped=tuple(summary.dropped for summary in loaded.summaries),
-        rows=tuple(summary.rows for summary in loaded.summaries),
         prefix=output.prefix,
         about=about,
         record=None if output.same_layout else output.prefix + SOURCE,
@@ -157,25 +152,37 @@ def _writing(
     )
 
 
-def _counted(
+def _spread(
     loaded: Loaded, plans: tuple[Plan, ...], shown: tuple[Shown, ...], *, per_step: bool = False
-) -> tuple[list[ObjectRef], PartitionJob, Account]:
-    """Move the rows to places that suit all plans, and run them there."""
+) -> tuple[list[Place], PartitionJob]:
+    """Move the rows to partitions that suit all plans, and find what these have to know of all rows."""
     unit = loaded.unit(plans)
-    view, spread = loaded.spread(unit)
+    view, places = loaded.spread(unit)
     open_ = (
         () if unit in ("step", "all") else tuple(i for i, plan in enumerate(plans) if plan.scope() == "step")
     )
     work = PartitionJob(view, plans, shown, ((),) * len(plans), open_, per_step)
-    work = runs.known(loaded.tasks, spread, work)
+    work = runs.known(loaded.tasks, places, work)
     if loaded.job.choice.rollout:
         # The reward of a rollout may be none of those of its rows.
-        ends = runs.over(loaded.tasks, spread, work, extremes)
+        ends = runs.over(loaded.tasks, places, work, extremes)
         work = replace(work, view=replace(view, low=ends.low, high=ends.high))
-    found = runs.over(loaded.tasks, spread, work, account)
-    by_rollout = found.turns is not None and all(plan.unit.counts == "rollouts" for plan in plans)
+    return places, work
+
+
+def _counted(
+    loaded: Loaded, plans: tuple[Plan, ...], shown: tuple[Shown, ...]
+) -> tuple[PartitionJob, Account]:
+    """Run the plans, and count."""
+    places, work = _spread(loaded, plans, shown)
+    return work, _completed(loaded, work, runs.over(loaded.tasks, places, work, account))
+
+
+def _completed(loaded: Loaded, work: PartitionJob, found: Account) -> Account:
+    """What is counted of all partitions, with what none of them sees."""
+    by_rollout = found.turns is not None and all(plan.unit.counts == "rollouts" for plan in work.plans)
     health = found.health if by_rollout else replace(found.health, rollouts=None)
-    return spread, work, replace(found, health=health, reused=found.reused + loaded.met_again(view))
+    return replace(found, health=health, reused=found.reused + loaded.met_again(work.view))
 
 
 def _report(

@@ -23,10 +23,9 @@ from advcli.records.mergeable import Merge, Mergeable, both
 from advcli.records.results.report import Health
 from advcli.records.settings import AdvantageTable, LeftOut
 from advcli.stats import metrics
-from advcli.stats.comparison import Measured
+from advcli.stats.comparison import Measured, equal, measured
 from advcli.stats.health import health
 from advcli.tensors.masks import rewarded
-from advcli.tensors.segments import Segments
 
 
 @dataclass(frozen=True)
@@ -109,7 +108,7 @@ class Extremes(Mergeable):
 
 def extremes(here: PartitionRows) -> Extremes:
     """The extremes of a place: those of the rollouts where they are counted."""
-    rows = _unit(here, here.work.results(here.data))[0].rows
+    rows = _unit(here, here.results)[0].rows
     rewards = rows.rewards[rewarded(rows.rewards, rows.group)]
     return Extremes(float(rewards.min()), float(rewards.max())) if len(rewards) else Extremes(np.nan, np.nan)
 
@@ -125,23 +124,22 @@ def _unit(
 def account(here: PartitionRows) -> Account:
     """What is counted of a place."""
     data, view = here.data, here.work.view
-    results = here.work.results(data)
+    results = here.results
     original = here.work.shown[0].of(results).original
     logged, distance = remarks.logged(data, original)
     unit, inner = _unit(here, results)
     tables = list(inner.values())
-    first = tables[0].processed
     met = sizes_met(unit.grouping.group, unit.grouping.count, here.begins())
     found = health(unit.rows, torch.from_numpy(unit.table.cause), by_frequency(met), (view.low, view.high))
     return Account(
         health=replace(found, rows=data.rows.used, rollouts=found.rows),
         mixed=mixed(data.table, data.grouping.group),
-        reused=remarks.reused_keys(data) if view.unit in ("key", "all") else 0,
+        reused=remarks.reused_keys(data) if view.whole_prompts else 0,
         scattered=scattered(data, here.positions()),
         defined=int((~original.isnan()).sum()),
         logged=logged,
         distance=distance,
-        columns=tuple(_counted(unit, first, table) for table in tables),
+        columns=_columns(unit, tables),
         steps=metrics.counts(unit.rows, _of_unit(results[0])) if here.work.per_step else {},
         largest=len(data.table.key),
         sizes=met,
@@ -155,11 +153,26 @@ def _of_unit(result: AdvantageTable) -> AdvantageTable:
     return result if result.per_rollout is None else result.per_rollout
 
 
+def _columns(data: DataSet, tables: Sequence[AdvantageTable]) -> tuple[ColumnCount, ...]:
+    """Each column compared with the first; what equals it is counted once."""
+    first, *others = tables
+    count = _counted(data, first.processed, first)
+    return (
+        count,
+        *(
+            replace(count, warnings=table.warnings, left_out=table.left_out)
+            if equal(table, first)
+            else _counted(data, first.processed, table)
+            for table in others
+        ),
+    )
+
+
 def _counted(data: DataSet, first: Tensor, result: AdvantageTable) -> ColumnCount:
     kept, lengths = result.kept, data.rows.lengths
     tokens = None if lengths is None else lengths.nan_to_num(nan=0.0).clamp(min=0)
     return ColumnCount(
-        measured=Measured.of(data.rows, first, result),
+        measured=measured(data.rows, first, result),
         sketches=(sketches.sketch(result.processed[kept].double().numpy()),),
         kept_tokens=0.0 if tokens is None else float(torch.where(kept, tokens, 0.0).sum()),
         tokens=None if tokens is None else float(tokens.sum()),
@@ -170,11 +183,8 @@ def _counted(data: DataSet, first: Tensor, result: AdvantageTable) -> ColumnCoun
 
 def scattered(data: DataSet, positions: NDArray[np.int64]) -> int:
     """Groups whose rows do not follow one another in the files."""
-    group = torch.from_numpy(data.grouping.group)
-    usable = group >= 0
-    if not usable.any():
-        return 0
-    rows = torch.from_numpy(positions)[usable].double()
-    segments = Segments.of(group[usable], data.grouping.count)
-    extent = segments.max(rows) - segments.min(rows) + 1
-    return int((extent != segments.size()).sum())
+    usable = data.grouping.group >= 0
+    group, at = data.grouping.group[usable], positions[usable]
+    starts = np.ones(len(group), dtype=bool)
+    starts[1:] = (group[1:] != group[:-1]) | (at[1:] != at[:-1] + 1)
+    return int((np.bincount(group[starts]) > 1).sum())

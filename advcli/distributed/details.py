@@ -11,11 +11,10 @@ from torch import Tensor
 
 from advcli.distributed import run
 from advcli.distributed.load import Loaded
-from advcli.distributed.partitions import numbers
+from advcli.distributed.placement import Place, numbers
 from advcli.distributed.retry import patiently
 from advcli.distributed.run import PartitionJob, PartitionRows
 from advcli.distributed.scan import NTH, ScanJob
-from advcli.distributed.tasks import ObjectRef
 from advcli.inspection.details import (
     Asked,
     Listed,
@@ -79,7 +78,7 @@ class Found(Mergeable):
 def details(
     wanted: Wanted,
     loaded: Loaded,
-    places: Sequence[ObjectRef],
+    places: Sequence[Place],
     work: PartitionJob,
     groups: int,
     columns: Sequence[str],
@@ -89,7 +88,7 @@ def details(
     Args:
         wanted: which groups and rows.
         loaded: the data set.
-        places: from `places.spread`.
+        places: from `placement.spread`.
         work: what is done in every place; its first plan gives the advantage.
         groups: how many groups there are.
         columns: those that make a group.
@@ -115,7 +114,7 @@ def details(
 def _among(
     wanted: Wanted,
     loaded: Loaded,
-    places: Sequence[ObjectRef],
+    places: Sequence[Place],
     work: PartitionJob,
     groups: int,
     columns: Sequence[str],
@@ -151,7 +150,7 @@ def keys_with(number: int, key: str, job: ScanJob) -> frozenset[tuple[int, int]]
     return frozenset(tuple(digests[code].tolist()) for code in set(codes[codes >= 0].tolist()))
 
 
-def _begin(loaded: Loaded, places: Sequence[ObjectRef], work: PartitionJob, number: int) -> int:
+def _begin(loaded: Loaded, places: Sequence[Place], work: PartitionJob, number: int) -> int:
     """Where a group begins, from its number: as many groups begin before it."""
     low, width = 0, loaded.count
     while width > 1:

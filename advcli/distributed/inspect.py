@@ -17,7 +17,7 @@ from advcli.distributed import cluster, run, sketches
 from advcli.distributed.counts import scattered
 from advcli.distributed.details import details
 from advcli.distributed.load import Loaded, columns, described, load, looked_at, too_large
-from advcli.distributed.partitions import largest_step, numbers
+from advcli.distributed.placement import largest_step, move, numbers
 from advcli.distributed.run import PartitionJob, PartitionRows
 from advcli.distributed.scan import DIGEST
 from advcli.distributed.traps import Seen, seen
@@ -107,7 +107,9 @@ def inspect(request: Request, wanted: Wanted, *, near_dead: float = NEAR_DEAD) -
         open_ = (0,) if plan.scope() == "step" and not whole else ()
         work = run.known(tasks, places, PartitionJob(view, (plan,), (), ((),), open_))
         kinds: Kinds = run.over(tasks, places, work, sized)
-        part = Part((_once(kinds.rows), _once(kinds.valid)), whole, len(kinds.rows) > 1)
+        part = Part(
+            (_once(kinds.rows), _once(kinds.valid)), frozenset(kinds.rows), whole, len(kinds.rows) > 1
+        )
         extents = _extents(loaded, view.by)
         if job.choice.rollout:
             # The reward of a rollout may be none of those of its rows.
@@ -118,7 +120,9 @@ def inspect(request: Request, wanted: Wanted, *, near_dead: float = NEAR_DEAD) -
         seen_ = Sizes(facts.rows, facts.groups, facts.sizes, found.mixed)
         data = described(request, loaded, view, seen_, found.seen, several=found.turns is not None)
         shown = details(wanted, loaded, places, work, facts.groups, data.grouping.columns)
-        again = tasks.get(tasks.shuffle(loaded.rows, view.places, digests, repeats, view.places))
+        everywhere = [range(cluster.workers())] * len(loaded.rows)
+        dealt = move(tasks, loaded.rows, everywhere, digests)
+        again = tasks.get([tasks.run(repeats, *pieces) for pieces in dealt.values()])
     blocks = not found.scattered and len(facts.sizes) == 1
     weights, alone = request.columns.weights, facts.sizes.get(1, 0)
     warned = [
@@ -217,7 +221,7 @@ def sized(here: PartitionRows) -> Kinds:
 
 def inspected(here: PartitionRows, near_dead: float, extents: Extents, part: Part) -> Inspected:
     """What is counted of a place."""
-    data, unit = here.data, here.work.view.unit
+    data = here.data
     frames = _frames(here, part)
     counts = {
         code: FactsCount.of(one, near_dead=near_dead, extents=extents[None]) for code, one in frames.items()
@@ -228,7 +232,7 @@ def inspected(here: PartitionRows, near_dead: float, extents: Extents, part: Par
         distinct={code: tuple(map(_sketched, _values(one))) for code, one in frames.items()},
         mixed=mixed(data.table, data.grouping.group),
         mixed_by=remarks.mixed_by(data),
-        reused=remarks.reused_keys(data) if unit in ("key", "all") else 0,
+        reused=remarks.reused_keys(data) if here.work.view.whole_prompts else 0,
         scattered=scattered(data, here.positions()),
         defined=int((~frames[None].advantages.isnan()).sum()),
         largest=len(data.table.key),
@@ -289,13 +293,12 @@ def _facts(
     return figures(None, found.facts), split, (note,) if off else ()
 
 
-def digests(rows: pa.Table, many: int) -> tuple[pa.Table, NDArray[np.int64]]:
-    """The digests of the rows that are used, and where each goes."""
-    rows = rows.filter(rows["usable"]).select([DIGEST])
-    return rows, (numbers(rows, DIGEST) % np.uint64(many)).astype(np.int64)
+def digests(rows: pa.Table, targets: Sequence[int]) -> list[NDArray[np.uint64]]:
+    """The digests of the rows of a file that are used, for each of some tasks."""
+    found = numbers(rows.filter(rows["usable"]), DIGEST)
+    return [found[found % np.uint64(len(targets)) == number] for number in targets]
 
 
-def repeats(number: int, rows: pa.Table) -> int:
+def repeats(*digests_: NDArray[np.uint64]) -> int:
     """The rows that were there before."""
-    del number
-    return repeated(numbers(rows, DIGEST))
+    return repeated(np.concatenate(digests_))

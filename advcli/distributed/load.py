@@ -11,8 +11,8 @@ from torch import Tensor
 from advcli.common.errors import UsageError
 from advcli.dataset.grouping import Sizes, group, lint, refuse_singletons
 from advcli.dataset.load import DataSet, grouped
-from advcli.distributed import cluster, partitions, prompts, scan, traps, units
-from advcli.distributed.partitions import PartitionPlan
+from advcli.distributed import cluster, placement, scan, traps, units
+from advcli.distributed.placement import PartitionPlan, Place
 from advcli.distributed.scan import ScanJob, Summary
 from advcli.distributed.tasks import ObjectRef, Tasks
 from advcli.distributed.traps import Seen
@@ -26,6 +26,8 @@ from advcli.records.table import Choice
 # Bytes that a row takes while its place is worked on, all its columns and the tensors made of them together.
 _BYTES_PER_ROW = 600
 _ROWS_PER_PLACE = 2_000_000
+# Several, so that workers are done at about the same time.
+_PLACES_PER_WORKER = 4
 
 
 @dataclass(frozen=True)
@@ -59,20 +61,21 @@ class Loaded:
     def unit(self, plans: Sequence[Plan]) -> str:
         """What has to lie in one place for some plans."""
         return units.unit(
-            plans, self.job.choice, largest_step=partitions.largest_step(self.summaries), roomy=self.roomy
+            plans, self.job.choice, largest_step=placement.largest_step(self.summaries), roomy=self.roomy
         )
 
-    def spread(self, unit: str) -> tuple[PartitionPlan, list[ObjectRef]]:
-        """Move the rows to their places."""
-        per_place = min(self.roomy, max(1, -(-self.count // cluster.workers())))
-        view = PartitionPlan.of(self.job, self.summaries, unit, per_place)
-        return view, partitions.spread(self.tasks, self.rows, view)
+    def spread(self, unit: str) -> tuple[PartitionPlan, list[Place]]:
+        """Move the rows that have to move."""
+        workers = cluster.workers()
+        per_place = min(self.roomy, max(1, -(-self.count // (_PLACES_PER_WORKER * workers))))
+        plan = PartitionPlan.of(self.job, self.summaries, unit, per_place)
+        return placement.spread(self.tasks, self.rows, plan, workers)
 
     def met_again(self, view: PartitionPlan) -> int:
         """Prompts that are drawn at several steps, counted where one partition does not see them all."""
-        if view.unit != "step" or not prompts.can_be(self.job):
-            return 0
-        return prompts.met_again(self.tasks, self.rows, view)
+        if view.unit != "step" or view.whole_prompts or not placement.by_step(self.job.choice):
+            return view.again
+        return placement.index(self.tasks, self.rows, self.tasks.share(view), cluster.workers()).again
 
 
 @contextmanager
@@ -173,6 +176,7 @@ def described(
 
 
 _WHAT = {
+    "group": "the rows of a group",
     "key": "the rows of a prompt",
     "position": "the rows",
     "step": "the rows of a step",

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from advcli.common.errors import DataError
 from advcli.common.wording import counted
 from advcli.dataset.load import with_repeats
-from advcli.distributed import cluster, partitions, run, scan
+from advcli.distributed import cluster, partitions, placement, run, scan
 from advcli.distributed.load import Loaded, load, looked_at
-from advcli.distributed.partitions import PartitionPlan, assign, largest_step, numbers, unpack
+from advcli.distributed.partitions import unpack
+from advcli.distributed.placement import PartitionPlan, by_step, largest_step, numbers, with_codes_of_all
 from advcli.distributed.run import PartitionJob
 from advcli.distributed.scan import ScanJob
 from advcli.distributed.tasks import Tasks
@@ -83,8 +84,7 @@ def _match(loaded: Loaded, request: Request, tell: Tell) -> Match:
     n, only = request.columns.n, request.settings
     view = PartitionPlan.of(loaded.job, loaded.summaries, "all", max(1, loaded.count))
     if loaded.count <= _TOGETHER:
-        (all_,) = partitions.spread(loaded.tasks, loaded.rows, view)
-        (rows,) = loaded.tasks.get([all_])
+        rows = placement.joined(0, *loaded.tasks.get(loaded.rows))
         dropped = tuple(summary.dropped for summary in loaded.summaries)
         table = with_repeats(replace(_table(loaded, view, rows), dropped=dropped), loaded.job.sources)
         return matching.match(table, n=n, only=only, tell=tell)
@@ -109,7 +109,7 @@ def _match(loaded: Loaded, request: Request, tell: Tell) -> Match:
 
 def _table(loaded: Loaded, view: PartitionPlan, rows: pa.Table) -> RewardTable:
     """Sampled rows as a table, with the remarks on the dump."""
-    table = partitions.table(unpack(rows), view)
+    table = partitions.table(unpack(rows, view), view)
     remarks = [text for source in loaded.job.sources for text in source.remarks]
     trapped = traps.found(table, loaded.job.kinds)
     return replace(table, warnings=(*remarks, *scan.warnings(loaded.summaries), *trapped))
@@ -155,7 +155,7 @@ def named(
     rows: pa.Table, wanted: tuple[int, ...], start: int, view: PartitionPlan
 ) -> frozenset[tuple[int, int, int]]:
     """Prompt and step of some rows of a file, given by their position among all."""
-    rows = assign(rows, view)[0]
+    rows = with_codes_of_all(rows, view)
     places_ = [place - start for place in wanted if start <= place < start + rows.num_rows]
     found = rows.take(pa.array(places_, pa.int64()))
     return frozenset(zip(*(found[name].to_pylist() for name in ("key", "key2", "step")), strict=True))
@@ -166,8 +166,7 @@ def taken(
 ) -> pa.Table:
     """The rows of a file that are in the sample."""
     view, picked, also = asked
-    rows = assign(rows, view)[0]
-    step, key = numbers(rows, "step"), numbers(rows, "key")
+    step, key = numbers(with_codes_of_all(rows, view), "step"), numbers(rows, "key")
     if picked.steps is not None:
         steps = picked.steps | {step for *_, step in also}
         return rows.filter(pa.array(np.isin(step, sorted(steps))))
@@ -242,7 +241,7 @@ class Proof:
             return "key"
         if not choice.prompt:
             return "step" if largest else "position"
-        return "step" if fits else "key"
+        return "step" if fits else "group" if by_step(choice) else "key"
 
 
 def _with_filtered(explanation: Explanation, rows: int) -> Explanation:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cached_property, reduce
 from operator import add
 from typing import Any
 
@@ -11,18 +11,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from advcli.dataset.load import DataSet
-from advcli.distributed.partitions import PartitionPlan, data_of, unpack
-from advcli.distributed.partitions import first_rows as first_rows_of
-from advcli.distributed.tasks import ObjectRef, Tasks
+from advcli.distributed.partitions import data_of, unpack
+from advcli.distributed.placement import PartitionPlan, Place
+from advcli.distributed.tasks import Tasks
 from advcli.engine.plan import Plan
 from advcli.engine.run import run
-from advcli.io.write import lists
 from advcli.records.settings import AdvantageTable
 from advcli.tensors.codes import first_rows
 from advcli.tensors.partial import NeedsReduction, Reduction, merged, run_part
-
-GROUP, ROLLOUT = "first of group:", "first of rollout:"
-"""Columns that say where the first row of a row's group, or rollout, is: its file and its row there."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +93,17 @@ class PartitionRows:
     data: DataSet
     work: PartitionJob
 
+    @classmethod
+    def of(cls, rows: pa.Table, work: PartitionJob) -> "PartitionRows":
+        """The rows as they lie with a worker."""
+        columns = unpack(rows, work.view)
+        return cls(columns, data_of(columns, work.view), work)
+
+    @cached_property
+    def results(self) -> list[AdvantageTable]:
+        """The advantages of the rows, by each plan."""
+        return self.work.results(self.data)
+
     def positions(self) -> NDArray[np.int64]:
         """[n] where each row stands among all rows."""
         starts = np.repeat(self.work.view.starts, self.data.table.rows)
@@ -111,20 +118,20 @@ class PartitionRows:
 
 
 def over(
-    tasks: Tasks, places: Sequence[ObjectRef], work: PartitionJob, what: Callable[..., Any], *given: object
+    tasks: Tasks, places: Sequence[Place], work: PartitionJob, what: Callable[..., Any], *given: object
 ) -> Any:  # noqa: ANN401  what `what` gives
     """Ask something of every place, and add the answers up.
 
     Args:
         tasks: where it is done.
-        places: from `places.spread`.
+        places: from `placement.spread`.
         work: what is done in every place.
         what: takes a `Here` and what is given; a function of a module.
         given: what else it takes.
     """
     shared = tasks.share((work, what, given))
     return reduce(
-        add, tasks.get([tasks.run(answer, number, place, shared) for number, place in enumerate(places)])
+        add, tasks.get([tasks.run(answer, number, place.rows, shared) for number, place in enumerate(places)])
     )
 
 
@@ -133,16 +140,15 @@ def answer(
 ) -> Any:  # noqa: ANN401
     """What one place has to say."""
     work, what, given = asked
-    columns = unpack(place)
-    return what(PartitionRows(columns, data_of(columns, work.view), work), *given)
+    return what(PartitionRows.of(place, work), *given)
 
 
-def known(tasks: Tasks, places: Sequence[ObjectRef], work: PartitionJob) -> PartitionJob:
+def known(tasks: Tasks, places: Sequence[Place], work: PartitionJob) -> PartitionJob:
     """The work, with everything that its plans have to know of all places.
 
     Args:
         tasks: where it is done.
-        places: from `places.spread`.
+        places: from `placement.spread`.
         work: what to do, with nothing known.
     """
     while work.open:
@@ -169,34 +175,3 @@ def _wiser(work: PartitionJob, answers: Sequence[dict[int, tuple[Reduction, ...]
         if parts:
             known[number] = (*known[number], *merged(parts))
     return replace(work, known=tuple(known), open=tuple(number for number in work.open if asked[number]))
-
-
-def advantages(place: pa.Table, work: PartitionJob) -> tuple[pa.Table, NDArray[np.int64]]:
-    """The advantages of the rows of a place, with the first row of their group, whose number is not known here.
-
-    Returns:
-        The advantages, and [n] the file of each row.
-    """
-    columns = unpack(place)
-    data = data_of(columns, work.view)
-    result = work.results(data, [0])[0]
-    group = data.grouping.group
-    file, row = first_rows_of(columns, group)
-    grouped = group >= 0
-    original, processed = (values.double().numpy() for values in (result.original, result.processed))
-    found = {
-        "row": columns["row"],
-        "original": pa.array(original, pa.float64(), mask=np.isnan(original)),
-        "processed": pa.array(processed, pa.float64(), mask=np.isnan(processed)),
-        "kept": pa.array(result.kept.numpy()),
-        f"{GROUP} file": pa.array(np.where(grouped, file[group] if len(file) else -1, -1), pa.int32()),
-        f"{GROUP} row": pa.array(np.where(grouped, row[group] if len(row) else -1, -1), pa.int64()),
-        "line": columns["line"],
-    }
-    if data.table.choice.rollout:
-        rollout = np.arange(len(group)) if data.grouping.rollout is None else data.grouping.rollout
-        place = first_rows(rollout)[rollout]
-        found |= {f"{ROLLOUT} {name}": columns[name].take(pa.array(place)) for name in ("file", "row")}
-    if result.tokens is not None:
-        found["tokens"] = lists(result.tokens, result.token_counts)
-    return pa.table(found), columns["file"].to_numpy().astype(np.int64)

@@ -165,14 +165,15 @@ def _columns(number: int, table: RewardTable, digests: NDArray[np.int64], job: S
         # Cut by position: the place among the usable rows is all that there is to a key.
         key = np.stack([np.cumsum(usable) - 1, np.zeros(rows, dtype=np.int64)], axis=1)
     lines = line_numbers(table)
+    # Short numbers where they fit: all rows of all files lie in memory.
     columns: dict[str, Any] = {
         "file": pa.array(np.full(rows, number, dtype=np.int32)),
-        "row": pa.array(np.arange(rows)),
-        "line": pa.array(lines),
+        "row": pa.array(np.arange(rows, dtype=np.int32)),
+        "line": pa.array(lines.astype(np.int32)),
         "key": pa.array(key[:, 0]),
         "key2": pa.array(key[:, 1]),
         "usable": pa.array(usable),
-        "step": pa.array(np.zeros(rows, dtype=np.int64) if table.step is None else table.step),
+        "step": pa.array(np.zeros(rows, np.int32) if table.step is None else table.step.astype(np.int32)),
         "reward": pa.array(table.rewards),
         "cause": pa.array(table.cause),
     }

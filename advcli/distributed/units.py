@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from advcli.distributed.placement import by_step
 from advcli.engine.plan import Plan
 from advcli.records.table import Choice
 
@@ -16,11 +17,11 @@ def unit(plans: Sequence[Plan], choice: Choice, *, largest_step: int, roomy: int
         roomy: rows that a place can have.
 
     Returns:
-        "key" (the rows of a prompt), "position" (consecutive rows, where there is no prompt), "step" or "all".
+        "group", "key" (the rows of a prompt, of any step), "position" (consecutive rows, where there is no prompt), "step" or "all".
     """
     needs = {plan.reach() for plan in plans}
     steps = largest_step > 0
-    parts = "key" if choice.prompt else "position"
+    parts = "group" if by_step(choice) else "key" if choice.prompt else "position"
     if "all" in needs:
         return "all"
     if steps and not choice.prompt:

@@ -1,12 +1,15 @@
-"""Pass (c): one task per file streams that file through and appends its own columns."""
+"""Passes (b) and (c): each partition computes its advantages; one task per file appends them to that file."""
 
+import operator
 import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import reduce
 from pathlib import Path
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -14,16 +17,23 @@ from numpy.typing import NDArray
 
 from advcli.common.errors import UsageError
 from advcli.distributed import resume
-from advcli.distributed.partitions import numbers, unpack
+from advcli.distributed.counts import Account, account
+from advcli.distributed.placement import Place, numbers
 from advcli.distributed.remote import Away
 from advcli.distributed.resume import Goal
 from advcli.distributed.retry import patiently
-from advcli.distributed.run import GROUP, ROLLOUT, PartitionJob, advantages
+from advcli.distributed.run import PartitionJob, PartitionRows
 from advcli.distributed.scan import ScanJob, blank
 from advcli.distributed.tasks import ObjectRef, Tasks
 from advcli.io import atomic
-from advcli.io.write import COLUMNS, TOKENS, Additions, write
+from advcli.io.collect.cells import one_array
+from advcli.io.write import COLUMNS, TOKENS, Additions, lists, write
 from advcli.io.write import ROLLOUT as OF_ROLLOUT
+from advcli.records.mergeable import Merge, Mergeable
+from advcli.tensors.codes import first_rows
+
+GROUP, ROLLOUT = "first of group:", "first of rollout:"
+"""Columns that say where the first row of a row's group, or rollout, is: its file and its row there."""
 
 
 @dataclass(frozen=True)
@@ -40,10 +50,8 @@ class Writing:
         run: the fingerprint of the run.
         force: overwrite what exists.
         work: what is computed.
-        rows: rows of each file.
         groups: what it takes to number the groups.
         rollouts: the same of the rollouts; None where each is one row.
-        several: whether any rollout has several rows.
     """
 
     job: ScanJob
@@ -55,8 +63,6 @@ class Writing:
     run: str
     force: bool
     work: PartitionJob
-    rows: tuple[int, ...]
-    several: bool = False
     groups: "Numbering | None" = None
     rollouts: "Numbering | None" = None
 
@@ -80,69 +86,157 @@ class Numbering:
 
 
 @dataclass(frozen=True)
-class Beginnings:
-    """The groups that begin in a file.
+class Beginnings(Mergeable):
+    """Where the groups, or the rollouts, of a partition begin.
 
     Attributes:
-        count: how many.
-        others: the other files in which groups of its rows begin.
+        count: file → how many begin in it.
+        shared: the files in which some begin that go on in others.
     """
 
-    count: int
-    others: tuple[int, ...]
+    count: Mapping[int, int]
+    shared: Annotated[frozenset[int], Merge(operator.or_)]
+
+    @classmethod
+    def of(cls, file: NDArray[np.int64], first: NDArray[np.int64], codes: NDArray[np.int64]) -> "Beginnings":
+        """Tell it from the file of each row, the file in which each group begins, and the group of each row."""
+        grouped = codes >= 0
+        begins = first[codes[grouped]]
+        return cls(_occurrences(first), frozenset(np.unique(begins[begins != file[grouped]]).tolist()))
 
 
-def collect(number: int, table: pa.Table) -> pa.Table:
-    """The advantages of one file, in the order of its rows."""
-    return table.take(pa.array(np.argsort(numbers(table, "row")))).combine_chunks()
+def _occurrences(values: NDArray[np.int64]) -> dict[int, int]:
+    return dict(zip(*(part.tolist() for part in np.unique(values, return_counts=True)), strict=True))
 
 
-def numbered(tasks: Tasks, files: Sequence[ObjectRef], of: str = GROUP) -> Numbering:
+@dataclass(frozen=True)
+class Computed(Mergeable):
+    """What a partition, or several, have computed, beside the advantages.
+
+    Attributes:
+        account: what is counted.
+        groups: where the groups begin.
+        rollouts: where the rollouts begin; empty where rows are not turns.
+    """
+
+    account: Account
+    groups: Beginnings
+    rollouts: Beginnings
+
+
+Pieces: TypeAlias = Mapping[int, Sequence[ObjectRef]]
+"""File → its advantages, in pieces, which stay with the workers."""
+
+
+def compute(tasks: Tasks, places: Sequence[Place], work: PartitionJob) -> tuple[Computed, Pieces]:
+    """Compute the advantages, and count; both in one pass."""
+    shared = tasks.share(work)
+    counts: list[ObjectRef] = []
+    pieces: dict[int, list[ObjectRef]] = {}
+    for number, place in enumerate(places):
+        count, *tables = tasks.split(
+            1 + len(place.files), advantages, number, place.rows, place.files, shared
+        )
+        counts.append(count)
+        for file, table in zip(place.files, tables, strict=True):
+            pieces.setdefault(file, []).append(table)
+    return reduce(operator.add, tasks.get(counts)), pieces
+
+
+def advantages(number: int, rows: pa.Table, files: Sequence[int], work: PartitionJob) -> list[Any]:
+    """What is counted of a partition, and for each of its files the advantages of its rows.
+
+    Each row has the first row of its group, as the number of a group is known once all partitions are done.
+    """
+    del number
+    here = PartitionRows.of(rows, work)
+    data, columns, result = here.data, here.columns, here.results[0]
+    file, row = (columns[name].to_numpy() for name in ("file", "row"))
+    original, processed = (values.double().numpy() for values in (result.original, result.processed))
+    found = {
+        "row": columns["row"],
+        "original": pa.array(original, pa.float64(), mask=np.isnan(original)),
+        "processed": pa.array(processed, pa.float64(), mask=np.isnan(processed)),
+        "kept": pa.array(result.kept.numpy()),
+        "line": columns["line"],
+    }
+    group = data.grouping.group
+    grouped = group >= 0
+    place = np.flatnonzero(grouped)[first_rows(group[grouped])]
+    first = np.append(place, 0)[group]
+    found |= {
+        f"{GROUP} file": pa.array(np.where(grouped, file[first], -1)),
+        f"{GROUP} row": pa.array(np.where(grouped, row[first], -1)),
+    }
+    groups, rollouts = Beginnings.of(file, file[place], group), Beginnings({}, frozenset())
+    if data.table.choice.rollout:
+        rollout = np.arange(len(group)) if data.grouping.rollout is None else data.grouping.rollout
+        place = first_rows(rollout)
+        found |= {
+            f"{ROLLOUT} {name}": columns[name].take(pa.array(place[rollout])) for name in ("file", "row")
+        }
+        rollouts = Beginnings.of(file, file[place], rollout)
+    if result.tokens is not None:
+        found["tokens"] = lists(result.tokens, result.token_counts)
+    table = pa.table(found)
+    return [Computed(account(here), groups, rollouts), *_by_file(table, file, files)]
+
+
+def _by_file(table: pa.Table, file: NDArray[np.int64], files: Sequence[int]) -> list[pa.Table]:
+    """The rows of each file; a slice would be sent with all rows around it."""
+    if len(files) == 1:
+        return [table]
+    edges = zip(np.searchsorted(file, files), np.searchsorted(file, files, side="right"), strict=True)
+    return [table.take(pa.array(np.arange(low, high))) for low, high in edges]
+
+
+def numbered(tasks: Tasks, pieces: Pieces, begun: Beginnings, of: str = GROUP) -> Numbering:
     """What it takes to number the groups, or the rollouts, in order of first appearance.
 
     Args:
         tasks: where it is done.
-        files: the advantages of each file.
-        of: `rounds.GROUP` or `rounds.ROLLOUT`.
+        pieces: the advantages of each file.
+        begun: where they begin.
+        of: `GROUP` or `ROLLOUT`.
     """
-    found = tasks.get([tasks.run(beginnings, number, file, of) for number, file in enumerate(files)])
-    shared = sorted({other for one in found for other in one.others})
-    first = tasks.get([tasks.run(bits, number, files[number], of) for number in shared])
-    begun = np.array([one.count for one in found], dtype=np.int64)
-    return Numbering(np.cumsum(begun) - begun, dict(zip(shared, first, strict=True)))
+    shared = sorted(begun.shared)
+    first = tasks.get([tasks.run(bits, number, of, *pieces[number]) for number in shared])
+    count = np.array([begun.count.get(number, 0) for number in range(max(pieces) + 1)], dtype=np.int64)
+    return Numbering(np.cumsum(count) - count, dict(zip(shared, first, strict=True)))
 
 
-def beginnings(number: int, columns: pa.Table, of: str = GROUP) -> Beginnings:
-    """The groups, or the rollouts, that begin in a file."""
-    begins, file = _begins(number, columns, of)
-    return Beginnings(int(begins.sum()), tuple(sorted(set(np.unique(file).tolist()) - {number, -1})))
-
-
-def bits(number: int, columns: pa.Table, of: str = GROUP) -> NDArray[np.uint8]:
+def bits(number: int, of: str, *pieces: pa.Table) -> NDArray[np.uint8]:
     """A bit per row of a file: whether it begins a group, or a rollout."""
-    return np.packbits(_begins(number, columns, of)[0])
-
-
-def _begins(number: int, columns: pa.Table, of: str) -> tuple[NDArray[np.bool_], NDArray[np.int32]]:
-    """[n] whether a row begins its group, and the file in which its group begins."""
+    columns = _rows_of(pieces)
     file, first, row = (numbers(columns, name) for name in (f"{of} file", f"{of} row", "row"))
-    return (file == number) & (first == row), file
+    return np.packbits((file == number) & (first == row))
 
 
-def write_all(tasks: Tasks, writing: Writing, places: Sequence[ObjectRef], open_: Sequence[int]) -> None:
+def _rows_of(pieces: Sequence[pa.Table]) -> pa.Table:
+    """The rows of a file, in order."""
+    if len(pieces) == 1:
+        return pieces[0]
+    table = pa.concat_tables(pieces)
+    return table.take(pa.array(np.argsort(numbers(table, "row")))).combine_chunks()
+
+
+def write_all(
+    tasks: Tasks, writing: Writing, computed: Computed, pieces: Pieces, open_: Sequence[int]
+) -> None:
     """Write every file that is open.
 
     Args:
         tasks: where it is done.
         writing: how.
-        places: the rows, from `places.spread`.
+        computed: from `compute`.
+        pieces: from `compute`.
         open_: the numbers of the files.
     """
-    files = tasks.shuffle(places, len(writing.goals), advantages, collect, tasks.share(writing.work))
-    rollouts = numbered(tasks, files, ROLLOUT) if writing.several else None
-    shared = tasks.share(replace(writing, groups=numbered(tasks, files), rollouts=rollouts))
+    several = computed.account.turns is not None
+    rollouts = numbered(tasks, pieces, computed.rollouts, ROLLOUT) if several else None
+    shared = tasks.share(replace(writing, groups=numbered(tasks, pieces, computed.groups), rollouts=rollouts))
     try:
-        tasks.get([tasks.run(write_file, number, files[number], shared) for number in open_])
+        tasks.get([tasks.run(write_file, number, shared, *pieces[number]) for number in open_])
     except BaseException:
         tasks.stop()
         raise
@@ -154,9 +248,10 @@ def write_all(tasks: Tasks, writing: Writing, places: Sequence[ObjectRef], open_
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def write_file(number: int, table: pa.Table, writing: Writing) -> None:
+def write_file(number: int, writing: Writing, *pieces: pa.Table) -> None:
     """Write one file with its columns."""
-    columns = unpack(table)
+    table = _rows_of(pieces)
+    columns = {name: one_array(table[name]) for name in table.column_names}
     assert writing.groups is not None
     group = _numbers(columns, writing.groups, GROUP)
     made = (columns["original"], columns["processed"], columns["kept"], pa.array(group, mask=group < 0))
@@ -166,7 +261,7 @@ def write_file(number: int, table: pa.Table, writing: Writing) -> None:
         added[writing.prefix + OF_ROLLOUT] = pa.array(rollout, mask=group < 0)
     if writing.tokens:
         added[writing.prefix + TOKENS] = columns["tokens"]
-    _written(number, added, columns["line"].to_numpy(), writing)
+    _written(number, added, columns["line"].to_numpy().astype(np.int64), writing)
 
 
 def _numbers(columns: Mapping[str, pa.Array], numbering: Numbering, of: str) -> NDArray[np.int64]:

@@ -38,11 +38,13 @@ class Part:
 
     Attributes:
         once: numbers of rows, and of valid rows, that only one of its groups has.
+        sizes: numbers of rows that its groups have.
         whole_steps: whether its steps are whole.
         uneven: whether its groups are of several sizes.
     """
 
     once: tuple[frozenset[int], frozenset[int]]
+    sizes: frozenset[int]
     whole_steps: bool
     uneven: bool
 
@@ -67,7 +69,7 @@ def arithmetics(
         dead: [N] bool, the rows of dead groups.
         part: what has to be known of the other groups, where these are not all.
     """
-    rows = len(dead)
+    rows, own = len(dead), columns
     if part is not None:
         columns, dead = _with_twins(columns, dead, part)
     rewards, group = columns["rewards"], columns["group"]
@@ -86,11 +88,16 @@ def arithmetics(
             known[key] = Arithmetic("", None, "a step is split over several partitions")
         elif key not in known:
             per_group = plan.scope() == "group"
-            got, skipped = _computed(plan, columns, standing if per_group else torch.ones_like(dead))
+            # What is made up is no part of a step.
+            got, skipped = (
+                _computed(plan, columns, standing)
+                if per_group
+                else _computed(plan, own, torch.ones(rows, dtype=torch.bool))
+            )
             if per_group and got is not None:
                 got[here] = got[told_by]
             known[key] = Arithmetic(
-                "", None if got is None else got.masked_fill(~dead, torch.nan)[:rows], skipped
+                "", None if got is None else got[:rows].masked_fill(~dead[:rows], torch.nan), skipped
             )
         found.append(replace(known[key], rule=plan.entry.name))
     return tuple(found)
@@ -106,7 +113,8 @@ def _with_twins(
 ) -> tuple[Mapping[str, Tensor], Tensor]:
     """The same rows, with those groups twice that are the only ones of their size here, but not in the data set.
 
-    See `_two_of_each_size`: a group alone gets other numbers than beside another one.
+    See `_two_of_each_size`: a group alone gets other numbers than beside another one, and groups of one size than
+    beside others. So groups of a size that is not here are made up, of copies of a row.
     """
     rewards, group = columns["rewards"], columns["group"]
     count = int(group.max()) + 1 if len(group) else 0
@@ -117,15 +125,24 @@ def _with_twins(
         of_size = torch.bincount(size)[size] if count else size
         known = torch.isin(size, torch.tensor(sorted(once), dtype=size.dtype))
         lonely |= (of_size == 1) & ~known & (sizes[0] > 1) & (size > 1)
-    twins = torch.nonzero((group >= 0) & lonely[group.clamp(min=0)]).squeeze(1) if count else group
-    if not len(twins):
+    if not count:
         return columns, dead
+    twins = torch.nonzero((group >= 0) & lonely[group.clamp(min=0)]).squeeze(1)
+    absent = sorted(size for size in part.sizes - set(sizes[0].tolist()) if size <= len(dead))
+    made_up = torch.tensor([size for size in absent for _ in range(1 if size in part.once[0] else 2)])
+    row = torch.nonzero(masks[1] if masks[1].any() else masks[0])[0]
+    added = torch.cat([twins, row.expand(int(made_up.sum()))])
+    new = torch.arange(len(made_up)).repeat_interleave(made_up.long()) + 2 * count
     longer = {
-        name: torch.cat([column, column[twins]]) if len(column) == len(dead) else column
+        name: torch.cat([column, column[added]]) if len(column) == len(dead) else column
         for name, column in columns.items()
     }
-    longer["group"] = torch.cat([group, group[twins] + count])
-    return longer, torch.cat([dead, dead[twins]])
+    group = torch.cat([group, group[twins] + count, new])
+    # Without a gap, as groups are numbered.
+    there = group >= 0
+    group[there] = torch.unique(group[there], return_inverse=True)[1]
+    longer["group"] = group
+    return longer, torch.cat([dead, dead[twins], torch.zeros(len(new), dtype=torch.bool)])
 
 
 def _representatives(rewards: Tensor, group: Tensor, dead: Tensor) -> tuple[Tensor, Tensor]:

@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from advcli.dataset import remarks
 from advcli.dataset.grouping import sizes_of
@@ -52,18 +51,12 @@ def _compared(data: DataSet, shown: Mapping[str, AdvantageTable]) -> tuple[Colum
     (label, first), *others = shown.items()
     columns = [comparison.compare(label, data.rows, first.original, first)]
     for label, result in others:
-        same = torch.equal(result.kept, first.kept) and _equal(result.processed, first.processed)
         columns.append(
             replace(columns[0], label=label)
-            if same
+            if comparison.equal(result, first)
             else comparison.compare(label, data.rows, first.original, result)
         )
     return tuple(columns)
-
-
-def _equal(first: Tensor, second: Tensor) -> bool:
-    """Whether two columns are equal; NaN equals NaN."""
-    return first is second or bool(((first == second) | (first.isnan() & second.isnan())).all())
 
 
 def settings_of(plan: Plan, request: Request, data: DataSet) -> dict[str, Any]:

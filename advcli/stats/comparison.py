@@ -36,11 +36,19 @@ def compare(label: str, rows: Rows, original: Tensor, result: AdvantageTable) ->
     """
     processed = chosen(result.processed, result.kept).double().numpy()
     found = percentiles(processed, tuple(PERCENTILES.values()))
-    return column(label, _measured(rows, original, result), found)
+    return column(label, measured(rows, original, result), found)
 
 
-def _measured(rows: Rows, original: Tensor, result: AdvantageTable) -> "Measured":
-    """What is counted of a column, some whole groups at a time."""
+def equal(one: AdvantageTable, other: AdvantageTable) -> bool:
+    """Whether two columns keep the same rows with the same advantages; NaN equals NaN."""
+    first, second = one.processed, other.processed
+    if not torch.equal(one.kept, other.kept):
+        return False
+    return first is second or bool(((first == second) | (first.isnan() & second.isnan())).all())
+
+
+def measured(rows: Rows, original: Tensor, result: AdvantageTable) -> "Measured":
+    """What is counted of a column, some whole groups at a time; the arguments are those of `compare`."""
     ranges = Ranges.of(rows.group)
     if ranges is None:
         return Measured.of(rows, original, result)

@@ -7,8 +7,6 @@ import pickle
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 
-import pyarrow as pa
-
 
 class Tasks:
     """Runs at once what a cluster would run some time."""
@@ -23,16 +21,6 @@ class Tasks:
         found = self._found(function, given)
         assert len(found) == many
         return [pickle.dumps(one) for one in found]
-
-    def shuffle(
-        self, tables: Sequence[bytes], many: int, assign: Callable, pack: Callable, *given: object
-    ) -> list[bytes]:
-        found = [pickle.loads(self.run(assign, table, *given)) for table in tables]
-        moved = [
-            pa.concat_tables([table.filter(pa.array(to == number)) for table, to in found])
-            for number in range(many)
-        ]
-        return [self.run(pack, number, table) for number, table in enumerate(moved)]
 
     def get(self, kept: Sequence[bytes]) -> list:
         return [pickle.loads(one) for one in kept]

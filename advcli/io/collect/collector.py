@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ from numpy.typing import NDArray
 
 from advcli.common.errors import DataError
 from advcli.common.wording import counted, one_line
-from advcli.io.collect import duplicates
+from advcli.io.collect import duplicates, text_codes
 from advcli.io.collect.batch import BadRows, Batch
 from advcli.io.collect.cells import Cells, lists, numbers, token_means
 from advcli.io.collect.keys import Coder, digests
@@ -187,15 +186,17 @@ class Collector:
 
     def digests(self, key: NDArray[np.int64]) -> NDArray[np.int64]:
         """[K, 2] what stands for each prompt everywhere: a digest of its values, not the code that they have here."""
-        distinct, first = np.unique(key, return_index=True)
-        first = first[distinct >= 0]
-        columns = [self._coders[name].codes()[first].tolist() for name in self.choice.prompt]
-        known = [self._coders[name].digests() for name in self.choice.prompt]
-        found = np.zeros((int(key.max(initial=-1)) + 1, 2), dtype=np.int64)
-        for place, code in enumerate(key[first].tolist()):
-            values = b"".join(part[column[place]] for part, column in zip(known, columns, strict=True))
-            found[code] = np.frombuffer(blake2b(values, digest_size=16).digest(), dtype=np.int64)
-        return found
+        row = np.full(int(key.max(initial=-1)) + 1, -1)
+        row[key[key >= 0]] = np.flatnonzero(key >= 0)
+        found = np.zeros((len(row), 2), dtype=np.uint64)
+        for name in self.choice.prompt:
+            coder = self._coders[name]
+            # A code that no row has any more has no digest.
+            values = coder.digests()[coder.codes()[row]]
+            for stream in range(2):
+                found[:, stream] = text_codes.mixed(found[:, stream], values[:, stream], stream)
+        found[row < 0] = 0
+        return found.view(np.int64)
 
     def _rewards(
         self, batch: Batch, bad: NDArray[np.bool_]

@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from advcli.io.collect.cells import Cells
+from advcli.io.collect import text_codes
+from advcli.io.collect.cells import Cells, one_array
 from advcli.io.collect.text_codes import TextCodes
 from advcli.io.collect.values import text, values
 
@@ -92,9 +93,10 @@ class Coder:
         found: list[bytes] = self._encoded[1]().to_pylist()
         return found
 
-    def digests(self) -> list[bytes]:
-        """A digest of 16 bytes for each code, the same for the same value of any column."""
-        return [blake2b(identity, digest_size=16).digest() for identity in self.identities()]
+    def digests(self) -> NDArray[np.uint64]:
+        """[K, 2] a digest of 128 bits for each code, the same for the same value of any column."""
+        keys = self._encoded[1]()
+        return text_codes.digests(one_array(keys) if isinstance(keys, pa.ChunkedArray) else keys)
 
     def _as_texts(self) -> TextCodes:
         """What numbers texts, and has those of all integers before them."""

@@ -108,3 +108,29 @@ def test_what_no_text_has_changes_no_place():
     words = text_codes._words(pa.array([b"a", b"b" * 9], pa.large_binary()))
     more = np.concatenate([words, np.zeros((2, 3), np.uint64)], axis=1)
     assert TextCodes()._places(words).tolist() == TextCodes()._places(more).tolist()
+
+
+@settings(deadline=None, derandomize=True)
+@given(
+    st.lists(WORDS.filter(lambda text: text is not None), max_size=12), st.binary(min_size=31, max_size=40)
+)
+def test_a_digest_is_that_of_the_text_whatever_stands_beside_it(texts, longer):
+    alone = [text_codes.digests(pa.array([text], pa.large_binary())).tolist()[0] for text in texts]
+    beside = text_codes.digests(pa.array([longer, *texts], pa.large_binary()))
+    assert beside.shape == (len(texts) + 1, 2)
+    assert beside.dtype == np.uint64
+    assert beside[1:].tolist() == alone
+    # Both halves tell different texts from one another.
+    for half in range(2):
+        assert len(set(beside[:, half].tolist())) == len({longer, *texts})
+
+
+def test_digests_of_many_texts_that_are_alike_differ_and_spread(monkeypatch):
+    monkeypatch.setattr(text_codes, "_FEW", 1000)
+    texts = [f"prompt-{number}".encode() for number in range(50_000)]
+    found = text_codes.digests(pa.array(texts, pa.large_binary()))
+    for half in range(2):
+        assert len(np.unique(found[:, half])) == len(texts)
+        # Rows are dealt by the remainder: each of seven gets its seventh, within five standard deviations.
+        counts = np.bincount((found[:, half] % np.uint64(7)).astype(int))
+        assert np.abs(counts - len(texts) / 7).max() < 5 * np.sqrt(len(texts) / 7)

@@ -1,0 +1,438 @@
+"""Where rows go: a partition is some whole files, and only what belongs together across files moves.
+
+Trainers write the rows of a group one after the other, so mostly no row moves. Where more than a few groups have rows
+in several files, every row goes to the partition that its group's digest names.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from advcli.distributed.scan import ScanJob, Summary
+from advcli.distributed.tasks import ObjectRef, Tasks
+from advcli.io.collect.cells import one_array
+from advcli.io.collect.text_codes import mixed
+from advcli.records.table import Choice
+
+_FEW = 8
+"""Groups with rows in several files move alone if no more than one of so many is such a group."""
+_LARGE = 4
+"""A file is a partition of its own if it has at least the room of a partition divided by this."""
+_INDEXES = 8
+"""Tasks that look for these groups."""
+
+_Ints = NDArray[np.int64]
+_Digests = NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A partition.
+
+    Attributes:
+        rows: its rows, in the order of the files; they stay with the workers.
+        files: the files that they are from.
+    """
+
+    rows: ObjectRef
+    files: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class PartitionPlan:
+    """What every partition has to know of the whole.
+
+    Attributes:
+        job: what was read.
+        unit: what lies in one partition: "group", "key" (a prompt), "position", "step" or "all".
+        places: how many partitions there are.
+        steps: the names of all steps, in the order in which they are met.
+        step_of: file → the number of each of its steps.
+        by: the values of the column that splits the figures, in the order in which they are met.
+        by_of: file → the number of each of its values.
+        place_of_step: the partition of each step.
+        before: usable rows before each file.
+        starts: rows before each file.
+        low: the smallest usable reward of all.
+        high: the largest.
+        home: [F] the first partition of the file's own.
+        width: [F] how many of these there are.
+        crossing: ascending digests of the groups with rows in several files; None if every row goes by its digest.
+        again: prompts that are drawn at several steps, where partitions do not see them all.
+    """
+
+    job: ScanJob
+    unit: str
+    places: int
+    steps: tuple[str, ...]
+    step_of: tuple[_Ints, ...]
+    by: tuple[str, ...]
+    by_of: tuple[_Ints, ...]
+    place_of_step: _Ints
+    before: _Ints
+    starts: _Ints
+    low: float
+    high: float
+    home: _Ints
+    width: _Ints
+    crossing: _Digests | None = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))
+    again: int = 0
+
+    @classmethod
+    def of(
+        cls, job: ScanJob, summaries: Sequence[Summary], unit: str, rows_per_place: int
+    ) -> "PartitionPlan":
+        """Plan the partitions, as if no group had rows in several files.
+
+        Args:
+            job: what was read.
+            summaries: one per file, in order.
+            unit: what has to lie in one partition.
+            rows_per_place: about how many rows a partition shall have.
+        """
+        names, step_of = _numbered([summary.steps for summary in summaries])
+        by, by_of = _numbered([summary.by for summary in summaries])
+        rows = np.array([summary.rows for summary in summaries], dtype=np.int64)
+        usable = np.array([summary.usable for summary in summaries], dtype=np.int64)
+        home, width = _bundles(rows, rows.sum() if unit == "all" else rows_per_place)
+        places = int((home + width).max(initial=1))
+        rows_of = np.zeros((len(rows), max(1, len(names))), dtype=np.int64) if unit == "step" else None
+        if rows_of is not None:
+            for number, (summary, codes) in enumerate(zip(summaries, step_of, strict=True)):
+                rows_of[number, codes[: len(summary.step_rows)]] += summary.step_rows
+        return cls(
+            job=job,
+            unit=unit,
+            places=places,
+            steps=names,
+            step_of=step_of,
+            by=by,
+            by_of=by_of,
+            place_of_step=np.zeros(0, dtype=np.int64)
+            if rows_of is None
+            else _near(rows_of, home, places, rows_per_place),
+            before=np.cumsum(usable) - usable,
+            starts=np.cumsum(rows) - rows,
+            low=float(np.nanmin([np.inf, *(summary.low for summary in summaries)])),
+            high=float(np.nanmax([-np.inf, *(summary.high for summary in summaries)])),
+            home=home,
+            width=width,
+        )
+
+    @property
+    def whole_prompts(self) -> bool:
+        """Whether all rows of a prompt lie in one partition, at whatever step."""
+        return self.places == 1 or self.unit in ("key", "all")
+
+    @property
+    def has_steps(self) -> bool:
+        """Whether the dump has steps."""
+        return self.job.choice.step is not None
+
+
+def by_step(choice: Choice) -> bool:
+    """Whether a prompt at another step is another group."""
+    return bool(choice.step and choice.step_in_key and choice.prompt)
+
+
+def largest_step(summaries: Sequence[Summary]) -> int:
+    """Rows of the largest step; 0 without steps."""
+    sizes: dict[str, int] = {}
+    for summary in summaries:
+        for name, rows in zip(summary.steps, summary.step_rows, strict=True):
+            sizes[name] = sizes.get(name, 0) + rows
+    return max(sizes.values(), default=0)
+
+
+def move(
+    tasks: Tasks,
+    tables: Sequence[ObjectRef],
+    targets: Sequence[Sequence[int]],
+    cut: Callable[..., Sequence[pa.Table]],
+    *given: object,
+) -> dict[int, list[ObjectRef]]:
+    """Cut tables into pieces for others: number of the other table → its pieces, in the order of the tables.
+
+    Args:
+        tasks: where it is done.
+        tables: the tables.
+        targets: for each, the numbers of the others to which its rows go; with a single one it stays as it is.
+        cut: runs where a table lies: the table, its targets and what is given → a piece for each target.
+        given: what else `cut` takes.
+    """
+    pieces: dict[int, list[ObjectRef]] = {}
+    for table, numbers_ in zip(tables, targets, strict=True):
+        to = tuple(numbers_)
+        parts = [table] if len(to) == 1 else tasks.split(len(to), cut, table, to, *given)
+        for number, part in zip(to, parts, strict=True):
+            pieces.setdefault(number, []).append(part)
+    return pieces
+
+
+def spread(
+    tasks: Tasks, rows: Sequence[ObjectRef], plan: PartitionPlan, workers: int
+) -> tuple[PartitionPlan, list[Place]]:
+    """Move the rows that have to move.
+
+    Args:
+        tasks: where it is done.
+        rows: of each file, from `scan.read`.
+        plan: from `PartitionPlan.of`.
+        workers: how many tasks run at a time.
+
+    Returns:
+        The plan, with what is known of groups that have rows in several files; the partitions that have rows.
+    """
+    shared = tasks.share(plan)
+    targets = [_own(plan, number) for number in range(len(rows))]
+    if plan.unit in ("group", "key") and plan.places > 1:
+        found = index(tasks, rows, shared, workers)
+        plan = replace(plan, crossing=found.crossing, again=found.again)
+        shared = tasks.share(plan)
+        if plan.crossing is None:
+            targets = [range(plan.places)] * len(rows)
+        for number, to in found.targets.items():
+            targets[number] = sorted({*targets[number], *to})
+    places = []
+    pieces = move(tasks, rows, targets, cut, shared)
+    for number in sorted(pieces):
+        (first, *others) = pieces[number]
+        files = tuple(at for at, to in enumerate(targets) if number in to)
+        places.append(Place(tasks.run(joined, number, first, *others) if others else first, files))
+    return plan, places
+
+
+def _own(plan: PartitionPlan, number: int) -> Sequence[int]:
+    """The partitions of a file whose groups have no rows in other files."""
+    own = range(int(plan.home[number]), int(plan.home[number] + plan.width[number]))
+    if plan.unit == "step":
+        steps = plan.step_of[number]
+        return sorted(set(plan.place_of_step[steps].tolist())) or own
+    if plan.unit == "position":
+        before, n = int(plan.before[number]), plan.job.options.n or 1
+        first = _holder(plan, np.array([before // n * n]))
+        return sorted({*own, *_of_position(plan, first, np.array([before // n])).tolist()})
+    return own
+
+
+def cut(rows: pa.Table, targets: Sequence[int], plan: PartitionPlan) -> list[pa.Table]:
+    """The rows of a file that go to each of its partitions, in their order."""
+    place = place_of(rows, plan)
+    usable = numbers(rows, "usable")
+    place = np.where(usable, place, targets[0])
+    # Short integers are sorted in two passes.
+    kind = np.uint16 if plan.places < 1 << 16 else np.int64
+    order = np.argsort(place.astype(kind), kind="stable")
+    edges = (
+        np.searchsorted(place[order], targets, side="left"),
+        np.searchsorted(place[order], targets, side="right"),
+    )
+    return [rows.take(pa.array(order[low:high])) for low, high in zip(*edges, strict=True)]
+
+
+def joined(number: int, *pieces: pa.Table) -> pa.Table:
+    """The rows of one partition, which come in the order of the files."""
+    del number
+    return pa.concat_tables(pieces).combine_chunks()
+
+
+def place_of(rows: pa.Table, plan: PartitionPlan) -> _Ints:
+    """[n] the partition of each usable row of a file."""
+    number = int(rows["file"][0].as_py()) if rows.num_rows else 0
+    if plan.unit == "all":
+        return np.zeros(rows.num_rows, dtype=np.int64)
+    if plan.unit == "step":
+        found: _Ints = plan.place_of_step[plan.step_of[number][numbers(rows, "step")]]
+        return found
+    if plan.unit == "position":
+        position = numbers(rows, "key") + plan.before[number]
+        n = plan.job.options.n or 1
+        return _of_position(plan, _holder(plan, position // n * n), position // n)
+    digests, lengths = _runs(rows, plan)
+    everywhere = digests % np.uint64(plan.places)
+    if plan.crossing is None:
+        return np.repeat(everywhere.astype(np.int64), lengths)
+    own = plan.home[number] + (digests % np.uint64(plan.width[number])).astype(np.int64)
+    at = np.searchsorted(plan.crossing, digests).clip(max=max(0, len(plan.crossing) - 1))
+    crosses = plan.crossing[at] == digests if len(plan.crossing) else np.zeros(len(digests), dtype=bool)
+    return np.repeat(np.where(crosses, everywhere.astype(np.int64), own), lengths)
+
+
+def _holder(plan: PartitionPlan, position: _Ints) -> _Ints:
+    """[n] the file of a usable row, given how many stand before it."""
+    return np.searchsorted(plan.before, position, side="right") - 1
+
+
+def _of_position(plan: PartitionPlan, file: _Ints, group: _Ints) -> _Ints:
+    """[n] the partition of the groups that begin in some files."""
+    found: _Ints = plan.home[file] + group % plan.width[file]
+    return found
+
+
+def _runs(rows: pa.Table, plan: PartitionPlan, *, prompts: bool = False) -> tuple[_Digests, _Ints]:
+    """The digest of the group of each run of rows, and the rows of each; of the prompt, if asked."""
+    key = numbers(rows, "key")
+    step = None
+    if by_step(plan.job.choice) and plan.unit != "key":
+        step = numbers(rows, "step")
+    starts = np.ones(len(key), dtype=bool)
+    np.not_equal(key[1:], key[:-1], out=starts[1:])
+    if step is not None:
+        starts[1:] |= step[1:] != step[:-1]
+    first = np.flatnonzero(starts)
+    lengths = np.diff(first, append=len(key))
+    digests = key[first].view(np.uint64)
+    if step is not None and not prompts and len(first):
+        number = int(rows["file"][0].as_py())
+        names = plan.step_of[number][step[first]].astype(np.uint64)
+        digests = mixed(digests, names, 1)
+    return digests, lengths
+
+
+@dataclass(frozen=True)
+class Index:
+    """The groups that have rows in several files.
+
+    Attributes:
+        crossing: their digests, ascending; None if these are too many to move alone.
+        targets: file → the partitions of those with rows in it.
+        again: prompts that are drawn at several steps.
+    """
+
+    crossing: _Digests | None
+    targets: Mapping[int, set[int]]
+    again: int
+
+
+def index(tasks: Tasks, rows: Sequence[ObjectRef], plan: ObjectRef, workers: int) -> Index:
+    """Find the groups that have rows in several files.
+
+    Args:
+        tasks: where it is done.
+        rows: of each file.
+        plan: the plan, as it lies with the workers.
+        workers: how many tasks run at a time.
+    """
+    many = min(workers, _INDEXES)
+    pieces = [tasks.split(many, digests_of, table, many, plan) for table in rows]
+    found = tasks.get(
+        [tasks.run(crossing, number, plan, *parts) for number, parts in enumerate(zip(*pieces, strict=True))]
+    )
+    again = sum(one.again for one in found)
+    if any(one.crossing is None for one in found):
+        return Index(None, {}, again)
+    targets: dict[int, set[int]] = {}
+    for one in found:
+        for number, to in one.targets.items():
+            targets.setdefault(number, set()).update(to)
+    return Index(np.sort(np.concatenate([one.crossing for one in found])), targets, again)
+
+
+def digests_of(rows: pa.Table, many: int, plan: PartitionPlan) -> list[_Digests]:
+    """The groups of a file once each, for each of some tasks: [n, 2] the digests of their prompts and their own."""
+    usable = numbers(rows, "usable")
+    rows = rows.select(["file", "key", "step", "usable"])
+    rows = rows if usable.all() else rows.filter(rows["usable"]).combine_chunks()
+    groups, prompts = (_runs(rows, plan, prompts=prompts)[0] for prompts in (False, True))
+    if len(groups):
+        groups, first = np.unique(groups, return_index=True)
+        prompts = prompts[first]
+    both = np.stack([prompts, groups], axis=1)
+    to = prompts % np.uint64(many)
+    return [both[to == number] for number in range(many)]
+
+
+def crossing(number: int, plan: PartitionPlan, *pieces: _Digests) -> Index:
+    """Those of one task that have rows in several files; one piece per file, its groups in ascending order."""
+    del number
+    groups = [piece[:, 1] for piece in pieces]
+    every = np.sort(np.concatenate(groups))
+    several = np.unique(every[1:][every[1:] == every[:-1]])
+    again = 0
+    if by_step(plan.job.choice) and plan.unit != "key":
+        again = _again(np.concatenate(pieces), distinct=not len(several))
+    if _FEW * len(several) > len(every):
+        return Index(None, {}, again)
+    targets = {}
+    for file, own in enumerate(groups):
+        at = np.searchsorted(own, several)
+        there = several[at < len(own)]
+        there = there[own[at[at < len(own)]] == there]
+        if len(there):
+            targets[file] = set((there % np.uint64(plan.places)).astype(np.int64).tolist())
+    return Index(several, targets, again)
+
+
+def _again(both: _Digests, *, distinct: bool) -> int:
+    """Prompts with several groups; `distinct` if each group is there once."""
+    if not distinct:
+        both = both[np.unique(both[:, 1], return_index=True)[1]]
+    prompts = np.sort(both[:, 0])
+    return len(np.unique(prompts[1:][prompts[1:] == prompts[:-1]]))
+
+
+def with_codes_of_all(rows: pa.Table, plan: PartitionPlan) -> pa.Table:
+    """Rows with the numbers that their steps, and the values that split the figures, have among those of all files."""
+    file = numbers(rows, "file")
+    for name, wanted, of in (("step", True, plan.step_of), ("by", bool(plan.by), plan.by_of)):
+        if not wanted:
+            continue
+        codes = numbers(rows, name)
+        found = np.empty(len(codes), dtype=np.int64)
+        edges = [*np.flatnonzero(np.diff(file, prepend=-1)).tolist(), len(file)]
+        for low, high in pairwise(edges):
+            found[low:high] = of[file[low]][codes[low:high]]
+        rows = rows.set_column(rows.column_names.index(name), name, pa.array(found))
+    return rows
+
+
+def numbers(block: pa.Table, name: str) -> NDArray[Any]:
+    """A column as numbers."""
+    found: NDArray[Any] = one_array(block[name]).to_numpy(zero_copy_only=False)
+    return found
+
+
+def _numbered(names: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], tuple[_Ints, ...]]:
+    """The names of all files in the order in which they are met, and the number of each name of each file."""
+    met: dict[str, int] = {}
+    for of_file in names:
+        for name in of_file:
+            met.setdefault(name, len(met))
+    return tuple(met), tuple(np.array([met[n] for n in of_file] or [0], dtype=np.int64) for of_file in names)
+
+
+def _bundles(rows: _Ints, room: int) -> tuple[_Ints, _Ints]:
+    """The first partition of each file, and how many it has: several, or one with its neighbours where files are small."""
+    home, width = np.zeros(len(rows), dtype=np.int64), np.ones(len(rows), dtype=np.int64)
+    place, load = 0, 0
+    for number, many in enumerate(rows.tolist()):
+        # Files that are no small ones stay as they are, or their rows would be copied.
+        if load and (load + many > room or _LARGE * many > room):
+            place, load = place + int(width[number - 1]), 0
+        home[number], width[number] = place, max(1, -(-many // max(1, room))) if not load else 1
+        load += many
+    return home, width
+
+
+def _near(rows: _Ints, home: _Ints, places: int, room: int) -> _Ints:
+    """[S] a partition for each step: where the file with most of its rows lies, or else that with fewest rows.
+
+    Args:
+        rows: [F, S] the rows of each step in each file.
+        home: [F] the partition of each file.
+        places: how many partitions there are.
+        room: rows that a partition shall have.
+    """
+    load, found = np.zeros(places, dtype=np.int64), np.zeros(rows.shape[1], dtype=np.int64)
+    sizes, wanted = rows.sum(axis=0), home[rows.argmax(axis=0)]
+    for step in np.argsort(-sizes, kind="stable").tolist():
+        near = int(wanted[step])
+        fits = not load[near] or load[near] + sizes[step] <= room
+        found[step] = near if fits else int(load.argmin())
+        load[found[step]] += sizes[step]
+    return found
