@@ -162,7 +162,9 @@ class _Chooser:
                 *(_condition(text, "") for text in options.tests),
                 *(_condition(text, "", number=True) for text in options.measures),
             ),
-            likely=() if prompt and self._dump.evidence.share_rows(prompt) else likely,
+            likely=()
+            if prompt and self._dump.evidence.share_rows(prompt)
+            else tuple(prompts.proposed(self._dump, step)),
             unread=tuple(like_rewards(self._dump, [*filter(None, used), *rules.columns()])),
             doubts=tuple(map(str, self._dump.doubts)),
             found=tuple(looked_for),

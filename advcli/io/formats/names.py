@@ -129,7 +129,18 @@ _MEASURE = frozenset(
 )
 
 _ASKED = frozenset(
-    ["prompt", "question", "problem", "example", "query", "queries", "instance", "qid", "puzzle"]
+    [
+        "prompt",
+        "question",
+        "problem",
+        "example",
+        "query",
+        "queries",
+        "instance",
+        "qid",
+        "puzzle",
+        "instruction",
+    ]
 )
 _ANSWER = frozenset(
     [
@@ -277,6 +288,16 @@ _SIDES = (
     frozenset(["chosen", "rejected", "win", "winner", "lose", "loser", "preferred", "dispreferred"]),
     frozenset("ab"),
 )
+
+
+def says_answer(name: str) -> bool:
+    """Whether a name has a word for what the policy wrote, or for one of several tries.
+
+    Example:
+        >>> [says_answer(name) for name in ("response", "sample_idx", "task")]
+        [True, True, False]
+    """
+    return bool(words(name) & (_ANSWER | _TEXT))
 
 
 def of_several_answers(found: Sequence[str]) -> bool:

@@ -74,8 +74,7 @@ def _ranked(dump: Dump, ranks: Sequence[Sequence[str]], step: str | None) -> Pro
     """The column of the first rank that has one; an id that differs in every row gives way to one that does not."""
     evidence = dump.evidence
     everyone = [name for rank in ranks for name in rank]
-    beside = (step,) if step and not step.startswith("@") else ()
-    alone = [name for name in everyone if not evidence.share_rows((name, *beside))]
+    alone = [name for name in everyone if not evidence.share_rows((name, *_beside(step)))]
     shared = [name for name in everyone if name not in alone]
     known = bool(evidence.of(everyone[0]).cells) if everyone else False
     if known and shared and alone:
@@ -130,7 +129,7 @@ def _no_prompt(dump: Dump, step: str | None) -> DataError:
             f"no prompt id among the columns {listed(dump.kinds)}; expected one of "
             f"{', '.join(PROMPT_IDS + PROMPT_TEXTS)}"
         )
-    ways = [f"--prompt-col {shlex.quote(name)}" for name in likely(dump, step)]
+    ways = [f"--prompt-col {shlex.quote(name)}" for name in proposed(dump, step)]
     return DataError(
         told,
         hint=" or ".join(ways)
@@ -140,14 +139,33 @@ def _no_prompt(dump: Dump, step: str | None) -> DataError:
 
 def likely(dump: Dump, step: str | None) -> list[str]:
     """Columns that are named like a prompt, and whose values make groups of several rows."""
-    beside = (step,) if step and not step.startswith("@") else ()
-    found = [
+    return [name for name in _grouping(dump, step) if names.could_be_prompt(name)][:2]
+
+
+def proposed(dump: Dump, step: str | None) -> list[str]:
+    """The same; without one, texts of any name whose values make groups of one size."""
+    even = (
+        name
+        for name in _grouping(dump, step)
+        if dump.kinds[name] == "text" and not names.is_source(name) and not names.says_answer(name)
+        if len({*Counter(dump.evidence.keys((name, *_beside(step)))).values()}) == 1
+    )
+    return likely(dump, step) or list(even)[:2]
+
+
+def _grouping(dump: Dump, step: str | None) -> list[str]:
+    """Columns whose values make groups of several rows."""
+    return [
         name
         for name, kind in dump.kinds.items()
-        if kind != "other" and name != step and not name.startswith("@") and names.could_be_prompt(name)
-        if dump.evidence.groups_well(name, beside)
+        if kind != "other" and name != step and not name.startswith("@")
+        if dump.evidence.groups_well(name, _beside(step))
     ]
-    return found[:2]
+
+
+def _beside(step: str | None) -> tuple[str, ...]:
+    """What makes a group together with a prompt, where it is a column."""
+    return (step,) if step and not step.startswith("@") else ()
 
 
 def together(way: str, kinds: Kinds) -> Prompt:

@@ -58,6 +58,11 @@ def rewards(dump: Dump) -> Rewards:
             f"no total reward, and several parts: {', '.join(parts)}; each can be given a weight, COL=WEIGHT",
             hint=every,
         )
+    if _is_transposed(dump):
+        raise DataError(
+            "one record with an object of the same keys in each column, as pandas' to_json() writes it",
+            hint="df.to_json(path, orient='records', lines=True)",
+        )
     told = next((name for name in REWARD_TOTALS if _holds_objects(dump, name)), None)
     if told:
         raise DataError(f"'{told}' holds objects, expected a number per row", hint=_instead(dump))
@@ -192,6 +197,13 @@ def _holds_objects(dump: Dump, name: str) -> bool:
     """Whether a column has an object in each row."""
     cells = dump.evidence.of(name).there
     return bool(cells) and all(isinstance(cell, Mapping) for cell in cells)
+
+
+def _is_transposed(dump: Dump) -> bool:
+    """Whether there is one record, and each of several columns has the values of all rows by their number."""
+    cells = [dump.evidence.of(name).cells for name in dump.kinds if not name.startswith("@")]
+    keys = [tuple(cell[0]) for cell in cells if len(cell) == 1 and isinstance(cell[0], Mapping)]
+    return len(keys) > 1 and len(keys) == len(cells) and len(set(keys)) == 1
 
 
 def _in_objects(dump: Dump) -> str | None:

@@ -94,3 +94,16 @@ def test_a_hash_of_the_prompt_is_proposed(tmp_path):
     )
     with pytest.raises(advcli.DataError, match="try --prompt-col prompt_hash"):
         grouped(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("task", "task"), ("instruction", "instruction"), ("kind", "COL")]
+)
+def test_texts_that_make_groups_of_one_size_are_proposed(tmp_path, name, hint):
+    values = "aaab" if name == "kind" else "aabb"
+    rows = [
+        {name: value, "response": response, "reward": reward}
+        for value, response, reward in zip(values, "xyxy", REWARDS, strict=True)
+    ]
+    with pytest.raises(advcli.DataError, match=f"try --prompt-col {hint}"):
+        grouped(written(tmp_path, rows))

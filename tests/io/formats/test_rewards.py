@@ -101,3 +101,33 @@ def test_several_that_differ_are_an_error(chosen):
     with pytest.raises(DataError, match="2 columns can be the reward: reward, score") as error:
         chosen(rows(reward=lambda i: i % 2, score=lambda i: i % 3))
     assert error.value.hint == "--reward reward or --reward score"
+
+
+@pytest.mark.parametrize(
+    ("records", "message"),
+    [
+        (
+            [{"prompt": "a", "reward_0": 0.0, "reward_1": 1.0}] * 2,
+            "'reward_0', 'reward_1' look like the rewards of several answers in one row; try a row per answer",
+        ),
+        (
+            [{"prompt": "a", "chosen_score": 1.0, "rejected_score": 0.0}] * 2,
+            "'chosen_score', 'rejected_score' look like the rewards of several answers in one row",
+        ),
+        ([{"prompt": "a", "judge": {"score": 1.0, "why": "x"}}] * 2, "try --reward judge.score"),
+        (
+            [{"prompt": "a", "score": {"correct": 1.0}}] * 2,
+            "'score' holds objects, expected a number per row",
+        ),
+        ([{"prompt": "a", "token_level_rewards": [0.0, 1.0]}] * 2, "no reward among .* try --reward COL"),
+        ([{"prompt": "a", "episode_return": 1.0}] * 2, "try --reward episode_return"),
+        (
+            [{"prompt": {"0": "a", "1": "a"}, "reward": {"0": 0.0, "1": 1.0}}],
+            r"as pandas' to_json\(\) writes it; try df.to_json\(path, orient='records', lines=True\)",
+        ),
+    ],
+    ids=["numbered", "pair", "in an object", "an object", "of tokens", "return", "by column"],
+)
+def test_what_is_said_where_there_is_no_reward(chosen, records, message):
+    with pytest.raises(DataError, match=message):
+        chosen(records)
