@@ -46,30 +46,7 @@ def rewards(dump: Dump) -> Rewards:
         return ((total, 1.0),)
     if len(parts) == 1 or (parts and options.parts):
         return _weighted(parts, (), kinds)
-    if parts and names.of_several_answers(parts):
-        shown = shortened([f"'{name}'" for name in parts], 4)
-        raise DataError(
-            f"{shown} look like the rewards of several answers in one row",
-            hint="a row per answer, or one list of rewards per prompt; --reward COL takes one of them alone",
-        )
-    if parts:
-        every = " ".join(f"--reward {shlex.quote(name)}" for name in parts)
-        raise DataError(
-            f"no total reward, and several parts: {', '.join(parts)}; each can be given a weight, COL=WEIGHT",
-            hint=every,
-        )
-    if _is_transposed(dump):
-        raise DataError(
-            "one record with an object of the same keys in each column, as pandas' to_json() writes it",
-            hint="df.to_json(path, orient='records', lines=True)",
-        )
-    told = next((name for name in REWARD_TOTALS if _holds_objects(dump, name)), None)
-    if told:
-        raise DataError(f"'{told}' holds objects, expected a number per row", hint=_instead(dump))
-    raise DataError(
-        f"no reward among the columns {listed(kinds)}; expected one of {', '.join(REWARD_TOTALS)}",
-        hint=_instead(dump),
-    )
+    raise _no_reward(dump, parts)
 
 
 def like_rewards(dump: Dump, used: Sequence[str]) -> Iterator[str]:
@@ -92,6 +69,34 @@ def outcomes(dump: Dump, taken: Sequence[str]) -> tuple[str, ...]:
         if name not in dump.form.no_rewards
     ]
     return tuple(name for name in dict.fromkeys((*dump.options.outcomes, *found)) if name not in taken)
+
+
+def _no_reward(dump: Dump, parts: Sequence[str]) -> DataError:
+    """Why nothing is the reward, where some columns look like its parts."""
+    if parts and names.of_several_answers(parts):
+        shown = shortened([f"'{name}'" for name in parts], 4)
+        return DataError(
+            f"{shown} look like the rewards of several answers in one row",
+            hint="a row per answer, or one list of rewards per prompt; --reward COL takes one of them alone",
+        )
+    if parts:
+        every = " ".join(f"--reward {shlex.quote(name)}" for name in parts)
+        return DataError(
+            f"no total reward, and several parts: {', '.join(parts)}; each can be given a weight, COL=WEIGHT",
+            hint=every,
+        )
+    if _is_transposed(dump):
+        return DataError(
+            "one record with an object of the same keys in each column, as pandas' to_json() writes it",
+            hint="df.to_json(path, orient='records', lines=True)",
+        )
+    told = next((name for name in REWARD_TOTALS if _holds_objects(dump, name)), None)
+    if told:
+        return DataError(f"'{told}' holds objects, expected a number per row", hint=_instead(dump))
+    return DataError(
+        f"no reward among the columns {listed(kinds)}; expected one of {', '.join(REWARD_TOTALS)}",
+        hint=_instead(dump),
+    )
 
 
 def may_be_reward(dump: Dump, name: str) -> bool:
