@@ -94,7 +94,7 @@ def _no_reward(dump: Dump, parts: Sequence[str]) -> DataError:
     if told:
         return DataError(f"'{told}' holds objects, expected a number per row", hint=_instead(dump))
     return DataError(
-        f"no reward among the columns {listed(kinds)}; expected one of {', '.join(REWARD_TOTALS)}",
+        f"no reward among the columns {listed(dump.kinds)}; expected one of {', '.join(REWARD_TOTALS)}",
         hint=_instead(dump),
     )
 
