@@ -153,6 +153,11 @@ EXCEPTIONS = {
         "frozen records, seen through what is drawn from them",
     ),
     "inspection/page.py": ("cli/commands/test_report.py", "what is put together, seen through the command"),
+    "render/details.py": (
+        "cli/commands/test_inspect.py",
+        "lines of groups and rows, seen through the command",
+    ),
+    "render/fit.py": ("render/test_inspection.py", "tables of any width, seen through the screens"),
     "render/report/pictures.py": ("cli/commands/test_report.py", "the plots as pictures, seen through --png"),
     "render/report/query.py": ("render/report/test_browser.py", "what a click asks for, seen in a browser"),
     "render/report/sections.py": ("render/report/test_html.py", "the tables, seen on the page"),

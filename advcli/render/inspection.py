@@ -1,15 +1,13 @@
 """An inspection as one screen of text."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from advcli.common.wording import counted, shown, verb
+from advcli.common.wording import counted, verb
 from advcli.records.off_policy import OffPolicy
 from advcli.records.results.inspection import (
     DeadCauses,
-    Detail,
     Facts,
     Inspection,
     Parts,
@@ -17,32 +15,21 @@ from advcli.records.results.inspection import (
     StepFigures,
     Turns,
 )
-from advcli.render import off_policy, turns
+from advcli.render import details, off_policy, turns
 from advcli.render.bars import bar, binned
-from advcli.render.numbers import UNDEFINED, count, number, share, short
+from advcli.render.fit import NO_BREAK, print_table, print_text, table_of
+from advcli.render.numbers import count, number, share, short
 from advcli.render.tables import describe_sizes
-from advcli.render.whole import folded, needed, print_whole, spread
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Column, Table
+    from rich.table import Table
 
 # More steps than this are shown in stretches of consecutive steps.
 _STEPS = 10
 _OUTLIERS = 3
 # Values of the `--by` column of which every section is shown.
 _SPLIT = 6
-# A space at which a line is not folded.
-_TOGETHER = "\xa0"
-# Columns where no terminal says how many there are.
-_COLUMNS = 80
-_LEAST_TEXT = 8
-_ENOUGH_TEXT = 24
-_LEAST_NAME = 12
-_GAP = "  "
-# A place is told by the end of a long path.
-_PLACE = 22
-
 # Figures by which a step may stand out → how they are called.
 _WATCHED: Mapping[str, str] = {
     "reward_mean": "mean reward",
@@ -51,69 +38,43 @@ _WATCHED: Mapping[str, str] = {
     "max_abs_adv": "max |A|",
 }
 
-# Figures of a group whose heading is not their name.
-_HEADINGS: Mapping[str, str] = {
-    "reward_min": "min r",
-    "reward_mean": "mean r",
-    "reward_max": "max r",
-    "max_abs_centred": "max |r − mean|",
-    "max_abs_adv": "max |A|",
-}
-
-_Row = Sequence[str]
-
-
-def _short_place(place: str) -> str:
-    return place if len(place) <= _PLACE else f"…{place[1 - _PLACE :]}"
-
-
-def _tokens(value: float) -> str:
-    return UNDEFINED if math.isnan(value) else count(value)
-
-
-_FORMS: Mapping[str, Callable[[Any], str]] = {
-    "place": _short_place,
-    "group": lambda value: f"#{value}",
-    "length": _tokens,
-}
-
 
 def show(found: Inspection, console: "Console") -> None:
     """Print an inspection: the details that were asked for, else every section that has something to say."""
     _header(found, console)
     if found.details:
         for detail in found.details:
-            _detail(detail, console)
+            details.show(detail, console)
         return
     if found.turns is not None:
-        _print(_table(*turns.figures(found.turns)), console)
+        print_table(table_of(*turns.figures(found.turns)), console)
         for text in turns.weight(found.turns):
-            _line(text, console)
+            print_text(text, console)
         for text in turns.anchors(found.turns):
-            _line(text, console)
-        _print(_table(*turns.by_turns(found.turns), left={3}), console)
+            print_text(text, console)
+        print_table(table_of(*turns.by_turns(found.turns), left={3}), console)
     _sections(found.facts, console, tuple(causes_lines(found.causes)))
     if found.off_policy is not None:
         _off_policy(found.off_policy, console)
     if found.by is None:
         return
-    _print(_split(found.by, found.split), console)
+    print_table(_split(found.by, found.split), console)
     for value, facts in list(found.split.items())[:_SPLIT]:
         console.print()
-        _line(f"── '{found.by}' is {value} ──", console, "bold")
-        _line(_counts(facts), console)
+        print_text(f"── '{found.by}' is {value} ──", console, "bold")
+        print_text(_counts(facts), console)
         _sections(facts, console)
     if len(found.split) > _SPLIT:
         rest = len(found.split) - _SPLIT
-        _line(f"{counted(rest, 'more value')} of '{found.by}' in the table above and in --json", console)
+        print_text(f"{counted(rest, 'more value')} of '{found.by}' in the table above and in --json", console)
 
 
 def _off_policy(found: OffPolicy, console: "Console") -> None:
-    _print(_table(*off_policy.table(found)), console)
+    print_table(table_of(*off_policy.table(found)), console)
     for text in off_policy.remarks(found):
-        _line(text, console)
+        print_text(text, console)
     if found.metrics:
-        _print(_table(*off_policy.framework(found)), console)
+        print_table(table_of(*off_policy.framework(found)), console)
 
 
 def _header(found: Inspection, console: "Console") -> None:
@@ -121,9 +82,9 @@ def _header(found: Inspection, console: "Console") -> None:
     read = files.names[0] if len(files.names) == 1 else f"{len(files.names):,} files"
     layout = found.settings.get("layout", "rows")
     laid_out = f" · layout {layout}" if layout not in ("rows", files.format) else ""
-    _line(f"{read} · format {files.format}{laid_out}", console)
+    print_text(f"{read} · format {files.format}{laid_out}", console)
     counts_rollouts = found.settings.get("count") == "rollouts"
-    _line(_counts(found.facts, found.turns if counts_rollouts else None), console, "bold")
+    print_text(_counts(found.facts, found.turns if counts_rollouts else None), console, "bold")
     used = files.columns
     rewards = " + ".join(
         f"'{name}'" if weight == 1 else f"{weight:g} × '{name}'" for name, weight in used["reward"].items()
@@ -134,15 +95,15 @@ def _header(found: Inspection, console: "Console") -> None:
     if used.get("rollout"):
         parts.append(f"rollout: {' + '.join(map(repr, used['rollout']))}")
         parts += [f"turn: '{used['turn']}'"] if used["turn"] else []
-    _line(" · ".join(parts), console)
+    print_text(" · ".join(parts), console)
     if files.duplicates:
         same = verb(files.duplicates, "is", "are")
-        _line(
+        print_text(
             f"duplicates: {counted(files.duplicates, 'row')} {same} identical to an earlier one, text included",
             console,
         )
     for text in files.lint:
-        _line(f"lint: {text}", console, "yellow")
+        print_text(f"lint: {text}", console, "yellow")
 
 
 def _counts(facts: Facts, of: Turns | None = None) -> str:
@@ -167,12 +128,12 @@ def _sections(facts: Facts, console: "Console", causes: Sequence[str] = ()) -> N
         (_steps(facts), _said_of_steps(facts.per_step)),
     ):
         if table is not None:
-            _print(table, console)
+            print_table(table, console)
         lines = list(remarks)
         if table is None and lines:
             console.print()
         for text in lines:
-            _line(text, console)
+            print_text(text, console)
 
 
 def _rewards(rewards: Sequence[RewardSignal]) -> "Table":
@@ -190,7 +151,7 @@ def _rewards(rewards: Sequence[RewardSignal]) -> "Table":
         "distinct",
         "at max",
     )
-    return _table(
+    return table_of(
         header,
         [
             (
@@ -232,7 +193,7 @@ def _signal(rewards: Sequence[RewardSignal]) -> "Table":
         "single",
         "live rows",
     )
-    return _table(
+    return table_of(
         header,
         [
             (
@@ -301,7 +262,7 @@ def _spread(rewards: Sequence[RewardSignal]) -> "Table":
         of = one.variance
         figures = (of.within, of.between, of.total, of.between_unbiased)
         rows.append((one.name, *map(number, figures)))
-    return _table(header, rows)
+    return table_of(header, rows)
 
 
 def _group_sizes(one: RewardSignal) -> "Table | None":
@@ -316,7 +277,7 @@ def _group_sizes(one: RewardSignal) -> "Table | None":
         (f"live groups, of {able:,}", *(f"{chance.live_groups:,.1f} " for chance in told)),
         ("rows saved", *(f"{chance.rows_saved:,} " for chance in told)),
     )
-    return _table(header, rows)
+    return table_of(header, rows)
 
 
 def _fitted(one: RewardSignal) -> Iterator[str]:
@@ -340,7 +301,7 @@ def _phantoms(facts: Facts) -> Iterator[str]:
         if (groups, many) == (0, 0) and largest == "0":
             text = "all others" if len(alike) > 1 else "every framework, and here"
         else:
-            text = f"{', '.join(rules)}{_TOGETHER}{largest}"
+            text = f"{', '.join(rules)}{NO_BREAK}{largest}"
         told.setdefault((groups, many), []).append(text)
     yield "phantoms: dead groups that get an advantage other than 0, by rule and max |A|"
     for (groups, many), texts in told.items():
@@ -356,7 +317,7 @@ def _parts(parts: Parts | None) -> "Table | None":
         (one.name, number(one.weight), share(one.share), number(one.variance), count(one.constant_in_live))
         for one in parts.parts
     ]
-    return _table(header, rows)
+    return table_of(header, rows)
 
 
 def _interplay(parts: Parts | None) -> Iterator[str]:
@@ -372,7 +333,7 @@ def _length(facts: Facts) -> "Table | None":
     one = facts.length
     header = ("length: mean", "max", "correlation with reward", "with advantage", "in dead groups")
     cells = (count(one.mean), count(one.max), number(one.with_reward), number(one.with_advantage))
-    return _table(header, [(*cells, share(one.dead_tokens))])
+    return table_of(header, [(*cells, share(one.dead_tokens))])
 
 
 def _steps(facts: Facts) -> "Table | None":
@@ -387,7 +348,7 @@ def _steps(facts: Facts) -> "Table | None":
     }
     if facts.length:
         columns["length"] = [one.length_mean for one in shown]
-    forms = {"live": share, "length": _tokens}
+    forms = {"live": share, "length": count}
     rows = []
     for place, one in enumerate(shown):
         cells = [one.step, count(one.rows)]
@@ -399,7 +360,7 @@ def _steps(facts: Facts) -> "Table | None":
     header = ["step", "rows"]
     for name in columns:
         header += [name, ""]
-    return _table((*header, ""), rows, left=set(range(3, len(header), 2)))
+    return table_of((*header, ""), rows, left=set(range(3, len(header), 2)))
 
 
 def _said_of_steps(steps: Sequence[StepFigures]) -> Iterator[str]:
@@ -419,7 +380,7 @@ def standing_out(step: StepFigures) -> str:
 
 def _split(column: str, split: Mapping[str, Facts]) -> "Table":
     header = (column, "rows", "groups", "live", "dead", "all-max", "all-min", "missing", "mean", "mean |A|")
-    return _table(
+    return table_of(
         header,
         [
             (
@@ -437,125 +398,3 @@ def _split(column: str, split: Mapping[str, Facts]) -> "Table":
             for value, facts in split.items()
         ],
     )
-
-
-def _detail(detail: Detail, console: "Console") -> None:
-    console.print()
-    console.print(detail.title, style="bold", highlight=False, soft_wrap=True, markup=False)
-    if detail.lines:
-        keys = list(detail.lines[0])
-        header = [name for key in keys for name in _names(key, detail.lines[0][key])]
-        rows = [[cell for key in keys for cell in _cells(key, line[key])] for line in detail.lines]
-        _print_with_text(header, rows, console)
-    if detail.left:
-        _line(f"{counted(detail.left, 'more line')} not shown", console)
-
-
-def _names(key: str, value: object) -> Sequence[str]:
-    """Headings of a figure; those of the parts of a reward are their columns."""
-    return list(value) if isinstance(value, Mapping) else [_HEADINGS.get(key, key.replace("_", " "))]
-
-
-def _cells(key: str, value: Any) -> Sequence[str]:  # noqa: ANN401  any JSON value
-    if isinstance(value, Mapping):
-        return [number(part) for part in value.values()]
-    return [_FORMS.get(key, _plain)(value)]
-
-
-def _plain(value: object) -> str:
-    if isinstance(value, bool):
-        return "dead" if value else ""
-    if isinstance(value, float):
-        return number(value)
-    return count(value) if isinstance(value, int) else " ".join(str(value).split())
-
-
-def _print_with_text(header: _Row, rows: Sequence[_Row], console: "Console") -> None:
-    """A table whose last column, a text, is cut to what the others leave of the width."""
-    from rich.text import Text
-
-    taken = needed(_table([*header[:-1], ""], [[*row[:-1], ""] for row in rows]), console)
-    if _width(console) - taken < _ENOUGH_TEXT:
-        # The table will be printed with less space between its columns.
-        taken -= len(header) - 1
-    width = max(_LEAST_TEXT, _width(console) - taken)
-    cut = []
-    for *cells, last in rows:
-        text = Text(shown(last))
-        text.truncate(width, overflow="ellipsis")
-        cut.append([*cells, text.plain])
-    table = _table(header, cut, left={0, len(header) - 1})
-    _print(table, console, space=False)
-
-
-def _table(header: _Row, rows: Sequence[_Row], *, left: set[int] | None = None) -> "Table":
-    """Columns of text, the first on the left, the others on the right unless they are named."""
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False, padding=(0, len(_GAP), 0, 0), header_style="bold")
-    for place, name in enumerate(header):
-        on_left = place == 0 or place in (left or ())
-        table.add_column(Text(shown(name)), justify="left" if on_left else "right", no_wrap=True)
-    for row in rows:
-        table.add_row(*(Text(shown(cell)) for cell in row))
-    return table
-
-
-def _print(table: "Table", console: "Console", *, space: bool = True) -> None:
-    """Print a table that is never wrapped or cut; a wide one with less space between its columns."""
-    if space:
-        console.print()
-    if needed(table, console) > _width(console):
-        table.padding = (0, 1, 0, 0)
-    if space and console.is_terminal:
-        _shorten_names(table, needed(table, console) - console.width)
-    if not console.is_terminal:
-        print_whole(table, console)
-        return
-    for part in spread(_blocks(table.columns), partial(_part, table), console):
-        print_whole(part, console)
-
-
-def _blocks(columns: "Sequence[Column]") -> list[list["Column"]]:
-    """The columns but the first, each with those without a heading that follow it: its bars."""
-    found: list[list[Column]] = []
-    for column in columns[1:]:
-        if str(column.header) or not found:
-            found.append([])
-        found[-1].append(column)
-    return found
-
-
-def _part(table: "Table", blocks: "Sequence[Sequence[Column]]") -> "Table":
-    """The first column of a table, and some of the others."""
-    columns = [table.columns[0], *(column for block in blocks for column in block)]
-    part = _table([""] * len(columns), [])
-    part.padding = table.padding
-    for made, column in zip(part.columns, columns, strict=True):
-        made.header, made.justify = column.header, column.justify
-    for cells in zip(*(column.cells for column in columns), strict=True):
-        part.add_row(*cells)
-    return part
-
-
-def _shorten_names(table: "Table", excess: int) -> None:
-    """Cut the names in the first column of a table that is too wide to their ends; the head has them whole."""
-    names = list(table.columns[0].cells)
-    room = max(_LEAST_NAME, max((len(name.plain) for name in names), default=0) - max(0, excess))  # type: ignore[union-attr]
-    for name in names:
-        if len(name.plain) > room:  # type: ignore[union-attr]
-            name.plain = f"…{name.plain[1 - room :]}"  # type: ignore[union-attr]
-
-
-def _width(console: "Console") -> int:
-    """Columns that there are; where no terminal says so, the usual 80."""
-    return console.width if console.is_terminal else _COLUMNS
-
-
-def _line(text: str, console: "Console", style: str = "") -> None:
-    """A line of text, folded at spaces."""
-    for line in folded(shown(text), _width(console)):
-        console.print(
-            line.replace(_TOGETHER, " "), style=style, highlight=False, soft_wrap=True, markup=False
-        )
