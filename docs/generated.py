@@ -14,8 +14,7 @@ from advcli.frameworks.catalog import RULES
 from advcli.frameworks.proven import range_of
 from advcli.io.formats.catalog import FORMATS, framework_of
 from advcli.io.formats.format import Format
-from advcli.records.results.commands import RESULTS
-from advcli.records.results.schema import schema
+from advcli.records.results.schema import RESULTS, schema
 
 _KIND_ONLY = ("generic",)
 """Formats that no framework writes: kinds of files and shapes of rows."""

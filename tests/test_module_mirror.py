@@ -183,9 +183,13 @@ EXCEPTIONS = {
         "frozen records, seen through the JSON that they become",
     ),
     "render/verify.py": ("cli/commands/test_verify.py", "tables and JSON, seen through the command"),
-    "records/results/result.py": (
-        "records/results/test_commands.py",
-        "what every result has, beside the results",
+    "records/results/compare.py": (
+        "records/results/test_compute.py",
+        "the JSON of several commands together",
+    ),
+    "records/results/inspect.py": (
+        "records/results/test_compute.py",
+        "the JSON of several commands together",
     ),
     "records/results/report.py": (
         "render/test_tables.py",

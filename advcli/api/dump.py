@@ -19,24 +19,21 @@ from advcli.io import atomic
 from advcli.pipeline import between, compare, compute, inspect, match, prompts, report, select, sweep, verify
 from advcli.pipeline.describe import health_of
 from advcli.pipeline.request import Request
-from advcli.records.results.commands import (
-    BetweenResult,
-    CompareResult,
-    ComputeResult,
-    InspectResult,
-    MatchResult,
-    SweepResult,
-    UsedColumns,
-)
+from advcli.records.results.between import BetweenResult
+from advcli.records.results.compare import CompareResult
+from advcli.records.results.compute import ComputeResult, UsedColumns
+from advcli.records.results.inspect import InspectResult
 from advcli.records.results.inspection import NEAR_DEAD
+from advcli.records.results.match import MatchResult
 from advcli.records.results.prompts import Asked as AskedPrompts
 from advcli.records.results.prompts import PromptsResult
 from advcli.records.results.select import KINDS, STYLES
 from advcli.records.results.select import Wanted as Selected
+from advcli.records.results.sweep import SweepResult
 from advcli.records.results.verify import Asked as AskedVerifiers
 from advcli.records.results.verify import VerifyResult
 from advcli.render import between as between_text
-from advcli.render import inspection, results, tables
+from advcli.render import inspection, tables
 from advcli.render import match as match_text
 from advcli.render import prompts as prompts_text
 from advcli.render import sweep as sweep_text
@@ -179,7 +176,7 @@ class Dump:
             options, by=by, outcomes=names(outcome), find_outcomes=True, log_probs="figures"
         )
         found = inspect.inspect(request, Wanted(_text(step), group, top, bottom), near_dead=near_dead)
-        result = results.inspect(found, [one.check(found) for one in bounds])
+        result = InspectResult.of(found, [one.check(found) for one in bounds])
         return shown(result, partial(inspection.show, found), found.notes)
 
     def compare(self, *vs: str, **options: Unpack[AdvantageOptions]) -> CompareResult:
@@ -192,7 +189,7 @@ class Dump:
         request = self._request(options)
         found = compare.compare(request, {spec: versus(request.settings, spec) for spec in vs})
         draw = partial(tables.show, found)
-        return shown(results.compare(found), draw, found.notes, found.warnings)
+        return shown(CompareResult.of(found), draw, found.notes, found.warnings)
 
     def match(
         self, *, like: str | None = None, estimator: str | None = None, scale: str | None = None
@@ -206,7 +203,7 @@ class Dump:
         """
         request = self._request({"like": like, "estimator": estimator, "scale": scale})
         found = match.match(request)
-        return shown(results.match(found), partial(match_text.show, found), found.notes, found.warnings)
+        return shown(MatchResult.of(found), partial(match_text.show, found), found.notes, found.warnings)
 
     def sweep(  # noqa: PLR0913  the axes of the grid
         self,
@@ -249,7 +246,7 @@ class Dump:
         more = tuple(text for text in measures(sum(shapes, ())) if text not in read.measures)
         read = replace(read, extra=(*read.extra, *more), measures=(*read.measures, *more))
         found = sweep_text.in_order(sweep.sweep(replace(request, columns=read), grid), sort)
-        return shown(results.sweep(found), partial(sweep_text.show, found), found.notes, found.warnings)
+        return shown(SweepResult.of(found), partial(sweep_text.show, found), found.notes, found.warnings)
 
     def between(
         self,
@@ -273,7 +270,7 @@ class Dump:
         b = other._request(options, row=other_join or join, named=True)  # noqa: SLF001  of the same class
         found = between.between(a, b, top=top)
         draw = partial(between_text.show, found)
-        return shown(results.between(found), draw, found.notes, found.warnings)
+        return shown(BetweenResult.of(found), draw, found.notes, found.warnings)
 
     def prompts(
         self,
@@ -296,7 +293,7 @@ class Dump:
         asked = AskedPrompts(tuple(k), pass_at, fdr, sort, top)
         found = prompts.prompts(self._request({}, named=True, ungrouped=True, characters=True), asked)
         draw = partial(prompts_text.show, found)
-        return shown(results.prompts(found), draw, found.notes, found.warnings)
+        return shown(PromptsResult.of(found), draw, found.notes, found.warnings)
 
     def verify(  # noqa: PLR0913  the options of the command
         self,
@@ -331,7 +328,7 @@ class Dump:
             b = other._request({}, row=other_join or join, named=True, ungrouped=True)  # noqa: SLF001  of the same class
         found = verify.verify(a, AskedVerifiers(vs, pass_at, other_pass_at, answer, top), b)
         draw = partial(verify_text.show, found)
-        return shown(results.verify(found), draw, found.notes, found.warnings)
+        return shown(VerifyResult.of(found), draw, found.notes, found.warnings)
 
     def select(  # noqa: PLR0913  the options of the command
         self,
@@ -437,7 +434,7 @@ class Dump:
             same_layout=same_layout,
         )
         found = compute.compute(request, output)
-        return shown(results.compute(found), partial(tables.show, found), found.notes, found.warnings)
+        return shown(ComputeResult.of(found), partial(tables.show, found), found.notes, found.warnings)
 
     def _request(
         self,

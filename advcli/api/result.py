@@ -12,8 +12,8 @@ from advcli.common.wording import either
 from advcli.io.write import COLUMNS, SOURCE, TOKENS, TURNS, WEIGHTS
 from advcli.pipeline import compute as pipeline
 from advcli.pipeline.request import Request
-from advcli.records.results.commands import ComputeResult
-from advcli.render import results, tables
+from advcli.records.results.compute import ComputeResult
+from advcli.render import tables
 from advcli.render.views import shown
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Advantages:
         self.weight, self.weighted = found.weight, found.weighted
         self.notes, self.warnings = report.notes, report.warnings
         self.summary = shown(
-            results.compute(report), partial(tables.show, report), report.notes, report.warnings
+            ComputeResult.of(report), partial(tables.show, report), report.notes, report.warnings
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -44,9 +44,9 @@ class Asked:
 def show(shared: Shared, asked: Asked) -> None:
     """Compare two inputs and print or write what comes out."""
     from advcli.io import tables
+    from advcli.records.results.between import BetweenResult
     from advcli.records.results.result import dumped
     from advcli.render import between as text
-    from advcli.render import results
 
     (a, of_a), (b, of_b) = _requests(shared, asked)
     check = partial(tables.check, asked.out, force=asked.force, hint="prompts.csv") if asked.out else None
@@ -57,7 +57,7 @@ def show(shared: Shared, asked: Asked) -> None:
         output.remarks(tables.leftovers([asked.out]), quiet=shared.quiet)
         tables.write(asked.out, result.prompts, force=asked.force)
     if shared.json_:
-        typer.echo(dumped(results.between(result)))
+        typer.echo(dumped(BetweenResult.of(result)))
     elif not shared.quiet:
         output.drawn(lambda console: text.show(result, console))
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from advcli.common.wording import counted, shown
 from advcli.records.results.prompts import STATES, Band, Mean, Prompts
+from advcli.records.results.result import plain_cell
 from advcli.render.bars import spark
 from advcli.render.numbers import UNDEFINED, count, share, short, signed
-from advcli.render.results import plain_cell
 from advcli.render.tables import health_line
 from advcli.render.whole import print_line, print_whole, ruled
 

@@ -3,9 +3,8 @@
 import random
 
 import pytest
-from searched import by_group, mean, problem, std
-
 from advcli.matching.infer_eps import fitted
+from searched import by_group, mean, problem, std
 
 GROUP = [row // 6 for row in range(240)]
 

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from advcli.records.results.between import (
     Between,
+    BetweenResult,
     Coverage,
     McNemar,
     Paired,
@@ -21,7 +22,6 @@ from advcli.records.results.between import (
 )
 from advcli.records.results.report import Column, Figures, Health, Report
 from advcli.records.results.result import dumped
-from advcli.render import results
 from advcli.render.between import show
 
 NAN = math.nan
@@ -233,7 +233,7 @@ def test_runs():
 
 
 def test_json_is_strict():
-    body = json.loads(dumped(results.between(replace(IT, paired=replace(IT.paired, low=NAN)))))
+    body = json.loads(dumped(BetweenResult.of(replace(IT, paired=replace(IT.paired, low=NAN)))))
     assert list(body) == [
         "schema",
         "a",
@@ -253,4 +253,4 @@ def test_json_is_strict():
     assert body["changed"][1]["first_b"] == "b.jsonl:5"
     assert body["steps"][0]["live_b"] == 0.5
     assert body["coverage"]["prompts_b"] == 1
-    assert json.loads(dumped(results.between(replace(IT, paired=None, rows=None))))["paired"] is None
+    assert json.loads(dumped(BetweenResult.of(replace(IT, paired=None, rows=None))))["paired"] is None

@@ -76,13 +76,13 @@ def command(
         )
     run = flags.command("compare", shared)
     request = flags.build(flags.inputs(shared), shared)
+    from advcli.records.results.compare import CompareResult
     from advcli.records.results.result import dumped
-    from advcli.render import results
     from advcli.settings.resolve import versus
 
     report = run(request, {spec: versus(request.settings, spec) for spec in vs or ()})
     output.notes(report, quiet=shared.quiet)
     if shared.json_:
-        typer.echo(dumped(results.compare(report)))
+        typer.echo(dumped(CompareResult.of(report)))
     elif not shared.quiet:
         output.table(report, to_stderr=False)

@@ -60,8 +60,8 @@ def command(
             log_probs="figures" if off_policy else "",
         )
         from advcli.pipeline.compute import Output
+        from advcli.records.results.compute import ComputeResult
         from advcli.records.results.result import dumped
-        from advcli.render import results
 
         written = partial(advance, doing="writing") if advance else None
         report = run(
@@ -71,6 +71,6 @@ def command(
         )
     output.notes(report, quiet=shared.quiet)
     if shared.json_:
-        typer.echo(dumped(results.compute(report)))
+        typer.echo(dumped(ComputeResult.of(report)))
     elif not shared.quiet:
         output.table(report, to_stderr=to_stdout)

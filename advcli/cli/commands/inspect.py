@@ -91,8 +91,8 @@ def command(
         ahead=not follow,
     )
     from advcli.inspection.details import Wanted
+    from advcli.records.results.inspect import InspectResult
     from advcli.records.results.result import dumped
-    from advcli.render import results
     from advcli.render.inspection import show
 
     wanted = Wanted(step, group, top, bottom)
@@ -104,7 +104,7 @@ def command(
         checked = [one.check(found) for one in bounds]
         output.remarks(found.notes, quiet=shared.quiet)
         if shared.json_:
-            typer.echo(dumped(results.inspect(found, checked)))
+            typer.echo(dumped(InspectResult.of(found, checked)))
         elif not shared.quiet:
             draw(partial(show, found))
         output.conditions(checked)

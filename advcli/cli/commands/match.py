@@ -51,15 +51,15 @@ def command(shared: Shared, logged_col: opt.LoggedCol = None) -> None:
     run = flags.command("match", shared)
     inputs = flags.inputs(shared, sample.LOGGED)
     request = flags.build(inputs, shared, as_read=ColumnOptions.as_logged, logged=logged_col)
+    from advcli.records.results.match import MatchResult
     from advcli.records.results.result import dumped
     from advcli.render import match as text
-    from advcli.render import results
 
     outcome = run(request, output.patiently(quiet=shared.quiet))
     outcome = replace(outcome, command=_command(outcome.command, inputs, shared))
     output.notes(outcome, quiet=shared.quiet)
     if shared.json_:
-        typer.echo(dumped(results.match(outcome)))
+        typer.echo(dumped(MatchResult.of(outcome)))
     elif not shared.quiet:
         output.drawn(partial(text.show, outcome))
     if not outcome.found:

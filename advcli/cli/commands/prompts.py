@@ -60,10 +60,9 @@ def _command(
         raise UsageError(f"--fdr is {fdr:g}, expected a share between 0 and 1", hint="--fdr 0.05")
     request = flags.build(flags.inputs(shared), shared, named=True, ungrouped=True, characters=True)
     from advcli.io import tables
-    from advcli.records.results.prompts import Asked
+    from advcli.records.results.prompts import Asked, PromptsResult
     from advcli.records.results.result import dumped
     from advcli.render import prompts as text
-    from advcli.render import results
 
     check = partial(tables.check, out, force=force, hint="prompts.csv") if out is not None else None
     found = run(request, Asked(ks, pass_at, fdr, sort, top), check=check)
@@ -71,7 +70,7 @@ def _command(
     if out is not None:
         tables.write(out, found.table, force=force)
     if shared.json_:
-        typer.echo(dumped(results.prompts(found)))
+        typer.echo(dumped(PromptsResult.of(found)))
     elif not shared.quiet:
         output.drawn(lambda console: text.show(found, console))
 

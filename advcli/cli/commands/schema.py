@@ -19,8 +19,7 @@ def command(
     ] = None,
 ) -> None:
     """Print the JSON schema of a command's --json, or list the schemas."""
-    from advcli.records.results.commands import RESULTS
-    from advcli.records.results.schema import schema
+    from advcli.records.results.schema import RESULTS, schema
 
     if name is None:
         output.listing(

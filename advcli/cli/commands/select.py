@@ -92,13 +92,13 @@ def _command(
     request = flags.build(flags.inputs(shared), shared, ungrouped=True)
     from advcli.io import tables
     from advcli.records.results.result import dumped
-    from advcli.render import results
+    from advcli.records.results.select import SelectResult
 
     found = run(request, wanted, check=partial(tables.check, out, force=force, hint=f"{wanted.kind}.jsonl"))
     output.notes(found, quiet=shared.quiet)
     tables.write(out, found.records, force=force)
     if shared.json_:
-        typer.echo(dumped(results.select(found, wanted.kind, str(out))))
+        typer.echo(dumped(SelectResult.of(found, wanted.kind, str(out))))
     elif not shared.quiet:
         typer.echo(_summary(found, wanted.kind, out))
 

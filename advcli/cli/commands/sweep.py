@@ -50,7 +50,7 @@ def _command(
     from advcli.io import tables
     from advcli.pipeline.sweep import Grid
     from advcli.records.results.result import dumped
-    from advcli.render import results
+    from advcli.records.results.sweep import SweepResult
     from advcli.render import sweep as text
     from advcli.settings import grid
 
@@ -79,7 +79,7 @@ def _command(
         output.remarks(tables.leftovers([out]), quiet=shared.quiet)
         tables.write(out, [{**point.settings, **point.figures()} for point in result.points], force=force)
     if shared.json_:
-        typer.echo(dumped(results.sweep(result)))
+        typer.echo(dumped(SweepResult.of(result)))
     elif not shared.quiet:
         output.drawn(lambda console: text.show(result, console))
 

@@ -78,8 +78,7 @@ def _command(
     request, other = _requests(shared, vs_reward, by, _Two(b, join, together))
     from advcli.io import tables
     from advcli.records.results.result import dumped
-    from advcli.records.results.verify import Asked
-    from advcli.render import results
+    from advcli.records.results.verify import Asked, VerifyResult
     from advcli.render import verify as text
 
     check = partial(tables.check, out, force=force, hint="rows.csv") if out is not None else None
@@ -88,7 +87,7 @@ def _command(
     if out is not None:
         tables.write(out, found.table, force=force)
     if shared.json_:
-        typer.echo(dumped(results.verify(found)))
+        typer.echo(dumped(VerifyResult.of(found)))
     elif not shared.quiet:
         output.drawn(lambda console: text.show(found, console))
 

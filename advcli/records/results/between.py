@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Self
 
+from advcli.records.results.compute import Counts, counts_of
 from advcli.records.results.report import Figures, Report
+from advcli.records.results.result import Result, fields_of
 
 
 @dataclass(frozen=True)
@@ -269,3 +271,79 @@ class Between:
     prompts: Mapping[str, Sequence[Any]]
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class BetweenSide(Counts):
+    """One of two dumps.
+
+    Attributes:
+        input: the dump as it was named.
+        steps: how many steps it has; null without steps.
+        runs: names of the runs (seeds); empty where there is one.
+        live_groups: groups with two or more kept rewards that are not all equal.
+        reward: statistics of its rewards.
+        original: statistics of the estimator's advantage.
+        processed: statistics of what would be trained on, over the kept rows.
+    """
+
+    input: str
+    steps: int | None
+    runs: Sequence[str]
+    live_groups: int
+    reward: Figures
+    original: Figures
+    processed: Figures
+
+    @classmethod
+    def of(cls, side: Side) -> Self:
+        """The counts and figures of one of two data sets."""
+        original, processed = side.report.columns[0], side.report.columns[-1]
+        return cls(
+            **counts_of(side.report, processed),
+            input=side.name,
+            steps=side.steps,
+            runs=side.runs if len(side.runs) > 1 else (),
+            live_groups=processed.live_groups,
+            reward=side.rewards,
+            original=original.figures,
+            processed=processed.figures,
+        )
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class BetweenResult(Result):
+    """What `advcli compare --between` returns: two dumps, A and B, side by side.
+
+    Attributes:
+        a: the first.
+        b: the second.
+        coverage: what they have in common.
+        paired: the difference B − A over the prompts in both; null where no prompt has a reward in both.
+        runs: each run of B against A; empty where B is one run.
+        changed: the prompts in both that changed most.
+        steps: the steps that both have, ascending.
+        rows: rows that are the same in both, one by one; null where nothing identifies them.
+        warnings: what looks wrong, one sentence each.
+    """
+
+    schema: ClassVar[str] = "advcli/between/1"
+    a: BetweenSide
+    b: BetweenSide
+    coverage: Coverage
+    paired: Paired | None
+    runs: tuple[RunFigures, ...]
+    changed: tuple[PromptPair, ...]
+    steps: tuple[StepPair, ...]
+    rows: RowPairs | None
+    warnings: tuple[str, ...]
+
+    @classmethod
+    def of(cls, found: Between) -> Self:
+        """Both data sets and what they have in common; the prompts are those that changed most."""
+        given = fields_of(found)
+        same = {
+            name: given[name]
+            for name in ("coverage", "paired", "runs", "changed", "steps", "rows", "warnings")
+        }
+        return cls(a=BetweenSide.of(found.a), b=BetweenSide.of(found.b), **same)

@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
 
 from advcli.common.wording import counted, pairs
+from advcli.records.results.result import Result, fields_of
 
 _IN_COLUMNS = ("eps", "ddof")
 
@@ -184,3 +186,56 @@ class Match:
     causes: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class MatchResult(Result):
+    """What `advcli match` returns.
+
+    Attributes:
+        found: whether a rule reproduces every row that has a logged advantage.
+        sentence: the answer in words.
+        best: the rule that fits best; null if none could be tried.
+        indistinguishable: rules that these rows cannot tell from the best one, each with its reason.
+        evidence: how much of the log speaks for the best rule; null where no rule fits every row.
+        apart: what would tell the rules that fit equally apart.
+        others: the next best rules.
+        weights: reward column → inferred weight, null where it is not determined; null if none was inferred.
+        after: what happened to the advantages of the rule, name → value.
+        shape: what shaped the rewards before the rule, as `--shape` takes it; null for nothing.
+        command: what to type to compute the logged advantages; null where no command does.
+        rows: rows.
+        compared: rows with a logged advantage.
+        tolerance: largest difference that counts as the same.
+        tried: rules × groupings that were tried.
+        breaks: where the best rule does not fit; null if it does.
+        causes: what was tried to explain the rest, the most telling first.
+        notes: what was read as what, and what could not be tried.
+        warnings: what looks wrong, one sentence each.
+    """
+
+    schema: ClassVar[str] = "advcli/match/1"
+    found: bool
+    sentence: str
+    best: Fit | None
+    indistinguishable: tuple[Fit, ...]
+    evidence: Evidence | None
+    apart: tuple[str, ...]
+    others: tuple[Fit, ...]
+    weights: Mapping[str, float | None] | None
+    after: Mapping[str, Any]
+    shape: str | None
+    command: str | None
+    rows: int
+    compared: int
+    tolerance: float
+    tried: int
+    breaks: Breaks | None
+    causes: tuple[str, ...]
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    @classmethod
+    def of(cls, found: Match) -> Self:
+        """Which rules fit the log, or where it breaks."""
+        return cls(**fields_of(found))

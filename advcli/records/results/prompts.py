@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from advcli.records.results.report import Health
-from advcli.records.results.result import Result
+from advcli.records.results.result import Result, plain_cell
 from advcli.records.results.verify import Rate
 
 STATES = ("learned", "forgotten", "flat", "never", "always", "one step")
@@ -171,6 +171,17 @@ class PromptRun:
     last_step: str
     per_step: tuple[StepMean, ...]
 
+    @classmethod
+    def of(cls, found: Prompts, at: int) -> Self:
+        """The figures of one of the prompts."""
+        cells = {name: plain_cell(values[at]) for name, values in found.table.items()}
+        rates = {
+            k: Rate(*(cells.pop(f"pass@{k}{end}") for end in ("", "_low", "_high"))) for k in found.pass_at
+        }
+        curve = tuple(StepMean(found.steps[step], mean) for step, mean in found.curves[at])
+        lengths: dict[str, float | None] = dict.fromkeys(("length", "length_right", "length_wrong"))
+        return cls(**{**lengths, **cells}, pass_at=rates, per_step=curve)
+
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PromptsResult(Result):
@@ -206,3 +217,22 @@ class PromptsResult(Result):
     bands: tuple[Band, ...]
     shown: tuple[PromptRun, ...]
     warnings: tuple[str, ...]
+
+    @classmethod
+    def of(cls, found: Prompts) -> Self:
+        """The figures over all prompts, and those that are shown one by one."""
+        return cls(
+            rows=found.health.rows,
+            prompts=len(found.table["prompt"]),
+            steps=len(found.steps),
+            threshold=found.threshold,
+            length_unit=found.length_unit,
+            mean_over_rows=found.over_rows,
+            mean_over_prompts=found.over_prompts,
+            pass_at=found.pass_at,
+            fdr=found.fdr,
+            states=found.states,
+            bands=found.bands,
+            shown=tuple(PromptRun.of(found, at) for at in found.order),
+            warnings=found.warnings,
+        )

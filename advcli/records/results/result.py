@@ -81,3 +81,13 @@ def dumped(result: Result) -> str:
 def strict(values: Any) -> str:  # noqa: ANN401  any value of a record
     """Any values as one line of strict JSON."""
     return shown_json(json.dumps(plain(values), ensure_ascii=False, allow_nan=False))
+
+
+def plain_cell(value: Any) -> Any:  # noqa: ANN401  a number of numpy or a text
+    """A cell of a table as Python's own type."""
+    return value.item() if hasattr(value, "item") else value
+
+
+def fields_of(record: Any) -> dict[str, Any]:  # noqa: ANN401  any record
+    """Field → value, one level deep."""
+    return {field.name: getattr(record, field.name) for field in fields(record)}

@@ -2,11 +2,36 @@
 
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import is_dataclass
 from typing import Any, get_args, get_type_hints, is_typeddict
 
-from advcli.records.results.commands import RESULTS
+from advcli.records.results.between import BetweenResult
+from advcli.records.results.compare import CompareResult
+from advcli.records.results.compute import ComputeResult
+from advcli.records.results.inspect import InspectResult
+from advcli.records.results.match import MatchResult
+from advcli.records.results.prompts import PromptsResult
+from advcli.records.results.result import Result
+from advcli.records.results.select import SelectResult
+from advcli.records.results.sweep import SweepResult
+from advcli.records.results.verify import VerifyResult
+
+RESULTS: Mapping[str, type[Result]] = {
+    result.schema.split("/")[1]: result
+    for result in (
+        ComputeResult,
+        CompareResult,
+        BetweenResult,
+        InspectResult,
+        MatchResult,
+        SweepResult,
+        PromptsResult,
+        VerifyResult,
+        SelectResult,
+    )
+}
+"""Command → what it returns; "between" is `compare --between`."""
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _ATTRIBUTE = re.compile(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)

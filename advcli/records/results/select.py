@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from advcli.records.results.result import Result
 
@@ -80,3 +80,15 @@ class SelectResult(Result):
     used: int
     empty: int
     warnings: tuple[str, ...]
+
+    @classmethod
+    def of(cls, found: Selection, kind: str, written: str) -> Self:
+        """What was selected.
+
+        Args:
+            found: the selection.
+            kind: "sft", "dpo" or "prompts".
+            written: the file that was written.
+        """
+        counts = {name: getattr(found, name) for name in ("prompts", "used", "empty", "warnings")}
+        return cls(kind=kind, written=written, records=len(found.records), **counts)

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Self
 
 from advcli.records.results.report import Column, Health
+from advcli.records.results.result import Result
 
 
 @dataclass(frozen=True)
@@ -58,3 +59,88 @@ class Sweep:
     points: tuple[Point, ...]
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepPoint:
+    """One point of a grid of settings.
+
+    Attributes:
+        estimator: its name.
+        like: framework and versions whose numbers were reproduced, or null.
+        scale: "group", "batch", "none", or null where there is no choice.
+        keep_pos: share of the positive rows of each group that was kept.
+        keep_neg: share of the negative rows of each group that was kept.
+        compute_new_adv: whether the advantage was computed again on the kept rows.
+        shape: what shaped the rewards and the advantages, as `--shape` takes it; null for nothing.
+        kept_rows: rows that take part.
+        kept_groups: groups with at least one kept row.
+        live_groups: groups with two or more kept rewards that are not all equal.
+        mean_abs: mean |A| over the kept rows.
+        std: standard deviation of A over the kept rows, ddof 1.
+        max_abs: largest |A|.
+        share_positive: share of the kept rows with A > 0.
+        sign_changes: share of the kept rows whose sign (−, 0, +) is not that of the original: the first point, unfiltered.
+        rank_agreement: Spearman's ρ with the original within groups, mean over groups.
+        correlation: Pearson's r with the original over all kept rows.
+        effective_rows: (Σ|A|)² / ΣA² over the kept rows.
+        token_share: tokens of the kept rows as a share of all; null without lengths.
+    """
+
+    estimator: str
+    like: str | None
+    scale: str | None
+    keep_pos: float
+    keep_neg: float
+    compute_new_adv: bool
+    shape: str | None
+    kept_rows: int
+    kept_groups: int
+    live_groups: int
+    mean_abs: float
+    std: float
+    max_abs: float
+    share_positive: float
+    sign_changes: float
+    rank_agreement: float
+    correlation: float
+    effective_rows: float
+    token_share: float | None
+
+    @classmethod
+    def of(cls, point: Point) -> Self:
+        """The settings and figures of a point."""
+        values: dict[str, Any] = {**point.settings, **point.figures()}
+        return cls(**values)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class SweepResult(Result):
+    """What `advcli sweep` returns.
+
+    Attributes:
+        rows: rows, missing ones included.
+        groups: groups.
+        dead_groups: groups with two or more usable rewards, all equal.
+        warnings: what looks wrong, one sentence each.
+        points: one record per point, in the order of the grid or as sorted.
+    """
+
+    schema: ClassVar[str] = "advcli/sweep/1"
+    rows: int
+    groups: int
+    dead_groups: int
+    warnings: tuple[str, ...]
+    points: tuple[SweepPoint, ...]
+
+    @classmethod
+    def of(cls, found: Sweep) -> Self:
+        """Counts, and the settings and figures of each point."""
+        health = found.health
+        return cls(
+            rows=health.rows,
+            groups=health.groups,
+            dead_groups=health.dead_groups,
+            warnings=found.warnings,
+            points=tuple(map(SweepPoint.of, found.points)),
+        )

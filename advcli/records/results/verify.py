@@ -1,8 +1,8 @@
 """What `verify` shows: two rewards of the same rows."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Self
 
 from advcli.records.results.result import Result
 
@@ -182,3 +182,8 @@ class VerifyResult(Result, Verdicts):
     """What `advcli verify` returns."""
 
     schema: ClassVar[str] = "advcli/verify/1"
+
+    @classmethod
+    def of(cls, found: Verify) -> Self:
+        """How far two verifiers agree, or what one of them shows alone."""
+        return cls(**{field.name: getattr(found, field.name) for field in fields(Verdicts)})

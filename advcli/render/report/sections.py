@@ -10,10 +10,10 @@ from advcli.common.wording import counted, one_line
 from advcli.records.results.inspection import DeadChance
 from advcli.records.results.page import Page
 from advcli.records.results.report import Column
+from advcli.records.results.result import plain_cell
 from advcli.render import between, prompts, verify
 from advcli.render.inspection import causes_lines, standing_out
 from advcli.render.numbers import count, number, share, signed
-from advcli.render.results import plain_cell
 
 # Characters of a prompt in a table.
 _PROMPT = 60

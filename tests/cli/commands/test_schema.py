@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from advcli.records.results.commands import RESULTS
-from advcli.records.results.schema import schema
+from advcli.records.results.schema import RESULTS, schema
 
 
 @pytest.mark.parametrize("name", ["inspect", "between"])

@@ -8,8 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from advcli.cli import app
-from advcli.records.results.commands import RESULTS
-from advcli.records.results.schema import schema
+from advcli.records.results.schema import RESULTS, schema
 
 ROOT = Path(__file__).parents[3]
 PUBLISHED = ROOT / "docs" / "schemas"

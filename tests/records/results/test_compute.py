@@ -7,10 +7,12 @@ from dataclasses import fields, replace
 import pytest
 from records_inspect import FACTS, FILES, PARTS
 
+from advcli.records.results.compare import CompareResult
+from advcli.records.results.compute import ComputeResult
+from advcli.records.results.inspect import InspectResult
 from advcli.records.results.inspection import Checked, Detail, Inspection
 from advcli.records.results.report import Column, Figures, Health, Report
 from advcli.records.results.result import dumped
-from advcli.render import results
 
 NAMES = [field.name for field in fields(Figures)]
 VALUES = dict(zip(NAMES, [7, 0.1, math.nan, -math.inf, *[0.25] * 10], strict=False))
@@ -32,7 +34,7 @@ def strict(text):
 
 
 def test_compute():
-    body = strict(dumped(results.compute(report(column("original", 7), column("processed", 5)))))
+    body = strict(dumped(ComputeResult.of(report(column("original", 7), column("processed", 5)))))
     assert body == {
         "schema": "advcli/compute/1",
         "rows": 9,
@@ -70,7 +72,7 @@ def test_compute():
 
 def test_compare():
     body = strict(
-        dumped(results.compare(report(column("original", 7), column("kept", 5), column("rloo", 7))))
+        dumped(CompareResult.of(report(column("original", 7), column("kept", 5), column("rloo", 7))))
     )
     assert list(body["columns"]) == ["original", "kept", "rloo"]
     assert body["kept_rows"] == 5
@@ -92,7 +94,7 @@ def test_compare():
     assert {name: value for name, value in body.items() if name != "columns"} == {
         name: value
         for name, value in strict(
-            dumped(results.compute(report(column("original", 7), column("kept", 5))))
+            dumped(ComputeResult.of(report(column("original", 7), column("kept", 5))))
         ).items()
         if name not in ("original", "processed", "weighted", "written")
     } | {"schema": "advcli/compare/1"}
@@ -100,13 +102,13 @@ def test_compare():
 
 def test_token_figures_are_null_without_lengths():
     with_tokens = column("original", 7, token_mean=0.5, token_std=math.nan)
-    body = strict(dumped(results.compute(report(with_tokens, column("processed", 5)))))
+    body = strict(dumped(ComputeResult.of(report(with_tokens, column("processed", 5)))))
     assert (body["original"]["token_mean"], body["original"]["token_std"]) == (0.5, None)
     assert body["processed"]["token_mean"] is None
 
 
 def inspected(found, checked=()):
-    return strict(dumped(results.inspect(found, checked)))
+    return strict(dumped(InspectResult.of(found, checked)))
 
 
 def test_what_pipelines_read():

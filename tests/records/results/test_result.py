@@ -5,8 +5,8 @@ import math
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from advcli.records.results.commands import RESULTS
 from advcli.records.results.result import Result, dumped, plain
+from advcli.records.results.schema import RESULTS
 
 
 @dataclass(frozen=True, repr=False)
