@@ -117,7 +117,6 @@ EXCEPTIONS = {
         )
         for folder in ("inspection", "records", "render")
     },
-    "engine/fallbacks.py": ("engine/test_run.py", "the rules of Settings, seen through what is computed"),
     "engine/shaped.py": (
         "engine/test_run.py",
         "the reward before the estimator, seen through what is computed",

@@ -140,6 +140,12 @@ def test_a_block_in_which_nothing_is_left_out(monkeypatch):
     assert result.kept.tolist() == [True] * 119 + [False]
 
 
+def test_few_rows_are_computed_at_once():
+    columns = {"rewards": torch.tensor([1.0, 0.0]), "group": torch.tensor([0, 0])}
+    # Handed on as they are, and so is the answer.
+    assert chunked.run(lambda given: (given, given is columns), columns) == (columns, True)
+
+
 def test_filters_look_at_every_column():
     columns = dump("in order")
     filters = (FilterSpec("after", "truncated", {"max": 20}),)

@@ -1,16 +1,21 @@
 """Device and dtype, knobs, and the call of an estimator on some of the rows."""
 
+import math
+
 import pytest
 import torch
 
 from advcli import compute_advantages
-from advcli.common.errors import UsageError
+from advcli.common.errors import DataError, UsageError
 from advcli.engine import dispatch
 from advcli.engine.plan import Plan
 from advcli.estimators.catalog import ESTIMATORS
 from advcli.records.settings import Settings
 
-GRPO, RLOO = ESTIMATORS["grpo"], ESTIMATORS["rloo"]
+GRPO, RLOO, GAE, REMAX, PKPO, OPO, GDPO = (
+    ESTIMATORS[name] for name in ("grpo", "rloo", "gae", "remax", "pkpo", "opo", "gdpo")
+)
+REINFORCE = ESTIMATORS["reinforce_plus_plus"]
 
 
 def present(monkeypatch, **devices):
@@ -59,15 +64,223 @@ def test_knobs(entry, scale, given, expected):
     assert dispatch.knobs(entry, scale, given) == expected
 
 
-def test_no_such_scale():
-    with pytest.raises(UsageError, match="unknown scale 'std'; try group, batch or none"):
-        dispatch.knobs(GRPO, "std", {})
+SCALED = ", ".join(row.name for row in ESTIMATORS if row.default_scale)
 
 
-@pytest.mark.parametrize("name", ["epsilon", "scale", "rewards", "group"])
-def test_no_such_knob(name):
-    with pytest.raises(UsageError, match=f"rloo has no knob '{name}'; try ddof, eps or scale"):
-        dispatch.knobs(RLOO, None, {name: 1.0})
+@pytest.mark.parametrize(
+    ("entry", "scale", "given", "said", "about"),
+    [
+        (GRPO, "std", {}, "unknown scale 'std'; try group, batch or none", "scale"),
+        (GAE, "group", {}, "gae has no scale 'group'; try --scale none or batch", "scale"),
+        (REMAX, "group", {}, f"remax has no scale to choose; try no --scale, or one of {SCALED}", None),
+        # Without a scale to choose it is no knob either.
+        (REMAX, None, {"eps": 1.0}, "remax has no knob 'eps'", None),
+        *(
+            (RLOO, None, {name: 1.0}, f"rloo has no knob '{name}'; try ddof, eps or scale", None)
+            for name in ("epsilon", "scale", "rewards", "group")
+        ),
+        (GRPO, None, {"eps": "tiny"}, "grpo: eps is 'tiny', expected a number", None),
+        (GRPO, None, {"eps": True}, "grpo: eps is True, expected a number", None),
+        (GRPO, None, {"eps": math.nan}, "grpo: eps is nan, expected a number", None),
+        (GRPO, None, {"eps": -1.0}, "grpo: eps is -1, expected 0 or more", None),
+        (GAE, None, {"lam": 1.5}, "gae: lam is 1.5, expected a number from 0 to 1", None),
+        (GAE, None, {"lam": -0.5}, "gae: lam is -0.5, expected a number from 0 to 1", None),
+        (PKPO, None, {"k": 1.5}, "pkpo: k is 1.5, expected a whole number", None),
+        (PKPO, None, {"k": 2.0**31 + 1}, "pkpo: k is 2.14748e+09, expected at most 2,147,483,648", None),
+    ],
+)
+def test_what_no_estimator_takes(entry, scale, given, said, about):
+    with pytest.raises(UsageError) as caught:
+        dispatch.knobs(entry, scale, given)
+    assert str(caught.value) == said
+    assert caught.value.about == about
+
+
+@pytest.mark.parametrize("lam", [0, 1])
+def test_the_ends_of_a_range_are_in_it(lam):
+    assert dispatch.knobs(GAE, "none", {"lam": lam})["lam"] == lam
+    assert dispatch.knobs(PKPO, None, {"k": 2.0**31})["k"] == 2**31
+    assert dispatch.knobs(GRPO, None, {"eps": 0})["eps"] == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "target", "given", "said"),
+    [
+        ("truncated", "truncated:truncated", {}, "truncated needs max; try truncated:max=…"),
+        ("pods", "pods:pods", {"m": 0}, "pods: m is 0, expected 1 or more"),
+        ("cppo", "cppo:cppo", {"x": 1}, "cppo has no knob 'x'; try keep or over"),
+        ("cppo", "cppo:cppo", {"over": "row"}, "cppo: over is 'row'; try batch or group"),
+    ],
+)
+def test_knobs_of_a_filter(name, target, given, said):
+    with pytest.raises(UsageError) as caught:
+        dispatch.fitted(name, f"advcli.filters.{target}", given)
+    assert str(caught.value) == said
+
+
+def test_knobs_get_the_types_that_the_function_declares():
+    assert dispatch.fitted("pods", "advcli.filters.pods:pods", {"m": "1"}) == {"m": 1}
+    assert dispatch.fitted("cppo", "advcli.filters.cppo:cppo", {"over": "group"}) == {"over": "group"}
+
+
+def test_several_knobs_that_are_missing():
+    with pytest.raises(UsageError) as caught:
+        dispatch.fitted("x", f"{__name__}:two_knobs", {})
+    assert str(caught.value) == "x needs a, b; try x:a=…"
+
+
+def two_knobs(*, a: float, b: float) -> None:
+    """For the test above: nothing in the catalogs lacks two."""
+
+
+def test_options_are_numbers_but_for_knobs():
+    given = {"form": "plain", "k": "2", "other": "0.5"}
+    found = dispatch.options("x", PKPO.target, given)
+    assert found == {"form": "plain", "k": 2, "other": 0.5}
+    with pytest.raises(UsageError) as caught:
+        dispatch.options("x", PKPO.target, {"other": "y"})
+    assert str(caught.value) == "x: other is 'y', expected a number"
+
+
+@pytest.mark.parametrize(
+    ("given", "entry", "left"),
+    [
+        ({}, REINFORCE, {}),
+        ({"gamma": 1}, REINFORCE, {}),
+        ({"gamma": 1, "eps": 2}, REINFORCE, {"eps": 2}),
+        ({"gamma": 0.5, "eps": 2}, REINFORCE.per_token, {"gamma": 0.5, "eps": 2}),
+    ],
+)
+def test_a_discount_asks_for_the_form_with_tokens(given, entry, left):
+    assert dispatch.form(REINFORCE, given) == (entry, left)
+    assert dispatch.form(GRPO, {"gamma": 1}) == (GRPO, {"gamma": 1})
+
+
+@pytest.mark.parametrize(
+    ("entry", "columns", "said"),
+    [
+        (
+            REMAX,
+            ("rewards",),
+            "remax needs the greedy reward of each prompt, and there is no such column; try --baseline-col COL (in Python: baselines)",
+        ),
+        (
+            GAE,
+            ("rewards", "values", "step"),
+            (
+                "gae needs the tokens of each row, and there is no such column; "
+                "try --length-col COL, or --values-col COL with a list per row (in Python: lengths)"
+            ),
+        ),
+    ],
+)
+def test_a_column_that_is_not_there(entry, columns, said):
+    with pytest.raises(DataError) as caught:
+        dispatch.require(entry, dict.fromkeys(columns, torch.zeros(1)))
+    assert str(caught.value) == said
+
+
+def test_tokens_may_be_lists_or_lengths():
+    for made in ("tokens", "lengths"):
+        dispatch.require(GAE, dict.fromkeys(("rewards", "values", "step", made), torch.zeros(1)))
+
+
+NAN = math.nan
+GROUPED = {"group": torch.tensor([0, 0, -1, 1]), "rewards": torch.tensor([1.0, NAN, 1.0, 2.0])}
+
+
+@pytest.mark.parametrize(
+    ("entry", "more", "expected"),
+    [
+        (GRPO, {}, [1, 0, 0, 1]),
+        # A column that it does not need may lack anything.
+        (
+            GRPO,
+            {"lengths": torch.tensor([NAN, 1, 1, NAN]), "baselines": torch.tensor([NAN] * 4)},
+            [1, 0, 0, 1],
+        ),
+        (OPO, {"lengths": torch.tensor([NAN, 1.0, 1.0, 3.0])}, [0, 0, 0, 1]),
+        (REMAX, {"baselines": torch.tensor([1.0, 1.0, 1.0, NAN])}, [1, 0, 0, 0]),
+        # One part of the reward is enough, and the sum is not looked at.
+        (GDPO, {"parts": torch.tensor([[NAN, NAN], [NAN, 1.0], [1.0, 1.0], [1.0, NAN]])}, [0, 1, 0, 1]),
+    ],
+)
+def test_rows_that_can_be_used(entry, more, expected):
+    assert dispatch.usable(entry, {**GROUPED, **more}).tolist() == [bool(one) for one in expected]
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({}, [1, 1, 1, 1, 1]),
+        # Row 0 has no token, row 1 none that counts, row 2 an undefined value, row 3 one on a token that does not count.
+        ({"tokens": torch.tensor([0, 1, 1, 2, 1])}, [0, 1, 1, 1, 1]),
+        ({"mask": torch.tensor([1.0, 0.0, 1.0, 1.0, NAN])}, [1, 0, 1, 1, 0]),
+        ({"values": torch.tensor([1.0, 1.0, NAN, 1.0, 1.0])}, [1, 1, 0, 1, 1]),
+        (
+            {
+                "values": torch.tensor([1.0, NAN, 1.0, 1.0, 1.0]),
+                "mask": torch.tensor([1.0, 0.0, 1.0, 1.0, 1.0]),
+            },
+            [1, 0, 1, 1, 1],
+        ),
+        ({"token_kl": torch.tensor([1.0, NAN, 1.0, 1.0, NAN])}, [1, 0, 1, 1, 0]),
+        (
+            {
+                "values": torch.tensor([NAN, 1.0, 1.0, 1.0, 1.0]),
+                "token_kl": torch.tensor([1.0, 1.0, 1.0, 1.0, NAN]),
+            },
+            [0, 1, 1, 1, 0],
+        ),
+        # Not needed here.
+        ({"log_probs": torch.tensor([NAN] * 5)}, [1, 1, 1, 1, 1]),
+        ({"rewards": torch.tensor([1.0, 1.0, NAN, 1.0, 1.0])}, [1, 1, 0, 1, 1]),
+        ({"group": torch.tensor([0, 0, 0, 0, -1])}, [1, 1, 1, 1, 0]),
+    ],
+)
+def test_rows_that_can_be_used_with_their_tokens(more, expected):
+    columns = {
+        "group": torch.tensor([0, 0, 0, 0, 1]),
+        "rewards": torch.ones(5),
+        "tokens": torch.tensor([1, 1, 1, 1, 1]),
+        "values": torch.ones(5),
+        **more,
+    }
+    assert dispatch.usable(GAE, columns).tolist() == [bool(one) for one in expected]
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        # The reward of the last turn is that of the whole rollout.
+        ({}, [1, 1, 0, 0, 0]),
+        ({"episode": torch.tensor([1.0, NAN, 1.0, NAN, 1.0])}, [1, 0, 1, 0, 0]),
+    ],
+)
+def test_turns_that_can_be_used(more, expected):
+    columns = {
+        "group": torch.tensor([0, 0, 0, 0, -1]),
+        "rollout": torch.tensor([3, 3, 4, 4, 5]),
+        "rewards": torch.tensor([NAN, 1.0, NAN, NAN, 1.0]),
+        **more,
+    }
+    entry = ESTIMATORS["mt_grpo"] if more else ESTIMATORS["turn_return"]
+    assert dispatch.usable(entry, columns).tolist() == [bool(one) for one in expected]
+
+
+@pytest.mark.parametrize(
+    ("columns", "row", "counted"),
+    [
+        ({"lengths": torch.tensor([2.0, NAN, -1.0, 1.0])}, [0, 0, 3], [1, 1, 1]),
+        # Lists go before lengths.
+        ({"tokens": torch.tensor([0, 2]), "lengths": torch.tensor([5.0, 5.0])}, [1, 1], [1, 1]),
+        ({"tokens": torch.tensor([3]), "mask": torch.tensor([1.0, 0.0, NAN])}, [0, 0, 0], [1, 0, 0]),
+        ({"tokens": torch.tensor([2]), "mask": torch.tensor([0.5, -1.0])}, [0, 0], [1, 1]),
+    ],
+)
+def test_the_tokens_of_all_rows(columns, row, counted):
+    found = dispatch.token_rows(columns)
+    assert [one.tolist() for one in found] == [row, [bool(one) for one in counted]]
 
 
 def test_rows_that_take_no_part_do_not_count_and_are_undefined():

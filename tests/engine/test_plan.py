@@ -1,10 +1,13 @@
 """Settings that go together, and those that are refused."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
 from advcli import UsageError
 from advcli.engine.plan import Plan
+from advcli.estimators.catalog import ESTIMATORS
 from advcli.filters.catalog import filter_spec
 from advcli.records.settings import Settings
 from advcli.shaping.spec import specs_of
@@ -16,12 +19,24 @@ def after(*texts):
     return tuple(filter_spec("after", text) for text in texts)
 
 
+ENTROPY = (
+    "--shape entropy gives one advantage per token, and filters and keep ratios need one per row; "
+    "try without --shape entropy"
+)
+KEEP_RATIOS = (
+    "keep ratios need one advantage per row, but gae gives one per token here; "
+    "try without --keep-pos and --keep-neg"
+)
+FIXED = "--like verl fixes the rules, so {} cannot be set; try without --like"
+
+
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
         (
             {"estimator": "remax", "scale": "group"},
-            "remax has no scale to choose; try no --scale, or one of grpo",
+            "remax has no scale to choose; try no --scale, or one of "
+            + ", ".join(row.name for row in ESTIMATORS if row.default_scale),
         ),
         ({"estimator": "gae", "scale": "group"}, "gae has no scale 'group'; try --scale none or batch"),
         ({"knobs": {"similarity": 0.9}}, "grpo has no knob 'similarity'"),
@@ -40,28 +55,108 @@ def after(*texts):
         ({"filters": after("cppo:keep=2")}, "cppo: keep is 2, expected a number from 0 to 1"),
         ({"filters": after("cppo:over=row")}, "cppo: over is 'row'; try batch or group"),
         ({"knobs": {"eps": -1.0}}, "grpo: eps is -1, expected 0 or more"),
-        ({"knobs": {"eps": True}}, "expected a number"),
-        ({"filters": after("truncated")}, "truncated needs max"),
-        ({"filters": after("tis:low=1", "mis:hihg=2")}, "mis has no knob 'hihg'"),
-        ({"filters": after("correction")}, "--after correction needs --like; try --like verl"),
+        ({"knobs": {"eps": True}}, "grpo: eps is True, expected a number"),
+        ({"filters": after("truncated")}, "truncated needs max; try truncated:max=…"),
+        ({"filters": after("tis:low=1", "mis:hihg=2")}, "mis has no knob 'hihg'; try level, low or high"),
         (
-            {"estimator": "gdpo", "shaping": specs_of("clip:min=0,max=1")},
-            "gdpo uses each reward separately, so their sum cannot be shaped",
+            {"filters": after("correction")},
+            "--after correction needs --like; try --like verl, ms-swift, slime, nemo-rl, prime-rl or skyrl",
+        ),
+        (
+            {"estimator": "gdpo", "shaping": specs_of(["affine:scale=2", "clip:min=0,max=1"])},
+            (
+                "gdpo uses each reward separately, so their sum cannot be shaped (--affine, --clip-reward); "
+                "try without --affine, --clip-reward"
+            ),
         ),
         (
             {"estimator": "gae", "shaping": specs_of("difficulty")},
-            "shapes one advantage per row, and gae gives one per token here",
+            (
+                "--shape difficulty shapes one advantage per row, and gae gives one per token here; "
+                "try without --shape difficulty"
+            ),
         ),
         (
             {"shaping": specs_of("entropy"), "keep_pos": 0.5},
-            "gives one advantage per token, and filters and keep ratios need one per row",
+            ENTROPY,
+        ),
+        ({"shaping": specs_of("entropy"), "keep_neg": 0.5}, ENTROPY),
+        ({"shaping": specs_of("entropy"), "compute_new_adv": True}, ENTROPY),
+        ({"shaping": specs_of("entropy"), "filters": after("truncated:max=4")}, ENTROPY),
+        (
+            {"estimator": "rloo", "compute_new_adv": True},
+            "compute_new_adv is defined for grpo only, not for rloo; try --estimator grpo or --no-compute-new-adv",
+        ),
+        (
+            {"estimator": "turn_return", "count": "rows"},
+            "turn_return is made of turns, so --count means nothing to it; try no --count",
+        ),
+        ({"estimator": "gae", "keep_pos": 0.5}, KEEP_RATIOS),
+        ({"estimator": "gae", "keep_neg": 0.5}, KEEP_RATIOS),
+        (
+            {"estimator": "gae", "filters": after("truncated:max=4")},
+            "filters need one advantage per row, but gae gives one per token here; try without --before and --after",
+        ),
+        ({"keep_pos": 1.5}, "keep_pos is 1.5, expected a share between 0 and 1"),
+        ({"keep_neg": -0.1}, "keep_neg is -0.1, expected a share between 0 and 1"),
+        ({"missing": "x"}, "unknown missing rule 'x'; try null, zero or error"),
+        ({"missing": None}, "unknown missing rule 'None'; try null, zero or error"),
+        ({"singleton": "x"}, "unknown singleton rule 'x'; try null, zero, raw or error"),
+        ({"count": "x"}, "unknown count rule 'x'; try rollouts or rows"),
+        ({"rollout_reward": "x"}, "unknown rollout reward rule 'x'; try last, first or sum"),
+        ({"like": "verl", "missing": "zero"}, FIXED.format("missing")),
+        ({"like": "verl", "singleton": "raw"}, FIXED.format("singleton")),
+        ({"like": "verl", "compute_new_adv": True}, FIXED.format("compute_new_adv")),
+        ({"like": "verl", "knobs": {"eps": 1.0}, "missing": "zero"}, FIXED.format("missing, eps")),
+        ({"like": "trl", "scale": "x"}, "trl's grpo has no scale 'x'; it has group, batch, none"),
+        (
+            {"like": "verl", "estimator": "gae", "scale": "group"},
+            "verl's gae has no scale 'group'; it has none to choose",
         ),
     ],
 )
 def test_what_is_refused(settings, said):
     with pytest.raises(UsageError) as caught:
         Plan.of(Settings(**settings))
-    assert said in str(caught.value)
+    assert str(caught.value) == said
+
+
+@pytest.mark.parametrize(
+    ("settings", "about"),
+    [
+        ({"keep_pos": 2}, "keep_pos"),
+        ({"keep_neg": 2}, "keep_neg"),
+        ({"missing": "x"}, "missing"),
+        ({"singleton": "x"}, "singleton"),
+        ({"count": "x"}, "count"),
+        ({"rollout_reward": "x"}, "rollout_reward"),
+        ({"scale": "x"}, "scale"),
+        ({"estimator": "rloo", "compute_new_adv": True}, "compute_new_adv"),
+        ({"knobs": {"eps": -1}}, None),
+    ],
+)
+def test_the_setting_that_is_wrong_is_named(settings, about):
+    with pytest.raises(UsageError) as caught:
+        Plan.of(Settings(**settings))
+    assert caught.value.about == about
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"keep_pos": 0, "keep_neg": 1},
+        {"keep_pos": 1, "keep_neg": 0},
+        {"count": None, "rollout_reward": None},
+        # Both are framework's own; "null" and "error" change no number.
+        {"like": "verl", "missing": "error", "singleton": "error"},
+        {"like": "verl", "shaping": specs_of("overlong:max=4,buffer=2,factor=1")},
+        {"shaping": specs_of("entropy")},
+        {"estimator": "gigpo", "count": "rows"},
+        {"estimator": "gae", "keep_pos": 1, "keep_neg": 1},
+    ],
+)
+def test_what_is_not_refused(settings):
+    assert Plan.of(Settings(**settings)).settings == Settings(**settings)
 
 
 @pytest.mark.parametrize(
@@ -111,3 +206,83 @@ def test_the_kl_of_each_token_asks_for_it_too():
     assert (found.entry.level, found.scope()) == ("token", "group")
     found = Plan.of(Settings(like="verl", estimator="reinforce_plus_plus")).at(columns)
     assert (found.entry.level, found.scope()) == ("token", "step")
+
+
+@pytest.mark.parametrize(
+    ("settings", "per_row", "said"),
+    [
+        ({"like": "openrlhf", "estimator": "reinforce"}, True, True),
+        ({"like": "openrlhf", "estimator": "reinforce"}, False, False),
+        ({"estimator": "reinforce_plus_plus"}, True, False),
+    ],
+)
+def test_a_framework_that_takes_the_kl_off_each_token_cannot_take_it_off_a_row(settings, per_row, said):
+    plan = Plan.of(Settings(**settings, shaping=specs_of("kl:coef=0.1")))
+    columns = {"rewards": torch.zeros(1), "group": ONE, "lengths": torch.ones(1)}
+    columns |= {"kl": torch.zeros(1)} if per_row else {"token_kl": torch.zeros(1)}
+    if not said:
+        assert plan.at(columns).settings == plan.settings
+        return
+    with pytest.raises(UsageError) as caught:
+        plan.at(columns)
+    assert str(caught.value) == (
+        "openrlhf:reinforce subtracts the KL token by token, but there is one number per row; "
+        "try --kl-col COL with a list per row, or without --kl-coef"
+    )
+
+
+def test_turns_with_rewards_of_their_own_take_no_filter():
+    plan = Plan.of(Settings("gigpo", keep_pos=0.5))
+    columns = {"rewards": torch.zeros(1), "group": ONE}
+    assert plan.at(columns).entry.name == "gigpo"
+    with pytest.raises(UsageError) as caught:
+        plan.at({**columns, "turn_rewards": torch.zeros(1)})
+    assert str(caught.value) == (
+        "keep ratios need one advantage per row, but gigpo gives one per turn here; try without --keep-pos and --keep-neg"
+    )
+
+
+@pytest.mark.parametrize(
+    ("settings", "devices", "chosen"),
+    [
+        ({}, ["cuda"], "cuda"),
+        ({"device": "cpu"}, [], "cpu"),
+        ({"like": "trl"}, [], "cpu"),
+        ({"estimator": "gigpo"}, [], "cpu"),
+    ],
+)
+def test_only_auto_asks_which_device_is_quicker(monkeypatch, settings, devices, chosen):
+    asked = []
+
+    def quicker(columns, *, in_blocks):
+        asked.append("cuda")
+        assert not in_blocks
+        assert columns["group"] is ONE
+        return torch.device("cuda")
+
+    monkeypatch.setattr("advcli.engine.dispatch.quicker", quicker)
+    plan = Plan.of(Settings(**settings)).at({"rewards": torch.zeros(1), "group": ONE})
+    assert (asked, plan.device.type) == (devices, chosen)
+
+
+@pytest.mark.parametrize(
+    ("settings", "more", "device", "expected"),
+    [
+        ({}, {}, "cpu", True),
+        ({}, {"weights": torch.zeros(7)}, "cpu", True),
+        ({}, {"values": torch.zeros(7)}, "cpu", False),
+        ({}, {}, "cuda", False),
+        ({"missing": "error"}, {}, "cpu", False),
+        ({"singleton": "error"}, {}, "cpu", False),
+        ({"scale": "batch"}, {}, "cpu", False),
+        ({"like": "verl"}, {}, "cpu", False),
+        ({"filters": after("truncated:max=4")}, {}, "cpu", True),
+        ({"filters": after("tis")}, {}, "cpu", False),
+    ],
+)
+def test_what_can_be_computed_in_ranges(monkeypatch, settings, more, device, expected):
+    monkeypatch.setattr("advcli.tensors.group_ranges._MANY", 2)
+    columns = {"rewards": torch.zeros(2), "group": torch.zeros(2, dtype=torch.int64), **more}
+    plan = replace(Plan.of(Settings(**settings)), device=torch.device(device))
+    assert plan.in_ranges(columns) is expected
+    assert not plan.in_ranges({name: column[:1] for name, column in columns.items()})
