@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from advcli.stats.moments import Moments
+from advcli.stats.moments import CoMoments, Moments
 
 
 def test_by_hand():
@@ -53,3 +53,11 @@ def test_parts_are_as_numpy_has_the_whole(values, cut, weigh):
     assert whole.mean == pytest.approx(mean, rel=1e-12, abs=1e-9)
     assert whole.squares == pytest.approx(np.sum(w * (v - mean) ** 2), rel=1e-9, abs=1e-6)
     assert (whole.low, whole.high) == (v.min(), v.max())
+
+
+@pytest.mark.parametrize("odd", [[], [math.nan, math.inf, -math.inf], [2.5]])
+def test_a_column_beside_itself_is_a_column_beside_its_copy(odd):
+    values = torch.tensor([0.1, 0.7, -3.0, 1e-9, *odd], dtype=torch.float64)
+    assert CoMoments.of(values, values) == CoMoments.of(values, values.clone())
+    for nothing in (torch.zeros(0), torch.tensor([math.nan])):
+        assert CoMoments.of(nothing, nothing) == CoMoments(0, 0.0, 0.0, 0.0, 0.0, 0.0)
