@@ -1,9 +1,11 @@
 """What `--help` shows: the options that people use first, and two examples; `--help-all` shows every option."""
 
 import inspect
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Annotated, Any
 
 import typer
@@ -114,6 +116,7 @@ class Command(TyperCommand):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401  typer's classes
         """Write the help: the options that people use first, in one panel, or all with `--help-all`."""
+        without_markdown()
         without_types(self.get_params(ctx))
         every, first = self.params, [*HELP[self.name or ""].first, "help_all"]
         if ctx.meta.get("all") or not every:
@@ -165,6 +168,20 @@ _HelpAll = Annotated[
         show_default=False,
     ),
 ]
+
+
+def without_markdown() -> None:
+    """Import what typer shows help with, but not rich's Markdown, a third of the time: no help here is written in it."""
+    name = "rich.markdown"
+    if name in sys.modules:
+        return
+    stand_in: Any = ModuleType(name)
+    stand_in.Markdown = object
+    sys.modules[name] = stand_in
+    try:
+        import typer.rich_utils  # noqa: F401
+    finally:
+        del sys.modules[name]
 
 
 def without_types(options: Iterable[Any]) -> None:

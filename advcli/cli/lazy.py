@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from advcli.cli.help_text import Command, no_such_command, with_help_all, without_types
+from advcli.cli.help_text import Command, no_such_command, with_help_all, without_markdown, without_types
 
 _ASK, _LOOK_UP, _MORE = "Ask a dump", "Look something up", "More"
 
@@ -46,6 +46,7 @@ class Commands(TyperGroup):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401  typer's classes
         """Write the help, without the types of flags."""
+        without_markdown()
         without_types(self.get_params(ctx))
         super().format_help(ctx, formatter)
 

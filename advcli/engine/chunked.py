@@ -14,6 +14,7 @@ from advcli.engine.plan import Plan
 from advcli.records.settings import AdvantageTable, LeftOut
 from advcli.shaping import spec
 from advcli.tensors.group_ranges import Ranges, empty
+from advcli.tensors.masks import every
 
 
 def needed(plan: Plan, columns: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -23,8 +24,7 @@ def needed(plan: Plan, columns: Mapping[str, Tensor]) -> dict[str, Tensor]:
     steps = plan.settings.shaping
     names = {"rewards", "group", "weights", *plan.entry.needs, *chain.from_iterable(map(spec.needs, steps))}
     names |= {f"extra {text}" for text in spec.measures(steps)}
-    # Within groups a step is asked for and not looked at: any column will do, and this one lies in order already.
-    return {name: column for name, column in columns.items() if name in names} | {"step": columns["group"]}
+    return {name: column for name, column in columns.items() if name in names}
 
 
 def run(
@@ -47,7 +47,8 @@ def run(
 
     def part(place: slice, group: Tensor) -> _Rest:
         block = {name: ranges.gather(columns[name], place) for name in others}
-        found = compute({**block, **fixed, "group": group})
+        # Within groups a step is asked for and not looked at: any column will do.
+        found = compute({"step": group, **block, **fixed, "group": group})
         original[place], kept[place] = found.original, found.kept
         same = found.processed is found.original
         return _Rest(place, None if same else found.processed, found.warnings, found.left_out)
@@ -63,7 +64,8 @@ def run(
     left_out = tuple(reduce(add, counts) for counts in zip(*(part.left_out for part in parts), strict=True))
     first = ranges.scatter(original)
     last = first if processed is original else ranges.scatter(processed)
-    return AdvantageTable(first, last, ranges.scatter(kept), said, left_out)
+    # Mostly all are kept.
+    return AdvantageTable(first, last, kept if every(kept) else ranges.scatter(kept), said, left_out)
 
 
 @dataclass(frozen=True)

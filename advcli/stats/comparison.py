@@ -52,14 +52,13 @@ def measured(rows: Rows, original: Tensor, result: AdvantageTable) -> "Measured"
     ranges = Ranges.of(rows.group)
     if ranges is None:
         return Measured.of(rows, original, result)
-    same = result.processed is original
+    same, whole = result.processed is original, every(result.kept)
     for values in (rows.rewards, original):
         ranges.gather_all(values)
 
     def measure(place: slice, group: Tensor) -> Measured:
-        rewards, first, kept = (
-            ranges.gather(values, place) for values in (rows.rewards, original, result.kept)
-        )
+        rewards, first = (ranges.gather(values, place) for values in (rows.rewards, original))
+        kept = torch.ones_like(group, dtype=torch.bool) if whole else ranges.gather(result.kept, place)
         last = first if same else ranges.gather(result.processed, place)
         lengths = None if rows.lengths is None else ranges.gather(rows.lengths, place)
         # No figure of a column is by step.

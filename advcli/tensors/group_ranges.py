@@ -16,14 +16,13 @@ import torch
 from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from advcli.tensors.codes import in_order
-
 T = TypeVar("T")
 
 # Rows of a range: their columns fit into the caches of a core, and an operation on them takes longer than two
 # threads that ask for Python's lock at once. The operation is one thread's: torch's own threads would wait
 # for each other, on a busy machine long.
 _ROWS = 200_000
+_SHORT = 1 << 31
 # Fewer rows than that are done before the threads are there.
 _MANY = 1 << 18
 
@@ -60,7 +59,7 @@ class Ranges:
 
     Attributes:
         order: [N] int64, the rows group after group; None where they lie so.
-        group: [N] int64, the group of each row in that order; rows without one (-1) come first.
+        group: [N] int64 or int32, the group of each row in that order; rows without one (-1) come first.
         ends: where a range ends and the next begins, from 0 to N.
     """
 
@@ -88,15 +87,15 @@ class Ranges:
 
     @classmethod
     def _of(cls, group: Tensor) -> "Ranges | None":
-        given, rows, order = group, group.numel(), None
+        rows, order = group.numel(), None
         if not (group[1:].numpy() >= group[:-1].numpy()).all():
-            order = torch.from_numpy(in_order(group.numpy()))
-            group = group.index_select(0, order)
+            # Short numbers are sorted in half of the time, byte by byte.
+            short = group.int() if -_SHORT <= int(group.min()) <= int(group.max()) < _SHORT else group
+            room = empty(rows, short.dtype), empty(rows, torch.int64)
+            group, order = torch.sort(short, stable=True, out=room)
         cuts = torch.searchsorted(group, group[_ROWS::_ROWS].contiguous())
         # Not the tensor itself: whoever has it may let it go.
-        found = cls(order, group.detach(), (0, *torch.unique_consecutive(cuts[cuts > 0]).tolist(), rows))
-        found._laid[given] = found.group
-        return found
+        return cls(order, group.detach(), (0, *torch.unique_consecutive(cuts[cuts > 0]).tolist(), rows))
 
     def gather(self, values: Tensor, place: slice = slice(None)) -> Tensor:
         """[N, ...] the values of all rows, group after group, or of those at a place."""
@@ -143,7 +142,7 @@ class Ranges:
                 torch.set_num_threads(threads)
 
     def _numbers(self, place: slice) -> Tensor:
-        group = self.group[place]
+        group = self.group[place].long()
         if group[0] >= 0:
             return group - group[0]
         return torch.where(group >= 0, group, -1)

@@ -100,3 +100,12 @@ def test_completion(advcli, monkeypatch):
             [sys.executable, "-c", code], capture_output=True, text=True, env=env, check=False
         )
         assert set(done.stdout.split()) == found
+
+
+def test_help_is_shown_without_markdown_which_stays_as_it_is():
+    code = (
+        "import sys; from advcli.cli.help_text import without_markdown; without_markdown(); without_markdown();"
+        "assert 'typer.rich_utils' in sys.modules and 'markdown_it' not in sys.modules;"
+        "from rich.markdown import Markdown; assert Markdown('*a*').markup == '*a*'"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

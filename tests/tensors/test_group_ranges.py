@@ -153,3 +153,28 @@ def test_each_range_is_one_thread_s_and_torch_keeps_its_threads(fails):
         assert told == [3, 3]
     finally:
         torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("far", [0, 1 << 31, 1 << 40])
+def test_rows_are_ordered_by_group_whatever_the_numbers(far):
+    chance = random.Random(far)
+    numbers = [chance.choice([-1, 0, 3, 5, far, far + 1]) for _ in range(200)]
+    cut = Ranges.of(torch.tensor(numbers))
+    assert cut.order.tolist() == sorted(range(200), key=lambda row: (numbers[row], row))
+    laid = [number for place, part in cut.map(lambda place, part: (place, part)) for number in part.tolist()]
+    assert [number < 0 for number in laid] == [number < 0 for number in sorted(numbers)]
+
+
+def test_what_is_kept_everywhere_is_kept_wherever_rows_lie():
+    rewards, group = rows_of(1, shuffled=True)
+    rewards = torch.where(rewards.isnan(), 0.5, rewards)
+    for left_out in (False, True):
+        rewards = rewards.clone()
+        rewards[3] = torch.nan if left_out else 0.5
+        columns = {"rewards": rewards, "group": group, "step": torch.zeros_like(group)}
+        plan = Plan.of(Settings(singleton="zero"))
+        found = run.run(plan, columns)
+        plain = run._run(plan, columns)
+        assert found.kept.tolist() == plain.kept.tolist()
+        assert found.kept.all().item() is not left_out
+        torch.testing.assert_close(found.original, plain.original, rtol=0, atol=1e-15, equal_nan=True)

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from advcli.stats.summaries.moments import Moments
+from advcli.stats.summaries.moments import CoMoments, Moments
 
 
 def test_by_hand():
@@ -60,3 +60,11 @@ def test_the_largest_rewards_have_no_mean_and_warn_of_nothing():
     assert (found.count, found.low, found.high) == (3, 1.6e308, 1.7e308)
     assert not math.isfinite(found.mean)
     assert not math.isfinite(found.std(ddof=0))
+
+
+@pytest.mark.parametrize("odd", [[], [math.nan, math.inf, -math.inf], [2.5]])
+def test_a_column_beside_itself_is_a_column_beside_its_copy(odd):
+    values = torch.tensor([0.1, 0.7, -3.0, 1e-9, *odd], dtype=torch.float64)
+    assert CoMoments.of(values, values) == CoMoments.of(values, values.clone())
+    for nothing in (torch.zeros(0), torch.tensor([math.nan])):
+        assert CoMoments.of(nothing, nothing) == CoMoments(0, 0.0, 0.0, 0.0, 0.0, 0.0)
