@@ -26,11 +26,8 @@ def flags(explanation: Explanation, best: Trial, table: RewardTable) -> str | No
     grouped = _grouping(best.partition, table)
     after = explanation.after or {}
     kept = "keep_pos" in after
-    if (
-        grouped is None
-        or explanation.broken
-        or _NOT_TYPED & (after.keys() - ({"filtered_rows"} if kept else set()))
-    ):
+    untyped = _NOT_TYPED - {"filtered_rows" if kept else ""}
+    if grouped is None or explanation.broken or explanation.problem.blur or untyped & after.keys():
         return None
     words = [*_rule(best.candidate.plan.settings, best.candidate.options), *grouped]
     words += _rewards(explanation, table)
