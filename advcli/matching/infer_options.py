@@ -29,6 +29,8 @@ _CHANGE, _DAMPING = 1e-3, 1e4
 _LEFT, _CLOSER, _FITTED = 0.5, 64, 24
 # Times the room of the log within which a fit is near, and the share of |A|² that is too much all the same.
 _NEARBY, _FAR = 1e3, 1e-2
+# Shorter numbers are as good if they leave so many times as much at most.
+_AS_GOOD = 2.0
 # Rows up to which every rule is compared on all of them.
 _FEW = 131_072
 _DIGITS = (1, 2, 3, 4, 5, 6, 8)
@@ -262,8 +264,11 @@ class _Model:
         if left > near:
             return None
 
+        most = _AS_GOOD * max(_worst(self._left(whole(found))), self.part.logged.exact / self._size)
+
         def fits(values: Tensor) -> bool:
-            return self._holds_with(self._values(free, whole(values / self._unit[mine])))
+            numbers = whole(values / self._unit[mine])
+            return _worst(self._left(numbers)) <= most and self._holds_with(self._values(free, numbers))
 
         short = shortened(found * self._unit[mine], fits, _DIGITS)
         return whole(short / self._unit[mine]) if fits(short) else None
@@ -282,7 +287,7 @@ class _Model:
     def _holds_with(self, options: Mapping[str, float]) -> bool:
         try:
             return self._holds(self.form.candidate.with_options(options))
-        except AdvcliError:
+        except (AdvcliError, ArithmeticError):
             return False
 
     def _holds(self, candidate: Candidate) -> bool:
@@ -297,9 +302,13 @@ class _Model:
         exact = {"dtype": "float64"} if "dtype" in self.form.candidate.told else {}
         try:
             found = run(replace(plan, knobs={**plan.knobs, **values, **exact}), self.part.columns).processed
-        except AdvcliError:
+        except (AdvcliError, ArithmeticError):
             return torch.full_like(self._logged, torch.inf)
         return (found.double()[self.part.compared()] / self._size - self._logged).nan_to_num(nan=torch.inf)
+
+
+def _worst(left: Tensor) -> float:
+    return float(left.abs().max())
 
 
 def _square(left: Tensor) -> float:

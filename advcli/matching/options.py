@@ -109,7 +109,7 @@ def _options(candidate: Candidate) -> Iterator[tuple[str, Fitted | tuple[float |
     for name in names:
         kind: Any = parameters[name].annotation if name in parameters else float
         default = rule.options[name] if rule else parameters[name].default
-        if candidate.eps is None and name in _OF_DIVISOR and "divide" in candidate.told:
+        if candidate.eps is None and name in _OF_DIVISOR:
             continue
         tried = _tried(name, kind, default)
         if isinstance(tried, Fitted):
@@ -131,8 +131,8 @@ def _tried(name: str, kind: Any, default: Any) -> Fitted | tuple[float | str, ..
     unit = known if known is not None else abs(default) or 1.0
     starts: tuple[float, ...] = (float(default),)
     if known is not None:
-        # A fit begins without it, but where that may divide by 0.
-        starts = (0.0, *(starts if default > _SHOWS * unit else ()))
+        # A fit begins without it, but where that divides by 0, or where it is all that divides.
+        starts = (0.0, unit, *(starts if default > _SHOWS * unit else ()))
     if name in SHARES:
         return Fitted(name, (*starts, 0.5), 1.0, 0.0, 1.0)
     if name in NON_NEGATIVE:

@@ -3,7 +3,9 @@
 import shlex
 from collections.abc import Iterator, Mapping
 
-from advcli.dataset.grouping import sizes_of
+import numpy as np
+
+from advcli.dataset.grouping import group, sizes_of
 from advcli.matching.explanations import Explanation
 from advcli.matching.partitions import Kind, Partition
 from advcli.matching.trials import Trial
@@ -54,9 +56,10 @@ def _grouping(partition: Partition, table: RewardTable) -> list[str] | None:
     """The options that group the rows so; None where there are none."""
     if partition.kind is Kind.KEY:
         return []
-    if partition.kind is Kind.CUT:
-        sizes = sizes_of(partition.grouping.group, partition.grouping.count)
-        return ["--n", str(next(iter(sizes)))]
+    if partition.kind in (Kind.CUT, Kind.POSITION):
+        n = next(iter(sizes_of(partition.grouping.group, partition.grouping.count)))
+        same = np.array_equal(group(table, n).group, partition.grouping.group)
+        return ["--n", str(n)] if same else None
     if partition.kind is Kind.OVER_STEPS:
         return ["--group-by", ",".join(table.choice.prompt)]
     return None

@@ -39,7 +39,7 @@ def test_other_numbers_are_fitted_within_what_they_may_be():
 
 def test_an_eps_is_measured_beside_a_standard_deviation():
     (form,) = of("grpo", like="xtuner")
-    assert form.fitted == (Fitted("eps", (0.0,), 0.1, 0.0),)
+    assert form.fitted == (Fitted("eps", (0.0, 0.1), 0.1, 0.0),)
 
 
 @pytest.mark.parametrize(

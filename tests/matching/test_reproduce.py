@@ -5,6 +5,7 @@ import math
 import random
 import shlex
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -40,7 +41,8 @@ def written(path, rule, *, size=6, names=("reward",), weights=(1.0,), key=lambda
             math.fsum(weight * row[name] for name, weight in zip(names, weights, strict=True)) for row in own
         ]
         for row, one in zip(own, rule(totals), strict=True):
-            row["advantage"] = one
+            # As a trainer logs it.
+            row["advantage"] = float(np.float32(one))
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path
 
