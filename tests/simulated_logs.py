@@ -408,18 +408,26 @@ def judged(seed):
 
 def _of_kind(kind, only):
     """Seed → kind, words, truth, the sentence, and how good it is."""
+    import simulated_foreign
     import simulated_rules
     import simulated_shapes
 
-    level = {"rules": "row", "turns": "turn"}.get(kind)
+    level, options = {"rules": ("row", False), "options": ("row", True), "turns": ("turn", None)}.get(
+        kind, ("", None)
+    )
 
     def plain(seed):
         made, outcome, how = judged(seed)
         return made, outcome.sentence, how
 
     def of_dump(seed):
+        if kind == "foreign":
+            made, found, how = simulated_foreign.judged(seed, only)
+            return made, found["sentence"], how
         made, found, how = (
-            simulated_rules.judged(seed, level, only) if level else simulated_shapes.judged(seed, only)
+            simulated_rules.judged(seed, level, only, options=options)
+            if level
+            else simulated_shapes.judged(seed, only)
         )
         return made, found["sentence"], how
 
@@ -432,7 +440,7 @@ def main(first, last, kind="plain", only=()):
     Args:
         first: the first seed.
         last: the seed after the last.
-        kind: "plain", "shaping", "rules" or "turns".
+        kind: "plain", "shaping", "rules", "options", "turns" or "foreign".
         only: frameworks and estimators, or the rules of "shaping"; () for all.
     """
     counts, judge = Counter(), _of_kind(kind, only)
@@ -448,7 +456,7 @@ def main(first, last, kind="plain", only=()):
         counts[made.kind, how] += 1
         print(".", end="", file=sys.stderr, flush=True)
         took = f"{time.perf_counter() - started:.1f} s"
-        if how not in ("right", "tie"):
+        if how not in ("right", "tie", "same numbers"):
             print(seed, how, took, made.kind, made.words, made.truth, sentence[:300], sep=" | ", flush=True)
     words = sorted({word for _, word in counts}, key=_WORDS.index)
     print(f"{'':36}", *(f"{word:>14}" for word in words))
@@ -465,6 +473,8 @@ _WORDS = (
     "right",
     "tie",
     "same numbers",
+    "no command",
+    "wrong command",
     "few",
     "not determined",
     "lost",
@@ -478,7 +488,9 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="How match does on simulated logs.")
     parser.add_argument("first", type=int, help="the first seed")
     parser.add_argument("last", type=int, help="the seed after the last")
-    parser.add_argument("--kind", choices=("plain", "shaping", "rules", "turns"), default="plain")
+    parser.add_argument(
+        "--kind", choices=("plain", "shaping", "rules", "options", "turns", "foreign"), default="plain"
+    )
     parser.add_argument("--only", nargs="*", default=(), help="frameworks, estimators or rules of shaping")
     given = parser.parse_args()
     main(given.first, given.last, given.kind, given.only)

@@ -119,6 +119,11 @@ class Candidate:
         usual = rule.options if rule else effective(self.plan.entry.target, {})
         return {name: value for name, value in self.plan.settings.knobs.items() if usual[name] != value}
 
+    @property
+    def whose(self) -> tuple[str | None, ...]:
+        """Whose rule it is, whatever its options."""
+        return (self.framework, self.version, self.estimator, self.scale)
+
     @cached_property
     def work(self) -> tuple[object, ...]:
         """What is computed: candidates with the same work give the same numbers."""
@@ -126,7 +131,7 @@ class Candidate:
         rules = ("like", self.plan.rule.sums) if self.plan.rule else (settings.missing, settings.singleton)
         ratios = (settings.keep_pos, settings.keep_neg, settings.compute_new_adv)
         knobs = tuple(sorted(self.plan.knobs.items()))
-        return (self.plan.entry.target, knobs, rules, ratios, self.unit)
+        return (self.plan.entry.target, knobs, self.plan.divided, rules, ratios, self.unit)
 
     @cached_property
     def kin(self) -> tuple[object, ...]:

@@ -137,12 +137,18 @@ def _of_source(shares: Tensor, weights: Tensor, room: Tensor) -> bool:
 
 def _differ(weights: Tensor) -> bool:
     """Whether there is more than a factor."""
-    return float(weights.max() - weights.min()) > _SAME * float(weights.max())
+    return _kinds(weights) > 1
+
+
+def _kinds(weights: Tensor) -> int:
+    """How many weights there are that differ by more than the log's digits make."""
+    ordered = weights.sort().values
+    return 1 + int((ordered.diff() > _SAME * ordered[:-1]).sum())
 
 
 def _fitted(shares: Tensor, weights: Tensor, room: Tensor) -> Iterator[_Fit]:
     """Knobs that give the weights, where there are more weights than knobs: short ones, then those that leave least."""
-    if len(shares) <= len(_KNOBS) or not _differ(weights):
+    if _kinds(weights) <= len(_KNOBS):
         return
     pairs = len(torch.minimum(shares, 1 - shares).round(decimals=_SHARES).unique())
     free = max(0, len(_KNOBS) - (len(shares) - pairs))

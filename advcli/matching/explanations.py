@@ -12,7 +12,7 @@ from advcli.engine.rollouts import Rollouts
 from advcli.matching import difficulty, shapers, wording
 from advcli.matching.causes import FEW
 from advcli.matching.evidence import doubt
-from advcli.matching.infer_options import Inferred, inferred
+from advcli.matching.infer_options import Inferred, inferred, set_alike
 from advcli.matching.logged import half_step
 from advcli.matching.partitions import Partition
 from advcli.matching.postprocess import After, after, recomputed
@@ -122,7 +122,7 @@ def _explain(
 ) -> Explanation | None:
     """What the first attempt explains that explains something; one in doubt only where no other does."""
     if first.explained:
-        return Explanation(problem, first.trials).weighed_up()
+        return Explanation(problem, [*first.trials, *set_alike(problem, first.trials)]).weighed_up()
     doubtful = None
     for attempt in attempts:
         explanation = attempt(problem, first, table, tell)

@@ -19,16 +19,20 @@ from advcli.matching.partitions import Partition
 from advcli.matching.problem import Problem
 from advcli.matching.sample import Slice
 from advcli.matching.search import Found, able, search
-from advcli.matching.trials import judge, predict
+from advcli.matching.trials import Trial, judge, predict
 
 # Rows that a fit looks at, and rows of a step up to which whole steps are looked at.
 _ROWS, _STEP_ROWS = 512, 8192
 # By which share of a number a slope is measured: enough to be seen in float32.
 _CHANGE, _DAMPING = 1e-3, 1e4
 # Share of |A|² that a fit may be going to leave over; how many forms are looked at closer, and how many are fitted.
-_LEFT, _CLOSER, _FITTED = 0.5, 48, 12
-# Times the room of the log within which a fit is near.
-_NEARBY = 1e3
+_LEFT, _CLOSER, _FITTED = 0.5, 64, 24
+# Times the room of the log within which a fit is near, and the share of |A|² that is too much all the same.
+_NEARBY, _FAR = 1e3, 1e-2
+# Shorter numbers are as good if they leave so many times as much at most.
+_AS_GOOD = 2.0
+# Rows up to which every rule is compared on all of them.
+_FEW = 131_072
 _DIGITS = (1, 2, 3, 4, 5, 6, 8)
 
 
@@ -77,31 +81,53 @@ def _fits(problem: Problem, partition: Partition, only: Collection[str] | None) 
     """Of each rule the choice of options that fits a part of the rows with the fewest changed."""
     models = [
         _Model(form, fitted, partition, part)
-        for form in _tried(problem)
+        for rule in _rules(problem)
+        for form in forms(rule)
         if (part := _part(problem, partition, form.candidate)) is not None
         for fitted in [tuple(one for one in form.fitted if only is None or one.name in only)]
         if only is None or (fitted and not form.chosen)
     ]
     done: set[tuple[object, ...]] = set()
     for model in sorted(_promising(models), key=lambda model: model.form.chosen):
-        if model.rule not in done:
-            fit = model.fit()
-            if fit is not None:
-                done.add(model.rule)
-                yield fit
+        whose = model.form.candidate.whose
+        if whose not in done and (fit := model.fit()):
+            done.add(whose)
+            yield fit
 
 
-def _tried(problem: Problem) -> Iterator[Form]:
-    """Every rule that is searched for, with every choice of options."""
+def set_alike(problem: Problem, trials: Sequence[Trial]) -> Sequence[Trial]:
+    """Rules that explain a log too if their configuration sets what the best rule has; of many rows the dump's own framework only.
+
+    Args:
+        problem: what is searched for.
+        trials: rules that explain it by default, the best first.
+    """
+    best = trials[0]
+    few = problem.whole(best.partition).size <= _FEW
+    rules = (one for one in _rules(problem) if one.plan.rule and (few or one.framework == problem.framework))
+    tried = []
+    for rule in rules:
+        usual = rule.plan.rule.options if rule.plan.rule else {}
+        given = {name: best.candidate.told[name] for name in usual if name in best.candidate.told}
+        given = {name: value for name, value in given.items() if value != usual[name]}
+        if given:
+            tried.append(rule.with_options(given))
+    if not tried:
+        return ()
+    found = search(problem.but(partitions=[best.partition], candidates=tried))
+    return [trial for trial in found.trials if trial.explained]
+
+
+def _rules(problem: Problem) -> Iterator[Candidate]:
+    """Every rule that is searched for, with its options as they are by default."""
     seen: set[tuple[object, ...]] = set()
     for candidate in able(problem, problem.candidates, {}):
         settings = candidate.plan.settings
-        key = (candidate.framework, candidate.version, candidate.estimator, candidate.scale)
         plain = settings.missing == settings.singleton == "null" and settings.count is None
-        if plain and key not in seen:
-            seen.add(key)
+        if plain and candidate.whose not in seen:
+            seen.add(candidate.whose)
             bare = Candidate.of(replace(settings, knobs={}))
-            yield from forms(replace(bare, order=candidate.order, unit=candidate.unit))
+            yield replace(bare, order=candidate.order, unit=candidate.unit)
 
 
 def _part(problem: Problem, partition: Partition, candidate: Candidate) -> Slice | None:
@@ -155,12 +181,6 @@ class _Model:
     partition: Partition
     part: Slice
 
-    @property
-    def rule(self) -> tuple[object, ...]:
-        """Whose rule it is."""
-        candidate = self.form.candidate
-        return (candidate.framework, candidate.version, candidate.estimator, candidate.scale)
-
     @cached_property
     def _usual(self) -> Tensor:
         return torch.tensor([one.starts[0] for one in self.fitted], dtype=torch.float64)
@@ -196,7 +216,7 @@ class _Model:
 
     @cached_property
     def unlike(self) -> float:
-        """The share of |A|² that no multiple of the rule's advantages gives."""
+        """The share of |A|² that the rule's advantages do not give, whatever their factor and their shift."""
         return _unlike(self._start[1], self._logged)
 
     @cached_property
@@ -237,14 +257,18 @@ class _Model:
             numbers[mine] = some
             return numbers
 
-        near = float((_NEARBY * self.part.logged.room()[self.part.compared()] / self._size).square().sum())
+        room = self.part.logged.room()[self.part.compared()] / self._size
+        near = min(_FAR, float((_NEARBY * room).square().sum()))
         steps = replace(self._steps, low=self._steps.low[mine], high=self._steps.high[mine])
         found, left = least_squares(lambda some: self._left(whole(some)), base[mine], near=near, steps=steps)
         if left > near:
             return None
 
+        most = _AS_GOOD * max(_worst(self._left(whole(found))), self.part.logged.exact / self._size)
+
         def fits(values: Tensor) -> bool:
-            return self._holds_with(self._values(free, whole(values / self._unit[mine])))
+            numbers = whole(values / self._unit[mine])
+            return _worst(self._left(numbers)) <= most and self._holds_with(self._values(free, numbers))
 
         short = shortened(found * self._unit[mine], fits, _DIGITS)
         return whole(short / self._unit[mine]) if fits(short) else None
@@ -263,7 +287,7 @@ class _Model:
     def _holds_with(self, options: Mapping[str, float]) -> bool:
         try:
             return self._holds(self.form.candidate.with_options(options))
-        except AdvcliError:
+        except (AdvcliError, ArithmeticError):
             return False
 
     def _holds(self, candidate: Candidate) -> bool:
@@ -278,9 +302,13 @@ class _Model:
         exact = {"dtype": "float64"} if "dtype" in self.form.candidate.told else {}
         try:
             found = run(replace(plan, knobs={**plan.knobs, **values, **exact}), self.part.columns).processed
-        except AdvcliError:
+        except (AdvcliError, ArithmeticError):
             return torch.full_like(self._logged, torch.inf)
         return (found.double()[self.part.compared()] / self._size - self._logged).nan_to_num(nan=torch.inf)
+
+
+def _worst(left: Tensor) -> float:
+    return float(left.abs().max())
 
 
 def _square(left: Tensor) -> float:
@@ -288,10 +316,9 @@ def _square(left: Tensor) -> float:
 
 
 def _unlike(left: Tensor, logged: Tensor) -> float:
-    """1 − cos² of what a rule gives and what was logged."""
-    given = left + logged
-    return (
-        1 - float((given @ logged) ** 2 / (given @ given).clamp(min=1e-300))
-        if bool(left.isfinite().all())
-        else torch.inf
-    )
+    """What is left of the logged advantages by a factor and a shift of those that a rule gives."""
+    if not bool(left.isfinite().all()):
+        return torch.inf
+    given, wanted = (one - one.mean() for one in (left + logged, logged))
+    along = float((given @ wanted) ** 2 / (given @ given).clamp(min=1e-300))
+    return float(wanted @ wanted) - along

@@ -12,8 +12,8 @@ ROWS = 3
 """A line through fewer rows leaves nothing over."""
 # Times the room of the log that a row may be off before the estimator is known.
 _LOOSE = 4.0
-# Times the room of the log within which a fit is worth going on with.
-_NEARBY = 1e3
+# Times the room of the log within which a fit is worth going on with, and the share of |A|² that is too much all the same.
+_NEARBY, _FAR = 1e3, 1e-2
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Lines:
     @property
     def near(self) -> float:
         """A sum of squares that is not far from what the log's digits leave."""
-        return float((_NEARBY * self.room / self.size).square().sum())
+        return min(_FAR, float((_NEARBY * self.room / self.size).square().sum()))
 
     @property
     def size(self) -> float:

@@ -12,6 +12,7 @@ from advcli.matching.candidates import Candidate
 
 _WHOLE = (*range(9), 10, 12, 16, 32)
 _FLAG = (0.0, 1.0)
+_SHOWS = 1e-3
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Fitted:
 class Values:
     """An option that a search gives a few values; none but its default where there are none."""
 
-    values: tuple[float, ...] = ()
+    values: tuple[float | str, ...] = ()
 
 
 # Options of which the type does not tell. A divisor's eps shows where it is not small beside a standard deviation.
@@ -48,6 +49,8 @@ _BY_NAME: Mapping[str, Values | float] = {
     "step_norm": Values(_FLAG),
     "token_norm": Values(_FLAG),
     "normalise": Values(_FLAG),
+    "form": Values(("loo", "plain")),
+    "history": Values((0, 1, 2, 3, 4)),
     "level": Values(tuple(one / 10 for one in range(1, 10))),
     "low": Values((0.0, -1.0)),
     "reward_clip": Values((0.2, 0.5, 1.0, 2.0, 5.0)),
@@ -90,7 +93,8 @@ def forms(candidate: Candidate) -> Iterator[Form]:
         given = {
             name: value for (name, all_), value in zip(few.items(), values, strict=True) if value != all_[0]
         }
-        yield Form(candidate.with_options(given) if given else candidate, fitted, len(given))
+        if fitted or given:
+            yield Form(candidate.with_options(given) if given else candidate, fitted, len(given))
 
 
 def _options(candidate: Candidate) -> Iterator[tuple[str, Fitted | tuple[float | str, ...]]]:
@@ -105,7 +109,7 @@ def _options(candidate: Candidate) -> Iterator[tuple[str, Fitted | tuple[float |
     for name in names:
         kind: Any = parameters[name].annotation if name in parameters else float
         default = rule.options[name] if rule else parameters[name].default
-        if candidate.eps is None and name in _OF_DIVISOR and "divide" in candidate.told:
+        if candidate.eps is None and name in _OF_DIVISOR:
             continue
         tried = _tried(name, kind, default)
         if isinstance(tried, Fitted):
@@ -125,7 +129,10 @@ def _tried(name: str, kind: Any, default: Any) -> Fitted | tuple[float | str, ..
     if not isinstance(default, int | float):
         return ()
     unit = known if known is not None else abs(default) or 1.0
-    starts = (0.0,) if known is not None else (float(default),)
+    starts: tuple[float, ...] = (float(default),)
+    if known is not None:
+        # A fit begins without it, but where that divides by 0, or where it is all that divides.
+        starts = (0.0, unit, *(starts if default > _SHOWS * unit else ()))
     if name in SHARES:
         return Fitted(name, (*starts, 0.5), 1.0, 0.0, 1.0)
     if name in NON_NEGATIVE:

@@ -3,8 +3,10 @@
 import shlex
 from collections.abc import Iterator, Mapping
 
+import numpy as np
+
 from advcli.common.wording import pairs, short
-from advcli.dataset.grouping import sizes_of
+from advcli.dataset.grouping import group, sizes_of
 from advcli.matching.explanations import Explanation
 from advcli.matching.partitions import Kind, Partition
 from advcli.matching.trials import Trial
@@ -26,11 +28,8 @@ def flags(explanation: Explanation, best: Trial, table: RewardTable) -> str | No
     grouped = _grouping(best.partition, table)
     after = explanation.after or {}
     kept = "keep_pos" in after
-    if (
-        grouped is None
-        or explanation.broken
-        or _NOT_TYPED & (after.keys() - ({"filtered_rows"} if kept else set()))
-    ):
+    untyped = _NOT_TYPED - {"filtered_rows" if kept else ""}
+    if grouped is None or explanation.broken or explanation.problem.blur or untyped & after.keys():
         return None
     words = [*_rule(best.candidate.plan.settings, best.candidate.options), *grouped]
     words += _rewards(explanation, table)
@@ -57,9 +56,10 @@ def _grouping(partition: Partition, table: RewardTable) -> list[str] | None:
     """The options that group the rows so; None where there are none."""
     if partition.kind is Kind.KEY:
         return []
-    if partition.kind is Kind.CUT:
-        sizes = sizes_of(partition.grouping.group, partition.grouping.count)
-        return ["--n", str(next(iter(sizes)))]
+    if partition.kind in (Kind.CUT, Kind.POSITION):
+        n = next(iter(sizes_of(partition.grouping.group, partition.grouping.count)))
+        same = np.array_equal(group(table, n).group, partition.grouping.group)
+        return ["--n", str(n)] if same else None
     if partition.kind is Kind.OVER_STEPS:
         return ["--group-by", ",".join(table.choice.prompt)]
     return None

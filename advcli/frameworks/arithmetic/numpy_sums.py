@@ -31,7 +31,7 @@ def standardised(
     for rows in matrices(group, torch.ones_like(group, dtype=torch.bool)):
         values = r[rows].cpu().numpy()
         # Rewards near the ends of the dtype have no finite square; what comes of that is said where it is used.
-        with np.errstate(invalid="ignore", over="ignore"):
+        with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
             mean, std = _one_pass(values) if one_pass else _two_pass(values)
             scaled = (values - mean) / (std + values.dtype.type(eps))
         out[rows] = torch.from_numpy(scaled).to(out.device)
