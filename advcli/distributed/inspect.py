@@ -107,7 +107,9 @@ def inspect(request: Request, wanted: Wanted, *, near_dead: float = NEAR_DEAD) -
         open_ = (0,) if plan.scope() == "step" and not whole else ()
         work = run.known(tasks, places, PartitionJob(view, (plan,), (), ((),), open_))
         kinds: Kinds = run.over(tasks, places, work, sized)
-        part = Part((_once(kinds.rows), _once(kinds.valid)), frozenset(kinds.rows), whole, len(kinds.rows) > 1)
+        part = Part(
+            (_once(kinds.rows), _once(kinds.valid)), frozenset(kinds.rows), whole, len(kinds.rows) > 1
+        )
         extents = _extents(loaded, view.by)
         if job.choice.rollout:
             # The reward of a rollout may be none of those of its rows.

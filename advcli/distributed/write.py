@@ -102,9 +102,7 @@ class Beginnings(Mergeable):
         """Tell it from the file of each row, the file in which each group begins, and the group of each row."""
         grouped = codes >= 0
         begins = first[codes[grouped]]
-        return cls(
-            _occurrences(first), frozenset(np.unique(begins[begins != file[grouped]]).tolist())
-        )
+        return cls(_occurrences(first), frozenset(np.unique(begins[begins != file[grouped]]).tolist()))
 
 
 def _occurrences(values: NDArray[np.int64]) -> dict[int, int]:
