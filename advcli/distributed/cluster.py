@@ -2,21 +2,25 @@
 
 import logging
 import os
+import shutil
 import signal
 import socket
+import sys
+import tempfile
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, nullcontext, redirect_stdout
+from pathlib import Path
 from typing import Any
 
 from advcli.common.errors import AdvcliError, DataError, MissingPackage, UsageError
 from advcli.common.wording import reason
 from advcli.distributed.tasks import Tasks
 
-# What Ray asks for before it is imported: no telemetry, no bars, no changed virtual environment.
+# What Ray asks for before it is imported: no telemetry, no changed virtual environment.
 _ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",
-    "RAY_DATA_DISABLE_PROGRESS_BARS": "1",
     "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
     "RAY_SCHEDULER_EVENTS": "0",
@@ -28,6 +32,10 @@ _ENVIRONMENT = {
     "MALLOC_TOP_PAD_": str(64 << 20),
 }
 _OBJECT_STORE = "ADVCLI_RAY_OBJECT_STORE"
+# Ray makes files there for its sockets, whose names must be short.
+_TEMPORARY = "/tmp"
+_TERMINATED = 128 + signal.SIGTERM
+_TRIES, _PAUSE = 20, 0.1
 _PATIENCE = 10
 """Seconds until a cluster that does not answer is said to be none."""
 
@@ -49,20 +57,24 @@ def running(address: str | None) -> Iterator[Tasks]:
         DataError: a worker died more often than Ray tries again, or ran out of memory.
     """
     ray = require()
-    ours = not ray.is_initialized()
-    if ours:
-        _start(ray, address)
-    _quiet(ray)
-    tasks = Tasks(ray)
-    try:
-        with _explained(ray):
-            yield tasks
-    except BaseException:
-        if not ours:
+    if ray.is_initialized():
+        tasks = Tasks(ray)
+        try:
+            with _explained(ray):
+                yield tasks
+        except BaseException:
             tasks.stop()
-        raise
-    finally:
-        if ours:
+            raise
+        return
+    with _stopped_by_sigterm(), nullcontext() if address else _folder() as folder:
+        try:
+            _start(ray, address, folder)
+            for name in ("ray", "ray._private"):
+                # advcli reports what matters.
+                logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+            with _explained(ray):
+                yield Tasks(ray)
+        finally:
             ray.shutdown()
 
 
@@ -90,7 +102,6 @@ def require() -> Any:  # noqa: ANN401  a module
         os.environ.setdefault(name, value)
     try:
         import ray
-        import ray.data
 
         _has_sketches()
     except ImportError as error:
@@ -106,7 +117,7 @@ def _has_sketches() -> None:
     import datasketches  # noqa: F401
 
 
-def _start(ray: Any, address: str | None) -> None:  # noqa: ANN401  a module
+def _start(ray: Any, address: str | None, folder: str | None) -> None:  # noqa: ANN401  a module
     quiet = {"logging_level": logging.CRITICAL, "log_to_driver": False}
     try:
         with redirect_stdout(None), _own_signals():
@@ -121,8 +132,12 @@ def _start(ray: Any, address: str | None) -> None:  # noqa: ANN401  a module
                 include_dashboard=False,
                 num_cpus=int(os.environ.get("ADVCLI_RAY_CPUS", os.cpu_count() or 1)),
                 object_store_memory=int(store) if store else None,
+                _temp_dir=folder,
                 **quiet,
             )
+    except SystemExit as stop:
+        # Ray's own answer to SIGTERM, while it starts.
+        raise SystemExit(_TERMINATED if stop.code == signal.SIGTERM else stop.code) from None
     except Exception as error:
         # Ray has errors of its own for a full disk, a port that is taken, a cluster of another version.
         why = reason(error).partition(". ")[0]
@@ -131,6 +146,43 @@ def _start(ray: Any, address: str | None) -> None:  # noqa: ANN401  a module
         raise UsageError(
             f"--ray-address {address}: cannot be reached ({why})", hint="the address that 'ray start' printed"
         ) from error
+
+
+@contextmanager
+def _folder() -> Iterator[str]:
+    """Where a local Ray puts its logs and sockets, and objects that do not fit into memory; removed afterwards.
+
+    Raises:
+        DataError: it cannot be made.
+    """
+    parent = os.environ.get("RAY_TMPDIR", _TEMPORARY)
+    try:
+        folder = tempfile.mkdtemp(prefix="advcli-", dir=parent)
+    except OSError as error:
+        why = f"{parent}: {error.strerror}"
+        raise DataError(f"a local Ray cannot be started ({why})", hint="RAY_TMPDIR=DIR") from error
+    try:
+        yield folder
+    finally:
+        # Ray's processes write until the last of them has ended.
+        for _ in range(_TRIES):
+            shutil.rmtree(folder, ignore_errors=True)
+            if not Path(folder).exists():
+                break
+            time.sleep(_PAUSE)
+
+
+@contextmanager
+def _stopped_by_sigterm() -> Iterator[None]:
+    """Let SIGTERM end the program as Ctrl-C does, so that Ray is stopped and what is half written is removed."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager
@@ -154,15 +206,6 @@ def _answers(address: str) -> None:
     host, _, port = address.rpartition("://")[2].rpartition(":")
     if port.isdecimal():
         socket.create_connection((host, int(port)), timeout=_PATIENCE).close()
-
-
-def _quiet(ray: Any) -> None:  # noqa: ANN401  a module
-    """Silence Ray on standard error: advcli reports what matters."""
-    context = ray.data.DataContext.get_current()
-    context.enable_progress_bars = False
-    context.print_on_execution_start = False
-    for name in ("ray", "ray.data", "ray._private", "ray.train"):
-        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
 @contextmanager

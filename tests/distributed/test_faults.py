@@ -73,9 +73,10 @@ def dies(function, number: int, mark: Path, before: bool):
     ("target", "number", "before"),
     [
         ("scan.scan", 1, True),
-        ("partitions.pack", 0, False),
+        ("placement.crossing", 1, True),
+        ("placement.joined", 0, False),
         ("run.answer", 1, True),
-        ("write.collect", 2, False),
+        ("write.advantages", 2, False),
         ("write.write_file", 0, True),
         ("write.write_file", 0, False),
     ],
