@@ -285,7 +285,13 @@ def _layout(form: Format, seen: Sequence[Seen], options: ColumnOptions) -> Layou
         _check_layout(options.layout)
         return layouts.laid_out(options.layout, "", _records(seen))
     if form.name == "generic":
-        return PLAIN if all(one.is_flat for one in seen) else layouts.guessed(_records(seen))
+        if all(one.is_flat for one in seen):
+            return PLAIN
+        # A list that the user names is one of a row.
+        named = {options.turn_rewards, *options.tokens.values()}
+        return layouts.guessed(
+            [{name: one[name] for name in one if name not in named} for one in _records(seen)]
+        )
     return layouts.laid_out(form.layout, form.path, [] if form.layout == "rows" else _records(seen))
 
 

@@ -208,8 +208,9 @@ def _threshold(rewards: torch.Tensor, given: float | None, flag: str) -> float:
     if values is None:
         low, high = float(rewards.min()), float(rewards.max())
         of = " of B" if flag == "--vs-pass-at" else ""
+        span = f"are all {low:g}" if low == high else f"have more than two values, from {low:g} to {high:g}"
         raise UsageError(
-            f"no row is right or wrong: the rewards{of} are not two values, but from {low:g} to {high:g}",
+            f"no row is right or wrong: the rewards{of} {span}",
             hint=f"{flag} REWARD, the lowest reward of a right row",
         )
     return values[1]

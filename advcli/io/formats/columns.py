@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 
 from advcli.common.errors import DataError, UsageError
@@ -30,7 +31,7 @@ from advcli.io.formats.derived import CHARACTERS
 from advcli.io.formats.dump import Dump, Kinds, flags, listed, quoted
 from advcli.io.formats.evidence import Evidence
 from advcli.io.formats.format import Format
-from advcli.io.formats.rewards import like_rewards, nested_name, outcomes
+from advcli.io.formats.rewards import Rewards, like_rewards, nested_name, outcomes
 from advcli.io.formats.rewards import rewards as rewards_of
 from advcli.records.layout import PLAIN, Condition, Derived, Layout, Rules
 from advcli.records.table import Choice, ColumnOptions
@@ -70,6 +71,10 @@ def choose(
         form = _form(kinds, options)
         there = [column for column in form.derived if all(name in kinds for name in column.needed())]
         kinds = {**kinds, **{column.name: column.kind for column in there}}
+    inner = options.turn_rewards or options.tokens.get("token_rewards")
+    if inner:
+        summed = Derived(f"{inner}.sum", (inner,), "advcli.io.formats.derived:total")
+        form, kinds = replace(form, derived=(*form.derived, summed)), {**kinds, summed.name: "number"}
     for need in form.requires if options.format else ():
         name = need.partition(":")[0]
         if name not in kinds and "." not in name and layout.name != "nested":
@@ -120,7 +125,7 @@ class _Chooser:
         )
         step = options.step or self._step()
         prompt, chat = prompts.prompt(self._dump, step)
-        rollout, turn = self._rollout({*taken, *prompt, step})
+        rollout, turn = self._rollout({*taken, *prompt, step}, grouped=bool(prompt or options.n))
         logged = (
             options.logged or _first(form.logged, kinds, but=taken, kind="number") or _logged(kinds, taken)
         )
@@ -129,6 +134,7 @@ class _Chooser:
         likely = tuple(prompts.likely(self._dump, step))
         rules = self._rules(prompt, used, likely if prompt == prompts.RECORD else ())
         self._check_spread(prompt, step, used)
+        self._check_lists(prompt, step, rewards)
         looked_for = _log_probs(kinds, options)
         if options.strict and self._dump.doubts:
             raise DataError(self._dump.doubts[0].said, hint=self._dump.doubts[0].hint)
@@ -258,9 +264,27 @@ class _Chooser:
                 )
                 return
 
+    def _check_lists(self, prompt: Sequence[str], step: str | None, rewards: Rewards) -> None:
+        """Say so if several records of a prompt have a list of rewards each: these may be those of turns or tokens."""
+        options, layout = self._dump.options, self._dump.layout
+        if layout.name != "lists" or options.explode or options.layout or self._dump.form.name != "lists":
+            return
+        key = (*prompt, *([step] if step and not step.startswith("@") else []))
+        if (
+            prompt
+            and not any(name.startswith("@") for name in prompt)
+            and self._dump.evidence.in_records(key)
+        ):
+            name = shlex.quote(rewards[0][0])
+            self._dump.doubt(
+                f"several records of a prompt have a list of rewards each, and each number in '{rewards[0][0]}' is taken as "
+                "an answer of its own, not as a turn or token",
+                f"--explode {name}, or --turn-rewards-col {name} with --reward COL for the whole",
+            )
+
     # The columns.
 
-    def _rollout(self, taken: set[str | None]) -> tuple[tuple[str, ...], str | None]:
+    def _rollout(self, taken: set[str | None], *, grouped: bool) -> tuple[tuple[str, ...], str | None]:
         """The columns that name the rollout, and the one that numbers its rows."""
         form, kinds, options = self._dump.form, self._dump.kinds, self._dump.options
         if options.rollout:
@@ -269,7 +293,7 @@ class _Chooser:
             rollout = next(filter(None, (prompts.together(way, kinds) for way in form.rollout)), ())
         else:
             usual = (name for name in ROLLOUTS if kinds.get(name) in ("number", "text") and name not in taken)
-            rollout = tuple(usual)[:1] if form.name == "generic" else ()
+            rollout = tuple(usual)[:1] if form.name == "generic" and grouped else ()
         turn = _first(form.turn or TURNS, kinds, kind="number") if rollout else None
         return rollout, options.turn or (None if turn in taken else turn)
 
@@ -307,6 +331,11 @@ class _Chooser:
         if len(like) > 1:
             self._dump.doubt(
                 f"the step is '{like[0]}', and could be {quoted(like[1:])}", flags("--step-col", like)
+            )
+        elif like and like[0] in TURNS:
+            self._dump.doubt(
+                f"'{like[0]}' is taken as the training step, and could be the turn of a rollout",
+                f"--step-col {like[0]} or --rollout-col COL --turn-col {like[0]}",
             )
         return like[0] if like else _first(("@step",), kinds)
 

@@ -128,6 +128,13 @@ class Evidence:
         keys = [key_text(row.get(name)) for row in self._whole()]
         return len(set(zip(self._of, keys, strict=False))) > len(set(self._of))
 
+    def in_records(self, names: Sequence[str]) -> bool:
+        """Whether exploded rows that are equal in some columns come from several records, for most of their values."""
+        records: dict[Hashable, set[int]] = {}
+        for row, record in zip(self._whole(), self._of, strict=False):
+            records.setdefault(tuple(key_text(row.get(name)) for name in names), set()).add(record)
+        return sum(len(found) > 1 for found in records.values()) * 2 > len(records)
+
     def same(self, one: str, two: str) -> bool:
         """Whether two columns hold the same in all rows, of which there is at least one."""
         cells = self.of(one).cells

@@ -17,6 +17,8 @@ from advcli.io.formats.catalog import (
     STEPS,
 )
 from advcli.io.formats.dump import Dump, Kinds, flags, listed, quoted
+from advcli.records.layout import Derived
+from advcli.records.table import ColumnOptions
 
 Rewards = tuple[tuple[str, float], ...]
 """Column and weight of each part."""
@@ -41,7 +43,7 @@ def rewards(dump: Dump) -> Rewards:
     parts = [name for name in parts if not dump.evidence.of(name).is_counter]
     if options.parts == "always" and parts:
         return _weighted(parts, (), kinds)
-    total = _total(dump)
+    total = _total(dump) or next((one.name for one in dump.form.derived if _is_sum(one, options)), None)
     if total:
         return ((total, 1.0),)
     if len(parts) == 1 or (parts and options.parts):
@@ -69,6 +71,11 @@ def outcomes(dump: Dump, taken: Sequence[str]) -> tuple[str, ...]:
         if name not in dump.form.no_rewards
     ]
     return tuple(name for name in dict.fromkeys((*dump.options.outcomes, *found)) if name not in taken)
+
+
+def _is_sum(column: Derived, options: ColumnOptions) -> bool:
+    """Whether a column is made of the list of rewards, of turns or tokens, that the user named."""
+    return column.columns() in ((options.turn_rewards,), (options.tokens.get("token_rewards"),))
 
 
 def _no_reward(dump: Dump, parts: Sequence[str]) -> DataError:

@@ -5,6 +5,9 @@ import json
 import pytest
 
 import advcli
+from advcli.io.inputs import opened
+from advcli.io.read import look, read
+from advcli.records.table import ColumnOptions
 
 
 def written(tmp_path, rows):
@@ -107,3 +110,39 @@ def test_texts_that_make_groups_of_one_size_are_proposed(tmp_path, name, hint):
     ]
     with pytest.raises(advcli.DataError, match=f"try --prompt-col {hint}"):
         grouped(written(tmp_path, rows))
+
+
+def test_lists_in_several_records_of_a_prompt_may_be_turns(tmp_path):
+    rows = [{"uid": name, "total": 1.0, "rewards": REWARDS} for name in "aabb"]
+    path = written(tmp_path, rows)
+    said = " ".join(grouped(path)[2])
+    assert "each number in 'rewards' is taken as an answer of its own, not as a turn or token" in said
+    once = written(
+        tmp_path, [{"uid": name, "step": step, "rewards": REWARDS} for step in range(2) for name in "ab"]
+    )
+    assert "answer of its own" not in " ".join(grouped(once)[2])
+
+
+def test_without_a_prompt_there_is_no_rollout(tmp_path):
+    path = written(tmp_path, [{"episode": one, "reward": float(one)} for one in (0, 0, 1, 1)])
+    with opened([str(path)]) as sources:
+        assert look(sources, ColumnOptions(ungrouped=True))[1].rollout == ()
+        assert look(sources, ColumnOptions(n=2))[1].rollout == ("episode",)
+
+
+@pytest.mark.parametrize("option", [{"turn_rewards": "rewards"}, {"tokens": {"token_rewards": "rewards"}}])
+def test_the_reward_of_a_list_that_is_named_is_its_sum(tmp_path, option):
+    path = written(tmp_path, [{"uid": name, "rewards": REWARDS, "ids": [1] * 4} for name in "aabb"])
+    with opened([str(path)]) as sources:
+        table = read(sources, ColumnOptions(**option))
+    assert table.rewards.tolist() == [2.0] * 4
+    assert table.choice.layout.name == "rows"
+
+
+def test_a_turn_that_is_taken_as_the_step_is_said(tmp_path):
+    rows = [{"prompt": "a", "step_idx": one % 2, "reward": float(one)} for one in range(4)]
+    found = grouped(written(tmp_path, rows))
+    assert found[0] == ["prompt", "step_idx"]
+    assert "'step_idx' is taken as the training step, and could be the turn of a rollout" in " ".join(
+        found[2]
+    )
