@@ -131,6 +131,7 @@ _MEASURE = frozenset(
 _ASKED = frozenset(
     [
         "prompt",
+        "group",
         "question",
         "problem",
         "example",
@@ -278,7 +279,7 @@ def could_be_prompt(name: str) -> bool:
         [True, True, False, False, True]
     """
     found = {word.removesuffix("s") for word in words(name)} | words(name)
-    another = _ANSWER | _SOURCE | _REWARD | _STEP | _COUNT
+    another = _ANSWER | _SOURCE | _REWARD | _STEP | _COUNT | _MEASURE | _STATISTIC
     # A hash of whatever else tells rows apart, and not prompts.
     told = found & _ASKED or (found & _LABEL and "hash" not in found)
     return bool(told) and not found & another

@@ -219,14 +219,20 @@ def _is_transposed(dump: Dump) -> bool:
 
 
 def _in_objects(dump: Dump) -> str | None:
-    """The path of an outcome in the object of each row."""
-    for name, kind in dump.kinds.items():
-        cells = dump.evidence.of(name).there
-        if kind == "nested" and _holds_objects(dump, name):
-            keys = dict.fromkeys(key for cell in cells for key in cell)
-            inner = _outcome({key: [cell.get(key) for cell in cells] for key in keys})
-            if inner:
-                return f"{name}.{inner}"
+    """The path of an outcome in the object of each row, however deep."""
+    columns = {name: dump.evidence.of(name).there for name, kind in dump.kinds.items() if kind == "nested"}
+    while columns:
+        inner = {
+            f"{name}.{key}": [cell.get(key) for cell in cells]
+            for name, cells in columns.items()
+            if cells and all(isinstance(cell, Mapping) for cell in cells)
+            for key in dict.fromkeys(key for cell in cells for key in cell)
+        }
+        last = {path.rpartition(".")[2]: path for path in inner}
+        found = _outcome({name: inner[path] for name, path in last.items()})
+        if found and not any(isinstance(cell, Mapping | list) for cell in inner[last[found]]):
+            return last[found]
+        columns = {path: [cell for cell in cells if cell is not None] for path, cells in inner.items()}
     return None
 
 

@@ -116,6 +116,10 @@ def test_several_that_differ_are_an_error(chosen):
         ),
         ([{"prompt": "a", "judge": {"score": 1.0, "why": "x"}}] * 2, "try --reward judge.score"),
         (
+            [{"prompt": "a", "verifier": {"why": "x", "rewards": {"reward": 1.0}}}] * 2,
+            "try --reward verifier.rewards.reward",
+        ),
+        (
             [{"prompt": "a", "score": {"correct": 1.0}}] * 2,
             "'score' holds objects, expected a number per row",
         ),
@@ -126,7 +130,7 @@ def test_several_that_differ_are_an_error(chosen):
             r"as pandas' to_json\(\) writes it; try df.to_json\(path, orient='records', lines=True\)",
         ),
     ],
-    ids=["numbered", "pair", "in an object", "an object", "of tokens", "return", "by column"],
+    ids=["numbered", "pair", "in an object", "deeper", "an object", "of tokens", "return", "by column"],
 )
 def test_what_is_said_where_there_is_no_reward(chosen, records, message):
     with pytest.raises(DataError, match=message):
