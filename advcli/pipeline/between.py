@@ -102,8 +102,8 @@ def _loaded(
             if check:
                 check(sources)
             data = request.load(sources)
-        runs = Runs.of(data, name if by_path else None)
-        data = runs.apart(data)
+        pattern = name if by_path else None
+        data = Runs.of(data, pattern).apart(data)
         columns = data.columns()
         plan = plan.at(columns)
     result = run(plan, columns)
@@ -114,7 +114,7 @@ def _loaded(
     shown |= {} if torch.equal(original.kept, result.kept) else {"processed": result}
     report = report_of(request, data, plan, shown)
     unit, inner = by_unit(data, {"processed": replace(result, original=bare.original)}, plan.unit.reward)
-    return _Loaded(letter, name, unit, runs, inner["processed"], report)
+    return _Loaded(letter, name, unit, Runs.of(unit, pattern), inner["processed"], report)
 
 
 def _side(one: _Loaded) -> Side:

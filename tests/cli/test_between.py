@@ -237,6 +237,23 @@ def test_a_prompt_that_one_run_lacks_is_said(seeds):
     assert "1 prompt in both is not in every run: the difference is over the other 24" in body["warnings"]
 
 
+def test_rollouts_of_several_rows_in_several_runs(dump):
+    # Two seeds, in each a prompt with two rollouts of two turns; the last turn has the reward.
+    rewards = {"a": (0, 1, 0, 0), "b": (0, 1, 0, 1)}
+    rows = [("p", reward) for seed in rewards for reward in rewards[seed]]
+    more = {
+        "seed": [seed for seed in rewards for _ in range(4)],
+        "rollout_id": [f"{seed}{number // 2}" for seed in rewards for number in range(4)],
+        "turn": [0, 1] * 4,
+    }
+    first, second = dump("a.jsonl", rows, **more), dump("b.jsonl", [("p", 1)] * 8, **more)
+    body = told(first, second, "--runs", "seed")
+    # The seeds' means of A are 0.5 and 1, both of B are 1.
+    (prompt,) = body["changed"]
+    assert (prompt["mean_a"], prompt["mean_b"], prompt["difference"]) == (0.75, 1.0, 0.25)
+    assert body["a"]["runs"] == body["b"]["runs"] == ["a", "b"]
+
+
 def test_no_prompt_in_common_is_said_and_the_rest_is_shown(dump):
     a = dump("a.jsonl", [("p", 0), ("p", 1), ("q", 1), ("q", 1)])
     b = dump("b.jsonl", [("r", 0), ("r", 1), ("s", 1), ("s", 0)])

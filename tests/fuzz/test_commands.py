@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from fuzzed import BIG, COMMANDS, CONFIGS, CORPUS, OUTPUTS, options
+from fuzzed import BIG, COMMANDS, CONFIGS, CORPUS, OUTPUTS, SECRET, options
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from in_process import run
@@ -114,7 +114,9 @@ def test_corpus(command, name):
         check(command, {name: CORPUS[name]}, [*more, "--out", out[1]])
 
 
-@pytest.mark.parametrize(("number", "name"), enumerate(name for name in CORPUS if name.startswith(TYPED)))
+@pytest.mark.parametrize(
+    ("number", "name"), list(enumerate(name for name in CORPUS if name.startswith(TYPED)))
+)
 def test_types(number, name):
     # Here one command in turn for each file; by hand every command.
     for command in COMMANDS if "ADVCLI_FUZZ" in os.environ else [COMMANDS[number % len(COMMANDS)]]:
@@ -157,3 +159,30 @@ def test_inputs(command, names, chance, data):
 def test_configs(command, text, chance):
     content = mutated(text.encode(), chance)
     check(command, {"plain.jsonl": CORPUS["plain.jsonl"], "c.yaml": content}, ["--config", "c.yaml"])
+
+
+URLS = (
+    f"http://user:{SECRET}@127.0.0.1:9/a.jsonl?token={SECRET}",
+    f"s3://KEY:{SECRET}@bucket/a.jsonl?endpoint_override=127.0.0.1:9&scheme=http&token={SECRET}",
+    f"hf://user:{SECRET}@datasets/o/n",
+    f"file://user:{SECRET}@nowhere/a.jsonl#token={SECRET}",
+    f"https://127.0.0.1:9/a.parquet?X-Amz-Signature={SECRET}",
+    f"nothing://user:{SECRET}@host/a.jsonl",
+)
+
+
+@pytest.mark.parametrize("number", range(len(URLS)))
+def test_no_secret_of_a_url_is_shown(number, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.jsonl").write_bytes(CORPUS["plain.jsonl"])
+    # Here one command in turn for each URL; by hand every command.
+    for command in COMMANDS if "ADVCLI_FUZZ" in os.environ else [COMMANDS[number % len(COMMANDS)]]:
+        url, more = URLS[number], [*NEEDED.get(command, [])]
+        out = ["--out", OUTPUTS[command][0]] if command in OUTPUTS else []
+        for args in ([url], ["a.jsonl", url]):
+            code, data, err = run([command, *args, *more, *out])
+            assert code in (2, 3, 4), f"{command} {args}: {err}"
+            assert SECRET not in err
+            assert SECRET not in data.decode()
+            assert not OBEYED.search(err)
+            assert all(line.startswith("advcli: ") for line in err.splitlines())

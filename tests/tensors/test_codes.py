@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advcli.tensors import codes as runs
-from advcli.tensors.codes import first_rows, met_with_several, numbered, paired
+from advcli.tensors.codes import first_rows, met_with_several, numbered, paired, places
 
 RUNS = st.lists(
     st.tuples(st.integers(0, 4) | st.sampled_from([-(2**62), 2**62]), st.integers(1, 6)), max_size=20
@@ -55,7 +55,21 @@ def test_the_ends_of_int64(values):
     assert numbered(np.array(values)).tolist() == list(pd.factorize(np.array(values))[0])
 
 
-@given(st.lists(st.integers(-2, 4) | st.sampled_from([2**31 - 1, 2**31, -(2**31), 2**62]), max_size=30))
+@given(
+    st.lists(st.integers(-2, 4) | st.sampled_from([2**31 - 1, 2**31, -(2**31), -(2**40), 2**62]), max_size=30)
+)
 def test_rows_in_order_of_their_codes(codes):
     expected = sorted(range(len(codes)), key=lambda row: (codes[row], row))
     assert runs.in_order(np.array(codes, dtype=np.int64)).tolist() == expected
+
+
+@pytest.mark.parametrize("codes", [[5, -(2**40), 5, 2**40], [-(2**40), 5], [2**40, 5, -1]])
+def test_codes_of_more_than_half_a_number(codes):
+    assert runs.in_order(np.array(codes)).tolist() == sorted(range(len(codes)), key=lambda row: codes[row])
+
+
+@given(st.lists(st.integers(-1, 4), max_size=30))
+def test_how_many_of_a_code_stand_before(codes):
+    found = places(np.array(codes, dtype=np.int64))
+    assert found.dtype == np.int64
+    assert found.tolist() == [codes[:row].count(code) for row, code in enumerate(codes)]

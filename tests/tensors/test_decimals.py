@@ -64,3 +64,17 @@ def test_what_is_no_number_stays_none():
 
 def test_no_rows():
     assert total(np.zeros((2, 0)), np.ones(2)).tolist() == []
+
+
+@pytest.mark.parametrize("shift", [16, 20, -9])
+def test_large_and_small_decimals(shift):
+    draw = Random(shift)
+    for _ in range(300):
+        parts = [Decimal(draw.randint(-(10**6), 10**6)).scaleb(shift) for _ in range(3)]
+        assert summed([[float(part) for part in parts]], [1, 1, 1]) == [float(sum(parts))]
+
+
+def test_each_row_is_rounded_at_its_own_size():
+    # 1e9 keeps seven places of a sum, the row beside it fourteen.
+    rows = [[1e9, 0.0], [0.123456789, 1e-9]]
+    assert summed(rows, [1, 1]) == [1e9, 0.12345679]

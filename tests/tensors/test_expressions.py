@@ -120,6 +120,42 @@ def test_the_hint_is_an_expression_that_parses(text: str, hint: str):
     parse(hint.removeprefix("--where '").removesuffix("'"))
 
 
+@pytest.mark.parametrize(
+    ("text", "columns", "said"),
+    [
+        ("a < 3", {"a": ["abc"]}, "'abc' is no number, and stands beside 3"),
+        ("3 < a", {"a": ["abc"]}, "'abc' is no number, and stands beside 3"),
+        ("-a < 3", {"a": ["abc"]}, "'abc' is no number"),
+        ("a < b", {"a": [[1]], "b": [{}]}, "[1] and {} have no order"),
+        ("min(a, 2) < 3", {"a": ["x"]}, "'x' is no number"),
+        ("1 in a", {"a": [2]}, "2 is no list or text, expected one after 'in'"),
+    ],
+)
+def test_what_does_not_fit_is_named(text, columns, said):
+    with pytest.raises(TypeError) as caught:
+        parse(text).holds(columns)
+    assert str(caught.value) == said
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a is null", [False, True, False]),
+        ("a is not null", [True, False, True]),
+        ("a is 1", [True, False, False]),
+        ("a is not 1", [False, True, True]),
+        ("a == null", [False, True, False]),
+        ("a < 2", [True, False, False]),
+        ("max(a, 2) == 2", [True, False, False]),
+        ("min(a, 2) == 1", [True, False, False]),
+        ("abs(-a) == 3", [False, False, True]),
+        ("a / 0 > 1", [False, False, False]),
+    ],
+)
+def test_null_and_numbers(text, expected):
+    assert parse(text).holds({"a": [1, None, 3]}).tolist() == expected
+
+
 def test_values_without_an_order_are_named():
     with pytest.raises(TypeError, match="'abc' is no number"):
         parse("a < 3").holds({"a": [1, "abc"]})

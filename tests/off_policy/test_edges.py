@@ -1,0 +1,259 @@
+"""Ratios that lie on a bound are inside of it, and the defaults are those of the frameworks."""
+
+import pytest
+import torch
+
+from advcli.off_policy import ms_swift, nemo_rl, prime_rl, skyrl, slime, verl
+from advcli.off_policy.tokens import LogProbs
+
+
+def tokens(*rows, mask=None):
+    """Rows of ratios; log-probabilities of the sampler are 0, so that a ratio of 1 is 1 to the last digit."""
+    ratios = torch.tensor([ratio for row in rows for ratio in row], dtype=torch.float64)
+    counts = torch.tensor([len(row) for row in rows])
+    return LogProbs.of(
+        torch.zeros_like(ratios), ratios.log(), counts, None if mask is None else torch.tensor(mask)
+    )
+
+
+# Products 1 and 4, geometric means 1 and 2; the product of the first is 1 to the last digit.
+TWO = tokens([2.0, 0.5], [4.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("kind", "low", "high", "weights", "outside"),
+    [
+        ("tis", 1.0, 3.0, [2, 1, 3, 1], 0.5),
+        ("tis", 0.4, 1.0, [1, 0.5, 1, 1], 0.5),
+        ("icepop", 1.0, 3.0, [2, 0, 0, 1], 0.5),
+        ("icepop", 0.4, 1.0, [0, 0.5, 0, 1], 0.5),
+        ("seq-mask-tis", 1.0, 1.5, [2, 0.5, 0, 0], 0.5),
+        ("seq-mask-tis", 0.5, 1.0, [2, 0.5, 0, 0], 0.5),
+        ("seq-mask-tis", 0.5, 3.0, [2, 0.5, 4, 1], 0.0),
+    ],
+)
+def test_nemo_rl(kind, low, high, weights, outside):
+    found = nemo_rl.clipped_pg_metrics(
+        TWO,
+        truncated_importance_sampling_type=kind,
+        truncated_importance_sampling_ratio=high,
+        truncated_importance_sampling_ratio_min=low,
+    )
+    assert found.weights.tolist() == pytest.approx(weights)
+    assert found.metrics["is_oob_ratio"] == outside
+
+
+def test_nemo_rl_takes_ratios_that_are_no_number_for_0():
+    # exp(1000) is infinite, and inf − inf is none.
+    logs = torch.tensor([1000.0, 0.0, -torch.inf], dtype=torch.float64)
+    rollout = torch.tensor([0.0, 0.0, -torch.inf], dtype=torch.float64)
+    found = nemo_rl.clipped_pg_metrics(LogProbs.of(rollout, logs, torch.tensor([3])))
+    assert found.weights.tolist() == [0, 1, 0]
+
+
+@pytest.mark.parametrize("kind", ["k1", "k2", "k3"])
+def test_nemo_rl_has_three_kinds_of_kl(kind):
+    # x = ln ½ on one token: −x, x² / 2, e^x − 1 − x.
+    expected = {"k1": 0.69314718, "k2": 0.24022651, "k3": 0.19314718}
+    found = nemo_rl.clipped_pg_metrics(tokens([0.5]), reference_policy_kl_type=kind)
+    assert found.metrics["gen_kl_error"] == pytest.approx(expected[kind])
+
+
+@pytest.mark.parametrize(
+    ("given", "mask", "metrics"),
+    [
+        (
+            {"token_mask_is_threshold_low": 1.0, "token_mask_is_threshold_high": 3.0},
+            [1, 0, 0, 1],
+            {"token_mask_ratio": 0.5},
+        ),
+        (
+            {"token_mask_is_threshold_low": 0.4, "token_mask_is_threshold_high": 1.0},
+            [0, 1, 0, 1],
+            {"token_mask_ratio": 0.5},
+        ),
+        (
+            {"tis_ratio_type": "token", "token_tis_ratio_clip_high": 1.0},
+            [1] * 4,
+            {"tis_token_clip_high_ratio": 0.5},
+        ),
+        (
+            {"tis_ratio_type": "sequence", "sequence_tis_ratio_clip_high": 1.0},
+            [1] * 4,
+            {"tis_seq_clip_high_ratio": 0.5},
+        ),
+        (
+            {"sequence_mask_metric": "product", "product_mask_low": 0.5, "product_mask_high": 1.0},
+            [1, 1, 0, 0],
+            {"product_sequence_mask_over_high_ratio": 0.5, "product_sequence_mask_under_low_ratio": 0},
+        ),
+        (
+            {"sequence_mask_metric": "geometric", "geo_mask_low": 1.0, "geo_mask_high": 3.0},
+            [1, 1, 1, 1],
+            {"geo_sequence_mask_over_high_ratio": 0, "geo_sequence_mask_under_low_ratio": 0},
+        ),
+    ],
+)
+def test_skyrl(given, mask, metrics):
+    found = skyrl.off_policy_correction(TWO, **given)
+    assert found.mask.tolist() == mask
+    assert {name: found.metrics[name] for name in metrics} == metrics
+
+
+@pytest.mark.parametrize(
+    ("given", "mask"),
+    [
+        ({"outlier_token_is_threshold_high": 1.0}, [1, 1, 0, 0]),
+        ({"outlier_token_is_threshold_low": 1.0}, [0, 0, 1, 1]),
+        ({"outlier_token_is_threshold_low": 0.4, "outlier_token_is_threshold_high": 3.0}, [1, 1, 1, 1]),
+    ],
+)
+def test_outliers_of_skyrl(given, mask):
+    found = skyrl.off_policy_correction(tokens([1.0, 0.5], [1.0, 2.0]), **given)
+    assert found.mask.tolist() == mask
+
+
+def test_every_step_of_skyrl_adds_its_metrics():
+    given = {
+        "outlier_token_is_threshold_high": 9.0,
+        "token_mask_is_threshold_low": 0.1,
+        "token_mask_is_threshold_high": 9.0,
+        "tis_ratio_type": "token",
+        "sequence_mask_metric": "product",
+    }
+    names = skyrl.off_policy_correction(TWO, **given).metrics.keys()
+    assert names >= {
+        "outlier_seq_masked_ratio",
+        "token_mask_ratio",
+        "tis_token_clip_high_ratio",
+        "product_sequence_mask_masked_ratio",
+        "is_ratio_mean",
+    }
+
+
+@pytest.mark.parametrize(
+    ("rule", "low", "high", "weights", "changed"),
+    [
+        (slime.icepop, 1.0, 3.0, [2, 0, 0, 1], 0.5),
+        (slime.icepop, 0.4, 1.0, [0, 0.5, 0, 1], 0.5),
+        (slime.vanilla_tis, 1.0, 3.0, [2, 1, 3, 1], 0.5),
+    ],
+)
+def test_slime(rule, low, high, weights, changed):
+    found = rule(TWO, tis_clip_low=low, tis_clip=high)
+    assert found.weights.tolist() == pytest.approx(weights)
+    assert found.metrics["tis_clipfrac"] == changed
+
+
+BARE = {"tis_batch_normalize": False, "rs_veto_threshold": None}
+
+
+@pytest.mark.parametrize(("low", "high", "below", "above"), [(1.0, 3.0, 0.25, 0.25), (0.4, 1.0, 0.0, 0.5)])
+def test_shares_outside_of_the_bounds_of_slime(low, high, below, above):
+    # Means over rows of the mean over tokens: ½ is below 1, 4 above 3; 2 and 4 are above 1.
+    found = slime.mis(TWO, tis_mode="clip", tis_lower_bound=low, tis_upper_bound=high, use_rs=False, **BARE)
+    assert found.metrics["mis_tis_clip_fraction_low"] == below
+    assert found.metrics["mis_tis_clip_fraction_high"] == above
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "mask"), [(1.0, 3.0, [1, 0, 0, 1]), (0.4, 1.0, [0, 1, 0, 1]), (None, None, [1, 1, 1, 1])]
+)
+def test_bounds_of_the_rejection_of_slime(low, high, mask):
+    # Its own bounds, else those of the weights.
+    given = {"rs_lower_bound": low, "rs_upper_bound": high, "tis_lower_bound": 0.1, "tis_upper_bound": 9.0}
+    assert slime.mis(TWO, **given, **BARE).mask.tolist() == mask
+
+
+def test_a_ratio_on_the_veto_of_slime_stays():
+    given = {"tis_lower_bound": 0.1, "tis_upper_bound": 9.0, "rs_veto_threshold": 1.0}
+    assert slime.mis(tokens([1.0, 2.0], [2.0, 0.5]), **given).mask.tolist() == [1, 1, 0, 0]
+
+
+def test_weights_of_slime_without_a_mean_stay():
+    # No ratio is below e^-20, and a mean below 1e-8 is none to divide by.
+    found = slime.mis(tokens([1e-9, 1e-10]), use_rs=False)
+    assert found.weights.tolist() == pytest.approx([2.061153622e-09] * 2)
+    assert found.metrics["mis_batch_norm_factor"] == 1.0
+
+
+def test_prime_rl():
+    # Probabilities 1 and, beside them, 1.5, 1 and 0.5: the change is 0.5, 0 and −0.5.
+    three = tokens([1.5], [1.0], [0.5])
+    for advantage, mask in ((1.0, [1, 1, 1]), (-1.0, [1, 1, 1])):
+        found = prime_rl.default_loss(
+            three, torch.full((3,), advantage), dppo_mask_low=0.5, dppo_mask_high=0.5
+        )
+        assert found.mask.tolist() == mask
+    # Without an advantage only a fall counts.
+    found = prime_rl.default_loss(three, torch.zeros(3), dppo_mask_low=0.4, dppo_mask_high=0.4)
+    assert found.mask.tolist() == [1, 1, 0]
+    assert found.weights.tolist() == pytest.approx([1.5, 1.0, 0.5])
+    assert found.per_row["masked_advantage_positive"].tolist() == [0, 0, 0]
+    assert found.per_row["masked_advantage_negative"].tolist() == [0, 0, 0]
+    assert prime_rl.ipo_loss(three, ipo_threshold=0.5).mask.tolist() == [1, 1, 1]
+
+
+WIDE = tokens(
+    [1.5, 0.7], [2.5, 0.9], [4.0, 0.3], [7.0, 0.97], [1.005, 1.002], [1e-5, 1.0], [1e-3, 1.1], [0.995]
+)
+ADVANTAGES = torch.tensor([1.0, -1.0] * 4)
+
+
+@pytest.mark.parametrize(
+    ("rule", "given", "defaults"),
+    [
+        (slime.vanilla_tis, {}, {"tis_clip": 2.0, "tis_clip_low": 0.0}),
+        (slime.icepop, {}, {"tis_clip": 2.0, "tis_clip_low": 0.0}),
+        (
+            slime.mis,
+            {"tis_mode": "clip"},
+            {
+                "tis_level": "token",
+                "rs_level": "token",
+                "tis_lower_bound": 0.5,
+                "tis_upper_bound": 2.0,
+                "use_tis": True,
+                "use_rs": True,
+                "tis_batch_normalize": True,
+            },
+        ),
+        (slime.mis, {"rs_lower_bound": 1e-9, "rs_upper_bound": 9.0}, {"rs_veto_threshold": 1e-4}),
+        (slime.mis, {}, {"tis_mode": "truncate", "rs_lower_bound": 0.5, "rs_upper_bound": 2.0}),
+        (skyrl.off_policy_correction, {"tis_ratio_type": "token"}, {"token_tis_ratio_clip_high": 2.0}),
+        (skyrl.off_policy_correction, {"tis_ratio_type": "sequence"}, {"sequence_tis_ratio_clip_high": 5.0}),
+        (
+            skyrl.off_policy_correction,
+            {"sequence_mask_metric": "geometric"},
+            {"geo_mask_low": 0.99, "geo_mask_high": 1.01},
+        ),
+        (
+            skyrl.off_policy_correction,
+            {"sequence_mask_metric": "product"},
+            {"product_mask_low": 0.5, "product_mask_high": 2.0},
+        ),
+        *(
+            (
+                ms_swift.rollout_correction,
+                {"rollout_importance_sampling_mode": mode},
+                {"rollout_importance_sampling_threshold": 2.0},
+            )
+            for mode in ("token_truncate", "sequence_mask")
+        ),
+        (verl.rollout_correction, {"rollout_is": "token"}, {"rollout_is_threshold": 2.0}),
+        (verl.rollout_correction_0_7_0, {"rollout_is": "token"}, {"rollout_is_threshold": 2.0}),
+        (prime_rl.ipo_loss, {}, {"ipo_threshold": 0.1}),
+        (
+            prime_rl.default_loss,
+            {"advantages": ADVANTAGES},
+            {"dppo_mask_low": 0.2, "dppo_mask_high": 0.2},
+        ),
+    ],
+)
+def test_defaults(rule, given, defaults):
+    found, expected = rule(WIDE, **given), rule(WIDE, **given, **defaults)
+    assert found.metrics == expected.metrics
+    assert torch.equal(found.mask, expected.mask)
+    assert found.weights is expected.weights is None or torch.equal(found.weights, expected.weights)
+    for name, values in expected.per_row.items():
+        assert torch.equal(found.per_row[name], values)
