@@ -16,6 +16,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 PEERS = ("pandas", "polars", "polars_column", "polars_join", "duckdb", "duckdb_column")
+TORCH = "import torch"
 PACKAGES = ("torch", "pyarrow", "msgspec", "pandas", "polars", "duckdb")
 Command = Callable[[Path], list[str]]
 """The command line that writes to a path."""
@@ -204,17 +205,23 @@ def beside_peers(  # noqa: PLR0913  what runs, on what, how often and where
     commands = {
         "advcli": advcli(source),
         **{name: peer(name, source, key, reward) for name in (*peers, *more)},
+        TORCH: lambda target: [sys.executable, "-c", TORCH],
     }
     return in_turn(commands, runs, folder, source.suffix)
 
 
-def against_fastest(found: Mapping[str, Sequence[Usage]], target: float) -> str:
-    """The ratio of time to the fastest peer, in a sentence."""
+def against_fastest(found: Mapping[str, Sequence[Usage]], target: float, *, torch: bool = False) -> str:
+    """The ratio of time to the fastest peer, in a sentence; with `torch` to both, as `import torch` is in our times only."""
     best = fastest(found, [name for name in PEERS if name in found])
-    return f"Fastest peer: {best}. advcli / {best}: {spread(ratios(found['advcli'], found[best]))}; target ≤ {target}."
+    named, theirs = best, [one.wall for one in found[best]]
+    if torch:
+        named = f"({TORCH} + {best})"
+        theirs = [one + other.wall for one, other in zip(theirs, found[TORCH], strict=True)]
+    times = [ours.wall / wall for ours, wall in zip(found["advcli"], theirs, strict=True)]
+    return f"Fastest peer: {best}. advcli / {named}: {spread(times)}; target ≤ {target}."
 
 
-def against_leanest(found: Mapping[str, Sequence[Usage]], target: float = 0.5) -> str:
+def against_leanest(found: Mapping[str, Sequence[Usage]], target: float = 1.0) -> str:
     """The ratio of memory to the leanest peer, in a sentence."""
     least = leanest(found, [name for name in PEERS if name in found])
     memory = [one.peak / other.peak for one, other in zip(found["advcli"], found[least], strict=True)]

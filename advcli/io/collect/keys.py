@@ -1,7 +1,7 @@
 """Codes for the values of a column that names something: a prompt, a step, a session.
 
-What is held of a column are its runs: consecutive rows mostly have one key, so a run is hashed once. Texts and integers
-never become Python objects on the way; whatever else an id may be goes through `key_text`, value by value.
+Consecutive rows mostly have one key, so a run of them is looked up once. Of texts only codes and the different ones are held.
+Texts and integers never become Python objects on the way; whatever else an id may be goes through `key_text`, value by value.
 """
 
 import json

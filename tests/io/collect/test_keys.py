@@ -123,6 +123,19 @@ def test_codes_go_on_over_batches_and_types():
     assert coder.names() == ["b", "a", "c", "7"]
 
 
+def test_integers_before_and_after_a_text_are_keys_as_text():
+    coder = Coder()
+    batches = (pa.array([5, 6, None, 5]), pa.array(["5", "x"]), pa.array([6, 7]), [7, "y", 5])
+    assert [coder.add(batch).tolist() for batch in batches] == [
+        [False, False, True, False],
+        [False, False],
+        [False, False],
+        [False, False, False],
+    ]
+    assert coder.codes().tolist() == [0, 1, -1, 0, 0, 2, 1, 3, 3, 4, 0]
+    assert coder.names() == ["5", "6", "x", "7", "y"]
+
+
 def test_without_rows_there_are_no_codes():
     assert (Coder().codes().tolist(), Coder().names()) == ([], [])
 
