@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from advcli.distributed.retry import patiently
+from advcli.distributed.files.remote import patiently
 from advcli.distributed.tasks import ObjectRef, Tasks
 from advcli.io.collect.batch import BadRows
 from advcli.io.collect.numbering import line_numbers

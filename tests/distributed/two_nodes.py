@@ -4,7 +4,8 @@ import logging
 import sys
 import threading
 
-from advcli.distributed import cluster, commands, write
+from advcli.distributed import cluster, commands
+from advcli.distributed.files import write
 from advcli.errors import AdvcliError
 from advcli.pipeline.compute import Output
 from advcli.pipeline.request import Request

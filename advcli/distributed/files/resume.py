@@ -12,7 +12,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from advcli.distributed.remote import Away, folder
+from advcli.distributed.files.remote import Away, folder
 from advcli.errors import UsageError
 from advcli.io import atomic
 from advcli.io.write import Target, targets
