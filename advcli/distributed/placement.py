@@ -93,7 +93,9 @@ class PartitionPlan:
         by, by_of = _numbered([summary.by for summary in summaries])
         rows = np.array([summary.rows for summary in summaries], dtype=np.int64)
         usable = np.array([summary.usable for summary in summaries], dtype=np.int64)
-        home, width = _bundles(rows, rows.sum() if unit == "all" else rows_per_place)
+        home, width = _bundles(rows, rows_per_place)
+        if unit == "all":
+            home, width = np.zeros_like(home), np.ones_like(width)
         places = int((home + width).max(initial=1))
         rows_of = np.zeros((len(rows), max(1, len(names))), dtype=np.int64) if unit == "step" else None
         if rows_of is not None:
