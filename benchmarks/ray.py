@@ -1,7 +1,8 @@
-"""What Ray costs and gains: `python benchmarks/ray.py [--rows 20e6] [--workers 1 2]`.
+"""What Ray costs and gains: `python benchmarks/ray.py [--rows 20e6] [--workers 1 2] [--shuffled]`.
 
 The same dump, 64 parquet files (string id, step, reward, 120 characters of text), annotated by the local engine and
-by `--engine ray` with 1 and 2 workers, each as a whole process, one after the other. Needs `pip install 'advcli[ray]'`.
+by `--engine ray` with 1 and 2 workers, each as a whole process, one after the other. The rows of a group follow one
+another, or with --shuffled lie in any of the files. Needs `pip install 'advcli[ray]'`.
 """
 
 import argparse
@@ -29,12 +30,13 @@ def main() -> None:
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--text", type=int, default=120, help="characters of text per row")
+    parser.add_argument("--shuffled", action="store_true", help="the rows of a group lie in any of the files")
     parser.add_argument("--scratch", type=Path, default=None, help="a folder with room for the dump, twice")
     args = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="bench-ray-", dir=args.scratch))
     try:
         rows = int(args.rows) // FILES // GROUP * FILES * GROUP
-        size = make(folder / "in", rows, args.text)
+        size = make(folder / "in", rows, args.text, shuffled=args.shuffled)
         print(f"{rows:,} rows in {FILES} files, {size / 1e9:.2f} GB, {os.cpu_count()} cores")
         print("| way | wall time | million rows/s | against local | peak of the command's own process |")
         print("|---|---|---|---|---|")
@@ -55,20 +57,22 @@ def main() -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def make(folder: Path, rows: int, text: int) -> int:
+def make(folder: Path, rows: int, text: int, *, shuffled: bool) -> int:
     """Write the dump; its size in bytes."""
     folder.mkdir()
     rng = np.random.default_rng(0)
     per_file = rows // FILES
     letters = rng.integers(97, 123, size=text * 4096, dtype=np.uint8)
     pool = pa.array([bytes(letters[i * text : (i + 1) * text]).decode() for i in range(4096)])
+    row = rng.permutation(rows) if shuffled else np.arange(rows)
     for number in range(FILES):
-        # Groups lie together, as trainers write them; a step goes over two files.
-        key = (np.arange(per_file) + number * per_file) // GROUP
+        # As trainers write them, groups lie together; a step goes over two files.
+        here = row[number * per_file : (number + 1) * per_file]
+        key = here // GROUP
         table = pa.table(
             {
                 "prompt_id": pa.array(np.char.add("prompt-", key.astype(str))),
-                "step": np.full(per_file, number // 2),
+                "step": here // (2 * per_file),
                 "reward": rng.integers(0, 2, per_file).astype(np.float64),
                 "response": pool.take(pa.array(rng.integers(0, 4096, per_file))),
             }

@@ -97,18 +97,18 @@ EXCEPTIONS = {
     },
     **{
         f"distributed/{name}.py": ("distributed/test_commands.py", "a pass, seen through the commands on Ray")
-        for name in ("counts", "write", "load", "scan", "prompts", "run", "sketches", "traps", "units")
+        for name in ("counts", "files/write", "load", "scan", "run", "sketches", "traps")
     },
-    "distributed/details.py": ("distributed/test_inspect.py", "lists, seen through the command on Ray"),
+    "distributed/inspection/details.py": (
+        "distributed/inspection/test_inspect.py",
+        "lists, seen through the command on Ray",
+    ),
     "distributed/verify.py": (
         "distributed/test_match.py",
         "a step of the search, seen through the command on Ray",
     ),
-    **{
-        f"distributed/{name}.py": ("distributed/test_faults.py", "seen through what dies")
-        for name in ("cluster", "resume")
-    },
-    "distributed/retry.py": ("distributed/test_remote.py", "seen through a store that says 503"),
+    "distributed/crossing.py": ("distributed/test_placement.py", "what moves, seen through where it goes"),
+    "distributed/files/resume.py": ("distributed/test_faults.py", "seen through what dies"),
     "io/inputs.py": ("io/sources/test_find.py", "what is skipped among files, seen through what is found"),
     **{
         f"{folder}/off_policy.py": (

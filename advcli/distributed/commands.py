@@ -7,18 +7,19 @@ from advcli.common.errors import UsageError
 from advcli.common.wording import counted
 from advcli.dataset import remarks
 from advcli.dataset.grouping import Sizes
-from advcli.distributed import cluster, resume, sketches, write
+from advcli.distributed import cluster, sketches
 from advcli.distributed import run as runs
 from advcli.distributed.counts import Account, ColumnCount, account, extremes
-from advcli.distributed.inspect import inspect
+from advcli.distributed.files import resume, write
+from advcli.distributed.files.resume import Goal
+from advcli.distributed.files.write import Writing
+from advcli.distributed.inspection.inspect import inspect
 from advcli.distributed.load import Loaded, columns, described, load, looked_at, nothing, too_large
 from advcli.distributed.match import match
-from advcli.distributed.over_run import prompts
 from advcli.distributed.placement import Place
-from advcli.distributed.resume import Goal
+from advcli.distributed.prompts import prompts
 from advcli.distributed.run import PartitionJob, Shown
 from advcli.distributed.scan import ScanJob
-from advcli.distributed.write import Writing
 from advcli.engine.plan import Plan
 from advcli.io import metrics as metrics_file
 from advcli.io.parquet.read import to_metadata

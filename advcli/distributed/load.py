@@ -11,8 +11,8 @@ from torch import Tensor
 from advcli.common.errors import UsageError
 from advcli.dataset.grouping import Sizes, group, lint, refuse_singletons
 from advcli.dataset.load import DataSet, grouped
-from advcli.distributed import cluster, placement, scan, traps, units
-from advcli.distributed.placement import PartitionPlan, Place
+from advcli.distributed import cluster, placement, scan, traps
+from advcli.distributed.placement import PartitionPlan, Place, by_step
 from advcli.distributed.scan import ScanJob, Summary
 from advcli.distributed.tasks import ObjectRef, Tasks
 from advcli.distributed.traps import Seen
@@ -60,7 +60,7 @@ class Loaded:
 
     def unit(self, plans: Sequence[Plan]) -> str:
         """What has to lie in one place for some plans."""
-        return units.unit(
+        return unit_of(
             plans, self.job.choice, largest_step=placement.largest_step(self.summaries), roomy=self.roomy
         )
 
@@ -75,7 +75,37 @@ class Loaded:
         """Prompts that are drawn at several steps, counted where one partition does not see them all."""
         if view.unit != "step" or view.whole_prompts or not placement.by_step(self.job.choice):
             return view.again
-        return placement.index(self.tasks, self.rows, self.tasks.share(view), cluster.workers()).again
+        return view.find_crossing(self.tasks, self.rows, cluster.workers()).again
+
+
+def unit_of(plans: Sequence[Plan], choice: Choice, *, largest_step: int, roomy: int) -> str:
+    """What has to lie in one place for some plans.
+
+    Args:
+        plans: what is computed, each for the columns that there are.
+        choice: the columns that are read.
+        largest_step: rows of the largest step; 0 without steps.
+        roomy: rows that a place can have.
+
+    Returns:
+        "group", "key" (the rows of a prompt, of any step), "position" (consecutive rows, where there is no prompt), "step" or "all".
+    """
+    needs = {plan.reach() for plan in plans}
+    steps = largest_step > 0
+    parts = "group" if by_step(choice) else "key" if choice.prompt else "position"
+    if "all" in needs:
+        return "all"
+    if steps and not choice.prompt:
+        # Rows are cut by position within their step.
+        return "step"
+    # A step can be one place only if no group lies in two steps.
+    whole = steps and choice.step_in_key
+    if "step" in needs:
+        return "step" if whole else "all"
+    if "merged" in needs and whole and largest_step <= roomy:
+        # One pass over whole steps, where merging takes one for each sum.
+        return "step"
+    return parts
 
 
 @contextmanager

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from advcli.common.errors import DataError
 from advcli.common.wording import counted
 from advcli.dataset.load import with_repeats
-from advcli.distributed import cluster, partitions, placement, run, scan
+from advcli.distributed import cluster, placement, run, scan
+from advcli.distributed.crossing import numbers
 from advcli.distributed.load import Loaded, load, looked_at
-from advcli.distributed.partitions import unpack
-from advcli.distributed.placement import PartitionPlan, by_step, largest_step, numbers, with_codes_of_all
-from advcli.distributed.run import PartitionJob
+from advcli.distributed.placement import PartitionPlan, by_step, largest_step, with_codes_of_all
+from advcli.distributed.run import PartitionJob, unpack
 from advcli.distributed.scan import ScanJob
 from advcli.distributed.tasks import Tasks
 from advcli.distributed.verify import Agreements, Claim, agreements, claims
@@ -109,7 +109,7 @@ def _match(loaded: Loaded, request: Request, tell: Tell) -> Match:
 
 def _table(loaded: Loaded, view: PartitionPlan, rows: pa.Table) -> RewardTable:
     """Sampled rows as a table, with the remarks on the dump."""
-    table = partitions.table(unpack(rows, view), view)
+    table = run.table(unpack(rows, view), view)
     remarks = [text for source in loaded.job.sources for text in source.remarks]
     trapped = traps.found(table, loaded.job.kinds)
     return replace(table, warnings=(*remarks, *scan.warnings(loaded.summaries), *trapped))

@@ -4,30 +4,24 @@ Trainers write the rows of a group one after the other, so mostly no row moves. 
 in several files, every row goes to the partition that its group's digest names.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from advcli.distributed import crossing
+from advcli.distributed.crossing import Crossing, Digests, among, numbers, runs
 from advcli.distributed.scan import ScanJob, Summary
 from advcli.distributed.tasks import ObjectRef, Tasks
-from advcli.io.collect.cells import one_array
-from advcli.io.collect.text_codes import mixed
 from advcli.records.table import Choice
 
-_FEW = 8
-"""Groups with rows in several files move alone if no more than one of so many is such a group."""
 _LARGE = 4
 """A file is a partition of its own if it has at least the room of a partition divided by this."""
-_INDEXES = 8
-"""Tasks that look for these groups."""
 
 _Ints = NDArray[np.int64]
-_Digests = NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
@@ -80,7 +74,7 @@ class PartitionPlan:
     high: float
     home: _Ints
     width: _Ints
-    crossing: _Digests | None = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))
+    crossing: Digests | None = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))
     again: int = 0
 
     @classmethod
@@ -99,7 +93,9 @@ class PartitionPlan:
         by, by_of = _numbered([summary.by for summary in summaries])
         rows = np.array([summary.rows for summary in summaries], dtype=np.int64)
         usable = np.array([summary.usable for summary in summaries], dtype=np.int64)
-        home, width = _bundles(rows, rows.sum() if unit == "all" else rows_per_place)
+        home, width = _bundles(rows, rows_per_place)
+        if unit == "all":
+            home, width = np.zeros_like(home), np.ones_like(width)
         places = int((home + width).max(initial=1))
         rows_of = np.zeros((len(rows), max(1, len(names))), dtype=np.int64) if unit == "step" else None
         if rows_of is not None:
@@ -133,6 +129,15 @@ class PartitionPlan:
     def has_steps(self) -> bool:
         """Whether the dump has steps."""
         return self.job.choice.step is not None
+
+    def steps_in_key(self, number: int) -> _Ints | None:
+        """The number of each step of a file, if a prompt at another step is another group."""
+        return self.step_of[number] if by_step(self.job.choice) and self.unit != "key" else None
+
+    def find_crossing(self, tasks: Tasks, rows: Sequence[ObjectRef], workers: int) -> Crossing:
+        """Find the groups with rows in several files; `rows` as in `spread`."""
+        steps = [self.steps_in_key(number) for number in range(len(rows))]
+        return crossing.find(tasks, rows, steps, self.places, workers)
 
 
 def by_step(choice: Choice) -> bool:
@@ -191,8 +196,8 @@ def spread(
     shared = tasks.share(plan)
     targets = [_own(plan, number) for number in range(len(rows))]
     if plan.unit in ("group", "key") and plan.places > 1:
-        found = index(tasks, rows, shared, workers)
-        plan = replace(plan, crossing=found.crossing, again=found.again)
+        found = plan.find_crossing(tasks, rows, workers)
+        plan = replace(plan, crossing=found.digests, again=found.again)
         shared = tasks.share(plan)
         if plan.crossing is None:
             targets = [range(plan.places)] * len(rows)
@@ -253,14 +258,12 @@ def place_of(rows: pa.Table, plan: PartitionPlan) -> _Ints:
         position = numbers(rows, "key") + plan.before[number]
         n = plan.job.options.n or 1
         return _of_position(plan, _holder(plan, position // n * n), position // n)
-    digests, lengths = _runs(rows, plan)
+    _, digests, lengths = runs(rows, plan.steps_in_key(number))
     everywhere = digests % np.uint64(plan.places)
     if plan.crossing is None:
         return np.repeat(everywhere.astype(np.int64), lengths)
     own = plan.home[number] + (digests % np.uint64(plan.width[number])).astype(np.int64)
-    at = np.searchsorted(plan.crossing, digests).clip(max=max(0, len(plan.crossing) - 1))
-    crosses = plan.crossing[at] == digests if len(plan.crossing) else np.zeros(len(digests), dtype=bool)
-    return np.repeat(np.where(crosses, everywhere.astype(np.int64), own), lengths)
+    return np.repeat(np.where(among(digests, plan.crossing), everywhere.astype(np.int64), own), lengths)
 
 
 def _holder(plan: PartitionPlan, position: _Ints) -> _Ints:
@@ -272,108 +275,6 @@ def _of_position(plan: PartitionPlan, file: _Ints, group: _Ints) -> _Ints:
     """[n] the partition of the groups that begin in some files."""
     found: _Ints = plan.home[file] + group % plan.width[file]
     return found
-
-
-def _runs(rows: pa.Table, plan: PartitionPlan, *, prompts: bool = False) -> tuple[_Digests, _Ints]:
-    """The digest of the group of each run of rows, and the rows of each; of the prompt, if asked."""
-    key = numbers(rows, "key")
-    step = None
-    if by_step(plan.job.choice) and plan.unit != "key":
-        step = numbers(rows, "step")
-    starts = np.ones(len(key), dtype=bool)
-    np.not_equal(key[1:], key[:-1], out=starts[1:])
-    if step is not None:
-        starts[1:] |= step[1:] != step[:-1]
-    first = np.flatnonzero(starts)
-    lengths = np.diff(first, append=len(key))
-    digests = key[first].view(np.uint64)
-    if step is not None and not prompts and len(first):
-        number = int(rows["file"][0].as_py())
-        names = plan.step_of[number][step[first]].astype(np.uint64)
-        digests = mixed(digests, names, 1)
-    return digests, lengths
-
-
-@dataclass(frozen=True)
-class Index:
-    """The groups that have rows in several files.
-
-    Attributes:
-        crossing: their digests, ascending; None if these are too many to move alone.
-        targets: file → the partitions of those with rows in it.
-        again: prompts that are drawn at several steps.
-    """
-
-    crossing: _Digests | None
-    targets: Mapping[int, set[int]]
-    again: int
-
-
-def index(tasks: Tasks, rows: Sequence[ObjectRef], plan: ObjectRef, workers: int) -> Index:
-    """Find the groups that have rows in several files.
-
-    Args:
-        tasks: where it is done.
-        rows: of each file.
-        plan: the plan, as it lies with the workers.
-        workers: how many tasks run at a time.
-    """
-    many = min(workers, _INDEXES)
-    pieces = [tasks.split(many, digests_of, table, many, plan) for table in rows]
-    found = tasks.get(
-        [tasks.run(crossing, number, plan, *parts) for number, parts in enumerate(zip(*pieces, strict=True))]
-    )
-    again = sum(one.again for one in found)
-    if any(one.crossing is None for one in found):
-        return Index(None, {}, again)
-    targets: dict[int, set[int]] = {}
-    for one in found:
-        for number, to in one.targets.items():
-            targets.setdefault(number, set()).update(to)
-    return Index(np.sort(np.concatenate([one.crossing for one in found])), targets, again)
-
-
-def digests_of(rows: pa.Table, many: int, plan: PartitionPlan) -> list[_Digests]:
-    """The groups of a file once each, for each of some tasks: [n, 2] the digests of their prompts and their own."""
-    usable = numbers(rows, "usable")
-    rows = rows.select(["file", "key", "step", "usable"])
-    rows = rows if usable.all() else rows.filter(rows["usable"]).combine_chunks()
-    groups, prompts = (_runs(rows, plan, prompts=prompts)[0] for prompts in (False, True))
-    if len(groups):
-        groups, first = np.unique(groups, return_index=True)
-        prompts = prompts[first]
-    both = np.stack([prompts, groups], axis=1)
-    to = prompts % np.uint64(many)
-    return [both[to == number] for number in range(many)]
-
-
-def crossing(number: int, plan: PartitionPlan, *pieces: _Digests) -> Index:
-    """Those of one task that have rows in several files; one piece per file, its groups in ascending order."""
-    del number
-    groups = [piece[:, 1] for piece in pieces]
-    every = np.sort(np.concatenate(groups))
-    several = np.unique(every[1:][every[1:] == every[:-1]])
-    again = 0
-    if by_step(plan.job.choice) and plan.unit != "key":
-        again = _again(np.concatenate(pieces), distinct=not len(several))
-    if _FEW * len(several) > len(every):
-        return Index(None, {}, again)
-    targets = {}
-    for file, own in enumerate(groups):
-        at = np.searchsorted(own, several)
-        there = several[at < len(own)]
-        there = there[own[at[at < len(own)]] == there]
-        if len(there):
-            targets[file] = set((there % np.uint64(plan.places)).astype(np.int64).tolist())
-    return Index(several, targets, again)
-
-
-def _again(both: _Digests, *, distinct: bool) -> int:
-    """Prompts with several groups; `distinct` if each group is there once."""
-    if not distinct:
-        both = both[np.unique(both[:, 1], return_index=True)[1]]
-    prompts = np.sort(both[:, 0])
-    return len(np.unique(prompts[1:][prompts[1:] == prompts[:-1]]))
 
 
 def with_codes_of_all(rows: pa.Table, plan: PartitionPlan) -> pa.Table:
@@ -389,12 +290,6 @@ def with_codes_of_all(rows: pa.Table, plan: PartitionPlan) -> pa.Table:
             found[low:high] = of[file[low]][codes[low:high]]
         rows = rows.set_column(rows.column_names.index(name), name, pa.array(found))
     return rows
-
-
-def numbers(block: pa.Table, name: str) -> NDArray[Any]:
-    """A column as numbers."""
-    found: NDArray[Any] = one_array(block[name]).to_numpy(zero_copy_only=False)
-    return found
 
 
 def _numbered(names: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], tuple[_Ints, ...]]:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from advcli.common.wording import together
-from advcli.distributed.retry import patiently
+from advcli.distributed.files.remote import patiently
 from advcli.distributed.tasks import ObjectRef, Tasks
 from advcli.io.collect.batch import BadRows
 from advcli.io.collect.numbering import line_numbers

@@ -73,12 +73,12 @@ def dies(function, number: int, mark: Path, before: bool):
     ("target", "number", "before"),
     [
         ("scan.scan", 1, True),
-        ("placement.crossing", 1, True),
+        ("crossing.several", 1, True),
         ("placement.joined", 0, False),
         ("run.answer", 1, True),
-        ("write.advantages", 2, False),
-        ("write.write_file", 0, True),
-        ("write.write_file", 0, False),
+        ("files.write.advantages", 2, False),
+        ("files.write.write_file", 0, True),
+        ("files.write.write_file", 0, False),
     ],
 )
 def test_a_worker_that_is_killed(
@@ -90,7 +90,7 @@ def test_a_worker_that_is_killed(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ):
-    module, name = target.split(".")
+    module, _, name = target.rpartition(".")
     part = import_module(f"advcli.distributed.{module}")
     mark = tmp_path / "mark"
     mark.touch()

@@ -184,6 +184,12 @@ def test_small_files_are_one_partition_and_a_large_one_is_several():
     assert all(len(part) % 2 == 0 for part in rows[1:])
 
 
+def test_all_rows_lie_in_one_partition_where_an_estimator_needs_them_together():
+    files = [file(number, keys(10, 10 * number)) for number in range(3)]
+    _, _, rows = spread_out(planned("all", files, 20), files)
+    assert len(rows) == 1
+
+
 def test_the_largest_step_is_counted_over_all_files():
     assert (
         largest_step(

@@ -5,7 +5,8 @@ import sys
 import threading
 
 from advcli.common.errors import AdvcliError
-from advcli.distributed import cluster, commands, write
+from advcli.distributed import cluster, commands
+from advcli.distributed.files import write
 from advcli.pipeline.compute import Output
 from advcli.pipeline.request import Request
 from advcli.records.settings import Settings

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from advcli.common.errors import UsageError
-from advcli.distributed.remote import Away, folder
+from advcli.distributed.files.remote import Away, folder
 from advcli.io import atomic
 from advcli.io.write import Target, targets
 from advcli.records.table import Source

@@ -154,9 +154,10 @@ def test_a_store_that_says_503_now_and_then(dump: tuple[str, list[str]], tmp_pat
 
 @pytest.mark.usefixtures("on_ray")
 def test_a_store_that_never_answers(dump: tuple[str, list[str]], tmp_path: Path, monkeypatch):
-    from advcli.distributed import commands, retry
+    from advcli.distributed import commands
+    from advcli.distributed.files import remote
 
-    monkeypatch.setattr(retry, "_WAITS", ())
+    monkeypatch.setattr(remote, "_WAITS", ())
     monkeypatch.setattr(Moody, "every", 1)
     with pytest.raises(DataError) as error:
         commands.compute(
@@ -241,9 +242,9 @@ def test_a_store_that_refuses_uploads_now_and_then(dump: tuple[str, list[str]], 
 def test_a_store_that_takes_no_uploads(dump: tuple[str, list[str]], tmp_path: Path, monkeypatch):
     """One line, and no object under the name."""
     from advcli.distributed import remote as away
-    from advcli.distributed import retry
+    from advcli.distributed.files import remote
 
-    monkeypatch.setattr(retry, "_WAITS", ())
+    monkeypatch.setattr(remote, "_WAITS", ())
     monkeypatch.setattr(Moody, "moody_at", ("PUT", "POST"))
     monkeypatch.setattr(Moody, "every", 1)
     target = away.folder(f"s3://bucket/closed/?{dump[0].partition('?')[2]}").below("part.adv.parquet")
@@ -256,10 +257,10 @@ def test_a_store_that_takes_no_uploads(dump: tuple[str, list[str]], tmp_path: Pa
 @pytest.mark.parametrize("dump", [".parquet"], indirect=True)
 def test_an_object_that_is_shorter_than_what_was_sent(dump: tuple[str, list[str]], monkeypatch):
     from advcli.distributed import remote as away
-    from advcli.distributed import retry
+    from advcli.distributed.files import remote
 
     target = away.folder(f"s3://bucket/short/?{dump[0].partition('?')[2]}").below("x.bin")
-    monkeypatch.setattr(retry, "_WAITS", ())
+    monkeypatch.setattr(remote, "_WAITS", ())
     send = away.Away._send
     monkeypatch.setattr(away.Away, "_send", lambda self, store, data: send(self, store, data[:-1]) + 1)
     with pytest.raises(DataError, match=r"x.bin: cannot be written \(999 of 1,000 bytes arrived\)"):
@@ -315,9 +316,10 @@ def test_an_object_is_there_as_a_whole_or_not_at_all(
 @pytest.mark.usefixtures("on_ray")
 @pytest.mark.parametrize("dump", [".jsonl"], indirect=True)
 def test_where_nothing_can_be_written(dump: tuple[str, list[str]], tmp_path: Path, monkeypatch):
-    from advcli.distributed import commands, retry
+    from advcli.distributed import commands
+    from advcli.distributed.files import remote
 
-    monkeypatch.setattr(retry, "_WAITS", ())
+    monkeypatch.setattr(remote, "_WAITS", ())
     names = dump[1]
     options = past_the_proxy()
     request = Request((names[0],), Settings(), ColumnOptions())

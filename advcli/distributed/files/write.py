@@ -16,12 +16,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from advcli.common.errors import UsageError
-from advcli.distributed import resume
 from advcli.distributed.counts import Account, account
-from advcli.distributed.placement import Place, numbers
-from advcli.distributed.remote import Away
-from advcli.distributed.resume import Goal
-from advcli.distributed.retry import patiently
+from advcli.distributed.crossing import numbers
+from advcli.distributed.files import resume
+from advcli.distributed.files.remote import Away, patiently
+from advcli.distributed.files.resume import Goal
+from advcli.distributed.placement import Place
 from advcli.distributed.run import PartitionJob, PartitionRows
 from advcli.distributed.scan import ScanJob, blank
 from advcli.distributed.tasks import ObjectRef, Tasks

@@ -15,9 +15,10 @@ from advcli.dataset.grouping import Mixed, Sizes, mixed
 from advcli.dataset.load import DataSet, by_unit
 from advcli.distributed import cluster, run, sketches
 from advcli.distributed.counts import scattered
-from advcli.distributed.details import details
+from advcli.distributed.crossing import numbers
+from advcli.distributed.inspection.details import details
 from advcli.distributed.load import Loaded, columns, described, load, looked_at, too_large
-from advcli.distributed.placement import largest_step, move, numbers
+from advcli.distributed.placement import largest_step, move
 from advcli.distributed.run import PartitionJob, PartitionRows
 from advcli.distributed.scan import DIGEST
 from advcli.distributed.traps import Seen, seen

@@ -78,7 +78,7 @@ WANTED = {
 @pytest.mark.parametrize("together", [True, False])
 def test_every_figure_and_list(name: str, dump: str, together: bool, dumps, monkeypatch):
     """Where no place has whole steps, the one rule of trainers that looks at them is not tried, which is said."""
-    from advcli.distributed import inspect
+    from advcli.distributed.inspection import inspect
 
     if not together:
         monkeypatch.setattr(inspect, "_TOGETHER", 0)
@@ -126,7 +126,7 @@ def odd_reward(size: int) -> float:
 @pytest.mark.parametrize("size", [3, 5, 6, 7])
 def test_rounding_is_that_of_a_group_among_others(size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Two dead groups of one size: where one of them is the only one in its place, it has a twin there."""
-    from advcli.distributed import inspect
+    from advcli.distributed.inspection import inspect
 
     monkeypatch.setattr(inspect, "_TOGETHER", 0)
     found = [

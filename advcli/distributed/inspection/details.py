@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from advcli.distributed import run
+from advcli.distributed.crossing import numbers
+from advcli.distributed.files.remote import patiently
 from advcli.distributed.load import Loaded
-from advcli.distributed.placement import Place, numbers
-from advcli.distributed.retry import patiently
+from advcli.distributed.placement import Place
 from advcli.distributed.run import PartitionJob, PartitionRows
 from advcli.distributed.scan import NTH, ScanJob
 from advcli.inspection.details import (

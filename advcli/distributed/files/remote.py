@@ -1,17 +1,55 @@
-"""Outputs behind a URL: an object is there as a whole or not at all, as a store shows none that is not complete."""
+"""Files in an object store: it says 503 now and then, and shows no object that is not complete."""
 
+import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import pyarrow as pa
 from pyarrow import fs
 
 from advcli.common.errors import DataError, UsageError
-from advcli.distributed.retry import again
-from advcli.io.sources.remote import file_system, is_remote
+from advcli.io.sources.remote import RemoteFile, file_system, is_remote
+from advcli.records.table import Source
 
 _CHUNK = 8 << 20
+_WAITS = (0.5, 2.0, 8.0)
+"""Seconds before each try after the first."""
+
+T = TypeVar("T")
+
+
+def again(work: Callable[[], T], refusals: tuple[type[Exception], ...]) -> T:
+    """Run an operation on a store, with retries.
+
+    Args:
+        work: what to do; must be such that it can be done twice.
+        refusals: what it raises then.
+    """
+    for wait in _WAITS:
+        try:
+            return work()
+        except refusals:
+            time.sleep(wait)
+    return work()
+
+
+def patiently(source: Source, work: Callable[[Source], T]) -> T:
+    """Run an operation on a file, with retries if it is behind a URL.
+
+    Args:
+        source: the file.
+        work: what to do; must be such that it can be done twice.
+
+    Raises:
+        DataError: the last failure.
+    """
+    path: object = source.path
+    if not isinstance(path, RemoteFile):
+        return work(source)
+    return again(lambda: work(source), (DataError, OSError))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""`inspect` on Ray: what is counted, and single groups and rows."""
