@@ -15,7 +15,7 @@ from advcli.errors import AdvcliError
 from advcli.matching.candidates import Candidate
 from advcli.matching.fitting import Steps, least_squares, shortened, slopes_at
 from advcli.matching.options import Fitted, Form, forms
-from advcli.matching.partitions import Partition
+from advcli.matching.partitions import Kind, Partition
 from advcli.matching.problem import Problem
 from advcli.matching.sample import Slice
 from advcli.matching.search import Found, able, search
@@ -58,7 +58,8 @@ def inferred(problem: Problem, only: Collection[str] | None = None) -> Inferred 
         problem: what is searched for.
         only: options that are tried; None for all.
     """
-    for partition in problem.partitions:
+    # Rules of the batch have seen whole steps where prompts are the groups.
+    for partition in (one for one in problem.partitions if one.kind is not Kind.STEP):
         fits = list(_fits(problem, partition, only))
         for many in sorted({fit.fitted for fit in fits}):
             tried = [fit.candidate for fit in fits if fit.fitted == many]
