@@ -15,7 +15,7 @@ from advcli.engine.run import run
 from advcli.matching.candidates import Candidate
 from advcli.matching.fitting import Steps, least_squares, shortened, slopes_at
 from advcli.matching.options import Fitted, Form, forms
-from advcli.matching.partitions import Partition
+from advcli.matching.partitions import Kind, Partition
 from advcli.matching.problem import Problem
 from advcli.matching.sample import Slice
 from advcli.matching.search import Found, able, search
@@ -31,6 +31,8 @@ _LEFT, _CLOSER, _FITTED = 0.5, 64, 24
 _NEARBY, _FAR = 1e3, 1e-2
 # Shorter numbers are as good if they leave so many times as much at most.
 _AS_GOOD = 2.0
+# What a rule says, or torch, of numbers that nobody would set.
+_UNDEFINED = (AdvcliError, ArithmeticError, RuntimeError)
 # Rows up to which every rule is compared on all of them.
 _FEW = 131_072
 _DIGITS = (1, 2, 3, 4, 5, 6, 8)
@@ -58,7 +60,8 @@ def inferred(problem: Problem, only: Collection[str] | None = None) -> Inferred 
         problem: what is searched for.
         only: options that are tried; None for all.
     """
-    for partition in problem.partitions:
+    # Rules of the batch have seen whole steps where prompts are the groups.
+    for partition in (one for one in problem.partitions if one.kind is not Kind.STEP):
         fits = list(_fits(problem, partition, only))
         for many in sorted({fit.fitted for fit in fits}):
             tried = [fit.candidate for fit in fits if fit.fitted == many]
@@ -287,7 +290,7 @@ class _Model:
     def _holds_with(self, options: Mapping[str, float]) -> bool:
         try:
             return self._holds(self.form.candidate.with_options(options))
-        except (AdvcliError, ArithmeticError):
+        except _UNDEFINED:
             return False
 
     def _holds(self, candidate: Candidate) -> bool:
@@ -302,7 +305,7 @@ class _Model:
         exact = {"dtype": "float64"} if "dtype" in self.form.candidate.told else {}
         try:
             found = run(replace(plan, knobs={**plan.knobs, **values, **exact}), self.part.columns).processed
-        except (AdvcliError, ArithmeticError):
+        except _UNDEFINED:
             return torch.full_like(self._logged, torch.inf)
         return (found.double()[self.part.compared()] / self._size - self._logged).nan_to_num(nan=torch.inf)
 

@@ -7,9 +7,9 @@ from typing import Any
 from advcli.common.wording import counted
 from advcli.engine.turns import MADE
 from advcli.matching.candidates import Candidate
-from advcli.matching.partitions import Partition
+from advcli.matching.partitions import Kind, Partition
 from advcli.matching.problem import MANY, Problem
-from advcli.matching.sample import FIRST, SIZE, Slice
+from advcli.matching.sample import FIRST, SIZE
 from advcli.matching.trials import Trial, judge, predict, tried
 
 Tell = Callable[[str], None]
@@ -18,6 +18,8 @@ Tell = Callable[[str], None]
 _CONFIRMED, _MORE, _HALF = 8, 3, 0.5
 # Share of the rows that more of them may fit without that saying anything.
 _CHANCE = 0.01
+# Rows of a step, where it is tried as a group, up to which every rule is.
+_STEP = 256
 # How many different computations that do not fit on a small part of the rows are run on a larger one.
 _NEAR = 12
 
@@ -54,7 +56,7 @@ def search(problem: Problem, tell: Tell = lambda text: None, *, nearest: bool = 
     sampled: list[Trial] = []
     count = 0
     for partition in problem.partitions:
-        there = able(problem, _affordable(problem, problem.part(partition)), lacking)
+        there = able(problem, _affordable(problem, partition), lacking)
         count += len(there)
         found = _sampled(problem, partition, there)
         left = sum(trial.explained for trial in found)
@@ -105,9 +107,14 @@ def _distinct(trials: Sequence[Trial]) -> list[Trial]:
     return list(found.values())
 
 
-def _affordable(problem: Problem, part: Slice) -> Sequence[Candidate]:
-    """The candidates; of groups of thousands of rows, which no sample makes small, the plain ones only."""
-    if part.rows is None or part.size <= 2 * SIZE:
+def _affordable(problem: Problem, partition: Partition) -> Sequence[Candidate]:
+    """The candidates; of groups of thousands of rows, which no sample makes small, and of large steps the plain ones only.
+
+    Rules that go over the rows of a group one by one take seconds there, and rules of the batch have seen the step already.
+    """
+    part = problem.part(partition)
+    large = partition.kind is Kind.STEP and part.size > _STEP * max(part.groups.segments.count, 1)
+    if not large and (part.rows is None or part.size <= 2 * SIZE):
         return problem.candidates
     return [c for c in problem.candidates if c.framework is None and c.plan.entry.recompute]
 
