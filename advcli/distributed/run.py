@@ -208,8 +208,6 @@ def table(columns: Mapping[str, pa.Array], view: PartitionPlan) -> RewardTable:
         step_names=view.steps,
         parts=np.stack(parts, axis=1) if parts else None,
         length=_copied(values, "length"),
-        baseline=_copied(values, "baseline"),
-        kl=_copied(values, "kl"),
         logged=_copied(values, "logged"),
         turn=_copied(values, "turn"),
         rollout=values["rollout"].copy() if "rollout" in values else None,
