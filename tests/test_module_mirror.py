@@ -40,7 +40,7 @@ EXCEPTIONS = {
         for name in tables(inside)
     },
     "io/collect/batch.py": ("io/test_read.py", "what to do with a bad row, seen through the reader"),
-    "io/formats/dump.py": ("io/formats/test_rewards.py", "what a choice goes by, seen through the choices"),
+    "io/columns/dump.py": ("io/columns/test_rewards.py", "what a choice goes by, seen through the choices"),
     "io/formats/format.py": ("io/formats/test_catalog.py", "what a row is, seen through every row"),
     "io/slices.py": ("io/parquet/test_append.py", "a table handed out in pieces, seen through the copies"),
     "io/metrics.py": ("cli/commands/test_compute.py", "one small file, seen through --metrics"),

@@ -13,8 +13,8 @@ from advcli.io.collect import duplicates
 from advcli.io.collect.batch import BadRows
 from advcli.io.collect.batching import Together
 from advcli.io.collect.collector import Collector
+from advcli.io.columns.choose import choose
 from advcli.io.formats import derived, traps
-from advcli.io.formats.columns import choose
 from advcli.io.jsonl import fields
 from advcli.io.jsonl import read as jsonl
 from advcli.io.parquet import read as parquet

@@ -10,11 +10,12 @@ from typing import Any, TypeAlias
 from advcli.common.errors import DataError, UsageError
 from advcli.common.wording import either
 from advcli.io.collect.cells import kinds_of_objects
-from advcli.io.formats import detect, names
+from advcli.io.columns import names
+from advcli.io.columns.choose import asked
+from advcli.io.columns.evidence import Evidence
+from advcli.io.formats import detect
 from advcli.io.formats.catalog import FORMATS, PROMPT_IDS, PROMPT_TEXTS, REWARD_TOTALS
-from advcli.io.formats.columns import asked
 from advcli.io.formats.derived import PLACES, named_step, step_of
-from advcli.io.formats.evidence import Evidence
 from advcli.io.formats.format import Format
 from advcli.io.jsonl import read as jsonl
 from advcli.io.layouts import kinds as column_kinds

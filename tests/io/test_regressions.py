@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from advcli.common.errors import AdvcliError, DataError
-from advcli.io.formats.columns import choose
-from advcli.io.formats.evidence import Evidence
+from advcli.io.columns.choose import choose
+from advcli.io.columns.evidence import Evidence
 from advcli.io.parquet import read as parquet
 from advcli.pipeline.compute import Output, compute
 from advcli.pipeline.request import Request

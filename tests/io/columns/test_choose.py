@@ -3,8 +3,8 @@
 import pytest
 
 from advcli.common.errors import DataError, UsageError
+from advcli.io.columns.choose import choose
 from advcli.io.formats.catalog import LENGTHS, LOGGED, PROMPT_IDS, PROMPT_TEXTS, REWARD_TOTALS, STEPS
-from advcli.io.formats.columns import choose
 from advcli.records.table import ColumnOptions
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from advcli.io.formats import names
+from advcli.io.columns import names
 
 
 @pytest.mark.parametrize(

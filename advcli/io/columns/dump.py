@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from advcli.common.errors import DataError
 from advcli.common.wording import either, shortened
-from advcli.io.formats.evidence import Evidence
+from advcli.io.columns.evidence import Evidence
 from advcli.io.formats.format import Format
 from advcli.records.layout import Layout
 from advcli.records.table import ColumnOptions

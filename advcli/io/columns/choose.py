@@ -6,7 +6,12 @@ from dataclasses import replace
 from difflib import get_close_matches
 
 from advcli.common.errors import DataError, UsageError
-from advcli.io.formats import detect, names, prompts
+from advcli.io.columns import names, prompts
+from advcli.io.columns.dump import Dump, Kinds, flags, listed, quoted
+from advcli.io.columns.evidence import Evidence
+from advcli.io.columns.rewards import Rewards, like_rewards, nested_name, outcomes
+from advcli.io.columns.rewards import rewards as rewards_of
+from advcli.io.formats import detect
 from advcli.io.formats.catalog import (
     ANCHORS,
     CHATS,
@@ -28,11 +33,7 @@ from advcli.io.formats.catalog import (
     VERSIONS,
 )
 from advcli.io.formats.derived import CHARACTERS
-from advcli.io.formats.dump import Dump, Kinds, flags, listed, quoted
-from advcli.io.formats.evidence import Evidence
 from advcli.io.formats.format import Format
-from advcli.io.formats.rewards import Rewards, like_rewards, nested_name, outcomes
-from advcli.io.formats.rewards import rewards as rewards_of
 from advcli.records.layout import PLAIN, Condition, Derived, Layout, Rules
 from advcli.records.table import Choice, ColumnOptions
 from advcli.tensors.expressions import parse

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 from advcli.common.errors import DataError
 from advcli.io.collect.keys import key_text
-from advcli.io.formats import names
+from advcli.io.columns import names
+from advcli.io.columns.dump import Dump, Kinds, flags, listed
 from advcli.io.formats.catalog import CHATS, PROMPT_IDS, PROMPT_TEXTS
 from advcli.io.formats.derived import PLACES, before_answer, before_last_answer
-from advcli.io.formats.dump import Dump, Kinds, flags, listed
 from advcli.records.layout import Derived
 
 Prompt = tuple[str, ...]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from advcli.io.formats.evidence import Column, Evidence
+from advcli.io.columns.evidence import Column, Evidence
 
 
 def evidence(**columns):

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from advcli.common.errors import DataError, UsageError
 from advcli.common.wording import shortened
-from advcli.io.formats import names
+from advcli.io.columns import names
+from advcli.io.columns.dump import Dump, Kinds, flags, listed, quoted
 from advcli.io.formats.catalog import (
     OUTCOMES,
     OWN,
@@ -16,7 +17,6 @@ from advcli.io.formats.catalog import (
     REWARD_TOTALS,
     STEPS,
 )
-from advcli.io.formats.dump import Dump, Kinds, flags, listed, quoted
 from advcli.records.layout import Derived
 from advcli.records.table import ColumnOptions
 
