@@ -103,10 +103,10 @@ def test_nothing_is_trained_on():
 
 @pytest.mark.parametrize(
     ("low_high", "mask", "weighed"),
-    [("1_1", [1, 0], [1, 0]), ("1_2", [1, 0], [1, 1]), ("0.5_1", [1, 1], [1, 0])],
+    [("1_1", [1, 0], [1, 0]), ("1_2.1", [1, 0], [1, 1]), ("0.4_1", [1, 1], [1, 0])],
 )
 def test_a_value_on_a_bound_is_inside_of_it(low_high, mask, weighed):
-    # k1 is −log of the ratio: 0 and −log 2, on the bound ½.
+    # k1 is −log of the ratio: 0, on the bound 1, and −log 2.
     found = verl.rollout_correction(TWO, rollout_rs="token_k1", rollout_rs_threshold=low_high)
     assert found.mask.tolist() == mask
     found = verl.rollout_correction(TWO, rollout_is="token", rollout_is_threshold=low_high)
