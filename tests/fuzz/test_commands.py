@@ -124,6 +124,19 @@ def test_types(number, name):
         check(command, {name: CORPUS[name]}, [*NEEDED.get(command, []), *(["--out", out[0]] if out else [])])
 
 
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        ("verify", "step_half.parquet"),
+        ("prompts", "reward_unknown_zone.parquet"),
+        ("report", "types.parquet"),
+        ("prompts", "key_string_view.parquet"),
+    ],
+)
+def test_what_was_found(command, name):
+    check(command, {name: CORPUS[name]}, ["--out", OUTPUTS[command][0]])
+
+
 chances = st.randoms(use_true_random=False)
 
 

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from advcli.off_policy import ms_swift, nemo_rl, prime_rl, skyrl, slime, verl
+from advcli.off_policy.divergence import divergences
 from advcli.off_policy.tokens import LogProbs
 
 
@@ -257,3 +258,26 @@ def test_defaults(rule, given, defaults):
     assert found.weights is expected.weights is None or torch.equal(found.weights, expected.weights)
     for name, values in expected.per_row.items():
         assert torch.equal(found.per_row[name], values)
+
+
+def test_ratios_beyond_e_to_the_20_count_as_that():
+    # χ² of a row is the square of its product minus 1: e^40 − 1.
+    far = LogProbs.of(torch.zeros(2).double(), torch.tensor([15.0, 15.0]).double(), torch.tensor([2]))
+    assert float(divergences(far)["chi2_seq"]) == pytest.approx(2.3538526683702e17)
+    assert slime.mis(far).metrics["mis_chi2_seq"] == pytest.approx(2.3538526683702e17)
+    one = LogProbs.of(torch.zeros(2).double(), torch.tensor([30.0, -30.0]).double(), torch.tensor([1, 1]))
+    found = ms_swift.rollout_correction(
+        one,
+        rollout_importance_sampling_mode="sequence_truncate",
+        rollout_importance_sampling_threshold=1e10,
+    )
+    # e^20 and e^−20.
+    assert found.weights.tolist() == pytest.approx([4.85165195e8, 2.06115362e-9])
+
+
+def test_a_share_of_ms_swift_on_its_bound():
+    found = ms_swift.rollout_correction(
+        TWO, rollout_importance_sampling_mode="sequence_mask", rollout_importance_sampling_threshold=2.0
+    )
+    # The geometric means are 1 and 2.
+    assert found.metrics["clipped_frac"] == 0.0

@@ -78,3 +78,8 @@ def test_each_row_is_rounded_at_its_own_size():
     # 1e9 keeps seven places of a sum, the row beside it fourteen.
     rows = [[1e9, 0.0], [0.123456789, 1e-9]]
     assert summed(rows, [1, 1]) == [1e9, 0.12345679]
+
+
+def test_a_sum_beyond_the_largest_float_is_infinite_and_warns_of_nothing():
+    assert summed([[1.7e308, 1.7e308], [-1.7e308, -1.7e308], [1.0, 2.0]], [1, 1]) == [np.inf, -np.inf, 3.0]
+    assert summed([[1e308, 0.0]], [10, 1]) == [np.inf]

@@ -111,6 +111,9 @@ def test_what_is_no_expression_is_refused_in_one_line(text: str):
     [
         ('a = "x" && b', """--where 'a == "x"  and  b'"""),
         ("!a", "--where 'not a'"),
+        ("a || b", "--where 'a  or  b'"),
+        ("a <> b", "--where 'a != b'"),
+        ("a <> b || !c", "--where 'a != b  or  not c'"),
     ],
 )
 def test_the_hint_is_an_expression_that_parses(text: str, hint: str):
@@ -154,6 +157,14 @@ def test_what_does_not_fit_is_named(text, columns, said):
 )
 def test_null_and_numbers(text, expected):
     assert parse(text).holds({"a": [1, None, 3]}).tolist() == expected
+
+
+@pytest.mark.parametrize("text", ["a = 'x'", "a b"])
+def test_what_cannot_be_cured_gets_an_example(text):
+    with pytest.raises(UsageError) as caught:
+        parse(text)
+    assert caught.value.hint.startswith("--where ")
+    assert text.replace("=", "==") not in caught.value.hint
 
 
 def test_values_without_an_order_are_named():

@@ -196,6 +196,16 @@ def test_only_rows_that_have_others_are_compared():
     assert math.isnan(found[1])
 
 
+@pytest.mark.parametrize("differentiated", [False, True])
+def test_an_undefined_advantage_makes_no_other_neutral(differentiated):
+    # 1e-9 is the largest of its group, so it is no rounding error; 1e-18 is one.
+    advantages = torch.tensor([math.nan, 1e-9, -1e-9, 1e-18, 1.0], dtype=torch.float64)
+    group = torch.tensor([0, 0, 0, 0, 1])
+    found = signs(advantages.requires_grad_(differentiated), group)
+    assert found.tolist() == [0, 1, -1, 0, 1]
+    assert found.dtype == torch.float64
+
+
 def test_signs_of_what_is_differentiated():
     advantages = torch.tensor([1.0, 1e-9, -1.0, math.nan], requires_grad=True)
     assert signs(advantages, torch.zeros(4, dtype=torch.int64)).tolist() == [1, 0, -1, 0]
