@@ -194,10 +194,11 @@ class _Model:
         return torch.tensor([one.unit for one in self.fitted], dtype=torch.float64)
 
     @cached_property
-    def _steps(self) -> Steps:
-        ends = ([one.low for one in self.fitted], [one.high for one in self.fitted])
-        low, high = (torch.tensor(end, dtype=torch.float64) / self._unit for end in ends)
-        return Steps(_CHANGE, _DAMPING, low, high)
+    def _ends(self) -> tuple[Tensor, Tensor]:
+        """[K] the smallest and the largest numbers that are allowed."""
+        low = torch.tensor([one.low for one in self.fitted], dtype=torch.float64)
+        high = torch.tensor([one.high for one in self.fitted], dtype=torch.float64)
+        return low / self._unit, high / self._unit
 
     @cached_property
     def _use(self) -> Tensor:
@@ -236,7 +237,7 @@ class _Model:
         numbers, left = self._start
         if not self.fitted or not bool(left.isfinite().all()):
             return _square(left)
-        slopes = slopes_at(self._left, numbers, left, self._steps)
+        slopes = slopes_at(self._left, numbers, left, Steps(_CHANGE, _DAMPING, *self._ends))
         if not bool(slopes.isfinite().all()):
             return torch.inf
         change = torch.linalg.lstsq(slopes, left[:, None], driver="gelsd").solution
@@ -262,7 +263,8 @@ class _Model:
         mine, base = self._mine(free), self._with_defaults(free, start)
         room = self.part.logged.room()[self._use] / self._size
         most = min(_FAR, float((_NEARBY * room).square().sum()))
-        steps = replace(self._steps, low=self._steps.low[mine], high=self._steps.high[mine])
+        low, high = self._ends
+        steps = Steps(_CHANGE, _DAMPING, low[mine], high[mine])
 
         def left(some: Tensor) -> Tensor:
             return self._left(base.masked_scatter(mine, some))
