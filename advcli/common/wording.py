@@ -227,12 +227,12 @@ def short(value: float) -> str:
     """A knob as it is typed, with eight digits at most: 1e-6, not 1e-06.
 
     Example:
-        >>> short(1e-6), short(0.0001), short(1), short(8192.0)
-        ('1e-6', '1e-4', '1', '8192')
+        >>> short(1e-6), short(0.0001), short(1), short(2000.0)
+        ('1e-6', '1e-4', '1', '2000')
     """
     digits, _, power = f"{value:.7e}".partition("e")
     long, brief = f"{value:.8g}", f"{float(digits):.8g}e{int(power)}"
-    return brief if value and len(brief) < len(long) else long
+    return brief if 0 < abs(value) < 1 and len(brief) < len(long) else long
 
 
 def pairs(knobs: Mapping[str, float | str]) -> str:

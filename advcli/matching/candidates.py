@@ -91,8 +91,8 @@ class Candidate:
         ddof, eps = (told.get(name) if divides else None for name in ("ddof", "eps"))
         return cls(
             plan,
-            rule and rule.framework,
-            (rule and rule.versions) or None,
+            rule.framework if rule else None,
+            (rule.versions if rule else "") or None,
             rule.estimator if rule else plan.entry.name,
             settings.scale or (None if divides or rule is None or rule.level == "turn" else "none"),
             ddof,

@@ -6,6 +6,7 @@ What a fit gives is shortened and then compared like any rule: it only says whic
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
 
 import torch
 from torch import Tensor
@@ -193,14 +194,22 @@ class _Model:
         return torch.tensor([one.unit for one in self.fitted], dtype=torch.float64)
 
     @cached_property
-    def _steps(self) -> Steps:
-        ends = ([one.low for one in self.fitted], [one.high for one in self.fitted])
-        low, high = (torch.tensor(end, dtype=torch.float64) / self._unit for end in ends)
-        return Steps(_CHANGE, _DAMPING, low, high)
+    def _ends(self) -> tuple[Tensor, Tensor]:
+        """[K] the smallest and the largest numbers that are allowed."""
+        low = torch.tensor([one.low for one in self.fitted], dtype=torch.float64)
+        high = torch.tensor([one.high for one in self.fitted], dtype=torch.float64)
+        return low / self._unit, high / self._unit
+
+    @cached_property
+    def _use(self) -> Tensor:
+        """[N] bool, the rows that are fitted: of groups of equal rewards, where there are others, float32 may make anything."""
+        compared = self.part.compared()
+        live = compared & (self.part.groups.std > 0)
+        return live if bool(live.any()) else compared
 
     @cached_property
     def _size(self) -> float:
-        return max(float(self.part.given.values.norm()), 1e-300)
+        return max(float(self.part.logged.values[self._use].norm()), 1e-300)
 
     @cached_property
     def _start(self) -> tuple[Tensor, Tensor]:
@@ -215,7 +224,7 @@ class _Model:
 
     @cached_property
     def _logged(self) -> Tensor:
-        return self.part.given.values / self._size
+        return self.part.logged.values[self._use] / self._size
 
     @cached_property
     def unlike(self) -> float:
@@ -228,7 +237,7 @@ class _Model:
         numbers, left = self._start
         if not self.fitted or not bool(left.isfinite().all()):
             return _square(left)
-        slopes = slopes_at(self._left, numbers, left, self._steps)
+        slopes = slopes_at(self._left, numbers, left, Steps(_CHANGE, _DAMPING, *self._ends))
         if not bool(slopes.isfinite().all()):
             return torch.inf
         change = torch.linalg.lstsq(slopes, left[:, None], driver="gelsd").solution
@@ -238,54 +247,61 @@ class _Model:
         """The rule with the options that fit the rows; None if none do."""
         if self._holds(self.form.candidate):
             return _Fit(self.form.candidate, 0) if self.form.chosen else None
-        free = self.fitted
-        best = self._least(free, self._start[0]) if free else None
-        if best is None:
+        near = self._near(self.fitted, self._start[0]) if self.fitted else None
+        if near is None:
             return None
-        for one in self.fitted:
-            fewer = tuple(other for other in free if other is not one)
-            found = self._least(fewer, best) if fewer else None
-            if found is not None:
-                free, best = fewer, found
-        given = self._values(free, best)
-        return _Fit(self.form.candidate.with_options(given), len(given))
+        # Fewest first: what is not set would be fitted to the digits that the log lacks.
+        for many in dict.fromkeys((1, 2, len(self.fitted))):
+            for free in combinations(self.fitted, many):
+                best = self._least(free, near)
+                if best is not None:
+                    return _Fit(self.form.candidate.with_options(best), many)
+        return None
 
-    def _least(self, free: Sequence[Fitted], start: Tensor) -> Tensor | None:
-        """[K] the numbers near a start that fit, short if they can be, all but those of some options as by default; None if none do."""
-        mine = torch.tensor([one in free for one in self.fitted], dtype=torch.bool)
-        base = torch.where(mine, start, self._default / self._unit)
+    def _near(self, free: Sequence[Fitted], start: Tensor) -> Tensor | None:
+        """[K] the numbers that leave least near a start, those of some options as by default; None if that is too much."""
+        mine, base = self._mine(free), self._with_defaults(free, start)
+        room = self.part.logged.room()[self._use] / self._size
+        most = min(_FAR, float((_NEARBY * room).square().sum()))
+        low, high = self._ends
+        steps = Steps(_CHANGE, _DAMPING, low[mine], high[mine])
 
-        def whole(some: Tensor) -> Tensor:
-            numbers = base.clone()
-            numbers[mine] = some
-            return numbers
+        def left(some: Tensor) -> Tensor:
+            return self._left(base.masked_scatter(mine, some))
 
-        room = self.part.logged.room()[self.part.compared()] / self._size
-        near = min(_FAR, float((_NEARBY * room).square().sum()))
-        steps = replace(self._steps, low=self._steps.low[mine], high=self._steps.high[mine])
-        found, left = least_squares(lambda some: self._left(whole(some)), base[mine], near=near, steps=steps)
-        if left > near:
+        found, over = least_squares(left, base[mine], near=most, steps=steps)
+        return base.masked_scatter(mine, found) if over <= most else None
+
+    def _least(self, free: Sequence[Fitted], start: Tensor) -> dict[str, float] | None:
+        """Values of some options that fit the rows, short if they can be, all others as by default; None if none do."""
+        found = self._near(free, start)
+        if found is None:
             return None
-
-        most = _AS_GOOD * max(_worst(self._left(whole(found))), self.part.logged.exact / self._size)
+        mine, most = (
+            self._mine(free),
+            _AS_GOOD * max(_worst(self._left(found)), self.part.logged.exact / self._size),
+        )
 
         def fits(values: Tensor) -> bool:
-            numbers = whole(values / self._unit[mine])
-            return _worst(self._left(numbers)) <= most and self._holds_with(self._values(free, numbers))
+            numbers = found.masked_scatter(mine, values / self._unit[mine])
+            return _worst(self._left(numbers)) <= most and self._holds_with(_named(free, values))
 
-        short = shortened(found * self._unit[mine], fits, _DIGITS)
-        return whole(short / self._unit[mine]) if fits(short) else None
+        short = shortened(found[mine] * self._unit[mine], fits, _DIGITS)
+        return _named(free, short) if fits(short) else None
+
+    def _mine(self, free: Sequence[Fitted]) -> Tensor:
+        """[K] bool, which options those are."""
+        return torch.tensor([one in free for one in self.fitted], dtype=torch.bool)
+
+    def _with_defaults(self, free: Sequence[Fitted], numbers: Tensor) -> Tensor:
+        """[K] the numbers of some options, and the others as they are by default."""
+        return torch.where(self._mine(free), numbers, self._default / self._unit)
 
     @cached_property
     def _default(self) -> Tensor:
         """[K] the options as they are by default."""
         told = self.form.candidate.told
         return torch.tensor([float(told[one.name]) for one in self.fitted], dtype=torch.float64)
-
-    def _values(self, free: Sequence[Fitted], numbers: Tensor) -> dict[str, float]:
-        """The options that differ from the default."""
-        pairs = zip(self.fitted, (numbers * self._unit).tolist(), strict=True)
-        return {one.name: float(f"{value:.8g}") for one, value in pairs if one in free}
 
     def _holds_with(self, options: Mapping[str, float]) -> bool:
         try:
@@ -307,7 +323,12 @@ class _Model:
             found = run(replace(plan, knobs={**plan.knobs, **values, **exact}), self.part.columns).processed
         except _UNDEFINED:
             return torch.full_like(self._logged, torch.inf)
-        return (found.double()[self.part.compared()] / self._size - self._logged).nan_to_num(nan=torch.inf)
+        return (found.double()[self._use] / self._size - self._logged).nan_to_num(nan=torch.inf)
+
+
+def _named(free: Sequence[Fitted], values: Tensor) -> dict[str, float]:
+    """Options and their values, as they are typed."""
+    return {one.name: float(f"{value:.8g}") for one, value in zip(free, values.tolist(), strict=True)}
 
 
 def _worst(left: Tensor) -> float:

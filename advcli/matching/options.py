@@ -88,7 +88,7 @@ def forms(candidate: Candidate) -> Iterator[Form]:
     """
     kinds = dict(_options(candidate))
     fitted = tuple(one for one in kinds.values() if isinstance(one, Fitted))
-    few = {name: one for name, one in kinds.items() if not isinstance(one, Fitted)}
+    few = {name: one for name, one in kinds.items() if isinstance(one, tuple)}
     for values in product(*few.values()):
         given = {
             name: value for (name, all_), value in zip(few.items(), values, strict=True) if value != all_[0]

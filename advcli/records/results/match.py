@@ -40,10 +40,10 @@ class Evidence:
         """
         share = 100 * self.rows / max(self.compared, 1)
         rest = "; the rest fit many rules" if self.rows < self.compared else ""
-        return (
-            f"{self.rows:,} of {counted(self.compared, 'row')} ({share:.1f}%) and {self.groups:,} of "
-            f"{counted(self.live, 'live group')} tell rules apart{rest}"
-        )
+        # A rule that gives groups of equal rewards a number is told by those too.
+        of = f"{self.groups:,} of {counted(self.live, 'live group')}"
+        groups = of if self.groups <= self.live else counted(self.groups, "group")
+        return f"{self.rows:,} of {counted(self.compared, 'row')} ({share:.1f}%) and {groups} tell rules apart{rest}"
 
 
 @dataclass(frozen=True)
