@@ -269,8 +269,9 @@ def _of_all(outcome: Match, loaded: Loaded, sample: RewardTable, proof: Proof, *
     notes += [note for note in outcome.notes if note.startswith(matching.SKIPPED)]
     some = f"searched on {counted(len(sample.rewards), 'row')} of {loaded.count:,}"
     notes += [some if outcome.found else f"{some}: the rows that do not fit are among these", *proof.told]
-    if not steps and (not outcome.found or outcome.weights):
-        # One weight for all rewards looks like one standard deviation of all of them.
+    fitted = outcome.weights or (outcome.best and outcome.best.options)
+    if not steps and (not outcome.found or fitted):
+        # One weight or one option for all rewards looks like one standard deviation of all of them.
         notes.append(f"{matching.SKIPPED}: rules of the batch; they need whole steps")
     sentence = outcome.sentence
     if outcome.found and outcome.best and proof.trial and proof.explanation:
