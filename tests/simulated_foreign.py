@@ -1,7 +1,8 @@
-"""Logs of rules that no catalog has, and of rules that are nearly one: whatever `match` names has to give other logs of theirs too.
+"""Logs of rules that no catalog has, and of rules that are nearly one: what `match` names has to give their other logs too.
 
-The rules are plain loops. `python tests/simulated_logs.py 0 100 --kind foreign` prints the table: "right" is silence, "same numbers" a rule
-that gives the advantages of a second dump of the same kind, and "wrong" one that does not.
+The rules are plain loops. `python tests/simulated_logs.py 0 100 --kind foreign` prints the table: "right" is
+silence, "same numbers" a rule that gives the advantages of a second dump of the same kind, and "wrong" one
+that does not.
 """
 
 import json

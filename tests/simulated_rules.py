@@ -1,8 +1,9 @@
 """Logs of every rule of the catalogs that `match` can try, for rows and for turns, and whether it names them.
 
-The advantages are advcli's own, stored as a trainer would: what is measured is the search, not the numbers, which the tests of the rules
-compare with the frameworks. What is named is typed as the answer says, and has to give the log again.
-`python tests/simulated_logs.py 0 100 --kind rules` (or `options`, `turns`) prints the table.
+The advantages are advcli's own, stored as a trainer would: what is measured is the search, not the numbers,
+which the tests of the rules compare with the frameworks. What is named is typed as the answer says, and has
+to give the log again. `python tests/simulated_logs.py 0 100 --kind rules` (or `options`, `turns`) prints the
+table.
 """
 
 import json

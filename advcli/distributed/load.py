@@ -88,7 +88,8 @@ def unit_of(plans: Sequence[Plan], choice: Choice, *, largest_step: int, roomy: 
         roomy: rows that a place can have.
 
     Returns:
-        "group", "key" (the rows of a prompt, of any step), "position" (consecutive rows, where there is no prompt), "step" or "all".
+        "group", "key" (the rows of a prompt, of any step), "position" (consecutive rows, where there is no
+        prompt), "step" or "all".
     """
     needs = {plan.reach() for plan in plans}
     steps = largest_step > 0

@@ -100,7 +100,7 @@ def _fits(problem: Problem, partition: Partition, only: Collection[str] | None) 
 
 
 def set_alike(problem: Problem, trials: Sequence[Trial]) -> Sequence[Trial]:
-    """Rules that explain a log too if their configuration sets what the best rule has; of many rows the dump's own framework only.
+    """Rules that explain a log too if their configuration sets what the best rule has; of many rows only the dump's framework.
 
     Args:
         problem: what is searched for.

@@ -162,7 +162,10 @@ def test_a_discount_asks_for_the_form_with_tokens(given, entry, left):
         (
             REMAX,
             ("rewards",),
-            "remax needs the greedy reward of each prompt, and there is no such column; try --baseline-col COL (in Python: baselines)",
+            (
+                "remax needs the greedy reward of each prompt, and there is no such column; "
+                "try --baseline-col COL (in Python: baselines)"
+            ),
         ),
         (
             GAE,
