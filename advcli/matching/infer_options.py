@@ -246,7 +246,7 @@ class _Model:
     def fit(self) -> _Fit | None:
         """The rule with the options that fit the rows; None if none do."""
         if self._holds(self.form.candidate):
-            return _Fit(self.form.candidate, 0) if self.form.chosen else None
+            return _Fit(self.form.candidate, self.form.free) if self.form.chosen else None
         near = self._near(self.fitted, self._start[0]) if self.fitted else None
         if near is None:
             return None
@@ -255,7 +255,7 @@ class _Model:
             for free in combinations(self.fitted, many):
                 best = self._least(free, near)
                 if best is not None:
-                    return _Fit(self.form.candidate.with_options(best), many)
+                    return _Fit(self.form.candidate.with_options(best), many + self.form.free)
         return None
 
     def _near(self, free: Sequence[Fitted], start: Tensor) -> Tensor | None:

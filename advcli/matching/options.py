@@ -36,9 +36,15 @@ class Fitted:
 
 @dataclass(frozen=True)
 class Values:
-    """An option that a search gives a few values; none but its default where there are none."""
+    """An option that a search gives a few values.
+
+    Attributes:
+        values: the values; () for none but the default.
+        free: whether it may be any other number too, so that it counts as fitted.
+    """
 
     values: tuple[float | str, ...] = ()
+    free: bool = False
 
 
 # Options of which the type does not tell. A divisor's eps shows where it is not small beside a standard deviation.
@@ -51,9 +57,9 @@ _BY_NAME: Mapping[str, Values | float] = {
     "normalise": Values(_FLAG),
     "form": Values(("loo", "plain")),
     "history": Values((0, 1, 2, 3, 4)),
-    "level": Values(tuple(one / 10 for one in range(1, 10))),
-    "low": Values((0.0, -1.0)),
-    "reward_clip": Values((0.2, 0.5, 1.0, 2.0, 5.0)),
+    "level": Values(tuple(one / 10 for one in range(1, 10)), free=True),
+    "low": Values((0.0, -1.0), free=True),
+    "reward_clip": Values((0.2, 0.5, 1.0, 2.0, 5.0), free=True),
     # A clamp is looked for behind every rule, and the others do not change an advantage step by step, or only by a factor.
     "clip": Values(),
     "cap": Values(),
@@ -61,6 +67,7 @@ _BY_NAME: Mapping[str, Values | float] = {
     "std_threshold": Values(),
     "similarity": Values(),
 }
+_FREE = frozenset(name for name, one in _BY_NAME.items() if isinstance(one, Values) and one.free)
 # Options that change nothing where nothing is divided.
 _OF_DIVISOR = frozenset({"eps", "ddof"})
 
@@ -73,11 +80,13 @@ class Form:
         candidate: the rule.
         fitted: its other options.
         chosen: how many options have another value than by default.
+        free: how many of these could be any number.
     """
 
     candidate: Candidate
     fitted: tuple[Fitted, ...]
     chosen: int
+    free: int = 0
 
 
 def forms(candidate: Candidate) -> Iterator[Form]:
@@ -94,7 +103,8 @@ def forms(candidate: Candidate) -> Iterator[Form]:
             name: value for (name, all_), value in zip(few.items(), values, strict=True) if value != all_[0]
         }
         if fitted or given:
-            yield Form(candidate.with_options(given) if given else candidate, fitted, len(given))
+            free = sum(name in _FREE for name in given)
+            yield Form(candidate.with_options(given) if given else candidate, fitted, len(given), free)
 
 
 def _options(candidate: Candidate) -> Iterator[tuple[str, Fitted | tuple[float | str, ...]]]:
