@@ -9,21 +9,22 @@ import torch
 
 from advcli.common.wording import counted, verb
 from advcli.engine.rollouts import Rollouts
-from advcli.matching import difficulty, shapers, wording
+from advcli.matching import wording
 from advcli.matching.causes import FEW
 from advcli.matching.evidence import doubt
-from advcli.matching.infer_options import Inferred, inferred, set_alike
+from advcli.matching.inference import difficulty, shapers
+from advcli.matching.inference.fit_options import Inferred, inferred, set_alike
+from advcli.matching.inference.postprocess import After, after, recomputed
+from advcli.matching.inference.rounded import hidden_digits
+from advcli.matching.inference.shuffled import find_shuffle
+from advcli.matching.inference.weighing import Weighed, weighed
+from advcli.matching.inference.weights import listed, named
 from advcli.matching.logged import half_step
 from advcli.matching.partitions import Partition
-from advcli.matching.postprocess import After, after, recomputed
 from advcli.matching.problem import Problem
-from advcli.matching.rounded import hidden_digits
 from advcli.matching.sample import FIRST
 from advcli.matching.search import Found, Tell, indistinguishable, search
-from advcli.matching.shuffled import find_shuffle
 from advcli.matching.trials import Trial
-from advcli.matching.weighing import Weighed, weighed
-from advcli.matching.weights import listed, named
 from advcli.records.settings import ShapeSpec
 from advcli.records.table import RewardTable
 from advcli.shaping import spec

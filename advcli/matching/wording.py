@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from advcli.common.wording import counted, verb
-from advcli.matching.postprocess import After
+from advcli.matching.inference.postprocess import After
 from advcli.matching.problem import Problem
 from advcli.matching.trials import Trial
 from advcli.records.results.match import Fit

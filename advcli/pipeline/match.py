@@ -9,8 +9,8 @@ from advcli.dataset.load import repeats
 from advcli.io.formats.catalog import LOGGED
 from advcli.io.read import look, read
 from advcli.matching import match as matching
+from advcli.matching.inference.shapers import usual
 from advcli.matching.search import Tell
-from advcli.matching.shapers import usual
 from advcli.pipeline.request import Request
 from advcli.records.results.match import Match
 from advcli.records.table import RewardTable

@@ -8,7 +8,7 @@ import torch
 from searched import problem
 
 from advcli.matching import wording
-from advcli.matching.postprocess import LIVE, WHOLE, After
+from advcli.matching.inference.postprocess import LIVE, WHOLE, After
 from advcli.matching.trials import judge, predict
 from advcli.records.results.match import Fit
 

@@ -124,7 +124,7 @@ def test_leave_one_out_is_not_taken_for_a_centred_reward(write):
     assert {estimator for _, estimator, _ in names(told(write(rows)))} >= {"rloo"}
 
 
-# That of every scale and number of parts: tests/matching/test_weights.py.
+# That of every scale and number of parts: tests/matching/inference/test_weights.py.
 @pytest.mark.parametrize(("seed", "scale"), [(0, "none"), (1, "group")])
 def test_reward_weights_come_back(write, seed, scale):
     draw = random.Random(100 + seed)

@@ -5,7 +5,7 @@ import random
 import pytest
 from searched import by_group, mean, problem, std
 
-from advcli.matching.weighing import weighed
+from advcli.matching.inference.weighing import weighed
 
 GROUP = [row // 4 for row in range(96)]
 

@@ -8,12 +8,12 @@ import torch
 from torch import Tensor
 
 from advcli.matching.candidates import Candidate
+from advcli.matching.inference.weights import Solution, solutions
 from advcli.matching.partitions import Partition
 from advcli.matching.problem import Problem
 from advcli.matching.sample import FIRST, Slice
 from advcli.matching.search import Found, Tell, search
 from advcli.matching.trials import Trial, tried
-from advcli.matching.weights import Solution, solutions
 
 _ROWS = 16_384
 # Digits of the weights that are tried first.

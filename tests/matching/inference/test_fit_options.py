@@ -7,7 +7,7 @@ import pytest
 import torch
 from searched import by_group, mean, problem, std
 
-from advcli.matching.infer_options import inferred, set_alike
+from advcli.matching.inference.fit_options import inferred, set_alike
 from advcli.matching.search import search
 
 GROUP = [row // 6 for row in range(240)]

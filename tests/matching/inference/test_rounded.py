@@ -5,7 +5,7 @@ import random
 import pytest
 from searched import by_group, mean, problem
 
-from advcli.matching.rounded import hidden_digits
+from advcli.matching.inference.rounded import hidden_digits
 from advcli.matching.search import search
 
 GROUP = [row // 8 for row in range(240)]

@@ -3,7 +3,7 @@
 import pytest
 
 from advcli.matching.candidates import Candidate
-from advcli.matching.options import Fitted, forms
+from advcli.matching.inference.options import Fitted, forms
 from advcli.records.settings import Settings
 
 

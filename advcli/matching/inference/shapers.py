@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from advcli.engine.shaped import shaped_by
-from advcli.matching.fitting import Residual, least_squares, shortened
+from advcli.matching.inference.fitting import Residual, least_squares, shortened
 from advcli.matching.lines import ROWS, Lines
 from advcli.matching.partitions import Partition
 from advcli.matching.problem import Problem

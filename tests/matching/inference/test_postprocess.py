@@ -5,7 +5,7 @@ import random
 import pytest
 from searched import by_group, mean, problem, std
 
-from advcli.matching.postprocess import after, recomputed
+from advcli.matching.inference.postprocess import after, recomputed
 from advcli.matching.search import search
 
 GROUPS, SIZE = 24, 10

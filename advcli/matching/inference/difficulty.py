@@ -12,11 +12,11 @@ import torch
 from torch import Tensor
 
 from advcli.matching.candidates import Candidate
-from advcli.matching.fitting import least_squares, shortened
+from advcli.matching.inference.fitting import least_squares, shortened
+from advcli.matching.inference.shapers import Shaped
 from advcli.matching.partitions import Partition
 from advcli.matching.problem import Problem
 from advcli.matching.sample import FIRST, Slice
-from advcli.matching.shapers import Shaped
 from advcli.matching.trials import predict
 from advcli.records.settings import ShapeSpec
 from advcli.shaping.groups import Groups

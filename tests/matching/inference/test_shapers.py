@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from advcli.cli import app
-from advcli.matching.shapers import TRIALS
+from advcli.matching.inference.shapers import TRIALS
 from advcli.shaping.catalog import SHAPINGS
 
 GROUPS, SIZE = 12, 8

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from advcli.matching.fitting import least_squares, shortened
+from advcli.matching.inference.fitting import least_squares, shortened
 
 
 def test_the_knobs_of_a_curve_are_found_again():

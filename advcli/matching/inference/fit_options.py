@@ -14,8 +14,8 @@ from torch import Tensor
 from advcli.common.errors import AdvcliError
 from advcli.engine.run import run
 from advcli.matching.candidates import Candidate
-from advcli.matching.fitting import Steps, least_squares, shortened, slopes_at
-from advcli.matching.options import Fitted, Form, forms
+from advcli.matching.inference.fitting import Steps, least_squares, shortened, slopes_at
+from advcli.matching.inference.options import Fitted, Form, forms
 from advcli.matching.partitions import Kind, Partition
 from advcli.matching.problem import Problem
 from advcli.matching.sample import Slice
