@@ -167,11 +167,13 @@ def compute_advantages(  # noqa: PLR0913  the stable public signature
         "entropies": entropies,
     }
     told |= _per_token({**per_token, "mask": mask, "token_kl": kl}, rows)
-    found = run(plan, told)
-    if found.per_rollout is not None:
-        found = replace(found, warnings=(*found.warnings, *_differing(plan, told)))
+    result = run(plan, told)
+    if result.per_rollout is not None:
+        result = replace(result, warnings=(*result.warnings, *_differing(plan, told)))
     # Where nothing is left out both are one column: whoever writes into one must not change the other.
-    return replace(found, processed=found.processed.clone()) if found.processed is found.original else found
+    return (
+        replace(result, processed=result.processed.clone()) if result.processed is result.original else result
+    )
 
 
 def _measured(texts: Sequence[str], columns: Mapping[str, Any], rows: int) -> dict[str, Tensor]:
@@ -180,7 +182,7 @@ def _measured(texts: Sequence[str], columns: Mapping[str, Any], rows: int) -> di
     for name, cells in given.items():
         if len(cells) != rows:
             raise UsageError(f"column '{name}' has {len(cells)} values, expected one per reward: {rows}")
-    found = {}
+    result = {}
     for text in texts:
         expression = parse_row(text, "shaping")
         absent = [name for name in expression.columns if name not in given]
@@ -189,10 +191,10 @@ def _measured(texts: Sequence[str], columns: Mapping[str, Any], rows: int) -> di
                 f"the shaping names '{absent[0]}', and there is no such column", hint="columns={…}"
             )
         try:
-            found[f"extra {text}"] = torch.from_numpy(expression.numbers(given))
+            result[f"extra {text}"] = torch.from_numpy(expression.numbers(given))
         except TypeError as error:
             raise UsageError(f"shaping {text}: {error}", hint="another column or value") from error
-    return found
+    return result
 
 
 def _cells(column: Any) -> list[Any]:  # noqa: ANN401  a list, an array, a tensor or a series
@@ -207,8 +209,8 @@ def _rollouts(group: Tensor, rollouts: Any) -> Tensor:  # noqa: ANN401  whatever
     # A row without a rollout is told apart by its place.
     lone = (value is None or value != value for value in named)
     keys = [
-        (code, place if alone else None, value)
-        for place, (code, value, alone) in enumerate(zip(group.tolist(), named, lone, strict=True))
+        (code, position if alone else None, value)
+        for position, (code, value, alone) in enumerate(zip(group.tolist(), named, lone, strict=True))
     ]
     numbers: dict[Hashable, int] = {}
     try:
@@ -221,9 +223,9 @@ def _rollouts(group: Tensor, rollouts: Any) -> Tensor:  # noqa: ANN401  whatever
 
 def _differing(plan: Plan, columns: Mapping[str, Tensor]) -> tuple[str, ...]:
     """What to say about rollouts whose rows have different rewards."""
-    found = Rollouts.of(columns["rollout"], columns.get("turn"))
-    many = int(found.disagree(columns["rewards"]).sum())
-    return (differing(many, plan.unit.reward),) if many and plan.unit.reward != "sum" else ()
+    result = Rollouts.of(columns["rollout"], columns.get("turn"))
+    count = int(result.disagree(columns["rewards"]).sum())
+    return (differing(count, plan.unit.reward),) if count and plan.unit.reward != "sum" else ()
 
 
 def _are_sequences(values: Any) -> bool:  # noqa: ANN401  whatever the caller has

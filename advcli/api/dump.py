@@ -187,9 +187,9 @@ class Dump:
             **options: how advantages are computed, as in `advantages`.
         """
         request = self._request(options)
-        found = compare.compare(request, {spec: versus(request.settings, spec) for spec in vs})
-        draw = partial(tables.show, found)
-        return shown(CompareResult.of(found), draw, found.notes, found.warnings)
+        result = compare.compare(request, {spec: versus(request.settings, spec) for spec in vs})
+        draw = partial(tables.show, result)
+        return shown(CompareResult.of(result), draw, result.notes, result.warnings)
 
     def match(
         self, *, like: str | None = None, estimator: str | None = None, scale: str | None = None
@@ -202,8 +202,8 @@ class Dump:
             scale: try this scale only.
         """
         request = self._request({"like": like, "estimator": estimator, "scale": scale})
-        found = match.match(request)
-        return shown(MatchResult.of(found), partial(match_text.show, found), found.notes, found.warnings)
+        result = match.match(request)
+        return shown(MatchResult.of(result), partial(match_text.show, result), result.notes, result.warnings)
 
     def sweep(  # noqa: PLR0913  the axes of the grid
         self,
@@ -245,8 +245,8 @@ class Dump:
         read = request.columns
         more = tuple(text for text in measures(sum(shapes, ())) if text not in read.measures)
         read = replace(read, extra=(*read.extra, *more), measures=(*read.measures, *more))
-        found = sweep_text.in_order(sweep.sweep(replace(request, columns=read), grid), sort)
-        return shown(SweepResult.of(found), partial(sweep_text.show, found), found.notes, found.warnings)
+        result = sweep_text.in_order(sweep.sweep(replace(request, columns=read), grid), sort)
+        return shown(SweepResult.of(result), partial(sweep_text.show, result), result.notes, result.warnings)
 
     def between(
         self,
@@ -268,9 +268,9 @@ class Dump:
         """
         a = self._request(options, row=join, named=True)
         b = other._request(options, row=other_join or join, named=True)  # noqa: SLF001  of the same class
-        found = between.between(a, b, top=top)
-        draw = partial(between_text.show, found)
-        return shown(BetweenResult.of(found), draw, found.notes, found.warnings)
+        result = between.between(a, b, top=top)
+        draw = partial(between_text.show, result)
+        return shown(BetweenResult.of(result), draw, result.notes, result.warnings)
 
     def prompts(
         self,
@@ -291,9 +291,9 @@ class Dump:
             top: how many prompts are in `shown`.
         """
         asked = AskedPrompts(tuple(k), pass_at, fdr, sort, top)
-        found = prompts.prompts(self._request({}, named=True, ungrouped=True, characters=True), asked)
-        draw = partial(prompts_text.show, found)
-        return shown(PromptsResult.of(found), draw, found.notes, found.warnings)
+        result = prompts.prompts(self._request({}, named=True, ungrouped=True, characters=True), asked)
+        draw = partial(prompts_text.show, result)
+        return shown(PromptsResult.of(result), draw, result.notes, result.warnings)
 
     def verify(  # noqa: PLR0913  the options of the command
         self,
@@ -326,9 +326,9 @@ class Dump:
         b = None
         if isinstance(other, Dump):
             b = other._request({}, row=other_join or join, named=True, ungrouped=True)  # noqa: SLF001  of the same class
-        found = verify.verify(a, AskedVerifiers(vs, pass_at, other_pass_at, answer, top), b)
-        draw = partial(verify_text.show, found)
-        return shown(VerifyResult.of(found), draw, found.notes, found.warnings)
+        result = verify.verify(a, AskedVerifiers(vs, pass_at, other_pass_at, answer, top), b)
+        draw = partial(verify_text.show, result)
+        return shown(VerifyResult.of(result), draw, result.notes, result.warnings)
 
     def select(  # noqa: PLR0913  the options of the command
         self,
@@ -433,8 +433,8 @@ class Dump:
             force=force,
             same_layout=same_layout,
         )
-        found = compute.compute(request, output)
-        return shown(ComputeResult.of(found), partial(tables.show, found), found.notes, found.warnings)
+        result = compute.compute(request, output)
+        return shown(ComputeResult.of(result), partial(tables.show, result), result.notes, result.warnings)
 
     def _request(
         self,

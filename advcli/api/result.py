@@ -62,15 +62,15 @@ class Advantages:
     def __init__(self, request: Request) -> None:
         self._request = request
         computed = pipeline.advantages(request)
-        found, report = computed.result, computed.report
+        result, report = computed.result, computed.report
         # Where nothing is filtered both are one column: whoever writes into one must not change the other.
-        same = found.processed is found.original
-        self.original, self.kept = found.original, found.kept
-        self.processed = found.processed.clone() if same else found.processed
+        same = result.processed is result.original
+        self.original, self.kept = result.original, result.kept
+        self.processed = result.processed.clone() if same else result.processed
         self.group = computed.data.rows.group
-        self.tokens, self.token_counts = found.tokens, found.token_counts
-        self.turns, self.turn_counts = found.turns, found.turn_counts
-        self.weight, self.weighted = found.weight, found.weighted
+        self.tokens, self.token_counts = result.tokens, result.token_counts
+        self.turns, self.turn_counts = result.turns, result.turn_counts
+        self.weight, self.weighted = result.weight, result.weighted
         self.notes, self.warnings = report.notes, report.warnings
         self.summary = shown(
             ComputeResult.of(report), partial(tables.show, report), report.notes, report.warnings

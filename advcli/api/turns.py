@@ -33,21 +33,21 @@ def turn_columns(
         UsageError: an argument makes no sense.
     """
     rows = len(group)
-    found = {role: _role(role, values, rows) for role, values in roles.items()}
+    result = {role: _role(role, values, rows) for role, values in roles.items()}
     of = group
     if turn_rewards is not None:
         lists = [_numbers("turn_rewards", values) for values in turn_rewards]
         _sized("turn_rewards", lists, rows)
         counts = torch.tensor([len(one) for one in lists], dtype=torch.int64)
-        found |= {"turn_rewards": torch.cat(lists) if lists else torch.zeros(0), "turn_counts": counts}
+        result |= {"turn_rewards": torch.cat(lists) if lists else torch.zeros(0), "turn_counts": counts}
         of = torch.repeat_interleave(group, counts)
         if anchors is not None:
             anchors = [state for states in _listed(anchors) for state in _listed(states)]
     if anchors is not None:
         states = [_state(state) for state in _listed(anchors)]
         _sized("anchors", states, len(of))
-        found["anchor"] = alike(states, of.tolist(), similarity) if similarity else _codes(states)
-    return found
+        result["anchor"] = alike(states, of.tolist(), similarity) if similarity else _codes(states)
+    return result
 
 
 def _role(role: str, values: Any, rows: int) -> Tensor:  # noqa: ANN401  whatever the caller has

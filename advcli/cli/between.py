@@ -135,7 +135,7 @@ def overrides(pairs: Sequence[str], but: Collection[str] = ()) -> dict[str, Any]
     Raises:
         UsageError: it is no option of B, or has no value.
     """
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     options = {name: how for name, how in _OF_B.items() if name not in but}
     for pair in pairs:
         name, equals, value = pair.partition("=")
@@ -145,8 +145,8 @@ def overrides(pairs: Sequence[str], but: Collection[str] = ()) -> dict[str, Any]
                 f"--b {pair}: expected OPTION=VALUE", hint=either([f"{known}=" for known in options])
             )
         field, read = options[name]
-        found[field] = read(found.get(field), value)
-    return found
+        result[field] = read(result.get(field), value)
+    return result
 
 
 def _text(_: object, value: str) -> str:

@@ -184,8 +184,8 @@ def _names(flag: str, text: str | None) -> tuple[str, ...]:
 
 def _bytes(flag: str, text: str) -> int:
     """A number of bytes, with or without a unit."""
-    found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)\s*([kMG]?)i?B?", text.strip(), re.IGNORECASE)
-    size = int(float(found[1]) * _UNITS[found[2].lower()]) if found else 0
+    result = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)\s*([kMG]?)i?B?", text.strip(), re.IGNORECASE)
+    size = int(float(result[1]) * _UNITS[result[2].lower()]) if result else 0
     if not 0 < size < 1 << 40:
         raise UsageError(f"{flag} is '{text}', expected a size", hint=f"{flag} 1GB")
     return size
@@ -199,13 +199,13 @@ def shaping(shared: Shared) -> "tuple[ShapeSpec, ...]":
     def flagged(name: str, text: str | None) -> "list[ShapeSpec]":
         return [] if text is None else [flag_spec(SHAPINGS[name], text)]
 
-    found = [*flagged("overlong", shared.overlong), *map(shape_spec, shared.shape or ())]
-    found += [*flagged("affine", shared.affine), *flagged("clip", shared.clip_reward)]
+    result = [*flagged("overlong", shared.overlong), *map(shape_spec, shared.shape or ())]
+    result += [*flagged("affine", shared.affine), *flagged("clip", shared.clip_reward)]
     if shared.kl_coef is not None:
-        found.append(spec_of(SHAPINGS["kl"], {"coef": shared.kl_coef}))
-    elif shared.kl_col is not None and not any(step.name == "kl" for step in found):
+        result.append(spec_of(SHAPINGS["kl"], {"coef": shared.kl_coef}))
+    elif shared.kl_col is not None and not any(step.name == "kl" for step in result):
         raise UsageError("--kl-col without --kl-coef does nothing", hint="--kl-coef 0.05")
-    return tuple(found)
+    return tuple(result)
 
 
 def _filters(shared: Shared) -> "tuple[FilterSpec, ...]":
@@ -215,20 +215,20 @@ def _filters(shared: Shared) -> "tuple[FilterSpec, ...]":
     given = [("before", text) for text in shared.before or ()] + [
         ("after", text) for text in shared.after or ()
     ]
-    found = tuple(filter_spec(when, text) for when, text in given)
-    weighs = next((spec for spec in found if FILTERS[spec.name].weighs), None)
+    result = tuple(filter_spec(when, text) for when, text in given)
+    weighs = next((spec for spec in result if FILTERS[spec.name].weighs), None)
     if weighs is not None and shared.engine != "local":
         raise UsageError(
             f"{weighs.name} does not run on Ray", hint=f"without --{weighs.when} {weighs}, or --engine local"
         )
-    return found
+    return result
 
 
 def _roles(shared: Shared) -> tuple[tuple[str, str], ...]:
     """The columns with a number or a name per row, by their roles."""
     from advcli.records.roles import FREE, ROLES
 
-    found = {
+    result = {
         role.name: column
         for role in ROLES
         if role.holds in ("number", "label")
@@ -242,8 +242,8 @@ def _roles(shared: Shared) -> tuple[tuple[str, str], ...]:
                 f"--role '{text}' is no ROLE=COL",
                 hint=f"--role {next(iter(FREE))}=COL; {either(list(FREE))}",
             )
-        found[role] = name
-    return tuple(found.items())
+        result[role] = name
+    return tuple(result.items())
 
 
 def _columns(shared: Shared) -> "ColumnOptions":

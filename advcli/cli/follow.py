@@ -52,15 +52,15 @@ def compute(
     said: set[str] = set()
     last: Written | None = None
     try:
-        for found in looks(one.look, inputs):
-            if found is None:
+        for result in looks(one.look, inputs):
+            if result is None:
                 _once("waiting for files", said, quiet=shared.quiet)
                 continue
-            last = found
-            for text in found.warnings:
+            last = result
+            for text in result.warnings:
                 _once(f"warning: {text}", said, quiet=shared.quiet)
-            if found.rows and not shared.quiet:
-                output.say(f"advcli: {_written(found)}", dim=True)
+            if result.rows and not shared.quiet:
+                output.say(f"advcli: {_written(result)}", dim=True)
     except Interrupted:
         if last and last.waiting and not shared.quiet:
             waiting = f"{counted(last.waiting, 'row')} of groups that are not whole yet"
@@ -76,11 +76,11 @@ def inspect(
     _refuse(shared, inputs, {"--dedup": shared.dedup})
     look, looks = map(loading.loaded, (f"advcli.pipeline.follow:{name}" for name in ("inspect", "looks")))
     said: set[str] = set()
-    for found in looks(lambda: look(request, wanted, near_dead=near_dead), inputs):
-        if found is None:
+    for result in looks(lambda: look(request, wanted, near_dead=near_dead), inputs):
+        if result is None:
             _once("waiting for files", said, quiet=shared.quiet)
         else:
-            yield found, _redrawn if sys.stdout.isatty() else output.drawn
+            yield result, _redrawn if sys.stdout.isatty() else output.drawn
 
 
 def _redrawn(draw: Callable[["Console"], None]) -> None:
@@ -106,8 +106,8 @@ def _once(text: str, said: set[str], *, quiet: bool) -> None:
     said.add(text)
 
 
-def _written(found: "Written") -> str:
-    steps = f", step {found.steps[0]}" if len(found.steps) == 1 else ""
-    if len(found.steps) > 1:
-        steps = f", steps {found.steps[0]} to {found.steps[-1]}"
-    return f"wrote {counted(found.rows, 'row')} in {counted(found.groups, 'group')}{steps}"
+def _written(result: "Written") -> str:
+    steps = f", step {result.steps[0]}" if len(result.steps) == 1 else ""
+    if len(result.steps) > 1:
+        steps = f", steps {result.steps[0]} to {result.steps[-1]}"
+    return f"wrote {counted(result.rows, 'row')} in {counted(result.groups, 'group')}{steps}"

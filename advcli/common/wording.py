@@ -33,7 +33,7 @@ def shown(text: str, keep: str = "") -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    return _UNSEEN.sub(lambda found: found[0] if found[0] in keep else _escape(found[0]), text)
+    return _UNSEEN.sub(lambda result: result[0] if result[0] in keep else _escape(result[0]), text)
 
 
 def writable(text: str) -> str:
@@ -53,7 +53,7 @@ def shown_json(text: str) -> str:
         >>> print(shown_json('{"a": "\u202e"}'))
         {"a": "\u202e"}
     """
-    return _UNSEEN.sub(lambda found: json.dumps(found[0])[1:-1], text)
+    return _UNSEEN.sub(lambda result: json.dumps(result[0])[1:-1], text)
 
 
 def _escape(character: str) -> str:
@@ -143,11 +143,11 @@ class Remark(str):
 
 def together(said: Iterable[str]) -> tuple[str, ...]:
     """Sentences that were said of several parts: each once, those with a number as one of the whole."""
-    found: dict[object, str] = {}
+    result: dict[object, str] = {}
     for text in said:
         about = text.parts if isinstance(text, Remark) else text
-        found[about] = found[about] + text if isinstance(text, Remark) and about in found else text
-    return tuple(found.values())
+        result[about] = result[about] + text if isinstance(text, Remark) and about in result else text
+    return tuple(result.values())
 
 
 def one_line(value: object, limit: int = 60, text: Callable[[Any], str] = repr) -> str:

@@ -187,12 +187,12 @@ def sizes_met(
     if count and begins is None and (sizes == sizes[0]).all():
         # Mostly all groups are of one size: then nothing has to be sorted.
         return {int(sizes[0]): (count, 0)}
-    found, first, many = np.unique(sizes, return_index=True, return_counts=True)
+    result, first, many = np.unique(sizes, return_index=True, return_counts=True)
     if begins is not None:
         # Groups may be numbered in another order than that in which they begin.
         order = np.argsort(begins)
         first = begins[order][np.unique(sizes[order], return_index=True)[1]]
-    return dict(zip(found.tolist(), zip(many.tolist(), first.tolist(), strict=True), strict=True))
+    return dict(zip(result.tolist(), zip(many.tolist(), first.tolist(), strict=True), strict=True))
 
 
 def by_frequency(met: Mapping[int, tuple[int, int]]) -> dict[int, int]:
@@ -210,11 +210,11 @@ def met_together(
         >>> met_together({8: (3, 40)}, {8: (1, 2), 4: (1, 0)})
         {8: (4, 2), 4: (1, 0)}
     """
-    found = dict(one)
-    for size, (many, first) in two.items():
-        before, earlier = found.get(size, (0, first))
-        found[size] = (before + many, min(earlier, first))
-    return found
+    result = dict(one)
+    for size, (count, first) in two.items():
+        before, earlier = result.get(size, (0, first))
+        result[size] = (before + count, min(earlier, first))
+    return result
 
 
 def _columns(table: RewardTable) -> tuple[str, ...]:
@@ -252,7 +252,7 @@ def _one_group(table: RewardTable, seen: Sizes, n: int | None) -> str | None:
     if seen.count != 1 or n is not None or seen.rows == 1:
         return None
     where = " + ".join(table.choice.prompt)
-    rows = sum(size * many for size, many in seen.sizes.items())
+    rows = sum(size * count for size, count in seen.sizes.items())
     return f"all {rows:,} rows are one group: '{where}' is the same in every row"
 
 
@@ -272,12 +272,13 @@ def _multiples(table: RewardTable, sizes: Mapping[int, int], n: int | None) -> s
     if n is not None or len(sizes) < 2:
         return None
     mode = next(iter(sizes))
-    many = sum(groups for size, groups in sizes.items() if size > mode > 1 and size % mode == 0)
-    if not many:
+    count = sum(groups for size, groups in sizes.items() if size > mode > 1 and size % mode == 0)
+    if not count:
         return None
     cure = f"--n {mode}" if table.step is not None else f"--n {mode} or --step-col COL"
     return (
-        f"{counted(many, 'group')} {verb(many, 'has', 'have')} a multiple of {mode} rows: the same prompt drawn more than once? "
+        f"{counted(count, 'group')} {verb(count, 'has', 'have')} a multiple of {mode} rows: "
+        "the same prompt drawn more than once? "
         f"try {cure}"
     )
 
@@ -306,28 +307,26 @@ def _may_reach_over_files(table: RewardTable) -> bool:
     return len(table.names) > 1 and bool(choice.prompt) and not own and choice.step_in_key
 
 
-def _across_files(table: RewardTable, many: int) -> str | None:
-    if not many:
+def _across_files(table: RewardTable, count: int) -> str | None:
+    if not count:
         return None
     parents = {PurePath(name).parent for name in table.names}
     folders = {parent.name for parent in parents}
     # A folder is known by its last name only.
-    place = "@folder" if 1 < len(folders) == len(parents) < len(table.names) else "@file"
-    what = "folder" if place == "@folder" else "file"
-    cure = shlex.quote(",".join((*_columns(table), place)))
+    position = "@folder" if 1 < len(folders) == len(parents) < len(table.names) else "@file"
+    what = "folder" if position == "@folder" else "file"
+    cure = shlex.quote(",".join((*_columns(table), position)))
     return (
-        f"{counted(many, 'group')} {verb(many, 'has', 'have')} rows of several files; if each {what} is a step or a run "
+        f"{counted(count, 'group')} {verb(count, 'has', 'have')} rows of several files; if each {what} is a step or a run "
         f"of its own, try --group-by {cure}"
     )
 
 
-def _across_steps(table: RewardTable, many: int) -> str | None:
-    if not many:
+def _across_steps(table: RewardTable, count: int) -> str | None:
+    if not count:
         return None
     named = ",".join((*table.choice.prompt, str(table.choice.step)))
-    return (
-        f"{counted(many, 'group')} {verb(many, 'mixes', 'mix')} rows of several steps; try --group-by {named}"
-    )
+    return f"{counted(count, 'group')} {verb(count, 'mixes', 'mix')} rows of several steps; try --group-by {named}"
 
 
 def _all_singletons(table: RewardTable, count: int) -> DataError:

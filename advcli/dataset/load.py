@@ -126,9 +126,9 @@ def _taken(table: RewardTable, rows: NDArray[np.int64]) -> dict[str, Any]:
     """What some rows have in the columns of a table that are read as they are."""
     single = ("cause", "key", "step", "logged", "row", "uneven", "by")
     named = ("extra", "causes", "outcomes")
-    found = {name: values[rows] for name in single if (values := getattr(table, name)) is not None}
+    result = {name: values[rows] for name in single if (values := getattr(table, name)) is not None}
     several = {name: {key: one[rows] for key, one in getattr(table, name).items()} for name in named}
-    return {**found, **several}
+    return {**result, **several}
 
 
 def by_unit(
@@ -232,9 +232,9 @@ def with_alike(data: DataSet, sources: Sequence[Source], threshold: float) -> Da
             raise DataError(
                 f"{data.table.place(row)}: '{name}' is {one_line(text)}, expected a text", hint="similarity=0"
             )
-    found = alike(texts, data.rows.group[first].tolist(), threshold)
+    result = alike(texts, data.rows.group[first].tolist(), threshold)
     of_pair = torch.full((int(pairs.max(initial=-1)) + 1,), -1)
-    of_pair[pairs[first]] = found
+    of_pair[pairs[first]] = result
     roles = {**data.table.roles, "anchor": of_pair[pairs].numpy()}
     return replace(data, table=replace(data.table, roles=roles))
 

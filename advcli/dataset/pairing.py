@@ -191,9 +191,9 @@ def joined(a: DataSet, b: DataSet, pairing: Pairing) -> Joined | None:
         return Joined(*join({"place": _place(a)}, {"place": _place(b)}), "their place in the same files")
     if at is None:
         return None
-    found = join(keys[0], keys[1])
-    length = _same_lengths(a, b, *found)
-    return Joined(*found, f"their place and {length}") if length else None
+    result = join(keys[0], keys[1])
+    length = _same_lengths(a, b, *result)
+    return Joined(*result, f"their place and {length}") if length else None
 
 
 def _row(data: DataSet) -> Tensor:

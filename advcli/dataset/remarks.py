@@ -67,10 +67,10 @@ def unit(data: DataSet, unit: Unit, shown: Mapping[str, AdvantageTable]) -> Iter
     by_row = [label for label, result in shown.items() if result.per_rollout is None]
     differ = rollouts.disagree(data.rows.rewards)
     first = torch.nonzero(differ[rollouts.index])
-    place = data.table.place(int(first[0])) if len(first) else ""
-    many = int(differ.sum()) if unit.reward != "sum" else 0
+    position = data.table.place(int(first[0])) if len(first) else ""
+    count = int(differ.sum()) if unit.reward != "sum" else 0
     yield from unit_of(
-        by_row, int(rollouts.turns.max()), many, unit.reward, place, all_=len(by_row) == len(shown)
+        by_row, int(rollouts.turns.max()), count, unit.reward, position, all_=len(by_row) == len(shown)
     )
 
 

@@ -57,7 +57,7 @@ def compute(request: Request, output: Output, *, advance: Callable[[int, int], N
             shown = (Shown("original", 0, bare=True), Shown("processed", 0))
             places, work = _spread(loaded, (plan,), shown, per_step=output.metrics is not None)
             computed, pieces = write.compute(tasks, places, work)
-            found = _completed(loaded, work, computed.account)
+            result = _completed(loaded, work, computed.account)
             if open_:
                 about = to_metadata(output.prefix, settings)
                 writing = _writing(loaded, work, goals, output, run, about)
@@ -67,9 +67,9 @@ def compute(request: Request, output: Output, *, advance: Callable[[int, int], N
     written = [str(goals[number].path) for number in open_]
     if output.metrics:
         names = work.view.steps if work.view.has_steps else None
-        metrics_file.write(output.metrics, metrics.records(found.steps, names), force=output.force)
+        metrics_file.write(output.metrics, metrics.records(result.steps, names), force=output.force)
         written.append(str(output.metrics))
-    report = _report(request, loaded, plan, found, work)
+    report = _report(request, loaded, plan, result, work)
     skipped = len(goals) - len(open_)
     notes = [f"{skipped} of {counted(len(goals), 'file')} done already"] if skipped else []
     said = (f"wrote {path}" for path in written)
@@ -97,8 +97,8 @@ def compare(request: Request, versus: Mapping[str, Settings] | None = None) -> R
         shown += [Shown(label, number) for number, label in enumerate(plans)]
         with cluster.running(request.ray_address) as tasks:
             loaded = load(tasks, job)
-            work, found = _counted(loaded, tuple(runs), tuple(shown))
-    return with_hints(_report(request, loaded, runs[0], found, work), request, versus)
+            work, result = _counted(loaded, tuple(runs), tuple(shown))
+    return with_hints(_report(request, loaded, runs[0], result, work), request, versus)
 
 
 def sweep(
@@ -117,15 +117,15 @@ def sweep(
         shown = (Shown("original", len(plans), bare=True), *(Shown("", at) for at in range(len(plans))))
         with cluster.running(request.ray_address) as tasks:
             loaded = load(tasks, job)
-            work, found = _counted(loaded, tuple(runs), shown)
+            work, result = _counted(loaded, tuple(runs), shown)
     if advance:
         advance(len(plans), len(plans))
-    report = _report(request, loaded, runs[0], found, work, said_of_columns=False)
+    report = _report(request, loaded, runs[0], result, work, said_of_columns=False)
     return Sweep(
-        health=found.health,
+        health=result.health,
         points=tuple(
             _point(plan, count, column)
-            for plan, count, column in zip(runs[:-1], found.columns[1:], report.columns[1:], strict=True)
+            for plan, count, column in zip(runs[:-1], result.columns[1:], report.columns[1:], strict=True)
         ),
         notes=report.notes,
         warnings=report.warnings,
@@ -179,30 +179,30 @@ def _counted(
     return work, _completed(loaded, work, runs.over(loaded.tasks, places, work, account))
 
 
-def _completed(loaded: Loaded, work: PartitionJob, found: Account) -> Account:
+def _completed(loaded: Loaded, work: PartitionJob, result: Account) -> Account:
     """What is counted of all partitions, with what none of them sees."""
-    by_rollout = found.turns is not None and all(plan.unit.counts == "rollouts" for plan in work.plans)
-    health = found.health if by_rollout else replace(found.health, rollouts=None)
-    return replace(found, health=health, reused=found.reused + loaded.met_again(work.view))
+    by_rollout = result.turns is not None and all(plan.unit.counts == "rollouts" for plan in work.plans)
+    health = result.health if by_rollout else replace(result.health, rollouts=None)
+    return replace(result, health=health, reused=result.reused + loaded.met_again(work.view))
 
 
 def _report(
     request: Request,
     loaded: Loaded,
     plan: Plan,
-    found: Account,
+    result: Account,
     work: PartitionJob,
     *,
     said_of_columns: bool = True,
 ) -> Report:
-    seen = Sizes(found.health.rows, found.health.groups, found.health.sizes, found.mixed)
-    data = described(request, loaded, work.view, seen, found.seen, several=found.turns is not None)
-    blocks = not found.scattered and len(seen.sizes) == 1
-    weights, undefined = request.columns.weights, not found.defined
-    counts = found.columns
+    seen = Sizes(result.health.rows, result.health.groups, result.health.sizes, result.mixed)
+    data = described(request, loaded, work.view, seen, result.seen, several=result.turns is not None)
+    blocks = not result.scattered and len(seen.sizes) == 1
+    weights, undefined = request.columns.weights, not result.defined
+    counts = result.columns
     sketched = [sketches.percentiles(count.sketches) for count in counts]
     return Report(
-        health=found.health,
+        health=result.health,
         settings=settings_of(plan, request, data),
         left_out=next((count.left_out for count in counts if count.left_out), ()),
         columns=tuple(
@@ -210,24 +210,24 @@ def _report(
             for column, count, (quantiles, _) in zip(work.shown, counts, sketched, strict=True)
         ),
         notes=(
-            *remarks.notes_of(data, found.reused, found.logged, found.distance, plan.rule),
+            *remarks.notes_of(data, result.reused, result.logged, result.distance, plan.rule),
             *([] if all(exact for _, exact in sketched) else [_PERCENTILES.format(100 * sketches.bound())]),
         ),
         warnings=(
             *request.warnings,
             *remarks.warnings_of(data, plan.rule, weights=weights, undefined=undefined, blocks=blocks),
-            *_unit(found, work, plan),
+            *_unit(result, work, plan),
             *(dict.fromkeys(text for count in counts for text in count.warnings) if said_of_columns else ()),
-            *too_large(work.view, found.largest, loaded.memory),
+            *too_large(work.view, result.largest, loaded.memory),
         ),
     )
 
 
-def _unit(found: Account, work: PartitionJob, plan: Plan) -> tuple[str, ...]:
+def _unit(result: Account, work: PartitionJob, plan: Plan) -> tuple[str, ...]:
     """What is counted where rows share a rollout."""
-    if found.turns is None or plan.unit.counts == "turns":
+    if result.turns is None or plan.unit.counts == "turns":
         return ()
-    figures, reward = found.turns.figures(), plan.unit.reward
+    figures, reward = result.turns.figures(), plan.unit.reward
     by_row = [one.label for one in work.shown if work.plans[one.run].unit.counts == "rows"]
     differ = 0 if reward == "sum" else figures.differ
     all_ = len(by_row) == len(work.shown)

@@ -94,8 +94,8 @@ class Account(Mergeable):
     turns: Annotated[TurnsCount | None, Merge(together_turns)] = None
 
     def __add__(self, other: "Account") -> "Account":
-        found = super().__add__(other)
-        return replace(found, health=replace(found.health, sizes=by_frequency(found.sizes)))
+        result = super().__add__(other)
+        return replace(result, health=replace(result.health, sizes=by_frequency(result.sizes)))
 
 
 @dataclass(frozen=True)
@@ -130,9 +130,9 @@ def account(here: PartitionRows) -> Account:
     unit, inner = _unit(here, results)
     tables = list(inner.values())
     met = sizes_met(unit.grouping.group, unit.grouping.count, here.begins())
-    found = health(unit.rows, torch.from_numpy(unit.table.cause), by_frequency(met), (view.low, view.high))
+    result = health(unit.rows, torch.from_numpy(unit.table.cause), by_frequency(met), (view.low, view.high))
     return Account(
-        health=replace(found, rows=data.rows.used, rollouts=found.rows),
+        health=replace(result, rows=data.rows.used, rollouts=result.rows),
         mixed=mixed(data.table, data.grouping.group),
         reused=remarks.reused_keys(data) if view.whole_prompts else 0,
         scattered=scattered(data, here.positions()),

@@ -51,23 +51,23 @@ def find(
         places: how many partitions there are.
         workers: how many tasks run at a time.
     """
-    many = min(workers, _TASKS)
-    pieces = [tasks.split(many, digests_of, table, many, of) for table, of in zip(rows, steps, strict=True)]
+    count = min(workers, _TASKS)
+    pieces = [tasks.split(count, digests_of, table, count, of) for table, of in zip(rows, steps, strict=True)]
     by_step = any(of is not None for of in steps)
-    found = tasks.get(
+    result = tasks.get(
         [
             tasks.run(several, number, places, by_step, *parts)
             for number, parts in enumerate(zip(*pieces, strict=True))
         ]
     )
-    again = sum(one.again for one in found)
-    if any(one.digests is None for one in found):
+    again = sum(one.again for one in result)
+    if any(one.digests is None for one in result):
         return Crossing(None, {}, again)
     targets: dict[int, set[int]] = {}
-    for one in found:
+    for one in result:
         for number, to in one.targets.items():
             targets.setdefault(number, set()).update(to)
-    return Crossing(np.sort(np.concatenate([one.digests for one in found])), targets, again)
+    return Crossing(np.sort(np.concatenate([one.digests for one in result])), targets, again)
 
 
 def digests_of(rows: pa.Table, many: int, steps: NDArray[np.int64] | None) -> list[Digests]:
@@ -86,16 +86,16 @@ def several(number: int, places: int, by_step: bool, *pieces: Digests) -> Crossi
     del number
     groups = [piece[:, 1] for piece in pieces]
     every = np.sort(np.concatenate(groups))
-    found = np.unique(every[1:][every[1:] == every[:-1]])
-    again = _again(np.concatenate(pieces), distinct=not len(found)) if by_step else 0
-    if _FEW * len(found) > len(every):
+    result = np.unique(every[1:][every[1:] == every[:-1]])
+    again = _again(np.concatenate(pieces), distinct=not len(result)) if by_step else 0
+    if _FEW * len(result) > len(every):
         return Crossing(None, {}, again)
     targets = {}
     for file, own in enumerate(groups):
-        there = found[among(found, own)]
+        there = result[among(result, own)]
         if len(there):
             targets[file] = set((there % np.uint64(places)).astype(np.int64).tolist())
-    return Crossing(found, targets, again)
+    return Crossing(result, targets, again)
 
 
 def among(digests: Digests, ascending: Digests) -> NDArray[np.bool_]:
@@ -103,8 +103,8 @@ def among(digests: Digests, ascending: Digests) -> NDArray[np.bool_]:
     if not len(ascending):
         return np.zeros(len(digests), dtype=bool)
     at = np.searchsorted(ascending, digests).clip(max=len(ascending) - 1)
-    found: NDArray[np.bool_] = ascending[at] == digests
-    return found
+    result: NDArray[np.bool_] = ascending[at] == digests
+    return result
 
 
 def _again(both: Digests, *, distinct: bool) -> int:
@@ -134,5 +134,5 @@ def runs(rows: pa.Table, steps: NDArray[np.int64] | None) -> tuple[Digests, Dige
 
 def numbers(block: pa.Table, name: str) -> NDArray[Any]:
     """A column as numbers."""
-    found: NDArray[Any] = one_array(block[name]).to_numpy(zero_copy_only=False)
-    return found
+    result: NDArray[Any] = one_array(block[name]).to_numpy(zero_copy_only=False)
+    return result

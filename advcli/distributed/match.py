@@ -121,8 +121,8 @@ def _first_pick(loaded: Loaded, view: PartitionPlan) -> Picked:
     largest = largest_step(loaded.summaries)
     if largest and largest <= loaded.roomy and (choice.step_in_key or not choice.prompt):
         steps = len(view.steps)
-        many = max(1, min(steps, _SAMPLE // max(1, loaded.count // steps)))
-        return Picked(steps=frozenset(np.linspace(0, steps - 1, many).astype(int).tolist()))
+        count = max(1, min(steps, _SAMPLE // max(1, loaded.count // steps)))
+        return Picked(steps=frozenset(np.linspace(0, steps - 1, count).astype(int).tolist()))
     if not choice.prompt:
         return Picked(first=_SAMPLE)
     return Picked(share=max(1, _FINE * _SAMPLE // loaded.count))
@@ -142,13 +142,13 @@ def _sample(loaded: Loaded, view: PartitionPlan, picked: Picked) -> RewardTable:
     )
     keys = frozenset().union(*also)
     shared = tasks.share((view, picked, keys))
-    found = tasks.get(
+    result = tasks.get(
         [
             tasks.run(taken, rows, int(start), shared)
             for rows, start in zip(loaded.rows, view.starts.tolist(), strict=True)
         ]
     )
-    return _table(loaded, view, pa.concat_tables(found))
+    return _table(loaded, view, pa.concat_tables(result))
 
 
 def named(
@@ -156,9 +156,9 @@ def named(
 ) -> frozenset[tuple[int, int, int]]:
     """Prompt and step of some rows of a file, given by their position among all."""
     rows = with_codes_of_all(rows, view)
-    places_ = [place - start for place in wanted if start <= place < start + rows.num_rows]
-    found = rows.take(pa.array(places_, pa.int64()))
-    return frozenset(zip(*(found[name].to_pylist() for name in ("key", "key2", "step")), strict=True))
+    places_ = [position - start for position in wanted if start <= position < start + rows.num_rows]
+    result = rows.take(pa.array(places_, pa.int64()))
+    return frozenset(zip(*(result[name].to_pylist() for name in ("key", "key2", "step")), strict=True))
 
 
 def taken(
@@ -215,15 +215,15 @@ class Proof:
         loaded = replace(self.loaded, job=replace(job, options=replace(job.options, n=n)))
         view, spread = loaded.spread(unit)
         work = PartitionJob(view, (), (), (), ())
-        found: Agreements = run.over(self.tasks, spread, work, agreements, tuple(asked))
-        trials = [agreed.trial(trial) for agreed, trial in zip(found.all, alike, strict=True)]
+        result: Agreements = run.over(self.tasks, spread, work, agreements, tuple(asked))
+        trials = [agreed.trial(trial) for agreed, trial in zip(result.all, alike, strict=True)]
         if not any(trial.explained for trial in trials):
-            best = min(found.all, key=lambda one: one.misses)
+            best = min(result.all, key=lambda one: one.misses)
             self.off = best.off
             return None
         proven = replace(explanation, trials=[trial for trial in trials if trial.explained])
         self.trial = indistinguishable(proven.problem, proven.trials)[0]
-        first = next(agreed for agreed, trial in zip(found.all, trials, strict=True) if trial is self.trial)
+        first = next(agreed for agreed, trial in zip(result.all, trials, strict=True) if trial is self.trial)
         self.explanation = _with_filtered(proven, first.filtered)
         return self.explanation
 
@@ -250,7 +250,7 @@ def _with_filtered(explanation: Explanation, rows: int) -> Explanation:
     if "filtered_rows" not in after:
         return explanation
     where = str(after.get("filtered_in", ""))
-    old, new = (wording.filtered(int(str(many)), where) for many in (after["filtered_rows"], rows))
+    old, new = (wording.filtered(int(str(count)), where) for count in (after["filtered_rows"], rows))
     words = [new if word == old else word for word in explanation.words]
     return replace(explanation, words=words, after={**after, "filtered_rows": rows})
 

@@ -196,12 +196,12 @@ def spread(
     shared = tasks.share(plan)
     targets = [_own(plan, number) for number in range(len(rows))]
     if plan.unit in ("group", "key") and plan.places > 1:
-        found = plan.find_crossing(tasks, rows, workers)
-        plan = replace(plan, crossing=found.digests, again=found.again)
+        result = plan.find_crossing(tasks, rows, workers)
+        plan = replace(plan, crossing=result.digests, again=result.again)
         shared = tasks.share(plan)
         if plan.crossing is None:
             targets = [range(plan.places)] * len(rows)
-        for number, to in found.targets.items():
+        for number, to in result.targets.items():
             targets[number] = sorted({*targets[number], *to})
     places = []
     pieces = move(tasks, rows, targets, cut, shared)
@@ -227,15 +227,15 @@ def _own(plan: PartitionPlan, number: int) -> Sequence[int]:
 
 def cut(rows: pa.Table, targets: Sequence[int], plan: PartitionPlan) -> list[pa.Table]:
     """The rows of a file that go to each of its partitions, in their order."""
-    place = place_of(rows, plan)
+    position = place_of(rows, plan)
     usable = numbers(rows, "usable")
-    place = np.where(usable, place, targets[0])
+    position = np.where(usable, position, targets[0])
     # Short integers are sorted in two passes.
     kind = np.uint16 if plan.places < 1 << 16 else np.int64
-    order = np.argsort(place.astype(kind), kind="stable")
+    order = np.argsort(position.astype(kind), kind="stable")
     edges = (
-        np.searchsorted(place[order], targets, side="left"),
-        np.searchsorted(place[order], targets, side="right"),
+        np.searchsorted(position[order], targets, side="left"),
+        np.searchsorted(position[order], targets, side="right"),
     )
     return [rows.take(pa.array(order[low:high])) for low, high in zip(*edges, strict=True)]
 
@@ -252,8 +252,8 @@ def place_of(rows: pa.Table, plan: PartitionPlan) -> _Ints:
     if plan.unit == "all":
         return np.zeros(rows.num_rows, dtype=np.int64)
     if plan.unit == "step":
-        found: _Ints = plan.place_of_step[plan.step_of[number][numbers(rows, "step")]]
-        return found
+        result: _Ints = plan.place_of_step[plan.step_of[number][numbers(rows, "step")]]
+        return result
     if plan.unit == "position":
         position = numbers(rows, "key") + plan.before[number]
         n = plan.job.options.n or 1
@@ -273,8 +273,8 @@ def _holder(plan: PartitionPlan, position: _Ints) -> _Ints:
 
 def _of_position(plan: PartitionPlan, file: _Ints, group: _Ints) -> _Ints:
     """[n] the partition of the groups that begin in some files."""
-    found: _Ints = plan.home[file] + group % plan.width[file]
-    return found
+    result: _Ints = plan.home[file] + group % plan.width[file]
+    return result
 
 
 def with_codes_of_all(rows: pa.Table, plan: PartitionPlan) -> pa.Table:
@@ -284,11 +284,11 @@ def with_codes_of_all(rows: pa.Table, plan: PartitionPlan) -> pa.Table:
         if not wanted:
             continue
         codes = numbers(rows, name)
-        found = np.empty(len(codes), dtype=np.int64)
+        result = np.empty(len(codes), dtype=np.int64)
         edges = [*np.flatnonzero(np.diff(file, prepend=-1)).tolist(), len(file)]
         for low, high in pairwise(edges):
-            found[low:high] = of[file[low]][codes[low:high]]
-        rows = rows.set_column(rows.column_names.index(name), name, pa.array(found))
+            result[low:high] = of[file[low]][codes[low:high]]
+        rows = rows.set_column(rows.column_names.index(name), name, pa.array(result))
     return rows
 
 
@@ -304,13 +304,13 @@ def _numbered(names: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], tuple[_I
 def _bundles(rows: _Ints, room: int) -> tuple[_Ints, _Ints]:
     """The first partition of each file, and how many it has: several, or one with its neighbours where files are small."""
     home, width = np.zeros(len(rows), dtype=np.int64), np.ones(len(rows), dtype=np.int64)
-    place, load = 0, 0
-    for number, many in enumerate(rows.tolist()):
+    position, load = 0, 0
+    for number, count in enumerate(rows.tolist()):
         # Files that are no small ones stay as they are, or their rows would be copied.
-        if load and (load + many > room or _LARGE * many > room):
-            place, load = place + int(width[number - 1]), 0
-        home[number], width[number] = place, max(1, -(-many // max(1, room))) if not load else 1
-        load += many
+        if load and (load + count > room or _LARGE * count > room):
+            position, load = position + int(width[number - 1]), 0
+        home[number], width[number] = position, max(1, -(-count // max(1, room))) if not load else 1
+        load += count
     return home, width
 
 
@@ -323,11 +323,11 @@ def _near(rows: _Ints, home: _Ints, places: int, room: int) -> _Ints:
         places: how many partitions there are.
         room: rows that a partition shall have.
     """
-    load, found = np.zeros(places, dtype=np.int64), np.zeros(rows.shape[1], dtype=np.int64)
+    load, result = np.zeros(places, dtype=np.int64), np.zeros(rows.shape[1], dtype=np.int64)
     sizes, wanted = rows.sum(axis=0), home[rows.argmax(axis=0)]
     for step in np.argsort(-sizes, kind="stable").tolist():
         near = int(wanted[step])
         fits = not load[near] or load[near] + sizes[step] <= room
-        found[step] = near if fits else int(load.argmin())
-        load[found[step]] += sizes[step]
-    return found
+        result[step] = near if fits else int(load.argmin())
+        load[result[step]] += sizes[step]
+    return result

@@ -83,21 +83,21 @@ def prompts(
             )
             threshold = threshold_of(asked, two)
             parts: Parts = runs.over(tasks, places, work, counted, threshold, order)
-            found: Account = runs.over(tasks, places, work, account)
-        health = replace(found.health, rollouts=None)
+            result: Account = runs.over(tasks, places, work, account)
+        health = replace(result.health, rollouts=None)
         names = {key: name for summary in reversed(loaded.summaries) for key, name in summary.prompts.items()}
-        place = np.argsort(np.concatenate(parts.begins), kind="stable")
-        keys = map(tuple, np.concatenate(parts.keys)[place].tolist())
+        position = np.argsort(np.concatenate(parts.begins), kind="stable")
+        keys = map(tuple, np.concatenate(parts.keys)[position].tolist())
         over = values.total / values.rows
         run = Run(health, [names[key] for key in keys], steps, two, over, job.choice.length)
-        shown = figured(PromptCounts.joined(parts.counts, place), run, asked)
-        seen = Sizes(health.rows, health.groups, health.sizes, found.mixed)
-        data = described(request, loaded, view, seen, found.seen, several=found.turns is not None)
+        shown = figured(PromptCounts.joined(parts.counts, position), run, asked)
+        seen = Sizes(health.rows, health.groups, health.sizes, result.mixed)
+        data = described(request, loaded, view, seen, result.seen, several=result.turns is not None)
         warnings = (*request.warnings, *data.table.warnings, *data.grouping.warnings)
         return replace(
             shown,
             notes=(*notes_of(data, 0, 0, 0.0, None), *shown.notes),
-            warnings=(*warnings, *too_large(view, found.largest, loaded.memory)),
+            warnings=(*warnings, *too_large(view, result.largest, loaded.memory)),
         )
 
 
@@ -130,10 +130,10 @@ def _steps(
     """The steps that have rows in the order of the run, and the place of each of all steps among them."""
     if not names:
         return ("",), np.zeros(1, dtype=np.int64)
-    many = np.zeros(len(names), dtype=np.int64)
+    count = np.zeros(len(names), dtype=np.int64)
     for codes, counts in zip(of, rows, strict=True):
-        np.add.at(many, codes[: len(counts)], counts)
-    order = sorted(np.flatnonzero(many).tolist(), key=lambda code: step_order(names[code]))
-    place = np.zeros(len(names), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    return tuple(names[code] for code in order), place
+        np.add.at(count, codes[: len(counts)], counts)
+    order = sorted(np.flatnonzero(count).tolist(), key=lambda code: step_order(names[code]))
+    position = np.zeros(len(names), dtype=np.int64)
+    position[order] = np.arange(len(order))
+    return tuple(names[code] for code in order), position

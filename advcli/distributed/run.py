@@ -79,8 +79,8 @@ class PartitionJob:
         if self.view.unit in ("step", "all"):
             return run(plan, columns)
         steps = max(1, len(self.view.steps))
-        found: AdvantageTable = run_part(lambda: run(plan, columns), self.known[number], steps)  # type: ignore[assignment]
-        return found
+        result: AdvantageTable = run_part(lambda: run(plan, columns), self.known[number], steps)  # type: ignore[assignment]
+        return result
 
 
 @dataclass(frozen=True)
@@ -111,14 +111,14 @@ class PartitionRows:
     def positions(self) -> NDArray[np.int64]:
         """[n] where each row stands among all rows."""
         starts = np.repeat(self.work.view.starts, self.data.table.rows)
-        found: NDArray[np.int64] = starts + self.columns["row"].to_numpy()
-        return found
+        result: NDArray[np.int64] = starts + self.columns["row"].to_numpy()
+        return result
 
     def begins(self) -> NDArray[np.int64]:
         """[G] where each group begins among all rows: in ascending order, as groups are numbered."""
         group = self.data.grouping.group
-        found: NDArray[np.int64] = self.positions()[group >= 0][group_codes.first_rows(group[group >= 0])]
-        return found
+        result: NDArray[np.int64] = self.positions()[group >= 0][group_codes.first_rows(group[group >= 0])]
+        return result
 
 
 def over(
@@ -135,7 +135,10 @@ def over(
     """
     shared = tasks.share((work, what, given))
     return reduce(
-        add, tasks.get([tasks.run(answer, number, place.rows, shared) for number, place in enumerate(places)])
+        add,
+        tasks.get(
+            [tasks.run(answer, number, position.rows, shared) for number, position in enumerate(places)]
+        ),
     )
 
 
@@ -162,13 +165,13 @@ def known(tasks: Tasks, places: Sequence[Place], work: PartitionJob) -> Partitio
 
 def wanted(here: PartitionRows) -> list[dict[int, tuple[Reduction, ...]]]:
     """What the open plans want to know of all places: the part of this one."""
-    found = {}
+    result = {}
     for number in here.work.open:
         try:
             here.work.results(here.data, [number])
         except NeedsReduction as wanted:
-            found[number] = wanted.asked
-    return [found]
+            result[number] = wanted.asked
+    return [result]
 
 
 def _wiser(work: PartitionJob, answers: Sequence[dict[int, tuple[Reduction, ...]]]) -> PartitionJob:
@@ -254,8 +257,8 @@ def _key(values: Mapping[str, NDArray[Any]], job: ScanJob) -> NDArray[np.int64]:
 def _named(values: Mapping[str, NDArray[Any]], part: str) -> dict[str, NDArray[Any]]:
     """The columns that play a part, by their own names."""
     return {
-        name.removeprefix(f"{part} "): found.copy()
-        for name, found in values.items()
+        name.removeprefix(f"{part} "): result.copy()
+        for name, result in values.items()
         if name.startswith(f"{part} ")
     }
 

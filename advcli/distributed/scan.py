@@ -118,21 +118,21 @@ def read(tasks: Tasks, job: ScanJob) -> tuple[list[ObjectRef], list[Summary]]:
         DataError: a file is broken, or no file has a row.
     """
     shared = tasks.share(job)
-    found = [tasks.split(2, scan, number, shared) for number in range(len(job.sources))]
-    summaries = tasks.get([summary for summary, _ in found])
+    result = [tasks.split(2, scan, number, shared) for number in range(len(job.sources))]
+    summaries = tasks.get([summary for summary, _ in result])
     _refuse_nothing(job, summaries)
-    return [rows for _, rows in found], summaries
+    return [rows for _, rows in result], summaries
 
 
 def scan(number: int, job: ScanJob) -> tuple[Summary, pa.Table]:
     """Read a file."""
-    found = patiently(job.sources[number], lambda source: _read(source, job))
-    if found is None:
+    result = patiently(job.sources[number], lambda source: _read(source, job))
+    if result is None:
         nothing = _columns(number, blank(job.choice), np.zeros((0, 2), dtype=np.int64), job)
         if job.inspected:
             nothing = nothing.append_column(DIGEST, pa.array(np.zeros(0, dtype=np.uint64)))
         return Summary(number, 0), nothing
-    table, digests, bad = found
+    table, digests, bad = result
     columns = _columns(number, table, digests, job)
     if job.inspected:
         texts = patiently(
@@ -270,13 +270,13 @@ def _extents(table: RewardTable) -> dict[str | None, tuple[tuple[float, float], 
     parts = () if table.parts is None else table.parts.T
     columns = [table.rewards, *parts, *table.outcomes.values()]
     usable = table.key >= 0
-    found: dict[str | None, tuple[tuple[float, float], ...]] = {
+    result: dict[str | None, tuple[tuple[float, float], ...]] = {
         None: tuple(_extent(values[usable]) for values in columns)
     }
     for code, name in enumerate(table.by_names):
         here = usable & (table.by == code)
-        found[name] = tuple(_extent(values[here]) for values in columns)
-    return found
+        result[name] = tuple(_extent(values[here]) for values in columns)
+    return result
 
 
 def _extent(values: NDArray[np.float64]) -> tuple[float, float]:

@@ -20,8 +20,8 @@ def sketch(values: NDArray[np.float64]) -> bytes:
 
     kll = datasketches.kll_doubles_sketch(SIZE)
     kll.update(np.ascontiguousarray(values))
-    found: bytes = kll.serialize()
-    return found
+    result: bytes = kll.serialize()
+    return result
 
 
 def percentiles(sketches: Sequence[bytes]) -> tuple[list[float], bool]:
@@ -62,8 +62,8 @@ def different(values: NDArray[np.float64]) -> bytes:
     theta = datasketches.update_theta_sketch(_NOMINAL)
     for value in np.unique(values).tolist():
         theta.update(value)
-    found: bytes = theta.compact().serialize()
-    return found
+    result: bytes = theta.compact().serialize()
+    return result
 
 
 def count(sketches: Sequence[bytes]) -> tuple[int, float]:
@@ -77,9 +77,9 @@ def count(sketches: Sequence[bytes]) -> tuple[int, float]:
     together = datasketches.theta_union(_NOMINAL)
     for one in sketches:
         together.update(datasketches.compact_theta_sketch.deserialize(one))
-    found = together.get_result()
-    estimate = found.get_estimate()
-    if not found.is_estimation_mode():
+    result = together.get_result()
+    estimate = result.get_estimate()
+    if not result.is_estimation_mode():
         return round(estimate), 0.0
     # Its bounds are those of three standard deviations.
-    return round(estimate), found.get_upper_bound(3) / estimate - 1
+    return round(estimate), result.get_upper_bound(3) / estimate - 1

@@ -29,17 +29,17 @@ class Tasks:
 
     def run(self, function: Callable[..., Any], *given: object) -> ObjectRef:
         """Let a worker run a function; what is kept with a worker is handed to it, not brought here."""
-        found = self._of(function).remote(*given)
-        self._begun.append(found)
-        return found
+        result = self._of(function).remote(*given)
+        self._begun.append(result)
+        return result
 
     def split(self, many: int, function: Callable[..., Sequence[Any]], *given: object) -> list[ObjectRef]:
         """Map a function with several results; each result is a separate object."""
         if many == 1:
             return [self.run(_only, function, *given)]
-        found: list[ObjectRef] = self._of(function).options(num_returns=many).remote(*given)
-        self._begun += found
-        return found
+        result: list[ObjectRef] = self._of(function).options(num_returns=many).remote(*given)
+        self._begun += result
+        return result
 
     def get(self, kept: Sequence[ObjectRef]) -> list[Any]:
         """Bring things here.
@@ -47,8 +47,8 @@ class Tasks:
         Raises:
             Exception: what a function raised, or Ray's word for what became of it.
         """
-        found: list[Any] = self._ray.get(list(kept))
-        return found
+        result: list[Any] = self._ray.get(list(kept))
+        return result
 
     def stop(self) -> None:
         """End what runs, and wait until it has ended."""
@@ -61,8 +61,8 @@ class Tasks:
     def _running(self, seconds: float) -> list[ObjectRef]:
         """What has not ended after some time."""
         try:
-            many = len(self._begun)
-            return list(self._ray.wait(self._begun, num_returns=many, timeout=seconds, fetch_local=False)[1])
+            count = len(self._begun)
+            return list(self._ray.wait(self._begun, num_returns=count, timeout=seconds, fetch_local=False)[1])
         except Exception:
             # Without any task, or without Ray, there is nothing to wait for.
             return []

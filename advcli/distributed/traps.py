@@ -69,7 +69,7 @@ def seen(data: DataSet, columns: Mapping[str, pa.Array], positions: NDArray[np.i
         usable
     ]
     by_step = frame.replace([np.inf, -np.inf], np.nan).groupby("step")
-    found = by_step.agg(
+    result = by_step.agg(
         rows=("digest", "sum"), first=("at", "min"), low=("reward", "min"), high=("reward", "max")
     )
     return {
@@ -80,7 +80,7 @@ def seen(data: DataSet, columns: Mapping[str, pa.Array], positions: NDArray[np.i
             float(np.nan_to_num(high, nan=-np.inf)),
             frozenset(groups.loc[code].unique().tolist()),
         )
-        for code, rows, first, low, high in found.itertuples()
+        for code, rows, first, low, high in result.itertuples()
     }
 
 
@@ -103,14 +103,14 @@ def said(job: ScanJob, summaries: Sequence[Summary], found: Seen, steps: Sequenc
     return traps.found(replace(scan.blank(job.choice), names=job.names), job.kinds, results=results)
 
 
-def _again(choice: Choice, found: Seen) -> list[int]:
+def _again(choice: Choice, result: Seen) -> list[int]:
     """The steps that hold the rows of an earlier one."""
     if choice.step is None or choice.dedup:
         return []
     met: set[tuple[int, float, float]] = set()
     again = []
-    for code in sorted(found):
-        step = found[code]
+    for code in sorted(result):
+        step = result[code]
         if step.low < step.high:
             block = (step.digest(), step.low, step.high)
             again += [code] if block in met else []
@@ -121,16 +121,16 @@ def _again(choice: Choice, found: Seen) -> list[int]:
 def _digests(columns: Sequence[NDArray[Any]]) -> NDArray[np.uint64]:
     import pandas as pd
 
-    found = np.zeros(len(columns[0]), dtype=np.uint64)
+    result = np.zeros(len(columns[0]), dtype=np.uint64)
     for column in columns:
-        found = found * _MIX + pd.util.hash_array(column)
-    return pd.util.hash_array(found)
+        result = result * _MIX + pd.util.hash_array(column)
+    return pd.util.hash_array(result)
 
 
 def _powers(exponents: NDArray[np.int64]) -> NDArray[np.uint64]:
     """Powers of `_MIX`, mod 2^64."""
-    found, base = np.ones(len(exponents), dtype=np.uint64), int(_MIX)
+    result, base = np.ones(len(exponents), dtype=np.uint64), int(_MIX)
     for bit in range(int(exponents.max(initial=0)).bit_length()):
-        found *= np.where((exponents >> bit) & 1, np.uint64(base), np.uint64(1))
+        result *= np.where((exponents >> bit) & 1, np.uint64(base), np.uint64(1))
         base = base * base % _MODULUS
-    return found
+    return result

@@ -48,10 +48,10 @@ def run(
     def part(place: slice, group: Tensor) -> _Rest:
         block = {name: ranges.gather(columns[name], place) for name in others}
         # Within groups a step is asked for and not looked at: any column will do.
-        found = compute({"step": group, **block, **fixed, "group": group})
-        original[place], kept[place] = found.original, found.kept
-        same = found.processed is found.original
-        return _Rest(place, None if same else found.processed, found.warnings, found.left_out)
+        result = compute({"step": group, **block, **fixed, "group": group})
+        original[place], kept[place] = result.original, result.kept
+        same = result.processed is result.original
+        return _Rest(place, None if same else result.processed, result.warnings, result.left_out)
 
     parts = ranges.map(part)
     processed = original

@@ -337,21 +337,22 @@ def estimate_tokens(
     row, counted = token_rows(columns)
     counted = counted & rows[row]
     of_all = Segments.of(row, len(rows))
-    place = of_all.position()
+    position = of_all.position()
     live = counted
     if "counted" in entry.needs:
         # Behind the last token of the policy there is nothing.
         live = (
             rows[row]
             if entry.masked
-            else rows[row] & (place <= of_all.rows(of_all.max(torch.where(counted, place, -1).double())))
+            else rows[row]
+            & (position <= of_all.rows(of_all.max(torch.where(counted, position, -1).double())))
         )
     row_of, kept = row[live], counted[live]
     given = {name: columns[name][live] for name in TOKEN_COLUMNS if name in columns}
     taken = (*given, "rewards", "token_kl")
     given |= {name: columns[name][row_of] for name in entry.needs if name in columns and name not in taken}
     kl = torch.where(kept, _kl(columns, live), 0.0)
-    given |= {"row": Segments.dense(row_of).index, "place": place[live], "counted": kept, "token_kl": kl}
+    given |= {"row": Segments.dense(row_of).index, "place": position[live], "counted": kept, "token_kl": kl}
     given["rewards"] = _laid_out(columns["rewards"], row_of, kept)
     if "token_kl" not in entry.needs:
         given["rewards"] = given["rewards"] - kl

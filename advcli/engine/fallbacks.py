@@ -24,9 +24,9 @@ def singletons(
         return original
     alone = valid & (sizes[group.clamp(min=0)] == 1)
     if rule == "error" and alone.any():
-        many = int((sizes == 1).sum())
+        count = int((sizes == 1).sum())
         raise DataError(
-            f"{counted(many, 'group')} {verb(many, 'has', 'have')} one valid row (first: row {_first(alone)}), "
+            f"{counted(count, 'group')} {verb(count, 'has', 'have')} one valid row (first: row {_first(alone)}), "
             "expected two or more",
             hint="--singleton null, zero or raw",
         )
@@ -68,13 +68,13 @@ def bounded(
     if not beyond.any():
         return advantages, ()
     said = "beyond what a float can hold: null"
-    many = int(beyond.sum())
-    remark = Remark(many, "advantage", f"{{}} is {said}", f"{{}} are {said}")
+    count = int(beyond.sum())
+    remark = Remark(count, "advantage", f"{{}} is {said}", f"{{}} are {said}")
     return torch.where(beyond, torch.nan, advantages), (remark,)
 
 
-def _are(many: int, noun: str) -> str:
-    return f"{counted(many, noun)} {verb(many, 'is', 'are')}"
+def _are(count: int, noun: str) -> str:
+    return f"{counted(count, noun)} {verb(count, 'is', 'are')}"
 
 
 def _first(mask: Tensor) -> int:

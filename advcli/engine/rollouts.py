@@ -119,10 +119,10 @@ class Rollouts:
                 torch.where(there | values.isnan(), values.nan_to_num(nan=0.0), torch.nan)
             )
         else:
-            place = torch.arange(len(values), device=values.device, dtype=torch.float64)
+            position = torch.arange(len(values), device=values.device, dtype=torch.float64)
             sign = 1.0 if how == "last" else -1.0
-            found = sign * self.segments.max(torch.where(there, sign * place, -torch.inf))
-            total = values[found.nan_to_num(posinf=0.0, neginf=0.0).long()]
+            result = sign * self.segments.max(torch.where(there, sign * position, -torch.inf))
+            total = values[result.nan_to_num(posinf=0.0, neginf=0.0).long()]
         none = self.segments.sum(there.to(rewards.dtype)) == 0
         return torch.where(none, rewards[self.last], total)
 
@@ -145,23 +145,23 @@ class Rollouts:
             [R] each: rewards as `reward` says, lengths and KL summed over the turns, the tokens of all turns behind
             each other, and what the last turn has of everything else.
         """
-        found = {}
+        result = {}
         for name, column in columns.items():
             if name in ("rollout", "turn"):
                 continue
             if name == "weights":
-                found[name] = column
+                result[name] = column
             elif name in _PER_TOKEN:
-                found[name] = column[self.tokens(columns["tokens"])]
+                result[name] = column[self.tokens(columns["tokens"])]
             elif name == "rewards":
-                found[name] = self.reward(column, how)
+                result[name] = self.reward(column, how)
             elif name == "parts":
-                found[name] = torch.stack([self.reward(part, how) for part in column.unbind(dim=1)], dim=1)
+                result[name] = torch.stack([self.reward(part, how) for part in column.unbind(dim=1)], dim=1)
             elif name in _SUMMED:
-                found[name] = self.summed(column)
+                result[name] = self.summed(column)
             else:
-                found[name] = column[self.last]
-        return found
+                result[name] = column[self.last]
+        return result
 
     def summed(self, values: Tensor) -> Tensor:
         """[R] the sum over the turns."""
@@ -211,14 +211,14 @@ def by_rollout(
         raise DataError(f"{who} refuses rollouts of several rows", hint="--count rows")
     if unit.differ is not None:
         _refuse_differing(who, rollouts, columns["rewards"], unit.differ)
-    found = compute(rollouts.collapsed(columns, unit.reward))
-    if found.weights is not None:
-        return _with_weights(rollouts, rollouts.broadcast(found), columns["tokens"])
+    result = compute(rollouts.collapsed(columns, unit.reward))
+    if result.weights is not None:
+        return _with_weights(rollouts, rollouts.broadcast(result), columns["tokens"])
     if not unit.at_last or "lengths" not in columns:
-        return rollouts.broadcast(found)
+        return rollouts.broadcast(result)
     empty = columns["lengths"] == 0
-    found = rollouts.broadcast(_where(found, empty[rollouts.last], 0.0))
-    return replace(_where(found, empty, torch.nan), kept=found.kept & ~empty)
+    result = rollouts.broadcast(_where(result, empty[rollouts.last], 0.0))
+    return replace(_where(result, empty, torch.nan), kept=result.kept & ~empty)
 
 
 def divided(
@@ -240,33 +240,33 @@ def divided(
     return replace(_over(found, divisor[rollouts.index]), per_rollout=inner)
 
 
-def _over(found: AdvantageTable, divisor: Tensor) -> AdvantageTable:
-    original = found.original / divisor
-    same = found.processed is found.original
+def _over(result: AdvantageTable, divisor: Tensor) -> AdvantageTable:
+    original = result.original / divisor
+    same = result.processed is result.original
     return replace(
-        found,
+        result,
         original=original,
-        processed=original if same else found.processed / divisor,
-        weighted=None if found.weighted is None else found.weighted / divisor,
+        processed=original if same else result.processed / divisor,
+        weighted=None if result.weighted is None else result.weighted / divisor,
     )
 
 
-def _with_weights(rollouts: Rollouts, found: AdvantageTable, counts: Tensor) -> AdvantageTable:
+def _with_weights(rollouts: Rollouts, result: AdvantageTable, counts: Tensor) -> AdvantageTable:
     """The weights of tokens, which lie rollout after rollout, on the rows to which the tokens belong."""
-    assert found.weights is not None
-    weights = torch.empty_like(found.weights)
-    weights[rollouts.tokens(counts)] = found.weights
-    return weighted(found, weights, counts)
+    assert result.weights is not None
+    weights = torch.empty_like(result.weights)
+    weights[rollouts.tokens(counts)] = result.weights
+    return weighted(result, weights, counts)
 
 
-def _where(found: AdvantageTable, rows: Tensor, value: float) -> AdvantageTable:
+def _where(result: AdvantageTable, rows: Tensor, value: float) -> AdvantageTable:
     """The same with another advantage in some rows."""
-    original = torch.where(rows, value, found.original)
-    same = found.processed is found.original
+    original = torch.where(rows, value, result.original)
+    same = result.processed is result.original
     return replace(
-        found,
+        result,
         original=original,
-        processed=original if same else torch.where(rows, value, found.processed),
+        processed=original if same else torch.where(rows, value, result.processed),
     )
 
 

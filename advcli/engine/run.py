@@ -65,9 +65,9 @@ def _divided(plan: Plan, columns: dict[str, Tensor], rollout: Tensor | None) -> 
     if plan.divided == "tokens":
         dispatch.needed(plan.entry.name, ("lengths",), columns)
     given = columns if rollout is None else {**columns, "rollout": rollout}
-    found = run(replace(plan, divided=""), given)
+    result = run(replace(plan, divided=""), given)
     rollout = torch.arange(len(columns["group"])) if rollout is None else rollout.cpu()
-    return divided(found, Rollouts.of(rollout), columns, plan.divided)
+    return divided(result, Rollouts.of(rollout), columns, plan.divided)
 
 
 def _run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
@@ -117,21 +117,21 @@ def _run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
         warnings += (*more, *beyond)
     if plan.shapes_tokens:
         return _per_token(plan, moved, AdvantageTable(original, original, kept, warnings))
-    found = AdvantageTable(original.cpu(), processed.cpu(), kept.cpu(), warnings, before + after)
-    return found if weights is None else weighing.weighted(found, weights, moved["tokens"].cpu())
+    result = AdvantageTable(original.cpu(), processed.cpu(), kept.cpu(), warnings, before + after)
+    return result if weights is None else weighing.weighted(result, weights, moved["tokens"].cpu())
 
 
-def _per_token(plan: Plan, columns: Mapping[str, Tensor], found: AdvantageTable) -> AdvantageTable:
+def _per_token(plan: Plan, columns: Mapping[str, Tensor], result: AdvantageTable) -> AdvantageTable:
     """The advantage of each row at each of its tokens, shaped there."""
     row, counted = dispatch.token_rows(columns)
-    tokens = torch.where(counted, found.original[row], torch.nan)
+    tokens = torch.where(counted, result.original[row], torch.nan)
     tokens = shaped.after_tokens(plan, tokens, columns)
-    original = dispatch.token_means(tokens, row, counted, len(found.original))
+    original = dispatch.token_means(tokens, row, counted, len(result.original))
     return AdvantageTable(
         original.cpu(),
         original.cpu(),
         ~original.isnan().cpu(),
-        found.warnings,
+        result.warnings,
         tokens=tokens.cpu(),
         token_counts=torch.bincount(row, minlength=len(original)).cpu(),
     )

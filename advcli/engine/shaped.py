@@ -94,8 +94,8 @@ def shaped_by(step: ShapeSpec, columns: Mapping[str, Tensor]) -> Tensor:
         expression = expressions.parse(step.expression)
         extra = {text: _wide(columns[f"extra {text}"]) for text in expression.measures}
         lengths = _wide(columns["lengths"]) if "lengths" in columns else None
-        found = expression.value(expressions.Rows(wide, lengths, Groups.of(wide, columns["group"]), extra))
-        return torch.where(wide.isfinite(), found, wide).to(rewards.dtype)
+        result = expression.value(expressions.Rows(wide, lengths, Groups.of(wide, columns["group"]), extra))
+        return torch.where(wide.isfinite(), result, wide).to(rewards.dtype)
     row = SHAPINGS[step.name]
     if row.of_trainer:
         own: Tensor = load(row.target)(rewards, *(columns[name] for name in row.needs), **step.knobs)
@@ -133,8 +133,8 @@ def after(plan: Plan, advantages: Tensor, columns: Mapping[str, Tensor]) -> Tens
         if spec.after(step) and not SHAPINGS[step.name].per_token:
             row = SHAPINGS[step.name]
             others = (_wide(columns[name]) for name in row.needs)
-            found = load(row.target)(_wide(advantages), *others, *_inputs(step, columns), **step.knobs)
-            advantages = found.to(advantages.dtype)
+            result = load(row.target)(_wide(advantages), *others, *_inputs(step, columns), **step.knobs)
+            advantages = result.to(advantages.dtype)
     return advantages
 
 
@@ -165,13 +165,13 @@ def alive(plan: Plan, raw: Mapping[str, Tensor], shaped: Mapping[str, Tensor]) -
         segments.max(values[used]) - segments.min(values[used])
         for values in (raw["rewards"], shaped["rewards"])
     )
-    many = int(((before == 0) & (behind > 0)).sum())
-    if not many or all(
+    count = int(((before == 0) & (behind > 0)).sum())
+    if not count or all(
         SHAPINGS[step.name].of_trainer for step in plan.settings.shaping if not step.expression
     ):
         return ()
     rest = "counted as dead, and alive once the rewards are shaped"
-    return (Remark(many, "group", f"{{}} is {rest}", f"{{}} are {rest}"),)
+    return (Remark(count, "group", f"{{}} is {rest}", f"{{}} are {rest}"),)
 
 
 def lacking(
@@ -188,13 +188,13 @@ def lacking(
     rewarded = finite(raw["rewards"]) & (raw["group"] >= 0)
     if "parts" in plan.entry.needs:
         rewarded &= torch.isfinite(raw["parts"]).all(dim=1)
-    many = int((rewarded & (~usable | ~torch.isfinite(shaped["rewards"]))).sum())
-    if not many:
+    count = int((rewarded & (~usable | ~torch.isfinite(shaped["rewards"]))).sum())
+    if not count:
         return ()
     columns = [ROLES[name].what for name in dict.fromkeys(names)]
     what = either([*columns, *(one_line(text, 40, str) for text in measured)]) or "what is needed"
     said = f"a reward and no usable value of {what}: no advantage"
-    return (Remark(many, "row", f"{{}} has {said}", f"{{}} have {said}"),)
+    return (Remark(count, "row", f"{{}} has {said}", f"{{}} have {said}"),)
 
 
 def spoilt(plan: Plan, columns: Mapping[str, Tensor], undefined: Tensor) -> tuple[str, ...]:
@@ -211,7 +211,7 @@ def spoilt(plan: Plan, columns: Mapping[str, Tensor], undefined: Tensor) -> tupl
     drops = plan.knobs.get(_THRESHOLD, -1) >= 0
     counts = ((int((undefined & hit).sum()), why), (int((undefined & ~hit).sum()) * drops, dropped))
     return tuple(
-        Remark(many, "row", f"{{}} has {said}", f"{{}} have {said}") for many, said in counts if many
+        Remark(count, "row", f"{{}} has {said}", f"{{}} have {said}") for count, said in counts if count
     )
 
 

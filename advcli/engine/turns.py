@@ -69,31 +69,31 @@ def as_turns(
     return _with_reach(compute(full), full, entry)
 
 
-def _with_reach(found: AdvantageTable, columns: Mapping[str, Tensor], entry: Estimator) -> AdvantageTable:
+def _with_reach(result: AdvantageTable, columns: Mapping[str, Tensor], entry: Estimator) -> AdvantageTable:
     """The same with a word about how many rollouts get to each turn, where those that do are compared."""
     if not entry.biased:
-        return found
+        return result
     there = columns["group"] >= 0
-    turns, many = torch.unique(columns["turn"][there], return_counts=True)
-    if not len(many) or bool((many == many[0]).all()):
-        return found
-    reached = [f"{rows:,} turn {turn:g}" for turn, rows in zip(turns.tolist(), many.tolist(), strict=True)]
+    turns, count = torch.unique(columns["turn"][there], return_counts=True)
+    if not len(count) or bool((count == count[0]).all()):
+        return result
+    reached = [f"{rows:,} turn {turn:g}" for turn, rows in zip(turns.tolist(), count.tolist(), strict=True)]
     said = (
         f"{entry.name} compares equal turns, which is biased where the policy decides when to stop; rollouts that reach each: "
         f"{shortened(reached, _REACHED)}"
     )
-    return replace(found, warnings=(*found.warnings, said))
+    return replace(result, warnings=(*result.warnings, said))
 
 
 def completed(columns: Mapping[str, Tensor], needs: Sequence[str]) -> dict[str, Tensor]:
     """The columns with what the estimator needs besides, made from the others."""
-    found = dict(columns)
-    turn = found.get("turn")
-    place = Turns.of(found["rollout"]).position.to(found["rewards"].dtype)
-    found["turn"] = place if turn is None else torch.where(turn.isnan(), place, turn)
-    turns = Turns.of(found["rollout"], found["turn"])
-    return found | {
-        role: make(found, turns) for role, make in _DEFAULTS.items() if role in needs and role not in found
+    result = dict(columns)
+    turn = result.get("turn")
+    position = Turns.of(result["rollout"]).position.to(result["rewards"].dtype)
+    result["turn"] = position if turn is None else torch.where(turn.isnan(), position, turn)
+    turns = Turns.of(result["rollout"], result["turn"])
+    return result | {
+        role: make(result, turns) for role, make in _DEFAULTS.items() if role in needs and role not in result
     }
 
 
@@ -106,9 +106,9 @@ def _summed(rewards: Tensor, turns: Turns) -> Tensor:
 def _once(columns: Mapping[str, Tensor], rollout: Tensor, reward: str) -> Tensor:
     """[N] the reward of each rollout on its last turn, 0 on the others."""
     rollouts = Rollouts.of(rollout, columns.get("turn"))
-    found = torch.zeros_like(columns["rewards"])
-    found[rollouts.last] = rollouts.reward(columns["rewards"], reward)
-    return found
+    result = torch.zeros_like(columns["rewards"])
+    result[rollouts.last] = rollouts.reward(columns["rewards"], reward)
+    return result
 
 
 def _of_lists(
@@ -128,15 +128,15 @@ def _of_lists(
     turns = {"rewards": columns["turn_rewards"], "rollout": row, "turn": rollouts.position().double()}
     inner = {"episode": columns["rewards"][row], **inner, **turns}
     full = completed(inner, entry.needs)
-    found = _with_reach(compute(full), full, entry)
-    size = rollouts.size().to(found.original.dtype)
-    original = rollouts.sum(found.original) / size
+    result = _with_reach(compute(full), full, entry)
+    size = rollouts.size().to(result.original.dtype)
+    original = rollouts.sum(result.original) / size
     return replace(
-        found,
+        result,
         original=original,
         processed=original,
         kept=~original.isnan(),
-        turns=found.original,
+        turns=result.original,
         turn_counts=counts,
     )
 
@@ -157,10 +157,10 @@ def alike(texts: Sequence[str | None], group: Sequence[int], threshold: float) -
         [0, 0, 1]
     """
     met: dict[int, list[tuple[str, int]]] = {}
-    found, count = [], 0
+    result, count = [], 0
     for text, of in zip(texts, group, strict=True):
         if text is None:
-            found.append(-1)
+            result.append(-1)
             continue
         known = met.setdefault(of, [])
         like = (code for first, code in known if SequenceMatcher(None, text, first).ratio() >= threshold)
@@ -168,5 +168,5 @@ def alike(texts: Sequence[str | None], group: Sequence[int], threshold: float) -
         if code is None:
             code, count = count, count + 1
             known.append((text, code))
-        found.append(code)
-    return torch.tensor(found, dtype=torch.int64)
+        result.append(code)
+    return torch.tensor(result, dtype=torch.int64)

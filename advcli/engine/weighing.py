@@ -178,10 +178,10 @@ def weigh(
     tokens = log_probs(columns, spec.name, as_trained=bool(weigher.framework))
     tokens = tokens.narrowed(tokens.spread(rows.cpu()))
     signs = columns["advantages"].cpu().to(tokens.mask.dtype) if weigher.signed else None
-    found = weigher.run(tokens, columns["step"].cpu(), signs)
-    weights = torch.ones_like(tokens.mask) if found.weights is None else found.weights
-    weights = torch.where(tokens.trained, weights * found.mask, torch.nan).double()
-    kept = tokens.row_sum(found.mask) > 0
+    result = weigher.run(tokens, columns["step"].cpu(), signs)
+    weights = torch.ones_like(tokens.mask) if result.weights is None else result.weights
+    weights = torch.where(tokens.trained, weights * result.mask, torch.nan).double()
+    kept = tokens.row_sum(result.mask) > 0
     return kept.to(rows.device), weights
 
 

@@ -132,14 +132,14 @@ def pkpo(rewards: Tensor, group: Tensor, *, k: int = 2, form: str = "loo") -> Te
     ascending = Segments.of(group[order], segments.count)
     values = rewards[order]
     size = ascending.rows(ascending.size()).to(rewards.dtype)
-    place = ascending.position().to(rewards.dtype)
-    rise = torch.where(place > 0, values - values.roll(1), 0.0)
+    position = ascending.position().to(rewards.dtype)
+    rise = torch.where(position > 0, values - values.roll(1), 0.0)
     # From one row of the sorted group to the next, the advantage grows by the rise of the reward times the
     # share of sets whose k − 1 other rows lie below: a sum of terms ≥ 0, in which equal rows stay equal.
     if form == "loo":
-        result = ascending.cumsum(rise * _share_below(place, size, k))
+        result = ascending.cumsum(rise * _share_below(position, size, k))
     else:
-        grown = ascending.cumsum(rise * _share_below(place - 1, size, k))
+        grown = ascending.cumsum(rise * _share_below(position - 1, size, k))
         best = ascending.rows(ascending.max(values)) * (k / size)
         result = best - (ascending.rows(ascending.max(grown)) - grown)
     result = torch.where(size >= k, result, torch.nan)

@@ -201,10 +201,10 @@ def _reached(values: Tensor, groups: Segments, level: float) -> Tensor:
 
 def _between(values: Tensor, groups: Segments, level: float) -> Tensor:
     """[G] value at the place level · (n − 1), counted from 0, on a line between the two nearest values."""
-    place = level * (groups.size() - 1).to(values.dtype)
-    below = place.floor()
-    lower, upper = (_at(end, values, groups) for end in (below, place.ceil()))
-    return lower + (place - below) * (upper - lower)
+    position = level * (groups.size() - 1).to(values.dtype)
+    below = position.floor()
+    lower, upper = (_at(end, values, groups) for end in (below, position.ceil()))
+    return lower + (position - below) * (upper - lower)
 
 
 def _lower_median(values: Tensor, groups: Segments) -> Tensor:
@@ -212,9 +212,9 @@ def _lower_median(values: Tensor, groups: Segments) -> Tensor:
     return _at((groups.size() - 1) // 2, values, groups)
 
 
-def _at(place: Tensor, values: Tensor, groups: Segments) -> Tensor:
+def _at(position: Tensor, values: Tensor, groups: Segments) -> Tensor:
     """[G] value at a place of the sorted group, counted from 0."""
-    return groups.sum(torch.where(groups.rank(values) == groups.rows(place), values, 0.0))
+    return groups.sum(torch.where(groups.rank(values) == groups.rows(position), values, 0.0))
 
 
 def _refuse_outside(mean: Tensor, rewards: Tensor, low: float, high: float) -> None:

@@ -229,8 +229,8 @@ def optimal_token_baseline(  # noqa: PLR0913  what the rule needs
     rows = Segments.of(row)
     returns = rows.discounted(rewards, gamma)
     weight = rows.cumsum(1 - 2 * log_probs.exp() + sum_pi_squared)
-    place = rows.position()
-    peers = Segments.dense(group * (int(place.max()) + 1) + place if len(place) else place)
+    position = rows.position()
+    peers = Segments.dense(group * (int(position.max()) + 1) + position if len(position) else position)
     # Above the lowest return, so that equal returns leave exactly 0.
     low = peers.min(returns)
     above = returns - peers.rows(low)

@@ -175,9 +175,9 @@ def _over_rollouts(
     values: Tensor, group: Tensor, step: Tensor, turns: Turns, counted: Tensor, **how: float | str
 ) -> Tensor:
     """[N] what grpo gives the rows that are counted: all, or one of each rollout, whose others get the same."""
-    found = torch.zeros_like(values)
-    found[counted] = grpo(values[counted], group[counted], step[counted], **how)  # type: ignore[arg-type]
-    return found if bool(counted.all()) else turns.value_of(found, counted)
+    result = torch.zeros_like(values)
+    result[counted] = grpo(values[counted], group[counted], step[counted], **how)  # type: ignore[arg-type]
+    return result if bool(counted.all()) else turns.value_of(result, counted)
 
 
 def hgpo(  # noqa: PLR0913  the columns of a turn

@@ -39,8 +39,8 @@ def keep_ratio(advantages: Tensor, group: Tensor, *, keep_pos: float = 1.0, keep
         rows = torch.nonzero(sign == side).squeeze(1)
         segments = Segments.of(group[rows])
         # Largest |A| first: that is high to low for positives and low to high for negatives.
-        place = segments.rank(-advantages[rows].abs())
-        kept[rows] = place < segments.rows(_quota(segments.size(), ratio))
+        position = segments.rank(-advantages[rows].abs())
+        kept[rows] = position < segments.rows(_quota(segments.size(), ratio))
     return kept
 
 

@@ -117,11 +117,11 @@ def rules_of(framework: str) -> tuple[Rule, ...]:
     Raises:
         UsageError: no such framework; the hint names the nearest ones.
     """
-    found = tuple(rule for rule in RULES if rule.framework == framework.lower())
-    if not found:
+    result = tuple(rule for rule in RULES if rule.framework == framework.lower())
+    if not result:
         near = get_close_matches(framework.lower(), frameworks(), n=3, cutoff=0.4) or frameworks()
         raise UsageError(f"unknown framework '{framework}'", hint=", ".join(near))
-    return found
+    return result
 
 
 def find(like: str, estimator: str | None = None) -> Rule:

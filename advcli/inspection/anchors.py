@@ -52,10 +52,10 @@ class AnchorsCount(Mergeable):
             if name in columns
         }
         group, anchor, rewards = columns["group"], columns["anchor"], columns["rewards"].nan_to_num(nan=0.0)
-        place = Turns.of(columns["rollout"]).position.double()
+        position = Turns.of(columns["rollout"]).position.double()
         turn = columns.get("turn")
         turns = Turns.of(
-            columns["rollout"], place if turn is None else torch.where(turn.isnan(), place, turn)
+            columns["rollout"], position if turn is None else torch.where(turn.isnan(), position, turn)
         )
         by_turn = turns.most(rewards) > -turns.most(-rewards)
         rewards = torch.where(by_turn | turns.last, rewards, 0.0)

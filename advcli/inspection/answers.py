@@ -34,17 +34,17 @@ def most_given(answers: Iterable[str]) -> tuple[str, float, int]:
     given = [answer for answer in answers if answer]
     if not given:
         return "", 0.0, 0
-    (answer, many), *_ = Counter(given).most_common(1)
-    return answer, many / len(given), len(given)
+    (answer, count), *_ = Counter(given).most_common(1)
+    return answer, count / len(given), len(given)
 
 
 def _braced(text: str, start: int) -> str:
     """What stands before the brace that closes the one before `start`; "" if none does."""
     depth = 1
-    for place in range(start, len(text)):
-        depth += {"{": 1, "}": -1}.get(text[place], 0)
+    for position in range(start, len(text)):
+        depth += {"{": 1, "}": -1}.get(text[position], 0)
         if not depth:
-            return text[start:place]
+            return text[start:position]
     return ""
 
 

@@ -34,12 +34,12 @@ def _ratio(part: float, whole: float) -> float:
     return part / whole if whole else math.nan
 
 
-def _length(found: Inspection) -> float:
-    return found.facts.length.with_reward if found.facts.length else math.nan
+def _length(result: Inspection) -> float:
+    return result.facts.length.with_reward if result.facts.length else math.nan
 
 
-def _conflicts(found: Inspection) -> float:
-    return found.facts.parts.conflicts if found.facts.parts else math.nan
+def _conflicts(result: Inspection) -> float:
+    return result.facts.parts.conflicts if result.facts.parts else math.nan
 
 
 FIGURES: Mapping[str, tuple[Callable[[Inspection], float], str]] = {

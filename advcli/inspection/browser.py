@@ -121,8 +121,8 @@ def _extreme_first(figures: Mapping[str, Tensor]) -> Tensor:
 def _chosen(order: Tensor, dead: Tensor, texts: int) -> list[int]:
     """The groups that are shown, in order."""
     if len(order) <= GROUPS:
-        found: list[int] = order.tolist()
-        return found
+        result: list[int] = order.tolist()
+        return result
     first = order[: min(texts, GROUPS)]
     chosen = {*first.tolist(), *_even(order[dead], GROUPS // _DEAD_SHARE).tolist()}
     rest = torch.tensor([group for group in order.tolist() if group not in chosen])
@@ -130,11 +130,11 @@ def _chosen(order: Tensor, dead: Tensor, texts: int) -> list[int]:
     return [group for group in order.tolist() if group in chosen]
 
 
-def _even(values: Tensor, many: int) -> Tensor:
+def _even(values: Tensor, count: int) -> Tensor:
     """At most so many values, evenly spaced, the first and the last among them."""
-    if len(values) <= many:
+    if len(values) <= count:
         return values
-    return values[torch.linspace(0, len(values) - 1, many).round().long()]
+    return values[torch.linspace(0, len(values) - 1, count).round().long()]
 
 
 class _Shown:

@@ -115,18 +115,18 @@ def dead_causes(data: DataSet, sources: Sequence[Source]) -> DeadCauses | None:
 
 def _evenly(groups: Tensor, sizes: Tensor) -> list[int]:
     """As many of the groups as have `_ROWS` rows, evenly from all of them."""
-    many = len(groups)
-    most = max(1, min(many, int(_ROWS * many / max(1, int(sizes.sum())))))
-    return [int(groups[place * many // most]) for place in range(most)]
+    count = len(groups)
+    most = max(1, min(count, int(_ROWS * count / max(1, int(sizes.sum())))))
+    return [int(groups[position * count // most]) for position in range(most)]
 
 
 def _members(group: Tensor, wanted: Sequence[int]) -> list[list[int]]:
     """The rows of each of some groups."""
-    found: dict[int, list[int]] = {one: [] for one in wanted}
+    result: dict[int, list[int]] = {one: [] for one in wanted}
     here = torch.nonzero(torch.isin(group, torch.tensor(wanted))).squeeze(1)
     for row, one in zip(here.tolist(), group[here].tolist(), strict=True):
-        found[one].append(row)
-    return list(found.values())
+        result[one].append(row)
+    return list(result.values())
 
 
 def _flagged(
@@ -153,8 +153,8 @@ def _at_longest(lengths: Tensor | None, members: Sequence[Sequence[int]]) -> tup
 
 def _most_alike(texts: Sequence[str]) -> bool:
     """Whether more than half of the rows have one text."""
-    text, many = Counter(texts).most_common(1)[0]
-    return bool(text) and 2 * many > len(texts)
+    text, count = Counter(texts).most_common(1)[0]
+    return bool(text) and 2 * count > len(texts)
 
 
 def _constant_parts(data: DataSet, valid: Tensor, segments: Segments, dead: Tensor) -> Mapping[str, int]:
@@ -163,6 +163,6 @@ def _constant_parts(data: DataSet, valid: Tensor, segments: Segments, dead: Tens
         return {}
     parts = torch.from_numpy(data.table.parts)[valid].nan_to_num(nan=0.0)
     return {
-        name: int((dead & dead_groups(parts[:, place], segments)[0]).sum())
-        for place, (name, _) in enumerate(data.table.choice.rewards)
+        name: int((dead & dead_groups(parts[:, position], segments)[0]).sum())
+        for position, (name, _) in enumerate(data.table.choice.rewards)
     }

@@ -101,28 +101,28 @@ class Listed:
             numbers: the number of each group → its number among all groups.
             texts: row → what `told` says of it.
         """
-        many = self.total if asked.many is None else min(self.total, asked.many)
-        shown = self.entries[:many]
+        count = self.total if asked.many is None else min(self.total, asked.many)
+        shown = self.entries[:count]
         text = _TEXTS[asked.kind]
         lines = (
             {**entry.figures, "group": numbers[entry.group], text: texts[entry.row][text]} for entry in shown
         )
-        return Detail(asked.title, asked.kind, tuple(lines), left=many - len(shown))
+        return Detail(asked.title, asked.kind, tuple(lines), left=count - len(shown))
 
 
 def asked(wanted: Wanted) -> tuple[Asked, ...]:
     """The lists that the user wants to see."""
-    found = []
+    result = []
     at = "" if wanted.step is None else f" of step {wanted.step}"
     if not (wanted.top or wanted.bottom):
         if wanted.group is not None:
-            found.append(Asked(f"rows of group {wanted.group}{at}", "rows", "file"))
+            result.append(Asked(f"rows of group {wanted.group}{at}", "rows", "file"))
         elif wanted.step is not None:
-            found.append(Asked(f"groups{at}, largest |r − group mean| first", "groups", "largest"))
-    for many, word in ((wanted.top, "largest"), (wanted.bottom, "smallest")):
-        if many:
-            found.append(Asked(f"rows{at} with the {word} |A|", "rows", word, many))
-    return tuple(found)
+            result.append(Asked(f"groups{at}, largest |r − group mean| first", "groups", "largest"))
+    for count, word in ((wanted.top, "largest"), (wanted.bottom, "smallest")):
+        if count:
+            result.append(Asked(f"rows{at} with the {word} |A|", "rows", word, count))
+    return tuple(result)
 
 
 def details(
@@ -145,12 +145,12 @@ def details(
     if wanted.group is not None:
         rows = rows & _of_group(data, sources, wanted.group, rows)
     lists = asked(wanted)
-    found = [listed(one, data, advantages, rows) for one in lists]
-    shown = {entry.row for one in found for entry in one.entries}
+    result = [listed(one, data, advantages, rows) for one in lists]
+    shown = {entry.row for one in result for entry in one.entries}
     read = read_back(sources, data.table, shown) if shown else {}
     texts = {row: told(columns, data.table.choice.prompt) for row, columns in read.items()}
-    numbers = {entry.group: entry.group for one in found for entry in one.entries}
-    return tuple(one.detail(asked_, numbers, texts) for asked_, one in zip(lists, found, strict=True))
+    numbers = {entry.group: entry.group for one in result for entry in one.entries}
+    return tuple(one.detail(asked_, numbers, texts) for asked_, one in zip(lists, result, strict=True))
 
 
 def step_code(step: str, choice: Choice, names: Sequence[str]) -> int:
@@ -173,15 +173,15 @@ def _of_group(data: DataSet, sources: Sequence[Source], key: str, rows: Tensor) 
     number = group_number(key)
     if number is not None:
         # No group has a number that large, and a tensor cannot be asked for every number.
-        found = group == min(number, len(group))
+        result = group == min(number, len(group))
     else:
         numbers = torch.unique(
             group[torch.tensor(rows_with_key(sources, data.table, key), dtype=torch.int64)]
         )
-        found = torch.isin(group, numbers) & (group >= 0)
-    if not (found & rows).any():
+        result = torch.isin(group, numbers) & (group >= 0)
+    if not (result & rows).any():
         raise no_group(key, data.grouping.columns, data.rows.count)
-    return found
+    return result
 
 
 def group_number(key: str) -> int | None:
@@ -232,7 +232,8 @@ def _row(data: DataSet, advantages: Tensor, row: int) -> Mapping[str, Any]:
     if table.parts is not None:
         line |= {
             "parts": {
-                name: float(table.parts[row, place]) for place, (name, _) in enumerate(table.choice.rewards)
+                name: float(table.parts[row, position])
+                for position, (name, _) in enumerate(table.choice.rewards)
             }
         }
     line["advantage"] = float(advantages[row])
@@ -266,7 +267,7 @@ def _groups(data: DataSet, advantages: Tensor, mask: Tensor) -> Listed:
     order = there[torch.argsort(rank[there], descending=True, stable=True)]
     shown = order[:_SHOWN]
     picked = {name: column[shown].tolist() for name, column in columns.items()}
-    lines = ({name: column[place] for name, column in picked.items()} for place in range(len(shown)))
+    lines = ({name: column[position] for name, column in picked.items()} for position in range(len(shown)))
     return Listed(tuple(map(_group, shown.tolist(), lines)), len(order))
 
 

@@ -89,15 +89,15 @@ def chat(content: Content, role: str) -> list[Mapping[str, Any]]:
     return [{"role": role, "content": content}] if isinstance(content, str) else content
 
 
-def _first(row: Mapping[str, Any], names: Sequence[str], place: str, cure: str) -> Content:
+def _first(row: Mapping[str, Any], names: Sequence[str], position: str, cure: str) -> Content:
     name = next((name for name in names if name in row), None)
     if name is None:
         there = shortened(list(row), 8)
-        raise DataError(f"{place}: no column {either(names)}, only {there}", hint=cure)
-    return _content(row[name], place, name)
+        raise DataError(f"{position}: no column {either(names)}, only {there}", hint=cure)
+    return _content(row[name], position, name)
 
 
-def _content(value: object, place: str, name: str) -> Content:
+def _content(value: object, position: str, name: str) -> Content:
     """A cell as text or as a chat; "" where it is null."""
     if value is None or isinstance(value, str):
         return value or ""
@@ -106,7 +106,7 @@ def _content(value: object, place: str, name: str) -> Content:
     ):
         return [{key: part for key, part in one.items() if part is not None} for one in value]
     raise DataError(
-        f"{place}: '{name}' is neither text nor a list of messages with role and content",
+        f"{position}: '{name}' is neither text nor a list of messages with role and content",
         hint="--prompt-text COL or --response COL",
     )
 

@@ -93,14 +93,14 @@ class Frame:
         group = self.rows.group[mask]
         there = group >= 0
         numbered = torch.full_like(group, -1)
-        found, numbered[there] = torch.unique(group[there], return_inverse=True)
+        result, numbered[there] = torch.unique(group[there], return_inverse=True)
         length = self.rows.lengths
         return replace(
             self,
             rows=Rows(
                 rewards=self.rows.rewards[mask],
                 group=numbered,
-                count=found.numel(),
+                count=result.numel(),
                 step=self.rows.step[mask],
                 lengths=None if length is None else length[mask],
             ),
@@ -109,7 +109,7 @@ class Frame:
             outcomes={name: values[mask] for name, values in self.outcomes.items()},
             causes={name: values[mask] for name, values in self.causes.items()},
             advantages=self.advantages[mask],
-            begins=None if self.begins is None else self.begins[found],
+            begins=None if self.begins is None else self.begins[result],
             arithmetics=tuple(
                 replace(rule, advantages=None if rule.advantages is None else rule.advantages[mask])
                 for rule in self.arithmetics
@@ -263,8 +263,8 @@ def split(frame: Frame, data: DataSet, *, near_dead: float) -> dict[str, Facts]:
     if data.table.by is None:
         return {}
     by = torch.from_numpy(data.table.by)
-    many = torch.bincount(by[data.rows.group >= 0], minlength=len(data.table.by_names))
-    order = torch.argsort(many, descending=True, stable=True)[: int((many > 0).sum())].tolist()
+    count = torch.bincount(by[data.rows.group >= 0], minlength=len(data.table.by_names))
+    order = torch.argsort(count, descending=True, stable=True)[: int((count > 0).sum())].tolist()
     # The largest reward of a value may be small among all.
     usable = [values[rewarded(values, frame.rows.group)] for _, values, _ in reward_columns(frame)]
     ends = [(float(one.min()), float(one.max())) if len(one) else (torch.nan, torch.nan) for one in usable]
@@ -278,9 +278,9 @@ def reward_columns(frame: Frame) -> Sequence[tuple[str, Tensor, Tensor]]:
     """Name, values and causes of the reward, its parts, and further rewards."""
     several = frame.parts is not None
     columns = [(SUM if several else frame.names[0][0], frame.rows.rewards, frame.cause)]
-    for place, (name, _) in enumerate(frame.names if several else ()):
+    for position, (name, _) in enumerate(frame.names if several else ()):
         assert frame.parts is not None
-        columns.append((name, frame.parts[:, place], frame.causes[name]))
+        columns.append((name, frame.parts[:, position], frame.causes[name]))
     return [*columns, *((name, values, frame.causes[name]) for name, values in frame.outcomes.items())]
 
 
@@ -290,12 +290,12 @@ def _constant_outcome(frame: Frame) -> Mapping[str, int]:
     valid = rewarded(rows.rewards, rows.group)
     segments = Segments.of(rows.group[valid], rows.count)
     live = (segments.size() > 1) & ~dead_groups(rows.rewards[valid], segments)[0]
-    found = {}
+    result = {}
     for name, values in frame.outcomes.items():
         known = segments.sum(torch.isfinite(values[valid]).double()) == segments.size()
         constant = dead_groups(values[valid].nan_to_num(nan=0.0), segments)[0]
-        found[name] = int((live & known & constant).sum())
-    return found
+        result[name] = int((live & known & constant).sum())
+    return result
 
 
 def _parts(frame: Frame) -> PartsCount | None:

@@ -66,11 +66,11 @@ def per_row(data: DataSet) -> dict[str, Tensor]:
     Raises:
         DataError: a log-probability is not there.
     """
-    found = ledger.by_row(log_probs(data.token_columns(), "--off-policy"))
+    result = ledger.by_row(log_probs(data.token_columns(), "--off-policy"))
     versions = data.table.roles.get("version")
     if versions is not None:
-        found["lag"] = torch.from_numpy(_staleness(data, versions))
-    return found
+        result["lag"] = torch.from_numpy(_staleness(data, versions))
+    return result
 
 
 def _metrics(

@@ -77,7 +77,7 @@ def arithmetics(
     here = torch.nonzero(dead & torch.isfinite(rewards)).squeeze(1)
     told_by = _same_position(group, stands_for)[here]
     known: dict[tuple[object, ...], Arithmetic] = {}
-    found = []
+    result = []
     for framework in frameworks():
         if find(framework).level != "row":
             # A group of turns is not dead by its rewards alone.
@@ -99,8 +99,8 @@ def arithmetics(
             known[key] = Arithmetic(
                 "", None if got is None else got[:rows].masked_fill(~dead[:rows], torch.nan), skipped
             )
-        found.append(replace(known[key], rule=plan.entry.name))
-    return tuple(found)
+        result.append(replace(known[key], rule=plan.entry.name))
+    return tuple(result)
 
 
 def _scattered(plan: Plan, part: Part) -> bool:

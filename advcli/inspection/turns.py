@@ -149,12 +149,12 @@ def _several_steps(data: DataSet) -> int:
     there = (table.key >= 0) & (table.rollout >= 0)
     name = paired(table.key[there], numbered(table.rollout[there]))
     steps = _met(name, paired(name, table.step[there]))
-    found = steps > 1
+    result = steps > 1
     if table.turn is not None:
         # A name that begins again with its first turn is another rollout.
         turn = numbered(np.nan_to_num(table.turn[there]).astype(np.int64))
-        found &= _met(name, paired(name, turn)) == np.bincount(name, minlength=len(steps))
-    return int(found.sum())
+        result &= _met(name, paired(name, turn)) == np.bincount(name, minlength=len(steps))
+    return int(result.sum())
 
 
 def _met(name: NDArray[np.int64], pair: NDArray[np.int64]) -> NDArray[np.int64]:

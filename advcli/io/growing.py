@@ -77,9 +77,9 @@ def state(folder: Path) -> State | None:
     """
     path = folder / STATE
     try:
-        found = json.loads(path.read_bytes())
-        files = {name: Done(**done) for name, done in found.pop("files").items()}
-        return State(**{**found, "files": files, "steps": tuple(found["steps"])})
+        result = json.loads(path.read_bytes())
+        files = {name: Done(**done) for name, done in result.pop("files").items()}
+        return State(**{**result, "files": files, "steps": tuple(result["steps"])})
     except FileNotFoundError:
         return None
     except (ValueError, TypeError, KeyError, OSError) as error:
@@ -111,14 +111,14 @@ def complete(source: Source, done: Done = Done()) -> Source | None:
 
 def seen(inputs: Sequence[str]) -> tuple[tuple[str, int, int], ...]:
     """Name, size and time of the last change of every file that some inputs name."""
-    found = []
+    result = []
     for text in inputs:
         for path in map(Path, sorted(glob.glob(text)) or [text]):  # noqa: PTH207  a glob may begin at the root
             files = (Path(folder, name) for folder, _, names in os.walk(path) for name in names)
             for file in sorted(files) if path.is_dir() else [path]:
                 with suppress(OSError):
-                    found.append((str(file), *stamp(file)))
-    return tuple(found)
+                    result.append((str(file), *stamp(file)))
+    return tuple(result)
 
 
 def cut(source: Source, lines: int) -> Source:
@@ -167,8 +167,8 @@ def _last_end(path: Path, begin: int) -> int:
         while end > begin:
             start = max(begin, end - _CHUNK)
             file.seek(start)
-            found = file.read(end - start).rfind(b"\n")
-            if found >= 0:
-                return start + found + 1
+            result = file.read(end - start).rfind(b"\n")
+            if result >= 0:
+                return start + result + 1
             end = start
     return begin

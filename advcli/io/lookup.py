@@ -54,8 +54,8 @@ def row_digests(source: Source, dropped: Collection[int], layout: Layout) -> NDA
 def repeated(digests: NDArray[np.uint64]) -> int:
     """How many of them were there before."""
     # Sorting is several times faster than numpy's unique.
-    found = np.sort(digests)
-    return int((found[1:] == found[:-1]).sum())
+    result = np.sort(digests)
+    return int((result[1:] == result[:-1]).sum())
 
 
 def read_back(sources: Sequence[Source], table: RewardTable, rows: Collection[int]) -> dict[int, Row]:
@@ -69,7 +69,7 @@ def read_back(sources: Sequence[Source], table: RewardTable, rows: Collection[in
     Returns:
         Position → the columns of the row, those that identify its prompt among them under the names of the choice.
     """
-    found: dict[int, Row] = {}
+    result: dict[int, Row] = {}
     before, numbers = 0, line_numbers(table)
     for source, count in zip(sources, table.rows, strict=True):
         lines = numbers[before : before + count]
@@ -78,11 +78,11 @@ def read_back(sources: Sequence[Source], table: RewardTable, rows: Collection[in
             if before <= row < before + count:
                 line = int(lines[row - before])
                 # The rows of one record follow each other.
-                place = row - before - int(np.searchsorted(lines, line))
-                wanted.setdefault(line, []).append((row, place))
-        found |= read_lines(source, table.choice, wanted)
+                position = row - before - int(np.searchsorted(lines, line))
+                wanted.setdefault(line, []).append((row, position))
+        result |= read_lines(source, table.choice, wanted)
         before += count
-    return found
+    return result
 
 
 def read_lines(
@@ -95,11 +95,11 @@ def read_lines(
         choice: which columns were read.
         wanted: number of the line → what each row is called, and its place among the rows of the record there.
     """
-    found: dict[int, Row] = {}
+    result: dict[int, Row] = {}
     for line, record in _RECORDS_AT[source.container](source, wanted) if wanted else ():
         of_record = _rows(source.name, line, record, choice)
-        found |= {row: of_record[place] for row, place in wanted[line]}
-    return found
+        result |= {row: of_record[position] for row, position in wanted[line]}
+    return result
 
 
 def rows_with_key(sources: Sequence[Source], table: RewardTable, key: str) -> list[int]:
@@ -110,7 +110,7 @@ def rows_with_key(sources: Sequence[Source], table: RewardTable, key: str) -> li
         table: what was read from them.
         key: the text, as the dump has it.
     """
-    found: list[int] = []
+    result: list[int] = []
     done = 0
     choice = _keys_only(table.choice)
     scan = scans()
@@ -127,9 +127,9 @@ def rows_with_key(sources: Sequence[Source], table: RewardTable, key: str) -> li
             columns = derived.completed(batch, choice).columns
             for name in choice.prompt:
                 cells = _values(columns[name])
-                found += [done + place for place, value in enumerate(cells) if key_text(value) == key]
+                result += [done + position for position, value in enumerate(cells) if key_text(value) == key]
             done += len(batch.lines)
-    return sorted(set(found))
+    return sorted(set(result))
 
 
 def _rows(name: str, line: int, record: Row, choice: Choice) -> list[Row]:
@@ -138,7 +138,9 @@ def _rows(name: str, line: int, record: Row, choice: Choice) -> list[Row]:
     count, cells = objects.cells(record, choice.layout, derived.inputs(choice))
     keys = derived.completed(Batch(name, cells, np.full(count, line)), choice).columns
     rows = objects.rows(record, choice.layout)
-    return [{**row, **{name: keys[name][place] for name in choice.prompt}} for place, row in enumerate(rows)]
+    return [
+        {**row, **{name: keys[name][position] for name in choice.prompt}} for position, row in enumerate(rows)
+    ]
 
 
 def _keys_only(choice: Choice) -> Choice:
@@ -151,16 +153,16 @@ def _values(cells: Cells) -> list[Any]:
 
 
 def _line_digests(source: Source, dropped: Collection[int], layout: Layout) -> Iterator[NDArray[np.uint64]]:
-    found: list[bytes] = []
+    result: list[bytes] = []
     for number, raw in jsonl.lines(source):
         body = jsonl.body(raw)
         if not body or number in dropped:
             continue
-        found += _record_texts(jsonl.parsed(raw), layout) if layout.exploded else [body]
-        if len(found) >= _BATCH_ROWS:
-            yield _hashed(found)
-            found = []
-    yield _hashed(found)
+        result += _record_texts(jsonl.parsed(raw), layout) if layout.exploded else [body]
+        if len(result) >= _BATCH_ROWS:
+            yield _hashed(result)
+            result = []
+    yield _hashed(result)
 
 
 def _batch_digests(source: Source, dropped: Collection[int], layout: Layout) -> Iterator[NDArray[np.uint64]]:
@@ -205,9 +207,9 @@ def _cell_digests(cells: Any) -> NDArray[np.uint64]:  # noqa: ANN401  an arrow a
     if pa.types.is_string(cells.type) or pa.types.is_large_string(cells.type):
         # The bytes, whether or not they are a text.
         coded = cells.cast(pa.large_binary()).dictionary_encode()
-        found = _hashed([text.as_py() for text in coded.dictionary])
-        codes = np.asarray(coded.indices.fill_null(len(found)))
-        digests: NDArray[np.uint64] = np.append(found, np.uint64(0))[codes]
+        result = _hashed([text.as_py() for text in coded.dictionary])
+        codes = np.asarray(coded.indices.fill_null(len(result)))
+        digests: NDArray[np.uint64] = np.append(result, np.uint64(0))[codes]
         return digests
     return _hashed([repr(value).encode("utf-8", "surrogatepass") for value in values(cells)])
 

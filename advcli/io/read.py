@@ -164,8 +164,8 @@ def _chosen(sources: Sequence[Source], options: ColumnOptions, seen: Survey) -> 
         again = None if seen.whole else survey(sources, options, whole=True)
         if again is None:
             raise
-        found = choose(again.kinds, options, again.form, again.layout, again.evidence)
-        return again, replace(found, format=again.name)
+        result = choose(again.kinds, options, again.form, again.layout, again.evidence)
+        return again, replace(result, format=again.name)
 
 
 def _scan_all(
@@ -176,12 +176,12 @@ def _scan_all(
 ) -> tuple[tuple[int, ...], tuple[frozenset[int], ...]]:
     together, scan = Together(collector), scans()
     try:
-        found = [_scanned(source, scan, collector, together, refused, advance) for source in sources]
+        result = [_scanned(source, scan, collector, together, refused, advance) for source in sources]
     except Exception:
         together.flush()
         raise
     together.flush()
-    return tuple(rows for rows, _ in found), tuple(dropped for _, dropped in found)
+    return tuple(rows for rows, _ in result), tuple(dropped for _, dropped in result)
 
 
 def _scanned(

@@ -44,12 +44,12 @@ def beside(items: Iterable[T], depth: int = 1, *, apart: bool = True) -> Generat
     thread.start()
     try:
         while True:
-            found, error = made.get()
+            result, error = made.get()
             if error is not None:
                 raise error
-            if not found:
+            if not result:
                 return
-            yield found[0]
+            yield result[0]
     finally:
         left.set()
         thread.join()

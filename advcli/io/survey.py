@@ -122,7 +122,7 @@ def without_rollouts(sources: Sequence[Source], advance: Callable[[], None] = la
     limit = _limit(sources)
     _KNOWN.clear()
     files.forget()
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     first: Mapping[str, str] = {}
     for source in sources:
         advance()
@@ -135,11 +135,11 @@ def without_rollouts(sources: Sequence[Source], advance: Callable[[], None] = la
         if source.format and not side_files.may_be_a_dump(seen.shapes):
             what = what or "a table without prompts"
         if what:
-            found[source.name] = what
+            result[source.name] = what
         first = first or seen.shapes
-    if len(found) == len(sources):
+    if len(result) == len(sources):
         side_files.refuse(sources[0].name, first)
-    return found
+    return result
 
 
 def looked(sources: Sequence[Source]) -> list[Seen]:
@@ -214,22 +214,22 @@ def survey(sources: Sequence[Source], options: ColumnOptions, *, whole: bool = F
 def _format(seen: Sequence[Seen]) -> Format:
     """The format of all sources together."""
     known: dict[tuple[tuple[str, str], ...], Format | None] = {}
-    found = {one.source.name: _recognised(one, known) for one in seen if one.shapes}
-    forms = {form.name: form for form in found.values() if form}
+    result = {one.source.name: _recognised(one, known) for one in seen if one.shapes}
+    forms = {form.name: form for form in result.values() if form}
     # Files of an earlier version of the same writer are read beside its own.
     read = {name for form in forms.values() for name in form.reads}
     forms = {name: form for name, form in forms.items() if name not in read}
     places: dict[str, str] = {}
     # A shard may lack columns that others have.
-    columns = {column for one in seen if found.get(one.source.name) for column in one.shapes}
+    columns = {column for one in seen if result.get(one.source.name) for column in one.shapes}
     parts = {one.source.name for one in seen if one.shapes.keys() <= columns}
-    for name, form in found.items():
+    for name, form in result.items():
         if form is None and name in parts:
             continue
         if form is None or form.name in forms:
             places.setdefault(form.name if form else "generic", name)
     if len(places) > 1 and forms:
-        shown = " and ".join(f"{name} ({place})" for name, place in places.items())
+        shown = " and ".join(f"{name} ({position})" for name, position in places.items())
         raise DataError(
             f"the inputs have several formats: {shown}",
             hint=f"the files of one format at a time, such as {next(iter(places.values()))}",
@@ -251,14 +251,14 @@ def _refuse_mixture(seen: Sequence[Seen]) -> None:
         DataError: names two of them.
     """
     for test in (names.is_total, lambda name: name in (*PROMPT_IDS, *PROMPT_TEXTS)):
-        found = [(one.source.name, {name for name in one.shapes if test(name)}) for one in seen]
-        found = [(place, columns) for place, columns in found if columns]
-        for place, columns in found[1:]:
-            if not columns & found[0][1]:
+        result = [(one.source.name, {name for name in one.shapes if test(name)}) for one in seen]
+        result = [(position, columns) for position, columns in result if columns]
+        for position, columns in result[1:]:
+            if not columns & result[0][1]:
                 raise DataError(
-                    f"the inputs are of several kinds: {found[0][0]} has '{min(found[0][1])}', {place} has "
+                    f"the inputs are of several kinds: {result[0][0]} has '{min(result[0][1])}', {position} has "
                     f"'{min(columns)}'",
-                    hint=f"the files of one kind at a time, such as {found[0][0]}",
+                    hint=f"the files of one kind at a time, such as {result[0][0]}",
                 )
 
 

@@ -134,22 +134,22 @@ def targets(sources: Sequence[Source], out: str | None, *, force: bool) -> list[
         return [Target(None, _written(source), None) for source in sources]
     into_folder = out is not None and (out.endswith("/") or _is_folder(out))
     if out is not None and into_folder:
-        found = [
+        result = [
             _target(Path(out) / name, source) for name, source in zip(_names(sources), sources, strict=True)
         ]
     elif len(sources) > 1:
         raise UsageError(f"{len(sources)} inputs need a folder to go to", hint="--out DIR/ (with the slash)")
     elif out is not None:
-        found = [_target(Path(out), sources[0])]
+        result = [_target(Path(out), sources[0])]
     else:
-        found = [_target(Path(sources[0].name).with_name(_file_name(sources[0])), sources[0])]
-    paths = [target.path for target in found if target.path]
+        result = [_target(Path(sources[0].name).with_name(_file_name(sources[0])), sources[0])]
+    paths = [target.path for target in result if target.path]
     if len(set(paths)) < len(paths):
         raise UsageError(
             "two inputs have the same file name and would overwrite each other", hint="one --out each"
         )
     atomic.check_all(paths, sources, force=force, parent=not into_folder)
-    return found
+    return result
 
 
 @dataclass(frozen=True)
@@ -319,7 +319,7 @@ def _fold(job: _Job, out: BinaryIO) -> None:
                 f"{source.name}: '{job.layout.path}' is JSON within a string", hint="without --same-layout"
             )
         rows = [next(values) for _ in range(objects.length(record, job.layout))]
-        columns = {name: [row[place] for row in rows] for place, name in enumerate(added.column_names)}
+        columns = {name: [row[position] for row in rows] for position, name in enumerate(added.column_names)}
         out.write(json_text.folded(text, job.layout, columns).encode("utf-8", "surrogatepass") + b"\n")
 
 
@@ -423,9 +423,9 @@ def added_columns(
 
 def _numbers(values: "Tensor") -> pa.Array:
     """Floats as they lie, null where they are no number that JSON has."""
-    found = values.double().numpy()
-    undefined = ~np.isfinite(found)
-    return pa.array(found, pa.float64(), mask=undefined if undefined.any() else None)
+    result = values.double().numpy()
+    undefined = ~np.isfinite(result)
+    return pa.array(result, pa.float64(), mask=undefined if undefined.any() else None)
 
 
 def lists(tokens: "Tensor", counts: "Tensor | None") -> pa.Array:

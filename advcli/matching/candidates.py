@@ -204,13 +204,13 @@ def candidates(*, singletons: bool, missing: bool, rollouts: bool = False) -> Se
         missing: whether some reward is missing, so that the rule for them shows.
         rollouts: whether some rollout has several rows, so that what a rule counts shows.
     """
-    found = [*_of_frameworks("row"), *_of_catalog("row", singletons=singletons, missing=missing)]
+    result = [*_of_frameworks("row"), *_of_catalog("row", singletons=singletons, missing=missing)]
     if rollouts:
-        by_rows = [_by_rows(candidate) for candidate in found if candidate.framework is None]
-        found += [*by_rows, *_of_frameworks("turn"), *_of_catalog("turn", singletons=False, missing=False)]
+        by_rows = [_by_rows(candidate) for candidate in result if candidate.framework is None]
+        result += [*by_rows, *_of_frameworks("turn"), *_of_catalog("turn", singletons=False, missing=False)]
     return tuple(
-        replace(candidate, order=place, unit=candidate.plan.unit if rollouts else None)
-        for place, candidate in enumerate(found)
+        replace(candidate, order=position, unit=candidate.plan.unit if rollouts else None)
+        for position, candidate in enumerate(result)
     )
 
 

@@ -212,12 +212,12 @@ def _not_centred(problem: Problem) -> Iterator[str]:
     use = part.compared()
     segments = Segments.of(part.columns["group"][use])
     sums = segments.mean(problem.logged.values[use]).nan_to_num(nan=0.0).abs()
-    many = int((sums > _NEARLY * problem.logged.peak).sum())
-    if not many:
+    count = int((sums > _NEARLY * problem.logged.peak).sum())
+    if not count:
         return
     steps = Segments.of(part.columns["step"][use])
     off = float(steps.mean(problem.logged.values[use]).nan_to_num(nan=0.0).abs().max())
-    finding = f"the advantages of {counted(many, 'group')} of {segments.count:,} do not sum to 0"
+    finding = f"the advantages of {counted(count, 'group')} of {segments.count:,} do not sum to 0"
     if steps.count < segments.count and off <= problem.logged.tolerance:
         all_ = "those of every step" if steps.count > 1 else "all together"
         yield f"{finding}, and {all_} do: rows and advantages are shuffled, or the rule centres by step"

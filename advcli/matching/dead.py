@@ -29,9 +29,9 @@ def off_mean(reward: float, size: int, dtype: str = "float32") -> frozenset[floa
         >>> sorted(off_mean(1.0, 4)), len(off_mean(0.1, 3)) > 1
         ([0.0], True)
     """
-    r, many = torch.tensor([float(reward), float(size)], dtype=getattr(torch, dtype))
+    r, count = torch.tensor([float(reward), float(size)], dtype=getattr(torch, dtype))
     sums = _sums(r, size)
-    means = torch.cat([sums / many, sums * (1 / many)])
+    means = torch.cat([sums / count, sums * (1 / count)])
     return frozenset({0.0, *(r.double() - means.double()).abs().tolist()})
 
 
@@ -40,11 +40,11 @@ def _sums(r: Tensor, size: int) -> Tensor:
     if size > _MOST:
         return r.new_empty(0)
     known = [r.new_empty(0), r[None]]
-    for many in range(2, size + 1):
-        half = many // 2
-        pairs = known[half][:, None] + known[many - half]
-        found = torch.cat([known[-1] + r, pairs.flatten()]).unique()
-        known.append(found[:: len(found) // _SUMS + 1] if len(found) > _SUMS else found)
+    for count in range(2, size + 1):
+        half = count // 2
+        pairs = known[half][:, None] + known[count - half]
+        result = torch.cat([known[-1] + r, pairs.flatten()]).unique()
+        known.append(result[:: len(result) // _SUMS + 1] if len(result) > _SUMS else result)
     return known[-1]
 
 
@@ -88,14 +88,14 @@ def carried(  # noqa: PLR0913  what the rows have, and what the rule does
         clip: largest |A| that the rule gives; inf for any.
         dtype: what the rule computes in.
     """
-    found = torch.zeros_like(values, dtype=torch.bool)
+    result = torch.zeros_like(values, dtype=torch.bool)
     pairs, index = torch.stack([rewards, sizes.double()], dim=1).unique(dim=0, return_inverse=True)
-    for place, (reward, size) in enumerate(pairs.tolist()):
+    for position, (reward, size) in enumerate(pairs.tolist()):
         able = torch.tensor(sorted(phantoms(reward, int(size), eps, ddof, dtype)), dtype=torch.float64).clamp(
             max=clip
         )
-        mine = torch.nonzero(index == place).squeeze(1)
+        mine = torch.nonzero(index == position).squeeze(1)
         size_of = values[mine].abs()
         near = (size_of[:, None] - able).abs() <= room[mine][:, None] + _SAME * able
-        found[mine] = near.any(dim=1)
-    return found
+        result[mine] = near.any(dim=1)
+    return result

@@ -58,16 +58,16 @@ def doubt(problem: Problem, trial: Trial, free: int = 0, *, spare: int = 0) -> s
         free: numbers that were fitted to the log.
         spare: how many more kinds of groups than one there have to be beside them.
     """
-    found = evidence(problem, trial)
-    if not found.rows:
+    result = evidence(problem, trial)
+    if not result.rows:
         return "no row tells rules apart: the groups have equal rewards, or so small a spread that rounding hides it"
-    kinds = counted(found.patterns, "kind")
-    if found.patterns <= free + spare * bool(free):
+    kinds = counted(result.patterns, "kind")
+    if result.patterns <= free + spare * bool(free):
         return (
             f"{counted(free, 'number')} {verb(free, 'was', 'were')} fitted and the live groups are of {kinds} only: "
             "other rules fit as well with other numbers"
         )
-    if found.chance ** (found.patterns - free) > _CHANCE:
+    if result.chance ** (result.patterns - free) > _CHANCE:
         return (
             f"the log has {problem.logged.stored.words} and live groups of {kinds} only: it may fit by chance"
         )

@@ -99,7 +99,7 @@ def explained(
     best = next(iter(first.trials), None)
     shuffled = None if explanation or (best and best.share >= 1 - FEW) else find_shuffle(logs[-1][0])
     if shuffled is None and explanation is None:
-        told = (_explain(_FARTHER, log, found, table, tell) for log, found in logs)
+        told = (_explain(_FARTHER, log, result, table, tell) for log, result in logs)
         explanation = next(filter(None, told), None) or _blurred(problem, tell)
     return explanation, shuffled
 
@@ -151,20 +151,20 @@ def _as_not_broadcast(problem: Problem, first: Found, table: RewardTable, tell: 
     log = replace(problem.logged, values=torch.where(blank, torch.nan, values))
     # With the columns again, as other rows are compared now.
     kept = problem.but(columns=problem.columns, logged=log)
-    found = search(kept, tell)
-    best = next(iter(found.trials), None)
-    if best is None or not found.explained or best.candidate.plan.unit.counts != "rollouts":
+    result = search(kept, tell)
+    best = next(iter(result.trials), None)
+    if best is None or not result.explained or best.candidate.plan.unit.counts != "rollouts":
         return None
-    many, rows = int(blank.sum()), int(torch.nonzero(blank)[0])
+    count, rows = int(blank.sum()), int(torch.nonzero(blank)[0])
     last = torch.zeros_like(blank)
     last[rollouts.last] = True
     where = "" if bool((blank & last).any()) else ", all before the last turn"
     return Explanation(
         kept,
-        found.trials,
-        after={"not_broadcast": many},
-        broken=f"{counted(many, 'row')} (first: {table.place(rows)}) {verb(many, 'has', 'have')} 0 in place of the advantage of "
-        f"{verb(many, 'its', 'their')} rollout{where}",
+        result.trials,
+        after={"not_broadcast": count},
+        broken=f"{counted(count, 'row')} (first: {table.place(rows)}) {verb(count, 'has', 'have')} 0 "
+        f"in place of the advantage of {verb(count, 'its', 'their')} rollout{where}",
     )
 
 
@@ -239,13 +239,13 @@ def _as_weighed(problem: Problem, first: Found, table: RewardTable, tell: Tell) 
 def _otherwise(best: Weighed, rest: Iterable[Weighed], names: Sequence[str]) -> list[tuple[Trial, str]]:
     """Rules that explain all rows with other weights: a constant factor is a weight's, a rule's or an eps's."""
     known = {(trial.candidate, listed(named(best.solution, names))) for trial in best.found.trials}
-    found = []
+    result = []
     for other in rest:
         told = listed(named(other.solution, names))
         alike = indistinguishable(other.problem, other.found.trials)
-        found += [(t, f"with reward weights {told}") for t in alike if (t.candidate, told) not in known]
+        result += [(t, f"with reward weights {told}") for t in alike if (t.candidate, told) not in known]
         known |= {(trial.candidate, told) for trial in alike}
-    return found
+    return result
 
 
 def _as_shaped(problem: Problem, first: Found, table: RewardTable, tell: Tell) -> Explanation | None:
@@ -262,11 +262,11 @@ def _as_shaped(problem: Problem, first: Found, table: RewardTable, tell: Tell) -
             )
             tell(f"{partition.label}: {words}")
             shaped = again(problem, partition, one)
-            found = search(shaped, tell)
+            result = search(shaped, tell)
             # A factor of all rewards is in the eps only, where the group's std divides them.
             reached = (
-                Explanation(shaped, found.trials)
-                if found.explained
+                Explanation(shaped, result.trials)
+                if result.explained
                 else _of_options(inferred(shaped, only=_DIVISOR))
                 if one.scalable
                 else None
@@ -310,13 +310,13 @@ def _blurred(problem: Problem, tell: Tell) -> Explanation | None:
     if not half:
         return None
     blurred = problem.but(blur=half)
-    found = search(blurred, tell)
-    if not found.explained or not _told_apart(blurred, found):
+    result = search(blurred, tell)
+    if not result.explained or not _told_apart(blurred, result):
         return None
-    best = found.trials[0]
+    best = result.trials[0]
     if best.predicted is None or not hidden_digits(blurred.whole(best.partition), best.predicted):
         return None
-    return Explanation(blurred, found.trials, [f"with rewards that the dump has rounded to {2 * half:g}"])
+    return Explanation(blurred, result.trials, [f"with rewards that the dump has rounded to {2 * half:g}"])
 
 
 def _weights_told(best: Weighed, weights: Mapping[str, float | None]) -> str:
@@ -347,27 +347,29 @@ def _as_filtered_before(problem: Problem, first: Found, table: RewardTable, tell
             continue
         values = torch.where(excluded, torch.nan, problem.logged.values)
         kept = problem.but(excluded=excluded, logged=replace(problem.logged, values=values))
-        found = search(kept, tell)
-        if found.explained and _told_apart(kept, found):
-            many, of = int((excluded & used).sum()), int((used & live).sum())
-            out = f"{counted(many, 'row')} with no advantage (whole {what})"
-            words = f"{out} {verb(many, 'was', 'were')} left out before the statistics"
-            rare = f"{many:,} of {of:,} rows of live groups carry no advantage, and the dump does not say why"
+        result = search(kept, tell)
+        if result.explained and _told_apart(kept, result):
+            count, of = int((excluded & used).sum()), int((used & live).sum())
+            out = f"{counted(count, 'row')} with no advantage (whole {what})"
+            words = f"{out} {verb(count, 'was', 'were')} left out before the statistics"
+            rare = (
+                f"{count:,} of {of:,} rows of live groups carry no advantage, and the dump does not say why"
+            )
             return Explanation(
                 kept,
-                found.trials,
+                result.trials,
                 [words],
-                after={"filtered_before": many},
+                after={"filtered_before": count},
                 free=1,
-                doubt=rare if what != "groups" and 2 * many > of else "",
+                doubt=rare if what != "groups" and 2 * count > of else "",
             )
     return None
 
 
-def _told_apart(problem: Problem, found: Found) -> bool:
+def _told_apart(problem: Problem, result: Found) -> bool:
     """Whether what is left is more than a few rows that many rules fit."""
     left = problem.logged.values.isfinite()
-    return int((left & (problem.logged.values != 0)).sum()) >= 8 and found.trials[0].partition is not None
+    return int((left & (problem.logged.values != 0)).sum()) >= 8 and result.trials[0].partition is not None
 
 
 Attempt: TypeAlias = Callable[[Problem, Found, RewardTable, Tell], Explanation | None]

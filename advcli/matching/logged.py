@@ -181,8 +181,8 @@ def half_step(values: Tensor) -> float:
     finite = chosen(values, _finite(values))
     if finite.abs().unique().numel() < _TELLING:
         return 0.0
-    found = next(_in_decimals(finite, single=_single(finite)), None)
-    return 0.0 if found is None or found.absolute < _FINE else found.absolute
+    result = next(_in_decimals(finite, single=_single(finite)), None)
+    return 0.0 if result is None or result.absolute < _FINE else result.absolute
 
 
 def stored(values: Tensor, *, single: bool) -> Stored:

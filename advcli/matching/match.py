@@ -271,10 +271,10 @@ def _notes(table: RewardTable, problem: Problem, first: Found) -> list[str]:
         f"logged: '{table.choice.logged}' in {len(table.rewards) - empty:,} of {counted(len(table.rewards), 'row')}"
     ]
     if table.uneven is not None:
-        many = int(table.uneven.sum())
-        share = 100 * many / len(table.rewards)
+        count = int(table.uneven.sum())
+        share = 100 * count / len(table.rewards)
         notes.append(
-            f"'{table.choice.logged}' differs between the tokens of {counted(many, 'row')} ({share:.1f}%): a token-level "
+            f"'{table.choice.logged}' differs between the tokens of {counted(count, 'row')} ({share:.1f}%): a token-level "
             "estimator; the mean of each row is compared"
         )
     for column in dict.fromkeys(first.lacking.values()):

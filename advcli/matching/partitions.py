@@ -67,9 +67,9 @@ class Partitions(Sequence[Partition]):
     def __bool__(self) -> bool:
         return bool(self._until(0))
 
-    def _until(self, place: int | None) -> list[Partition]:
+    def _until(self, position: int | None) -> list[Partition]:
         """What there is up to a place; all for None. Of equal ones, the first."""
-        while place is None or len(self._found) <= place:
+        while position is None or len(self._found) <= position:
             partition = next(self._ways, None)
             if partition is None:
                 break

@@ -129,4 +129,4 @@ class Problem:
         )
 
     def _place(self, partition: Partition) -> int:
-        return next(place for place, known in enumerate(self.partitions) if known is partition)
+        return next(position for position, known in enumerate(self.partitions) if known is partition)

@@ -304,9 +304,9 @@ def _telling(everything: Slice, size: int) -> Tensor:
     live = stds > 0
     some = segments.max(given.abs().nan_to_num(nan=0.0)) > 0
     zeros = segments.max((given == 0).double()) > 0
-    many = max(1, int(size * segments.count / max(len(given), 1)))
+    count = max(1, int(size * segments.count / max(len(given), 1)))
     # Groups of thousands of rows are few in a sample, whatever is odd about them.
-    few = min(_ODD, max(1, many // 8))
+    few = min(_ODD, max(1, count // 8))
     odd = (
         ~live & some,
         ~live,
@@ -320,9 +320,9 @@ def _telling(everything: Slice, size: int) -> Tensor:
     wide = torch.where(live, stds, torch.inf)
     picked.append(wide.topk(min(few, alive), largest=False).indices)
     picked.append(stds.topk(min(few, alive)).indices)
-    picked.append(torch.linspace(0, segments.count - 1, many).long())
-    found: Tensor = torch.cat(picked).unique()
-    return found if many > len(odd) else found[:: -(-len(found) // (2 * many))]
+    picked.append(torch.linspace(0, segments.count - 1, count).long())
+    result: Tensor = torch.cat(picked).unique()
+    return result if count > len(odd) else result[:: -(-len(result) // (2 * count))]
 
 
 def _renumbered(index: Tensor) -> Tensor:

@@ -58,9 +58,9 @@ def search(problem: Problem, tell: Tell = lambda text: None, *, nearest: bool = 
     for partition in problem.partitions:
         there = able(problem, _affordable(problem, partition), lacking)
         count += len(there)
-        found = _sampled(problem, partition, there)
-        left = sum(trial.explained for trial in found)
-        sampled += found
+        result = _sampled(problem, partition, there)
+        left = sum(trial.explained for trial in result)
+        sampled += result
         tell(f"{partition.label}: {counted(len(there), 'rule')} tried on a sample of the rows, {left} left")
         if left and problem.part(partition).rows is not None:
             # Whether another grouping gives the same numbers is asked of small data only.
@@ -91,20 +91,20 @@ def _sampled(problem: Problem, partition: Partition, able: Sequence[Candidate]) 
     part = problem.part(partition)
     if part.rows is None:
         return list(tried(partition, able, part))
-    found = list(tried(partition, able, problem.part(partition, FIRST), brief=True))
-    found.sort(key=lambda trial: (-trial.share, trial.max_abs))
-    near = {trial.candidate.work for trial in _distinct(found)[:_NEAR]}
-    worth = [t for t in found if t.explained or t.core or t.candidate.work in near]
+    result = list(tried(partition, able, problem.part(partition, FIRST), brief=True))
+    result.sort(key=lambda trial: (-trial.share, trial.max_abs))
+    near = {trial.candidate.work for trial in _distinct(result)[:_NEAR]}
+    worth = [t for t in result if t.explained or t.core or t.candidate.work in near]
     again = {t.candidate: t for t in tried(partition, [t.candidate for t in worth], part)}
-    return [again.get(trial.candidate, trial) for trial in found]
+    return [again.get(trial.candidate, trial) for trial in result]
 
 
 def _distinct(trials: Sequence[Trial]) -> list[Trial]:
     """The first of those with the same figures."""
-    found: dict[tuple[float, float], Trial] = {}
+    result: dict[tuple[float, float], Trial] = {}
     for trial in trials:
-        found.setdefault((trial.share, trial.max_abs), trial)
-    return list(found.values())
+        result.setdefault((trial.share, trial.max_abs), trial)
+    return list(result.values())
 
 
 def _affordable(problem: Problem, partition: Partition) -> Sequence[Candidate]:
@@ -154,14 +154,14 @@ def _confirmed(problem: Problem, sampled: Sequence[Trial], tell: Tell, *, neares
         key = (trial.partition.label, trial.candidate.work)
         if key not in known:
             same = (whole for part, whole in known.values() if _same(problem, trial, part, whole))
-            found = trial if trial.complete else next(same, None)
-            if found is None and len(known) >= _CONFIRMED:
+            result = trial if trial.complete else next(same, None)
+            if result is None and len(known) >= _CONFIRMED:
                 continue
-            if found is None:
-                found = _on_all(problem, trial, tell)
+            if result is None:
+                result = _on_all(problem, trial, tell)
             elif not trial.complete and trial.predicted is not None:
-                found = replace(found, rows=len(trial.predicted))
-            known[key] = (trial, found)
+                result = replace(result, rows=len(trial.predicted))
+            known[key] = (trial, result)
         done.append(replace(known[key][1], candidate=trial.candidate))
     if nearest and not any(trial.explained for trial in done):
         done += [_on_all(problem, trial, tell) for trial in _nearest(problem, sampled, known)]
@@ -176,7 +176,7 @@ def _narrowed(problem: Problem, sampled: Sequence[Trial], tell: Tell) -> list[Tr
     alike = indistinguishable(problem, sampled)
     if not alike:
         return [trial for trial in sampled if trial.core]
-    found: list[Trial] = []
+    result: list[Trial] = []
     for partition in problem.partitions:
         mine = [trial.candidate for trial in alike if trial.partition is partition]
         if not mine:
@@ -184,12 +184,12 @@ def _narrowed(problem: Problem, sampled: Sequence[Trial], tell: Tell) -> list[Tr
         part = problem.part(partition, MANY)
         step = problem.step(partition)
         if step is None or part.whole:
-            found += tried(partition, mine, part)
+            result += tried(partition, mine, part)
         else:
             # Of a part of a step a rule of the batch is known up to a factor only.
-            found += tried(partition, [c for c in mine if not c.of_batch], part)
-            found += tried(partition, [c for c in mine if c.of_batch], step)
-    left = indistinguishable(problem, found)
+            result += tried(partition, [c for c in mine if not c.of_batch], part)
+            result += tried(partition, [c for c in mine if c.of_batch], step)
+    left = indistinguishable(problem, result)
     tell(f"{counted(len(left), 'rule')} of {len(alike):,} left on a larger part of the rows")
     return left or alike
 
@@ -229,14 +229,14 @@ def _on_all(problem: Problem, trial: Trial, tell: Tell) -> Trial:
 
 def _nearest(problem: Problem, sampled: Sequence[Trial], known: Collection[Any]) -> list[Trial]:
     """The best few of the sample, one of those with the same figures; where not even half of the rows fit, one."""
-    found: dict[tuple[str, float, float], Trial] = {}
+    result: dict[tuple[str, float, float], Trial] = {}
     for trial in sampled:
         if (trial.partition.label, trial.candidate.work) not in known:
-            found.setdefault((trial.partition.label, trial.share, trial.max_abs), trial)
-    few = list(found.values())[:_MORE]
+            result.setdefault((trial.partition.label, trial.share, trial.max_abs), trial)
+    few = list(result.values())[:_MORE]
     if few and few[0].share <= _HALF:
         # A row more or less is chance: of those that fit about as many, the one that is believed first.
-        alike = [trial for trial in found.values() if trial.share >= few[0].share - _CHANCE]
+        alike = [trial for trial in result.values() if trial.share >= few[0].share - _CHANCE]
         return [min(alike, key=problem.preference)]
     return few[:1] + [trial for trial in few[1:] if trial.share > _HALF]
 

@@ -74,7 +74,7 @@ def judge(candidate: Candidate, partition: Partition, part: Slice, predicted: Te
     given = part.given
     # A rule that gives none where there is one does not fit.
     difference = (chosen(predicted, given.compared) - given.values).abs_().nan_to_num_(nan=torch.inf)
-    many = difference.numel()
+    count = difference.numel()
     # Sums over a whole step run in many orders, and of a part of it a rule is known but for two numbers.
     loose = _STEPS * part.logged.exact if part.whole else part.logged.tolerance
     exact = given.exact + loose if candidate.sums_steps else given.exact
@@ -90,10 +90,10 @@ def judge(candidate: Candidate, partition: Partition, part: Slice, predicted: Te
     return Trial(
         candidate,
         partition,
-        explained=many > 0 and bool(fits.all()),
+        explained=count > 0 and bool(fits.all()),
         core=_core(part, fits),
-        share=close / max(many, 1),
-        misses=many - close,
+        share=close / max(count, 1),
+        misses=count - close,
         max_abs=_largest(difference, part, candidate.eps, by_rounding),
         nulls=1.0 if given.empty is None else float(predicted[given.empty].isnan().double().mean()),
         complete=part.rows is None,
@@ -114,8 +114,8 @@ def _carried(
     ).squeeze(1)
     if not len(dead) or len(rewards[dead].unique()) > _REWARDS:
         return None
-    found = torch.zeros_like(fits)
-    found[dead] = carried(
+    result = torch.zeros_like(fits)
+    result[dead] = carried(
         rewards[dead],
         part.given.values[dead],
         sizes[dead].long(),
@@ -125,7 +125,7 @@ def _carried(
         clip=float(candidate.told.get("clip") or torch.inf),
         dtype=str(candidate.told.get("dtype", "float32")),
     )
-    return found
+    return result
 
 
 def _largest(difference: Tensor, part: Slice, eps: float | None, by_rounding: Tensor | None) -> float:
@@ -146,7 +146,7 @@ def _core(part: Slice, fits: Tensor) -> bool:
     share = _SHARE if part.size > 2 * FIRST else 0.0
     enough = max(_FEWEST, int(share * fits.numel()))
     # Zeros fit every rule in dead groups: they prove nothing.
-    return any(many >= enough and bool(fits[inner].all()) for inner, many in part.given.inner)
+    return any(count >= enough and bool(fits[inner].all()) for inner, count in part.given.inner)
 
 
 def tried(

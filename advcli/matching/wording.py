@@ -119,15 +119,15 @@ def reason(problem: Problem, best: Trial, other: Trial) -> str:
 
 def apart(best: Trial, others: Sequence[Trial]) -> tuple[str, ...]:
     """What would tell rules that fit equally from the best one."""
-    found: list[str] = []
+    result: list[str] = []
     for other in others:
         one, two = best.candidate, other.candidate
         names = [name for name in ("eps", "ddof", "scale") if getattr(one, name) != getattr(two, name)]
         if one.plan.entry.target == two.plan.entry.target:
             names += [name for name in two.told if one.told.get(name) != two.told[name]]
-        found += [_TELLS[name] for name in names if name in _TELLS]
-        found += [] if best.partition is other.partition else ["prompts that occur again under another key"]
-    return (*dict.fromkeys(found), *(["the configuration of the run"] if others else []))
+        result += [_TELLS[name] for name in names if name in _TELLS]
+        result += [] if best.partition is other.partition else ["prompts that occur again under another key"]
+    return (*dict.fromkeys(result), *(["the configuration of the run"] if others else []))
 
 
 def _eps(problem: Problem, best: Trial, other: Trial) -> str:

@@ -57,13 +57,13 @@ def per_batch(
         part = tokens.take(rows)
         if not part.trained.any():
             continue
-        found = correct(part) if advantages is None else correct(part, advantages[rows])
+        result = correct(part) if advantages is None else correct(part, advantages[rows])
         at = tokens.places(rows)
-        mask[at] = found.mask
-        if found.weights is not None:
-            weights[at] = found.weights
-        per_row = {name: float(values.double().mean()) for name, values in found.per_row.items()}
-        seen.append({**found.metrics, **per_row})
+        mask[at] = result.mask
+        if result.weights is not None:
+            weights[at] = result.weights
+        per_row = {name: float(values.double().mean()) for name, values in result.per_row.items()}
+        seen.append({**result.metrics, **per_row})
     names = dict.fromkeys(name for one in seen for name in one)
     metrics = {name: _mean([one[name] for one in seen if name in one]) for name in names}
     return Correction(mask, metrics, weights)

@@ -50,11 +50,11 @@ def divergences(tokens: LogProbs) -> dict[str, Tensor]:
         >>> round(float(divergences(two)["kl"]), 4)
         0.5
     """
-    found = {name: values.mean() for name, values in perplexity(tokens).items()}
+    result = {name: values.mean() for name, values in perplexity(tokens).items()}
     differ = perplexity(tokens)["log_ppl_diff"]
     product = tokens.row_sum(tokens.log_ratio).clamp(-SAFETY_BOUND, SAFETY_BOUND)
     return {
-        **found,
+        **result,
         "kl": tokens.mean(kl(tokens.log_ratio, "k1")),
         "k3_kl": tokens.mean(kl(tokens.log_ratio, "k3")),
         "log_ppl_abs_diff": differ.abs().mean(),

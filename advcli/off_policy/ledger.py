@@ -18,11 +18,11 @@ def figures(tokens: LogProbs) -> Figures:
     """
     ratio = bounded_exp(tokens.log_ratio)
     trained = tokens.log_ratio[tokens.trained]
-    found = {name: float(value) for name, value in divergences(tokens.take(_filled(tokens))).items()}
+    result = {name: float(value) for name, value in divergences(tokens.take(_filled(tokens))).items()}
     return Figures(
         rows=int(tokens.filled.sum()),
         tokens=int(tokens.mask.sum()),
-        **found,
+        **result,
         k2_kl=float(tokens.mean(kl(tokens.log_ratio, "k2"))),
         eff_sample_size=float(effective_share(tokens, ratio)),
         ratio_mean=float(tokens.mean(ratio)),
@@ -64,7 +64,7 @@ def by_row(tokens: LogProbs) -> dict[str, Tensor]:
     ratio = bounded_exp(tokens.log_ratio)
     second = tokens.row_mean(ratio.square())
     of_policies = perplexity(tokens)
-    found = {
+    result = {
         "log_ratio": tokens.row_mean(tokens.log_ratio),
         "kl": tokens.row_mean(kl(tokens.log_ratio, "k1")),
         "k2_kl": tokens.row_mean(kl(tokens.log_ratio, "k2")),
@@ -73,4 +73,4 @@ def by_row(tokens: LogProbs) -> dict[str, Tensor]:
         "eff_sample_size": tokens.row_mean(ratio).square() / second,
         **{name: of_policies[name] for name in ("training_ppl", "rollout_ppl", "ppl_ratio")},
     }
-    return {name: torch.where(tokens.filled, values, torch.nan) for name, values in found.items()}
+    return {name: torch.where(tokens.filled, values, torch.nan) for name, values in result.items()}

@@ -29,19 +29,19 @@ def default_loss(
     positive, negative = (tokens.spread(sign) for sign in (advantages > 0, advantages < 0))
     too_high, too_low = moved > dppo_mask_high, moved < -dppo_mask_low
     gone = torch.where(positive, too_high, too_low)
-    found = _masked(tokens, gone)
+    result = _masked(tokens, gone)
     dropped = tokens.narrowed(gone)
     return Correction(
-        found.mask,
-        weights=found.weights,
+        result.mask,
+        weights=result.weights,
         per_row={
-            **found.per_row,
+            **result.per_row,
             "is_masked_low": tokens.row_mean(_number(tokens, negative & too_low)),
             "is_masked_high": tokens.row_mean(_number(tokens, positive & too_high)),
             "masked_advantage_positive": dropped.row_mean(_number(tokens, positive)),
             "masked_advantage_negative": dropped.row_mean(_number(tokens, negative)),
         },
-        per_token=found.per_token,
+        per_token=result.per_token,
     )
 
 

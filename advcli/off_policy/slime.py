@@ -177,12 +177,12 @@ def _divergences(tokens: LogProbs) -> dict[str, Tensor]:
 def _outside(name: str, mode: str, ratio: Tensor, low: float, high: float) -> dict[str, Tensor]:
     """[T] each: which ratios lie below and above the bounds, under the names of the mode."""
     below, above = _SHARES[mode]
-    found = {name.format(above): (ratio > high).to(ratio.dtype)}
+    result = {name.format(above): (ratio > high).to(ratio.dtype)}
     if below is not None:
         if not low < high:
             raise UsageError(f"the bounds are {low:g} and {high:g}, expected the lower one first")
-        found[name.format(below)] = (ratio < low).to(ratio.dtype)
-    return found
+        result[name.format(below)] = (ratio < low).to(ratio.dtype)
+    return result
 
 
 def _reject(

@@ -205,25 +205,25 @@ def _weight_metrics(
     applied, raw, by_row = weights
     low, high = bounds
     log_low, log_high = torch.tensor(bounds, dtype=raw.dtype).log()
-    found: dict[str, Tensor | float] = {"mean": tokens.mean(applied)}
+    result: dict[str, Tensor | float] = {"mean": tokens.mean(applied)}
     if level == "token":
-        found |= {"max": applied[tokens.trained].max(), "min": applied[tokens.trained].min()}
-        found["ratio_fraction_high"] = tokens.mean(_flag(raw, raw > high))
-        found["ratio_fraction_low"] = tokens.mean(_flag(raw, raw < low))
+        result |= {"max": applied[tokens.trained].max(), "min": applied[tokens.trained].min()}
+        result["ratio_fraction_high"] = tokens.mean(_flag(raw, raw > high))
+        result["ratio_fraction_low"] = tokens.mean(_flag(raw, raw < low))
     else:
         reduce = tokens.row_sum if level == "sequence" else tokens.row_mean
         per_row = reduce(tokens.log_ratio)
-        found |= {"max": per_row.max().clamp(max=SAFETY_BOUND).exp(), "min": per_row.min().exp()}
-        found["ratio_fraction_high"] = _flag(raw, per_row > log_high).mean()
-        found["ratio_fraction_low"] = _flag(raw, per_row < log_low).mean()
+        result |= {"max": per_row.max().clamp(max=SAFETY_BOUND).exp(), "min": per_row.min().exp()}
+        result["ratio_fraction_high"] = _flag(raw, per_row > log_high).mean()
+        result["ratio_fraction_low"] = _flag(raw, per_row < log_low).mean()
     clamped = applied.clamp(low if least is None else least, high)
-    found["std"] = _std(tokens, clamped)
-    found["eff_sample_size"] = effective_share(tokens, clamped)
-    found |= {f"seq_{key}": value for key, value in _of_rows(tokens.row_mean(applied), 1.0).items()}
+    result["std"] = _std(tokens, clamped)
+    result["eff_sample_size"] = effective_share(tokens, clamped)
+    result |= {f"seq_{key}": value for key, value in _of_rows(tokens.row_mean(applied), 1.0).items()}
     of_rows = tokens.row_mean(by_row)
-    found["seq_fraction_high"] = _flag(raw, of_rows > high).mean()
-    found["seq_fraction_low"] = _flag(raw, of_rows < low).mean()
-    return {f"{name}_{key}": value for key, value in found.items()}
+    result["seq_fraction_high"] = _flag(raw, of_rows > high).mean()
+    result["seq_fraction_low"] = _flag(raw, of_rows < low).mean()
+    return {f"{name}_{key}": value for key, value in result.items()}
 
 
 def _std(tokens: LogProbs, values: Tensor) -> Tensor | float:
@@ -297,20 +297,20 @@ def _rejection_bounds(options: list[str], threshold: float | str | None) -> Mapp
     given = [part.strip() for part in str("" if threshold is None else threshold).split(",") if part.strip()]
     if len(given) not in (1, len(options)):
         raise UsageError(f"rollout_rs_threshold is {threshold}, expected one for all options or one for each")
-    found = {}
+    result = {}
     for option, text in zip(options, given * len(options) if len(given) == 1 else given, strict=False):
         low, bar, high = text.rpartition("_")
         if not option.endswith("k1"):
             if bar:
                 raise UsageError(f"rollout_rs_threshold of {option} is {text}, expected one number")
-            found[option] = (-math.inf, _positive("rollout_rs_threshold", high))
+            result[option] = (-math.inf, _positive("rollout_rs_threshold", high))
             continue
         upper = _positive("rollout_rs_threshold", high)
         lower = _positive("rollout_rs_threshold", low) if bar else 1 / upper
         if lower > upper:
             raise UsageError(f"rollout_rs_threshold of {option} is {text}, expected LOW_HIGH or at least 1")
-        found[option] = (math.log(lower), math.log(upper))
-    return found
+        result[option] = (math.log(lower), math.log(upper))
+    return result
 
 
 def _statistic(tokens: LogProbs, option: str) -> tuple[Tensor, Tensor | None]:
@@ -335,7 +335,7 @@ def _rejection_metrics(
     # What is bounded from above only has no share below.
     bounded = math.isfinite(low)
     unit = values[tokens.trained] if of_rows is None else rows
-    found: dict[str, Tensor | float] = {
+    result: dict[str, Tensor | float] = {
         "mean": tokens.mean(values),
         "max": unit.max(),
         "min": unit.min(),
@@ -343,11 +343,11 @@ def _rejection_metrics(
         "fraction_low": _flag(unit, unit < low).mean() if bounded else 0.0,
         "std": _std(tokens, values.clamp(low if bounded else 0.0, high)),
     }
-    found |= {f"seq_{key}": value for key, value in _of_rows(rows, 0.0).items()}
-    found["seq_fraction_high"] = _flag(rows, rows > high).mean()
+    result |= {f"seq_{key}": value for key, value in _of_rows(rows, 0.0).items()}
+    result["seq_fraction_high"] = _flag(rows, rows > high).mean()
     if bounded:
-        found["seq_fraction_low"] = _flag(rows, rows < low).mean()
+        result["seq_fraction_low"] = _flag(rows, rows < low).mean()
     gone = _flag(values, ~stays)
-    found["masked_fraction"] = tokens.mean(gone)
-    found["seq_masked_fraction"] = _flag(values, tokens.row_sum(gone)[tokens.filled] > 0).mean()
-    return found
+    result["masked_fraction"] = tokens.mean(gone)
+    result["seq_masked_fraction"] = _flag(values, tokens.row_sum(gone)[tokens.filled] > 0).mean()
+    return result

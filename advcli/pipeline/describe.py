@@ -105,5 +105,5 @@ def health_of(data: DataSet, unit: DataSet | None = None) -> Health:
     """
     of = data if unit is None else unit
     sizes = sizes_of(of.grouping.group, of.grouping.count)
-    found = health(of.rows, torch.from_numpy(of.table.cause), sizes)
-    return found if of is data else replace(found, rows=data.rows.used, rollouts=found.rows)
+    result = health(of.rows, torch.from_numpy(of.table.cause), sizes)
+    return result if of is data else replace(result, rows=data.rows.used, rollouts=result.rows)

@@ -95,27 +95,27 @@ class Follower:
                 return Written(0, 0, (), len(data.table.rewards))
             goals = targets(sources, self._output.out, force=True)
             paths = {one.name: self._kept_path(one, goal) for one, goal in zip(sources, goals, strict=True)}
-            found = self._write(parts, paths, self._load(parts), over)
-            return replace(found, waiting=len(data.table.rewards) - found.rows)
+            result = self._write(parts, paths, self._load(parts), over)
+            return replace(result, waiting=len(data.table.rewards) - result.rows)
 
     def _begin(self) -> State:
         options = repr(
             (self._request.inputs, self._request.columns, self._request.settings, self._output.prefix)
         )
-        found = None if self._output.force else state(self._folder)
-        if found is None:
+        result = None if self._output.force else state(self._folder)
+        if result is None:
             if not self._output.force and self._folder.is_dir() and any(self._folder.iterdir()):
                 raise UsageError(
                     f"{self._folder}/ is not empty, and has no {STATE} of a run to go on with",
                     hint="--force to begin again, or another --out",
                 )
             return State(options)
-        if found.run != options:
+        if result.run != options:
             raise UsageError(
                 f"{self._folder / STATE} is of a run with other inputs or options",
                 hint="--force to begin again, or another --out",
             )
-        return found
+        return result
 
     def _kept_path(self, source: Source, goal: Target) -> Target:
         """Where a file goes: where it has gone before, as what it is called may depend on what else is there."""
@@ -177,7 +177,7 @@ class Follower:
 
     def _with_steps(self, data: DataSet, sources: Sequence[Source]) -> dict[str, Done]:
         """How far each file was done, with the steps of the rows that followed."""
-        found, start = {}, 0
+        result, start = {}, 0
         assert data.table.step is not None
         for source, rows in zip(sources, data.table.rows, strict=True):
             codes = np.unique(data.table.step[start : start + rows]).tolist()
@@ -187,9 +187,9 @@ class Follower:
             )
             if known:
                 ends = {"first": min(known, key=step_order), "last": max(known, key=step_order)}
-                found[source.name] = replace(before or Done(), **ends)
+                result[source.name] = replace(before or Done(), **ends)
             start += rows
-        return found
+        return result
 
     def _write(
         self, parts: Sequence[Source], paths: dict[str, Target], data: DataSet, over: frozenset[str]
@@ -275,15 +275,15 @@ def _numbered_on(data: DataSet, before: State) -> Grouping:
 def _cut(sources: Sequence[Source], data: DataSet, ready: _Bools) -> list[Source]:
     """The beginning of each file that can be written: no group of it has a row behind."""
     limits = _limits(data, ready, [source.part is None for source in sources])
-    lines, found, start = line_numbers(data.table), [], 0
+    lines, result, start = line_numbers(data.table), [], 0
     for source, rows, limit in zip(sources, data.table.rows, limits, strict=True):
         if limit == rows:
-            found.append(source)
+            result.append(source)
         elif source.part is not None and limit:
             kept = cut(source, int(lines[start + limit]) - source.part.line)
-            found += [kept] if kept.part and kept.part.end > kept.part.begin else []
+            result += [kept] if kept.part and kept.part.end > kept.part.begin else []
         start += rows
-    return found
+    return result
 
 
 def _limits(data: DataSet, ready: _Bools, at_once: Sequence[bool]) -> list[int]:
@@ -291,18 +291,18 @@ def _limits(data: DataSet, ready: _Bools, at_once: Sequence[bool]) -> list[int]:
     sizes, group, lines = np.array(data.table.rows), data.grouping.group, line_numbers(data.table)
     ends = np.cumsum(sizes)
     file = np.repeat(np.arange(len(sizes)), sizes)
-    place = np.arange(len(group)) - (ends - sizes)[file]
+    position = np.arange(len(group)) - (ends - sizes)[file]
     whole = np.array(at_once, dtype=bool)
     while True:
         limits = sizes.copy()
-        np.minimum.at(limits, file[~ready], place[~ready])
+        np.minimum.at(limits, file[~ready], position[~ready])
         # A file that is written at once waits for its last row, and the rows of a line stay together.
         limits[whole & (limits < sizes)] = 0
         for at in np.flatnonzero(limits < sizes).tolist():
             start = int(ends[at] - sizes[at])
             same = lines[start : start + sizes[at]]
             limits[at] = int(np.searchsorted(same, same[limits[at]])) if limits[at] else 0
-        behind = place >= limits[file]
+        behind = position >= limits[file]
         torn = np.zeros(data.grouping.count, dtype=bool)
         torn[group[behind & (group >= 0)]] = True
         now = ready & ~behind & ~(torn[group] & (group >= 0))
@@ -360,9 +360,9 @@ def looks(
         now = seen(inputs)
         if now != before or failed:
             try:
-                found = look() if now else None
+                result = look() if now else None
                 failed, tries = "", 0
-                yield found
+                yield result
             except DataError as error:
                 tries = tries + 1 if failed == str(error) and now == before else 1
                 failed = str(error)

@@ -28,9 +28,9 @@ def inspect(request: Request, wanted: Wanted, *, near_dead: float = NEAR_DEAD) -
     with request.opened() as sources:
         data = request.load(sources, repeats=False)
         plan = plan.at(data.columns())
-        found = inspection(data, sources, plan, wanted, near_dead=near_dead, weights=request.columns.weights)
-    lint = (*request.warnings, *found.files.lint, *_no_groups(request, data))
-    return replace(found, files=replace(found.files, lint=lint), settings=settings_of(plan, request, data))
+        result = inspection(data, sources, plan, wanted, near_dead=near_dead, weights=request.columns.weights)
+    lint = (*request.warnings, *result.files.lint, *_no_groups(request, data))
+    return replace(result, files=replace(result.files, lint=lint), settings=settings_of(plan, request, data))
 
 
 def _no_groups(request: Request, data: DataSet) -> Iterator[str]:

@@ -81,8 +81,8 @@ def over_run(data: DataSet, asked: Asked) -> Prompts:
         over_rows=float(rewards.double().mean()),
         length=data.table.choice.length,
     )
-    found = figured(counts, run, asked)
-    return replace(found, notes=(*notes_of(data, 0, 0, 0.0, None), *found.notes))
+    result = figured(counts, run, asked)
+    return replace(result, notes=(*notes_of(data, 0, 0, 0.0, None), *result.notes))
 
 
 def _named(data: DataSet) -> tuple[list[str], NDArray[np.int64]]:
@@ -92,9 +92,9 @@ def _named(data: DataSet) -> tuple[list[str], NDArray[np.int64]]:
     if there.all():
         return names, key
     codes = numbered(key[there])
-    found = np.full(len(key), -1, dtype=np.int64)
-    found[there] = codes
-    return [names[code] for code in key[there][first_rows(codes)].tolist()], found
+    result = np.full(len(key), -1, dtype=np.int64)
+    result[there] = codes
+    return [names[code] for code in key[there][first_rows(codes)].tolist()], result
 
 
 def threshold_of(asked: Asked, values: tuple[float, float] | None) -> float | None:
@@ -130,9 +130,9 @@ def figured(counts: PromptCounts, run: Run, asked: Asked) -> Prompts:
         UsageError: there is no such figure to sort by.
     """
     threshold = threshold_of(asked, run.values)
-    found = PromptFigures.of(counts, run.values, fdr=asked.fdr)
-    rates = {k: found.pass_at(k) for k in asked.ks} if threshold is not None else {}
-    table = _table(run, found, rates)
+    result = PromptFigures.of(counts, run.values, fdr=asked.fdr)
+    rates = {k: result.pass_at(k) for k in asked.ks} if threshold is not None else {}
+    table = _table(run, result, rates)
     _refuse(asked.sort, table)
     order = in_order(table, asked.sort, asked.top)
     return Prompts(
@@ -140,16 +140,16 @@ def figured(counts: PromptCounts, run: Run, asked: Asked) -> Prompts:
         steps=run.steps,
         threshold=threshold,
         over_rows=run.over_rows,
-        over_prompts=mean_of(found.cells.mean),
+        over_prompts=mean_of(result.cells.mean),
         pass_at={k: mean_of(rate) for k, (rate, _, _) in rates.items()},
         fdr=asked.fdr,
-        states=found.states(),
-        bands=found.bands(),
+        states=result.states(),
+        bands=result.bands(),
         table=table,
         order=order,
-        curves={place: found.curve(place) for place in order},
+        curves={position: result.curve(position) for position in order},
         length_unit=_unit(run.length),
-        notes=tuple(_notes(found, threshold)),
+        notes=tuple(_notes(result, threshold)),
     )
 
 
@@ -160,16 +160,16 @@ def _unit(column: str | None) -> str | None:
 
 def _table(
     run: Run,
-    found: PromptFigures,
+    result: PromptFigures,
     rates: Mapping[int, tuple[Floats, Floats, Floats]],
 ) -> dict[str, Any]:
     """Name of a figure → its value for each prompt. A prompt without a reward has no state and no last step."""
-    last = found.cells.ends()[1]
-    at = np.where(last < 0, -1, found.cells.step[last]) if len(found.cells.step) else last
+    last = result.cells.ends()[1]
+    at = np.where(last < 0, -1, result.cells.step[last]) if len(result.cells.step) else last
     table: dict[str, Any] = {
         "prompt": run.prompts,
-        "state": np.array([*STATES, ""], dtype=object)[np.where(last < 0, -1, found.state)],
-        **found.figures,
+        "state": np.array([*STATES, ""], dtype=object)[np.where(last < 0, -1, result.state)],
+        **result.figures,
     }
     for k, (rate, low, high) in rates.items():
         table |= {f"pass@{k}": rate, f"pass@{k}_low": low, f"pass@{k}_high": high}
@@ -184,9 +184,9 @@ def _steps(data: DataSet) -> tuple[tuple[str, ...], torch.Tensor]:
     # Rows that --where leaves out may be all that a step had.
     there = np.unique(data.table.step[data.grouping.group >= 0])
     order = sorted(there.tolist(), key=lambda code: step_order(names[code]))
-    place = np.zeros(len(names), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    return tuple(names[code] for code in order), torch.from_numpy(place)[data.rows.step]
+    position = np.zeros(len(names), dtype=np.int64)
+    position[order] = np.arange(len(order))
+    return tuple(names[code] for code in order), torch.from_numpy(position)[data.rows.step]
 
 
 def _refuse(sort: str | None, table: Mapping[str, Any]) -> None:
@@ -195,8 +195,8 @@ def _refuse(sort: str | None, table: Mapping[str, Any]) -> None:
         raise UsageError(f"--sort {sort}: no such figure", hint=either(known))
 
 
-def _notes(found: PromptFigures, threshold: float | None) -> Iterator[str]:
+def _notes(result: PromptFigures, threshold: float | None) -> Iterator[str]:
     if threshold is None:
         yield "the rewards have more than two values, so no row is right or wrong; --pass-at REWARD for pass@k"
-    if found.cells.count and (found.cells.steps <= 1).all():
+    if result.cells.count and (result.cells.steps <= 1).all():
         yield "every prompt was drawn at one step only, so there is no trend; try --prompt-col COL if the id names a group"

@@ -96,8 +96,8 @@ def _prompts(data: DataSet) -> Prompts | None:
     """The prompts over the run; None where none was met at two steps."""
     if not data.table.prompts or not data.rows.rewards.isfinite().any():
         return None
-    found = over_run(data, AskedPrompts(top=_PROMPTS))
-    return found if (np.asarray(found.table["steps"]) > 1).any() else None
+    result = over_run(data, AskedPrompts(top=_PROMPTS))
+    return result if (np.asarray(result.table["steps"]) > 1).any() else None
 
 
 def _verify(data: DataSet, sources: Sequence[Source]) -> Verify | None:

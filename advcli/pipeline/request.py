@@ -56,10 +56,10 @@ class Request:
         try:
             return Plan.of(self.settings)
         except UsageError as error:
-            place = self.origin.get(error.about or "")
-            if not place:
+            position = self.origin.get(error.about or "")
+            if not position:
                 raise
-            raise UsageError(f"{place}: {error.message}", hint=error.hint) from error
+            raise UsageError(f"{position}: {error.message}", hint=error.hint) from error
 
     @contextmanager
     def opened(self) -> Iterator[list[Source]]:

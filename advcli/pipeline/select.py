@@ -132,8 +132,8 @@ class _Texts:
     def origin(self, row: int, prefix: str = "") -> dict[str, Any]:
         """Where a row comes from, and its reward."""
         name, _, line = self._data.table.place(row).rpartition(":")
-        found = {"source": name, "line": int(line), "reward": float(self._data.table.rewards[row])}
-        return {f"{prefix}{key}": value for key, value in found.items()}
+        result = {"source": name, "line": int(line), "reward": float(self._data.table.rewards[row])}
+        return {f"{prefix}{key}": value for key, value in result.items()}
 
 
 def _sft(
@@ -214,8 +214,8 @@ def _solved(rewards: Floats, prompt: Ints, count: int, least: float | None) -> F
     scaled = (rewards - low) / (high - low) if high > low else np.full(len(rewards), np.nan)
     values = scaled if least is None else (rewards >= least).astype(np.float64)
     with np.errstate(invalid="ignore"):
-        found: Floats = np.bincount(prompt, values, count) / np.bincount(prompt, minlength=count)
-    return found
+        result: Floats = np.bincount(prompt, values, count) / np.bincount(prompt, minlength=count)
+    return result
 
 
 _KINDS: Mapping[str, Callable[..., list[Mapping[str, Any]]]] = {"sft": _sft, "dpo": _dpo, "prompts": _prompts}

@@ -110,12 +110,13 @@ def points(base: Settings, grid: Grid) -> Iterator[Plan]:
     named = product(grid.likes or (None,), grid.estimators or (None,), grid.shapes or (base.shaping,))
     starts = []
     for like, name, shaping in named:
-        found, knobs = parse_spec(name or "")
-        if like and "like" in found:
+        result, knobs = parse_spec(name or "")
+        if like and "like" in result:
             raise UsageError(f"{name} names a framework, and so does --like {like}", hint="one of the two")
         starts.append(
             replace(
-                base, **{"like": like or base.like, **found, "knobs": knobs or base.knobs, "shaping": shaping}
+                base,
+                **{"like": like or base.like, **result, "knobs": knobs or base.knobs, "shaping": shaping},
             )
         )
     able = [Plan.of(replace(start, scale=None)).recomputes for start in starts]

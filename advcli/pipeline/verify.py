@@ -118,7 +118,7 @@ def beside(
     all_wrong, same, answers = _same_answers(data, sources, here, right, asked)
     notes = tuple(notes_of(data, 0, 0, 0.0, None))
     warnings = (*warnings, *data.table.warnings, *data.grouping.warnings)
-    found = Verify(
+    result = Verify(
         a=reward_name(data),
         b=None,
         inputs=(),
@@ -143,17 +143,17 @@ def beside(
         warnings=warnings,
     )
     if second is None:
-        return found
+        return result
     of_b = _threshold(second.rewards[here], asked.vs_pass_at, "--vs-pass-at")
-    found = _beside(found, data, here, (a[here], second.rewards[here]), (threshold, of_b), asked.top)
+    result = _beside(result, data, here, (a[here], second.rewards[here]), (threshold, of_b), asked.top)
     only = second.only or (None, None)
-    found = replace(
-        found, b=second.column, inputs=second.inputs, paired_by=second.by, only_a=only[0], only_b=only[1]
+    result = replace(
+        result, b=second.column, inputs=second.inputs, paired_by=second.by, only_a=only[0], only_b=only[1]
     )
     if not second.inputs:
-        return found
+        return result
     return replace(
-        found,
+        result,
         notes=(*said(notes, second.notes), *_notes(all_wrong, same, answers)),
         warnings=(*said(warnings, second.warnings),),
     )
@@ -225,7 +225,7 @@ def _noise(right: Bools, group: Segments) -> Rate:
 
 
 def _beside(
-    found: Verify,
+    result: Verify,
     data: DataSet,
     here: torch.Tensor,
     rewards: tuple[torch.Tensor, torch.Tensor],
@@ -242,7 +242,7 @@ def _beside(
     sides = [signs(Spread.of(one, group).centred(), group) for one in rewards]
     cluster = data.table.key if data.table.prompts else data.grouping.group
     return replace(
-        found,
+        result,
         icc=icc(rewards[0].numpy(), rewards[1].numpy(), cluster[here.numpy()]),
         table=_disagreements(data, here, rewards, right, sides[0] * sides[1] < 0),
         thresholds=thresholds,
@@ -265,7 +265,7 @@ def _disagreements(
     """The rows on which A and B disagree, a column for each thing that is said of them."""
     table, rows = data.table, torch.nonzero(here).squeeze(1).numpy()
     apart = np.flatnonzero(right[0] != right[1])
-    found = [
+    result = [
         Disagreement(
             place=table.place(row),
             prompt=table.prompts[table.key[row]].name if table.prompts else "",
@@ -278,7 +278,7 @@ def _disagreements(
         )
         for at, row in zip(apart.tolist(), rows[apart].tolist(), strict=True)
     ]
-    return _columns(found, Disagreement)
+    return _columns(result, Disagreement)
 
 
 def _columns(records: Sequence[Any], record: type) -> dict[str, list[Any]]:
@@ -292,8 +292,8 @@ def _parts(
     """Split by step (in order), by source and by prompt (most disagreements first)."""
     table = data.table
     if table.step is not None and len(table.step_names) > 1:
-        found = _each(right, table.step[here], table.step_names)
-        yield "step", tuple(sorted(found, key=lambda one: step_order(one.name)))
+        result = _each(right, table.step[here], table.step_names)
+        yield "step", tuple(sorted(result, key=lambda one: step_order(one.name)))
     if table.by is not None:
         yield str(table.choice.by), tuple(_each(right, table.by[here], table.by_names))
     if table.prompts:
@@ -331,14 +331,14 @@ def _same_answers(
     members: dict[int, list[int]] = {}
     for row in of_wrong.tolist():
         members.setdefault(int(data.grouping.group[row]), []).append(row)
-    found, answers = [], 0
+    result, answers = [], 0
     for of_group in members.values():
-        said, share, many = most_given(_answer(texts[row], data, asked.answer) for row in of_group)
-        answers += many
-        if many > 1 and share > _MOST and 2 * many > len(of_group):
-            found.append(_same(data, of_group, said, share))
-    found.sort(key=lambda one: (-one.share, -one.rows))
-    return int(wrong.sum()), found, answers
+        said, share, count = most_given(_answer(texts[row], data, asked.answer) for row in of_group)
+        answers += count
+        if count > 1 and share > _MOST and 2 * count > len(of_group):
+            result.append(_same(data, of_group, said, share))
+    result.sort(key=lambda one: (-one.share, -one.rows))
+    return int(wrong.sum()), result, answers
 
 
 def _answer(row: Mapping[str, object], data: DataSet, column: str | None) -> str:

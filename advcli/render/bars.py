@@ -45,16 +45,16 @@ def spark(
         '▁▅ █'
     """
     cells: dict[int, list[float]] = {}
-    for place, value in curve:
-        cells.setdefault(place * width // count if count > width else place, []).append(value)
+    for position, value in curve:
+        cells.setdefault(position * width // count if count > width else position, []).append(value)
     low, high = ends
     # Halves, as the difference of two numbers near the largest float is none.
     half = high / 2 - low / 2 if high > low else 0.5
     text = [" "] * min(width, count)
-    for place, values in cells.items():
+    for position, values in cells.items():
         part = (sum(values) / len(values) / 2 - low / 2) / half
         if math.isfinite(part):
-            text[place] = _LEVELS[min(7, max(0, math.floor(part * 7 + 0.5)))]
+            text[position] = _LEVELS[min(7, max(0, math.floor(part * 7 + 0.5)))]
     return "".join(text)
 
 
@@ -65,7 +65,7 @@ def binned(steps: Sequence[StepFigures], most: int) -> Sequence[StepFigures]:
     """
     if len(steps) <= most:
         return steps
-    edges = [round(place * len(steps) / most) for place in range(most + 1)]
+    edges = [round(position * len(steps) / most) for position in range(most + 1)]
     return [_merged(steps[start:end]) for start, end in pairwise(edges)]
 
 

@@ -24,8 +24,8 @@ _HEADINGS: Mapping[str, str] = {
 }
 
 
-def _short_place(place: str) -> str:
-    return place if len(place) <= _PLACE else f"…{place[1 - _PLACE :]}"
+def _short_place(position: str) -> str:
+    return position if len(position) <= _PLACE else f"…{position[1 - _PLACE :]}"
 
 
 _FORMS: Mapping[str, Callable[[Any], str]] = {

@@ -31,8 +31,8 @@ def table_of(header: Row, rows: Sequence[Row], *, left: set[int] | None = None) 
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, padding=(0, len(_GAP), 0, 0), header_style="bold")
-    for place, name in enumerate(header):
-        on_left = place == 0 or place in (left or ())
+    for position, name in enumerate(header):
+        on_left = position == 0 or position in (left or ())
         table.add_column(Text(shown(name)), justify="left" if on_left else "right", no_wrap=True)
     for row in rows:
         table.add_row(*(Text(shown(cell)) for cell in row))
@@ -56,12 +56,12 @@ def print_table(table: "Table", console: "Console", *, space: bool = True) -> No
 
 def _blocks(columns: "Sequence[Column]") -> list[list["Column"]]:
     """The columns but the first, each with those without a heading that follow it: its bars."""
-    found: list[list[Column]] = []
+    result: list[list[Column]] = []
     for column in columns[1:]:
-        if str(column.header) or not found:
-            found.append([])
-        found[-1].append(column)
-    return found
+        if str(column.header) or not result:
+            result.append([])
+        result[-1].append(column)
+    return result
 
 
 def _part(table: "Table", blocks: "Sequence[Sequence[Column]]") -> "Table":

@@ -69,22 +69,22 @@ def show(found: Inspection, console: "Console") -> None:
         print_text(f"{counted(rest, 'more value')} of '{found.by}' in the table above and in --json", console)
 
 
-def _off_policy(found: OffPolicy, console: "Console") -> None:
-    print_table(table_of(*off_policy.table(found)), console)
-    for text in off_policy.remarks(found):
+def _off_policy(result: OffPolicy, console: "Console") -> None:
+    print_table(table_of(*off_policy.table(result)), console)
+    for text in off_policy.remarks(result):
         print_text(text, console)
-    if found.metrics:
-        print_table(table_of(*off_policy.framework(found)), console)
+    if result.metrics:
+        print_table(table_of(*off_policy.framework(result)), console)
 
 
-def _header(found: Inspection, console: "Console") -> None:
-    files = found.files
+def _header(result: Inspection, console: "Console") -> None:
+    files = result.files
     read = files.names[0] if len(files.names) == 1 else f"{len(files.names):,} files"
-    layout = found.settings.get("layout", "rows")
+    layout = result.settings.get("layout", "rows")
     laid_out = f" · layout {layout}" if layout not in ("rows", files.format) else ""
     print_text(f"{read} · format {files.format}{laid_out}", console)
-    counts_rollouts = found.settings.get("count") == "rollouts"
-    print_text(_counts(found.facts, found.turns if counts_rollouts else None), console, "bold")
+    counts_rollouts = result.settings.get("count") == "rollouts"
+    print_text(_counts(result.facts, result.turns if counts_rollouts else None), console, "bold")
     used = files.columns
     rewards = " + ".join(
         f"'{name}'" if weight == 1 else f"{weight:g} × '{name}'" for name, weight in used["reward"].items()
@@ -231,9 +231,9 @@ def causes_lines(causes: DeadCauses | None) -> Iterator[str]:
     """Why groups are dead."""
     if causes is None:
         return
-    found = []
+    result = []
     if causes.all_max or causes.all_min:
-        found += [
+        result += [
             f"{causes.all_min:,} never solved (all at the min)",
             f"{causes.all_max:,} always (all at the max)",
         ]
@@ -244,18 +244,18 @@ def causes_lines(causes: DeadCauses | None) -> Iterator[str]:
         (causes.failed, "failed in all rows", causes.failed_by),
     ):
         if many is not None:
-            found.append(f"{many:,}{of} {name}" + (f" ({by})" if by else ""))
-    if found:
-        yield f"of {counted(causes.groups, 'dead group')}: {', '.join(found)}"
+            result.append(f"{many:,}{of} {name}" + (f" ({by})" if by else ""))
+    if result:
+        yield f"of {counted(causes.groups, 'dead group')}: {', '.join(result)}"
     constant = [f"{name} in {many:,}" for name, many in causes.constant_parts.items()]
     if constant:
         yield f"parts that are constant in dead groups: {', '.join(constant)} of {causes.groups:,}"
 
 
 def _outcomes(facts: Facts) -> Iterator[str]:
-    found = [f"'{name}' in {many:,}" for name, many in facts.constant_outcome.items() if many]
-    if found:
-        yield f"constant in live groups: {', '.join(found)} of {facts.signal.live_groups:,}"
+    result = [f"'{name}' in {many:,}" for name, many in facts.constant_outcome.items() if many]
+    if result:
+        yield f"constant in live groups: {', '.join(result)} of {facts.signal.live_groups:,}"
 
 
 def _spread(rewards: Sequence[RewardSignal]) -> "Table":
@@ -354,10 +354,10 @@ def _steps(facts: Facts) -> "Table | None":
         columns["length"] = [one.length_mean for one in shown]
     forms = {"live": share, "length": count}
     rows = []
-    for place, one in enumerate(shown):
+    for position, one in enumerate(shown):
         cells = [one.step, count(one.rows)]
         for name, values in columns.items():
-            value = values[place]
+            value = values[position]
             cells.append(forms.get(name, short)(value))
             cells.append(bar(value, values))
         rows.append((*cells, "!" if one.outlier else ""))

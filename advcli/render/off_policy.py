@@ -44,13 +44,13 @@ def _lines(name: str, parts: Sequence[OffPolicyPart]) -> list[Sequence[str]]:
     return [_line(f"{name} {part.name}", part.figures) for part in parts[:_PARTS]]
 
 
-def _line(name: str, found: Figures) -> Sequence[str]:
+def _line(name: str, result: Figures) -> Sequence[str]:
     values = (
-        found.kl,
-        found.k3_kl,
-        found.chi2_token,
-        found.eff_sample_size,
-        found.ppl_ratio,
-        found.ratio_max,
+        result.kl,
+        result.k3_kl,
+        result.chi2_token,
+        result.eff_sample_size,
+        result.ppl_ratio,
+        result.ratio_max,
     )
-    return (name, count(found.rows), *(number(value) for value in values))
+    return (name, count(result.rows), *(number(value) for value in values))

@@ -60,12 +60,12 @@ def summary(found: Prompts) -> Iterator[str]:
     yield f"prompts: {states or 'none with a reward'} (false-discovery rate {found.fdr:g})"
 
 
-def _left(found: Prompts) -> Iterator[str]:
+def _left(result: Prompts) -> Iterator[str]:
     """How many prompts are not shown."""
-    left = len(found.table["prompt"]) - len(found.order)
-    if left and found.order:
-        every = counted(len(found.table["prompt"]), "prompt")
-        yield f"the first {len(found.order):,} of {every} are shown; --top N or --out FILE for more"
+    left = len(result.table["prompt"]) - len(result.order)
+    if left and result.order:
+        every = counted(len(result.table["prompt"]), "prompt")
+        yield f"the first {len(result.order):,} of {every} are shown; --top N or --out FILE for more"
 
 
 def _dim(console: "Console", line: str) -> None:
@@ -97,21 +97,21 @@ def _range(band: Band) -> str:
     return f"{high}%" if low == high else f"{low} to {high}%"
 
 
-def _band_line(found: Prompts) -> str:
-    if found.threshold is None:
+def _band_line(result: Prompts) -> str:
+    if result.threshold is None:
         return "solved: mean reward of the prompt, 0% at the lowest and 100% at the highest reward."
-    return f"solved: share of the prompt's rows with a reward of {found.threshold:g} or more, over the run."
+    return f"solved: share of the prompt's rows with a reward of {result.threshold:g} or more, over the run."
 
 
-def _trends(found: Prompts) -> "Table":
+def _trends(result: Prompts) -> "Table":
     table = ruled(["prompt", "state", "per step"], ["steps", "first", "last", "change", "95%"])
-    ends = _ends(found)
-    for place in found.order:
-        row = _row(found, place)
+    ends = _ends(result)
+    for position in result.order:
+        row = _row(result, position)
         table.add_row(
             _cut(row["prompt"], _PROMPT),
             row["state"],
-            spark(found.curves[place], len(found.steps), ends, width=10),
+            spark(result.curves[position], len(result.steps), ends, width=10),
             count(row["steps"]),
             short(row["first_mean"]),
             short(row["last_mean"]),
@@ -123,29 +123,29 @@ def _trends(found: Prompts) -> "Table":
     return table
 
 
-def _levels(found: Prompts) -> "Table":
-    rates = [f"pass@{k}" for k in list(found.pass_at)[:_KS]]
-    lengths = [name for name in ("length", "length_right", "length_wrong") if name in found.table]
+def _levels(result: Prompts) -> "Table":
+    rates = [f"pass@{k}" for k in list(result.pass_at)[:_KS]]
+    lengths = [name for name in ("length", "length_right", "length_wrong") if name in result.table]
     headings: Mapping[str, str] = {"length": "length", "length_right": "right", "length_wrong": "wrong"}
     names = [rate.replace("pass", "p") for rate in rates]
     table = ruled(["prompt"], ["rows", "mean", "live", *names, *(headings[name] for name in lengths), "last"])
     forms: list[tuple[str, Callable[[float | None], str]]] = [("rewarded", count), ("mean", short)]
     forms += [("live_share", share), *((rate, short) for rate in rates), *((name, short) for name in lengths)]
-    for place in found.order:
-        row = _row(found, place)
+    for position in result.order:
+        row = _row(result, position)
         cells = [form(row[name]) for name, form in forms]
         table.add_row(_cut(row["prompt"], _PROMPT), *cells, _cut(row["last_step"], _STEP))
     return table
 
 
-def _row(found: Prompts, place: int) -> dict[str, Any]:
-    return {name: plain_cell(values[place]) for name, values in found.table.items()}
+def _row(result: Prompts, position: int) -> dict[str, Any]:
+    return {name: plain_cell(values[position]) for name, values in result.table.items()}
 
 
-def _ends(found: Prompts) -> tuple[float, float]:
+def _ends(result: Prompts) -> tuple[float, float]:
     """The lowest and the highest mean of a step among the prompts that are shown, or 0 and 1 around them."""
-    means = [mean for curve in found.curves.values() for _, mean in curve]
-    return (min([0.0, *means]), max([*means, found.threshold or 0.0])) if means else (0.0, 1.0)
+    means = [mean for curve in result.curves.values() for _, mean in curve]
+    return (min([0.0, *means]), max([*means, result.threshold or 0.0])) if means else (0.0, 1.0)
 
 
 def _two(value: float | None) -> str:

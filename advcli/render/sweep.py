@@ -129,7 +129,7 @@ def heat_map(points: Sequence[Point], figure: str = "mean_abs") -> Iterator[str]
 
 def _maps(points: Sequence[Point]) -> dict[str, dict[tuple[float, float], Point]]:
     """Everything but the keep ratios → (keep-pos, keep-neg) → point."""
-    found: dict[str, dict[tuple[float, float], Point]] = {}
+    result: dict[str, dict[tuple[float, float], Point]] = {}
     for point in points:
         named = point.settings
         words = [
@@ -139,15 +139,15 @@ def _maps(points: Sequence[Point]) -> dict[str, dict[tuple[float, float], Point]
             "recomputed" if named["compute_new_adv"] else "",
         ]
         label = " ".join(filter(None, words))
-        found.setdefault(label, {})[(named["keep_pos"], named["keep_neg"])] = point
-    return found
+        result.setdefault(label, {})[(named["keep_pos"], named["keep_neg"])] = point
+    return result
 
 
 def _cell(value: float, low: float, high: float) -> str:
     if math.isnan(value):
         return "·"
-    place = (value - low) / (high - low) if high > low else 0.0
-    return _CELLS[min(int(place * len(_CELLS)), len(_CELLS) - 1)]
+    position = (value - low) / (high - low) if high > low else 0.0
+    return _CELLS[min(int(position * len(_CELLS)), len(_CELLS) - 1)]
 
 
 def _texts(points: Sequence[Point]) -> dict[str, list[str]]:

@@ -37,18 +37,18 @@ def weight(turns: Turns) -> Iterator[str]:
 
 def anchors(turns: Turns) -> Iterator[str]:
     """How often turns begin in the same state, and what that does to groups of equal rewards."""
-    found = turns.anchors
-    if found is None or not found.turns:
+    result = turns.anchors
+    if result is None or not result.turns:
         return
     yield (
-        f"states: {count(found.states)} in {count(found.turns)} turns; "
-        f"{share(found.shared_share)} of the turns begin in one that "
+        f"states: {count(result.states)} in {count(result.turns)} turns; "
+        f"{share(result.shared_share)} of the turns begin in one that "
         "another turn of their group begins in"
     )
-    if not math.isnan(found.only_share):
+    if not math.isnan(result.only_share):
         yield (
-            f"groups with signal through states alone: {share(found.only_share)}; with equal rewards: "
-            f"{share(found.dead_share)}"
+            f"groups with signal through states alone: {share(result.only_share)}; with equal rewards: "
+            f"{share(result.dead_share)}"
         )
 
 

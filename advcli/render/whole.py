@@ -52,7 +52,7 @@ def print_whole(table: "Table", console: "Console") -> None:
 def _of(table: "Table", columns: "Sequence[Column]") -> "Table":
     """The table with only these of its columns."""
     part = copy(table)
-    part.columns = [replace(column, _index=place) for place, column in enumerate(columns)]
+    part.columns = [replace(column, _index=position) for position, column in enumerate(columns)]
     return part
 
 

@@ -44,8 +44,8 @@ def load(path: Path) -> Flat:
     try:
         content = _parsed(text)
     except _Unreadable as error:
-        place = f"{path}:{error.line}" if error.line else str(path)
-        raise UsageError(f"{place}: not valid YAML or JSON ({error})") from error
+        position = f"{path}:{error.line}" if error.line else str(path)
+        raise UsageError(f"{position}: not valid YAML or JSON ({error})") from error
     if not isinstance(content, Mapping):
         raise UsageError(f"{path}: expected keys and values, got {one_line(content)}")
     return dict(_flattened(content))
@@ -71,9 +71,9 @@ def _parsed(text: str) -> Any:  # noqa: ANN401  any YAML value
     try:
         if text.lstrip().startswith("{"):
             with suppress(ValueError):
-                found = json.loads(text)
-                _check_depth(found)
-                return found
+                result = json.loads(text)
+                _check_depth(result)
+                return result
         loader = yaml.SafeLoader(text)
         node = loader.get_single_node()
         _Bounds().check(node)
@@ -189,7 +189,7 @@ def settings(flat: Flat, where: str) -> tuple[dict[str, Any], dict[str, tuple[st
     Raises:
         UsageError: two keys give one setting different values.
     """
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     told_by: dict[str, str] = {}
     only_for: dict[str, tuple[str, ...]] = {}
     warnings = []
@@ -202,17 +202,17 @@ def settings(flat: Flat, where: str) -> tuple[dict[str, Any], dict[str, tuple[st
             continue
         translated = _translated(row, value)
         if (
-            found.setdefault(row.setting, translated) != translated and translated == translated
+            result.setdefault(row.setting, translated) != translated and translated == translated
         ):  # NaN is refused where it is used
             raise UsageError(
                 f"{where}: {told_by[row.setting]} and {path} disagree about {row.setting}: "
-                f"{one_line(found[row.setting], text=str)} and {one_line(translated, text=str)}",
-                hint=f"--set {path}={one_line(found[row.setting], text=str)}",
+                f"{one_line(result[row.setting], text=str)} and {one_line(translated, text=str)}",
+                hint=f"--set {path}={one_line(result[row.setting], text=str)}",
             )
         told_by[row.setting] = path
         if row.only_for:
             only_for[row.setting] = row.only_for
-    return found, only_for, warnings
+    return result, only_for, warnings
 
 
 def unreplayable(flat: Flat, where: str) -> list[str]:

@@ -27,13 +27,13 @@ def shares(flag: str, text: str) -> tuple[float, ...]:
         >>> shares("--keep-pos", "0.5:1:0.1,0")
         (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 0.0)
     """
-    found: list[float] = []
+    result: list[float] = []
     for part in (part.strip() for part in text.split(",")):
-        found += _range(flag, text, part) if ":" in part else [_number(flag, text, part)]
-    for value in found:
+        result += _range(flag, text, part) if ":" in part else [_number(flag, text, part)]
+    for value in result:
         if not 0 <= value <= 1:
             raise UsageError(f"{flag} {text}: {value:g} is no share between 0 and 1")
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(result))
 
 
 def names(given: Sequence[str] | None) -> tuple[str, ...]:
@@ -43,10 +43,10 @@ def names(given: Sequence[str] | None) -> tuple[str, ...]:
         >>> names(["trl,verl", "grpo:eps=1e-4,ddof=0"])
         ('trl', 'verl', 'grpo:eps=1e-4,ddof=0')
     """
-    found: list[str] = []
+    result: list[str] = []
     for text in given or ():
-        found += [text] if ":" in text else [part.strip() for part in text.split(",") if part.strip()]
-    return tuple(dict.fromkeys(found))
+        result += [text] if ":" in text else [part.strip() for part in text.split(",") if part.strip()]
+    return tuple(dict.fromkeys(result))
 
 
 def _range(flag: str, text: str, part: str) -> list[float]:
@@ -60,7 +60,7 @@ def _range(flag: str, text: str, part: str) -> list[float]:
     if count > _MOST:
         raise UsageError(f"{flag} {text}: '{part}' has {count:,} values, expected {_MOST:,} or fewer")
     # Rounded to the digits that decimals have: 0.5 + 2 · 0.1 is 0.7 and not 0.7000000000000001.
-    return [round(start + place * step, 12) for place in range(count)]
+    return [round(start + position * step, 12) for position in range(count)]
 
 
 def _number(flag: str, text: str, part: str) -> float:

@@ -61,7 +61,7 @@ def resolve(
         ("", {**spec, **given}),
     ]
     merged = {name: value for _, layer in layers for name, value in layer.items()}
-    origin = {name: place for place, layer in layers for name in layer}
+    origin = {name: position for position, layer in layers for name in layer}
     for name, only in (about | changed_about).items():
         # verl's configuration always has norm_adv_by_std_in_grpo; it is nothing to rloo.
         if merged.get("estimator", DEFAULT_ESTIMATOR) not in only and origin[name] in (where, "--set"):
@@ -90,21 +90,21 @@ def parse_spec(spec: str) -> tuple[dict[str, Any], dict[str, float | str]]:
     if not spec:
         return {}, {}
     name, _, rest = spec.partition(":")
-    found: dict[str, Any] = {"estimator": name}
+    result: dict[str, Any] = {"estimator": name}
     knobs: dict[str, float | str] = {}
     for pair in filter(None, rest.split(",")):
         key, equals, value = pair.partition("=")
         if not equals:
             raise UsageError(f"{spec}: '{pair}' is not KEY=VALUE", hint=f"{name}:scale=none")
         if key in ("scale", "missing", "singleton", "like", "count", "rollout_reward"):
-            found[key] = value
+            result[key] = value
         elif key in _SHARES:
-            found[key] = _number(key, value)
+            result[key] = _number(key, value)
         elif key == "compute_new_adv":
-            found[key] = _boolean(key, value)
+            result[key] = _boolean(key, value)
         else:
             knobs[key] = _plain(value)
-    return found, knobs
+    return result, knobs
 
 
 def versus(base: Settings, spec: str) -> Settings:
@@ -116,9 +116,9 @@ def versus(base: Settings, spec: str) -> Settings:
     """
     if not spec.strip():
         raise UsageError("--vs names no estimator", hint="--vs rloo")
-    found, knobs = parse_spec(spec)
+    result, knobs = parse_spec(spec)
     return Settings(
-        **{**{name: getattr(base, name) for name in _OF_ALL}, **found},
+        **{**{name: getattr(base, name) for name in _OF_ALL}, **result},
         knobs=knobs,
         shaping=base.shaping,
     )

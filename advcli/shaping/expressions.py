@@ -93,25 +93,25 @@ def parse(text: str) -> RewardExpression:
     compiler = _Compiler(text)
     new = compiler.compiled(value)
     if condition is None:
-        found = new
+        result = new
     else:
         holds = compiler.compiled(condition)
-        found = _choose(holds, new, lambda rows: rows.rewards)
+        result = _choose(holds, new, lambda rows: rows.rewards)
     if not (compiler.measures or compiler.names):
         raise UsageError(f"{FLAG} {one_line(text)} names neither r nor a column", hint=f"{FLAG} {EXAMPLE}")
-    return RewardExpression(text, found, tuple(compiler.measures), LENGTH in compiler.names)
+    return RewardExpression(text, result, tuple(compiler.measures), LENGTH in compiler.names)
 
 
 def _at_where(text: str) -> tuple[str, str | None]:
     """What stands before and after the last `where` that is in no bracket; the second with blanks for what comes before."""
-    depth, found = 0, None
+    depth, result = 0, None
     for token in _TOKENS.finditer(text):
         depth += (token[0] in "([{") - (token[0] in ")]}")
         if token[0].lower() == "where" and not depth:
-            found = token
-    if found is None:
+            result = token
+    if result is None:
         return text, None
-    return text[: found.start()], " " * found.end() + text[found.end() :]
+    return text[: result.start()], " " * result.end() + text[result.end() :]
 
 
 class _Compiler:
@@ -125,7 +125,7 @@ class _Compiler:
 
     def compiled(self, part: str) -> _Value:
         # `if` is a word of Python's own; a name of as many letters stands for it, so that places stay.
-        self._syntax = syntax(_IF.sub(lambda found: found[1] or "If", part), FLAG, EXAMPLE)
+        self._syntax = syntax(_IF.sub(lambda result: result[1] or "If", part), FLAG, EXAMPLE)
         return self._value(self._syntax.tree)
 
     def _read(self) -> Syntax:
@@ -133,9 +133,9 @@ class _Compiler:
         return self._syntax
 
     def _refuse(self, node: ast.expr, what: str, hint: str = "") -> NoReturn:
-        place = self._read().place(node)
+        position = self._read().place(node)
         raise UsageError(
-            f"{FLAG} {one_line(self.text)}: {what} at character {place}", hint=hint or f"{FLAG} {EXAMPLE}"
+            f"{FLAG} {one_line(self.text)}: {what} at character {position}", hint=hint or f"{FLAG} {EXAMPLE}"
         )
 
     def _value(self, node: ast.expr) -> _Value:
@@ -214,10 +214,10 @@ class _Compiler:
 
         def combine(rows: Rows) -> "Tensor":
             values = [part(rows) for part in parts]
-            found = tests[0](values[0], values[1])
-            for place, test in enumerate(tests[1:], start=1):
-                found = found & test(values[place], values[place + 1])
-            return found.to(rows.rewards.dtype)
+            result = tests[0](values[0], values[1])
+            for position, test in enumerate(tests[1:], start=1):
+                result = result & test(values[position], values[position + 1])
+            return result.to(rows.rewards.dtype)
 
         return combine
 
@@ -238,9 +238,9 @@ class _Compiler:
             known = {"if" if one == "If" else one for one in (*_FUNCTIONS, *_STATISTICS, *_ROW_ONLY)}
             near = get_close_matches(name, known, n=3, cutoff=0.5) or sorted(known)
             self._refuse(node, f"no function '{name}'", f"one of {', '.join(near)}")
-        many, compute = function
-        if not (len(arguments) == many or (many < 0 and len(arguments) >= -many)):
-            expected = f"{-many} or more" if many < 0 else str(many)
+        count, compute = function
+        if not (len(arguments) == count or (count < 0 and len(arguments) >= -count)):
+            expected = f"{-count} or more" if count < 0 else str(count)
             shown = "if" if name == "If" else name
             self._refuse(node, f"{shown} has {len(arguments)} values, expected {expected},")
         parts = [self._value(part) for part in arguments]
@@ -300,8 +300,8 @@ def _if(condition: "Tensor", yes: "Tensor", no: "Tensor") -> "Tensor":
 
 def _over(left: "Tensor", right: "Tensor", *, rounded: str | None = None) -> "Tensor":
     """The quotient; null where the divisor is 0."""
-    found: Tensor = left.div(right, rounding_mode=rounded)
-    return found.where(right != 0, float("nan"))
+    result: Tensor = left.div(right, rounding_mode=rounded)
+    return result.where(right != 0, float("nan"))
 
 
 def _floor(left: "Tensor", right: "Tensor") -> "Tensor":

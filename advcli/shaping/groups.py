@@ -61,8 +61,8 @@ class Groups:
 
     def max(self, values: Tensor, where: Tensor | None = None) -> Tensor:
         """Largest value of the rows that count."""
-        found = self.segments.max(torch.where(self.counted(values, where), values, -torch.inf))
-        return self.segments.rows(torch.where(found == -torch.inf, torch.nan, found))
+        result = self.segments.max(torch.where(self.counted(values, where), values, -torch.inf))
+        return self.segments.rows(torch.where(result == -torch.inf, torch.nan, result))
 
     def min(self, values: Tensor, where: Tensor | None = None) -> Tensor:
         """Smallest value of the rows that count."""
@@ -74,13 +74,13 @@ class Groups:
         filled = torch.where(counted, values, torch.inf)
         order = self.segments.order(filled)
         index, ordered = self.segments.index[order], filled[order]
-        place = Segments.of(index, self.segments.count).position()
+        position = Segments.of(index, self.segments.count).position()
         first = torch.ones_like(order, dtype=torch.bool)
         first[1:] = (index[1:] != index[:-1]) | (ordered[1:] != ordered[:-1])
         begins = torch.where(first, torch.arange(len(order), device=order.device), 0).cummax(dim=0).values
-        found = torch.empty_like(filled)
-        found[order] = (place[begins] + 1).to(filled.dtype)
-        return torch.where(counted, found, torch.nan)
+        result = torch.empty_like(filled)
+        result[order] = (position[begins] + 1).to(filled.dtype)
+        return torch.where(counted, result, torch.nan)
 
     def quantile(self, values: Tensor, share: float, where: Tensor | None = None) -> Tensor:
         """Quantile of the rows that count, interpolated linearly between neighbours."""
@@ -89,16 +89,16 @@ class Groups:
         ordered = filled[self.segments.order(filled)]
         size = self.segments.size()
         start = torch.cumsum(size, dim=0) - size
-        many = self.segments.sum(counted.to(torch.float64))
-        at = (many - 1).clamp(min=0) * share
+        count = self.segments.sum(counted.to(torch.float64))
+        at = (count - 1).clamp(min=0) * share
         low = start + at.floor().long()
         high = start + at.ceil().long()
         last = max(len(ordered) - 1, 0)
         below, above = ordered[low.clamp(max=last)], ordered[high.clamp(max=last)]
         # Written so that a fraction of 0 never meets an infinite neighbour.
         between = torch.where(above == below, 0.0, above - below)
-        found = below + (at - at.floor()) * between
-        return self.segments.rows(torch.where(many > 0, found, torch.nan))
+        result = below + (at - at.floor()) * between
+        return self.segments.rows(torch.where(count > 0, result, torch.nan))
 
     def _sum(self, values: Tensor) -> Tensor:
         return self.segments.rows(self.segments.sum(values))

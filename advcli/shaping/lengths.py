@@ -139,8 +139,8 @@ def alp(
         ALP, arXiv:2506.05256; K is the number of rows of the group.
     """
     groups = Groups.of(rewards, group)
-    many = groups.count(groups.used)
-    rate = torch.maximum(groups.count(right(rewards, correct)), torch.ones_like(many)) / many
+    count = groups.count(groups.used)
+    rate = torch.maximum(groups.count(right(rewards, correct)), torch.ones_like(count)) / count
     return rewards - beta * length * rate
 
 
@@ -174,8 +174,8 @@ def grpo_lead(  # noqa: PLR0913  the columns and knobs of the source
     groups = Groups.of(rewards, group)
     # Of several as short, the first: exactly three rows are the shortest.
     counted = groups.counted(length)
-    place = groups.segments.rank(torch.where(counted, length, torch.inf))
-    long = (groups.count(counted) < _THREE) | (groups.mean(length, place < _THREE) > above)
+    position = groups.segments.rank(torch.where(counted, length, torch.inf))
+    long = (groups.count(counted) < _THREE) | (groups.mean(length, position < _THREE) > above)
     solved = right(rewards, correct)
     std = torch.where(groups.count(groups.counted(length, solved)) > 1, groups.std(length, solved), 1.0)
     z = (length - groups.mean(length, solved)) / (std + eps)

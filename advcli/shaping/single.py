@@ -115,5 +115,5 @@ def duplicate(rewards: Tensor, group: Tensor, response: Tensor, *, alpha: float 
     codes = torch.unique(torch.where(counted, response, torch.inf), return_inverse=True)[1]
     pairs = groups.segments.index * (int(codes.max()) + 1 if len(codes) else 1) + codes
     pairs = torch.unique(pairs, return_inverse=True)[1]
-    many = torch.bincount(pairs[counted], minlength=int(pairs.max()) + 1 if len(pairs) else 0)[pairs]
-    return torch.where(counted, rewards / many.to(rewards.dtype) ** alpha, rewards)
+    count = torch.bincount(pairs[counted], minlength=int(pairs.max()) + 1 if len(pairs) else 0)[pairs]
+    return torch.where(counted, rewards / count.to(rewards.dtype) ** alpha, rewards)

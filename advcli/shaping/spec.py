@@ -37,10 +37,10 @@ def shape_spec(text: str) -> ShapeSpec:
         >>> shape_spec("r - 0.1*turns/max(turns)").name
         'expr'
     """
-    found = _NAMED.fullmatch(text)
-    if found is None or (found[1] not in SHAPINGS and found[1] == expressions.REWARD):
+    result = _NAMED.fullmatch(text)
+    if result is None or (result[1] not in SHAPINGS and result[1] == expressions.REWARD):
         return ShapeSpec(EXPRESSION, expression=expressions.parse(text).text)
-    return spec_of(SHAPINGS[found[1]], dict(_pairs(found[1], found[2] or "")))
+    return spec_of(SHAPINGS[result[1]], dict(_pairs(result[1], result[2] or "")))
 
 
 def flag_spec(row: Shaping, text: str) -> ShapeSpec:
@@ -96,8 +96,8 @@ def specs_of(shapes: Shapes) -> tuple[ShapeSpec, ...]:
         return (shape_spec(shapes),)
     if not isinstance(shapes, Mapping):
         return tuple(shape_spec(text) for text in shapes)
-    found = {name: spec_of(SHAPINGS[name], given) for name, given in shapes.items()}
-    return tuple(found[row.name] for row in SHAPINGS if row.name in found)
+    result = {name: spec_of(SHAPINGS[name], given) for name, given in shapes.items()}
+    return tuple(result[row.name] for row in SHAPINGS if row.name in result)
 
 
 def said(spec: ShapeSpec) -> str:
@@ -172,13 +172,13 @@ def described(specs: Sequence[ShapeSpec]) -> dict[str, dict[str, float | str]]:
         >>> described([flag_spec(SHAPINGS["clip"], "min=-1,max=1")])
         {'clip': {'shapes': 'reward', 'formula': 'clip(r, -1, 1)', 'min': -1.0, 'max': 1.0}}
     """
-    found: dict[str, dict[str, float | str]] = {}
+    result: dict[str, dict[str, float | str]] = {}
     for spec in sorted(specs, key=after):
-        many = sum(name.partition(" ")[0] == spec.name for name in found)
-        name = f"{spec.name} {many + 1}" if many else spec.name
+        count = sum(name.partition(" ")[0] == spec.name for name in result)
+        name = f"{spec.name} {count + 1}" if count else spec.name
         shapes = "advantage" if after(spec) else "reward"
-        found[name] = {"shapes": shapes, "formula": formula(spec), **spec.knobs, **spec.columns}
-    return found
+        result[name] = {"shapes": shapes, "formula": formula(spec), **spec.knobs, **spec.columns}
+    return result
 
 
 def formula(spec: ShapeSpec) -> str:

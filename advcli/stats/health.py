@@ -42,7 +42,8 @@ def health(
     else:
         laid = ranges.gather_all(rewards)
         dead = reduce(
-            add, ranges.map(lambda place, part: _Dead.of(laid[place], part, int(part[-1]) + 1, extremes))
+            add,
+            ranges.map(lambda position, part: _Dead.of(laid[position], part, int(part[-1]) + 1, extremes)),
         )
     return Health(
         rows=rows.used,

@@ -120,10 +120,10 @@ class PartsCount(Mergeable):
                 PartCount(
                     float((deviation * summed).sum()),
                     float((deviation**2).sum()),
-                    *_saturated(values[:, place]),
+                    *_saturated(values[:, position]),
                     int((live & dead_groups(column, segments)[0]).sum()),
                 )
-                for place, (deviation, column) in enumerate(zip(centred, weighed.unbind(1), strict=True))
+                for position, (deviation, column) in enumerate(zip(centred, weighed.unbind(1), strict=True))
             ),
             rows=len(total),
             power=float((summed**2).sum()),

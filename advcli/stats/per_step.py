@@ -125,10 +125,10 @@ class StepCounts(Mergeable):
             StepFigures(
                 step=names[code],
                 **{name: column[code] for name, column in lists.items()},
-                robust_z=float(highest[place]) if highest[place] > -torch.inf else torch.nan,
-                stands_out=tuple(name for name in WATCHED if above[name][place]),
+                robust_z=float(highest[position]) if highest[position] > -torch.inf else torch.nan,
+                stands_out=tuple(name for name in WATCHED if above[name][position]),
             )
-            for place, code in enumerate(order)
+            for position, code in enumerate(order)
         )
 
 
@@ -137,9 +137,9 @@ def _largest(values: Tensor) -> Tensor:
     return torch.where(values == -torch.inf, torch.nan, values)
 
 
-def _mean(total: Tensor, many: Tensor) -> Tensor:
+def _mean(total: Tensor, count: Tensor) -> Tensor:
     """NaN where there is nothing."""
-    return total.double() / many.double()
+    return total.double() / count.double()
 
 
 def robust_z(values: Tensor) -> Tensor:

@@ -85,8 +85,8 @@ class PromptCounts:
         """
 
         def all_of(values: Sequence[NDArray[Any]]) -> NDArray[Any]:
-            found: NDArray[Any] = np.concatenate(values)[order]
-            return found
+            result: NDArray[Any] = np.concatenate(values)[order]
+            return result
 
         rights = [one.right for one in parts if one.right is not None]
         return cls(
@@ -161,15 +161,15 @@ class PromptFigures:
 
     def bands(self) -> tuple[Band, ...]:
         """The difficulties, from never to always right; none where no prompt has a share."""
-        place = np.searchsorted(_EDGES, self.solved, side="right") + 1
-        place = np.where(self.solved <= _ROUNDING, 0, place)
-        place = np.where(self.solved >= 1 - _ROUNDING, len(_EDGES) + 2, place)
-        place = np.where(np.isnan(self.solved), -1, place)
+        position = np.searchsorted(_EDGES, self.solved, side="right") + 1
+        position = np.where(self.solved <= _ROUNDING, 0, position)
+        position = np.where(self.solved >= 1 - _ROUNDING, len(_EDGES) + 2, position)
+        position = np.where(np.isnan(self.solved), -1, position)
         edges = (0.0, 0.0, *_EDGES, 1.0, 1.0)
         return tuple(
-            self._band(place == at, edges[at], edges[at + 1])
+            self._band(position == at, edges[at], edges[at + 1])
             for at in range(len(edges) - 1)
-            if (place >= 0).any()
+            if (position >= 0).any()
         )
 
     def _band(self, here: NDArray[np.bool_], low: float, high: float) -> Band:
@@ -219,9 +219,9 @@ def mean_of(values: Floats) -> Mean:
     known = values[~np.isnan(values)]
     if not len(known):
         return Mean(0, np.nan, np.nan, np.nan)
-    found = of_mean(known) if unlike(known) >= ENOUGH else None
+    result = of_mean(known) if unlike(known) >= ENOUGH else None
     mean = float(known.mean())
-    return Mean(len(known), mean, found.low if found else np.nan, found.high if found else np.nan)
+    return Mean(len(known), mean, result.low if result else np.nan, result.high if result else np.nan)
 
 
 def in_order(table: Mapping[str, Any], figure: str | None, top: int) -> tuple[int, ...]:
@@ -272,9 +272,9 @@ def _figures(
     line = trends(cells, values)
     q = false_discovery(line.p)
     state = np.where(cells.steps > 1, _FLAT, _ONE_STEP)
-    found = q <= fdr
-    state = np.where(found & (line.change > 0), _LEARNED, state)
-    state = np.where(found & (line.change < 0), _FORGOTTEN, state)
+    result = q <= fdr
+    state = np.where(result & (line.change > 0), _LEARNED, state)
+    state = np.where(result & (line.change < 0), _FORGOTTEN, state)
     differ = ends[1] > ends[0]
     never = (right == 0) if right is not None else differ & (cells.high == ends[0])
     always = (right == cells.rows) if right is not None else differ & (cells.low == ends[1])

@@ -88,8 +88,8 @@ def _first_of_each(rows: Ints, rank: Floats, prompt: Ints) -> Ints:
     order = rows[np.lexsort((rows, rank[rows], prompt[rows]))]
     codes = prompt[order]
     is_first = np.concatenate([[True], codes[1:] != codes[:-1]])[: len(order)]
-    found: Ints = order[is_first]
-    return found
+    result: Ints = order[is_first]
+    return result
 
 
 def _every(rows: Ints, prompt: Ints) -> tuple[Ints, Ints]:

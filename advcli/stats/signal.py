@@ -139,7 +139,7 @@ class SignalCount:
         highest = [one for one in (self, other) if one.ends[1] == high]
         lowest = [one for one in (self, other) if one.ends[0] == low]
         return SignalCount(
-            causes={name: many + other.causes[name] for name, many in self.causes.items()},
+            causes={name: count + other.causes[name] for name, count in self.causes.items()},
             total=total,
             within=self.within + other.within,
             between=self.between + other.between,
@@ -196,7 +196,7 @@ class SignalCount:
             return Spreads(*plain, self.within / (rows - groups) if rows > groups else torch.nan)
         within = self.within / (rows - groups)
         # Searle, Casella and McCulloch 1992, Variance Components, section 3.6: the analysis of variance, unbalanced.
-        mean_size = (rows - sum(size**2 * many for size, many in self.sizes.items()) / rows) / (groups - 1)
+        mean_size = (rows - sum(size**2 * count for size, count in self.sizes.items()) / rows) / (groups - 1)
         between = (self.between.squares / (groups - 1) - within) / mean_size
         return Spreads(*plain, within, between)
 

@@ -28,9 +28,9 @@ def in_blocks(index: Tensor, count: int, width: int) -> bool:
     if not plain(index):
         blocks = torch.arange(count, device=index.device).unsqueeze(1)
         return bool((index.view(count, width) == blocks).all())
-    found, numbers = index.numpy(), np.arange(count)
-    ends = (found[::width] == numbers).all() and (found[width - 1 :: width] == numbers).all()
-    return bool(ends and (found[1:] >= found[:-1]).all())
+    result, numbers = index.numpy(), np.arange(count)
+    ends = (result[::width] == numbers).all() and (result[width - 1 :: width] == numbers).all()
+    return bool(ends and (result[1:] >= result[:-1]).all())
 
 
 def folded(pick: np.ufunc, values: NDArray[Any], width: int) -> NDArray[Any]:
@@ -50,7 +50,7 @@ def folded(pick: np.ufunc, values: NDArray[Any], width: int) -> NDArray[Any]:
     """
     while width % 2 == 0:
         values, width = pick(values[::2], values[1::2]), width // 2
-    found = values[::width]
-    for place in range(1, width):
-        found = pick(found, values[place::width])
-    return np.ascontiguousarray(found)
+    result = values[::width]
+    for position in range(1, width):
+        result = pick(result, values[position::width])
+    return np.ascontiguousarray(result)

@@ -87,9 +87,9 @@ def places(codes: NDArray[np.int64]) -> NDArray[np.int64]:
     """
     order = in_order(codes)
     starts = np.flatnonzero(np.concatenate([[True], np.diff(codes[order]) != 0])[: len(codes)])
-    found = np.empty(len(codes), dtype=np.int64)
-    found[order] = np.arange(len(codes)) - np.repeat(starts, np.diff(starts, append=len(codes)))
-    return found
+    result = np.empty(len(codes), dtype=np.int64)
+    result[order] = np.arange(len(codes)) - np.repeat(starts, np.diff(starts, append=len(codes)))
+    return result
 
 
 def paired(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -119,11 +119,11 @@ def first_rows(codes: NDArray[np.int64]) -> NDArray[np.int64]:
         >>> first_rows(np.array([0, 0, 1, 0, 2])).tolist()
         [0, 2, 4]
     """
-    found, before = [np.empty(0, dtype=np.int64)], -1
+    result, before = [np.empty(0, dtype=np.int64)], -1
     for start, _, highest in _highest_so_far(codes):
-        found.append(np.flatnonzero(np.diff(highest, prepend=before)) + start)
+        result.append(np.flatnonzero(np.diff(highest, prepend=before)) + start)
         before = int(highest[-1])
-    return np.concatenate(found)
+    return np.concatenate(result)
 
 
 def met_with_several(first: NDArray[np.int64], second: NDArray[np.int64]) -> int:

@@ -31,16 +31,16 @@ def total(parts: Floats, weights: Floats) -> Floats:
     with np.errstate(over="ignore", invalid="ignore"):
         read = [_read(part) for part in parts]
         weighted = np.stack([part * weight for (part, _), weight in zip(read, weights, strict=True)])
-        found: Floats = weighted.sum(axis=0)
+        result: Floats = weighted.sum(axis=0)
         size = np.abs(weighted).sum(axis=0)
         if all(long is None for _, long in read) and _places(weights) and size.max(initial=0.0) < _LARGEST:
             scale = 10.0 ** (2 * _PLACES)
-            return np.asarray(np.rint(found * scale) / scale)
+            return np.asarray(np.rint(result * scale) / scale)
         long = np.zeros(weighted.shape, dtype=bool)
-        for place, (_, one) in enumerate(read):
-            long[place] = ~_is_decimal(weights[place]) | (False if one is None else one)
-        found = _snapped(np.where(long, 0.0, weighted).sum(axis=0), size, len(parts))
-        return np.asarray(found + np.sort(np.where(long, weighted, 0.0), axis=0).sum(axis=0))
+        for position, (_, one) in enumerate(read):
+            long[position] = ~_is_decimal(weights[position]) | (False if one is None else one)
+        result = _snapped(np.where(long, 0.0, weighted).sum(axis=0), size, len(parts))
+        return np.asarray(result + np.sort(np.where(long, weighted, 0.0), axis=0).sum(axis=0))
 
 
 def _read(part: Floats) -> tuple[Floats, NDArray[np.bool_] | None]:
@@ -66,15 +66,15 @@ def _written(values: Floats) -> Floats:
 
 
 def _is_decimal(values: Floats) -> NDArray[np.bool_]:
-    found: NDArray[np.bool_] = _rounded(values, np.abs(values), _DIGITS) == values
-    return found
+    result: NDArray[np.bool_] = _rounded(values, np.abs(values), _DIGITS) == values
+    return result
 
 
-def _snapped(values: Floats, size: Floats, many: int) -> Floats:
+def _snapped(values: Floats, size: Floats, count: int) -> Floats:
     """The decimal next to each sum of `many` products, if rounding can have made the difference."""
     decimal = _rounded(values, size, _DIGITS)
     # Half an ulp each for a part, its weight and their product, and for each addition.
-    room = (many / 2 + 1.5) * np.finfo(np.float64).eps * size
+    room = (count / 2 + 1.5) * np.finfo(np.float64).eps * size
     return np.where(np.abs(values - decimal) <= room, decimal, values)
 
 

@@ -91,15 +91,15 @@ class Expression:
         """
         import numpy as np
 
-        found = (_number(value) if value is not None else math.nan for value in self.values(columns))
-        return np.fromiter(found, dtype=np.float64)
+        result = (_number(value) if value is not None else math.nan for value in self.values(columns))
+        return np.fromiter(result, dtype=np.float64)
 
     def _columns(self, tree: ast.AST) -> list[str]:
         name = self.dotted(tree)
         if name is not None:
             return [] if name.lower() in _CONSTANTS else [name]
         inner = tree.args if isinstance(tree, ast.Call) else ast.iter_child_nodes(tree)
-        return [found for node in inner for found in self._columns(node)]
+        return [result for node in inner for result in self._columns(node)]
 
     def dotted(self, tree: ast.AST) -> str | None:
         """The column or dotted path that a node names, or None."""
@@ -127,8 +127,8 @@ class Expression:
         if len(names) == 1:
             # Mostly few values are met again and again: each is tested once.
             distinct, codes = _distinct(columns[names[0]])
-            found = np.array([bool(value({names[0]: cell})) for cell in distinct], dtype=bool)
-            return found[codes] if codes is not None else found
+            result = np.array([bool(value({names[0]: cell})) for cell in distinct], dtype=bool)
+            return result[codes] if codes is not None else result
         cells = [_python(columns[name]) for name in names]
         rows_of = (dict(zip(names, row, strict=True)) for row in zip(*cells, strict=True))
         return np.array([bool(value(row)) for row in rows_of], dtype=bool)
@@ -171,8 +171,8 @@ class Expression:
         tests = [_COMPARISONS[type(op)] for op in tree.ops]
 
         def compare(row: _Row) -> bool:
-            found = [value(row) for value in values]
-            return all(test(found[i], found[i + 1]) for i, test in enumerate(tests))
+            result = [value(row) for value in values]
+            return all(test(result[i], result[i + 1]) for i, test in enumerate(tests))
 
         return compare
 
@@ -194,11 +194,11 @@ def parse(text: str, flag: str = "--where") -> Expression:
         (('reason', 'lag'), [True, False, False])
     """
     read = syntax(text, flag, EXAMPLE)
-    found = Expression(text, read.tree, read.quoted)
-    _check(read.tree, found, flag)
-    if not found.columns:
+    result = Expression(text, read.tree, read.quoted)
+    _check(read.tree, result, flag)
+    if not result.columns:
         raise UsageError(f"{flag} {one_line(text)} names no column", hint=f"{flag} {EXAMPLE}")
-    return found
+    return result
 
 
 def _check(tree: ast.AST, whole: Expression, flag: str) -> None:
@@ -311,10 +311,10 @@ def _computed(compute: Callable[[Any, Any], Any], left: object, right: object) -
     if left is None or right is None:
         return None
     try:
-        found = compute(_number(left), _number(right))
+        result = compute(_number(left), _number(right))
     except (ZeroDivisionError, OverflowError):
         return None
-    return None if isinstance(found, float) and math.isnan(found) else found
+    return None if isinstance(result, float) and math.isnan(result) else result
 
 
 def _called(function: Callable[..., Any], values: list[Any]) -> Any:  # noqa: ANN401  what the function gives

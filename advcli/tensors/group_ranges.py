@@ -110,18 +110,18 @@ class Ranges:
             return values
         if values not in self._laid:
             self._laid[values] = self.gather(values)
-        found: Tensor = self._laid[values]
-        return found
+        result: Tensor = self._laid[values]
+        return result
 
     def scatter(self, values: Tensor) -> Tensor:
         """The values in the order of the rows; their order by groups stays cached."""
         order = self.order
         if order is None:
             return values
-        found = empty(len(values), values.dtype)
-        self.map(lambda place, _: found.index_copy_(0, order[place], values[place]))
-        self._laid[found] = values
-        return found
+        result = empty(len(values), values.dtype)
+        self.map(lambda position, _: result.index_copy_(0, order[position], values[position]))
+        self._laid[result] = values
+        return result
 
     def map(self, work: Callable[[slice, Tensor], T]) -> list[T]:
         """Map a function over the ranges.
@@ -135,14 +135,14 @@ class Ranges:
         places, threads = [slice(*ends) for ends in pairwise(self.ends)], torch.get_num_threads()
         with ThreadPoolExecutor(threads, initializer=lambda: torch.set_num_threads(1)) as pool:
             try:
-                return list(pool.map(lambda place: work(place, self._numbers(place)), places))
+                return list(pool.map(lambda position: work(position, self._numbers(position)), places))
             finally:
                 pool.shutdown(cancel_futures=True)
                 # What a thread sets for itself is what threads that come later get.
                 torch.set_num_threads(threads)
 
-    def _numbers(self, place: slice) -> Tensor:
-        group = self.group[place].long()
+    def _numbers(self, position: slice) -> Tensor:
+        group = self.group[position].long()
         if group[0] >= 0:
             return group - group[0]
         return torch.where(group >= 0, group, -1)

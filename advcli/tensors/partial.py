@@ -130,6 +130,6 @@ class _Shared(Segments):
     def _total(self, how: str, here: Tensor) -> Tensor:
         if not self.answers:
             raise NeedsReduction([Reduction(how, here)])
-        found = self.answers.pop(0)
-        assert found.how == how, "another question than in the run before"
-        return found.values
+        result = self.answers.pop(0)
+        assert result.how == how, "another question than in the run before"
+        return result.values

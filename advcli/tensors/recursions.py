@@ -63,7 +63,7 @@ def beta_means(
         [0.5, 0.75]
     """
     prompts = Segments.dense(prompt)
-    found = torch.empty_like(rewards)
+    result = torch.empty_like(rewards)
     belief = torch.zeros(2, prompts.count, dtype=rewards.dtype, device=rewards.device)
     prior, last = belief.clone(), torch.full_like(belief[0], -1, dtype=torch.int64)
     for at, rows in enumerate(_by_position(prompts, step)):
@@ -72,13 +72,13 @@ def beta_means(
             belief[:, of] = torch.stack([alpha[rows], beta[rows]])
         prior[:, of] = torch.where(step[rows] != last[of], belief[:, of], prior[:, of])
         last[of] = step[rows]
-        found[rows] = prior[0, of] / prior[:, of].sum(dim=0)
+        result[rows] = prior[0, of] / prior[:, of].sum(dim=0)
         belief[:, of] = rho * belief[:, of] + torch.stack([rewards[rows], 1 - rewards[rows]])
-    return found
+    return result
 
 
 def _by_position(groups: Segments, step: Tensor) -> Iterator[Tensor]:
     """The rows that come first in their group, then those that come second, …; in the order of the steps, then of the rows."""
-    place = groups.rank(step.double())
-    order = torch.argsort(place, stable=True)
-    yield from order.split(torch.bincount(place).tolist()) if len(order) else ()
+    position = groups.rank(step.double())
+    order = torch.argsort(position, stable=True)
+    yield from order.split(torch.bincount(position).tolist()) if len(order) else ()

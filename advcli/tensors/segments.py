@@ -202,8 +202,8 @@ class Segments:
             [2, 0, 0, 1]
         """
         order = self.order(values)
-        place = Segments(self.index[order], self.count, self.width).position()
-        return torch.empty_like(place).scatter_(0, order, place)
+        position = Segments(self.index[order], self.count, self.width).position()
+        return torch.empty_like(position).scatter_(0, order, position)
 
     def order(self, values: Tensor) -> Tensor:
         """The rows, segment by segment, in ascending order of `values` ([N] float); ties in row order.
@@ -365,8 +365,8 @@ def signs(advantages: Tensor, group: "Tensor | Segments") -> Tensor:
     least = segments.rows(NEUTRAL * segments.max(advantages.abs().nan_to_num(nan=0.0)))
     if plain(advantages):
         values, bound = advantages.numpy(), least.numpy()
-        found = (values > bound).view(np.int8) - (values < -bound).view(np.int8)
-        return torch.from_numpy(found).to(advantages.dtype)
+        result = (values > bound).view(np.int8) - (values < -bound).view(np.int8)
+        return torch.from_numpy(result).to(advantages.dtype)
     return torch.where((advantages > least) | (advantages < -least), advantages.sign(), 0.0)
 
 

@@ -49,8 +49,8 @@ class Syntax:
         return self.text[self._at(node.col_offset) : self._at(node.end_col_offset)]
 
     def _at(self, offset: int) -> int:
-        place = len(self.encoded[:offset].decode("utf-8"))
-        return place + max((shift for shift in self.shifts if shift[0] <= place), default=(0, 0))[1]
+        position = len(self.encoded[:offset].decode("utf-8"))
+        return position + max((shift for shift in self.shifts if shift[0] <= position), default=(0, 0))[1]
 
 
 def named(tree: ast.AST, quoted: Mapping[str, str]) -> str | None:
@@ -90,14 +90,14 @@ def syntax(text: str, flag: str, example: str) -> Syntax:
     quoted: dict[str, str] = {}
     shifts, parsed, done = [(0, begin)], "", begin
     for piece in _PIECES.finditer(text):
-        string, column, place, keyword = piece.groups()
+        string, column, position, keyword = piece.groups()
         parsed += text[done : piece.start()]
         done = piece.end()
         if string or keyword:
             parsed += string or keyword.lower()
             continue
         stand_in = _QUOTED.format(len(quoted))
-        quoted[stand_in] = column or place
+        quoted[stand_in] = column or position
         parsed += stand_in
         shifts.append((len(parsed), done - len(parsed)))
     # A line break within brackets would make the parser count from there.

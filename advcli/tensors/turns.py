@@ -76,9 +76,9 @@ class Turns:
     @cached_property
     def before(self) -> Tensor:
         """[N] int64, the row of the turn before; -1 for the first of a rollout."""
-        found = torch.full_like(self.order, -1)
-        found[1:] = torch.where(self.rollouts.position()[1:] > 0, self.order[:-1], -1)
-        return self.put_back(found)
+        result = torch.full_like(self.order, -1)
+        result[1:] = torch.where(self.rollouts.position()[1:] > 0, self.order[:-1], -1)
+        return self.put_back(result)
 
     def total(self, values: Tensor) -> Tensor:
         """[N] the sum over the turns of each row's rollout; `values`: [N] float."""
@@ -145,13 +145,13 @@ def histories(group: Tensor, anchor: Tensor, turns: Turns, longest: int) -> list
     """
     key = paired(group, anchor)
     at = torch.arange(len(group), device=group.device)
-    found = [key]
+    result = [key]
     for _ in range(longest - 1):
         at = torch.where(at < 0, -1, turns.before[at.clamp(min=0)]) if len(at) else at
         state = torch.where(at < 0, -1, anchor[at.clamp(min=0)]) if len(at) else at
         key = paired(key, state)
-        found.append(key)
-    return found
+        result.append(key)
+    return result
 
 
 def progress(scores: Tensor, turns: Turns, gamma: float) -> tuple[Tensor, Tensor]:
@@ -173,9 +173,9 @@ def progress(scores: Tensor, turns: Turns, gamma: float) -> tuple[Tensor, Tensor
     """
     order, segments = turns.order, turns.rollouts
     values = scores[order]
-    there, place = values.isfinite(), torch.arange(len(values), dtype=torch.float64, device=values.device)
+    there, position = values.isfinite(), torch.arange(len(values), dtype=torch.float64, device=values.device)
     # The latest scored turn up to each, as a running maximum within the rollout.
-    latest = torch.where(there, place, -1.0)
+    latest = torch.where(there, position, -1.0)
     latest = torch.cummax(latest, dim=0).values if len(latest) else latest
     start = segments.rows(torch.cumsum(segments.size(), dim=0) - segments.size())
     previous = torch.full_like(latest, -1.0)

@@ -45,8 +45,8 @@ def _described(row: "Estimator") -> Iterator[tuple[str, str]]:
     for need in row.needs:
         yield f"needs {need}", f"{ROLES[need].what}: {ROLES[need].flag}"
     targets = [row.target, *([row.per_token.target] if row.per_token else [])]
-    found = {knob: default for target in targets for knob, default in knobs(target).items()}
-    yield "knobs", ", ".join(f"{knob}={default}" for knob, default in found.items()) or "none"
+    result = {knob: default for target in targets for knob, default in knobs(target).items()}
+    yield "knobs", ", ".join(f"{knob}={default}" for knob, default in result.items()) or "none"
     yield "recomputed on kept rows", "yes" if row.recompute else "no"
     if row.worked:
         inputs = ", ".join(f"{column} {_numbers(values)}" for column, values in row.worked.inputs.items())

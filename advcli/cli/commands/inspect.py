@@ -100,13 +100,13 @@ def command(
         screens = follow_inspect(shared, request, wanted, near_dead)
     else:
         screens = iter([(run(request, wanted, near_dead=near_dead), output.drawn)])
-    for found, draw in screens:
-        checked = [one.check(found) for one in bounds]
-        output.remarks(found.notes, quiet=shared.quiet)
+    for result, draw in screens:
+        checked = [one.check(result) for one in bounds]
+        output.remarks(result.notes, quiet=shared.quiet)
         if shared.json_:
-            typer.echo(dumped(InspectResult.of(found, checked)))
+            typer.echo(dumped(InspectResult.of(result, checked)))
         elif not shared.quiet:
-            draw(partial(show, found))
+            draw(partial(show, result))
         output.conditions(checked)
         if any(one.held for one in checked):
             raise typer.Exit(1)

@@ -65,14 +65,14 @@ def _command(
     from advcli.render import prompts as text
 
     check = partial(tables.check, out, force=force, hint="prompts.csv") if out is not None else None
-    found = run(request, Asked(ks, pass_at, fdr, sort, top), check=check)
-    output.notes(found, quiet=shared.quiet)
+    result = run(request, Asked(ks, pass_at, fdr, sort, top), check=check)
+    output.notes(result, quiet=shared.quiet)
     if out is not None:
-        tables.write(out, found.table, force=force)
+        tables.write(out, result.table, force=force)
     if shared.json_:
-        typer.echo(dumped(PromptsResult.of(found)))
+        typer.echo(dumped(PromptsResult.of(result)))
     elif not shared.quiet:
-        output.drawn(lambda console: text.show(found, console))
+        output.drawn(lambda console: text.show(result, console))
 
 
 def _whole_numbers(text: str) -> tuple[int, ...]:

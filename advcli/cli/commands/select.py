@@ -94,22 +94,22 @@ def _command(
     from advcli.records.results.result import dumped
     from advcli.records.results.select import SelectResult
 
-    found = run(request, wanted, check=partial(tables.check, out, force=force, hint=f"{wanted.kind}.jsonl"))
-    output.notes(found, quiet=shared.quiet)
-    tables.write(out, found.records, force=force)
+    result = run(request, wanted, check=partial(tables.check, out, force=force, hint=f"{wanted.kind}.jsonl"))
+    output.notes(result, quiet=shared.quiet)
+    tables.write(out, result.records, force=force)
     if shared.json_:
-        typer.echo(dumped(SelectResult.of(found, wanted.kind, str(out))))
+        typer.echo(dumped(SelectResult.of(result, wanted.kind, str(out))))
     elif not shared.quiet:
-        typer.echo(_summary(found, wanted.kind, out))
+        typer.echo(_summary(result, wanted.kind, out))
 
 
 _NOUNS = {"sft": "row", "dpo": "pair", "prompts": "prompt"}
 
 
-def _summary(found: Selection, kind: str, out: Path) -> str:
-    left = f"; skipped {counted(found.empty, 'row')} without text" if found.empty else ""
-    of = f"from {found.used:,} of {counted(found.prompts, 'prompt')}"
-    return f"wrote {out}: {counted(len(found.records), _NOUNS[kind])} {of}{left}"
+def _summary(result: Selection, kind: str, out: Path) -> str:
+    left = f"; skipped {counted(result.empty, 'row')} without text" if result.empty else ""
+    of = f"from {result.used:,} of {counted(result.prompts, 'prompt')}"
+    return f"wrote {out}: {counted(len(result.records), _NOUNS[kind])} {of}{left}"
 
 
 _KINDS_OF = {

@@ -82,14 +82,14 @@ def _command(
     from advcli.render import verify as text
 
     check = partial(tables.check, out, force=force, hint="rows.csv") if out is not None else None
-    found = run(request, Asked(vs_reward, pass_at, vs_pass_at, answer, top), other, check=check)
-    output.notes(found, quiet=shared.quiet)
+    result = run(request, Asked(vs_reward, pass_at, vs_pass_at, answer, top), other, check=check)
+    output.notes(result, quiet=shared.quiet)
     if out is not None:
-        tables.write(out, found.table, force=force)
+        tables.write(out, result.table, force=force)
     if shared.json_:
-        typer.echo(dumped(VerifyResult.of(found)))
+        typer.echo(dumped(VerifyResult.of(result)))
     elif not shared.quiet:
-        output.drawn(lambda console: text.show(found, console))
+        output.drawn(lambda console: text.show(result, console))
 
 
 @dataclass(frozen=True)

@@ -46,13 +46,13 @@ def goals(sources: Sequence[Source], out: str | None) -> list[Goal]:
     """
     store = folder(out)
     if store is None:
-        found = targets(sources, out, force=True)
-        return [Goal(target.path, target) for target in found if target.path]
+        result = targets(sources, out, force=True)
+        return [Goal(target.path, target) for target in result if target.path]
     # Under the names that they would have in a folder here.
     with tempfile.TemporaryDirectory() as here:
-        found = targets(sources, f"{here}/", force=True)
-        names = [target.path.relative_to(here).as_posix() for target in found if target.path]
-    return [Goal(store.below(name), target) for name, target in zip(names, found, strict=True)]
+        result = targets(sources, f"{here}/", force=True)
+        names = [target.path.relative_to(here).as_posix() for target in result if target.path]
+    return [Goal(store.below(name), target) for name, target in zip(names, result, strict=True)]
 
 
 def fingerprint(settings: Mapping[str, Any], sources: Sequence[Source], how: Sequence[object]) -> str:

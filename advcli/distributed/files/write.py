@@ -133,12 +133,12 @@ def compute(tasks: Tasks, places: Sequence[Place], work: PartitionJob) -> tuple[
     shared = tasks.share(work)
     counts: list[ObjectRef] = []
     pieces: dict[int, list[ObjectRef]] = {}
-    for number, place in enumerate(places):
+    for number, position in enumerate(places):
         count, *tables = tasks.split(
-            1 + len(place.files), advantages, number, place.rows, place.files, shared
+            1 + len(position.files), advantages, number, position.rows, position.files, shared
         )
         counts.append(count)
-        for file, table in zip(place.files, tables, strict=True):
+        for file, table in zip(position.files, tables, strict=True):
             pieces.setdefault(file, []).append(table)
     return reduce(operator.add, tasks.get(counts)), pieces
 
@@ -162,20 +162,20 @@ def advantages(number: int, rows: pa.Table, files: Sequence[int], work: Partitio
     }
     group = data.grouping.group
     grouped = group >= 0
-    place = np.flatnonzero(grouped)[first_rows(group[grouped])]
-    first = np.append(place, 0)[group]
+    position = np.flatnonzero(grouped)[first_rows(group[grouped])]
+    first = np.append(position, 0)[group]
     found |= {
         f"{GROUP} file": pa.array(np.where(grouped, file[first], -1)),
         f"{GROUP} row": pa.array(np.where(grouped, row[first], -1)),
     }
-    groups, rollouts = Beginnings.of(file, file[place], group), Beginnings({}, frozenset())
+    groups, rollouts = Beginnings.of(file, file[position], group), Beginnings({}, frozenset())
     if data.table.choice.rollout:
         rollout = np.arange(len(group)) if data.grouping.rollout is None else data.grouping.rollout
-        place = first_rows(rollout)
+        position = first_rows(rollout)
         found |= {
-            f"{ROLLOUT} {name}": columns[name].take(pa.array(place[rollout])) for name in ("file", "row")
+            f"{ROLLOUT} {name}": columns[name].take(pa.array(position[rollout])) for name in ("file", "row")
         }
-        rollouts = Beginnings.of(file, file[place], rollout)
+        rollouts = Beginnings.of(file, file[position], rollout)
     if result.tokens is not None:
         found["tokens"] = lists(result.tokens, result.token_counts)
     table = pa.table(found)
@@ -267,7 +267,7 @@ def write_file(number: int, writing: Writing, *pieces: pa.Table) -> None:
 def _numbers(columns: Mapping[str, pa.Array], numbering: Numbering, of: str) -> NDArray[np.int64]:
     """[n] number of each row's group or rollout, in order of first appearance in all files; -1 without one."""
     file, row = (columns[name].to_numpy() for name in (f"{of} file", f"{of} row"))
-    found = np.full(len(file), -1, dtype=np.int64)
+    result = np.full(len(file), -1, dtype=np.int64)
     for number in np.unique(file[file >= 0]).tolist():
         begins = (
             np.unpackbits(numbering.first[number])
@@ -276,8 +276,8 @@ def _numbers(columns: Mapping[str, pa.Array], numbering: Numbering, of: str) -> 
         )
         rank = np.cumsum(begins, dtype=np.int64) - 1
         here = file == number
-        found[here] = numbering.before[number] + rank[row[here]]
-    return found
+        result[here] = numbering.before[number] + rank[row[here]]
+    return result
 
 
 def _written(number: int, added: dict[str, pa.Array], lines: NDArray[np.int64], writing: Writing) -> None:

@@ -52,15 +52,15 @@ class Among:
     def mask(self, here: PartitionRows) -> Tensor:
         """[n] bool of a place."""
         data = here.data
-        found = data.rows.group >= 0
+        result = data.rows.group >= 0
         if self.step is not None:
-            found &= data.rows.step == self.step
+            result &= data.rows.step == self.step
         if self.begins is not None:
-            found &= torch.from_numpy(here.begins() == self.begins)[data.rows.group.clamp(min=0)]
+            result &= torch.from_numpy(here.begins() == self.begins)[data.rows.group.clamp(min=0)]
         if self.keys is not None:
             pairs = zip(*(here.columns[name].to_pylist() for name in ("key", "key2")), strict=True)
-            found &= torch.tensor([pair in self.keys for pair in pairs], dtype=torch.bool)
-        return found
+            result &= torch.tensor([pair in self.keys for pair in pairs], dtype=torch.bool)
+        return result
 
 
 @dataclass(frozen=True)
@@ -101,15 +101,15 @@ def details(
     if not lists:
         return ()
     among = _among(wanted, loaded, places, work, groups, columns)
-    found: Found = run.over(loaded.tasks, places, work, find, lists, among)
-    if among is None or (wanted.group is not None and not found.there):
+    result: Found = run.over(loaded.tasks, places, work, find, lists, among)
+    if among is None or (wanted.group is not None and not result.there):
         raise no_group(wanted.group or "", columns, groups)
-    entries = [entry for one in found.lists for entry in one.entries]
+    entries = [entry for one in result.lists for entry in one.entries]
     begins = sorted({entry.group for entry in entries})
     ranks = run.over(loaded.tasks, places, work, begun_before, tuple(begins)) if begins else []
     texts = _texts(loaded, work, {entry.row for entry in entries})
     known = dict(zip(begins, map(int, ranks), strict=True))
-    return tuple(one.detail(asked_, known, texts) for asked_, one in zip(lists, found.lists, strict=True))
+    return tuple(one.detail(asked_, known, texts) for asked_, one in zip(lists, result.lists, strict=True))
 
 
 def _among(
@@ -136,8 +136,8 @@ def _among(
 def _keys(loaded: Loaded, key: str) -> frozenset[tuple[int, int]]:
     """The digests of the prompts of which a column holds this text."""
     shared = loaded.tasks.share(loaded.job)
-    found = [loaded.tasks.run(keys_with, number, key, shared) for number in range(len(loaded.job.sources))]
-    return frozenset().union(*loaded.tasks.get(found))
+    result = [loaded.tasks.run(keys_with, number, key, shared) for number in range(len(loaded.job.sources))]
+    return frozenset().union(*loaded.tasks.get(result))
 
 
 def keys_with(number: int, key: str, job: ScanJob) -> frozenset[tuple[int, int]]:
@@ -180,7 +180,7 @@ def find(here: PartitionRows, lists: tuple[Asked, ...], among: Among) -> Found:
     original = here.work.results(here.data, [0])[0].original
     mask = among.mask(here)
     positions, begins = here.positions(), here.begins()
-    found = []
+    result = []
     for one in lists:
         part = listed(one, here.data, original, mask)
         entries = tuple(
@@ -192,8 +192,8 @@ def find(here: PartitionRows, lists: tuple[Asked, ...], among: Among) -> Found:
             )
             for entry in part.entries
         )
-        found.append(Listed(entries, part.total))
-    return Found(int(mask.sum()), tuple(found))
+        result.append(Listed(entries, part.total))
+    return Found(int(mask.sum()), tuple(result))
 
 
 def _texts(loaded: Loaded, work: PartitionJob, rows: set[int]) -> dict[int, Mapping[str, str]]:

@@ -58,11 +58,11 @@ _Sketches: TypeAlias = Mapping[int | None, tuple[tuple[bytes, ...], ...]]
 
 def _joined(one: _Sketches, two: _Sketches) -> _Sketches:
     """Of each value and each reward column, the sketches of both."""
-    found = dict(one)
+    result = dict(one)
     for value, theirs in two.items():
-        mine = found.get(value, ((),) * len(theirs))
-        found[value] = tuple(ours + other for ours, other in zip(mine, theirs, strict=True))
-    return found
+        mine = result.get(value, ((),) * len(theirs))
+        result[value] = tuple(ours + other for ours, other in zip(mine, theirs, strict=True))
+    return result
 
 
 @dataclass(frozen=True)
@@ -115,26 +115,26 @@ def inspect(request: Request, wanted: Wanted, *, near_dead: float = NEAR_DEAD) -
         if job.choice.rollout:
             # The reward of a rollout may be none of those of its rows.
             extents = run.over(tasks, places, work, ends).of
-        found: Inspected = run.over(tasks, places, work, inspected, near_dead, extents, part)
-        found = replace(found, reused=found.reused + loaded.met_again(view))
-        facts, split, estimated = _facts(job.choice, work, found)
-        seen_ = Sizes(facts.rows, facts.groups, facts.sizes, found.mixed)
-        data = described(request, loaded, view, seen_, found.seen, several=found.turns is not None)
+        result: Inspected = run.over(tasks, places, work, inspected, near_dead, extents, part)
+        result = replace(result, reused=result.reused + loaded.met_again(view))
+        facts, split, estimated = _facts(job.choice, work, result)
+        seen_ = Sizes(facts.rows, facts.groups, facts.sizes, result.mixed)
+        data = described(request, loaded, view, seen_, result.seen, several=result.turns is not None)
         shown = details(wanted, loaded, places, work, facts.groups, data.grouping.columns)
         everywhere = [range(cluster.workers())] * len(loaded.rows)
         dealt = move(tasks, loaded.rows, everywhere, digests)
         again = tasks.get([tasks.run(repeats, *pieces) for pieces in dealt.values()])
-    blocks = not found.scattered and len(facts.sizes) == 1
+    blocks = not result.scattered and len(facts.sizes) == 1
     weights, alone = request.columns.weights, facts.sizes.get(1, 0)
     warned = [
-        *remarks.warnings_of(data, plan.rule, weights=weights, undefined=not found.defined, blocks=blocks)
+        *remarks.warnings_of(data, plan.rule, weights=weights, undefined=not result.defined, blocks=blocks)
     ]
-    turns = None if found.turns is None else found.turns.figures()
+    turns = None if result.turns is None else result.turns.figures()
     if turns is not None and plan.unit.counts != "turns":
         reward, by_row = plan.unit.reward, plan.unit.counts == "rows"
         differ = 0 if reward == "sum" else turns.differ
         warned += remarks.unit_of(["original"] * by_row, turns.turns_max, differ, reward, all_=by_row)
-    remarked = remarks.inspected_of(job.choice, alone, found.reused, found.mixed_by)
+    remarked = remarks.inspected_of(job.choice, alone, result.reused, result.mixed_by)
     return Inspection(
         files=Files(
             names=job.names,
@@ -150,7 +150,7 @@ def inspect(request: Request, wanted: Wanted, *, near_dead: float = NEAR_DEAD) -
         by=job.choice.by,
         split=split,
         details=shown,
-        notes=(*estimated, *too_large(view, found.largest, loaded.memory)),
+        notes=(*estimated, *too_large(view, result.largest, loaded.memory)),
     )
 
 
@@ -166,20 +166,20 @@ def _unit(loaded: Loaded, plan: Plan) -> str:
 
 
 def _once(kinds: Mapping[int, int]) -> frozenset[int]:
-    return frozenset(size for size, many in kinds.items() if many == 1)
+    return frozenset(size for size, count in kinds.items() if count == 1)
 
 
 def _extents(loaded: Loaded, by: Sequence[str]) -> Extents:
     """The ends of each reward column in all files."""
     codes: dict[str | None, int | None] = {name: code for code, name in enumerate(by)}
     codes[None] = None
-    found: dict[int | None, NDArray[np.float64]] = {}
+    result: dict[int | None, NDArray[np.float64]] = {}
     for summary in loaded.summaries:
         for name, ends in summary.extents.items():
             low, high = np.array(ends).T
-            before = found.get(codes[name], np.array([low, high]))
-            found[codes[name]] = np.array([np.fmin(before[0], low), np.fmax(before[1], high)])
-    return {code: tuple((low, high) for low, high in ends.T.tolist()) for code, ends in found.items()}
+            before = result.get(codes[name], np.array([low, high]))
+            result[codes[name]] = np.array([np.fmin(before[0], low), np.fmax(before[1], high)])
+    return {code: tuple((low, high) for low, high in ends.T.tolist()) for code, ends in result.items()}
 
 
 @dataclass(frozen=True)
@@ -272,32 +272,32 @@ def _sketched(values: NDArray[np.float64]) -> tuple[bytes, ...]:
 
 
 def _facts(
-    choice: Choice, work: PartitionJob, found: Inspected
+    choice: Choice, work: PartitionJob, result: Inspected
 ) -> tuple[Facts, dict[str, Facts], tuple[str, ...]]:
     """The figures of all rows, those of each value, and what is estimated."""
     parts = choice.rewards if len(choice.rewards) > 1 else ()
     names = [SUM if parts else choice.rewards[0][0], *(name for name, _ in parts), *choice.outcomes]
     steps = work.view.steps if work.view.has_steps else ()
     counted = {
-        code: [sketches.count(column) for column in columns] for code, columns in found.distinct.items()
+        code: [sketches.count(column) for column in columns] for code, columns in result.distinct.items()
     }
 
     def figures(code: int | None, count: FactsCount) -> Facts:
         return count.facts(names, choice.rewards, steps, [many for many, _ in counted[code]])
 
-    order = sorted(found.split, key=lambda code: (-found.split[code].rows, code))
-    split = {work.view.by[code]: figures(code, found.split[code]) for code in order}
+    order = sorted(result.split, key=lambda code: (-result.split[code].rows, code))
+    split = {work.view.by[code]: figures(code, result.split[code]) for code in order}
     off = max((off for columns in counted.values() for _, off in columns), default=0.0)
     note = (
         f"distinct values are counted by a sketch (theta): off by at most {100 * off:.2g}% (99% confidence)"
     )
-    return figures(None, found.facts), split, (note,) if off else ()
+    return figures(None, result.facts), split, (note,) if off else ()
 
 
 def digests(rows: pa.Table, targets: Sequence[int]) -> list[NDArray[np.uint64]]:
     """The digests of the rows of a file that are used, for each of some tasks."""
-    found = numbers(rows.filter(rows["usable"]), DIGEST)
-    return [found[found % np.uint64(len(targets)) == number] for number in targets]
+    result = numbers(rows.filter(rows["usable"]), DIGEST)
+    return [result[result % np.uint64(len(targets)) == number] for number in targets]
 
 
 def repeats(*digests_: NDArray[np.uint64]) -> int:

@@ -61,8 +61,8 @@ def hgpo(  # noqa: PLR0913  one knob per version of the rule
         counts = there if zeros else there & (item != 0)
         weight = torch.where(counts, (k + shift) ** alpha, 0.0).to(to_go.dtype)
         above, below = above + weight * item.nan_to_num(nan=0.0), below + weight
-    found = torch.where(below > 0, above / (below + (eps if shift else 0.0)), 0)
-    return found.index_fill(0, _slipped(group, keys, turns), 0) if slip else found
+    result = torch.where(below > 0, above / (below + (eps if shift else 0.0)), 0)
+    return result.index_fill(0, _slipped(group, keys, turns), 0) if slip else result
 
 
 def _slipped(group: Tensor, keys: list[Tensor], turns: Turns) -> Tensor:
@@ -76,7 +76,7 @@ def _slipped(group: Tensor, keys: list[Tensor], turns: Turns) -> Tensor:
     of_prompt: dict[int, list[int]] = {}
     for row in turns.order.tolist():
         of_prompt.setdefault(int(group[row]), []).append(row)
-    found = []
+    result = []
     for rows in of_prompt.values():
         shared = list(dict.fromkeys(int(keys[0][row]) for row in rows if longest[row]))
         if not shared or all(longest[row] for row in rows):
@@ -85,11 +85,11 @@ def _slipped(group: Tensor, keys: list[Tensor], turns: Turns) -> Tensor:
         least = min(longest[row] for row in last)
         at = keys[least - 1]
         clusters = list(dict.fromkeys(int(at[row]) for row in last if int(sizes[least - 1][row]) > 1))
-        found.append(
+        result.append(
             max(
                 (clusters.index(int(at[row])), at_, row)
                 for at_, row in enumerate(last)
                 if longest[row] == least
             )[2]
         )
-    return torch.tensor(found, dtype=torch.int64)
+    return torch.tensor(result, dtype=torch.int64)

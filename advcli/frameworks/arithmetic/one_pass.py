@@ -115,7 +115,7 @@ def _equal(values: Tensor, *, others: bool) -> Tensor:
         return (values.amax(dim=1, keepdim=True) == values.amin(dim=1, keepdim=True)).expand_as(values)
     n = values.shape[1]
     sort = values.sort(dim=1)
-    place = sort.indices.argsort(dim=1)
-    low = torch.where(place == 0, sort.values[:, 1:2], sort.values[:, :1])
-    high = torch.where(place == n - 1, sort.values[:, -2:-1], sort.values[:, -1:])
+    position = sort.indices.argsort(dim=1)
+    low = torch.where(position == 0, sort.values[:, 1:2], sort.values[:, :1])
+    high = torch.where(position == n - 1, sort.values[:, -2:-1], sort.values[:, -1:])
     return low == high

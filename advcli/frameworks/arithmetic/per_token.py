@@ -134,7 +134,7 @@ def backwards(values: Tensor, row: Tensor, factor: float | Tensor) -> Tensor:
         >>> backwards(torch.tensor([0.0, 1.0, 4.0, 8.0]), torch.tensor([0, 0, 0, 1]), 0.5).tolist()
         [1.5, 3.0, 4.0, 8.0]
     """
-    found = values.clone()
+    result = values.clone()
     _, counts = torch.unique_consecutive(row, return_counts=True)
     sizes, order = counts.sort(descending=True)
     last = torch.cumsum(counts, dim=0)[order] - 1
@@ -142,8 +142,8 @@ def backwards(values: Tensor, row: Tensor, factor: float | Tensor) -> Tensor:
     longer = (len(sizes) - torch.cumsum(torch.bincount(sizes), dim=0)).tolist()
     for back, rows in enumerate(longer[1:], start=1):
         at = last[:rows] - back
-        found[at] = values[at] + (factor[at] if isinstance(factor, Tensor) else factor) * found[at + 1]
-    return found
+        result[at] = values[at] + (factor[at] if isinstance(factor, Tensor) else factor) * result[at + 1]
+    return result
 
 
 def returns(  # noqa: PLR0913  what the rule needs
@@ -387,8 +387,8 @@ def whitened(  # noqa: PLR0913  one knob per rule that differs
     return centred / steps.rows(spread.sqrt() + outer) if outer else centred * steps.rows(spread.rsqrt())
 
 
-def _pieces(row: Tensor, place: Tensor) -> Tensor:
+def _pieces(row: Tensor, position: Tensor) -> Tensor:
     """[T] number of the unbroken stretch that each token lies in."""
     starts = torch.zeros_like(row)
-    starts[1:] = ((row[1:] != row[:-1]) | (place[1:] != place[:-1] + 1)).long()
+    starts[1:] = ((row[1:] != row[:-1]) | (position[1:] != position[:-1] + 1)).long()
     return starts.cumsum(dim=0)

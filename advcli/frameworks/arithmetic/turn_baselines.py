@@ -29,12 +29,12 @@ def turn_returns(
     turns = Turns.of(rollout)
     if how == "sum":
         return returns(r, turns, gamma)
-    found, position = r[turns.order].clone(), turns.rollouts.position()
+    result, position = r[turns.order].clone(), turns.rollouts.position()
     back = turns.rollouts.rows(turns.rollouts.size()) - 1 - position
     for place in range(1, int(back.max()) + 1 if len(back) else 0):
         at = torch.nonzero(back == place).squeeze(1)
-        found[at] = torch.maximum(found[at], gamma * found[at + 1])
-    return turns.put_back(found)
+        result[at] = torch.maximum(result[at], gamma * result[at + 1])
+    return turns.put_back(result)
 
 
 def step_reward(  # noqa: PLR0913  what the two proposals set
@@ -106,18 +106,18 @@ def turn_level_z(
         [N] float64.
     """
     turns = Turns.of(rollout, turn)
-    r, place = rewards.double(), turns.position
-    begins = place == 0
-    mean, std, many = moments(episode.double(), group, among=begins, ddof=0)
+    r, position = rewards.double(), turns.position
+    begins = position == 0
+    mean, std, count = moments(episode.double(), group, among=begins, ddof=0)
     outcome = (episode.double() - mean) / torch.where(std == 0, 1, std)
-    _, _, size = moments(r, paired(group, place))
-    at = paired(group, place)
+    _, _, size = moments(r, paired(group, position))
+    at = paired(group, position)
     total, squares = r.new_zeros(len(r)), r.new_zeros(len(r))
     total.index_add_(0, at, r)
-    average = total[at] / many
+    average = total[at] / count
     squares.index_add_(0, at, (r - average) ** 2)
     # Those that ended before are as far from the mean as 0 is.
-    variance = (squares[at] + (many - size) * average**2) / many
+    variance = (squares[at] + (count - size) * average**2) / count
     spread = variance.sqrt()
     return (r - average) / torch.where(spread == 0, 1, spread) + weight * outcome
 
@@ -254,8 +254,8 @@ def over_threshold(  # noqa: PLR0913  what the rule needs
         single: as in `arithmetic.standardised`.
         std_threshold: the threshold; below 0 for none.
     """
-    found = standardised(rewards, group, step, divide=divide, eps=eps, single=single)
+    result = standardised(rewards, group, step, divide=divide, eps=eps, single=single)
     if std_threshold < 0:
-        return found
-    _, std, size = moments(rewards.to(found.dtype), group)
-    return torch.where((size <= 1) | (std <= std_threshold), torch.nan, found)
+        return result
+    _, std, size = moments(rewards.to(result.dtype), group)
+    return torch.where((size <= 1) | (std <= std_threshold), torch.nan, result)

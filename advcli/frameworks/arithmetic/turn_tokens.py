@@ -79,8 +79,8 @@ def _carried(values: Tensor, row: Tensor, counted: Tensor) -> Tensor:
     at = torch.arange(len(row))
     following = torch.where(counted, at, len(row)).flip(0).cummin(dim=0).values.flip(0) if len(row) else at
     inside = following < len(row)
-    found = following.clamp(max=max(len(row) - 1, 0))
-    return torch.where(inside & (row[found] == row), values[found], 0.0)
+    result = following.clamp(max=max(len(row) - 1, 0))
+    return torch.where(inside & (row[result] == row), values[result], 0.0)
 
 
 def bi_level_gae(  # noqa: PLR0913  what the rule needs
@@ -119,14 +119,14 @@ def bi_level_gae(  # noqa: PLR0913  what the rule needs
     r, v = token_rewards.float(), values.float()
     ends = r != 0
     _refuse_open_turns(row, counted, ends)
-    advantages, found = torch.zeros_like(r), torch.zeros_like(r)
+    advantages, result = torch.zeros_like(r), torch.zeros_like(r)
     advantages[ends] = _estimated(r[ends], v[ends], row[ends], high_gamma, lam)
-    found[ends] = advantages[ends] + v[ends]
-    reward = torch.where(ends, found, r)
+    result[ends] = advantages[ends] + v[ends]
+    reward = torch.where(ends, result, r)
     turn = row + torch.cumsum(torch.cat([ends.new_zeros(1), ends[:-1]]).long(), dim=0) if len(row) else row
     advantages[counted] = _estimated(reward[counted], v[counted], turn[counted], gamma, lam)
-    found[counted] = advantages[counted] + v[counted]
-    return found if returns else whitened(advantages, row, place, step, counted, eps=1e-8)
+    result[counted] = advantages[counted] + v[counted]
+    return result if returns else whitened(advantages, row, place, step, counted, eps=1e-8)
 
 
 def _estimated(rewards: Tensor, values: Tensor, piece: Tensor, gamma: float, lam: float) -> Tensor:

@@ -132,8 +132,8 @@ def _returns_of_steps(rewards: Tensor, turns: Turns, env_step: Tensor, gamma: fl
     step = torch.cumsum(begins[turns.order].long(), dim=0) - 1
     kept = turns.order[begins[turns.order]]
     inner = Turns(torch.arange(len(kept)), Segments.of(turns.rollouts.index[begins[turns.order]]))
-    found = returns(rewards[kept], inner, gamma)
-    return turns.put_back(found[step])
+    result = returns(rewards[kept], inner, gamma)
+    return turns.put_back(result[step])
 
 
 def trinity_gigpo(  # noqa: PLR0913  what the rule needs
@@ -249,5 +249,5 @@ def roll_step_reinforce(  # noqa: PLR0913  what the rule needs
 ) -> Tensor:
     """ROLL: the return of each step, normalised over the steps of its group or of the batch; the knobs of `roll_gigpo`."""
     to_go = returns(rewards.float(), Turns.of(rollout, turn), gamma)
-    found = _roll_normalised(to_go, group, step, grouping, method)
-    return found.clamp(-clip, clip) if clip else found
+    result = _roll_normalised(to_go, group, step, grouping, method)
+    return result.clamp(-clip, clip) if clip else result

@@ -59,9 +59,9 @@ def moments(  # noqa: PLR0913  what decides a digit
     felt = (mean.abs() > _FELT[variance] * spread.sqrt()) & (cells <= _LARGEST)
     order = torch.argsort(step, stable=True)
     ends = torch.cumsum(steps.size(), dim=0)
-    for place in torch.nonzero(felt).flatten().tolist():
-        laid, there = sheet(order[int(ends[place] - steps.size()[place]) : int(ends[place])])
-        mean[place], spread[place] = _MOMENTS[variance](laid, there, ddof)
+    for position in torch.nonzero(felt).flatten().tolist():
+        laid, there = sheet(order[int(ends[position] - steps.size()[position]) : int(ends[position])])
+        mean[position], spread[position] = _MOMENTS[variance](laid, there, ddof)
     return mean, spread
 
 
@@ -98,9 +98,9 @@ def of_tokens(values: Tensor, row: Tensor, place: Tensor, step: Tensor) -> tuple
         shape = (int(line.max()) + 1, int(place[tokens].max()) + 1)
         there = torch.zeros(shape, dtype=torch.bool, device=row.device)
         there[line, place[tokens]] = True
-        found = values.new_zeros(shape)
-        found[line, place[tokens]] = values[tokens]
-        return found, there
+        result = values.new_zeros(shape)
+        result[line, place[tokens]] = values[tokens]
+        return result, there
 
     steps = Segments.of(step)
     first = torch.ones_like(row)

@@ -39,7 +39,7 @@ def numbers(cells: Cells) -> tuple[NDArray[np.float64], NDArray[np.int8], list[i
             return _split(values, np.asarray(cells.is_null()))
         cells = values_of(cells)
     bad: list[int] = []
-    values = np.array([_number(cell, place, bad) for place, cell in enumerate(cells)], dtype=np.float64)
+    values = np.array([_number(cell, position, bad) for position, cell in enumerate(cells)], dtype=np.float64)
     nulls = np.array([cell is None for cell in cells], dtype=bool)
     clean, cause, _ = _split(values, nulls)
     cause[bad] = 0
@@ -65,15 +65,15 @@ def lists(cells: Cells) -> tuple[NDArray[np.float64], NDArray[np.int64], list[in
                 return numbers_of, counts, []
         cells = values_of(cells)
     bad: list[int] = []
-    found: list[NDArray[np.float64]] = []
-    for place, cell in enumerate(cells):
+    result: list[NDArray[np.float64]] = []
+    for position, cell in enumerate(cells):
         values, _, wrong = numbers(cell) if isinstance(cell, list) else (np.zeros(0), None, [])
         if wrong or not (cell is None or isinstance(cell, list)):
-            bad.append(place)
+            bad.append(position)
             values = np.zeros(0)
-        found.append(values)
-    counts = np.array([len(values) for values in found], dtype=np.int64)
-    return np.concatenate([*found, np.zeros(0)]), counts, bad
+        result.append(values)
+    counts = np.array([len(values) for values in result], dtype=np.int64)
+    return np.concatenate([*result, np.zeros(0)]), counts, bad
 
 
 def token_means(cells: Cells, masks: Cells | None) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
@@ -95,12 +95,12 @@ def token_means(cells: Cells, masks: Cells | None) -> tuple[NDArray[np.float64],
     """
     rows, marks = _lists(cells), _lists(masks) if masks is not None else []
     means, uneven = np.full(len(rows), math.nan), np.zeros(len(rows), dtype=bool)
-    for place, row in enumerate(rows):
-        counted = _tokens(row, marks[place] if marks else None)
+    for position, row in enumerate(rows):
+        counted = _tokens(row, marks[position] if marks else None)
         if counted.size and np.isfinite(counted).all():
             # The middle of equal numbers is that number; their computed mean may be off by a digit.
             even = counted.min() == counted.max()
-            means[place], uneven[place] = counted[0] if even else counted.mean(), not even
+            means[position], uneven[position] = counted[0] if even else counted.mean(), not even
     return means, uneven
 
 
@@ -192,7 +192,7 @@ def _split(
     return np.where(cause > 0, np.nan, values), cause, []
 
 
-def _number(cell: object, place: int, bad: list[int]) -> float:
+def _number(cell: object, position: int, bad: list[int]) -> float:
     """A cell as a float; NaN, and its place among the bad ones, if it is none."""
     if cell is None:
         return math.nan
@@ -200,12 +200,12 @@ def _number(cell: object, place: int, bad: list[int]) -> float:
         # float() would read "1_000" as a number; no dump means that.
         cell = "?" if "_" in cell else cell
     elif not isinstance(cell, int | float):
-        bad.append(place)
+        bad.append(position)
         return math.nan
     try:
         return float(cell)
     except ValueError:
-        bad.append(place)
+        bad.append(position)
         return math.nan
     except OverflowError:
         return math.inf

@@ -172,31 +172,31 @@ class Collector:
             for at, line in zip(sources.tolist(), line_numbers(table)[first].tolist(), strict=True)
         ]
         return tuple(
-            Prompt(" · ".join(name for name, _ in part), tuple(one for _, one in part), place)
-            for *part, place in zip(*parts, places, strict=True)
+            Prompt(" · ".join(name for name, _ in part), tuple(one for _, one in part), position)
+            for *part, position in zip(*parts, places, strict=True)
         )
 
     def _key(self, rows: int) -> NDArray[np.int64]:
         """One code per combination of the prompt columns."""
         key = np.zeros(rows, dtype=np.int64)
-        for place, name in enumerate(self.choice.prompt):
+        for position, name in enumerate(self.choice.prompt):
             part = self._coders[name].codes()
-            key = paired(key + 1, part + 1) if place else part
+            key = paired(key + 1, part + 1) if position else part
         return key
 
     def digests(self, key: NDArray[np.int64]) -> NDArray[np.int64]:
         """[K, 2] what stands for each prompt everywhere: a digest of its values, not the code that they have here."""
         row = np.full(int(key.max(initial=-1)) + 1, -1)
         row[key[key >= 0]] = np.flatnonzero(key >= 0)
-        found = np.zeros((len(row), 2), dtype=np.uint64)
+        result = np.zeros((len(row), 2), dtype=np.uint64)
         for name in self.choice.prompt:
             coder = self._coders[name]
             # A code that no row has any more has no digest.
             values = coder.digests()[coder.codes()[row]]
             for stream in range(2):
-                found[:, stream] = text_codes.mixed(found[:, stream], values[:, stream], stream)
-        found[row < 0] = 0
-        return found.view(np.int64)
+                result[:, stream] = text_codes.mixed(result[:, stream], values[:, stream], stream)
+        result[row < 0] = 0
+        return result.view(np.int64)
 
     def _rewards(
         self, batch: Batch, bad: NDArray[np.bool_]
@@ -221,8 +221,8 @@ class Collector:
             return parts[0], causes[0], parts[0][:, np.newaxis]
         stacked = np.stack(parts, axis=1)
         weights = np.array([weight for _, weight in self.choice.rewards])
-        found = _total(stacked.T, weights, np.stack(causes), skip_missing=self.choice.skip_missing_parts)
-        return (*found, stacked)
+        result = _total(stacked.T, weights, np.stack(causes), skip_missing=self.choice.skip_missing_parts)
+        return (*result, stacked)
 
     def _beside(self, batch: Batch, bad: NDArray[np.bool_]) -> None:
         """The columns other than prompt, step and reward."""
@@ -266,14 +266,14 @@ class Collector:
         if role == "anchor" and self.choice.turn_list:
             counts = lists(batch.columns[self.choice.turn_list])[1]
             states = [_states(cells[row]) for row in range(len(counts))]
-            wrong = next((row for row, found in enumerate(states) if len(found) != counts[row]), None)
+            wrong = next((row for row, result in enumerate(states) if len(result) != counts[row]), None)
             if wrong is not None:
                 raise DataError(
                     f"{batch.place(wrong)}: '{name}' has {len(states[wrong])} states, expected one for each of "
                     f"{counted(int(counts[wrong]), 'turn')}",
                     hint="--anchor-col COL with a list per row",
                 )
-            cells = [state for found in states for state in found]
+            cells = [state for result in states for state in result]
         return digests(cells)
 
     def _numbers(self, batch: Batch, name: str) -> NDArray[np.float64]:
@@ -369,13 +369,13 @@ def _states(cell: object) -> list[object]:
 
 def _digests(columns: Sequence[Cells]) -> NDArray[np.int64]:
     """[n] a digest of several cells together; -1 where one of them is null."""
-    found = digests(columns[0])
+    result = digests(columns[0])
     for cells in columns[1:]:
         other = digests(cells)
         # Modulo 2^64, as hashes are put together.
-        mixed = (found.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)) ^ other.astype(np.uint64)
-        found = np.where((found < 0) | (other < 0), -1, (mixed >> np.uint64(1)).astype(np.int64))
-    return found
+        mixed = (result.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)) ^ other.astype(np.uint64)
+        result = np.where((result < 0) | (other < 0), -1, (mixed >> np.uint64(1)).astype(np.int64))
+    return result
 
 
 def _without(values: NDArray[Any], rows: NDArray[np.bool_], fill: float) -> NDArray[Any]:

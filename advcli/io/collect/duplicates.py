@@ -103,5 +103,5 @@ def has_numbers(kinds: Mapping[str, str]) -> bool:
 
 def remark(again: NDArray[np.bool_]) -> str:
     """What to say about repeats that were taken out."""
-    many = int(again.sum())
-    return f"{counted(many, 'row')} {verb(many, 'is an exact repeat', 'are exact repeats')} of an earlier one: left out"
+    count = int(again.sum())
+    return f"{counted(count, 'row')} {verb(count, 'is an exact repeat', 'are exact repeats')} of an earlier one: left out"

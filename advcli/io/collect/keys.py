@@ -90,8 +90,8 @@ class Coder:
 
     def identities(self) -> list[bytes]:
         """What is the same for the same value of any column, for each code."""
-        found: list[bytes] = self._encoded[1]().to_pylist()
-        return found
+        result: list[bytes] = self._encoded[1]().to_pylist()
+        return result
 
     def digests(self) -> NDArray[np.uint64]:
         """[K, 2] a digest of 128 bits for each code, the same for the same value of any column."""

@@ -70,20 +70,20 @@ class RuleBook:
         """
         said: list[str] = []
         for name in self._rules.apart:
-            many = self._several(name, key, step)
-            if many:
+            count = self._several(name, key, step)
+            if count:
                 cure = shlex.quote(",".join((*self._key, name)))
                 rest = f"have rows of several '{name}'; to separate them, try --group-by {cure}"
-                said.append(Remark(many, "group", f"{{}} {rest.replace('have', 'has', 1)}", f"{{}} {rest}"))
+                said.append(Remark(count, "group", f"{{}} {rest.replace('have', 'has', 1)}", f"{{}} {rest}"))
         for name in self._rules.same:
-            many = self._several(name, key, step)
-            if many:
+            count = self._several(name, key, step)
+            if count:
                 rest = "rows are of several prompts; try --group-by with that column too, or --n"
                 one, more = (
                     f"{{}} holds rows that differ in '{name}', so its",
                     f"{{}} hold rows that differ in '{name}', so their",
                 )
-                said.append(Remark(many, "group", f"{one} {rest}", f"{more} {rest}"))
+                said.append(Remark(count, "group", f"{one} {rest}", f"{more} {rest}"))
         return tuple(said)
 
     def _several(self, name: str, key: NDArray[np.int64], step: NDArray[np.int64] | None) -> int:

@@ -55,9 +55,9 @@ class TextCodes:
             codes[start : start + _FEW] = self._code(words)
         if not texts.null_count:
             return codes
-        found = np.full(len(texts), -1, dtype=np.int32)
-        found[np.asarray(texts.is_valid())] = codes
-        return found
+        result = np.full(len(texts), -1, dtype=np.int32)
+        result[np.asarray(texts.is_valid())] = codes
+        return result
 
     def texts(self) -> pa.Array:
         """[K] large_binary, the text of each code."""
@@ -110,16 +110,16 @@ class TextCodes:
 
     def _places(self, words: NDArray[np.uint64]) -> NDArray[np.int64]:
         """[n] where texts would lie in the table, going by a hash of their words; words that are 0 change nothing."""
-        found, factor = np.zeros(len(words), dtype=np.uint64), _FACTOR
+        result, factor = np.zeros(len(words), dtype=np.uint64), _FACTOR
         with np.errstate(over="ignore"):
             for word in words.T:
                 # What differs in upper bits only has to reach the lower ones before it is multiplied.
-                found += (word ^ (word >> _HALF)) * factor
+                result += (word ^ (word >> _HALF)) * factor
                 factor = factor * _FACTOR
         for last in _LAST:
-            found ^= found >> _HALF
-            found *= last
-        return (found >> np.uint64(65 - len(self._table).bit_length())).view(np.int64)
+            result ^= result >> _HALF
+            result *= last
+        return (result >> np.uint64(65 - len(self._table).bit_length())).view(np.int64)
 
     def _make_room(self, rows: int, width: int) -> None:
         """Have at least twice as many places as there may be codes, once `rows` texts of so many words are added."""
@@ -153,8 +153,8 @@ def _words(texts: pa.Array) -> NDArray[np.uint64]:
     offsets = np.frombuffer(texts.buffers()[1], np.int64)[texts.offset : texts.offset + len(texts) + 1]
     lengths = np.diff(offsets)
     shortest, longest = int(lengths.min()), int(lengths.max())
-    found = np.empty((len(texts), 1 + -(-longest // _WORD)), dtype=np.uint64)
-    found[:, 0] = lengths
+    result = np.empty((len(texts), 1 + -(-longest // _WORD)), dtype=np.uint64)
+    result[:, 0] = lengths
     text = np.frombuffer(texts.buffers()[2] or b"", np.uint8)[offsets[0] : offsets[-1]]
     offsets = offsets - offsets[0]
     if shortest < _WORD:
@@ -164,12 +164,12 @@ def _words(texts: pa.Array) -> NDArray[np.uint64]:
     # Eight bytes from every byte on.
     overlapping = as_strided(text[:_WORD].view("<u8"), (len(text) - _WORD + 1,), (1,))
     last = offsets[1:] - _WORD
-    for place, at in enumerate(range(0, longest, _WORD), start=1):
-        found[:, place] = overlapping[np.minimum(offsets[:-1] + at, last)]
+    for position, at in enumerate(range(0, longest, _WORD), start=1):
+        result[:, position] = overlapping[np.minimum(offsets[:-1] + at, last)]
         if shortest < at + _WORD:
             # What is read again goes: all of it, where the text ends before.
-            found[:, place] >>= (8 * np.clip(at + _WORD - lengths, 0, _WORD)).astype(np.uint64)
-    return found
+            result[:, position] >>= (8 * np.clip(at + _WORD - lengths, 0, _WORD)).astype(np.uint64)
+    return result
 
 
 def digests(texts: pa.Array) -> NDArray[np.uint64]:
@@ -184,7 +184,7 @@ def digests(texts: pa.Array) -> NDArray[np.uint64]:
         >>> one == two, two == again
         (False, True)
     """
-    found = np.empty((len(texts), 2), dtype=np.uint64)
+    result = np.empty((len(texts), 2), dtype=np.uint64)
     for start in range(0, len(texts), _FEW):
         lengths, *words = _words(texts.slice(start, _FEW)).T
         for stream in range(2):
@@ -192,14 +192,14 @@ def digests(texts: pa.Array) -> NDArray[np.uint64]:
             for at, word in enumerate(words):
                 # Only the words of the text itself: the same text may stand beside longer ones elsewhere.
                 value = np.where(lengths > at * _WORD, mixed(value, word, stream), value)
-            found[start : start + _FEW, stream] = value
-    return found
+            result[start : start + _FEW, stream] = value
+    return result
 
 
 def mixed(value: NDArray[np.uint64], word: NDArray[np.uint64], stream: int) -> NDArray[np.uint64]:
     """[K] a hash with one more word taken in; different words give different values, each of two streams its own."""
-    found = value ^ word
+    result = value ^ word
     for factor in (_FACTOR, *_LAST)[stream : stream + 2]:
-        found *= factor
-        found ^= found >> _HALF
-    return found
+        result *= factor
+        result ^= result >> _HALF
+    return result

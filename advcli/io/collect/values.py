@@ -63,7 +63,7 @@ def _has_nanoseconds(type_: pa.DataType) -> bool:
     if isinstance(type_, pa.BaseExtensionType):
         return _has_nanoseconds(type_.storage_type)
     if pa.types.is_nested(type_):
-        return any(_has_nanoseconds(type_.field(place).type) for place in range(type_.num_fields))
+        return any(_has_nanoseconds(type_.field(position).type) for position in range(type_.num_fields))
     return getattr(type_, "unit", None) == "ns"
 
 

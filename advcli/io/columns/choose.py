@@ -228,7 +228,7 @@ class _Chooser:
         own = [name for name in prompt if not name.startswith("@")]
         # A group of each of their values would have one row.
         shares = evidence.share_rows(own)
-        found = [
+        result = [
             name
             for name, kind in self._dump.kinds.items()
             if kind in ("number", "text") and name not in used and names.is_source(name)
@@ -239,7 +239,7 @@ class _Chooser:
             and not (shares and not evidence.share_rows((*own, name)))
         ]
         # The rows of one record were put together by whoever wrote it.
-        return [] if self._dump.options.group_by or not own else found[:_SOURCES]
+        return [] if self._dump.options.group_by or not own else result[:_SOURCES]
 
     def _check_spread(self, prompt: Sequence[str], step: str | None, used: set[str | None]) -> None:
         """Say so if every group has as many rows of each value of some column, as when several runs were put together."""
@@ -256,10 +256,12 @@ class _Chooser:
                 self._dump.evidence.of(name).numbers and not self._dump.evidence.of(name).is_whole
             ):
                 continue
-            many = self._dump.evidence.spreads_evenly(name, group)
-            if many and (names.is_source(name) or names.is_step(name) or self._dump.evidence.in_blocks(name)):
+            count = self._dump.evidence.spreads_evenly(name, group)
+            if count and (
+                names.is_source(name) or names.is_step(name) or self._dump.evidence.in_blocks(name)
+            ):
                 self._dump.doubt(
-                    f"every group has rows of the same {many} values of '{name}', equally many of each: "
+                    f"every group has rows of the same {count} values of '{name}', equally many of each: "
                     "rows of several steps, runs or models in one group?",
                     f"--group-by {shlex.quote(','.join((*group, name)))}",
                 )
@@ -307,12 +309,12 @@ class _Chooser:
     def _roles(self, rollout: tuple[str, ...], used: set[str | None]) -> tuple[tuple[str, str], ...]:
         """The roles that were asked for, and by their usual names those that only some questions need."""
         kinds, options = self._dump.kinds, self._dump.options
-        found = {role: name for role, name in options.roles if (role, kinds[name]) != ("kl", "nested")}
+        result = {role: name for role, name in options.roles if (role, kinds[name]) != ("kl", "nested")}
         if rollout and (state := _first(ANCHORS, kinds)):
-            found.setdefault("anchor", state)
+            result.setdefault("anchor", state)
         if options.log_probs and (version := _first(VERSIONS, kinds, but=used, kind="number")):
-            found.setdefault("version", version)
-        return tuple(found.items())
+            result.setdefault("version", version)
+        return tuple(result.items())
 
     def _step(self) -> str | None:
         """The training step: by its usual names, by a name that says so, or from the path."""
@@ -389,12 +391,12 @@ def _log_probs(kinds: Kinds, options: ColumnOptions) -> dict[str, str]:
     pair = {"rollout_log_probs": ROLLOUT_LOG_PROBS, "log_probs": LOG_PROBS}
     if not options.log_probs or set(options.tokens) - {*pair, "mask"}:
         return {}
-    found = {role: _first(names, kinds, kind="nested") for role, names in pair.items()}
-    if not all(options.tokens.get(role) or found[role] for role in pair):
+    result = {role: _first(names, kinds, kind="nested") for role, names in pair.items()}
+    if not all(options.tokens.get(role) or result[role] for role in pair):
         return {}
     # Not called "mask": that would be the mask of estimators with an advantage per token.
-    found["trained"] = None if "mask" in options.tokens else _first(TOKEN_MASKS, kinds, kind="nested")
-    return {role: name for role, name in found.items() if name and role not in options.tokens}
+    result["trained"] = None if "mask" in options.tokens else _first(TOKEN_MASKS, kinds, kind="nested")
+    return {role: name for role, name in result.items() if name and role not in options.tokens}
 
 
 def _first(

@@ -54,8 +54,8 @@ class Column:
     def numbers(self) -> list[float]:
         """Its numbers; none if it holds anything else."""
         # Beyond the range of a float, an integer is no reward, step or length.
-        found = [cell for cell in self.there if isinstance(cell, int | float) and abs(cell) < _BEYOND]
-        return found if len(found) == len(self.there) else []
+        result = [cell for cell in self.there if isinstance(cell, int | float) and abs(cell) < _BEYOND]
+        return result if len(result) == len(self.there) else []
 
     @property
     def is_whole(self) -> bool:
@@ -114,8 +114,8 @@ class Evidence:
 
     def in_lists(self, name: str) -> list[Any]:
         """The numbers in a column of lists; none where a list holds anything else."""
-        lists = (found for row in self._whole() if isinstance(found := row.get(name), list))
-        items = [item for found in lists for item in found]
+        lists = (result for row in self._whole() if isinstance(result := row.get(name), list))
+        items = [item for result in lists for item in result]
         return items if all(item is None or isinstance(item, int | float) for item in items) else []
 
     def sparse(self, name: str, beside: Sequence[str]) -> bool:
@@ -133,7 +133,7 @@ class Evidence:
         records: dict[Hashable, set[int]] = {}
         for row, record in zip(self._whole(), self._of, strict=False):
             records.setdefault(tuple(key_text(row.get(name)) for name in names), set()).add(record)
-        return sum(len(found) > 1 for found in records.values()) * 2 > len(records)
+        return sum(len(result) > 1 for result in records.values()) * 2 > len(records)
 
     def same(self, one: str, two: str) -> bool:
         """Whether two columns hold the same in all rows, of which there is at least one."""
@@ -171,14 +171,14 @@ class Evidence:
         counts: dict[Hashable, Counter[str]] = {}
         for key, value in zip(self.keys(group), column.keys, strict=True):
             counts.setdefault(key, Counter())[value] += 1
-        found = list(counts.values())
-        if len(found) < 2 or len(found[0]) < 2 or any(one.keys() != found[0].keys() for one in found):
+        result = list(counts.values())
+        if len(result) < 2 or len(result[0]) < 2 or any(one.keys() != result[0].keys() for one in result):
             return 0
-        sizes = {size for one in found for size in one.values()}
-        return len(found[0]) if len(sizes) == 1 and sizes != {1} else 0
+        sizes = {size for one in result for size in one.values()}
+        return len(result[0]) if len(sizes) == 1 and sizes != {1} else 0
 
     def in_blocks(self, name: str) -> bool:
         """Whether the rows of each value of a column follow each other."""
         keys = self.of(name).keys
-        runs = sum(1 for place, key in enumerate(keys) if not place or key != keys[place - 1])
+        runs = sum(1 for position, key in enumerate(keys) if not position or key != keys[position - 1])
         return runs == len(set(keys))

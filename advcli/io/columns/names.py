@@ -226,8 +226,8 @@ def is_total(name: str) -> bool:
         >>> is_total("final_reward"), is_total("reward"), is_total("reward_format"), is_total("reward_mean")
         (True, True, False, False)
     """
-    found = words(name)
-    return bool(found & _REWARD) and found <= _REWARD | _WHOLE
+    result = words(name)
+    return bool(result & _REWARD) and result <= _REWARD | _WHOLE
 
 
 def says_reward(name: str) -> bool:
@@ -267,8 +267,8 @@ def is_measure(name: str) -> bool:
         >>> [is_measure(name) for name in ("completion_len", "turn", "length_reward")]
         [True, True, False]
     """
-    found = words(name)
-    return bool(found & _MEASURE) and not found & _REWARD
+    result = words(name)
+    return bool(result & _MEASURE) and not result & _REWARD
 
 
 def could_be_prompt(name: str) -> bool:
@@ -278,11 +278,11 @@ def could_be_prompt(name: str) -> bool:
         >>> [could_be_prompt(name) for name in ("question_id", "problems", "sample_id", "task", "task_id")]
         [True, True, False, False, True]
     """
-    found = {word.removesuffix("s") for word in words(name)} | words(name)
+    result = {word.removesuffix("s") for word in words(name)} | words(name)
     another = _ANSWER | _SOURCE | _REWARD | _STEP | _COUNT | _MEASURE | _STATISTIC
     # A hash of whatever else tells rows apart, and not prompts.
-    told = found & _ASKED or (found & _LABEL and "hash" not in found)
-    return bool(told) and not found & another
+    told = result & _ASKED or (result & _LABEL and "hash" not in result)
+    return bool(told) and not result & another
 
 
 _SIDES = (
@@ -338,10 +338,10 @@ def is_step(name: str) -> bool:
         >>> [is_step(name) for name in ("step_index", "checkpoint_step", "update", "num_steps", "env_step")]
         [True, True, True, False, False]
     """
-    found = words(name)
-    if "steps" in found:
-        return bool(found & _OF_STEPS) and found <= {"steps", *_OF_STEP}
-    return bool(found & _STEP) and found <= _STEP | _OF_STEP
+    result = words(name)
+    if "steps" in result:
+        return bool(result & _OF_STEPS) and result <= {"steps", *_OF_STEP}
+    return bool(result & _STEP) and result <= _STEP | _OF_STEP
 
 
 def is_source(name: str) -> bool:
@@ -351,8 +351,8 @@ def is_source(name: str) -> bool:
         >>> is_source("model_name"), is_source("epoch"), is_source("model_score"), is_source("model_answer")
         (True, True, False, False)
     """
-    found = words(name)
-    return bool(found & _SOURCE) and not found & (_REWARD | _TEXT)
+    result = words(name)
+    return bool(result & _SOURCE) and not result & (_REWARD | _TEXT)
 
 
 def condition_of_flag(name: str) -> str | None:
@@ -366,12 +366,12 @@ def condition_of_flag(name: str) -> str | None:
         ... )
         ('`_balance_is_pad` != true', '`reward_valid` != false', None)
     """
-    found = words(name)
-    of_row = found - _OF_ROW
-    if of_row and (of_row <= _PAD or of_row <= _EXCLUDED or found == {"mask", "sample"}):
+    result = words(name)
+    of_row = result - _OF_ROW
+    if of_row and (of_row <= _PAD or of_row <= _EXCLUDED or result == {"mask", "sample"}):
         return f"`{name}` != true"
-    if found & _REWARD and "valid" in found:
+    if result & _REWARD and "valid" in result:
         return f"`{name}` != false"
-    if found & _REWARD and found & _FAILED:
+    if result & _REWARD and result & _FAILED:
         return f"`{name}` != true"
     return None

@@ -30,9 +30,9 @@ def prompt(dump: Dump, step: str | None) -> tuple[Prompt, Derived | None]:
     if options.prompt:
         column = chats(dump.kinds).get(options.prompt)
         return (options.prompt,), (_of_chat(dump, column) or _made(column, _BEFORE[0])) if column else None
-    found = _known(dump, step)
-    if found or options.n:
-        return found, None
+    result = _known(dump, step)
+    if result or options.n:
+        return result, None
     named = likely(dump, step)
     for name, column in chats(dump.kinds).items() if not (dump.form.prompt or named) else ():
         if chat := _of_chat(dump, column):
@@ -79,21 +79,21 @@ def _ranked(dump: Dump, ranks: Sequence[Sequence[str]], step: str | None) -> Pro
     known = bool(evidence.of(everyone[0]).cells) if everyone else False
     if known and shared and alone:
         ranks = [[name for name in rank if name in shared] for rank in ranks]
-    found = next((list(rank) for rank in ranks if rank), [])
-    different = [name for name in found[1:] if not evidence.same(found[0], name)]
+    result = next((list(rank) for rank in ranks if rank), [])
+    different = [name for name in result[1:] if not evidence.same(result[0], name)]
     if different:
-        several = [found[0], *different]
+        several = [result[0], *different]
         raise DataError(
             f"{len(several)} columns can be the prompt id: {', '.join(several)}",
             hint=flags("--prompt-col", several),
         )
     first = next((name for name in everyone if name in alone), None) if known and shared else None
-    if found and first and everyone.index(first) < everyone.index(found[0]):
+    if result and first and everyone.index(first) < everyone.index(result[0]):
         dump.doubt(
-            f"'{first}' differs in every row, so '{found[0]}' is the prompt",
-            f"--prompt-col {shlex.quote(found[0])}",
+            f"'{first}' differs in every row, so '{result[0]}' is the prompt",
+            f"--prompt-col {shlex.quote(result[0])}",
         )
-    return tuple(found[:1])
+    return tuple(result[:1])
 
 
 def chats(kinds: Kinds) -> Mapping[str, str]:

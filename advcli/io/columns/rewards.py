@@ -63,14 +63,14 @@ def like_rewards(dump: Dump, used: Sequence[str]) -> Iterator[str]:
 
 def outcomes(dump: Dump, taken: Sequence[str]) -> tuple[str, ...]:
     """The further reward columns that were asked for, and those that look like one if they are wanted."""
-    found = [
+    result = [
         name
         for name, kind in dump.kinds.items()
         if dump.options.find_outcomes and kind == "number"
         if name in (*REWARD_TOTALS, *OUTCOMES) or looks_like_part(name) or names.is_total(name)
         if name not in dump.form.no_rewards
     ]
-    return tuple(name for name in dict.fromkeys((*dump.options.outcomes, *found)) if name not in taken)
+    return tuple(name for name in dict.fromkeys((*dump.options.outcomes, *result)) if name not in taken)
 
 
 def _is_sum(column: Derived, options: ColumnOptions) -> bool:
@@ -158,10 +158,10 @@ def _every_number(dump: Dump, but: Sequence[str]) -> Rewards:
     options, kinds = dump.options, dump.kinds
     single = (options.prompt, options.step, options.length, options.logged)
     others = {*but, *PROMPT_IDS, *STEPS, *OWN, *options.group_by, *single, *dict(options.roles).values()}
-    found = [name for name, kind in kinds.items() if kind == "number" and name not in others]
-    parts = [name for name in found if may_be_reward(dump, name)]
+    result = [name for name, kind in kinds.items() if kind == "number" and name not in others]
+    parts = [name for name in result if may_be_reward(dump, name)]
     if not dump.form.summed:
-        return _weighted((parts or found)[:1], options.weights, kinds)
+        return _weighted((parts or result)[:1], options.weights, kinds)
     total = next((name for name in REWARD_TOTALS if name in parts), None)
     if total and len(parts) > 1:
         every = " ".join(f"--reward {shlex.quote(name)}" for name in parts)
@@ -170,7 +170,7 @@ def _every_number(dump: Dump, but: Sequence[str]) -> Rewards:
             f"the reward is '{total}' alone, not added to {quoted(rest)}", f"--reward {total} or {every}"
         )
         parts = [total]
-    return _weighted(parts or found, options.weights, kinds)
+    return _weighted(parts or result, options.weights, kinds)
 
 
 def _weighted(parts: Sequence[str], weights: Sequence[float], kinds: Kinds) -> Rewards:
@@ -193,16 +193,16 @@ def _instead(dump: Dump) -> str:
         if kind == "nested" and inner:
             return f"--explode {shlex.quote(name)} --reward {shlex.quote(inner)}"
     numbers = {name: dump.evidence.of(name).cells for name, kind in dump.kinds.items() if kind == "number"}
-    found = _outcome(numbers) or _in_objects(dump)
-    if found or dump.layout.exploded:
-        return f"--reward {shlex.quote(found)}" if found else "--reward COL"
+    result = _outcome(numbers) or _in_objects(dump)
+    if result or dump.layout.exploded:
+        return f"--reward {shlex.quote(result)}" if result else "--reward COL"
     lists = {
         name: items
         for name in dump.kinds
         if (items := dump.evidence.in_lists(name)) and not names.of_tokens(name)
     }
-    found = _outcome(lists)
-    return f"--explode {shlex.quote(found)} --reward {shlex.quote(found)}" if found else "--reward COL"
+    result = _outcome(lists)
+    return f"--explode {shlex.quote(result)} --reward {shlex.quote(result)}" if result else "--reward COL"
 
 
 def _holds_objects(dump: Dump, name: str) -> bool:
@@ -229,9 +229,9 @@ def _in_objects(dump: Dump) -> str | None:
             for key in dict.fromkeys(key for cell in cells for key in cell)
         }
         last = {path.rpartition(".")[2]: path for path in inner}
-        found = _outcome({name: inner[path] for name, path in last.items()})
-        if found and not any(isinstance(cell, Mapping | list) for cell in inner[last[found]]):
-            return last[found]
+        result = _outcome({name: inner[path] for name, path in last.items()})
+        if result and not any(isinstance(cell, Mapping | list) for cell in inner[last[result]]):
+            return last[result]
         columns = {path: [cell for cell in cells if cell is not None] for path, cells in inner.items()}
     return None
 
@@ -248,8 +248,8 @@ def nested_name(dump: Dump, name: str) -> str | None:
 def _objects(cell: object) -> list[Mapping[str, object]]:
     """The objects of a list; none of a list of messages."""
     items = cell if isinstance(cell, list) else []
-    found = [item for item in items if isinstance(item, Mapping) and "role" not in item]
-    return found if len(found) == len(items) else []
+    result = [item for item in items if isinstance(item, Mapping) and "role" not in item]
+    return result if len(result) == len(items) else []
 
 
 def _outcome(columns: Mapping[str, Sequence[object]]) -> str | None:
@@ -271,5 +271,5 @@ def _outcome(columns: Mapping[str, Sequence[object]]) -> str | None:
         names.says_return,
         lambda name: names.says_outcome(name) and set(rest[name]) <= {0, 1, None},
     )
-    found = (list(filter(kind, rest)) for kind in kinds)
-    return next((alike[0] for alike in (usual[:1], *found) if len(alike) == 1), None)
+    result = (list(filter(kind, rest)) for kind in kinds)
+    return next((alike[0] for alike in (usual[:1], *result) if len(alike) == 1), None)

@@ -65,8 +65,8 @@ def named_step(name: str) -> str | None:
         ... ]
         ['3', '40', None, None]
     """
-    found = next(filter(None, (word.findall(name) for word in _STEPS)), None)
-    return str(int(found[-1])) if found else None
+    result = next(filter(None, (word.findall(name) for word in _STEPS)), None)
+    return str(int(result[-1])) if result else None
 
 
 def step_of(name: str) -> str | None:
@@ -80,8 +80,8 @@ def step_of(name: str) -> str | None:
         ... )
         ('12', '7', None)
     """
-    found = _LAST_NUMBER.findall(PurePath(name).name.partition(".")[0])
-    return named_step(name) or (str(int(found[-1])) if found else None)
+    result = _LAST_NUMBER.findall(PurePath(name).name.partition(".")[0])
+    return named_step(name) or (str(int(result[-1])) if result else None)
 
 
 def verl_prompt(uid: object, text: object = None) -> object:

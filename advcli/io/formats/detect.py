@@ -46,9 +46,9 @@ def recognised(
     Raises:
         DataError: two formats fit.
     """
-    found = [form for form in FORMATS if form.requires and fits(form, shapes, has)]
-    needs = {form.name: {need.partition(":")[0] for need in form.requires} for form in found}
-    best = [form for form in found if not any(needs[form.name] < needs[other.name] for other in found)]
+    result = [form for form in FORMATS if form.requires and fits(form, shapes, has)]
+    needs = {form.name: {need.partition(":")[0] for need in form.requires} for form in result}
+    best = [form for form in result if not any(needs[form.name] < needs[other.name] for other in result)]
     if len(best) > 1:
         raise several([form.name for form in best], name)
     return best[0] if best else None

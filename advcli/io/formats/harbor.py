@@ -95,8 +95,8 @@ def _no_fault(exception: object, steps: object) -> bool:
         if isinstance(steps, list)
         else []
     )
-    found = [one for one in (exception, *inner) if isinstance(one, Mapping)]
-    return all(one.get("exception_type") in _VALID for one in found)
+    result = [one for one in (exception, *inner) if isinstance(one, Mapping)]
+    return all(one.get("exception_type") in _VALID for one in result)
 
 
 def agent(info: object) -> str:

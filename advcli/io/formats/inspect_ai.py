@@ -109,14 +109,14 @@ def rewards(sample: Mapping[str, Any]) -> dict[str, float | None]:
         {'reward/match': 1.0, 'reward/parts/a': 0.5}
     """
     scores = sample.get("scores")
-    found: dict[str, float | None] = {}
+    result: dict[str, float | None] = {}
     for scorer, score in scores.items() if isinstance(scores, Mapping) else ():
         value = score.get("value") if isinstance(score, Mapping) else score
         several = value.items() if isinstance(value, Mapping) else ((None, value),)
         for key, one in several:
             name = _PREFIX + (scorer if key is None else f"{scorer}/{key}")
-            found[name] = None if sample.get("error") else _number(one)
-    return found
+            result[name] = None if sample.get("error") else _number(one)
+    return result
 
 
 def _number(value: object) -> float | None:
@@ -139,5 +139,5 @@ def _read(path: Path, file: "ZipFile", member: "ZipInfo") -> bytes:
         before = raw.read(_LOCAL_HEADER)
         raw.seek(int.from_bytes(before[26:28], "little") + int.from_bytes(before[28:30], "little"), 1)
         packed = raw.read(member.compress_size)
-    found: bytes = pa.CompressedInputStream(pa.BufferReader(packed), "zstd").read()
-    return found
+    result: bytes = pa.CompressedInputStream(pa.BufferReader(packed), "zstd").read()
+    return result

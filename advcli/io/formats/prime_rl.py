@@ -221,11 +221,11 @@ def updates(stream: Path) -> Updates | None:
 def _folded(files: tuple[Path, ...], stamps: tuple[tuple[int, int], ...]) -> Updates:
     """The updates of all producers, in the order in which they were written; read again if a file has changed."""
     del stamps
-    found: dict[str, Update] = {}
+    result: dict[str, Update] = {}
     for file in files:
         for record in _records(file):
-            found.setdefault(record["trace_id"], Update()).add(record)
-    return Updates(found)
+            result.setdefault(record["trace_id"], Update()).add(record)
+    return Updates(result)
 
 
 def _in_order(folder: Path) -> tuple[Path, ...]:

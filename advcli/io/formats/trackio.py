@@ -59,11 +59,11 @@ def opened(path: Path, name: str) -> Contents | None:
         if not {"run_name", "step", "metrics"} <= set(tables.get("metrics", ())):
             return None
         for form, read in (("trackio", _tables), ("", _traces)):
-            found = read(database, name) if form or "traces" in tables else {}
-            if found:
-                run, *others = reversed(found)
-                said = f"{name} holds {counted(len(found), 'run')}: the newest, '{run}', is read"
-                return Contents(found[run], format=form, remarks=(said,) if others else ())
+            result = read(database, name) if form or "traces" in tables else {}
+            if result:
+                run, *others = reversed(result)
+                said = f"{name} holds {counted(len(result), 'run')}: the newest, '{run}', is read"
+                return Contents(result[run], format=form, remarks=(said,) if others else ())
     raise DataError(
         f"{name}: a trackio database without a table or a trace", hint="a dump that the trainer writes"
     )
@@ -71,19 +71,19 @@ def opened(path: Path, name: str) -> Contents | None:
 
 def _tables(database: "sqlite3.Connection", name: str) -> dict[str, list[dict[str, Any]]]:
     """The rows of the logged table of each run, those of its log calls one after the other."""
-    found: dict[str, list[dict[str, Any]]] = {}
+    result: dict[str, list[dict[str, Any]]] = {}
     keys: dict[str, None] = {}
     for run, step, text in database.execute("select run_name, step, metrics from metrics order by id"):
         for key, rows in _logged(text):
             keys[key] = None
-            found.setdefault(run, []).extend(
+            result.setdefault(run, []).extend(
                 {**row, **({} if "step" in row else {"step": step})} for row in rows
             )
     if len(keys) > 1:
         raise DataError(
             f"{name}: several tables were logged ({either(list(keys))}), expected one", hint="exporting one"
         )
-    return found
+    return result
 
 
 def _logged(text: str) -> Iterator[tuple[str, list[dict[str, Any]]]]:
@@ -105,12 +105,12 @@ def _logged(text: str) -> Iterator[tuple[str, list[dict[str, Any]]]]:
 def _traces(database: "sqlite3.Connection", name: str) -> dict[str, list[dict[str, Any]]]:
     """The traces of each run in the order in which they were logged."""
     del name
-    found: dict[str, list[dict[str, Any]]] = {}
+    result: dict[str, list[dict[str, Any]]] = {}
     query = (
         "select run_name, step, key, trace_index, messages, metadata from traces order by timestamp, rowid"
     )
     for run, *cells in database.execute(query):
         row = dict(zip(("step", "key", "trace_index", "messages", "metadata"), cells, strict=True))
         row |= {column: json.loads(row[column]) for column in ("messages", "metadata")}
-        found.setdefault(run, []).append(row)
-    return found
+        result.setdefault(run, []).append(row)
+    return result

@@ -80,7 +80,7 @@ def sizes_said(sizes: Mapping[int, Collection[int]], names: Sequence[str]) -> st
         sizes: code of the step (-1 for all rows of a dump without steps) → the sizes of its groups.
         names: the step of each code.
     """
-    mixed = [code for code, found in sizes.items() if len(set(found)) > 1]
+    mixed = [code for code, result in sizes.items() if len(set(result)) > 1]
     if not mixed:
         return None
     first = ", ".join(str(size) for size in sorted(set(sizes[mixed[0]])))

@@ -43,5 +43,5 @@ def group(group_id: object, original: object) -> object:
         value = ast.literal_eval(original) if isinstance(original, str) else original
     except (ValueError, SyntaxError, RecursionError, MemoryError):
         value = None
-    found = value.get("group_id") if isinstance(value, Mapping) else None
-    return original if found is None else found
+    result = value.get("group_id") if isinstance(value, Mapping) else None
+    return original if result is None else result

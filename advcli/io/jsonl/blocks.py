@@ -42,10 +42,10 @@ class Block:
         if self.data.find(b"\n", 0, _LONG) >= 0:
             return np.flatnonzero(np.frombuffer(self.data, np.uint8) == _NEWLINE)
         # One look-up per line takes less than one per byte, if all lines are as long as the first.
-        found, find, end = [], self.data.find, -1
+        result, find, end = [], self.data.find, -1
         while (end := find(b"\n", end + 1)) >= 0:
-            found.append(end)
-        return np.array(found, dtype=np.int64)
+            result.append(end)
+        return np.array(result, dtype=np.int64)
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
         r"""Each line with its number, split at \\n only: U+2028 and the like are legal in a JSON string."""

@@ -106,19 +106,19 @@ class _Msgspec:
 
     def __init__(self, types: Mapping[str, pa.DataType], refused: Sequence[str]) -> None:
         kinds = [_PYTHON[kind] | None for kind in types.values()] + [_Never] * len(refused)
-        fields = [(f"_{place}", kind, None) for place, kind in enumerate(kinds)]
+        fields = [(f"_{position}", kind, None) for position, kind in enumerate(kinds)]
         names = dict(zip((field for field, _, _ in fields), (*types, *refused), strict=True))
         self._types = types
         self._decoder = msgspec.json.Decoder(msgspec.defstruct("Row", fields, rename=names.get, gc=False))
 
     def __call__(self, data: bytes, rows: int) -> dict[str, pa.Array] | None:
         try:
-            found = self._decoder.decode_lines(data)
-            if len(found) != rows:
+            result = self._decoder.decode_lines(data)
+            if len(result) != rows:
                 return None
             return {
-                name: pa.array(list(map(attrgetter(f"_{place}"), found)), kind)
-                for place, (name, kind) in enumerate(self._types.items())
+                name: pa.array(list(map(attrgetter(f"_{position}"), result)), kind)
+                for position, (name, kind) in enumerate(self._types.items())
             }
         except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError, pa.ArrowException):
             return None
@@ -175,8 +175,8 @@ def numbers(block: Block) -> NDArray[np.int64] | None:
     some = last >= starts
     if not ((text[starts[some]] == _OPEN) & (text[last[some]] == _CLOSE)).all() or not _is_utf8(data):
         return None
-    found: NDArray[np.int64] = block.first + np.flatnonzero(some)
-    return found
+    result: NDArray[np.int64] = block.first + np.flatnonzero(some)
+    return result
 
 
 def _is_utf8(data: bytes) -> bool:

@@ -59,18 +59,18 @@ def head(
     Returns:
         key → shape; the records; whether these are all lines that there are.
     """
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     kept: list[Mapping[str, Any]] = []
     size = 0
     few = None if whole else _HEAD_FIRST
     for _, row, length in _rows(source, lines(source, few), BadRows(skip=True), set()):
         full = len(kept) >= limit or (kept and size > _HEAD_BYTES)
         if full and not whole:
-            return found, kept, False
-        if kinds.add(found, row) or not full:
+            return result, kept, False
+        if kinds.add(result, row) or not full:
             kept.append(row)
             size += length
-    return found, kept, True
+    return result, kept, True
 
 
 def scan(  # noqa: PLR0913  what a scan needs, and what is known from others
@@ -309,9 +309,9 @@ def _take(record: dict[str, Any], layout: Layout, cells: dict[str, list[Any]], p
         for name in plain:
             cells[name].append(record[name] if name in record else get(record, name) if "." in name else None)
     else:
-        count, found = layouts.cells(record, layout, plain)
+        count, result = layouts.cells(record, layout, plain)
         for name in plain:
-            cells[name] += found[name]
+            cells[name] += result[name]
     if ROW in cells:
         cells[ROW] += digests(record, layout)
     return count

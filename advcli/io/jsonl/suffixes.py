@@ -38,9 +38,9 @@ class Suffixes:
 
     def part(self, start: int, rows: int) -> "Suffixes":
         """Some of the rows, for a file of their own; where files are small, texts for several are made at once."""
-        found = copy(self)
-        found._done, found._end = start, min(start + rows, self._end)  # noqa: SLF001  of the same class
-        return found
+        result = copy(self)
+        result._done, result._end = start, min(start + rows, self._end)  # noqa: SLF001  of the same class
+        return result
 
     @property
     def left(self) -> bool:
@@ -53,16 +53,16 @@ class Suffixes:
     def __next__(self) -> bytes:
         if not self.left:
             raise StopIteration
-        place = self._done - self._first
-        if not 0 <= place < len(self._texts):
+        position = self._done - self._first
+        if not 0 <= position < len(self._texts):
             # None were made yet, or others were taken meanwhile.
-            self._first, place = self._done, 0
+            self._first, position = self._done, 0
             self._texts = self._made.some(self._done, self._end).to_pylist()
             self._advance(self._done)
         self._done += 1
         if self._done == self._end:
             self._advance(self._done)
-        return self._texts[place]
+        return self._texts[position]
 
     def take(self, rows: int) -> pa.Array:
         """The next rows at once, as an array of bytes; fewer where there are no more."""
@@ -83,10 +83,10 @@ class _Made:
 
     def some(self, start: int, end: int) -> pa.Array:
         """The texts of the rows between, as many as are made at once."""
-        place = start - self._first
-        if not 0 <= place < len(self._texts):
-            self._first, self._texts, place = start, _texts(self._added.slice(start, _ROWS)), 0
-        return self._texts.slice(place, end - start)
+        position = start - self._first
+        if not 0 <= position < len(self._texts):
+            self._first, self._texts, position = start, _texts(self._added.slice(start, _ROWS)), 0
+        return self._texts.slice(position, end - start)
 
 
 def _texts(added: pa.Table) -> pa.Array:

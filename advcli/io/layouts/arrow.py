@@ -34,7 +34,7 @@ def unfolded(batch: pa.RecordBatch, layout: Layout) -> pa.RecordBatch:
     records = pa.array(np.repeat(np.arange(batch.num_rows), counts))
     if layout.name == "nested":
         items = pc.list_flatten(_list(batch, layout))
-        inner = {field.name: pc.struct_field(items, [place]) for place, field in enumerate(items.type)}
+        inner = {field.name: pc.struct_field(items, [position]) for position, field in enumerate(items.type)}
         about = {
             outer_name(name, inner): batch.column(name).take(records)
             for name in batch.schema.names

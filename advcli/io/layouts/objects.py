@@ -70,9 +70,9 @@ def cells(record: Record, layout: Layout, names: Iterable[str]) -> tuple[int, di
     """
     if layout.name == "nested":
         items = _list(record, layout)
-        for place, item in enumerate(items, start=1):
+        for position, item in enumerate(items, start=1):
             if not isinstance(item, Mapping):
-                raise LayoutMismatch(f"item {place} of '{layout.path}' is no object, expected one per row")
+                raise LayoutMismatch(f"item {position} of '{layout.path}' is no object, expected one per row")
         return len(items), {name: [of_item(item, record, layout, name) for item in items] for name in names}
     rows = length(record, layout)
     return rows, {name: _spread(record, layout, name, rows) for name in names}
@@ -126,9 +126,9 @@ def of_item(item: Record, record: Record, layout: Layout, name: str) -> Any:  # 
 
     A key that objects have is never looked up in the record: an average that stands there is no row's reward.
     """
-    found = find(item, name)
-    if found is not ABSENT:
-        return found
+    result = find(item, name)
+    if result is not ABSENT:
+        return result
     if any(name == key or name.startswith(f"{key}.") for key in layout.items):
         return None
     if name.startswith(f"{layout.path}."):
@@ -278,11 +278,11 @@ def _anchor(records: Sequence[Record]) -> str:
 def _objects(records: Sequence[Record], *, strict: bool) -> str:
     """The column that is a list of objects with a reward each; by a usual name only, if `strict`."""
     names = dict.fromkeys(key for record in records for key in record)
-    found = [name for name in names if _has_rewards(records, name, strict=strict)]
-    known = [name for name in _OBJECT_LISTS if name in found]
+    result = [name for name in names if _has_rewards(records, name, strict=strict)]
+    known = [name for name in _OBJECT_LISTS if name in result]
     if known or strict:
         return known[0] if known else ""
-    return found[0] if len(found) == 1 else ""
+    return result[0] if len(result) == 1 else ""
 
 
 def _has_rewards(records: Sequence[Record], name: str, *, strict: bool) -> bool:
@@ -299,8 +299,8 @@ def _has_rewards(records: Sequence[Record], name: str, *, strict: bool) -> bool:
 
 def _most(tests: Iterable[bool]) -> bool:
     """Whether more than half of some tests hold; of two halves, the first test decides."""
-    found = list(tests)
-    return sum(found) * 2 > len(found) - (bool(found) and found[0])
+    result = list(tests)
+    return sum(result) * 2 > len(result) - (bool(result) and result[0])
 
 
 def _is_reward(value: object) -> bool:

@@ -55,8 +55,8 @@ def find(value: object, path: str) -> Any:  # noqa: ANN401  any JSON value
 
 def get(value: object, path: str) -> Any:  # noqa: ANN401  any JSON value
     """The values, with null for what is missing."""
-    found = find(value, path)
-    return None if found is ABSENT else found
+    result = find(value, path)
+    return None if result is ABSENT else result
 
 
 def parsed(text: str) -> object:
@@ -89,12 +89,12 @@ def roots(paths: Sequence[str], names: Sequence[str]) -> dict[str, str]:
         {'a': 'a', 'a.b.c': 'a.b'}
     """
     known = set(names)
-    found = {}
+    result = {}
     for path in paths:
         root = path if path in known else next((head for head in _heads(path) if head in known), None)
         if root is not None:
-            found[path] = root
-    return found
+            result[path] = root
+    return result
 
 
 def in_batch(batch: pa.RecordBatch, path: str, root: str) -> Any:  # noqa: ANN401  an arrow array or Python values
@@ -126,9 +126,9 @@ def _below(value: Mapping[str, Any], path: str) -> Any:  # noqa: ANN401  any JSO
     """Follow the longest first key that is there and leads somewhere."""
     for head in _heads(path)[1:]:
         if head in value:
-            found = find(value[head], path[len(head) + 1 :])
-            if found is not ABSENT:
-                return found
+            result = find(value[head], path[len(head) + 1 :])
+            if result is not ABSENT:
+                return result
     return ABSENT
 
 

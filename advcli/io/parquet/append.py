@@ -78,10 +78,10 @@ def annotate(source: Source, sink: BinaryIO, chunks: Chunks, about: Mapping[str,
         DataError: the file is damaged.
     """
     with source.path.open("rb") as file:
-        found = _footer(file, chunks.schema, tuple(about.items()))
-        if found is None:
+        result = _footer(file, chunks.schema, tuple(about.items()))
+        if result is None:
             return False
-        footer, size, compliant = found
+        footer, size, compliant = result
         with closing(beside(_body(source, file, size), apart=size > _PIECE)) as pieces:
             for piece in pieces:
                 sink.write(piece)
@@ -169,25 +169,25 @@ def _with_columns(
     Returns:
         The same lists with the new ones in them, which nobody changes; whether lists hold an "element".
     """
-    found = dict(lists)
-    schema = thrift.decode_list(found[_SCHEMA], {})
+    result = dict(lists)
+    schema = thrift.decode_list(result[_SCHEMA], {})
     compliant = not any(thrift.binary(element[_NAME][1]) == b"item" for element in schema)
     _, new = written(added.empty_table(), (), ChunkFormat("none", compliant))
     schema[0][_CHILDREN] = (thrift.I32, thrift.of_integer(number(schema[0], _CHILDREN) + len(added)))
     schema += thrift.decode_list(new[_SCHEMA][1], {})[1:]
-    found[_SCHEMA] = thrift.encode_list(schema)
-    if _ORDERS in found:
-        orders = thrift.decode_list(found[_ORDERS], {}) + thrift.decode_list(new[_ORDERS][1], {})
-        found[_ORDERS] = thrift.encode_list(orders)
+    result[_SCHEMA] = thrift.encode_list(schema)
+    if _ORDERS in result:
+        orders = thrift.decode_list(result[_ORDERS], {}) + thrift.decode_list(new[_ORDERS][1], {})
+        result[_ORDERS] = thrift.encode_list(orders)
     mine = {name.encode(): value.encode() for name, value in about}
-    entries = thrift.decode_list(found[_METADATA], {}) if _METADATA in found else []
+    entries = thrift.decode_list(result[_METADATA], {}) if _METADATA in result else []
     pairs = [_pair_of(entry) for entry in entries]
     pairs = [
         (key, _with_fields(value, added, mine) if key == _ARROW_SCHEMA else value) for key, value in pairs
     ]
     pairs = [(key, value) for key, value in pairs if key not in mine] + list(mine.items())
-    found[_METADATA] = thrift.encode_list([_pair(key, value) for key, value in pairs])
-    return found, compliant
+    result[_METADATA] = thrift.encode_list([_pair(key, value) for key, value in pairs])
+    return result, compliant
 
 
 def _with_fields(stored: bytes | None, added: pa.Schema, about: Mapping[bytes, bytes]) -> bytes:

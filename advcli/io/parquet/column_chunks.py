@@ -90,16 +90,16 @@ class Chunks:
 
     def part(self, start: int) -> "Chunks":
         """The column chunks of a separate file, from a row on."""
-        found = copy(self)
-        found._done = start  # noqa: SLF001  of the same class
-        return found
+        result = copy(self)
+        result._done = start  # noqa: SLF001  of the same class
+        return result
 
     def __call__(self, rows: int, look: ChunkFormat) -> Group:
         """The next `rows` rows; their metadata is not shared, so it may be changed."""
-        found = self._made.group(self._done, rows, look)
+        result = self._made.group(self._done, rows, look)
         self._done += rows
         self._advance(self._done)
-        return found
+        return result
 
 
 class _Made:
@@ -114,20 +114,20 @@ class _Made:
         self._groups: dict[int, Group] = {}
 
     def group(self, start: int, rows: int, look: ChunkFormat) -> Group:
-        found = self._groups.pop(start, None)
-        if found is None or found.rows != rows or self._look != look:
-            found, *more = groups(self._added.slice(start), self._next(start, rows), look)
+        result = self._groups.pop(start, None)
+        if result is None or result.rows != rows or self._look != look:
+            result, *more = groups(self._added.slice(start), self._next(start, rows), look)
             starts = accumulate((group.rows for group in more), initial=start + rows)
             self._look, self._groups = look, dict(zip(starts, more, strict=False))
-        return found
+        return result
 
     def _next(self, start: int, rows: int) -> list[int]:
         """The rows that are asked for, and those of the next files, which will be groups if these are small."""
-        place = bisect_left(self._starts, start)
-        if self._sizes[place : place + 1] != [rows] or self._starts[place] != start:
+        position = bisect_left(self._starts, start)
+        if self._sizes[position : position + 1] != [rows] or self._starts[position] != start:
             return [rows]
         end = bisect_right(self._starts, start + self._most) - 1
-        return [rows, *self._sizes[place + 1 : end]]
+        return [rows, *self._sizes[position + 1 : end]]
 
 
 def groups(added: pa.Table, sizes: Sequence[int], look: ChunkFormat) -> list[Group]:
@@ -156,15 +156,15 @@ def groups(added: pa.Table, sizes: Sequence[int], look: ChunkFormat) -> list[Gro
 def _first_of_its_kind(added: pa.Table) -> list[int]:
     """For each column the first one that lies at the same place of the memory: mostly itself."""
     known: dict[object, int] = {}
-    found = []
-    for place, column in enumerate(added.columns):
+    result = []
+    for position, column in enumerate(added.columns):
         lies = tuple(
             (part.offset, len(part), *(None if held is None else held.address for held in part.buffers()))
             for part in column.chunks
         )
-        kind = place if pa.types.is_nested(column.type) else (str(column.type), lies)
-        found.append(known.setdefault(kind, place))
-    return found
+        kind = position if pa.types.is_nested(column.type) else (str(column.type), lies)
+        result.append(known.setdefault(kind, position))
+    return result
 
 
 def _with_copies(group: Group, first: Sequence[int], names: Sequence[str]) -> Group:
@@ -175,9 +175,9 @@ def _with_copies(group: Group, first: Sequence[int], names: Sequence[str]) -> Gr
     made = dict(zip(sorted(set(first)), structs(group.metadata, COLUMNS), strict=True))
     columns, pieces = [], [group.body]
     end = group.start + len(group.body)
-    for place, name in enumerate(names):
-        column = made[first[place]]
-        if first[place] != place:
+    for position, name in enumerate(names):
+        column = made[first[position]]
+        if first[position] != position:
             column = deepcopy(column)
             chunk = column[CHUNK][1]
             start = min(number(chunk, field) for field in (PAGES, DICTIONARY) if field in chunk)
@@ -230,8 +230,8 @@ def move(column: Struct, by: int) -> None:
 
 def structs(holder: Struct, name: int) -> list[Struct]:
     """The structs of a list that was opened."""
-    found: list[Struct] = holder[name][1]
-    return found
+    result: list[Struct] = holder[name][1]
+    return result
 
 
 def number(holder: Struct, name: int) -> int:
@@ -248,4 +248,4 @@ def _start(group: Struct) -> int:
     """Where the chunks of a row group begin: with the first page of the first column."""
     chunk = structs(group, COLUMNS)[0][CHUNK][1]
     pages = (number(chunk, name) for name in (DICTIONARY, PAGES) if name in chunk)
-    return min(place for place in pages if place)
+    return min(position for position in pages if position)

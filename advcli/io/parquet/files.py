@@ -44,10 +44,10 @@ class File(pq.ParquetFile):  # type: ignore[misc]
         length, _ = self._tail
         try:
             start = self._data.size() - TAIL.size - length
-            found = row_groups(self._at(start, self.metadata.serialized_size))
+            result = row_groups(self._at(start, self.metadata.serialized_size))
         except (OSError, ValueError):
             return None
-        return found if len(found) == self.num_row_groups else None
+        return result if len(result) == self.num_row_groups else None
 
     @cached_property
     def encrypted(self) -> frozenset[str]:
@@ -66,15 +66,15 @@ class File(pq.ParquetFile):  # type: ignore[misc]
             DataError: there is none.
         """
         names: list[str] = self.schema_arrow.names
-        found = [name for name in names if name not in self.encrypted]
-        if "" in self.encrypted or (names and not found):
+        result = [name for name in names if name not in self.encrypted]
+        if "" in self.encrypted or (names and not result):
             raise DataError(f"{self.name}: all columns are encrypted", hint="a copy that is not encrypted")
-        return found
+        return result
 
     @cached_property
     def _tail(self) -> tuple[int, bytes]:
-        found: tuple[int, bytes] = TAIL.unpack(self._at(self._data.size() - TAIL.size, TAIL.size))
-        return found
+        result: tuple[int, bytes] = TAIL.unpack(self._at(self._data.size() - TAIL.size, TAIL.size))
+        return result
 
     def _at(self, start: int, size: int) -> bytes:
         return bytes(self._data.read_at(size, start))

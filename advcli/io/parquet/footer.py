@@ -49,8 +49,8 @@ def row_groups(footer: bytes) -> tuple[tuple[Chunk, ...], ...]:
         thrift.UnsupportedFooter: it says something else than the format has.
     """
     try:
-        found = thrift.decode(footer, _OPENED)
-        groups = found[_ROW_GROUPS][1] if _ROW_GROUPS in found else ()
+        result = thrift.decode(footer, _OPENED)
+        groups = result[_ROW_GROUPS][1] if _ROW_GROUPS in result else ()
         return tuple(tuple(map(_chunk, group[_COLUMNS][1])) for group in groups)
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise thrift.UnsupportedFooter(f"no footer ({error})") from error

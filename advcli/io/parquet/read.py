@@ -160,19 +160,19 @@ def _leaves(file: files.File, roots: Mapping[str, str]) -> list[str]:
     """What to read for some paths: only the needed fields of a struct, if they can be read separately."""
     if all(path == root for path, root in roots.items()):
         return list(roots)
-    found = []
+    result = []
     for path, root in roots.items():
         inner = path != root and pa.types.is_struct(file.schema_arrow.field(root).type)
         known = inner and any(
             column == path or column.startswith(f"{path}.")
             for column in (file.schema.column(i).path for i in range(len(file.schema)))
         )
-        found.append(path if known else root)
+        result.append(path if known else root)
     # A whole column beside one of its fields would be read as the field only.
-    whole = set(found) & set(file.columns)
+    whole = set(result) & set(file.columns)
     return list(
         dict.fromkeys(
-            roots[path] if roots[path] in whole else name for path, name in zip(roots, found, strict=True)
+            roots[path] if roots[path] in whole else name for path, name in zip(roots, result, strict=True)
         )
     )
 
@@ -200,7 +200,7 @@ def _exploded(
         for record in records(batch):
             number += 1
             try:
-                count, found = layouts.cells(record, layout, names)
+                count, result = layouts.cells(record, layout, names)
             except layouts.LayoutMismatch as error:
                 bad_rows.add(
                     f"{source.name}:{number}: {error}", hint="--layout or --explode, or --on-bad-row skip"
@@ -212,7 +212,7 @@ def _exploded(
             if ROW in cells:
                 cells[ROW] += digests(record, layout)
             for name in names:
-                cells[name] += found[name]
+                cells[name] += result[name]
         yield Batch(source.name, cells, np.array(lines, dtype=np.int64))
 
 
@@ -340,9 +340,9 @@ def rows_at(source: Source, wanted: Collection[int]) -> Iterator[tuple[int, Mapp
             continue
         for batch in _batches(file, source, None, row_groups=[group]):
             here = places[(places >= done) & (places < done + batch.num_rows)]
-            for place in here.tolist():
+            for position in here.tolist():
                 # Not taken, which arrow cannot do with every type.
-                yield place + 1, records(batch.slice(place - done, 1))[0]
+                yield position + 1, records(batch.slice(position - done, 1))[0]
             done += batch.num_rows
 
 

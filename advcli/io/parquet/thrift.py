@@ -42,9 +42,9 @@ def decode(data: bytes, wanted: Wanted) -> Struct:
         >>> decode(data, {2: {}})
         {1: (5, b'\x04'), 2: (9, [{1: (8, b'\x01a')}])}
     """
-    found, end = _struct_in(data, 0, wanted)
+    result, end = _struct_in(data, 0, wanted)
     _check_end(data, end)
-    return found
+    return result
 
 
 def decode_list(data: bytes, wanted: Wanted) -> list[Struct]:
@@ -57,9 +57,9 @@ def decode_list(data: bytes, wanted: Wanted) -> list[Struct]:
         >>> decode_list(b"\x1c\x18\x01a\x00", {})
         [{1: (8, b'\x01a')}]
     """
-    found, end = _structs_in(data, 0, wanted)
+    result, end = _structs_in(data, 0, wanted)
     _check_end(data, end)
-    return found
+    return result
 
 
 def encode(struct: Mapping[int, tuple[int, Any]]) -> bytes:
@@ -130,16 +130,16 @@ def binaries(value: bytes) -> list[bytes]:
     kind, count, at = _list_in(value, 0)
     if count and kind != BINARY:
         raise UnsupportedFooter(f"a list of type {kind} where texts are expected")
-    found = []
+    result = []
     try:
         for _ in range(count):
             size, at = _varint(value, at)
-            found.append(value[at : at + size])
+            result.append(value[at : at + size])
             at += size
     except IndexError as error:
         raise UnsupportedFooter("no compact thrift (cut off)") from error
     _check_end(value, at)
-    return found
+    return result
 
 
 def of_binary(value: bytes) -> bytes:
@@ -211,11 +211,11 @@ def _structs_in(data: bytes, at: int, wanted: Wanted) -> tuple[list[Struct], int
     # An empty list may be declared as one of anything.
     if count and kind != STRUCT:
         raise UnsupportedFooter(f"a list of type {kind} where structs are expected")
-    found = []
+    result = []
     for _ in range(count):
         value, at = _struct_in(data, at, wanted)
-        found.append(value)
-    return found, at
+        result.append(value)
+    return result, at
 
 
 def _list_in(data: bytes, at: int) -> tuple[int, int, int]:

@@ -125,12 +125,12 @@ def found(
 
 def _hidden(inputs: Sequence[str], names: Sequence[str]) -> dict[str, str]:
     """The files that were found in folders whose names say that they are no part of the data: name → why."""
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for text in inputs:
         if not remote.is_remote(text) and text != STDIN:
             inside = [name for name in names if PurePath(text) in PurePath(name).parents]
-            found |= repeated.aside(text, inside)
-    return found
+            result |= repeated.aside(text, inside)
+    return result
 
 
 def _repeated(files: Sequence[tuple[str, Path, bool]]) -> dict[str, str]:
@@ -143,13 +143,13 @@ def _repeated(files: Sequence[tuple[str, Path, bool]]) -> dict[str, str]:
         (name, path, searched) for name, path, searched in files if isinstance(path, Path) and path.is_file()
     ]
     several = len(files) > 1
-    found = repeated.superseded([(name, path) for name, path, searched in here if searched or several])
-    if found and len(found) == len(files):
+    result = repeated.superseded([(name, path) for name, path, searched in here if searched or several])
+    if result and len(result) == len(files):
         raise DataError(f"{files[0][0]}: superseded according to the table's log, like all other files")
-    left = [(name, path, searched) for name, path, searched in here if name not in found]
-    found |= repeated.twins([(name, path) for name, path, _ in left], CODECS, _plain)
-    return found | repeated.copies(
-        [(name, path) for name, path, searched in left if searched and name not in found]
+    left = [(name, path, searched) for name, path, searched in here if name not in result]
+    result |= repeated.twins([(name, path) for name, path, _ in left], CODECS, _plain)
+    return result | repeated.copies(
+        [(name, path) for name, path, searched in left if searched and name not in result]
     )
 
 
@@ -181,10 +181,10 @@ class _Bounded(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:  # noqa: ANN401  anything with the buffer protocol
         """Read into a buffer, not beyond the last byte."""
-        found = self._file.read(min(len(buffer), self._left))
-        buffer[: len(found)] = found
-        self._left -= len(found)
-        return len(found)
+        result = self._file.read(min(len(buffer), self._left))
+        buffer[: len(result)] = result
+        self._left -= len(result)
+        return len(result)
 
     def close(self) -> None:
         """Close the file."""
@@ -198,13 +198,13 @@ def _find(inputs: Sequence[str], scratch: Scratch, *, copied: bool) -> Iterator[
     names: dict[str, int] = {}
     resolved = cache(Path.resolve)
     for text in inputs:
-        found = _behind_url(text, scratch, copied=copied) if remote.is_remote(text) else _matches(text)
-        for name, path, searched in found:
+        result = _behind_url(text, scratch, copied=copied) if remote.is_remote(text) else _matches(text)
+        for name, path, searched in result:
             # The files of a folder share its way to it.
             apart = not (searched and isinstance(path, Path)) or path.is_symlink()
-            place = _resolved(name, path) if apart else resolved(path.parent) / path.name
-            if text == STDIN or place not in seen:
-                seen.add(place)
+            position = _resolved(name, path) if apart else resolved(path.parent) / path.name
+            if text == STDIN or position not in seen:
+                seen.add(position)
                 # Two URLs that differ in what is not shown.
                 names[name] = names.get(name, 0) + 1
                 yield name if names[name] == 1 or name == text else f"{name} ({names[name]})", path, searched
@@ -238,18 +238,18 @@ def _matches(text: str) -> list[tuple[str, Path, bool]]:
         if path.exists():
             return [(text, path, False)]
         # pathlib cannot expand an absolute pattern.
-        found = sorted(glob.glob(text, recursive=True), key=_natural)  # noqa: PTH207
+        result = sorted(glob.glob(text, recursive=True), key=_natural)  # noqa: PTH207
     except DataError:
         raise
     except (OSError, ValueError, RuntimeError) as error:
         # A circle of symbolic links is a RuntimeError to pathlib.
         raise DataError(f"{text}: {reason(error)}") from error
-    found = [name for name in found if not Path(name).is_dir()]
-    if not found:
+    result = [name for name in result if not Path(name).is_dir()]
+    if not result:
         raise DataError(
             f"{text}: no such file", hint="a file, a folder, a quoted glob or - for standard input"
         )
-    return [(name, Path(name), False) for name in found]
+    return [(name, Path(name), False) for name in result]
 
 
 def _dumps_in(folder: Path) -> list[Path]:
@@ -275,9 +275,9 @@ def _named_like(folder: Path, patterns: Collection[str]) -> list[Path]:
     known = re.compile(
         "|".join(map(fnmatch.translate, (name for name in patterns if "/" not in name))) or "(?!)"
     )
-    for place, folders, names in os.walk(folder):
+    for position, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        files |= {Path(place, name) for name in names if name[0] != "." and known.match(name)}
+        files |= {Path(position, name) for name in names if name[0] != "." and known.match(name)}
     return [
         file
         for file in files
@@ -295,11 +295,11 @@ def _patterns(names: str = "files") -> frozenset[str]:
 
 def _natural(name: str) -> list[tuple[int, int, str]]:
     """Sort key under which 2.jsonl comes before 10.jsonl, and ids are in the order of their text."""
-    found = []
+    result = []
     for letters, number, text in _WORD.findall(name):
-        found += [(1, 0, letters)] if letters else []
-        found.append((0, int(number), "") if number else (1, 0, text))
-    return found
+        result += [(1, 0, letters)] if letters else []
+        result.append((0, int(number), "") if number else (1, 0, text))
+    return result
 
 
 def _source(name: str, path: Path, scratch: Scratch, max_line: int) -> Source:
@@ -337,16 +337,16 @@ def _unpacked(
         with _decompressed(path, codec, name) as file:
             path = _spooled(file, scratch, name)
     target = _free(folder)
-    found = containers.unpacked(name, path, head, target)
-    if found is None:
+    result = containers.unpacked(name, path, head, target)
+    if result is None:
         return None
-    contents = found.contents
-    if not found.layout:
+    contents = result.contents
+    if not result.layout:
         return _source(contents.name or name, target, scratch, max_line)
     if not target.stat().st_size:
         raise DataError(f"{name}: no rows, expected one per response")
     return Source(
-        name, target, found.layout, stamp=stamp(target), remarks=contents.remarks, format=contents.format
+        name, target, result.layout, stamp=stamp(target), remarks=contents.remarks, format=contents.format
     )
 
 
@@ -357,8 +357,8 @@ def _join(name: str) -> "Callable[[dict[str, Any]], dict[str, Any]] | None":
         if form.join and any(
             path.match(pattern + codec) for pattern in form.files for codec in ("", *CODECS)
         ):
-            found: Callable[[dict[str, Any]], dict[str, Any]] | None = load(form.join)(path)
-            return found
+            result: Callable[[dict[str, Any]], dict[str, Any]] | None = load(form.join)(path)
+            return result
     return None
 
 

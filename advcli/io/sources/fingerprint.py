@@ -14,10 +14,10 @@ def fingerprints(sources: Sequence[Source], table: RewardTable) -> tuple[InputFi
         sources: the inputs.
         table: what was read from them.
     """
-    found = []
+    result = []
     for source, rows in zip(sources, table.rows, strict=True):
         path = source.origin or source.path
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-        found.append(InputFile(source.name, path.stat().st_size, digest, rows))
-    return tuple(found)
+        result.append(InputFile(source.name, path.stat().st_size, digest, rows))
+    return tuple(result)

@@ -185,6 +185,6 @@ def without_dumps(files: Iterable[Path]) -> str:
         suffix = file.suffix.lower()
         if suffix in _NOTABLE:
             counts[suffix] = counts.get(suffix, 0) + 1
-    shown = (f"{many:,} {suffix}: {_NOTABLE[suffix]}" for suffix, many in counts.items())
-    found = ", ".join(shown)
-    return f"it holds {found}" if found else ""
+    shown = (f"{count:,} {suffix}: {_NOTABLE[suffix]}" for suffix, count in counts.items())
+    result = ", ".join(shown)
+    return f"it holds {result}" if result else ""

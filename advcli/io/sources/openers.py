@@ -94,7 +94,7 @@ def arrow_file(path: Path, name: str) -> Contents:
     """The rows of an Arrow file, which is what Feather writes too."""
     del name
     file = pa.ipc.open_file(pa.memory_map(str(path)))
-    batches = (file.get_batch(place) for place in range(file.num_record_batches))
+    batches = (file.get_batch(position) for position in range(file.num_record_batches))
     return Contents(pa.RecordBatchReader.from_batches(file.schema, batches))
 
 

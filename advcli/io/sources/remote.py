@@ -58,9 +58,9 @@ def fetched(url: str, scratch: Path, patterns: Collection[str]) -> Iterator[tupl
         MissingPackage: a package for that scheme is not installed.
     """
     with _explained(url):
-        system, found = _named(url, patterns)
-    for place, (name, path, searched) in enumerate(found):
-        copy = scratch / f"remote-{len(list(scratch.iterdir()))}-{place}"
+        system, result = _named(url, patterns)
+    for position, (name, path, searched) in enumerate(result):
+        copy = scratch / f"remote-{len(list(scratch.iterdir()))}-{position}"
         with copy.open("wb") as target:
             for piece in _pieces(url, system, path):
                 target.write(piece)
@@ -143,8 +143,8 @@ def listed(url: str, patterns: Collection[str]) -> Iterator[tuple[str, Path, boo
         MissingPackage: a package for that scheme is not installed.
     """
     with _explained(url):
-        _, found = _named(url, patterns)
-        for name, path, searched in found:
+        _, result = _named(url, patterns)
+        for name, path, searched in result:
             yield name, cast("Path", RemoteFile(url, path)), searched
 
 
@@ -156,13 +156,13 @@ def random_access(path: object) -> Any:  # noqa: ANN401  a path or arrow's class
 def _named(url: str, patterns: Collection[str]) -> tuple[fs.FileSystem, list[tuple[str, str, bool]]]:
     """The file system; and of each file its URL, its path, and whether it was looked for in a folder."""
     system, path, prefix = file_system(url)
-    found, searched = _files(system, path, patterns)
-    if not found:
+    result, searched = _files(system, path, patterns)
+    if not result:
         raise DataError(
             f"{redacted(url, whole=True)}: no such file, or no dump in this folder",
             hint="the URL of a file, or a pattern with *",
         )
-    shown = ((url if name == path else prefix + name, name) for name in found)
+    shown = ((url if name == path else prefix + name, name) for name in result)
     return system, [(redacted(name, whole=True), path, searched) for name, path in shown]
 
 

@@ -36,13 +36,13 @@ def aside(root: str, names: Iterable[str]) -> dict[str, str]:
         >>> aside("t", ["t/part-0.parquet", "t/_temporary/0/part-0.parquet"])
         {'t/_temporary/0/part-0.parquet': "in '_temporary'"}
     """
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for name in names:
         parts = PurePath(name).relative_to(root).parts
         hidden = next((part for part in parts if part.startswith("_")), None)
         if hidden is not None:
-            found[name] = f"in '{hidden}'" if len(parts) > 1 and hidden != parts[-1] else "hidden"
-    return found
+            result[name] = f"in '{hidden}'" if len(parts) > 1 and hidden != parts[-1] else "hidden"
+    return result
 
 
 def superseded(files: Sequence[tuple[str, Path]]) -> dict[str, str]:
@@ -59,15 +59,15 @@ def superseded(files: Sequence[tuple[str, Path]]) -> dict[str, str]:
     def current(folder: Path) -> set[Path] | None:
         return _current(folder, [path for _, path in files if folder in path.parents])
 
-    found = {}
+    result = {}
     for name, path in files:
         for folder in list(path.parents)[:_ABOVE]:
             live = current(folder)
             if live is not None:
                 if path not in live:
-                    found[name] = "superseded according to the table's log"
+                    result[name] = "superseded according to the table's log"
                 break
-    return found
+    return result
 
 
 def twins(files: Sequence[tuple[str, Path]], codecs: Iterable[str], opened: Opened) -> dict[str, str]:
@@ -82,7 +82,7 @@ def twins(files: Sequence[tuple[str, Path]], codecs: Iterable[str], opened: Open
         DataError: two such files differ, so that nobody can tell which is the dump.
     """
     plain = dict(files)
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     stems: dict[str, str] = {name: name for name in plain}
     for name, path in files:
         stem = next((name.removesuffix(codec) for codec in codecs if name.endswith(codec)), None)
@@ -93,26 +93,26 @@ def twins(files: Sequence[tuple[str, Path]], codecs: Iterable[str], opened: Open
             continue
         if _digest(opened(path, name)) != _digest(opened(plain[other], other)):
             raise DataError(f"{other} and {name} differ, and only one can be the dump", hint=other)
-        found[name] = f"the same as {PurePath(other).name}"
-    return found
+        result[name] = f"the same as {PurePath(other).name}"
+    return result
 
 
 def copies(files: Sequence[tuple[str, Path]]) -> dict[str, str]:
     """The files that hold the same bytes as an earlier one of the same step: name → why."""
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     sized = sorted(
-        ((path.stat().st_size, place) for place, (_, path) in enumerate(files)), key=lambda one: one
+        ((path.stat().st_size, position) for position, (_, path) in enumerate(files)), key=lambda one: one
     )
     for _, same in groupby(sized, key=lambda one: one[0]):
-        places = [place for _, place in same]
+        places = [position for _, position in same]
         met: dict[tuple[bytes, str | None], str] = {}
-        for place in places if len(places) > 1 else ():
-            name, path = files[place]
+        for position in places if len(places) > 1 else ():
+            name, path = files[position]
             with suppress(OSError):
                 first = met.setdefault((_digest(path.open("rb")), step_of(name)), name)
                 if first != name:
-                    found[name] = f"a copy of {first}"
-    return found
+                    result[name] = f"a copy of {first}"
+    return result
 
 
 def _digest(file: BinaryIO) -> bytes:

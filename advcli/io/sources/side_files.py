@@ -93,10 +93,10 @@ def refuse(name: str, shapes: Mapping[str, str]) -> None:
     Raises:
         DataError: says what it is.
     """
-    found = what(name, shapes)
-    if found:
+    result = what(name, shapes)
+    if result:
         raise DataError(
-            f"{name}: this is {found}, expected a row per response with its reward",
+            f"{name}: this is {result}, expected a row per response with its reward",
             hint="the dump itself (advcli formats), or --format generic with --reward COL and --prompt-col COL",
         )
 
@@ -118,8 +118,8 @@ def rivals(names: Sequence[str]) -> dict[str, str]:
     """
     there = {_shape(name) for name in names}
     folders = {str(folder) for name in there for folder in PurePath(name).parents}
-    found = {name: why for name in names if (why := _replaced(_shape(name), there, folders))}
-    return {**found, **dict(_copies(names)), **dict(_not_listed(names))}
+    result = {name: why for name in names if (why := _replaced(_shape(name), there, folders))}
+    return {**result, **dict(_copies(names)), **dict(_not_listed(names))}
 
 
 def is_copy(file: Path) -> bool:

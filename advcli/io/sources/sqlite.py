@@ -39,9 +39,9 @@ def tables(database: sqlite3.Connection) -> dict[str, tuple[str, ...]]:
 def rows(database: sqlite3.Connection, table: str) -> list[dict[str, Any]]:
     """The rows of a table in the order in which they were written, as column → value."""
     quoted = table.replace('"', '""')
-    found = database.execute(f'select * from "{quoted}" order by rowid')
-    names = [column[0] for column in found.description]
-    return [dict(zip(names, row, strict=True)) for row in found]
+    result = database.execute(f'select * from "{quoted}" order by rowid')
+    names = [column[0] for column in result.description]
+    return [dict(zip(names, row, strict=True)) for row in result]
 
 
 def only(names: Sequence[str], name: str) -> str | None:

@@ -45,10 +45,10 @@ def fitting(problem: Problem, partition: Partition) -> Iterator[Shaped]:
         problem: what is searched for.
         partition: the groups.
     """
-    found = list(_told(problem, problem.part(partition, FIRST)))
-    if any(_of_source(*one) for one in found):
+    result = list(_told(problem, problem.part(partition, FIRST)))
+    if any(_of_source(*one) for one in result):
         yield Shaped(ShapeSpec(NAME, dict(zip(_KNOBS, _SOURCE, strict=True))), 0)
-    able = [fit for one in found for fit in _fitted(*one)]
+    able = [fit for one in result for fit in _fitted(*one)]
     best = max(min((fit.left for fit in able), default=0.0), _EXACT)
     near = sorted((fit for fit in able if fit.left <= _NEARBY * best), key=lambda fit: fit.digits)
     # Of those as long, the estimator that is believed first.
@@ -82,10 +82,10 @@ def _told(problem: Problem, part: Slice) -> Iterator[tuple[Tensor, Tensor, Tenso
     for candidate in problem.candidates:
         base = None if candidate.of_batch and not part.whole else predict(candidate, part)
         key = b"" if base is None else base.round(decimals=_DIGITS).numpy().tobytes()
-        found = None if base is None or key in seen else _weights(part, base)
+        result = None if base is None or key in seen else _weights(part, base)
         seen.add(key)
-        if found is not None:
-            yield found
+        if result is not None:
+            yield result
 
 
 def applied(problem: Problem, partition: Partition, one: Shaped) -> Problem:
@@ -188,5 +188,5 @@ def _starts(shares: Tensor, weights: Tensor) -> Iterator[Tensor]:
 def _left(numbers: Tensor, shares: Tensor, weights: Tensor) -> Tensor:
     """[K] what the weights of some knobs leave, as a share of the weight."""
     low, high, middle, steepness = numbers
-    found: Tensor = (low + (high - low) / (1 + torch.exp(steepness * (shares - middle)))) / weights - 1
-    return found
+    result: Tensor = (low + (high - low) / (1 + torch.exp(steepness * (shares - middle)))) / weights - 1
+    return result

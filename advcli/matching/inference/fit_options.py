@@ -64,12 +64,12 @@ def inferred(problem: Problem, only: Collection[str] | None = None) -> Inferred 
     # Rules of the batch have seen whole steps where prompts are the groups.
     for partition in (one for one in problem.partitions if one.kind is not Kind.STEP):
         fits = list(_fits(problem, partition, only))
-        for many in sorted({fit.fitted for fit in fits}):
-            tried = [fit.candidate for fit in fits if fit.fitted == many]
+        for count in sorted({fit.fitted for fit in fits}):
+            tried = [fit.candidate for fit in fits if fit.fitted == count]
             again = problem.but(partitions=[partition], candidates=tried)
-            found = search(again)
-            if found.explained:
-                return Inferred(found, again, many)
+            result = search(again)
+            if result.explained:
+                return Inferred(result, again, count)
     return None
 
 
@@ -118,8 +118,8 @@ def set_alike(problem: Problem, trials: Sequence[Trial]) -> Sequence[Trial]:
             tried.append(rule.with_options(given))
     if not tried:
         return ()
-    found = search(problem.but(partitions=[best.partition], candidates=tried))
-    return [trial for trial in found.trials if trial.explained]
+    result = search(problem.but(partitions=[best.partition], candidates=tried))
+    return [trial for trial in result.trials if trial.explained]
 
 
 def _rules(problem: Problem) -> Iterator[Candidate]:
@@ -165,8 +165,8 @@ def _part(problem: Problem, partition: Partition, candidate: Candidate) -> Slice
 def _promising(models: Sequence["_Model"]) -> list["_Model"]:
     """The few that may fit: those whose advantages are like the logged ones, as they are or as the first slope says."""
     first = sorted(models, key=lambda model: model.unlike)[:_CLOSER]
-    second = sorted(((model.unlike_by_slope, place) for place, model in enumerate(first)))
-    return [first[place] for unlike, place in second[:_FITTED] if unlike <= _LEFT]
+    second = sorted(((model.unlike_by_slope, position) for position, model in enumerate(first)))
+    return [first[position] for unlike, position in second[:_FITTED] if unlike <= _LEFT]
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,10 +215,10 @@ class _Model:
     def _start(self) -> tuple[Tensor, Tensor]:
         """[K] the numbers that a fit begins with, and [M] what they leave over."""
         starts = [self._usual]
-        for place, one in enumerate(self.fitted):
+        for position, one in enumerate(self.fitted):
             for value in one.starts[1:]:
                 starts.append(self._usual.clone())
-                starts[-1][place] = value
+                starts[-1][position] = value
         tried = [(start / self._unit, self._left(start / self._unit)) for start in starts]
         return min(tried, key=lambda pair: _square(pair[1]))
 
@@ -251,11 +251,11 @@ class _Model:
         if near is None:
             return None
         # Fewest first: what is not set would be fitted to the digits that the log lacks.
-        for many in dict.fromkeys((1, 2, len(self.fitted))):
-            for free in combinations(self.fitted, many):
+        for count in dict.fromkeys((1, 2, len(self.fitted))):
+            for free in combinations(self.fitted, count):
                 best = self._least(free, near)
                 if best is not None:
-                    return _Fit(self.form.candidate.with_options(best), many + self.form.free)
+                    return _Fit(self.form.candidate.with_options(best), count + self.form.free)
         return None
 
     def _near(self, free: Sequence[Fitted], start: Tensor) -> Tensor | None:
@@ -269,24 +269,24 @@ class _Model:
         def left(some: Tensor) -> Tensor:
             return self._left(base.masked_scatter(mine, some))
 
-        found, over = least_squares(left, base[mine], near=most, steps=steps)
-        return base.masked_scatter(mine, found) if over <= most else None
+        result, over = least_squares(left, base[mine], near=most, steps=steps)
+        return base.masked_scatter(mine, result) if over <= most else None
 
     def _least(self, free: Sequence[Fitted], start: Tensor) -> dict[str, float] | None:
         """Values of some options that fit the rows, short if they can be, all others as by default; None if none do."""
-        found = self._near(free, start)
-        if found is None:
+        result = self._near(free, start)
+        if result is None:
             return None
         mine, most = (
             self._mine(free),
-            _AS_GOOD * max(_worst(self._left(found)), self.part.logged.exact / self._size),
+            _AS_GOOD * max(_worst(self._left(result)), self.part.logged.exact / self._size),
         )
 
         def fits(values: Tensor) -> bool:
-            numbers = found.masked_scatter(mine, values / self._unit[mine])
+            numbers = result.masked_scatter(mine, values / self._unit[mine])
             return _worst(self._left(numbers)) <= most and self._holds_with(_named(free, values))
 
-        short = shortened(found[mine] * self._unit[mine], fits, _DIGITS)
+        short = shortened(result[mine] * self._unit[mine], fits, _DIGITS)
         return _named(free, short) if fits(short) else None
 
     def _mine(self, free: Sequence[Fitted]) -> Tensor:
@@ -320,10 +320,10 @@ class _Model:
         plan = self.form.candidate.plan
         exact = {"dtype": "float64"} if "dtype" in self.form.candidate.told else {}
         try:
-            found = run(replace(plan, knobs={**plan.knobs, **values, **exact}), self.part.columns).processed
+            result = run(replace(plan, knobs={**plan.knobs, **values, **exact}), self.part.columns).processed
         except _UNDEFINED:
             return torch.full_like(self._logged, torch.inf)
-        return (found.double()[self._use] / self._size - self._logged).nan_to_num(nan=torch.inf)
+        return (result.double()[self._use] / self._size - self._logged).nan_to_num(nan=torch.inf)
 
 
 def _named(free: Sequence[Fitted], values: Tensor) -> dict[str, float]:

@@ -101,18 +101,18 @@ def shortened(
     """
     # Together first: where one makes up for another, none can be cut alone.
     cut = (
-        torch.tensor([float(f"{one:.{many}g}") for one in numbers.tolist()], dtype=torch.float64)
-        for many in digits
+        torch.tensor([float(f"{one:.{count}g}") for one in numbers.tolist()], dtype=torch.float64)
+        for count in digits
     )
-    found = next((tried for tried in cut if fits(tried)), numbers).clone()
-    for place, number in enumerate(found.tolist()):
-        for value in (0.0, *(float(f"{number:.{many}g}") for many in digits)):
-            tried = found.clone()
-            tried[place] = value
+    result = next((tried for tried in cut if fits(tried)), numbers).clone()
+    for position, number in enumerate(result.tolist()):
+        for value in (0.0, *(float(f"{number:.{count}g}") for count in digits)):
+            tried = result.clone()
+            tried[position] = value
             if fits(tried):
-                found = tried
+                result = tried
                 break
-    return found
+    return result
 
 
 def _square(left: Tensor) -> float:
@@ -130,10 +130,10 @@ def slopes_at(residual: Residual, numbers: Tensor, left: Tensor, steps: Steps = 
         steps: by which share of a number it is changed, and what is allowed.
     """
     columns = []
-    for place, number in enumerate(numbers.tolist()):
+    for position, number in enumerate(numbers.tolist()):
         moved = numbers.clone()
-        moved[place] += steps.slope * max(abs(number), 1e-3)
+        moved[position] += steps.slope * max(abs(number), 1e-3)
         if bool((steps.allowed(moved) != moved).any()):
-            moved[place] = number - steps.slope * max(abs(number), 1e-3)
-        columns.append((residual(moved) - left) / float(moved[place] - number))
+            moved[position] = number - steps.slope * max(abs(number), 1e-3)
+        columns.append((residual(moved) - left) / float(moved[position] - number))
     return torch.stack(columns, dim=1)

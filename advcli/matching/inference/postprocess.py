@@ -65,7 +65,7 @@ def after(problem: Problem, trials: list[Trial]) -> After | None:
         problem: what is searched for.
         trials: rules on all rows, the best first.
     """
-    found: list[After] = []
+    result: list[After] = []
     known: dict[object, After | None] = {}
     for trial in trials:
         if trial.core and trial.predicted is not None:
@@ -76,12 +76,12 @@ def after(problem: Problem, trials: list[Trial]) -> After | None:
             explained = known[key]
             if explained:
                 own = tuple(replace(one, candidate=trial.candidate) for one in explained.trials)
-                found.append(replace(explained, trials=own))
-    if not found:
+                result.append(replace(explained, trials=own))
+    if not result:
         return None
     # Fewest rows changed, then those that have a reason for it.
-    first = min(found, key=lambda item: (bool(item.doubt), _changed(item), item.keep is None))
-    same = [item.trials[0] for item in found if _done(item) == _done(first)]
+    first = min(result, key=lambda item: (bool(item.doubt), _changed(item), item.keep is None))
+    same = [item.trials[0] for item in result if _done(item) == _done(first)]
     return replace(first, trials=tuple(same))
 
 
@@ -102,8 +102,8 @@ def recomputed(problem: Problem) -> After | None:
     for partition in problem.partitions:
         if not _zeros(problem.part(partition)):
             continue
-        found = [item for candidate in able for item in _again(problem, partition, candidate)]
-        same = [item for item in found if _done(item) == _done(found[0])]
+        result = [item for candidate in able for item in _again(problem, partition, candidate)]
+        same = [item for item in result if _done(item) == _done(result[0])]
         if same:
             return replace(same[0], trials=tuple(item.trials[0] for item in same))
     return None
@@ -185,11 +185,11 @@ def _where(part: Slice, off: Tensor) -> tuple[str, str]:
     blank = segments.max(chosen(part.logged.values.abs().nan_to_num(nan=0.0), used)) == 0
     if bool(blank[part.columns["group"][off]].all()):
         return WHOLE, ""
-    many, of = int((off & live).sum()), int((part.compared() & live).sum())
+    count, of = int((off & live).sum()), int((part.compared() & live).sum())
     return (
         LIVE,
-        f"{many:,} of {of:,} rows of live groups carry 0, and the dump does not say why"
-        if 2 * many > of
+        f"{count:,} of {of:,} rows of live groups carry 0, and the dump does not say why"
+        if 2 * count > of
         else "",
     )
 
@@ -292,7 +292,7 @@ def _likely(original: Tensor, part: Slice, sign: float, agreed: float) -> list[t
 
 def _roughness(step: int) -> int:
     """How odd a share of so many hundredths is."""
-    return next(place for place, unit in enumerate((100, 10, 5, 1)) if step % unit == 0)
+    return next(position for position, unit in enumerate((100, 10, 5, 1)) if step % unit == 0)
 
 
 def _zeros(part: Slice) -> int:

@@ -166,10 +166,10 @@ def able(
             continue
         named = dict(mine[0].columns) if mine else {}
         named |= {
-            one.name: found
+            one.name: result
             for one in row.inputs
             if one.name not in named
-            and (found := next((n for n in one.usual if f"extra {spec.measured(one, n)}" in columns), None))
+            and (result := next((n for n in one.usual if f"extra {spec.measured(one, n)}" in columns), None))
         }
         there = {one.role for one in row.inputs if one.role} <= columns.keys() or all(
             one.name in named for one in row.inputs if one.role
@@ -223,10 +223,10 @@ def _fitted(part: Slice, lines: Lines, name: str, named: Mapping[str, str]) -> I
             torch.tensor(one, dtype=torch.float64) for one in product(*(trial.fitted[k] for k in knobs))
         ]
         scale = _Scale.of(knobs, long)
-        found = _on_lines(part, lines, step, starts, scale)
+        result = _on_lines(part, lines, step, starts, scale)
         # One slope for all groups tells knobs that in a group are but a factor.
-        closer = _on_lines(part, lines.joined(), step, starts, scale) if found and lines.apart else ()
-        for one in closer or found:
+        closer = _on_lines(part, lines.joined(), step, starts, scale) if result and lines.apart else ()
+        for one in closer or result:
             if _visible(part, one):
                 yield Shaped(one, len(knobs), scalable=bool(trial.ends))
                 stretched = _stretched(part, lines, one, trial.ends)
@@ -253,10 +253,10 @@ def _on_lines(
     def left(values: Tensor) -> Tensor:
         return lines.left(shaped_by(step(values), part.columns))
 
-    found = _best(starts, lambda numbers: left(scale.values(numbers)), lines)
-    if found is None:
+    result = _best(starts, lambda numbers: left(scale.values(numbers)), lines)
+    if result is None:
         return ()
-    exact = scale.values(found)
+    exact = scale.values(result)
     least = _AS_GOOD * max(worst(left(exact)), _EXACT)
     short = shortened(exact, lambda values: worst(left(values)) <= least)
     return [step(short)] if bool((short == exact).all()) else [step(short), step(exact)]
@@ -321,15 +321,15 @@ def _best(starts: Sequence[Tensor], left: Residual, lines: Lines) -> Tensor | No
 
     Those starts first that leave least; the first that leaves no more than the last digit ends the search.
     """
-    found, least = None, torch.inf
+    result, least = None, torch.inf
     for start in sorted(starts, key=lambda start: float(left(start).square().sum()))[:_FOLLOWED]:
         numbers = least_squares(left, start, near=lines.near)[0] if len(start) else start
         over = left(numbers)
         if lines.holds(over) and worst(over) < least:
-            found, least = numbers, worst(over)
+            result, least = numbers, worst(over)
             if lines.to_the_last_digit(over):
                 break
-    return found
+    return result
 
 
 def applied(problem: Problem, partition: Partition, one: Shaped) -> Problem:

@@ -53,8 +53,8 @@ def find_shuffle(problem: Problem) -> str | None:
         if any(_close(candidate, part, scope) for scope, part in able.items()):
             likely.more(candidate)
     met.sort(key=lambda pair: pair[0])
-    found = next((c for c in _everywhere(problem, met) if _reordered(c, whole, _EVERYWHERE)), None)
-    return None if found is None else _told(found, _EVERYWHERE)
+    result = next((c for c in _everywhere(problem, met) if _reordered(c, whole, _EVERYWHERE)), None)
+    return None if result is None else _told(result, _EVERYWHERE)
 
 
 def _everywhere(problem: Problem, met: Sequence[tuple[float, Candidate]]) -> Iterator[Candidate]:

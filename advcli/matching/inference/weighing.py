@@ -54,11 +54,11 @@ def weighed(problem: Problem, tell: Tell, *, skip_missing_parts: bool) -> Iterat
         for solution, fitting, _ in sorted(able, key=lambda one: _belief(problem, one[0], one[2])):
             columns = _reweighed(problem.columns, solution, skip_missing_parts=skip_missing_parts)
             again = problem.but(columns=columns, partitions=[partition], candidates=fitting)
-            found = search(again)
-            if found.explained:
-                yield Weighed(solution, again, found, few)
-            elif found.trials:
-                done.append(Weighed(solution, again, found, few))
+            result = search(again)
+            if result.explained:
+                yield Weighed(solution, again, result, few)
+            elif result.trials:
+                done.append(Weighed(solution, again, result, few))
         if done:
             yield from done
             return

@@ -83,18 +83,18 @@ def solutions(part: Slice, candidates: Sequence[Candidate]) -> Iterator[Solution
     others = torch.where(size > 1, size / (size - 1).clamp(min=1), 1.0)
     # What was clipped or set to 0 says nothing of the weights.
     for informative in _informative(values):
-        found = False
+        result = False
         for matrix in (centred, centred * others[:, None]):
             for solution in _linear(matrix[informative], values[informative]):
-                found = True
+                result = True
                 yield solution
         # One reward is parallel to itself: its factor would be an eps in disguise.
         equations = _equations(part, use, centred, group, step, candidates) if parts.shape[1] > 1 else ()
         for equation in equations:
             for solution in _parallel(equation, parts, values, informative):
-                found = True
+                result = True
                 yield solution
-        if found:
+        if result:
             return
 
 
@@ -248,28 +248,28 @@ def level(total: Tensor, spread: Tensor, values: Tensor) -> tuple[float, float]:
 def _factors(total: Tensor, spreads: Sequence[Tensor], values: Tensor) -> Iterator[tuple[float, bool]]:
     """Common factors of the weights: for each eps the one that the divisors imply, and 1."""
     for spread in spreads:
-        found, doubt = level(total, spread, values)
-        if found > _CLEAR * doubt:
+        result, doubt = level(total, spread, values)
+        if result > _CLEAR * doubt:
             for eps in EPS[:0:-1]:
-                if _SMALLEST <= eps / found <= _LARGEST:
-                    yield eps / found, doubt <= _SURE * found
+                if _SMALLEST <= eps / result <= _LARGEST:
+                    yield eps / result, doubt <= _SURE * result
     yield 1.0, False
 
 
 def _independent(matrix: Tensor) -> Tensor:
     """[K] bool, the parts that change within some group and are no combination of the parts before them."""
-    found = torch.zeros(matrix.shape[1], dtype=torch.bool)
+    result = torch.zeros(matrix.shape[1], dtype=torch.bool)
     basis: list[Tensor] = []
     largest = float(matrix.norm(dim=0).max()) if matrix.numel() else 0.0
-    for place, column in enumerate(matrix.unbind(dim=1)):
+    for position, column in enumerate(matrix.unbind(dim=1)):
         rest = column
         for vector in basis:
             rest = rest - (rest @ vector) * vector
         length = float(rest.norm())
         if length > _RANK * max(float(column.norm()), _RANK * largest) and length > 0:
-            found[place] = True
+            result[position] = True
             basis.append(rest / length)
-    return found
+    return result
 
 
 def _determined(matrix: Tensor) -> Tensor:

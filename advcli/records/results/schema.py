@@ -93,11 +93,11 @@ def attributes(record: type) -> dict[str, str]:
         >>> attributes(Spreads)["within"]
         'mean squared distance of a row from the mean of its group.'
     """
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for base in reversed(record.__mro__):
         text = inspect.cleandoc(base.__dict__.get("__doc__") or "")
-        found |= {name: " ".join(description.split()) for name, description in _ATTRIBUTE.findall(text)}
-    return found
+        result |= {name: " ".join(description.split()) for name, description in _ATTRIBUTE.findall(text)}
+    return result
 
 
 def _numbers(value: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401  any part of a schema

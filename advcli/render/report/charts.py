@@ -73,7 +73,7 @@ class Axis:
         if self.names:
             every = math.ceil(len(self.names) / _LABELS)
             chosen = range(0, len(self.names), every)
-            return [(self.at(place) / 10, _short(self.names[place])) for place in chosen]
+            return [(self.at(position) / 10, _short(self.names[position])) for position in chosen]
         return [
             (self.at(value) / 10, _FORMS[self.form](value))
             for value in nice(self.low, self.high, whole=self.form == "count")
@@ -130,11 +130,11 @@ class Chart:
     def line(self, x: Sequence[float], y: Sequence[float]) -> str:
         """A path through points, broken where one is undefined."""
         path, pen = [], "M"
-        for place, value in zip(x, y, strict=True):
+        for position, value in zip(x, y, strict=True):
             if not math.isfinite(value):
                 pen = "M"
                 continue
-            path.append(f"{pen}{self._at(place, value)}")
+            path.append(f"{pen}{self._at(position, value)}")
             pen = "L"
         return "".join(path)
 
@@ -145,19 +145,23 @@ class Chart:
 
     def whiskers(self, x: Sequence[float], ends: Sequence[tuple[float, float]]) -> str:
         """A path of upright lines."""
-        known = [(place, *one) for place, one in zip(x, ends, strict=True) if all(map(math.isfinite, one))]
-        return "".join(f"M{self._at(place, low)}V{SIDE - self.y.at(high):g}" for place, low, high in known)
+        known = [
+            (position, *one) for position, one in zip(x, ends, strict=True) if all(map(math.isfinite, one))
+        ]
+        return "".join(
+            f"M{self._at(position, low)}V{SIDE - self.y.at(high):g}" for position, low, high in known
+        )
 
     def band(self, x: Sequence[float], ends: Sequence[tuple[float, float]]) -> str:
         """A path around every stretch between two curves."""
         path, stretch = [], []
-        for place, one in [*zip(x, ends, strict=True), (math.nan, (math.nan, math.nan))]:
+        for position, one in [*zip(x, ends, strict=True), (math.nan, (math.nan, math.nan))]:
             if all(map(math.isfinite, one)):
-                stretch.append((place, *one))
+                stretch.append((position, *one))
                 continue
             if stretch:
-                up = [self._at(place, high) for place, _, high in stretch]
-                down = [self._at(place, low) for place, low, _ in reversed(stretch)]
+                up = [self._at(position, high) for position, _, high in stretch]
+                down = [self._at(position, low) for position, low, _ in reversed(stretch)]
                 path.append(f"M{'L'.join([*up, *down])}Z")
             stretch = []
         return "".join(path)
@@ -248,7 +252,7 @@ def nice(low: float, high: float, *, whole: bool = False) -> list[float]:
     step = next(size * one for one in (1, 2, 5, 10) if size * one >= rough * 0.8)
     step = max(step, 1.0) if whole else step
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-    return [float(f"{place * step:.12g}") for place in range(first, last + 1)]
+    return [float(f"{position * step:.12g}") for position in range(first, last + 1)]
 
 
 def rounded(values: Sequence[float]) -> list[float | None]:

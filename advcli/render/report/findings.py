@@ -76,7 +76,7 @@ def _dead(page: Page) -> Iterator[Finding]:
         (between, "constant in between"),
     )
     # Of one reward only, nothing can be said to be solved or not.
-    said = ", ".join(f"{many:,} {what}" for many, what in kinds if many and signal.min != signal.max)
+    said = ", ".join(f"{count:,} {what}" for count, what in kinds if count and signal.min != signal.max)
     of_kinds = f": {said}" if said else ""
     carries = verb(signal.dead_groups, "carries", "carry")
     yield Finding(
@@ -105,7 +105,7 @@ def _kept(page: Page) -> Iterator[Finding]:
 def _missing(page: Page) -> Iterator[Finding]:
     signal = page.inspection.facts.signal
     if signal.missing:
-        causes = ", ".join(f"{many:,} {cause}" for cause, many in signal.missing_by_cause.items() if many)
+        causes = ", ".join(f"{count:,} {cause}" for cause, count in signal.missing_by_cause.items() if count)
         rows = counted(page.inspection.facts.rows, "row")
         has = verb(signal.missing, "has", "have")
         yield Finding(
@@ -143,7 +143,7 @@ def _course(page: Page, first: StepFigures, last: StepFigures) -> Iterator[Findi
 
 def _prompts(page: Page) -> Iterator[Finding]:
     if page.prompts is not None:
-        states = ", ".join(f"{many:,} {state}" for state, many in page.prompts.states.items() if many)
+        states = ", ".join(f"{count:,} {state}" for state, count in page.prompts.states.items() if count)
         prompts = counted(len(page.prompts.table["prompt"]), "prompt")
         yield Finding(f"Of {prompts} over the run: {states}.", (Link("table", "table-prompts-over-the-run"),))
 
@@ -159,10 +159,10 @@ def _phantoms(page: Page) -> Iterator[Finding]:
             table,
             doubt=True,
         )
-    found = sorted((one for one in others if one.groups), key=lambda one: -one.max_abs_adv)
-    if found:
-        said = [f"{one.rule} (|A| up to {number(one.max_abs_adv)})" for one in found]
-        groups = max(one.groups for one in found)
+    result = sorted((one for one in others if one.groups), key=lambda one: -one.max_abs_adv)
+    if result:
+        said = [f"{one.rule} (|A| up to {number(one.max_abs_adv)})" for one in result]
+        groups = max(one.groups for one in result)
         yield Finding(
             f"Up to {counted(groups, 'dead group')} would be trained on under {shortened(said, _RULES)}.",
             table,
@@ -172,10 +172,10 @@ def _phantoms(page: Page) -> Iterator[Finding]:
 
 def _outcomes(page: Page) -> Iterator[Finding]:
     live = page.inspection.facts.signal.live_groups
-    for name, many in page.inspection.facts.constant_outcome.items():
-        if many >= _NOTABLE * live:
+    for name, count in page.inspection.facts.constant_outcome.items():
+        if count >= _NOTABLE * live:
             yield Finding(
-                f"'{name}' is constant in {many:,} of {counted(live, 'live group')}: their signal comes from elsewhere.",
+                f"'{name}' is constant in {count:,} of {counted(live, 'live group')}: their signal comes from elsewhere.",
                 (Link("table", "table-reward-columns"),),
             )
 

@@ -79,7 +79,7 @@ def _numbers(plot: Plot) -> dict[str, Any]:
 
 def _columns(page: Page) -> list[tuple[str, str]]:
     """Key, by which the list of groups is sorted, and heading of each of its columns; "" where it is not sorted."""
-    found = [
+    result = [
         ("group", "group"),
         ("step", "step"),
         ("size", "rows"),
@@ -92,7 +92,7 @@ def _columns(page: Page) -> list[tuple[str, str]]:
         ("state", "state"),
         ("prompt", "prompt"),
     ]
-    return found if page.inspection.facts.steps else [one for one in found if one[0] != "step"]
+    return result if page.inspection.facts.steps else [one for one in result if one[0] != "step"]
 
 
 def _state(page: Page, group: Group) -> str:
@@ -153,9 +153,9 @@ def _sparks(page: Page) -> Iterator[tuple[int, str]]:
 
 def _bars(group: Group, axis: Axis) -> Iterator[str]:
     rewards = sorted(one.reward for one in group.rows if not math.isnan(one.reward))
-    for place, reward in enumerate(rewards):
+    for position, reward in enumerate(rewards):
         # A reward at the lower end is still a row.
-        yield f"M{10 * place} 100v-{4 + round(axis.at(reward) * 0.096)}h8V100"
+        yield f"M{10 * position} 100v-{4 + round(axis.at(reward) * 0.096)}h8V100"
 
 
 def embedded(value: Any) -> str:  # noqa: ANN401  anything that JSON can say

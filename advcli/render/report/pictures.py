@@ -46,12 +46,12 @@ def browser() -> str:
     Raises:
         MissingPackage: none is installed.
     """
-    found = next(filter(None, map(which, _BROWSERS)), None)
-    if found is None:
+    result = next(filter(None, map(which, _BROWSERS)), None)
+    if result is None:
         raise MissingPackage(
             "--png needs Chrome or Chromium, which is not installed", hint="apt-get install chromium"
         )
-    return found
+    return result
 
 
 def _taken(program: str, plot: Plot, folder: Path) -> bytes:

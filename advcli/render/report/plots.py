@@ -145,10 +145,15 @@ def _curves(page: Page, label: str, figures: Sequence[str], form: str) -> tuple[
         if few:
             layers.append(Layer("points", colour, chart.points(places, values[figure]), size=_SMALLEST))
     far = [
-        (place, one) for place, one in zip(places, steps, strict=True) if set(figures) & set(one.stands_out)
+        (position, one)
+        for position, one in zip(places, steps, strict=True)
+        if set(figures) & set(one.stands_out)
     ]
     marked = [
-        (place, getattr(one, figure)) for place, one in far for figure in figures if figure in one.stands_out
+        (position, getattr(one, figure))
+        for position, one in far
+        for figure in figures
+        if figure in one.stands_out
     ]
     if marked:
         path = chart.points(*zip(*marked, strict=True))
@@ -161,7 +166,7 @@ def _curves(page: Page, label: str, figures: Sequence[str], form: str) -> tuple[
     }
     data["rows"] = [one.rows for one in steps]
     at: Columns = {
-        "x": [x.at(place) for place in places],
+        "x": [x.at(position) for position in places],
         "find": [query.term("step", name) for name in names],
     }
     return Chart(x, y, tuple(layers), at), data
@@ -188,8 +193,8 @@ def _groups(page: Page) -> Sequence[Plot]:
     largest = math.sqrt(max(drawn.groups))
     layers = []
     for dead, colour, name in ((False, "original", "live"), (True, "dead", "dead")):
-        of_kind = [place for place, one in enumerate(drawn.dead) if one == dead]
-        total = sum(drawn.groups[place] for place in of_kind)
+        of_kind = [position for position, one in enumerate(drawn.dead) if one == dead]
+        total = sum(drawn.groups[position] for position in of_kind)
         legend = f"{name} ({total:,})" if drawn.shown == drawn.total else name
         for size, members in _by_size(of_kind, drawn.groups, largest):
             path = chart.points([drawn.mean[one] for one in members], [drawn.std[one] for one in members])
@@ -216,10 +221,10 @@ def _groups(page: Page) -> Sequence[Plot]:
 def _by_size(places: Sequence[int], groups: Sequence[int], largest: float) -> list[tuple[float, list[int]]]:
     """Points in a few sizes, the area by how many groups lie there; the largest first, so that none is covered."""
     sizes: dict[float, list[int]] = {}
-    for place in places:
-        part = math.sqrt(groups[place]) / largest if largest > 1 else 0.0
+    for position in places:
+        part = math.sqrt(groups[position]) / largest if largest > 1 else 0.0
         size = _SMALLEST + round(part * _SIZES) / _SIZES * (_LARGEST - _SMALLEST)
-        sizes.setdefault(size, []).append(place)
+        sizes.setdefault(size, []).append(position)
     return sorted(sizes.items(), reverse=True)
 
 
@@ -365,11 +370,11 @@ def _ends(drawn: Histogram) -> list[tuple[float, float]]:
     return [(value - 0.4 * gap, value + 0.4 * gap) for value in values]
 
 
-def _outside(found: Histogram, what: str) -> str:
+def _outside(result: Histogram, what: str) -> str:
     """What lies beyond the bins, in words."""
     beyond = [
         f"{count(many)} {name}" if name != what else count(many)
-        for name, many in found.outside.items()
+        for name, many in result.outside.items()
         if many
     ]
     return f" Not in the picture, further out: {', '.join(beyond)}." if beyond else ""

@@ -125,9 +125,9 @@ def _advantages(page: Page) -> Table:
         (
             one.label,
             *(form(getattr(one.figures, name)) for _, name, form in _FIGURES),
-            *("–" if place == 0 else value(one) for _, value in _DISTANCES),
+            *("–" if position == 0 else value(one) for _, value in _DISTANCES),
         )
-        for place, one in enumerate(columns)
+        for position, one in enumerate(columns)
     )
     note = (
         "Over the rows that are trained on. Sign changes and rank agreement compare with the original, the latter as "
@@ -196,21 +196,21 @@ def _causes(page: Page) -> Table | None:
 
 
 def _between(page: Page) -> Table | None:
-    found = page.between
-    if found is None:
+    result = page.between
+    if result is None:
         return None
-    lines = (*between.paired_lines(found.paired), *between.coverage_lines(found.coverage))
-    return Table(f"Beside {found.b.name} (B)", ("is the difference real?",), tuple((one,) for one in lines))
+    lines = (*between.paired_lines(result.paired), *between.coverage_lines(result.coverage))
+    return Table(f"Beside {result.b.name} (B)", ("is the difference real?",), tuple((one,) for one in lines))
 
 
 def _prompts(page: Page) -> Table | None:
-    found = page.prompts
-    if found is None:
+    result = page.prompts
+    if result is None:
         return None
     header = ("prompt", "state", "steps", "first", "last", "change", "95%", "live")
     rows = []
-    for place in found.order:
-        row = {name: plain_cell(values[place]) for name, values in found.table.items()}
+    for position in result.order:
+        row = {name: plain_cell(values[position]) for name, values in result.table.items()}
         ends = (
             "–"
             if math.isnan(row["change_low"])
@@ -228,7 +228,7 @@ def _prompts(page: Page) -> Table | None:
                 share(row["live_share"]),
             )
         )
-    return Table("Prompts over the run", header, tuple(rows), "; ".join(prompts.summary(found)))
+    return Table("Prompts over the run", header, tuple(rows), "; ".join(prompts.summary(result)))
 
 
 def _verify(page: Page) -> Table | None:

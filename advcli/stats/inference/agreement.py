@@ -83,15 +83,15 @@ def icc(a: Floats, b: Floats, cluster: Ints) -> Rate:
     )
     sums = np.stack([rows, added, power, apart])
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = float(_icc(sums.sum(1)))
+        result = float(_icc(sums.sum(1)))
         left_out = np.arctanh(_icc(sums.sum(1)[:, None] - sums[:, rows > 0]))
     differ = int((apart > 0).sum())
-    if math.isnan(found) or differ < ENOUGH or not np.isfinite(left_out).all():
-        return Rate(found, math.nan, math.nan)
-    centre = math.atanh(found)
+    if math.isnan(result) or differ < ENOUGH or not np.isfinite(left_out).all():
+        return Rate(result, math.nan, math.nan)
+    centre = math.atanh(result)
     # About the estimate, and with so few degrees of freedom: else ten prompts of eight rows cover 92 %.
     half = quantile((1 + LEVEL) / 2, (differ - 1) / 2) * math.sqrt(float(((left_out - centre) ** 2).sum()))
-    return Rate(found, math.tanh(centre - half), math.tanh(centre + half))
+    return Rate(result, math.tanh(centre - half), math.tanh(centre + half))
 
 
 def _icc(sums: Floats) -> Floats:
@@ -138,11 +138,11 @@ def noise(live: int, sizes: Ints) -> Rate:
         The rate e at which Σ_g 1 − (1 − e)^n − e^n is the number of live groups, with its 95 % interval (a score
         interval, corrected for continuity); at most 0.5, where a verdict says nothing.
     """
-    known, many = np.unique(sizes, return_counts=True)
+    known, count = np.unique(sizes, return_counts=True)
 
     def expected(one: float) -> tuple[float, float]:
         chance = 1 - (1 - one) ** known - one**known
-        return float(many @ chance), float(many @ (chance * (1 - chance)))
+        return float(count @ chance), float(count @ (chance * (1 - chance)))
 
     return _implied(live, expected, 0.5) if len(sizes) else _NONE
 

@@ -78,10 +78,10 @@ class Fit:
         """The probability that g rewards of one prompt are all equal, and its 95 % interval."""
         k = torch.arange(g, dtype=torch.float64)
         p, slope = 0.0, torch.zeros(2, dtype=torch.float64)
-        for own, place in ((self.a, 0), (self.b, 1)):
+        for own, position in ((self.a, 0), (self.b, 1)):
             equal = float(((own + k) / (self.a + self.b + k)).log().sum().exp())
             bend = -(1 / (self.a + self.b + k)).sum().expand(2).clone()
-            bend[place] += (1 / (own + k)).sum()
+            bend[position] += (1 / (own + k)).sum()
             p, slope = p + equal, slope + equal * bend
         # The interval is even on the scale of log(p / (1 - p)).
         slope = slope * torch.tensor([self.a, self.b], dtype=torch.float64) / (p * (1 - p))
@@ -92,8 +92,8 @@ class Fit:
 def _likelihood(x: Tensor, n: Tensor, c: Tensor, w: Tensor) -> float:
     """The logarithm, but for a constant."""
     a, b = x.exp()
-    many = torch.lgamma(c + a) - torch.lgamma(a) + torch.lgamma(n - c + b) - torch.lgamma(b)
-    return float((w * (many - torch.lgamma(n + a + b) + torch.lgamma(a + b))).sum())
+    count = torch.lgamma(c + a) - torch.lgamma(a) + torch.lgamma(n - c + b) - torch.lgamma(b)
+    return float((w * (count - torch.lgamma(n + a + b) + torch.lgamma(a + b))).sum())
 
 
 def _derivatives(x: Tensor, n: Tensor, c: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:

@@ -95,8 +95,8 @@ class ValueCounts:
         large = sum(groups for size, groups in able.items() if size >= g)
         if _counts(able, g):
             drawn = (
-                many * math.comb(rows, g) / math.comb(size, g)
-                for (size, rows), many in self.runs.items()
+                count * math.comb(rows, g) / math.comb(size, g)
+                for (size, rows), count in self.runs.items()
                 if size >= g and rows >= g
             )
             p, how = math.fsum(drawn) / large, "counted"

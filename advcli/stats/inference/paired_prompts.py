@@ -271,4 +271,4 @@ def most_changed(means: PromptMeans, top: int) -> list[int]:
     """
     size = means.difference().abs().nan_to_num(nan=0.0)
     order = torch.argsort(size, descending=True, stable=True)[:top]
-    return [place for place in order.tolist() if size[place] > 0]
+    return [position for position in order.tolist() if size[position] > 0]

@@ -32,8 +32,8 @@ def join(a: Mapping[str, Tensor], b: Mapping[str, Tensor]) -> tuple[Tensor, Tens
     """
     left, right = (_named(side) for side in (a, b))
     # An inner merge keeps the order of the left rows.
-    found = left.merge(right, on=[*a, "@again"], suffixes=("_a", "_b"))
-    return torch.tensor(found["@_a"].to_numpy()), torch.tensor(found["@_b"].to_numpy())
+    result = left.merge(right, on=[*a, "@again"], suffixes=("_a", "_b"))
+    return torch.tensor(result["@_a"].to_numpy()), torch.tensor(result["@_b"].to_numpy())
 
 
 def _named(side: Mapping[str, Tensor]) -> pd.DataFrame:

@@ -50,13 +50,15 @@ def holm(p: Sequence[float]) -> list[float]:
         >>> holm([0.01, 0.04, 0.03])
         [0.03, 0.06, 0.06]
     """
-    found = [math.nan] * len(p)
-    order = sorted((place for place, one in enumerate(p) if not math.isnan(one)), key=lambda place: p[place])
+    result = [math.nan] * len(p)
+    order = sorted(
+        (position for position, one in enumerate(p) if not math.isnan(one)), key=lambda position: p[position]
+    )
     highest = 0.0
-    for rank, place in enumerate(order):
-        highest = max(highest, min(1.0, (len(order) - rank) * p[place]))
-        found[place] = highest
-    return found
+    for rank, position in enumerate(order):
+        highest = max(highest, min(1.0, (len(order) - rank) * p[position]))
+        result[position] = highest
+    return result
 
 
 def false_discovery(p: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -72,9 +74,9 @@ def false_discovery(p: NDArray[np.float64]) -> NDArray[np.float64]:
         >>> false_discovery(np.array([0.01, 0.04, 0.03, np.nan])).round(3).tolist()
         [0.03, 0.04, 0.04, nan]
     """
-    found = np.full(len(p), np.nan)
+    result = np.full(len(p), np.nan)
     known = np.flatnonzero(~np.isnan(p))
     order = known[np.argsort(p[known], kind="stable")]
     scaled = p[order] * len(order) / np.arange(1, len(order) + 1)
-    found[order] = np.minimum(1.0, np.minimum.accumulate(scaled[::-1])[::-1])
-    return found
+    result[order] = np.minimum(1.0, np.minimum.accumulate(scaled[::-1])[::-1])
+    return result

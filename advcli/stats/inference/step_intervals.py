@@ -59,8 +59,8 @@ def _of_mean(total: Tensor, size: Tensor) -> tuple[float, float]:
     values = (mean + (total - size * mean) / size.mean()).numpy()
     if unlike(values) < ENOUGH:
         return _UNKNOWN
-    found = of_mean(values)
-    return found.low, found.high
+    result = of_mean(values)
+    return result.low, result.high
 
 
 def _live(rows: Rows, steps: Sequence[int]) -> Ends:
@@ -70,5 +70,5 @@ def _live(rows: Rows, steps: Sequence[int]) -> Ends:
     live = able & ~dead_groups(rows.rewards[there], groups)[0]
     count = max(steps, default=-1) + 1
     hits, of = (torch.bincount(step[mask], minlength=count).tolist() for mask in (live, able))
-    found = [rate(hits[code], of[code]) for code in steps]
-    return tuple((one.low, one.high) for one in found)
+    result = [rate(hits[code], of[code]) for code in steps]
+    return tuple((one.low, one.high) for one in result)

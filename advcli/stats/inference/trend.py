@@ -79,9 +79,9 @@ def trends(cells: Cells, values: tuple[float, float] | None = None) -> Trends:
 
 
 def _line(cells: Cells) -> _Line:
-    many = cells.cell_rows.astype(np.float64)
+    count = cells.cell_rows.astype(np.float64)
     first, last = cells.ends()
-    mean = cells.sums(many * cells.step) / np.maximum(cells.rows, 1)
+    mean = cells.sums(count * cells.step) / np.maximum(cells.rows, 1)
     step = cells.step - mean[cells.prompt]
     began = cells.at(first, cells.step)
     since = (cells.step - began[cells.prompt]).astype(np.int64)
@@ -91,8 +91,8 @@ def _line(cells: Cells) -> _Line:
         spacing[there] = np.gcd.reduceat(since, first[there])
     return _Line(
         step=step,
-        power=cells.sums(many * step**2),
-        joint=cells.sums(many * step * (cells.cell_mean - cells.mean[cells.prompt])),
+        power=cells.sums(count * step**2),
+        joint=cells.sums(count * step * (cells.cell_mean - cells.mean[cells.prompt])),
         span=cells.at(last, cells.step) - began,
         spacing=spacing,
     )
@@ -123,8 +123,8 @@ def _log_arrangements(cells: Cells) -> Floats:
 
 
 def _log_factorial(values: NDArray[np.generic]) -> Floats:
-    found: Floats = torch.lgamma(torch.from_numpy(values.astype(np.float64)) + 1).numpy()
-    return found
+    result: Floats = torch.lgamma(torch.from_numpy(values.astype(np.float64)) + 1).numpy()
+    return result
 
 
 def _binary(cells: Cells, line: _Line, values: tuple[float, float] | None) -> tuple[Floats, Floats]:
@@ -144,8 +144,8 @@ def _binary(cells: Cells, line: _Line, values: tuple[float, float] | None) -> tu
 def _t(cells: Cells) -> Floats:
     """[P] Student's quantile of a line through the rows of each prompt."""
     known, at = np.unique(np.clip(cells.rows - 2, 1, _NORMAL), return_inverse=True)
-    found: Floats = np.array([quantile((1 + LEVEL) / 2, free) for free in known.tolist()])[at]
-    return found
+    result: Floats = np.array([quantile((1 + LEVEL) / 2, free) for free in known.tolist()])[at]
+    return result
 
 
 def _normal(cells: Cells, line: _Line) -> tuple[Floats, Floats]:

@@ -47,8 +47,8 @@ def histogram(columns: Mapping[str, Tensor]) -> Histogram:
     counts, outside = {}, {}
     for name, one in finite.items():
         inside = one[(one >= low) & (one <= high)]
-        place = (torch.searchsorted(edges, inside, right=True) - 1).clamp(0, _BINS - 1)
-        counts[name] = torch.bincount(place, minlength=_BINS)
+        position = (torch.searchsorted(edges, inside, right=True) - 1).clamp(0, _BINS - 1)
+        counts[name] = torch.bincount(position, minlength=_BINS)
         outside[name] = one.numel() - inside.numel()
     return Histogram(tuple(edges.tolist()), (), _lists(counts), outside)
 

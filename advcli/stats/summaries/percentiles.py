@@ -22,5 +22,5 @@ def percentiles(values: NDArray[np.float64], percents: Sequence[float]) -> list[
     """
     if not len(values):
         return [np.nan] * len(percents)
-    found: list[float] = np.percentile(values, list(percents)).tolist()
-    return found
+    result: list[float] = np.percentile(values, list(percents)).tolist()
+    return result

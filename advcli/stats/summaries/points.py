@@ -39,17 +39,17 @@ def group_points(rows: Rows, limit: int = LIMIT) -> GroupPoints:
     std = torch.where(dead, 0.0, spread.std(1))
     columns = torch.stack([segments.mean(values), std], dim=1)[able]
     keyed = torch.cat([single(columns), dead[able].double().unsqueeze(1)], dim=1)
-    points, many = torch.unique(keyed, dim=0, return_counts=True)
+    points, count = torch.unique(keyed, dim=0, return_counts=True)
     # Of too many points those where most groups are; the order among equals is drawn.
     drawn = _sample(len(points), len(points))
-    chosen = drawn[torch.argsort(many[drawn], descending=True, stable=True)][:limit]
-    points, many = points[chosen], many[chosen]
+    chosen = drawn[torch.argsort(count[drawn], descending=True, stable=True)][:limit]
+    points, count = points[chosen], count[chosen]
     return GroupPoints(
         mean=tuple(points[:, 0].tolist()),
         std=tuple(points[:, 1].tolist()),
-        groups=tuple(many.tolist()),
+        groups=tuple(count.tolist()),
         dead=tuple(bool(one) for one in points[:, 2].tolist()),
-        shown=int(many.sum()),
+        shown=int(count.sum()),
         total=total,
     )
 
