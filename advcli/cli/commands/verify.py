@@ -71,8 +71,9 @@ def _command(
 ) -> None:
     """Compare two verifiers of the same rows: where do they disagree?
 
-    Two INPUTs, A and B, or two reward columns of one (--vs-reward). It also finds groups that a verifier may
-    call wrong by mistake. Figures with their intervals, no verdict. Without B only what one reward can show.
+    Two INPUTs, A and B, or two reward columns of one (--vs-reward). It also finds groups that a
+    verifier may call wrong by mistake. Figures with their intervals, no verdict. Without B only what
+    one reward can show.
     """
     run = flags.command("verify", shared)
     request, other = _requests(shared, vs_reward, by, _Two(b, join, together))
