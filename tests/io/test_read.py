@@ -277,7 +277,13 @@ def test_a_column_that_one_file_lacks_is_null_there(reader):
 @pytest.mark.parametrize("reward", ["great", [1.0], {"a": 1.0}])
 @layouts
 def test_a_reward_that_is_no_number(reader, reward, layout):
-    with pytest.raises(DataError, match=r"f1\.\w+:1: 'reward' is .+, expected a number; try --reward COL"):
+    told = r"f1\.\w+:1: 'reward' is .+, expected a number; try --reward COL"
+    told = (
+        "'reward' holds objects, expected a number per row; try --reward COL"
+        if isinstance(reward, dict)
+        else told
+    )
+    with pytest.raises(DataError, match=told):
         reader(rows(("a", reward), ("a", reward)), layout=layout)
 
 

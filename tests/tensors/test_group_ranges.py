@@ -76,7 +76,7 @@ def test_statistics_are_those_of_all_rows_at_once(seed, shuffled, monkeypatch):
             result.unprocessed(),
             AdvantageTable(result.original, -result.original, result.kept),
         )
-        columns = [comparison._measured(rows, result.original, table) for table in tables]
+        columns = [comparison.measured(rows, result.original, table) for table in tables]
         return columns, health(rows, cause, {1: 1})
 
     cut, cut_health = told()

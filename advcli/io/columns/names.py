@@ -285,10 +285,7 @@ def could_be_prompt(name: str) -> bool:
     return bool(told) and not result & another
 
 
-_SIDES = (
-    frozenset(["chosen", "rejected", "win", "winner", "lose", "loser", "preferred", "dispreferred"]),
-    frozenset("ab"),
-)
+_SIDES = frozenset(["chosen", "rejected", "win", "winner", "lose", "loser", "preferred", "dispreferred"])
 
 
 def says_answer(name: str) -> bool:
@@ -316,9 +313,7 @@ def of_several_answers(found: Sequence[str]) -> bool:
     common = frozenset.intersection(*(words(name) for name in found))
     rests = [words(name) - common for name in found]
     numbered = all(len(rest) == 1 and next(iter(rest)).isdigit() for rest in rests)
-    return len(found) > 1 and (
-        numbered or any(all(rest and rest <= side for rest in rests) for side in _SIDES)
-    )
+    return len(found) > 1 and (numbered or all(rest and rest <= _SIDES for rest in rests))
 
 
 def of_tokens(name: str) -> bool:

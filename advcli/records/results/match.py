@@ -203,7 +203,7 @@ class MatchResult(Result):
         weights: reward column → inferred weight, null where it is not determined; null if none was inferred.
         after: what happened to the advantages of the rule, name → value.
         shape: what shaped the rewards before the rule, as `--shape` takes it; null for nothing.
-        command: what to type to compute the logged advantages; null where no command does.
+        command: what to type to compute the logged advantages, in Python the options alone; null where no command does.
         rows: rows.
         compared: rows with a logged advantage.
         tolerance: largest difference that counts as the same.

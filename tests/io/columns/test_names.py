@@ -65,7 +65,7 @@ def test_a_flag(name, condition):
         (["reward_0", "reward_1", "reward_2"], True),
         (["score1", "score2"], True),
         (["chosen_reward", "rejected_reward"], True),
-        (["reward_a", "reward_b"], True),
+        (["reward_a", "reward_b"], False),
         (["reward_format", "reward_accuracy"], False),
         (["format_reward", "reward_2"], False),
     ],
