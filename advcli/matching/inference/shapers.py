@@ -33,6 +33,8 @@ _AS_GOOD, _EXACT = 2.0, 1e-9
 _NOTHING = 1e-6
 # How many of the starts that leave least over are followed.
 _FOLLOWED = 8
+# After so many, a rule is given up if none leaves less than this share of what the rewards leave as they are.
+_FEW, _LITTLE = 3, 0.5
 
 
 @dataclass(frozen=True)
@@ -253,7 +255,8 @@ def _on_lines(
     def left(values: Tensor) -> Tensor:
         return lines.left(shaped_by(step(values), part.columns))
 
-    result = _best(starts, lambda numbers: left(scale.values(numbers)), lines)
+    unshaped = _square(lines.left(part.columns["rewards"]))
+    result = _best(starts, lambda numbers: left(scale.values(numbers)), lines, _LITTLE * unshaped)
     if result is None:
         return ()
     exact = scale.values(result)
@@ -316,15 +319,24 @@ def worst(left: Tensor) -> float:
     return float(left.abs().max()) if bool(left.isfinite().all()) else torch.inf
 
 
-def _best(starts: Sequence[Tensor], left: Residual, lines: Lines) -> Tensor | None:
+def _square(left: Tensor) -> float:
+    """The sum of squares of what is left over; inf where something is not finite."""
+    return float(left.square().sum()) if bool(left.isfinite().all()) else torch.inf
+
+
+def _best(starts: Sequence[Tensor], left: Residual, lines: Lines, little: float) -> Tensor | None:
     """The numbers that leave least over, of those that leave no more than the log's digits and rounding may.
 
-    Those starts first that leave least; the first that leaves no more than the last digit ends the search.
+    Those starts first that leave least; the first that leaves no more than the last digit ends the search, and so do a
+    few that all leave more than `little`, a sum of squares.
     """
-    result, least = None, torch.inf
+    result, least, squares = None, torch.inf, []
     for start in sorted(starts, key=lambda start: float(left(start).square().sum()))[:_FOLLOWED]:
         numbers = least_squares(left, start, near=lines.near)[0] if len(start) else start
         over = left(numbers)
+        squares.append(_square(over))
+        if len(squares) == _FEW and min(squares) > little:
+            break
         if lines.holds(over) and worst(over) < least:
             result, least = numbers, worst(over)
             if lines.to_the_last_digit(over):

@@ -241,7 +241,7 @@ def test_a_store_that_refuses_uploads_now_and_then(dump: tuple[str, list[str]], 
 @pytest.mark.parametrize("dump", [".parquet"], indirect=True)
 def test_a_store_that_takes_no_uploads(dump: tuple[str, list[str]], tmp_path: Path, monkeypatch):
     """One line, and no object under the name."""
-    from advcli.distributed import remote as away
+    from advcli.distributed.files import remote as away
     from advcli.distributed.files import remote
 
     monkeypatch.setattr(remote, "_WAITS", ())
@@ -256,7 +256,7 @@ def test_a_store_that_takes_no_uploads(dump: tuple[str, list[str]], tmp_path: Pa
 
 @pytest.mark.parametrize("dump", [".parquet"], indirect=True)
 def test_an_object_that_is_shorter_than_what_was_sent(dump: tuple[str, list[str]], monkeypatch):
-    from advcli.distributed import remote as away
+    from advcli.distributed.files import remote as away
     from advcli.distributed.files import remote
 
     target = away.folder(f"s3://bucket/short/?{dump[0].partition('?')[2]}").below("x.bin")
@@ -273,7 +273,7 @@ def test_an_object_is_there_as_a_whole_or_not_at_all(
     dump: tuple[str, list[str]], tmp_path: Path, monkeypatch
 ):
     """What stops in the middle leaves nothing under the name."""
-    from advcli.distributed import remote as away
+    from advcli.distributed.files import remote as away
 
     target = away.folder(f"s3://bucket/broken/?{past_the_proxy()}").below("x.bin")
     monkeypatch.setattr(away, "again", lambda work, refusals: work())
