@@ -47,8 +47,8 @@ class Moody(http.server.BaseHTTPRequestHandler):
                 type(self).refused += 1
                 return self.answer(503, {}, b"<Error><Code>SlowDown</Code></Error>")
         away = http.client.HTTPConnection("127.0.0.1", self.port)
-        away.request(self.command, self.path, body, dict(self.headers))
-        reply = away.getresponse()
+        remote.request(self.command, self.path, body, dict(self.headers))
+        reply = remote.getresponse()
         headers = {
             k: v for k, v in reply.getheaders() if k.lower() not in ("connection", "transfer-encoding")
         }
@@ -241,13 +241,12 @@ def test_a_store_that_refuses_uploads_now_and_then(dump: tuple[str, list[str]], 
 @pytest.mark.parametrize("dump", [".parquet"], indirect=True)
 def test_a_store_that_takes_no_uploads(dump: tuple[str, list[str]], tmp_path: Path, monkeypatch):
     """One line, and no object under the name."""
-    from advcli.distributed.files import remote as away
     from advcli.distributed.files import remote
 
     monkeypatch.setattr(remote, "_WAITS", ())
     monkeypatch.setattr(Moody, "moody_at", ("PUT", "POST"))
     monkeypatch.setattr(Moody, "every", 1)
-    target = away.folder(f"s3://bucket/closed/?{dump[0].partition('?')[2]}").below("part.adv.parquet")
+    target = remote.folder(f"s3://bucket/closed/?{dump[0].partition('?')[2]}").below("part.adv.parquet")
     with pytest.raises(DataError, match=r"part.adv.parquet: cannot be written") as error:
         target.put(bytes(1 << 20))
     assert "\n" not in str(error.value)
@@ -256,13 +255,12 @@ def test_a_store_that_takes_no_uploads(dump: tuple[str, list[str]], tmp_path: Pa
 
 @pytest.mark.parametrize("dump", [".parquet"], indirect=True)
 def test_an_object_that_is_shorter_than_what_was_sent(dump: tuple[str, list[str]], monkeypatch):
-    from advcli.distributed.files import remote as away
     from advcli.distributed.files import remote
 
-    target = away.folder(f"s3://bucket/short/?{dump[0].partition('?')[2]}").below("x.bin")
+    target = remote.folder(f"s3://bucket/short/?{dump[0].partition('?')[2]}").below("x.bin")
     monkeypatch.setattr(remote, "_WAITS", ())
-    send = away.Away._send
-    monkeypatch.setattr(away.Away, "_send", lambda self, store, data: send(self, store, data[:-1]) + 1)
+    send = remote.Away._send
+    monkeypatch.setattr(remote.Away, "_send", lambda self, store, data: send(self, store, data[:-1]) + 1)
     with pytest.raises(DataError, match=r"x.bin: cannot be written \(999 of 1,000 bytes arrived\)"):
         target.put(bytes(1000))
     assert target.size() is None
@@ -273,13 +271,13 @@ def test_an_object_is_there_as_a_whole_or_not_at_all(
     dump: tuple[str, list[str]], tmp_path: Path, monkeypatch
 ):
     """What stops in the middle leaves nothing under the name."""
-    from advcli.distributed.files import remote as away
+    from advcli.distributed.files import remote
 
-    target = away.folder(f"s3://bucket/broken/?{past_the_proxy()}").below("x.bin")
-    monkeypatch.setattr(away, "again", lambda work, refusals: work())
+    target = remote.folder(f"s3://bucket/broken/?{past_the_proxy()}").below("x.bin")
+    monkeypatch.setattr(remote, "again", lambda work, refusals: work())
     large = tmp_path / "large"
     large.write_bytes(bytes(20 << 20))
-    monkeypatch.setattr(away, "_CHUNK", 6 << 20)
+    monkeypatch.setattr(remote, "_CHUNK", 6 << 20)
     read = []
 
     class Torn:
