@@ -47,8 +47,8 @@ class Moody(http.server.BaseHTTPRequestHandler):
                 type(self).refused += 1
                 return self.answer(503, {}, b"<Error><Code>SlowDown</Code></Error>")
         away = http.client.HTTPConnection("127.0.0.1", self.port)
-        remote.request(self.command, self.path, body, dict(self.headers))
-        reply = remote.getresponse()
+        away.request(self.command, self.path, body, dict(self.headers))
+        reply = away.getresponse()
         headers = {
             k: v for k, v in reply.getheaders() if k.lower() not in ("connection", "transfer-encoding")
         }
