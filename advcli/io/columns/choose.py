@@ -9,7 +9,7 @@ from advcli.common.errors import DataError, UsageError
 from advcli.io.columns import names, prompts
 from advcli.io.columns.dump import Dump, Kinds, flags, listed, quoted
 from advcli.io.columns.evidence import Evidence
-from advcli.io.columns.rewards import Rewards, like_rewards, nested_name, outcomes
+from advcli.io.columns.rewards import Rewards, like_rewards, nested_name, outcomes, summed
 from advcli.io.columns.rewards import rewards as rewards_of
 from advcli.io.formats import detect
 from advcli.io.formats.catalog import (
@@ -72,10 +72,8 @@ def choose(
         form = _form(kinds, options)
         there = [column for column in form.derived if all(name in kinds for name in column.needed())]
         kinds = {**kinds, **{column.name: column.kind for column in there}}
-    inner = options.turn_rewards or options.tokens.get("token_rewards")
-    if inner:
-        summed = Derived(f"{inner}.sum", (inner,), "advcli.io.formats.derived:total")
-        form, kinds = replace(form, derived=(*form.derived, summed)), {**kinds, summed.name: "number"}
+    if inner := summed(options):
+        form, kinds = replace(form, derived=(*form.derived, inner)), {**kinds, inner.name: "number"}
     for need in form.requires if options.format else ():
         name = need.partition(":")[0]
         if name not in kinds and "." not in name and layout.name != "nested":
@@ -132,8 +130,9 @@ class _Chooser:
         )
         roles = self._roles(rollout, {*taken, *prompt, step, length, logged, *rollout, turn})
         used = {*taken, step, length, logged, *prompt, *rollout, turn, *(name for _, name in roles)}
-        likely = tuple(prompts.likely(self._dump, step))
-        rules = self._rules(prompt, used, likely if prompt == prompts.RECORD else ())
+        rules = self._rules(
+            prompt, used, prompts.likely(self._dump, step) if prompt == prompts.RECORD else ()
+        )
         self._check_spread(prompt, step, used)
         self._check_lists(prompt, step, rewards)
         looked_for = _log_probs(kinds, options)
@@ -269,10 +268,10 @@ class _Chooser:
 
     def _check_lists(self, prompt: Sequence[str], step: str | None, rewards: Rewards) -> None:
         """Say so if several records of a prompt have a list of rewards each: these may be those of turns or tokens."""
-        options, layout = self._dump.options, self._dump.layout
-        if layout.name != "lists" or options.explode or options.layout or self._dump.form.name != "lists":
+        options = self._dump.options
+        if self._dump.form.name != "lists" or options.explode or options.layout:
             return
-        key = (*prompt, *([step] if step and not step.startswith("@") else []))
+        key = (*prompt, *prompts.beside(step))
         if (
             prompt
             and not any(name.startswith("@") for name in prompt)

@@ -83,6 +83,18 @@ class Column:
         return not self.there or (self.is_whole and min(self.numbers) >= 0)
 
 
+def makes_groups(keys: Sequence[Hashable]) -> bool:
+    """Whether the keys of some rows make several groups, and nearly all of them of more than one row.
+
+    Example:
+        >>> makes_groups("aabb"), makes_groups("aabbc"), makes_groups("abcd"), makes_groups("aaaa")
+        (True, True, False, False)
+    """
+    sizes = Counter(keys)
+    # The last group may be cut off where the sample ends.
+    return len(sizes) > 1 and sum(size == 1 for size in sizes.values()) <= 1
+
+
 class Evidence:
     """Some rows of the inputs, read when they are first asked for.
 
@@ -156,10 +168,7 @@ class Evidence:
         column = self.of(name)
         if len(column.there) < len(column.cells) or (column.numbers and not column.is_whole):
             return False
-        sizes = Counter(self.keys((name, *with_)))
-        alone = sum(1 for size in sizes.values() if size == 1)
-        # The last group may be cut off where the sample ends.
-        return len(sizes) > 1 and alone <= 1 and len(sizes) > alone
+        return makes_groups(self.keys((name, *with_)))
 
     def spreads_evenly(self, name: str, group: Sequence[str]) -> int:
         """How many values of a column every group has, each in equally many rows, two or more; 0 if it is not so."""

@@ -207,6 +207,8 @@ _OF_ROW = frozenset(
     ["is", "row", "rows", "sample", "samples", "balance", "rollout", "for", "training", "train", "from"]
 )
 _FAILED = frozenset(["invalid", "failed", "error", "errors", "exception"])
+# Of the two answers of a pair.
+_SIDES = frozenset(["chosen", "rejected", "win", "winner", "lose", "loser", "preferred", "dispreferred"])
 
 
 def words(name: str) -> frozenset[str]:
@@ -283,9 +285,6 @@ def could_be_prompt(name: str) -> bool:
     # A hash of whatever else tells rows apart, and not prompts.
     told = result & _ASKED or (result & _LABEL and "hash" not in result)
     return bool(told) and not result & another
-
-
-_SIDES = frozenset(["chosen", "rejected", "win", "winner", "lose", "loser", "preferred", "dispreferred"])
 
 
 def says_answer(name: str) -> bool:

@@ -8,12 +8,16 @@ from advcli.common.errors import DataError
 from advcli.io.collect.keys import key_text
 from advcli.io.columns import names
 from advcli.io.columns.dump import Dump, Kinds, flags, listed
+from advcli.io.columns.evidence import makes_groups
 from advcli.io.formats.catalog import CHATS, PROMPT_IDS, PROMPT_TEXTS
 from advcli.io.formats.derived import PLACES, before_answer, before_last_answer
 from advcli.records.layout import Derived
 
 Prompt = tuple[str, ...]
 """The columns that together identify the prompt; empty without one."""
+
+RECORD = ("@file", "@line")
+"""What identifies a record of an input."""
 
 _BEFORE: tuple[Callable[[object], object], ...] = (before_last_answer, before_answer)
 
@@ -53,10 +57,6 @@ def prompt(dump: Dump, step: str | None) -> tuple[Prompt, Derived | None]:
     raise _no_prompt(dump, step)
 
 
-RECORD = ("@file", "@line")
-"""What identifies a record of an input."""
-
-
 def _known(dump: Dump, step: str | None) -> Prompt:
     """By what the format says, or by the usual names."""
     form = dump.form
@@ -74,7 +74,7 @@ def _ranked(dump: Dump, ranks: Sequence[Sequence[str]], step: str | None) -> Pro
     """The column of the first rank that has one; an id that differs in every row gives way to one that does not."""
     evidence = dump.evidence
     everyone = [name for rank in ranks for name in rank]
-    alone = [name for name in everyone if not evidence.share_rows((name, *_beside(step)))]
+    alone = [name for name in everyone if not evidence.share_rows((name, *beside(step)))]
     shared = [name for name in everyone if name not in alone]
     known = bool(evidence.of(everyone[0]).cells) if everyone else False
     if known and shared and alone:
@@ -110,8 +110,7 @@ def _of_chat(dump: Dump, name: str) -> Derived | None:
     """What stands before the last answer, or else before the first, where that makes groups of several rows."""
     cells = [cell for cell in dump.evidence.of(name).there if isinstance(cell, list)]
     for before in _BEFORE if cells else ():
-        sizes = Counter(key_text(before(cell)) for cell in cells)
-        if len(sizes) > 1 and sum(size == 1 for size in sizes.values()) <= 1:
+        if makes_groups([key_text(before(cell)) for cell in cells]):
             return _made(name, before)
     return None
 
@@ -144,13 +143,14 @@ def likely(dump: Dump, step: str | None) -> list[str]:
 
 def proposed(dump: Dump, step: str | None) -> list[str]:
     """The same; without one, texts of any name whose values make groups of one size."""
+    grouping = _grouping(dump, step)
     even = (
         name
-        for name in _grouping(dump, step)
+        for name in grouping
         if dump.kinds[name] == "text" and not names.is_source(name) and not names.says_answer(name)
-        if len({*Counter(dump.evidence.keys((name, *_beside(step)))).values()}) == 1
+        if len({*Counter(dump.evidence.keys((name, *beside(step)))).values()}) == 1
     )
-    return likely(dump, step) or list(even)[:2]
+    return ([name for name in grouping if names.could_be_prompt(name)] or [*even])[:2]
 
 
 def _grouping(dump: Dump, step: str | None) -> list[str]:
@@ -159,11 +159,11 @@ def _grouping(dump: Dump, step: str | None) -> list[str]:
         name
         for name, kind in dump.kinds.items()
         if kind != "other" and name != step and not name.startswith("@")
-        if dump.evidence.groups_well(name, _beside(step))
+        if dump.evidence.groups_well(name, beside(step))
     ]
 
 
-def _beside(step: str | None) -> tuple[str, ...]:
+def beside(step: str | None) -> tuple[str, ...]:
     """What makes a group together with a prompt, where it is a column."""
     return (step,) if step and not step.startswith("@") else ()
 

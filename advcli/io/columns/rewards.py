@@ -43,12 +43,19 @@ def rewards(dump: Dump) -> Rewards:
     parts = [name for name in parts if not dump.evidence.of(name).is_counter]
     if options.parts == "always" and parts:
         return _weighted(parts, (), kinds)
-    total = _total(dump) or next((one.name for one in dump.form.derived if _is_sum(one, options)), None)
+    inner = summed(options)
+    total = _total(dump) or (inner and inner.name)
     if total:
         return ((total, 1.0),)
     if len(parts) == 1 or (parts and options.parts):
         return _weighted(parts, (), kinds)
     raise _no_reward(dump, parts)
+
+
+def summed(options: ColumnOptions) -> Derived | None:
+    """The sum of the list of rewards, of turns or tokens, that the user named; None if there is none."""
+    inner = options.turn_rewards or options.tokens.get("token_rewards")
+    return Derived(f"{inner}.sum", (inner,), "advcli.io.formats.derived:total") if inner else None
 
 
 def like_rewards(dump: Dump, used: Sequence[str]) -> Iterator[str]:
@@ -71,11 +78,6 @@ def outcomes(dump: Dump, taken: Sequence[str]) -> tuple[str, ...]:
         if name not in dump.form.no_rewards
     ]
     return tuple(name for name in dict.fromkeys((*dump.options.outcomes, *result)) if name not in taken)
-
-
-def _is_sum(column: Derived, options: ColumnOptions) -> bool:
-    """Whether a column is made of the list of rewards, of turns or tokens, that the user named."""
-    return column.columns() in ((options.turn_rewards,), (options.tokens.get("token_rewards"),))
 
 
 def _no_reward(dump: Dump, parts: Sequence[str]) -> DataError:

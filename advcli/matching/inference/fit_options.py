@@ -14,7 +14,7 @@ from torch import Tensor
 from advcli.common.errors import AdvcliError
 from advcli.engine.run import run
 from advcli.matching.candidates import Candidate
-from advcli.matching.inference.fitting import Steps, least_squares, shortened, slopes_at
+from advcli.matching.inference.fitting import Steps, least_squares, shortened, slopes_at, square, worst
 from advcli.matching.inference.options import Fitted, Form, forms
 from advcli.matching.partitions import Kind, Partition
 from advcli.matching.problem import Problem
@@ -220,7 +220,7 @@ class _Model:
                 starts.append(self._usual.clone())
                 starts[-1][position] = value
         tried = [(start / self._unit, self._left(start / self._unit)) for start in starts]
-        return min(tried, key=lambda pair: _square(pair[1]))
+        return min(tried, key=lambda pair: square(pair[1]))
 
     @cached_property
     def _logged(self) -> Tensor:
@@ -236,12 +236,12 @@ class _Model:
         """The share of |A|² that is left if every option changes the advantages as it does at first."""
         numbers, left = self._start
         if not self.fitted or not bool(left.isfinite().all()):
-            return _square(left)
+            return square(left)
         slopes = slopes_at(self._left, numbers, left, Steps(_CHANGE, _DAMPING, *self._ends))
         if not bool(slopes.isfinite().all()):
             return torch.inf
         change = torch.linalg.lstsq(slopes, left[:, None], driver="gelsd").solution
-        return min(_square(left), _square(left - (slopes @ change).squeeze(1)))
+        return min(square(left), square(left - (slopes @ change).squeeze(1)))
 
     def fit(self) -> _Fit | None:
         """The rule with the options that fit the rows; None if none do."""
@@ -277,14 +277,12 @@ class _Model:
         result = self._near(free, start)
         if result is None:
             return None
-        mine, most = (
-            self._mine(free),
-            _AS_GOOD * max(_worst(self._left(result)), self.part.logged.exact / self._size),
-        )
+        mine = self._mine(free)
+        most = _AS_GOOD * max(worst(self._left(result)), self.part.logged.exact / self._size)
 
         def fits(values: Tensor) -> bool:
             numbers = result.masked_scatter(mine, values / self._unit[mine])
-            return _worst(self._left(numbers)) <= most and self._holds_with(_named(free, values))
+            return worst(self._left(numbers)) <= most and self._holds_with(_named(free, values))
 
         short = shortened(result[mine] * self._unit[mine], fits, _DIGITS)
         return _named(free, short) if fits(short) else None
@@ -329,14 +327,6 @@ class _Model:
 def _named(free: Sequence[Fitted], values: Tensor) -> dict[str, float]:
     """Options and their values, as they are typed."""
     return {one.name: float(f"{value:.8g}") for one, value in zip(free, values.tolist(), strict=True)}
-
-
-def _worst(left: Tensor) -> float:
-    return float(left.abs().max())
-
-
-def _square(left: Tensor) -> float:
-    return float(left.square().sum()) if bool(left.isfinite().all()) else torch.inf
 
 
 def _unlike(left: Tensor, logged: Tensor) -> float:

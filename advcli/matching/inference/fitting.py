@@ -61,7 +61,7 @@ def least_squares(
         1.414214
     """
     numbers, left = start.clone(), residual(start)
-    best, damping = _square(left), _DAMPING
+    best, damping = square(left), _DAMPING
     for _ in range(_ROUNDS):
         if best <= _NONE or damping > steps.most:
             break
@@ -75,8 +75,8 @@ def least_squares(
             change = torch.linalg.lstsq(normal + damping * scale.diag(), toward).solution
             there = steps.allowed(numbers - change)
             moved = residual(there)
-            if _square(moved) < best:
-                numbers, left, best = there, moved, _square(moved)
+            if square(moved) < best:
+                numbers, left, best = there, moved, square(moved)
                 damping *= _EASED
                 break
             damping *= _TIGHTENED
@@ -115,9 +115,15 @@ def shortened(
     return result
 
 
-def _square(left: Tensor) -> float:
-    square = float((left * left).sum())
-    return square if square == square else torch.inf
+def square(left: Tensor) -> float:
+    """The sum of squares of what is left over; inf where it is not finite."""
+    result = float((left * left).sum())
+    return result if result == result else torch.inf
+
+
+def worst(left: Tensor) -> float:
+    """The largest of what is left over; inf where something is not finite."""
+    return float(left.abs().max()) if bool(left.isfinite().all()) else torch.inf
 
 
 def slopes_at(residual: Residual, numbers: Tensor, left: Tensor, steps: Steps = _USUAL) -> Tensor:

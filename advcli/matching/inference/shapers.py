@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from advcli.engine.shaped import shaped_by
-from advcli.matching.inference.fitting import Residual, least_squares, shortened
+from advcli.matching.inference.fitting import Residual, least_squares, shortened, square, worst
 from advcli.matching.lines import ROWS, Lines
 from advcli.matching.partitions import Partition
 from advcli.matching.problem import Problem
@@ -255,7 +255,7 @@ def _on_lines(
     def left(values: Tensor) -> Tensor:
         return lines.left(shaped_by(step(values), part.columns))
 
-    unshaped = _square(lines.left(part.columns["rewards"]))
+    unshaped = square(lines.left(part.columns["rewards"]))
     result = _best(starts, lambda numbers: left(scale.values(numbers)), lines, _LITTLE * unshaped)
     if result is None:
         return ()
@@ -314,16 +314,6 @@ class _Scale:
         return self.unit * torch.where(self.inverse, 1 / numbers, numbers)
 
 
-def worst(left: Tensor) -> float:
-    """The largest of what is left over; inf where something is not finite."""
-    return float(left.abs().max()) if bool(left.isfinite().all()) else torch.inf
-
-
-def _square(left: Tensor) -> float:
-    """The sum of squares of what is left over; inf where something is not finite."""
-    return float(left.square().sum()) if bool(left.isfinite().all()) else torch.inf
-
-
 def _best(starts: Sequence[Tensor], left: Residual, lines: Lines, little: float) -> Tensor | None:
     """The numbers that leave least over, of those that leave no more than the log's digits and rounding may.
 
@@ -334,7 +324,7 @@ def _best(starts: Sequence[Tensor], left: Residual, lines: Lines, little: float)
     for start in sorted(starts, key=lambda start: float(left(start).square().sum()))[:_FOLLOWED]:
         numbers = least_squares(left, start, near=lines.near)[0] if len(start) else start
         over = left(numbers)
-        squares.append(_square(over))
+        squares.append(square(over))
         if len(squares) == _FEW and min(squares) > little:
             break
         if lines.holds(over) and worst(over) < least:
