@@ -46,7 +46,8 @@ def notes_of(data: DataSet, reused: int, rows: int, distance: float, rule: Rule 
         yield _met_again(reused)
     if rows:
         name = data.table.choice.logged
-        yield f"logged '{name}' differs from original by at most {distance:.2g} in {counted(rows, 'row')}"
+        apart = f"differs from original by at most {distance:.2g}" if distance else "is the original"
+        yield f"logged '{name}' {apart} in {counted(rows, 'row')}"
     told = data.table.choice.kl_column
     lost = [what for what in rule.lost if not (what == KL and told)] if rule is not None else []
     if rule is not None and lost:

@@ -37,6 +37,8 @@ def flags(explanation: Explanation, best: Trial, table: RewardTable) -> str | No
     if kept:
         words += ["--keep-pos", f"{after['keep_pos']:g}", "--keep-neg", f"{after['keep_neg']:g}"]
         words += ["--compute-new-adv"] if after["compute_new_adv"] else []
+    # Several files have to be told where to go.
+    words += ["--out", "adv/"] if len(table.names) > 1 else []
     return shlex.join(words)
 
 

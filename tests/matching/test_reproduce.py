@@ -105,3 +105,19 @@ def test_the_screen_says_what_to_type(tmp_path):
         in shown
     )
     assert "trinity-rft asymre:baseline_shift=-0.4" in shown.splitlines()[0]
+
+
+def test_several_files_go_to_a_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lines = written(tmp_path / "log.jsonl", z).read_text().splitlines(keepends=True)
+    (tmp_path / "log.jsonl").unlink()
+    (tmp_path / "run").mkdir()
+    for number in range(2):
+        (tmp_path / "run" / f"{number}.jsonl").write_text("".join(lines[90 * number : 90 * number + 90]))
+    command = answered("run")["command"]
+    done = CliRunner().invoke(app, [*shlex.split(command)[1:], "--quiet"], catch_exceptions=False)
+    assert done.exit_code == 0, done.stderr
+    texts = [path.read_text(encoding="utf-8") for path in (tmp_path / "adv").iterdir()]
+    rows = [json.loads(line) for text in texts for line in text.splitlines()]
+    assert len(rows) == 180
+    assert all(abs(row["adv_processed"] - row["advantage"]) < 1e-5 for row in rows)
