@@ -46,7 +46,7 @@ def notes_of(data: DataSet, reused: int, rows: int, distance: float, rule: Rule 
         yield _met_again(reused)
     if rows:
         name = data.table.choice.logged
-        apart = f"differs from original by at most {distance:.2g}" if distance else "is the original"
+        apart = f"differs from original by at most {distance:.2g}" if distance else "equals original"
         yield f"logged '{name}' {apart} in {counted(rows, 'row')}"
     told = data.table.choice.kl_column
     lost = [what for what in rule.lost if not (what == KL and told)] if rule is not None else []
