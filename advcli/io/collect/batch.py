@@ -20,11 +20,13 @@ class Batch:
         columns: column → its cells.
         lines: [n] int64 line (JSON Lines) or row (parquet) of each row, counted from 1; a range where these are consecutive and
             all batches of the source together have every one of its rows.
+        left: how many rows of its source come from here on, those of the batch among them; 0 if that is not known.
     """
 
     name: str
     columns: Mapping[str, Cells]
     lines: "NDArray[np.int64] | range"
+    left: int = 0
 
     def place(self, row: int) -> str:
         """Where a row of the batch stands, as it is shown to the user."""

@@ -21,7 +21,7 @@ _WAITING = 1 << 15
 _BYTES = 4 << 20
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Joined(Batch):
     """Batches of several sources, one after the other.
 
@@ -110,9 +110,8 @@ def _joined(batches: Sequence[Batch]) -> Joined:
     }
     sizes = np.array([len(batch.lines) for batch in batches])
     lines = np.concatenate([batch.lines for batch in batches])
-    return Joined(
-        batches[0].name, columns, lines, [batch.name for batch in batches], np.cumsum(sizes) - sizes
-    )
+    names, starts = [batch.name for batch in batches], np.cumsum(sizes) - sizes
+    return Joined(batches[0].name, columns, lines, names=names, starts=starts)
 
 
 def _add(collector: Collector, batch: Batch) -> None:

@@ -1,5 +1,6 @@
 """What the first pass gathers, batch by batch, and the table that it becomes."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,6 +13,7 @@ from advcli.common.wording import counted, one_line
 from advcli.io.collect import duplicates, text_codes
 from advcli.io.collect.batch import BadRows, Batch
 from advcli.io.collect.cells import Cells, lists, numbers, token_means
+from advcli.io.collect.growing import Growing
 from advcli.io.collect.keys import Coder, digests
 from advcli.io.collect.numbering import line_numbers
 from advcli.io.collect.row_rules import RuleBook, measured, met
@@ -47,7 +49,8 @@ class Collector:
         self._rules = RuleBook(choice)
         self._rows = Coder()
         self._by = Coder()
-        self._parts: dict[str, list[NDArray[Any]]] = {}
+        self._columns: defaultdict[str, Growing] = defaultdict(Growing)
+        self._room = 0
         self._consecutive: list[range] = []
 
     def anew(self) -> "Collector":
@@ -60,6 +63,7 @@ class Collector:
     def add(self, batch: Batch) -> int:
         """Take in a batch; the number of its rows."""
         rows = len(batch.lines)
+        self._room = batch.left
         bad = np.zeros(rows, dtype=bool)
         rewards, cause, parts = self._rewards(batch, bad)
         for name in self.choice.prompt:
@@ -97,8 +101,7 @@ class Collector:
         numbered: bool = False,
     ) -> RewardTable:
         """Everything that was taken in; `numbered` if rows carry a number of their own."""
-        # Each column's batches go as it is put together, so that only one is there twice.
-        columns = {name: np.concatenate(self._parts.pop(name)) for name in list(self._parts)}
+        columns = {name: column.values() for name, column in self._columns.items()}
         step, names = None, tuple(self._steps.names())
         if self.choice.step:
             # A row without a step is of a step of its own.
@@ -335,11 +338,11 @@ class Collector:
         )
 
     def _append(self, name: str, values: NDArray[Any]) -> None:
-        self._parts.setdefault(name, []).append(values)
+        self._columns[name].append(values, self._room)
 
     def _lines(self, lines: "NDArray[np.int64] | range") -> None:
         """Numbers are put down only where some file has lines that are no rows, or rows that share one."""
-        if isinstance(lines, range) and "lines" not in self._parts:
+        if isinstance(lines, range) and "lines" not in self._columns:
             self._consecutive.append(lines)
             return
         for before in self._consecutive:

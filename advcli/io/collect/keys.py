@@ -5,7 +5,7 @@ Texts and integers never become Python objects on the way; whatever else an id m
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any
@@ -56,8 +56,9 @@ class Coder:
         self._integers: list[pa.Array] = []
         self._texts: TextCodes | None = None
         self._codes: list[NDArray[np.int32]] = []
-        # Of each batch how many runs there are, and how many rows each of them has.
-        self._runs: list[tuple[int, NDArray[np.int64] | None]] = []
+        # Of each batch how many rows each of its runs has.
+        self._lengths: list[NDArray[np.int64] | None] = []
+        self._rows = 0
         self._empty = empty
         self.rounded = False
 
@@ -72,17 +73,19 @@ class Coder:
             keys = keys if self._empty else _without_empty(keys)
             texts = self._as_texts()
             self._codes.append(texts.add(_shortened(keys)))
-        self._runs.append((len(keys), lengths))
+        self._lengths.append(lengths)
+        self._rows += len(cells)
         nulls = np.asarray(keys.is_null()) if keys.null_count else np.zeros(len(keys), dtype=bool)
         return _repeated(nulls, lengths)
 
     def codes(self) -> NDArray[np.int64]:
         """[N] int64 codes of all rows; -1 for null and NaN."""
-        parts, end = [np.empty(0, dtype=np.int64)], 0
-        for count, lengths in self._runs:
-            start, end = end, end + count
-            parts.append(_repeated(self._encoded[0][start:end], lengths))
-        return np.concatenate(parts, dtype=np.int64)
+        result, end = np.empty(self._rows, dtype=np.int64), 0
+        for codes, lengths in zip(self._encoded[0], self._lengths, strict=True):
+            here = _repeated(codes, lengths)
+            result[end : end + len(here)] = here
+            end += len(here)
+        return result
 
     def names(self) -> list[str]:
         """The value of each code as text; of a long one the beginning."""
@@ -107,14 +110,14 @@ class Coder:
         return self._texts
 
     @cached_property
-    def _encoded(self) -> tuple[NDArray[np.int32], Callable[[], pa.Array]]:
-        """The code of each run, -1 for null, and what gives the keys; asked for when all batches are there."""
+    def _encoded(self) -> tuple[Sequence[NDArray[np.int32]], Callable[[], pa.Array]]:
+        """Of each batch the codes of its runs, -1 for null, and what gives the keys; for when all batches are there."""
         if self._texts is not None:
-            return np.concatenate(self._codes), self._texts.texts
+            return self._codes, self._texts.texts
         parts = pa.chunked_array(self._integers, pa.int64()).dictionary_encode().chunks
         codes = [np.asarray(part.indices.fill_null(-1)) for part in parts]
         different = parts[-1].dictionary if parts else pa.array([], pa.int64())
-        return np.concatenate([np.empty(0, dtype=np.int32), *codes]), lambda: _texts(different)
+        return codes, lambda: _texts(different)
 
 
 def _keys(cells: Cells) -> tuple[pa.Array, NDArray[np.int64] | None]:

@@ -131,7 +131,7 @@ def scan(
     roots = paths.roots(tuple(columns), names)
     read = _batches(file, source, None if ROW in columns else _leaves(file, roots))
     with closing(beside(read, apart=file.metadata.num_rows > _MAX_ROWS)) as batches:
-        yield from _cells(source, batches, columns, roots, layout)
+        yield from _cells(source, batches, columns, roots, layout, file.metadata.num_rows)
 
 
 def _cells(
@@ -140,8 +140,9 @@ def _cells(
     columns: Collection[str],
     roots: Mapping[str, str],
     layout: Layout,
+    rows: int,
 ) -> Iterator[Batch]:
-    """The columns that are wanted of each batch."""
+    """The columns that are wanted of each batch of a file with so many rows."""
     done = 0
     for batch in batches:
         cells: dict[str, Any] = {
@@ -152,7 +153,7 @@ def _cells(
         }
         if ROW in columns:
             cells[ROW] = [digest for record in records(batch) for digest in digests(record, layout)]
-        yield Batch(source.name, cells, range(done + 1, done + batch.num_rows + 1))
+        yield Batch(source.name, cells, range(done + 1, done + batch.num_rows + 1), rows - done)
         done += batch.num_rows
 
 
