@@ -108,8 +108,10 @@ KINDS = {"truncated_importance_sampling_ratio": 2.0}
         (
             ms_swift.rollout_correction,
             {"rollout_importance_sampling_mode": "clip"},
-            "rollout_importance_sampling_mode is 'clip'; "
-            "try token_truncate, token_mask, sequence_truncate or sequence_mask",
+            (
+                "rollout_importance_sampling_mode is 'clip'; "
+                "try token_truncate, token_mask, sequence_truncate or sequence_mask"
+            ),
         ),
     ],
 )
