@@ -117,10 +117,6 @@ EXCEPTIONS = {
         )
         for folder in ("inspection", "records", "render")
     },
-    "engine/shaped.py": (
-        "engine/test_run.py",
-        "the reward before the estimator, seen through what is computed",
-    ),
     "frameworks/proven.py": ("frameworks/test_catalog.py", "a table, seen through what is said of a version"),
     "frameworks/arithmetic/whitening.py": (
         "parity/test_token_parity.py",

@@ -284,7 +284,7 @@ def token_rows(columns: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
         if "tokens" in columns
         else columns["lengths"].nan_to_num(nan=0.0).clamp(min=0).long()
     )
-    row = torch.repeat_interleave(torch.arange(len(counts), device=counts.device), counts)
+    row = torch.repeat_interleave(counts)
     mask = columns.get("mask")
     return row, torch.ones_like(row, dtype=torch.bool) if mask is None else mask.nan_to_num(nan=0.0) != 0
 

@@ -76,9 +76,14 @@ def _in_order(plan: Plan) -> list[ShapeSpec]:
     order = plan.entry.shaped
     if order is None:
         return steps
-    of_anyone = [step for step in steps if step.expression or not SHAPINGS[step.name].of_trainer]
+    of_anyone = [step for step in steps if not _of_trainer(step)]
     own = [step for step in steps if step not in of_anyone and step.name in order]
     return [*of_anyone, *sorted(own, key=lambda step: order.index(step.name))]
+
+
+def _of_trainer(step: ShapeSpec) -> bool:
+    """Whether a step is one of the trainer's own."""
+    return not step.expression and SHAPINGS[step.name].of_trainer
 
 
 def shaped_by(step: ShapeSpec, columns: Mapping[str, Tensor]) -> Tensor:
@@ -155,7 +160,7 @@ def after_tokens(plan: Plan, tokens: Tensor, columns: Mapping[str, Tensor]) -> T
 
 def alive(plan: Plan, raw: Mapping[str, Tensor], shaped: Mapping[str, Tensor]) -> tuple[str, ...]:
     """A word about groups whose rewards are equal in the dump and differ once they are shaped: every figure calls them dead."""
-    if raw["rewards"] is shaped["rewards"] or "group" not in raw:
+    if raw["rewards"] is shaped["rewards"]:
         return ()
     used = finite(raw["rewards"]) & finite(shaped["rewards"]) & (raw["group"] >= 0)
     if not bool(used.any()):
@@ -166,9 +171,7 @@ def alive(plan: Plan, raw: Mapping[str, Tensor], shaped: Mapping[str, Tensor]) -
         for values in (raw["rewards"], shaped["rewards"])
     )
     count = int(((before == 0) & (behind > 0)).sum())
-    if not count or all(
-        SHAPINGS[step.name].of_trainer for step in plan.settings.shaping if not step.expression
-    ):
+    if not count or all(map(_of_trainer, plan.settings.shaping)):
         return ()
     rest = "counted as dead, and alive once the rewards are shaped"
     return (Remark(count, "group", f"{{}} is {rest}", f"{{}} are {rest}"),)

@@ -118,7 +118,7 @@ def _of_lists(
 ) -> AdvantageTable:
     """Each turn of a list a row; what comes out as a list per rollout, and its mean as the rollout's advantage."""
     counts = columns["turn_counts"]
-    row = torch.repeat_interleave(torch.arange(len(counts)), counts)
+    row = torch.repeat_interleave(counts)
     rollouts = Segments.of(row, len(counts))
     inner = {
         name: column[row] if len(column) == len(counts) else column

@@ -193,7 +193,7 @@ def weighted(found: AdvantageTable, weights: Tensor, counts: Tensor) -> Advantag
         weights: [T] as `weigh` gives them.
         counts: [N] int64, tokens of each row.
     """
-    rows = Segments.of(torch.repeat_interleave(torch.arange(len(counts)), counts), len(counts))
+    rows = Segments.of(torch.repeat_interleave(counts), len(counts))
     trained = ~weights.isnan()
     mean = rows.sum(weights.nan_to_num(nan=0.0)) / rows.sum(trained.double())
     return replace(found, weights=weights, token_counts=counts, weight=mean, weighted=found.processed * mean)

@@ -169,8 +169,11 @@ class Rule:
     @property
     def _missing(self) -> str:
         word = str(self._told("missing", _MISSING_OF_ITS_OWN.get(self.target, "nan")))
-        wide = self.scope_at(next(iter(self.scales), None)) == "step"
-        return "batch" if word == "nan" and wide else word
+        if word != "nan":
+            return word
+        if self.scope_at(next(iter(self.scales), None)) == "step":
+            return "batch"
+        return "row" if self.level != "turn" and self.takes_any_row else word
 
     @property
     def arithmetic(self) -> str:
@@ -246,7 +249,11 @@ _OF_ITS_OWN = {
 }
 _MISSING = {
     "nan": "its group is NaN",
+    "group": "its group is NaN",
+    "best": "NaN, the others of its group 0",
     "batch": "its batch is NaN",
+    "batches": "its batch is NaN, and later ones of its prompt",
+    "later": "its group is NaN from there on",
     "row": "NaN",
     "rest": "NaN from there on",
     "skip": "left out, 0",
@@ -256,15 +263,24 @@ _MISSING = {
 }
 # The scope where a trainer makes one group of uneven ones, or cuts them by the largest that there is anywhere.
 _WIDER = {"batch": "step", "cut": "all"}
-_SPOILT = {"nan": "its group", "batch": "its batch", "rest": "all rows after it"}
+_SPOILT = {
+    "nan": "its group",
+    "group": "its group",
+    "later": "its group",
+    "batch": "its batch",
+    "batches": "its batch and later ones",
+    "rest": "all rows after it",
+}
 _MISSING_OF_ITS_OWN = {
     "advcli.frameworks.arithmetic.distillation:distilled": "unread",
     f"{HERE}:greedy_baseline": "row",
     f"{IN_ORDER}:running_baseline": "rest",
     f"{WEIGHTED}:sets_of_k": "row",
-    f"{IN_ORDER}:kalman": "rest",
-    f"{IN_ORDER}:posterior": "rest",
-    f"{IN_ORDER}:posterior_from_scores": "rest",
+    f"{IN_ORDER}:kalman": "later",
+    f"{IN_ORDER}:posterior": "batches",
+    f"{IN_ORDER}:posterior_from_scores": "batches",
+    f"{HERE}:nonzero_ratio": "group",
+    f"{HERE}:best_only": "best",
     "advcli.frameworks.arithmetic.decoupled:decoupled": "part",
     f"{PER_TOKEN}:greedy_baseline": "row",
 }

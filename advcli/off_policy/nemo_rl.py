@@ -55,8 +55,7 @@ def clipped_pg_metrics(
         "js_divergence_error": tokens.mean(0.5 * js),
         "approx_entropy": -tokens.mean(log_ratio.exp() * tokens.train),
     }
-    level = "sequence" if sequence_level_importance_ratios else "token"
-    weights = _Weights.of(tokens, level)
+    weights = _Weights.of(tokens, of_rows=sequence_level_importance_ratios)
     if truncated_importance_sampling_ratio is not None and truncated_importance_sampling_type is not None:
         bounds = (truncated_importance_sampling_ratio_min, truncated_importance_sampling_ratio)
         weights, metrics["is_oob_ratio"] = _truncated(weights, truncated_importance_sampling_type, bounds)
@@ -79,8 +78,7 @@ class _Weights:
     of_rows: bool
 
     @classmethod
-    def of(cls, tokens: LogProbs, level: str) -> "_Weights":
-        of_rows = level == "sequence"
+    def of(cls, tokens: LogProbs, *, of_rows: bool) -> "_Weights":
         log = tokens.row_sum(tokens.log_ratio) if of_rows else tokens.log_ratio
         return cls(tokens, _finite(log.exp()), of_rows)
 

@@ -56,7 +56,7 @@ class LogProbs:
             >>> two.log_ratio.tolist()
             [-0.5, 0.0]
         """
-        index = torch.repeat_interleave(torch.arange(len(counts)), counts)
+        index = torch.repeat_interleave(counts)
         counted = torch.ones_like(rollout) if mask is None else (mask != 0)
         dtype = torch.float32 if as_trained else torch.float64
         rows = Segments.of(index, len(counts))
@@ -73,7 +73,7 @@ class LogProbs:
             rows: [M] int64, in the order in which they are wanted.
         """
         at = self.places(rows)
-        index = torch.repeat_interleave(torch.arange(len(rows)), self.rows.size()[rows])
+        index = torch.repeat_interleave(self.rows.size()[rows])
         segments = Segments.of(index, len(rows))
         return LogProbs(self.rollout[at], self.train[at], self.mask[at], segments, self.padded)
 

@@ -236,13 +236,12 @@ class _Compiler:
         function = _FUNCTIONS.get(name)
         if function is None:
             known = {"if" if one == "If" else one for one in (*_FUNCTIONS, *_STATISTICS, *_ROW_ONLY)}
-            near = get_close_matches(name, known, n=3, cutoff=0.5) or sorted(known)
+            near = get_close_matches(name, known, cutoff=0.5) or sorted(known)
             self._refuse(node, f"no function '{name}'", f"one of {', '.join(near)}")
         count, compute = function
-        if not (len(arguments) == count or (count < 0 and len(arguments) >= -count)):
-            expected = f"{-count} or more" if count < 0 else str(count)
+        if count not in (None, len(arguments)):
             shown = "if" if name == "If" else name
-            self._refuse(node, f"{shown} has {len(arguments)} values, expected {expected},")
+            self._refuse(node, f"{shown} has {len(arguments)} values, expected {count},")
         parts = [self._value(part) for part in arguments]
         return lambda rows: compute(*(part(rows) for part in parts))
 
@@ -251,7 +250,6 @@ class _Compiler:
             if name != "count":
                 self._refuse(node, f"{name} of what", f"{name}(len)")
             return lambda rows: rows.groups.count(rows.groups.used)
-        self.names.add("group")
         compute, inner = _STATISTICS[name], self._value(node.args[0])
         return lambda rows: compute(rows.groups, inner(rows))
 
@@ -349,15 +347,15 @@ _STATISTICS: Mapping[str, Callable[["Groups", "Tensor"], "Tensor"]] = {
 }
 """Statistics over the rows of the group that have a reward; a null counts in none."""
 
-# How many values a function takes, at least so many if negative, and the function.
-_FUNCTIONS: Mapping[str, tuple[int, Callable[..., "Tensor"]]] = {
+# How many values a function takes, None for two or more (of one they are statistics), and the function.
+_FUNCTIONS: Mapping[str, tuple[int | None, Callable[..., "Tensor"]]] = {
     "abs": (1, lambda values: values.abs()),
     "exp": (1, lambda values: values.exp()),
     "log": (1, lambda values: values.log()),
     "sqrt": (1, lambda values: values.sqrt()),
     "cos": (1, lambda values: values.cos()),
-    "min": (-2, _extreme("minimum")),
-    "max": (-2, _extreme("maximum")),
+    "min": (None, _extreme("minimum")),
+    "max": (None, _extreme("maximum")),
     "clip": (3, _clip),
     "If": (3, _if),
 }

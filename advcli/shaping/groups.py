@@ -93,8 +93,7 @@ class Groups:
         at = (count - 1).clamp(min=0) * share
         low = start + at.floor().long()
         high = start + at.ceil().long()
-        last = max(len(ordered) - 1, 0)
-        below, above = ordered[low.clamp(max=last)], ordered[high.clamp(max=last)]
+        below, above = ordered[low], ordered[high]
         # Written so that a fraction of 0 never meets an infinite neighbour.
         between = torch.where(above == below, 0.0, above - below)
         result = below + (at - at.floor()) * between

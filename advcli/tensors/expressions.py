@@ -243,7 +243,7 @@ def _distinct(cells: Cells) -> tuple[list[Any], Any]:
 
     if not isinstance(cells, pa.Array) or pa.types.is_nested(cells.type) or pa.types.is_null(cells.type):
         return _python(cells), None
-    encoded = cells if pa.types.is_dictionary(cells.type) else cells.dictionary_encode()
+    encoded = cells.dictionary_encode()
     distinct = [*_python(encoded.dictionary), None]
     return distinct, np.asarray(encoded.indices.cast(pa.int64()).fill_null(len(distinct) - 1))
 
@@ -271,8 +271,6 @@ def _alike(left: object, right: object) -> tuple[Any, Any]:
 
 
 def _equal(left: object, right: object) -> bool:
-    if left is None or right is None:
-        return left is right
     try:
         left, right = _alike(left, right)
     except TypeError:
@@ -301,10 +299,6 @@ def _within(value: object, group: object) -> bool:
     if not isinstance(group, list | tuple):
         raise TypeError(f"{one_line(group, 30)} is no list or text, expected one after 'in'")
     return any(_equal(value, item) for item in group)
-
-
-def _is(value: object, constant: object) -> bool:
-    return value is None if constant is None else _equal(value, constant)
 
 
 def _computed(compute: Callable[[Any, Any], Any], left: object, right: object) -> Any:  # noqa: ANN401  a number
@@ -355,8 +349,8 @@ _COMPARISONS: Mapping[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.GtE: _ordered(operator.ge),
     ast.In: _within,
     ast.NotIn: lambda value, group: not _within(value, group),
-    ast.Is: _is,
-    ast.IsNot: lambda value, constant: not _is(value, constant),
+    ast.Is: _equal,
+    ast.IsNot: lambda left, right: not _equal(left, right),
 }
 _ARITHMETIC: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,

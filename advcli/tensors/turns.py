@@ -147,8 +147,8 @@ def histories(group: Tensor, anchor: Tensor, turns: Turns, longest: int) -> list
     at = torch.arange(len(group), device=group.device)
     result = [key]
     for _ in range(longest - 1):
-        at = torch.where(at < 0, -1, turns.before[at.clamp(min=0)]) if len(at) else at
-        state = torch.where(at < 0, -1, anchor[at.clamp(min=0)]) if len(at) else at
+        at = torch.where(at < 0, -1, turns.before[at.clamp(min=0)])
+        state = torch.where(at < 0, -1, anchor[at.clamp(min=0)])
         key = paired(key, state)
         result.append(key)
     return result

@@ -297,3 +297,32 @@ def test_a_rule_that_cuts_by_the_largest_group_of_all_looks_at_all():
     fewer, more = (compute(rule, "group", c) for c in (taken(columns, keep), dump(0, (4, 2, 3, 3, 4, 6))))
     assert rule.scope_at("group", uneven=True) == "all"
     assert len(fewer) < len(more)
+
+
+# What is said of a row without a reward → which rows get NaN of it, of four groups of three in two steps.
+SPOILT = {
+    "its group is NaN": [0, 1, 2],
+    "its batch is NaN": [0, 1, 2, 3, 4, 5],
+    "its batch is NaN, and later ones of its prompt": [0, 1, 2, 3, 4, 5],
+    "its group is NaN from there on": [1, 2],
+    "NaN from there on": list(range(1, 12)),
+    "NaN": [1],
+    "NaN, the others of its group 0": [1],
+    "left out, 0": [],
+    "counts as 0": [],
+    "a missing part adds 0": [],
+}
+
+
+@pytest.mark.parametrize("rule", [rule for rule in RULES if rule.level == "row"], ids=lambda rule: rule.name)
+def test_a_row_without_a_reward_does_what_is_said_of_it(rule):
+    rows = [
+        ([reward, 0.0], row // 3, row // 6, 1 + row % 5, 0.5)
+        for row, reward in enumerate([1, 0.25, 0, 1, 0.25, 0.5, 0, 0.75, 1, 0.5, 0.25, 0])
+    ]
+    columns = columns_of(rows)
+    columns["rewards"][1] = columns["parts"][1, 0] = torch.nan
+    found = compute(rule, None, columns)
+    assert torch.nonzero(found.isnan()).flatten().tolist() == SPOILT[rule.without_reward]
+    if rule.without_reward == "NaN, the others of its group 0":
+        assert found[[0, 2]].tolist() == [0, 0]

@@ -281,3 +281,48 @@ def test_a_share_of_ms_swift_on_its_bound():
     )
     # The geometric means are 1 and 2.
     assert found.metrics["clipped_frac"] == 0.0
+
+
+def test_the_sample_size_of_ms_swift_is_of_weights_between_both_bounds():
+    # The mean of the row is 2, so no token is dropped; 8 counts as 2, and ½ as it is: 1 / E[(w / E w)²] of 2 and ½.
+    found = ms_swift.rollout_correction(
+        tokens([8.0, 0.5]),
+        rollout_importance_sampling_mode="sequence_mask",
+        rollout_importance_sampling_threshold=2.0,
+    )
+    assert found.weights.tolist() == pytest.approx([8.0, 0.5])
+    assert found.metrics["ess"] == pytest.approx(1.25**2 / ((4 + 0.25) / 2))
+
+
+def test_the_bounds_of_verl_are_those_of_its_metrics():
+    # Between 0.6 and 2: of 2, ½, 4 and 1 one is below and one above; by default below ½ and above 2.
+    for threshold, low in (("0.6_2", 0.25), (2.0, 0.0)):
+        found = verl.rollout_correction(TWO, rollout_is="token", rollout_is_threshold=threshold).metrics
+        assert found["rollout_corr/rollout_is_ratio_fraction_low"] == low
+        assert found["rollout_corr/rollout_is_ratio_fraction_high"] == 0.25
+
+
+@pytest.mark.parametrize(("low", "high", "mask"), [(1.0, 2.0, [1, 0, 0, 1]), (0.5, 1.0, [0, 1, 0, 1])])
+def test_a_ratio_on_a_bound_stays_up_to_0_7_0(low, high, mask):
+    given = {"rollout_rs": "token", "rollout_rs_threshold": high, "rollout_rs_threshold_lower": low}
+    found = verl.rollout_correction_0_7_0(TWO, **given)
+    assert found.mask.tolist() == mask
+    assert found.metrics["rollout_corr/rollout_rs_masked_fraction"] == 0.5
+
+
+@pytest.mark.parametrize(("log_ratio", "kl"), [(30.0, -20.0), (-30.0, 20.0)])
+def test_verl_clamps_a_log_ratio_before_it_estimates_the_kl(log_ratio, kl):
+    one = LogProbs.of(
+        torch.zeros(1, dtype=torch.float64), torch.tensor([log_ratio]).double(), torch.tensor([1])
+    )
+    found = verl.rollout_correction(one, rollout_rs="token_k1", rollout_rs_threshold=2.0)
+    assert found.metrics["rollout_corr/rollout_rs_token_k1_mean"] == kl
+
+
+def test_a_row_on_the_bound_of_verl_is_inside_of_it():
+    # 0.3² / 2 is 0.045; the mean of three of them is above that in its last digit.
+    three = LogProbs.of(
+        torch.zeros(3).double(), torch.tensor([-0.3] * 3, dtype=torch.float64), torch.tensor([3])
+    )
+    found = verl.rollout_correction(three, rollout_rs="seq_max_k2", rollout_rs_threshold=0.045)
+    assert found.metrics["rollout_corr/rollout_rs_seq_max_k2_seq_fraction_high"] == 0

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from advcli.common.errors import DataError, UsageError
-from advcli.off_policy import nemo_rl, verl
+from advcli.off_policy import ms_swift, nemo_rl, slime, verl
 from advcli.off_policy.tokens import LogProbs
 
 TWO = LogProbs.of(torch.zeros(2).double(), torch.tensor([0.0, math.log(2)]).double(), torch.tensor([1, 1]))
@@ -75,6 +75,43 @@ KINDS = {"truncated_importance_sampling_ratio": 2.0}
             verl.rollout_correction_0_7_0,
             {"rollout_is": "token", "rollout_token_veto_threshold": 0},
             "rollout_token_veto_threshold is 0, expected a number above 0",
+        ),
+        (
+            verl.rollout_correction,
+            {"rollout_is": "token", "rollout_is_threshold": 0.0},
+            "rollout_is_threshold is 0.0, expected a number above 0",
+        ),
+        (
+            verl.rollout_correction_0_7_0,
+            {"rollout_is": "token", "rollout_is_threshold": -1},
+            "rollout_is_threshold is -1, expected a number above 0",
+        ),
+        (
+            verl.rollout_correction_0_7_0,
+            {"rollout_rs": "row", "rollout_rs_threshold": 2.0},
+            "rollout_rs is 'row'; try token, sequence or geometric",
+        ),
+        (verl.rollout_correction, {"rollout_is": "row"}, "rollout_is is 'row'; try token or sequence"),
+        (slime.mis, {"tis_level": "row"}, "tis_level is 'row'; try token, sequence or geometric"),
+        (slime.mis, {"rs_level": "row"}, "rs_level is 'row'; try token, sequence or geometric"),
+        (slime.mis, {"tis_mode": "cut"}, "tis_mode is 'cut'; try truncate, clip or mask"),
+        (
+            slime.mis,
+            {"tis_mode": "clip", "tis_lower_bound": 3},
+            "the bounds are 3 and 2, expected the lower one first",
+        ),
+        (
+            slime.mis,
+            {"tis_level": "geometric"},
+            "slime cannot normalise weights at the level 'geometric'; try tis_batch_normalize=false",
+        ),
+        (
+            ms_swift.rollout_correction,
+            {"rollout_importance_sampling_mode": "clip"},
+            (
+                "rollout_importance_sampling_mode is 'clip'; "
+                "try token_truncate, token_mask, sequence_truncate or sequence_mask"
+            ),
         ),
     ],
 )

@@ -3,6 +3,7 @@
 import inspect
 
 import pytest
+import torch
 
 from advcli.common.errors import UsageError
 from advcli.common.registry import load
@@ -26,6 +27,36 @@ def test_a_row_says_what_its_function_takes(row):
     assert {one.weight for one in row.inputs} <= {"", *row.optional}
     assert set(row.needs) <= set(ROLES.names())
     assert row.source
+
+
+# A row of each kind: short and long, right and wrong, near the bounds of the rules and far from them.
+REWARDS = torch.tensor([1.0, 1, 0, 1, 1, 0, 0, 1, 1, 1, 1.5, 0], dtype=torch.float64)
+GROUP = torch.tensor([0, 0, 0, 0, 1, 1, 1, 2, 2, 2, 2, 2])
+LENGTH = torch.tensor([100.0, 7000, 9000, 4901.5, 10, 5, 70000, 30, 33, 50, 990, 20], dtype=torch.float64)
+
+
+@pytest.mark.parametrize("row", SHAPINGS, ids=lambda row: row.name)
+def test_a_knob_that_is_not_given_has_its_default(row):
+    few = LENGTH.div(1000).floor()
+    known = {
+        "group": GROUP,
+        "rewards": REWARDS,
+        "correct": None,
+        "input_tokens": LENGTH.flip(0),
+        "num_turns": few,
+    }
+    known |= {"low": torch.ones(12), "entropies": LENGTH / 1e4, "completed": None, "response": few}
+    values = REWARDS - 0.4 if row.after else REWARDS
+    inputs = [known.get(name, LENGTH) for name in (*row.needs, *(one.name for one in row.inputs))]
+    required = dict.fromkeys(row.required, 0.5) | ({"max": 50.0} if "max" in row.required else {})
+    function = load(row.target)
+    found = function(values, *inputs, **required)
+    assert torch.equal(found, function(values, *inputs, **required, **row.optional))
+    for name, default in row.optional.items():
+        other = {**row.optional, name: 2 * default or 1.0}
+        assert not torch.equal(found, function(values, *inputs, **required, **other)), (
+            f"{name} changes nothing"
+        )
 
 
 def test_the_order_is_that_of_the_catalog():
@@ -58,7 +89,11 @@ def test_the_cap_is_told():
         ),
         ("overlong", "max=100,buffer=twenty", "--overlong: buffer is 'twenty', expected a number"),
         ("overlong", "max=100,buffer=0", "--overlong: buffer is 0, expected more than 0"),
-        ("overlong", "100,20", "--overlong 100,20: '100' is not KEY=NUMBER"),
+        (
+            "overlong",
+            "100,20",
+            "--overlong 100,20: '100' is not KEY=NUMBER; try --overlong max=…,buffer=…,factor=…,cap=…",
+        ),
         ("affine", "scale=inf", "--affine: scale is 'inf', expected a number"),
         ("clip", "min=1,max=-1", "--clip-reward: min is 1 and max is -1, expected min ≤ max"),
     ],

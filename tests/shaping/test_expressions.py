@@ -18,6 +18,7 @@ COLUMNS = {
     "text": ["ab", "abc", "", "a", "b"],
     "score/max": [1, 2, 3, 4, 5],
     "len": [0, 0, 0, 0, 0],
+    "X": [1, 2, 3, 4, 5],
 }
 
 
@@ -67,6 +68,18 @@ def shaped(text):
         ("2**r - abs(-1)", [1, 0, math.sqrt(2) - 1, 1]),
         ("exp(log(len)) + sqrt(4)*cos(0)", [12, 22, 62, 7]),
         ("5 < len <= 20", [1, 1, 0, 0]),
+        # A condition is a number, whatever is done with it.
+        ("-any(status == 'cut') + 0*r", [-1, -1, -1, 0]),
+        ("-all(r > 0)", [0, 0, 0, -1]),
+        ("-(not right) + 0*r", [0, -1, 0, -1]),
+        ("-(r > 0)", [-1, 0, -1, -1]),
+        ("-(r > 0 and len < 20)", [-1, 0, 0, -1]),
+        ("-(r == 0 or len > 20)", [0, -1, -1, 0]),
+        ("0 < r < len - 8 < 40", [1, 0, 0, 0]),
+        ("max(r, 0.6, len / 10)", [1, 2, 6, 1]),
+        # A column may have any letter for a name.
+        ("X + r where X > 2", [1, 0, 3.5, 5]),
+        ("r where (X) > 2", [1, 0, 0.5, 1]),
         ("r where status in ('done', 'x')", [1, 0, 0.5, 1]),
         ("0.5 where turns >= 2", [1, 0.5, 0.5 * 1, 0.5]),
     ],
@@ -80,6 +93,9 @@ def test_what_is_computed_where_the_rows_are_read():
     one = parse("r - 0.1*turns where status in ('a', 'b') and len(text) < len")
     assert one.measures == ("turns", "status in ('a', 'b')", "len(text)")
     assert one.uses_length
+    # A comparison of columns is computed there whole, one of a statistic here.
+    assert parse("r where len(text) > 5").measures == ("len(text) > 5",)
+    assert parse("r where mean(turns) > 2").measures == ("turns",)
     assert not parse("r - turns").uses_length
 
 
@@ -110,3 +126,33 @@ def test_errors_say_where(text, message):
         parse(text)
     assert message in str(caught.value)
     assert "--shape" in str(caught.value)
+
+
+EXAMPLE = "--shape 'r + 0.2*(mean(len)-len)/max(len) where r > 0'"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("mean()", ": mean of what at character 1; try mean(len)"),
+        ("1 + 2", f" names neither r nor a column; try {EXAMPLE}"),
+        ("mean(1)", f" names neither r nor a column; try {EXAMPLE}"),
+        ("r + 'a'", ': a text can only be compared at character 5; try finish_reason == "length"'),
+        ("~r", f": Invert is not allowed at character 1; try {EXAMPLE}"),
+        ("r + if(r, 1)", f": if has 2 values, expected 3, at character 5; try {EXAMPLE}"),
+        ("clip(r)", f": clip has 1 values, expected 3, at character 1; try {EXAMPLE}"),
+        ("iff(r, 1, 2)", ": no function 'iff' at character 1; try one of if"),
+        ("mena(r)", ": no function 'mena' at character 1; try one of mean, min, max"),
+        (
+            "zzz(r)",
+            (
+                ": no function 'zzz' at character 1; try one of abs, all, any, clip, code, cos, count, exp, if, len, "
+                "log, max, mean, min, rank, sqrt, std, sum"
+            ),
+        ),
+    ],
+)
+def test_errors_word_for_word(text, message):
+    with pytest.raises(UsageError) as caught:
+        parse(text)
+    assert str(caught.value) == f"--shape {text!r}{message}"

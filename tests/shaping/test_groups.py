@@ -67,3 +67,10 @@ def test_quantiles_are_those_of_numpy(share):
 def test_without_rows_there_is_nothing():
     one = Groups.of(torch.zeros(0), torch.zeros(0, dtype=torch.int64))
     assert one.mean(torch.zeros(0)).tolist() == one.rank(torch.zeros(0)).tolist() == []
+
+
+def test_one_row_is_its_own_quantile():
+    one = Groups.of(torch.tensor([1.0, math.nan, 1.0]), torch.tensor([0, 0, 1]))
+    assert one.quantile(torch.tensor([3.0, 9.0, math.nan]), 0.25).tolist() == pytest.approx(
+        [3.0, math.nan, math.nan], nan_ok=True
+    )

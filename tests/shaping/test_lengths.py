@@ -99,6 +99,16 @@ def test_the_rule_of_the_issue_is_an_expression():
         ("group_length:coef=0.5", [1, 0], [10, 20], [1, 0]),
         ("group_length:coef=0.5", [1, 1], [10, 10], [1, 1]),
         ("group_length:coef=4", [1, 1], [10, 20], [3, 0]),
+        # Of the lengths of wrong rows nothing is taken.
+        ("group_length:coef=0.5", [1, 1, 0, 0], [10, 20, 5, 40], [1.25, 0.75, 0, 0]),
+        # A reward that differs by 1e-6 is still 0.
+        ("pass_rate_length:weight=0.5", [1, 1e-6], [10, 20], [0.75, 1e-6]),
+        # The mean of the three shortest is on the bound, and not above it.
+        ("grpo_lead:above=20", [1, 1, 1], [10, 20, 30], [1, 1, 1]),
+        # One success has no other to be compared with, however little slack there is.
+        ("slack:relative=-0.5,absolute=0", [1, 0], [10, 20], [1, 0]),
+        # A cost below 0 is a bonus of 1 at most.
+        ("efficiency", [1, 1], [-1, 3], [2, 1]),
     ],
 )
 def test_odd_groups(step, rewards, of, expected):
@@ -117,3 +127,11 @@ def test_groups_do_not_touch_each_other():
         "linear:input=0,turns=0", rewards=REWARDS * 2, of=[*LENGTHS, 1.0, 2, 3, 4], groups=[0] * 4 + [1] * 4
     )
     assert both[:4] == pytest.approx(shaped("linear:input=0,turns=0"))
+
+
+def test_what_is_not_said_to_be_right_or_completed_is_not():
+    ones, group, said = torch.ones(2), torch.zeros(2, dtype=torch.int64), torch.tensor([1.0, math.nan])
+    assert lengths.right(ones, said).tolist() == [True, False]
+    # Without the second there is one success, which nothing is taken off.
+    found = lengths.slack(ones, group, torch.tensor([10.0, 1000.0]), said)
+    assert found.tolist() == [1, 1]

@@ -3,8 +3,10 @@
 import math
 
 import pytest
+import torch
 
 from advcli import UsageError, compute_advantages
+from advcli.shaping.single import duplicate
 
 
 def shaped(step, rewards, **given):
@@ -77,3 +79,8 @@ def test_lists_of_messages_are_compared_whole():
 def test_a_column_that_is_not_there_is_named():
     with pytest.raises(UsageError, match="the shaping names 'text', and there is no such column"):
         shaped(["duplicate:response=text"], [1.0])
+
+
+def test_no_rows_have_no_duplicates():
+    none = torch.zeros(0)
+    assert duplicate(none, none.long(), none).tolist() == []

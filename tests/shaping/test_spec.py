@@ -4,7 +4,17 @@ import pytest
 
 from advcli.common.errors import UsageError
 from advcli.shaping.catalog import SHAPINGS
-from advcli.shaping.spec import described, measures, needs, shape_spec, spec_of, specs_of, typed
+from advcli.shaping.spec import (
+    described,
+    formula,
+    measures,
+    needs,
+    said,
+    shape_spec,
+    spec_of,
+    specs_of,
+    typed,
+)
 
 
 def test_commas_in_quotes_and_brackets_belong_to_the_value():
@@ -46,13 +56,22 @@ def test_steps_of_a_mapping_are_in_the_order_of_the_catalog():
 
 
 def test_two_steps_of_one_kind_are_both_described():
-    assert list(described(specs_of(["r + 1", "difficulty", "r * 2"]))) == ["expr", "expr 2", "difficulty"]
+    found = described(specs_of(["r + 1", "difficulty", "r * 2"]))
+    assert {name: one["shapes"] for name, one in found.items()} == {
+        "expr": "reward",
+        "expr 2": "reward",
+        "difficulty": "advantage",
+    }
+    assert [found["expr"]["formula"], found["expr 2"]["formula"]] == ["r + 1", "r * 2"]
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("gr4", "unknown shaper 'gr4'; try gr3"),
+        ("r:alpha=1", "--shape"),
+        ("stop_properly:coef=1", "; try --shape stop_properly:truncated=COLUMN"),
+        ("linear", "; try --shape linear:input_tokens=COLUMN, or input=0"),
         ("gr3:alpha", "--shape gr3:alpha: 'alpha' is not KEY=VALUE; try --shape gr3:alpha=…,length=…"),
         ("gr3:beta=1", "--shape gr3 has no 'beta'; try alpha or length"),
         ("gr3:alpha=x", "--shape gr3: alpha is 'x', expected a number"),
@@ -66,6 +85,8 @@ def test_what_makes_no_sense(text, message):
     with pytest.raises(UsageError) as caught:
         shape_spec(text)
     assert message in str(caught.value)
+    # What is to be typed is at the end.
+    assert str(caught.value).endswith(message) or not message.startswith("; try")
 
 
 def test_one_step_as_text():
@@ -74,3 +95,14 @@ def test_one_step_as_text():
 
 def test_an_expression_is_typed_as_it_is():
     assert typed(shape_spec("r - 0.1 * len")) == "r - 0.1 * len"
+
+
+def test_what_messages_call_a_step_and_what_it_needs():
+    steps = specs_of(["r - len", "r + 1", "gr3", "clip:min=0,max=1"])
+    assert [said(step) for step in steps] == ["--shape", "--shape", "--shape gr3", "--clip-reward"]
+    assert [needs(step) for step in steps] == [("group", "lengths"), ("group",), ("group", "lengths"), ()]
+
+
+def test_signs_are_minus_signs():
+    assert formula(specs_of("affine:scale=2,shift=-0.5")[0]) == "2 · (r − 0.5)"
+    assert formula(specs_of("affine:scale=2,shift=0.5")[0]) == "2 · (r + 0.5)"

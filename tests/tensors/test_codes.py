@@ -73,3 +73,7 @@ def test_how_many_of_a_code_stand_before(codes):
     found = places(np.array(codes, dtype=np.int64))
     assert found.dtype == np.int64
     assert found.tolist() == [codes[:row].count(code) for row, code in enumerate(codes)]
+
+
+def test_pairs_of_numbers_that_no_float_tells_apart():
+    assert paired(np.array([0, 0]), np.array([2**53, 2**53 + 1])).tolist() == [0, 1]

@@ -83,3 +83,12 @@ def test_each_row_is_rounded_at_its_own_size():
 def test_a_sum_beyond_the_largest_float_is_infinite_and_warns_of_nothing():
     assert summed([[1.7e308, 1.7e308], [-1.7e308, -1.7e308], [1.0, 2.0]], [1, 1]) == [np.inf, -np.inf, 3.0]
     assert summed([[1e308, 0.0]], [10, 1]) == [np.inf]
+
+
+def test_eight_places_of_a_large_sum():
+    draw = Random(4)
+    for _ in range(200):
+        parts = [Decimal(draw.randint(10**9, 4 * 10**10)).scaleb(-4) for _ in range(2)]
+        weights = [Decimal(draw.randint(1, 10**4)).scaleb(-4) for _ in range(2)]
+        expected = sum((p * w for p, w in zip(parts, weights, strict=True)), Decimal(0))
+        assert summed([[float(p) for p in parts]], [float(w) for w in weights]) == [float(expected)]

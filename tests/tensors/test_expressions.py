@@ -129,6 +129,12 @@ def test_the_hint_is_an_expression_that_parses(text: str, hint: str):
         ("a < 3", {"a": ["abc"]}, "'abc' is no number, and stands beside 3"),
         ("3 < a", {"a": ["abc"]}, "'abc' is no number, and stands beside 3"),
         ("-a < 3", {"a": ["abc"]}, "'abc' is no number"),
+        (
+            "a < b",
+            {"a": ["y" * 40], "b": [10**40]},
+            f"'{'y' * 28}… is no number, and stands beside 1{'0' * 28}…",
+        ),
+        ("a < b", {"a": [[1] * 20], "b": [{}]}, "[1, 1, 1, 1, 1, 1, 1, 1, 1, 1… and {} have no order"),
         ("a < b", {"a": [[1]], "b": [{}]}, "[1] and {} have no order"),
         ("min(a, 2) < 3", {"a": ["x"]}, "'x' is no number"),
         ("1 in a", {"a": [2]}, "2 is no list or text, expected one after 'in'"),
@@ -146,6 +152,10 @@ def test_what_does_not_fit_is_named(text, columns, said):
         ("a is null", [False, True, False]),
         ("a is not null", [True, False, True]),
         ("a is 1", [True, False, False]),
+        ("a is 'x'", [False, False, False]),
+        ("a == '3'", [False, False, True]),
+        ("'3' != a", [True, True, False]),
+        ("null == a", [False, True, False]),
         ("a is not 1", [False, True, True]),
         ("a == null", [False, True, False]),
         ("a < 2", [True, False, False]),
@@ -186,3 +196,29 @@ def test_values_that_do_not_fit(text: str, said: str):
     columns = {"tags": [[1]], "error": [{}], "reason": ["stop"], "lag": [0]}
     with pytest.raises(TypeError, match=said):
         one.holds({name: columns[name] for name in one.columns})
+
+
+EXAMPLE = """--where 'finish_reason != "length" and lag <= 4'"""
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("open(a)", ": no function 'open'; try one of abs, min, max, len, code"),
+        ("a.open(1) > 1", ": no function 'a.open'; try one of abs, min, max, len, code"),
+        ("len(key=a)", ": no function 'len'; try one of abs, min, max, len, code"),
+        ("a[0] > 1", f": Subscript is not allowed; try {EXAMPLE}"),
+        ("1 == 1", f" names no column; try {EXAMPLE}"),
+        ("a b", f": invalid syntax; try {EXAMPLE}"),
+        ("(a", f": '(' was never closed; try {EXAMPLE}"),
+    ],
+)
+def test_what_is_refused_word_for_word(text, said):
+    with pytest.raises(UsageError) as caught:
+        parse(text)
+    assert str(caught.value) == f"--where {text!r}{said}"
+
+
+def test_a_dictionary_of_an_arrow_column_is_used_as_it_is():
+    column = pa.array(["b", None, "a", "b"]).dictionary_encode()
+    assert parse("w == 'b'").holds({"w": column}).tolist() == [True, False, False, True]

@@ -60,3 +60,8 @@ def test_the_other_rows_are_undefined():
     found = filled(torch.tensor([False, True, False]), torch.tensor([2.0]))
     assert found.isnan().tolist() == [True, False, True]
     assert found[1] == 2.0
+
+
+def test_rows_with_a_group():
+    for dtype in (torch.int64, torch.int32):
+        assert belongs(torch.tensor([0, -1, 1], dtype=dtype)).tolist() == [True, False, True]

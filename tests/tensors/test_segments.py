@@ -130,6 +130,13 @@ def test_std_neither_overflows_nor_underflows(size):
     assert spread.std(1).item() == pytest.approx(size / math.sqrt(3), rel=1e-14, abs=0)
 
 
+def test_a_range_beyond_the_largest_float():
+    rewards = torch.tensor([1.7e308, -1.7e308, 0.0, 5.0, 7.0], dtype=torch.float64)
+    spread = Spread.of(rewards, of([0, 0, 0, 1, 1]))
+    assert spread.range.tolist() == [math.inf, 2.0]
+    assert spread.unit.tolist() == [0.5, -0.5, 0.0, -0.5, 0.5]
+
+
 def test_std_of_close_values_on_a_large_offset():
     # A one-pass variance gives nonsense here: verl's grpo_vectorized made ±499.5 of such a group.
     spread = Spread.of(torch.tensor([1e9, 1e9 + 1, 1e9, 1e9 + 1], dtype=torch.float64), of([0, 0, 0, 0]))
@@ -194,6 +201,8 @@ def test_only_rows_that_have_others_are_compared():
     found = of([2, 0, 2, 1, 1]).nan_if_single(torch.tensor([1.0, 2.0, 3.0, 0.0, 5.0]))
     assert found[[0, 2, 3, 4]].tolist() == [1.0, 3.0, 0.0, 5.0]
     assert math.isnan(found[1])
+    assert of([0, 1, 2]).nan_if_single(torch.ones(3)).isnan().tolist() == [True] * 3
+    assert of([0, 0, 1, 1]).nan_if_single(torch.arange(4.0)).tolist() == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("differentiated", [False, True])
@@ -209,3 +218,9 @@ def test_an_undefined_advantage_makes_no_other_neutral(differentiated):
 def test_signs_of_what_is_differentiated():
     advantages = torch.tensor([1.0, 1e-9, -1.0, math.nan], requires_grad=True)
     assert signs(advantages, torch.zeros(4, dtype=torch.int64)).tolist() == [1, 0, -1, 0]
+
+
+@pytest.mark.parametrize("differentiated", [False, True])
+def test_an_advantage_on_the_bound_is_neutral(differentiated):
+    advantages = torch.tensor([1.0, 1e-6, -1e-6, 2e-6], dtype=torch.float64, requires_grad=differentiated)
+    assert signs(advantages, torch.zeros(4, dtype=torch.int64)).tolist() == [1, 0, 0, 1]

@@ -44,6 +44,7 @@ def test_no_rows():
     turns = Turns.of(none)
     assert len(turns.position) == len(turns.before) == len(paired(none, none)) == 0
     assert [len(column) for column in progress(torch.zeros(0), turns, 0.9)] == [0, 0]
+    assert [len(column) for column in histories(none, none, turns, 3)] == [0, 0, 0]
 
 
 def test_what_has_no_name_is_equal_to_nothing():

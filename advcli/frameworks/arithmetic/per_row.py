@@ -359,7 +359,7 @@ _CENTRES: dict[str, Callable[[Tensor, float], Tensor]] = {
     ),
     "mean-ratio": lambda values, eps: (values - _mean(values)) / (_mean(values) + eps),
     "mean-ratio-0": lambda values, eps: torch.where(
-        _mean(values) > 0, (values - _mean(values)) / _mean(values), torch.zeros_like(values)
+        _mean(values) <= 0, torch.zeros_like(values), (values - _mean(values)) / _mean(values)
     ),
 }
 
