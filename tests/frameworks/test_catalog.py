@@ -74,20 +74,37 @@ def test_find(like, estimator, versions):
     assert find(like, estimator).versions == versions
 
 
+def estimators(framework):
+    return ", ".join(dict.fromkeys(rule.estimator for rule in RULES if rule.framework == framework))
+
+
 @pytest.mark.parametrize(
     ("like", "estimator", "message"),
     [
-        ("verll", None, "unknown framework 'verll'; try verl"),
-        ("verl", "vtrace", "verl has no estimator 'vtrace'; try grpo, "),
+        ("verll", None, "unknown framework 'verll'; try verl, roll, rllm"),
+        ("zzz", None, f"unknown framework 'zzz'; try {', '.join(frameworks())}"),
+        ("verl", "vtrace", f"verl has no estimator 'vtrace'; try {estimators('verl')}"),
+        ("art", "vtrace", f"art has no estimator 'vtrace'; try {estimators('art')}"),
         ("verl", "gspo", "gspo"),
         (
             "TRL@1.5",
             "MiniLLM",
-            "MiniLLM of trl cannot be replayed from a dump: it needs the probabilities that a teacher gives",
+            (
+                "MiniLLM of trl cannot be replayed from a dump: it needs the probabilities that a teacher "
+                "gives to the whole vocabulary at each token; "
+                f"try {estimators('trl')}"
+            ),
         ),
         ("verl@0.3", "gpg", "no rule for gpg of verl 0.3; known: >=0.5; try --estimator grpo, rloo,"),
         ("trl@0.15", None, "no rule for trl 0.15; known: 0.16 to 1.16.0; try --like trl"),
-        ("trl@0.15", "grpo", "no rule for grpo of trl 0.15; known: >=1.6"),
+        (
+            "trl@0.15",
+            "grpo",
+            (
+                "no rule for grpo of trl 0.15; known: >=1.6, >=0.22.2,<1.6, >=0.22.0,<0.22.2, >=0.16,<0.22.0; "
+                "try --like trl"
+            ),
+        ),
         ("trl@new", None, "'new' is not a version"),
     ],
 )
