@@ -575,6 +575,20 @@ def test_what_no_float_holds_is_undefined_and_counted(estimator):
     assert result.warnings == (f"{lost} advantages are beyond what a float can hold: null",)
 
 
+def test_what_no_float_holds_is_counted_once_where_it_is_computed_again():
+    columns = {
+        "rewards": torch.tensor([1.7e308, -1.7e308, 0, 1, 0, 0], dtype=torch.float64),
+        "group": torch.tensor([0, 0, 0, 1, 1, 1]),
+        "step": torch.zeros(6, dtype=torch.int64),
+    }
+    found = engine.run(engine.Plan.of(Settings(scale="none", keep_neg=0.5, compute_new_adv=True)), columns)
+    close(found.processed, [NAN, NAN, NAN, 0.5, -0.5, 0])
+    assert found.warnings == (
+        "3 advantages are beyond what a float can hold: null",
+        "Not enough samples to compute std: 1 group",
+    )
+
+
 def test_the_bonus_of_uncertain_tokens():
     # λ = 1: A is the reward minus the value; plus 0.4 · H, at most |A| / 2.
     found = compute_advantages(
