@@ -106,6 +106,12 @@ def test_an_advantage_is_shaped_row_by_row():
     assert (found != plain).all()
 
 
+@pytest.mark.parametrize("shaping", ["difficulty", "gr3", "r - len / 3"])
+def test_what_is_shaped_stays_in_the_dtype_of_the_trainer(shaping):
+    found = table({"like": "verl", "scale": "none", "shaping": shaping}, [1, 0], lengths=numbers([1, 2]))
+    assert found.original.dtype == found.processed.dtype == torch.float32
+
+
 SHAPED = {"shaping": "r - len / 10", "scale": "none"}
 
 
