@@ -47,8 +47,7 @@ def run(
 
     def part(place: slice, group: Tensor) -> _Rest:
         block = {name: ranges.gather(columns[name], place) for name in others}
-        # Within groups a step is asked for and not looked at: any column will do.
-        result = compute({"step": group, **block, **fixed, "group": group})
+        result = compute({**block, **fixed, "group": group})
         original[place], kept[place] = result.original, result.kept
         same = result.processed is result.original
         return _Rest(place, None if same else result.processed, result.warnings, result.left_out)

@@ -185,12 +185,10 @@ def lacking(
     needs = [name for step in steps for name in spec.needs(step)]
     names = [name for name in (*plan.entry.needs, *needs) if name not in _ALWAYS]
     measured = spec.measures(steps)
-    if not (names or measured) and "parts" not in plan.entry.needs and raw["rewards"] is shaped["rewards"]:
+    if not (names or measured) and raw["rewards"] is shaped["rewards"]:
         # Nothing else is needed.
         return ()
     rewarded = finite(raw["rewards"]) & (raw["group"] >= 0)
-    if "parts" in plan.entry.needs:
-        rewarded &= torch.isfinite(raw["parts"]).all(dim=1)
     count = int((rewarded & (~usable | ~torch.isfinite(shaped["rewards"]))).sum())
     if not count:
         return ()

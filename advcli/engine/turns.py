@@ -120,14 +120,14 @@ def _of_lists(
     counts = columns["turn_counts"]
     row = torch.repeat_interleave(counts)
     rollouts = Segments.of(row, len(counts))
+    # A turn is numbered by its place in the list.
     inner = {
         name: column[row] if len(column) == len(counts) else column
         for name, column in columns.items()
         if name not in ("weights", "parts", "turn", *_LISTED)
     }
-    turns = {"rewards": columns["turn_rewards"], "rollout": row, "turn": rollouts.position().double()}
-    inner = {"episode": columns["rewards"][row], **inner, **turns}
-    full = completed(inner, entry.needs)
+    turns = {"rewards": columns["turn_rewards"], "rollout": row}
+    full = completed({"episode": columns["rewards"][row], **inner, **turns}, entry.needs)
     result = _with_reach(compute(full), full, entry)
     size = rollouts.size().to(result.original.dtype)
     original = rollouts.sum(result.original) / size

@@ -155,7 +155,7 @@ def find(like: str, estimator: str | None = None) -> Rule:
         which, known = framework, range_of(framework.lower())
         if estimator:
             which = f"{named[0].estimator} of {framework}"
-            known = ", ".join(rule.versions or "every version" for rule in named)
+            known = ", ".join(rule.versions for rule in named)
         raise UsageError(f"no rule for {which} {version}; known: {known}", hint=_at(rows, version))
     return fitting[0]
 

@@ -171,9 +171,11 @@ class Rule:
         word = str(self._told("missing", _MISSING_OF_ITS_OWN.get(self.target, "nan")))
         if word != "nan":
             return word
-        if self.scope_at(next(iter(self.scales), None)) == "step":
+        lonely = self.level != "turn" and self.takes_any_row
+        whitens = not lonely or self._told("whiten", True)
+        if whitens and self.scope_at(next(iter(self.scales), None)) == "step":
             return "batch"
-        return "row" if self.level != "turn" and self.takes_any_row else word
+        return "row" if lonely else word
 
     @property
     def arithmetic(self) -> str:
@@ -227,9 +229,12 @@ _OF_ITS_OWN = {
             "advcli.frameworks.arithmetic.turn_baselines:turn_level_credit",
             "advcli.frameworks.arithmetic.turn_tokens:gae_carried",
             "advcli.frameworks.arithmetic.turn_tokens:bi_level_gae",
+            f"{PER_TOKEN}:gae",
+            f"{PER_TOKEN}:gae_through_gaps",
         ),
         "none",
     ),
+    f"{PER_TOKEN}:token_baseline": "raw",
     "advcli.frameworks.arithmetic.turn_tokens:mt_grpo": "nan",
     f"{HERE}:best_only": "error",
     f"{HERE}:length_baseline": "raw",

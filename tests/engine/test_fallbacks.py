@@ -1,6 +1,7 @@
 """Rows without an advantage of their own: every rule, every count in the messages, and what lies beyond a float."""
 
 import math
+import sys
 
 import pytest
 import torch
@@ -137,6 +138,7 @@ def test_infinite_advantages_become_undefined():
     [
         # The square of 2^511 is a float, that of 2^512 is not; nor is that of a reward which nobody computed with.
         (2.0**511, True, 0),
+        (sys.float_info.max**0.5, True, 0),
         (2.0**512, True, 2),
         (-(2.0**512), True, 2),
         (2.0**512, False, 0),

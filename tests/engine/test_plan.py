@@ -6,9 +6,10 @@ import pytest
 import torch
 
 from advcli import UsageError
-from advcli.engine.plan import Plan
+from advcli.engine.plan import Plan, _as_estimator
 from advcli.estimators.catalog import ESTIMATORS
 from advcli.filters.catalog import filter_spec
+from advcli.frameworks.catalog import RULES
 from advcli.records.settings import Settings
 from advcli.shaping.spec import specs_of
 
@@ -153,6 +154,7 @@ def test_the_setting_that_is_wrong_is_named(settings, about):
         {"shaping": specs_of("entropy")},
         {"estimator": "gigpo", "count": "rows"},
         {"estimator": "gae", "keep_pos": 1, "keep_neg": 1},
+        {"filters": (filter_spec("before", "pods:m=2,column=acc"),)},
     ],
 )
 def test_what_is_not_refused(settings):
@@ -188,6 +190,39 @@ def test_what_is_counted():
     assert Plan.of(Settings("gae")).unit.counts == "rows"
     assert Plan.of(Settings("gigpo")).unit.counts == "turns"
     assert Plan.of(Settings("gigpo", count="rollouts")).knobs["count"] == "rollouts"
+
+
+@pytest.mark.parametrize(("count", "counted"), [(None, "rows"), ("rollouts", "rollouts"), ("rows", "rows")])
+def test_what_a_rule_for_turns_counts_may_be_chosen(count, counted):
+    assert Plan.of(Settings(like="verl-agent", estimator="gigpo", count=count)).knobs["count"] == counted
+
+
+def test_what_the_advantage_of_a_rollout_is_divided_by():
+    assert Plan.of(Settings(like="agent-lightning")).divided == ""
+    assert Plan.of(Settings(like="agent-lightning", knobs={"token_norm": 1})).divided == "tokens"
+    plan = Plan.of(Settings(like="trinity-rft", estimator="step_wise_grpo", knobs={"step_norm": 1}))
+    assert plan.divided == "rows"
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_a_rule_becomes_an_estimator_of_its_own(rule):
+    entry = _as_estimator(rule, Settings(like=rule.framework))[0]
+    kept = ("target", "needs", "formula", "source", "level", "token_columns", "shaped", "masked", "biased")
+    assert {name: getattr(entry, name) for name in kept} == {name: getattr(rule, name) for name in kept}
+    assert entry.name == f"{rule.framework}:{rule.estimator}"
+    assert entry.summary == f"{rule.estimator} of {rule.framework} {rule.versions}".strip()
+    assert entry.alone
+    assert entry.default_scale == next(iter(rule.scales), None)
+    assert (entry.per_token is None) == (rule.per_token is None)
+
+
+def test_the_form_per_token_has_the_scale_that_was_chosen_and_knobs_of_its_own():
+    plan = Plan.of(Settings(like="trinity-rft", scale="batch"))
+    assert plan.entry.per_token.default_scale == "batch"
+    plan = Plan.of(Settings(like="openrlhf", estimator="group_norm"))
+    columns = {"token_kl": torch.zeros(1), "rewards": torch.zeros(1), "group": ONE}
+    assert plan.at(columns).knobs == {**plan.rule.per_token.knobs, **plan.rule.per_token.options}
+    assert plan.at(columns).knobs != plan.knobs
 
 
 @pytest.mark.parametrize("given", [{"gamma": 0.9}, {"gamma": 1}])

@@ -139,8 +139,11 @@ def test_tokens_of_the_turns_lie_behind_each_other():
         "tokens": torch.tensor([2, 1, 1]),
         "mask": torch.tensor([1.0, 2.0, 3.0, 4.0]),
         "rewards": torch.zeros(3),
+        "turn": torch.zeros(3),
+        "rollout": rollouts.index,
     }
     found = rollouts.collapsed(columns, "last")
+    assert set(found) == {"tokens", "mask", "rewards"}
     assert found["tokens"].tolist() == [3, 1]
     assert found["mask"].tolist() == [1, 2, 4, 3]
 
@@ -148,7 +151,8 @@ def test_tokens_of_the_turns_lie_behind_each_other():
 @pytest.mark.parametrize("like", ["miles", "ms-swift", "agent-lightning"])
 def test_a_trainer_that_refuses_rows_that_disagree(like):
     with pytest.raises(
-        DataError, match=r"refuses rollouts whose rows differ in their reward: 1 rollout \(first: row 1\)"
+        DataError,
+        match=r"refuses rollouts whose rows differ in their reward: 1 rollout \(first: row 1\); try --count rows$",
     ):
         compute_advantages([0.0, 1.0, 0.0], ["p"] * 3, like=like, rollouts=["a", "a", "b"])
     compute_advantages([0.0, 1.0, 0.0], ["p"] * 3, like=like, rollouts=["a", "a", "b"], count="rows")
@@ -175,3 +179,12 @@ def test_a_trainer_that_refuses_rollouts_of_several_rows():
 def test_arguments_that_make_no_sense(given, said):
     with pytest.raises(UsageError, match=said):
         compute_advantages([1, 0], ["p"] * 2, **given)
+
+
+def test_each_row_is_a_rollout_where_none_is_named():
+    # Over its tokens and the two rows of the step.
+    given = {"like": "agent-lightning@1.0.0", "scale": "none", "token_norm": 1}
+    found = compute_advantages([1, 0], [0, 0], lengths=[2, 4], **given)
+    assert found.original.tolist() == pytest.approx([0.5 / 4, -0.5 / 8])
+    with pytest.raises(DataError, match=r"^agent-lightning:grpo needs the tokens of each row, and there is"):
+        compute_advantages([1, 0], [0, 0], **given)

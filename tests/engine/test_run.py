@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from advcli import DataError, UsageError, compute_advantages
 from advcli.engine import run as engine
+from advcli.filters.catalog import filter_spec
 from advcli.records.settings import Settings
 
 GOLDEN_FILE = Path(__file__).parents[1] / "data" / "golden" / "keep_ratio.jsonl"
@@ -574,6 +575,20 @@ def test_what_no_float_holds_is_undefined_and_counted(estimator):
     assert result.warnings == (f"{lost} advantages are beyond what a float can hold: null",)
 
 
+def test_what_no_float_holds_is_counted_once_where_it_is_computed_again():
+    columns = {
+        "rewards": torch.tensor([1.7e308, -1.7e308, 0, 1, 0, 0], dtype=torch.float64),
+        "group": torch.tensor([0, 0, 0, 1, 1, 1]),
+        "step": torch.zeros(6, dtype=torch.int64),
+    }
+    found = engine.run(engine.Plan.of(Settings(scale="none", keep_neg=0.5, compute_new_adv=True)), columns)
+    close(found.processed, [NAN, NAN, NAN, 0.5, -0.5, 0])
+    assert found.warnings == (
+        "3 advantages are beyond what a float can hold: null",
+        "Not enough samples to compute std: 1 group",
+    )
+
+
 def test_the_bonus_of_uncertain_tokens():
     # λ = 1: A is the reward minus the value; plus 0.4 · H, at most |A| / 2.
     found = compute_advantages(
@@ -587,6 +602,76 @@ def test_the_bonus_of_uncertain_tokens():
     expected = [1.5 + 0.04, 1.25 + 0.625, -0.25 + 0.125]
     assert found.tokens.tolist() == pytest.approx(expected)
     assert found.original.tolist() == pytest.approx([sum(expected[:2]) / 2, expected[2]])
+
+
+def test_an_advantage_per_row_becomes_one_per_token_where_tokens_are_shaped():
+    # ±½, plus 0.4 · H, at most |A| / 2.
+    given = {"scale": "none", "shaping": "entropy", "entropies": [[0.1, 2.0], [0.25]]}
+    found = compute_advantages([1, 0], [0, 0], **given)
+    assert found.tokens.tolist() == pytest.approx([0.54, 0.75, -0.4])
+    assert found.original.tolist() == pytest.approx([0.645, -0.4])
+    assert (found.token_counts.tolist(), found.warnings) == ([2, 1], ())
+    said = compute_advantages([1, 0], [0, 0], **given, like="trl@99").warnings
+    assert said[0].startswith("like trl 99: its releases")
+
+
+def test_a_rule_with_returns_gives_them_at_every_token():
+    # λ 1 and no whitening: the reward less the value; behind the last token of the policy a return is the value.
+    given = {"like": "nemo-rl", "estimator": "gae", "values": [[0.5, 0.25]], "mask": [[1, 0]]}
+    found = compute_advantages([1], [0], **given, lam=1.0, whiten=0)
+    assert found.tokens.tolist() == [0.5, 0]
+    assert found.returns.tolist() == [1, 0.25]
+
+
+def left(*filters, rewards=(0, 1, 5, 1), groups=(0, 0, 0, 1), **settings):
+    columns = {
+        "rewards": torch.tensor(rewards, dtype=torch.float64),
+        "group": torch.tensor(groups),
+        "step": torch.zeros(4, dtype=torch.int64),
+        "lengths": torch.tensor([1.0, 2.0, 9.0, 8.0], dtype=torch.float64),
+    }
+    return engine.run(engine.Plan.of(Settings(filters=filters, scale="none", **settings)), columns)
+
+
+def test_a_filter_before_the_statistics():
+    found = left(filter_spec("before", "truncated:max=8"))
+    close(found.original, [-0.5, 0.5, NAN, NAN])
+    assert found.kept.tolist() == [True, True, False, False]
+    one = found.left_out[0]
+    # Two rows of 17 tokens, all of the second group.
+    assert (str(one.spec), one.rows, one.groups, one.tokens) == ("truncated:max=8", 2, 1, 17)
+
+
+def test_a_filter_after_the_statistics_and_what_is_computed_again():
+    found = left(filter_spec("after", "truncated:max=8"))
+    close(found.original, [-2, -1, 3, NAN])
+    close(found.processed, [-2, -1, 0, NAN])
+    found = left(filter_spec("after", "truncated:max=8"), compute_new_adv=True)
+    close(found.processed, [-0.5, 0.5, 0, NAN])
+    assert found.warnings == ()
+
+
+NEVER = (
+    "spo: no prompt is met in two steps, so that nothing is known of any; --group-by names the prompt alone"
+)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "groups", "steps", "said"),
+    [
+        ("spo", [0, 0, 1, 1], [0, 0, 1, 1], (NEVER,)),
+        ("spo", [0, 0, 0, 1], [0, 0, 1, 1], ()),
+        ("spo", [0, 0, 1, 1], [0, 0, 0, 0], ()),
+        ("grpo", [0, 0, 1, 1], [0, 0, 1, 1], ()),
+    ],
+)
+def test_prompts_that_never_come_back(estimator, groups, steps, said):
+    columns = {
+        "rewards": torch.tensor([0, 1, 0, 1], dtype=torch.float64),
+        "group": torch.tensor(groups),
+        "step": torch.tensor(steps),
+    }
+    assert engine.run(engine.Plan.of(Settings(estimator)), columns).warnings == said
 
 
 def test_shaped_rewards_of_which_none_is_there():

@@ -74,16 +74,13 @@ def test_what_is_of_no_framework_comes_first():
 
 
 def test_a_framework_shapes_in_its_own_precision():
-    rewards, kl = [0.1, 0.7, 0.3], [0.03, 0.017, 0.2]
-    r, k = np.float32(rewards), np.float32(kl)
-    shaped = r - np.float32(0.1) * k
-    mean = torch.from_numpy(shaped).mean()
-    found = table(
-        {"like": "verl", "estimator": "grpo", "scale": "none", "shaping": "kl:coef=0.1"},
-        rewards,
-        kl=numbers(kl),
-    )
-    assert found.original.tolist() == (torch.from_numpy(shaped) - mean).tolist()
+    draw = np.random.default_rng(1)
+    rewards, kl = draw.random(100), draw.random(100)
+    shaped = (np.float32(rewards) - np.float32(0.1) * np.float32(kl)).reshape(50, 2)
+    expected = shaped - shaped.mean(axis=1, keepdims=True)
+    settings = {"like": "verl", "estimator": "grpo", "scale": "none", "shaping": "kl:coef=0.1"}
+    found = table(settings, rewards.tolist(), [row // 2 for row in range(100)], kl=numbers(kl.tolist()))
+    assert found.original.tolist() == expected.reshape(-1).tolist()
 
 
 @pytest.mark.parametrize(("like", "expected"), [("trl", [-0.5, 0.5]), ("twinkle", [NAN, NAN])])
@@ -107,6 +104,12 @@ def test_an_advantage_is_shaped_row_by_row():
     found = table({"scale": "none", "shaping": "difficulty"}, [1, 0]).original
     assert (found.sign() == plain.sign()).all()
     assert (found != plain).all()
+
+
+@pytest.mark.parametrize("shaping", ["difficulty", "gr3", "r - len / 3"])
+def test_what_is_shaped_stays_in_the_dtype_of_the_trainer(shaping):
+    found = table({"like": "verl", "scale": "none", "shaping": shaping}, [1, 0], lengths=numbers([1, 2]))
+    assert found.original.dtype == found.processed.dtype == torch.float32
 
 
 SHAPED = {"shaping": "r - len / 10", "scale": "none"}
@@ -226,3 +229,17 @@ AFTER = SPOILT.format("prime-rl", "all rows after it")
 def test_rows_that_another_row_spoils(settings, rewards, groups, steps, said):
     lengths = torch.ones(len(rewards), dtype=torch.float64)
     assert table(dict(settings), rewards, groups, steps, lengths=lengths).warnings == said
+
+
+def test_a_batch_that_is_undefined_for_another_reason_is_not_spoilt():
+    # The second step has no length in one row.
+    lengths = numbers([1, 1, 1, 1, 1, NAN])
+    found = table(
+        {"like": "verl", "estimator": "reinforce_plus_plus_baseline"},
+        [1, NAN, 0, 1, 0, 1],
+        [0, 0, 1, 1, 2, 2],
+        [0, 0, 0, 0, 1, 1],
+        lengths=lengths,
+    )
+    assert found.original.isnan().all()
+    assert found.warnings == (f"3 rows have {BATCH}",)

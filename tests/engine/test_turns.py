@@ -56,6 +56,13 @@ def test_the_reward_of_a_rollout_that_each_row_has_counts_once(rule, expected):
     assert found.original.tolist() == expected
 
 
+def test_the_last_turn_is_told_by_its_number():
+    given = {"like": "roll", "estimator": "step_reinforce", "rollout_reward": "last", "gamma": 0.5}
+    # The reward comes with turn 1, the first row; turn 0 has half of it.
+    found = compute_advantages([1, 1], [0, 0], rollouts=["a", "a"], turns=[1, 0], method="identity", **given)
+    assert found.original.tolist() == [1, 0.5]
+
+
 def test_equal_turns_need_their_numbers_and_no_rollouts():
     given = {
         "rewards": torch.tensor([1.0, 0, 0, 0], dtype=torch.float64),

@@ -153,3 +153,10 @@ def test_weights_of_rollouts_of_several_rows():
 def test_a_placeholder_is_no_log_probability():
     with pytest.raises(DataError, match="tis: every trainer log-probability is 0"):
         weighed("tis", given=columns(log_probs=torch.zeros(7, dtype=torch.float64)))
+
+
+@pytest.mark.parametrize(("given", "dtype"), [({}, torch.float64), ({"as_trained": True}, torch.float32)])
+def test_log_probabilities_are_those_of_a_trainer_where_asked_for(given, dtype):
+    columns = {"tokens": torch.tensor([1]), "rollout_log_probs": torch.tensor([-0.1], dtype=torch.float64)}
+    found = log_probs({**columns, "log_probs": torch.tensor([-0.2], dtype=torch.float64)}, "tis", **given)
+    assert (found.rollout.dtype, found.padded) == (dtype, dtype == torch.float32)

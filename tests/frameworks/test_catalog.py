@@ -74,20 +74,37 @@ def test_find(like, estimator, versions):
     assert find(like, estimator).versions == versions
 
 
+def estimators(framework):
+    return ", ".join(dict.fromkeys(rule.estimator for rule in RULES if rule.framework == framework))
+
+
 @pytest.mark.parametrize(
     ("like", "estimator", "message"),
     [
-        ("verll", None, "unknown framework 'verll'; try verl"),
-        ("verl", "vtrace", "verl has no estimator 'vtrace'; try grpo, "),
+        ("verll", None, "unknown framework 'verll'; try verl, roll, rllm"),
+        ("zzz", None, f"unknown framework 'zzz'; try {', '.join(frameworks())}"),
+        ("verl", "vtrace", f"verl has no estimator 'vtrace'; try {estimators('verl')}"),
+        ("art", "vtrace", f"art has no estimator 'vtrace'; try {estimators('art')}"),
         ("verl", "gspo", "gspo"),
         (
             "TRL@1.5",
             "MiniLLM",
-            "MiniLLM of trl cannot be replayed from a dump: it needs the probabilities that a teacher gives",
+            (
+                "MiniLLM of trl cannot be replayed from a dump: it needs the probabilities that a teacher "
+                "gives to the whole vocabulary at each token; "
+                f"try {estimators('trl')}"
+            ),
         ),
         ("verl@0.3", "gpg", "no rule for gpg of verl 0.3; known: >=0.5; try --estimator grpo, rloo,"),
         ("trl@0.15", None, "no rule for trl 0.15; known: 0.16 to 1.16.0; try --like trl"),
-        ("trl@0.15", "grpo", "no rule for grpo of trl 0.15; known: >=1.6"),
+        (
+            "trl@0.15",
+            "grpo",
+            (
+                "no rule for grpo of trl 0.15; known: >=1.6, >=0.22.2,<1.6, >=0.22.0,<0.22.2, >=0.16,<0.22.0; "
+                "try --like trl"
+            ),
+        ),
         ("trl@new", None, "'new' is not a version"),
     ],
 )
@@ -275,3 +292,29 @@ def test_what_is_said_of_a_rule(like, arithmetic, grouping, without_reward, spoi
     assert (rule.arithmetic, rule.grouping) == (arithmetic, grouping)
     assert (rule.without_reward, rule.spoils) == (without_reward, spoils)
     assert find("verl").as_in_the_run is None
+
+
+@pytest.mark.parametrize(
+    ("like", "estimator", "alone", "without_reward"),
+    [
+        # A critic compares no rows; where its advantages are whitened, all of the batch share a mean.
+        ("verl", "gae", "like any row", "its batch is NaN"),
+        ("skyrl", "gae", "like any row", "its batch is NaN"),
+        ("slime", "ppo", "like any row", "NaN"),
+        ("areal", "ppo", "like any row", "NaN"),
+        ("roll", "gae", "like any row", "NaN"),
+        # The baseline is 0 on the stretch where one row of the group is left.
+        ("verl", "optimal_token_baseline", "r", "its group is NaN"),
+    ],
+)
+def test_what_is_said_of_rules_for_tokens(like, estimator, alone, without_reward):
+    rule = find(like, estimator)
+    assert (rule.alone, rule.without_reward) == (alone, without_reward)
+    ones = [[0.5]] * 6
+    given = {"values": ones, "log_probs": ones, "sum_pi_squared": ones, "lengths": [1] * 6}
+    # Steps of four and two rows; the last two have no others in their groups.
+    given |= {"steps": [0, 0, 0, 0, 1, 1], "like": like, "estimator": estimator}
+    found = compute_advantages([1.0, math.nan, 0, 1, 0.25, 0.75], list("aabbcd"), **given).original
+    spoilt = {"NaN": [1], "its group is NaN": [0, 1], "its batch is NaN": [0, 1, 2, 3]}[without_reward]
+    assert torch.nonzero(found.isnan()).flatten().tolist() == spoilt
+    assert (found[4:].tolist() == [0.25, 0.75]) == (alone == "r")

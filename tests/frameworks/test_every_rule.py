@@ -102,6 +102,15 @@ def moved(columns, by):
 
 
 @every_case
+def test_the_numbers_are_those_of_the_dtype_that_is_named(rule, scale):
+    found = run(Plan.of(Settings(rule.estimator, scale, like=like_of(rule))), dump()).original
+    dtype = rule.arithmetic.partition(",")[0]
+    assert found.dtype == getattr(torch, "float32" if dtype == "bfloat16" else dtype)
+    # All of its digits are the trainer's.
+    assert torch.equal(found, found.to(getattr(torch, dtype)).to(found.dtype))
+
+
+@every_case
 def test_shift_law(rule, scale):
     for seed in SEEDS:
         columns = dump(seed)

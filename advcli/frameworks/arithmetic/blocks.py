@@ -9,21 +9,22 @@ from advcli.tensors.masks import chosen
 from advcli.tensors.segments import Segments
 
 
-def matrices(index: Tensor, present: Tensor) -> Iterator[Tensor]:
+def matrices(index: Tensor, present: Tensor | None = None) -> Iterator[Tensor]:
     """Row numbers of all segments of one size, as [S_n, n]; one matrix per size.
 
     Args:
         index: [N] int64, segment of each row.
-        present: [N] bool, the rows that take part.
+        present: [N] bool, the rows that take part; None for all.
 
     Example:
-        >>> for rows in matrices(torch.tensor([0, 1, 0, 2]), torch.tensor([True] * 4)):
+        >>> for rows in matrices(torch.tensor([0, 1, 0, 2])):
         ...     print(rows.tolist())
         [[1], [3]]
         [[0, 2]]
     """
-    order = torch.nonzero(present).squeeze(1)
-    segment = chosen(index, present)
+    order, segment = torch.arange(len(index), device=index.device), index
+    if present is not None:
+        order, segment = order[present], chosen(index, present)
     # Rows that lie group after group, as they mostly do, need no sorting.
     if bool((segment[1:] < segment[:-1]).any()):
         order = order[torch.argsort(segment, stable=True)]

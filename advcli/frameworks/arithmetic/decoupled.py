@@ -13,8 +13,8 @@ def decoupled(  # noqa: PLR0913  as above
     group: Tensor,
     step: Tensor,
     *,
-    eps: float = 1e-4,
-    batch_eps: float = 1e-4,
+    eps: float,
+    batch_eps: float,
     skip_unscored: bool = False,
     dtype: str = "float32",
 ) -> Tensor:
@@ -32,11 +32,10 @@ def decoupled(  # noqa: PLR0913  as above
     """
     p, w = parts.to(getattr(torch, dtype)), weights.to(getattr(torch, dtype))
     total = torch.zeros_like(p[:, 0])
-    everything = torch.ones_like(group, dtype=torch.bool)
-    for rows in matrices(group, everything):
+    for rows in matrices(group):
         scores = [_scores(p[rows, kind], eps) for kind in range(p.shape[1])]
         total[rows] = (torch.stack(scores, dim=2) * w).nansum(dim=2)
-    scored = ~p.isnan().all(dim=1) if skip_unscored else everything
+    scored = ~p.isnan().all(dim=1) if skip_unscored else None
     out = torch.zeros_like(total)
     for rows in matrices(step, scored):
         values = total[rows]

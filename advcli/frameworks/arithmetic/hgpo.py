@@ -14,13 +14,13 @@ def hgpo(  # noqa: PLR0913  one knob per version of the rule
     anchor: Tensor,
     episode: Tensor,
     *,
-    gamma: float = 0.95,
-    history: int = 2,
+    gamma: float,
+    history: int,
     alpha: float = 1.0,
     shift: float = 1.0,
-    zeros: bool = True,
+    zeros: bool,
     base: bool = False,
-    divide: bool = True,
+    divide: bool,
     slip: bool = False,
     eps: float = 1e-6,
 ) -> Tensor:
@@ -71,7 +71,7 @@ def _slipped(group: Tensor, keys: list[Tensor], turns: Turns) -> Tensor:
     An earlier loop has left its index. It is the row of the last shared state, rollouts being gone through in
     order, that came last when the rows of the longest shared histories were handled first.
     """
-    sizes = [torch.bincount(key, minlength=len(key))[key] if len(key) else key for key in keys]
+    sizes = [torch.bincount(key)[key] for key in keys]
     longest = torch.stack([size > 1 for size in sizes]).long().sum(dim=0).tolist()
     of_prompt: dict[int, list[int]] = {}
     for row in turns.order.tolist():
@@ -84,7 +84,7 @@ def _slipped(group: Tensor, keys: list[Tensor], turns: Turns) -> Tensor:
         last = [row for row in rows if int(keys[0][row]) == shared[-1]]
         least = min(longest[row] for row in last)
         at = keys[least - 1]
-        clusters = list(dict.fromkeys(int(at[row]) for row in last if int(sizes[least - 1][row]) > 1))
+        clusters = list(dict.fromkeys(int(at[row]) for row in last))
         result.append(
             max(
                 (clusters.index(int(at[row])), at_, row)

@@ -32,9 +32,9 @@ def kalman(
     rewards: Tensor,
     group: Tensor,
     *,
-    process_var: float = 1e-5,
-    meas_var: float = 1e-2,
-    eps: float = 1e-8,
+    process_var: float,
+    meas_var: float,
+    eps: float,
     dtype: str = "float32",
 ) -> Tensor:
     """KRPO: reward minus the estimate of a Kalman filter that has just seen it, over its standard deviation.
@@ -48,7 +48,8 @@ def kalman(
         dtype: what the trainer computes in.
 
     Example:
-        >>> [round(a, 4) for a in kalman(torch.tensor([1.0, 0.0]), torch.tensor([0, 0])).tolist()]
+        >>> knobs = {"process_var": 1e-5, "meas_var": 1e-2, "eps": 1e-8}
+        >>> [round(a, 4) for a in kalman(torch.tensor([1.0, 0.0]), torch.tensor([0, 0]), **knobs).tolist()]
         [0.0995, -7.0481]
     """
     r = rewards.to(getattr(torch, dtype))
@@ -61,9 +62,9 @@ def posterior(  # noqa: PLR0913  one knob per rule that differs
     group: Tensor,
     step: Tensor,
     *,
-    rho: float = 0.875,
-    alpha0: float = 0.5,
-    beta0: float = 0.5,
+    rho: float,
+    alpha0: float,
+    beta0: float,
     eps: float = 1e-8,
     dtype: str = "float32",
 ) -> Tensor:
@@ -81,7 +82,8 @@ def posterior(  # noqa: PLR0913  one knob per rule that differs
 
     Example:
         >>> r, zero = torch.tensor([1.0, 0.0]), torch.tensor([0, 0])
-        >>> [round(a, 4) for a in posterior(r, torch.tensor([0, 1]), zero).tolist()]
+        >>> knobs = {"rho": 0.875, "alpha0": 0.5, "beta0": 0.5}
+        >>> [round(a, 4) for a in posterior(r, torch.tensor([0, 1]), zero, **knobs).tolist()]
         [0.7071, -0.7071]
     """
     r = rewards.to(getattr(torch, dtype))
@@ -95,9 +97,9 @@ def posterior_from_scores(  # noqa: PLR0913  one knob per rule that differs
     group: Tensor,
     step: Tensor,
     *,
-    scores: float = 8.0,
-    clip_lower: float = 0.875,
-    rho: float = 0.875,
+    scores: float,
+    clip_lower: float,
+    rho: float,
     eps: float = 1e-8,
     dtype: str = "float32",
 ) -> Tensor:
@@ -129,7 +131,7 @@ def posterior_from_scores(  # noqa: PLR0913  one knob per rule that differs
 def _whitened(values: Tensor, step: Tensor, eps: float) -> Tensor:
     """[N] (x − mean) / (std + eps) over the rows of each step."""
     out = torch.zeros_like(values)
-    for rows in matrices(step, torch.ones_like(step, dtype=torch.bool)):
+    for rows in matrices(step):
         own = values[rows]
         out[rows] = (own - own.mean(dim=1, keepdim=True)) / (std_of(own) + eps)
     return out

@@ -11,7 +11,7 @@ Floats = NDArray[np.floating]
 
 
 def standardised(
-    rewards: Tensor, group: Tensor, *, one_pass: bool = False, eps: float = 1e-8, dtype: str = "float32"
+    rewards: Tensor, group: Tensor, *, one_pass: bool, eps: float, dtype: str = "float32"
 ) -> Tensor:
     """(r − mean_g) / (std_g + eps), ddof 0.
 
@@ -28,7 +28,7 @@ def standardised(
     """
     r = rewards.to(getattr(torch, dtype))
     out = torch.zeros_like(r)
-    for rows in matrices(group, torch.ones_like(group, dtype=torch.bool)):
+    for rows in matrices(group):
         values = r[rows].cpu().numpy()
         # Rewards near the ends of the dtype have no finite square; what comes of that is said where it is used.
         with np.errstate(invalid="ignore", over="ignore", divide="ignore"):

@@ -41,7 +41,7 @@ def one_pass(  # noqa: PLR0913  one knob per rule that differs
     """
     r = rewards.to(getattr(torch, dtype))
     out = torch.zeros_like(r)
-    for rows in matrices(group, torch.ones_like(group, dtype=torch.bool)):
+    for rows in matrices(group):
         n = rows.shape[1]
         if n == 1:
             continue
@@ -91,7 +91,7 @@ def one_pass_parts(  # noqa: PLR0913  one knob per rule that differs
             part, group, others=others, exact=exact, dtype=dtype
         )
     out = torch.zeros_like(total)
-    for rows in matrices(step, torch.ones_like(step, dtype=torch.bool)):
+    for rows in matrices(step):
         values = total[rows]
         centred = values - values.mean(dim=1, keepdim=True)
         std = std_of(values)

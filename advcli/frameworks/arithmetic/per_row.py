@@ -82,7 +82,7 @@ def standardised(  # noqa: PLR0913  one knob per rule that differs between train
     Raises:
         DataError: a group of one, and the trainer refuses it.
     """
-    r = _as_trained(rewards, missing, dtype, reward_clip)
+    r = _as_trained(rewards, dtype, missing=missing, clip=reward_clip)
     present = ~r.isnan() if missing == "skip" else torch.ones_like(group, dtype=torch.bool)
     group, rest = as_cut(group, step, ragged)
     # A statistic of a group is rounded where it is kept, one of the batch is not.
@@ -133,7 +133,7 @@ def best_only(
     group: Tensor,
     *,
     divide: str = "group",
-    eps: float = 1e-6,
+    eps: float,
     variance: str = "whole",
     dtype: str = "float32",
 ) -> Tensor:
@@ -153,9 +153,9 @@ def best_only(
     Raises:
         DataError: a group of one, which the trainers refuse.
     """
-    r = _as_trained(rewards, "nan", dtype)
+    r = _as_trained(rewards, dtype)
     out = torch.zeros_like(r)
-    for rows in matrices(group, torch.ones_like(group, dtype=torch.bool)):
+    for rows in matrices(group):
         if rows.shape[1] == 1:
             raise _refused()
         values = r[rows]
@@ -186,9 +186,9 @@ def length_baseline(
         single: a group of one: "raw", the reward itself, or "zero", the reward minus its own mean.
         dtype: what the trainer computes in.
     """
-    r, weight = _as_trained(rewards, "nan", dtype), lengths.to(getattr(torch, dtype))
+    r, weight = _as_trained(rewards, dtype), lengths.to(getattr(torch, dtype))
     out = torch.zeros_like(r)
-    for rows in matrices(group, torch.ones_like(group, dtype=torch.bool)):
+    for rows in matrices(group):
         values, tokens = r[rows], weight[rows]
         mean = (values * tokens).sum(dim=1, keepdim=True) / (tokens.sum(dim=1, keepdim=True) + eps)
         out[rows] = values if rows.shape[1] == 1 and single == "raw" else values - mean
@@ -205,7 +205,7 @@ def nonzero_ratio(rewards: Tensor, group: Tensor, step: Tensor, *, dtype: str = 
         dtype: what the trainer computes in.
     """
     centred = standardised(rewards, group, step, divide="none", single="raw", dtype=dtype)
-    r = _as_trained(rewards, "nan", dtype)
+    r = _as_trained(rewards, dtype)
     steps = Segments.of(step)
     alpha = steps.size().to(r.dtype) / steps.sum((r != 0).to(r.dtype)).clamp(min=1)
     return steps.rows(alpha) * centred
@@ -254,7 +254,7 @@ def whitened(  # noqa: PLR0913  as above
         clip: symmetric clamp before whitening; 0 for none.
         dtype: what the trainer computes in.
     """
-    r = _as_trained(rewards, "nan", dtype, reward_clip)
+    r = _as_trained(rewards, dtype, clip=reward_clip)
     if centre != "none":
         how = {"centre": centre, "single": single, "dtype": dtype, "ragged": ragged}
         r = standardised(rewards, group, step, divide="none", **how)  # type: ignore[arg-type]
@@ -271,11 +271,11 @@ def whitened(  # noqa: PLR0913  as above
 
 def greedy_baseline(rewards: Tensor, baselines: Tensor, *, dtype: str = "float32") -> Tensor:
     """ReMax: reward minus the reward of the greedy response ([N] float both)."""
-    r = _as_trained(rewards, "nan", dtype)
+    r = _as_trained(rewards, dtype)
     return r - baselines.to(r.dtype)
 
 
-def _as_trained(rewards: Tensor, missing: str, dtype: str, clip: float = 0.0) -> Tensor:
+def _as_trained(rewards: Tensor, dtype: str, *, missing: str = "nan", clip: float = 0.0) -> Tensor:
     """The rewards in the trainer's dtype, clamped as it does, with its rule for missing ones."""
     r = rewards.to(getattr(torch, dtype))
     r = r.clamp(-clip, clip) if clip else r

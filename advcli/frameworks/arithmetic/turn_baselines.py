@@ -14,7 +14,7 @@ Credit = Literal["immediate", "return_to_go"]
 
 
 def turn_returns(
-    rewards: Tensor, rollout: Tensor, *, gamma: float = 1.0, how: Returns = "sum", dtype: str = "float32"
+    rewards: Tensor, rollout: Tensor, *, gamma: float, how: Returns = "sum", dtype: str = "float32"
 ) -> Tensor:
     """The discounted return of each turn, in the order of the rows, as it is; or its largest discounted reward.
 
@@ -42,7 +42,7 @@ def step_reward(  # noqa: PLR0913  what the two proposals set
     group: Tensor,
     rollout: Tensor,
     *,
-    gamma: float = 1.0,
+    gamma: float,
     how: Returns = "sum",
     normalise: float = 1.0,
     eps: float = 1e-8,
@@ -66,7 +66,7 @@ def step_reward(  # noqa: PLR0913  what the two proposals set
 
 
 def others_at_turn(
-    rewards: Tensor, group: Tensor, turn: Tensor, *, divide: bool = True, eps: float = 1e-4
+    rewards: Tensor, group: Tensor, turn: Tensor, *, divide: bool, eps: float = 1e-4
 ) -> Tensor:
     """PipelineRL: the reward minus the mean of the other rows of its group at the same turn, in float64.
 
@@ -88,7 +88,7 @@ def others_at_turn(
 
 
 def turn_level_z(
-    rewards: Tensor, group: Tensor, rollout: Tensor, turn: Tensor, episode: Tensor, *, weight: float = 1.0
+    rewards: Tensor, group: Tensor, rollout: Tensor, turn: Tensor, episode: Tensor, *, weight: float
 ) -> Tensor:
     """atropos: each turn against the same turn of all rollouts of its group, one that ended before counting 0, and the outcome.
 
@@ -131,11 +131,11 @@ def turn_credit(  # noqa: PLR0913  what the rule needs
     lengths: Tensor,
     input_tokens: Tensor,
     *,
-    gamma: float = 0.9,
-    beta: float = 1.0,
-    output_weight: float = 0.0,
-    input_weight: float = 0.0,
-    turns_weight: float = 0.0,
+    gamma: float,
+    beta: float,
+    output_weight: float,
+    input_weight: float,
+    turns_weight: float,
 ) -> Tensor:
     """prime-rl: progress of a state score, smeared over the turns that led to it, beside the level of the rollout.
 
@@ -189,10 +189,10 @@ def turn_level_credit(  # noqa: PLR0913  what the rule needs
     turn: Tensor,
     macro: Tensor,
     *,
-    gamma: float = 1.0,
-    how: Credit = "return_to_go",
-    macro_weight: float = 1.0,
-    weight: float = 1.0,
+    gamma: float,
+    how: Credit,
+    macro_weight: float,
+    weight: float,
 ) -> Tensor:
     """NeMo-RL: the advantage of the rollout and the credit of the turn, each with a weight; neither is normalised.
 
@@ -211,9 +211,7 @@ def turn_level_credit(  # noqa: PLR0913  what the rule needs
     return (macro_weight * macro + weight * credit).float()
 
 
-def dynamic(
-    rewards: Tensor, group: Tensor, rollout: Tensor, *, by: Literal["turn", "trajectory"] = "turn"
-) -> Tensor:
+def dynamic(rewards: Tensor, group: Tensor, rollout: Tensor, *, by: Literal["turn", "trajectory"]) -> Tensor:
     """RLinf: the reward of a turn against all turns of its question, or the mean of a trajectory against the trajectories.
 
     Args:
@@ -238,10 +236,10 @@ def over_threshold(  # noqa: PLR0913  what the rule needs
     group: Tensor,
     step: Tensor,
     *,
-    divide: str = "group",
-    eps: float = 1e-6,
-    single: str = "raw-eps",
-    std_threshold: float = -1.0,
+    divide: str,
+    eps: float,
+    single: str,
+    std_threshold: float,
 ) -> Tensor:
     """Trinity-RFT: `arithmetic.standardised`, NaN in groups of one and of a standard deviation of the threshold or less.
 

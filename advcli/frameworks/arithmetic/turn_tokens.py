@@ -23,12 +23,12 @@ def gae_carried(  # noqa: PLR0913  one knob per rule that differs between traine
     step: Tensor,
     counted: Tensor,
     *,
-    gamma: float = 1.0,
-    lam: float = 0.95,
-    lam_value: float = -1.0,
-    lam_policy: float = -1.0,
-    alpha: float = 0.0,
-    whiten: float = 1.0,
+    gamma: float,
+    lam: float,
+    lam_value: float,
+    lam_policy: float,
+    alpha: float,
+    whiten: float,
     returns: bool = False,
 ) -> Tensor:
     """NeMo-RL: GAE over the tokens that the policy wrote, with a λ of its own for the policy (VAPO) and for the critic (VC-PPO).
@@ -91,9 +91,9 @@ def bi_level_gae(  # noqa: PLR0913  what the rule needs
     step: Tensor,
     counted: Tensor,
     *,
-    gamma: float = 1.0,
-    lam: float = 1.0,
-    high_gamma: float = 0.95,
+    gamma: float,
+    lam: float,
+    high_gamma: float,
     returns: bool = False,
 ) -> Tensor:
     """RAGEN: GAE over the turns first, and what comes out of it is the reward of each turn in a GAE over its tokens.
@@ -155,7 +155,7 @@ def mt_grpo(  # noqa: PLR0913  what the rule needs
     counted: Tensor,
     segment: Tensor,
     *,
-    weight: float = 1.0,
+    weight: float,
     eps: float = 1e-4,
 ) -> Tensor:
     """Multi-Turn-RL-Agent: z scores of the turn, the outcome and both together, before, after and without a tool's result.

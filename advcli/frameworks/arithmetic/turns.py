@@ -40,12 +40,11 @@ def moments(
     Returns:
         [N], [N] and [N] int64.
     """
-    there = torch.ones_like(index, dtype=torch.bool) if among is None else among
     segment = torch.unique(index, return_inverse=True)[1]
     count = int(segment.max()) + 1 if len(segment) else 0
     mean, std = values.new_zeros(count), values.new_zeros(count)
     size = segment.new_zeros(count)
-    for rows in matrices(segment, there):
+    for rows in matrices(segment, among):
         of = segment[rows[:, 0]]
         mean[of] = values[rows].mean(dim=1)
         std[of] = std_of(values[rows], ddof, "whole").squeeze(1)
@@ -81,12 +80,12 @@ def gigpo(  # noqa: PLR0913  one knob per rule that differs between trainers
     env_step: Tensor,
     agent: Tensor,
     *,
-    gamma: float = 1.0,
-    weight: float = 1.0,
-    divide: bool = False,
-    penalty: float = 0.0,
-    eps: float = 1e-6,
-    count: Count = "rows",
+    gamma: float,
+    weight: float,
+    divide: bool,
+    penalty: float,
+    eps: float,
+    count: Count,
 ) -> Tensor:
     """GiGPO of verl-agent and DrMAS: the episode against its prompt, and the return against equal states of that prompt.
 
@@ -144,10 +143,10 @@ def trinity_gigpo(  # noqa: PLR0913  what the rule needs
     turn: Tensor,
     anchor: Tensor,
     *,
-    gamma: float = 1.0,
-    weight: float = 1.0,
-    divide: bool = False,
-    eps: float = 1e-6,
+    gamma: float,
+    weight: float,
+    divide: bool,
+    eps: float,
 ) -> Tensor:
     """GiGPO of Trinity-RFT: the total of a run against the runs of its task, and returns against equal states of the batch.
 
@@ -200,12 +199,12 @@ def roll_gigpo(  # noqa: PLR0913  what the rule needs
     anchor: Tensor,
     episode: Tensor,
     *,
-    gamma: float = 0.95,
-    grouping: Grouping = "batch",
-    method: Method = "identity",
-    episode_weight: float = 1.0,
-    weight: float = 1.0,
-    clip: float = 0.0,
+    gamma: float,
+    grouping: Grouping,
+    method: Method,
+    episode_weight: float,
+    weight: float,
+    clip: float,
 ) -> Tensor:
     """GiGPO of ROLL: the score of the episode over step rows, and returns against equal states of the batch.
 
@@ -242,10 +241,10 @@ def roll_step_reinforce(  # noqa: PLR0913  what the rule needs
     rollout: Tensor,
     turn: Tensor,
     *,
-    gamma: float = 0.95,
-    grouping: Grouping = "batch",
-    method: Method = "identity",
-    clip: float = 0.0,
+    gamma: float,
+    grouping: Grouping,
+    method: Method,
+    clip: float,
 ) -> Tensor:
     """ROLL: the return of each step, normalised over the steps of its group or of the batch; the knobs of `roll_gigpo`."""
     to_go = returns(rewards.float(), Turns.of(rollout, turn), gamma)

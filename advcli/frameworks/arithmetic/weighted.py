@@ -17,9 +17,9 @@ def thresholded(  # noqa: PLR0913  one knob per rule that differs
     group: Tensor,
     step: Tensor,
     *,
-    std_threshold: float = -1.0,
-    divide: str = "group",
-    eps: float = 1e-6,
+    std_threshold: float,
+    divide: str,
+    eps: float,
     dtype: str = "float32",
 ) -> Tensor:
     """GRPO of Trinity-RFT: group mean, standard deviation of the group or of the batch, groups dropped by theirs.
@@ -47,10 +47,10 @@ def rank_penalised(  # noqa: PLR0913  one knob per rule that differs
     group: Tensor,
     step: Tensor,
     *,
-    rank_penalty: float = 0.0,
-    std_threshold: float = -1.0,
-    divide: str = "group",
-    eps: float = 1e-6,
+    rank_penalty: float,
+    std_threshold: float,
+    divide: str,
+    eps: float,
     dtype: str = "float32",
 ) -> Tensor:
     """`thresholded` with a group mean and standard deviation of r · (1 − p q), and r itself above them.
@@ -85,12 +85,12 @@ def rank_penalised(  # noqa: PLR0913  one knob per rule that differs
 def _over_std(r: Tensor, measured: Tensor, group: Tensor, step: Tensor, divide: str, eps: float) -> Tensor:
     """(r − mean_g) / (s + eps): mean and s of a group as in `measured`, 0 and 1 for one row; s of the batch is that of r."""
     mean, std = torch.zeros_like(r), torch.ones_like(r)
-    for rows in matrices(group, torch.ones_like(group, dtype=torch.bool)):
+    for rows in matrices(group):
         if rows.shape[1] > 1:
             mean[rows] = measured[rows].mean(dim=1, keepdim=True)
             std[rows] = std_of(measured[rows])
     if divide == "batch":
-        for rows in matrices(step, torch.ones_like(step, dtype=torch.bool)):
+        for rows in matrices(step):
             std[rows] = std_of(r[rows]) if rows.shape[1] > 1 else 1.0
     return (r - mean) / (std + eps)
 
@@ -100,7 +100,7 @@ def _kept(advantages: Tensor, measured: Tensor, group: Tensor, threshold: float)
     if threshold < 0:
         return advantages
     std = torch.zeros_like(measured)
-    for rows in matrices(group, torch.ones_like(group, dtype=torch.bool)):
+    for rows in matrices(group):
         std[rows] = std_of(measured[rows])
     return torch.where(std > threshold, advantages, torch.nan)
 
@@ -109,8 +109,8 @@ def soft_maximum(
     rewards: Tensor,
     group: Tensor,
     *,
-    opmd_baseline: Literal["mean", "logavgexp"] = "mean",
-    tau: float = 1.0,
+    opmd_baseline: Literal["mean", "logavgexp"],
+    tau: float,
     dtype: str = "float32",
 ) -> Tensor:
     """OPMD of Trinity-RFT: reward minus the mean of its group, or minus τ (ln Σ_g e^{r/τ} − ln n).
@@ -130,14 +130,14 @@ def soft_maximum(
 
     Example:
         >>> r, group = torch.tensor([1.0, 0, 0, 0]), torch.zeros(4).long()
-        >>> [round(a, 4) for a in soft_maximum(r, group, opmd_baseline="logavgexp").tolist()]
+        >>> [round(a, 4) for a in soft_maximum(r, group, opmd_baseline="logavgexp", tau=1.0).tolist()]
         [0.6426, -0.3574, -0.3574, -0.3574]
     """
     if tau <= 0:
         raise UsageError(f"tau is {tau:g}, expected a number above 0")
     r = rewards.to(getattr(torch, dtype))
     out = r.clone()
-    for rows in matrices(group, torch.ones_like(group, dtype=torch.bool)):
+    for rows in matrices(group):
         values, n = r[rows], rows.shape[1]
         if n > 1 and opmd_baseline == "mean":
             out[rows] = values - values.mean(dim=1, keepdim=True)
@@ -146,9 +146,7 @@ def soft_maximum(
     return out
 
 
-def shifted_mean(
-    rewards: Tensor, group: Tensor, *, baseline_shift: float = -0.1, dtype: str = "float32"
-) -> Tensor:
+def shifted_mean(rewards: Tensor, group: Tensor, *, baseline_shift: float, dtype: str = "float32") -> Tensor:
     """AsymRE: reward minus the mean of its group and a constant; the reward itself in a group of one.
 
     Args:
@@ -158,12 +156,13 @@ def shifted_mean(
         dtype: what the trainer computes in.
 
     Example:
-        >>> [round(a, 2) for a in shifted_mean(torch.tensor([1.0, 0, 0, 0]), torch.zeros(4).long()).tolist()]
+        >>> r, group = torch.tensor([1.0, 0, 0, 0]), torch.zeros(4).long()
+        >>> [round(a, 2) for a in shifted_mean(r, group, baseline_shift=-0.1).tolist()]
         [0.85, -0.15, -0.15, -0.15]
     """
     r = rewards.to(getattr(torch, dtype))
     out = r.clone()
-    for rows in matrices(group, torch.ones_like(group, dtype=torch.bool)):
+    for rows in matrices(group):
         if rows.shape[1] > 1:
             out[rows] = r[rows] - (r[rows].mean(dim=1, keepdim=True) + baseline_shift)
     return out
@@ -175,8 +174,8 @@ def by_length(  # noqa: PLR0913  one knob per rule that differs
     step: Tensor,
     lengths: Tensor,
     *,
-    max_length: float = 32768.0,
-    eps: float = 1e-8,
+    max_length: float,
+    eps: float,
     dtype: str = "float32",
 ) -> Tensor:
     """DrGRPO of XTuner: (r − mean_g) / (std_g + eps) times tokens / max_length; NaN in a group of one.
@@ -199,7 +198,7 @@ def by_length(  # noqa: PLR0913  one knob per rule that differs
     return scored * lengths.to(scored.dtype) / max_length
 
 
-def sets_of_k(rewards: Tensor, group: Tensor, *, k: int = 4, dtype: str = "float32") -> Tensor:
+def sets_of_k(rewards: Tensor, group: Tensor, *, k: int, dtype: str = "float32") -> Tensor:
     """Pass@k of XTuner, with c right rows (r > 0) of n, ρ = 1 − C(n−c,k)/C(n,k), σ = √(ρ(1−ρ)) + 1e-6.
 
     Right rows get (1 − ρ)/σ, wrong ones (1 − ρ − C(n−c−1,k−1)/C(n−1,k−1))/σ, or −1/σ where none is right or n is 1. In a
@@ -221,7 +220,7 @@ def sets_of_k(rewards: Tensor, group: Tensor, *, k: int = 4, dtype: str = "float
         raise UsageError(f"k is {k}, expected 1 or more")
     r = rewards.to(getattr(torch, dtype))
     out = torch.zeros_like(r)
-    for rows in matrices(group, torch.ones_like(group, dtype=torch.bool)):
+    for rows in matrices(group):
         n = rows.shape[1]
         table = torch.tensor([_right_and_wrong(n, c, k) for c in range(n + 1)], dtype=torch.float64)
         right = r[rows] > 0
@@ -245,7 +244,7 @@ def live_weighted(  # noqa: PLR0913  one knob per rule that differs
     group: Tensor,
     step: Tensor,
     *,
-    divide: str = "group",
+    divide: str,
     weighted: bool = False,
     cap: float = 3.0,
     eps: float = 1e-6,
@@ -272,7 +271,7 @@ def live_weighted(  # noqa: PLR0913  one knob per rule that differs
         return centred
     r = rewards.to(getattr(torch, dtype))
     std = torch.ones_like(r)
-    for rows in matrices(group, torch.ones_like(group, dtype=torch.bool)):
+    for rows in matrices(group):
         if rows.shape[1] > 1:
             std[rows] = std_of(r[rows])
     groups, steps = Segments.dense(group), Segments.of(step)

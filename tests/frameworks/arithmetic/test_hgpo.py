@@ -43,6 +43,19 @@ def test_the_weights_of_the_versions():
     assert compute("hgpo_nonzero", **given)[1] == pytest.approx(1, abs=1e-6)
 
 
+def test_a_history_is_no_longer_than_asked_for():
+    """At v with one state before: 4 − (4 + 2 + 9)/3 = −1 weighs 2, and 4 − (4 + 2)/2 = 1 weighs 3."""
+    given = {
+        "rewards": [0, 0, 0, 4, 0, 0, 0, 2, 0, 0, 0, 9],
+        "rollouts": list("aaaabbbbcccc"),
+        "groups": [0] * 12,
+        "anchors": list("stuvstuvxywv"),
+    }
+    assert compute("hgpo", **given, history=1)[3] == pytest.approx(1 / 5, abs=1e-6)
+    # Two states before: 1 weighs 4 too.
+    assert compute("hgpo", **given, history=2)[3] == pytest.approx(5 / 9, abs=1e-6)
+
+
 def test_the_base_item_is_the_episode_over_turn_rows():
     """Episodes 4, 4, 2, 2, 3 with mean 3: the base item weighs 1 beside 2 and 3."""
     assert compute("hgpo", base=1)[0] == pytest.approx((1 * 1 + 2 * 1) / 3, abs=1e-6)

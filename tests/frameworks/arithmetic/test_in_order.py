@@ -9,7 +9,7 @@ from advcli import compute_advantages
 from advcli.frameworks.arithmetic.in_order import kalman, posterior, posterior_from_scores, running_baseline
 
 
-def filtered(rewards, process=1e-5, noise=1e-2):
+def filtered(rewards, process, noise):
     """The filter of the paper, one row after the other."""
     state, variance, found = 0.0, 1.0, []
     for reward in rewards:
@@ -21,12 +21,14 @@ def filtered(rewards, process=1e-5, noise=1e-2):
     return found
 
 
-@pytest.mark.parametrize("knobs", [{}, {"process_var": 0.1, "meas_var": 0.5}])
+@pytest.mark.parametrize(
+    "knobs", [{"process_var": 1e-5, "meas_var": 1e-2}, {"process_var": 0.1, "meas_var": 0.5}]
+)
 def test_kalman_is_the_loop_over_each_group(knobs):
     draw = random.Random(4)
     group = [draw.randrange(4) for _ in range(30)]
     rewards = [round(draw.random(), 2) for _ in group]
-    found = kalman(torch.tensor(rewards), torch.tensor(group), dtype="float64", **knobs)
+    found = kalman(torch.tensor(rewards), torch.tensor(group), eps=1e-8, dtype="float64", **knobs)
     for label in set(group):
         own = [reward for reward, g in zip(rewards, group, strict=True) if g == label]
         expected = filtered(own, *knobs.values())
@@ -72,12 +74,13 @@ def test_a_prompt_is_followed_over_its_steps(rho):
         "step": torch.tensor([number for number, step in enumerate(STEPS) for _ in step]),
     }
     half = dict.fromkeys(range(3), (0.5, 0.5))
-    found = posterior(**given, rho=rho, dtype="float64")
+    found = posterior(**given, rho=rho, alpha0=0.5, beta0=0.5, dtype="float64")
     assert found.tolist() == pytest.approx(beliefs(STEPS, rho, half), rel=1e-6)
     solved = {0: 2 / 8, 1: 1.0, 2: 0.0}
     start = {p: (8 * (8 * s + 0.5) / 9, 8 * (8 - 8 * s + 0.5) / 9) for p, s in solved.items()}
     baselines = torch.tensor([solved[prompt] for prompt, _ in rows])
-    found = posterior_from_scores(given["rewards"], baselines, given["group"], given["step"], rho=rho)
+    columns = given["rewards"], baselines, given["group"], given["step"]
+    found = posterior_from_scores(*columns, scores=8.0, clip_lower=0.875, rho=rho)
     assert found.tolist() == pytest.approx(beliefs(STEPS, rho, start), rel=1e-4)
 
 

@@ -10,7 +10,8 @@ from advcli.frameworks.arithmetic.numpy_sums import standardised
 
 def test_two_passes_are_those_of_numpy():
     rewards = np.random.default_rng(0).normal(1000, 0.01, (3, 7)).astype(np.float32)
-    found = standardised(torch.from_numpy(rewards).flatten(), torch.arange(3).repeat_interleave(7))
+    group = torch.arange(3).repeat_interleave(7)
+    found = standardised(torch.from_numpy(rewards).flatten(), group, one_pass=False, eps=1e-8)
     expected = np.concatenate([(row - row.mean()) / (row.std() + 1e-8) for row in rewards])
     assert np.array_equal(found.numpy(), expected)
 
@@ -30,3 +31,9 @@ def test_the_largest_rewards_warn_of_nothing():
     found = standardised(rewards, torch.tensor([0, 0, 1, 1]), one_pass=False, eps=0.0, dtype="float64")
     assert not found[:2].isfinite().any()
     assert found[2:].tolist() == [1.0, -1.0]
+
+
+def test_the_smallest_rewards_warn_of_nothing():
+    # Their squares are 0 in float32, and so is what is divided by.
+    found = standardised(torch.tensor([1e-30, 3e-30]), torch.tensor([0, 0]), one_pass=False, eps=0.0)
+    assert found.tolist() == [float("-inf"), float("inf")]

@@ -89,3 +89,9 @@ def test_equal_others_are_seen_in_spite_of_rounding(lone):
     rewards = torch.tensor([0.3] * 7 + [lone])
     found = one_pass(rewards, torch.zeros(8, dtype=torch.int64))
     assert found[7].item() == pytest.approx(lone - 0.3, abs=1e-6)
+
+
+def test_groups_of_equal_rewards_beside_each_other():
+    rewards = torch.tensor([0.3] * 7 + [0.7] * 7)
+    found = one_pass(rewards, torch.tensor([0] * 7 + [1] * 7), others=False)
+    assert found.tolist() == pytest.approx([0] * 14, abs=1e-6)

@@ -4,7 +4,13 @@ import pytest
 import torch
 
 from advcli import DataError, compute_advantages
-from advcli.frameworks.arithmetic.per_token import token_baseline, whitened
+from advcli.frameworks.arithmetic.per_token import (
+    gae_through_gaps,
+    greedy_baseline,
+    less_kl,
+    token_baseline,
+    whitened,
+)
 
 # Rewards 1 and 0; values as below, every token trained.
 NEMO = {"like": "nemo-rl", "estimator": "gae", "values": [[0.1, 0.2, 0.3, 0.4], [0.5, 0.25]]}
@@ -56,6 +62,12 @@ def test_what_a_tool_wrote_carries_on_what_comes_after():
     assert found.tokens.tolist() == pytest.approx([0.5, 0, 0.75])
     assert found.returns.tolist() == pytest.approx([1, 0.9 + 0.75, 1])
     assert found.original.tolist() == pytest.approx([0.625])
+
+
+def test_a_batch_that_no_policy_wrote_has_advantages_of_0():
+    found = compute_advantages([1], [0], like="nemo-rl", estimator="gae", values=[[0.5, 0.25]], mask=[[0, 0]])
+    assert found.tokens.tolist() == [0, 0]
+    assert found.returns.tolist() == [0.5, 0.25]
 
 
 def test_ragen_estimates_turns_first():
@@ -110,3 +122,28 @@ def test_the_mean_alone_is_taken_off():
 def test_no_token_has_no_baseline():
     none, nobody = torch.zeros(0), torch.zeros(0, dtype=torch.int64)
     assert token_baseline(none, none, none, nobody, nobody, nobody).tolist() == []
+
+
+def test_the_greedy_reward_is_taken_off_an_undiscounted_return():
+    found = greedy_baseline(torch.tensor([0.5, 1.0, 2.0]), torch.full((3,), 0.25), torch.tensor([0, 0, 1]))
+    assert found.tolist() == [1.25, 0.75, 1.75]
+
+
+def test_a_row_without_others_keeps_its_reward_where_the_rule_says_so():
+    # 1 and 3 at two tokens each, mean 2, variance 4 / 3.
+    row = torch.tensor([0, 0, 1, 1])
+    zero = torch.zeros(4)
+    knobs = {"centre": "mean", "single": "raw", "eps": 0.0}
+    found = less_kl(
+        torch.tensor([0.0, 1, 0, 3]), zero, row, torch.tensor([0, 1, 0, 1]), row, zero.long(), **knobs
+    )
+    assert found.tolist() == pytest.approx([-(0.75**0.5)] * 2 + [0.75**0.5] * 2)
+
+
+def test_gaps_are_gone_over_in_the_dtype_of_the_trainer():
+    row = torch.tensor([0, 0])
+    wide, there = torch.tensor([0.1, 0.2], dtype=torch.float64), torch.tensor([True, True])
+    found = gae_through_gaps(
+        wide, wide, row, torch.arange(2), row, there, gamma=1.0, lam=1.0, eps=0.0, whiten=False
+    )
+    assert found.dtype == torch.float32

@@ -44,6 +44,9 @@ RAN = [
         {"gamma": 1.0, **MEAN},
         ".6857 .4857 .4857 -1.3143 -1.5143 .6857 .4857 .7333 .5333 -1.2667",
     ),
+    ("roll", "gigpo", {"gamma": 1.0, **MEAN, "clip": 0.5}, ".5 .4857 .4857 -.5 -.5 .5 .4857 .5 .5 -.5"),
+    # Neither is compared: the reward of the rollout, and the return.
+    ("roll", "gigpo", {"gamma": 1.0, "method": "identity"}, "2 2 2 0 0 2 2 2 2 0"),
     ("roll", "step_reinforce", STD, ".4606 .5617 .6681 -1.4601 -1.4601 .5617 .6681 .5324 .6211 -1.1536"),
     ("hgpo", "hgpo", {"gamma": 1.0}, ".7071 .6552 .5773 -1.4142 -1.5413 .7071 .6552 1 0 -1"),
     (
@@ -138,6 +141,32 @@ def test_equal_states_of_two_prompts(like, expected):
         **given,
     )
     assert found.original.tolist()[2:] == pytest.approx(expected, abs=1e-5)
+
+
+def test_equal_states_of_two_batches_of_roll():
+    given = {"anchors": ["s"] * 4, "turns": [0] * 4, "steps": [0, 0, 1, 1], "gamma": 1.0, **MEAN}
+    found = compute("roll", "gigpo", [1, 0, 1, 1], list("ppqq"), list("abcd"), **given).original
+    # ±½ among the rollouts and ±½ among the states of the first batch; the second is equal throughout.
+    assert found.tolist() == [1, -1, 0, 0]
+    # No state is a state like any other.
+    found = compute(
+        "roll", "gigpo", [1, 0, 1, 1], list("ppqq"), list("abcd"), **{**given, "anchors": [None] * 4}
+    )
+    assert found.original.tolist() == [1, -1, 0, 0]
+
+
+def test_the_turns_of_roll_have_numbers():
+    found = compute(
+        "roll", "step_reinforce", [1, 0], [0, 0], list("aa"), turns=[1, 0], gamma=0.5, method="identity"
+    )
+    assert found.original.tolist() == [1, 0.5]
+
+
+def test_the_penalty_is_taken_off_the_return_too():
+    given = {"anchors": ["s", "s"], "roles": {"valid": [1, 0]}, "penalty": 0.5, "scale": "none"}
+    # Scores and returns 1 and −½, each minus their mean.
+    found = compute("verl-agent", "gigpo", [1, 0], [0, 0], list("ab"), **given).original
+    assert found.tolist() == pytest.approx([1.5, -1.5], abs=1e-6)
 
 
 def test_the_penalty_of_an_invalid_action_is_that_turns_alone():

@@ -36,6 +36,20 @@ def test_a_rank_penalty_moves_the_mean_and_not_the_reward():
     )
 
 
+def test_a_group_is_dropped_by_the_spread_of_what_is_penalised():
+    # r (1 − q / 2), q 0 and ½: 1 and 0.75 with s 0.1768, mean 0.875; 0.5 and 0.375 with s 0.0884.
+    found = advantages(
+        [1, 1, 0.5, 0.5],
+        [0, 0, 1, 1],
+        "trinity-rft",
+        "grpo",
+        rank_penalty=0.5,
+        std_threshold=0.1,
+        log_probs=[[-0.2], [-0.1]] * 2,
+    )
+    assert found == pytest.approx([0.5**0.5, 0.5**0.5, math.nan, math.nan], abs=5e-5, nan_ok=True)
+
+
 @pytest.mark.parametrize(("tau", "expected"), [(0.1, (0.1386, -0.8614)), (10, (0.7405, -0.2595))])
 def test_opmd_lies_between_the_mean_and_the_maximum(tau, expected):
     found = advantages([1, 0, 0, 0], [0] * 4, "trinity-rft", "opmd", opmd_baseline="logavgexp", tau=tau)
