@@ -1,6 +1,7 @@
 """What `--help` shows: the options that people use first, and two examples; `--help-all` shows every option."""
 
 import inspect
+import math
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
@@ -113,6 +114,19 @@ class Command(TyperCommand):
     def __init__(self, name: str, **settings: Any) -> None:  # noqa: ANN401  typer's settings
         examples = "\n\n".join(f"$ {line}" for line in HELP[name].examples)
         super().__init__(name, **{**settings, "epilog": f"Examples:\n\n{examples}"})
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401  typer's class
+        """Read the options; no number is NaN or infinite, as one that compares with everything alike asks for nothing.
+
+        Raises:
+            UsageError: a number is.
+        """
+        rest = super().parse_args(ctx, args)
+        for option in self.params:
+            value = ctx.params.get(option.name)
+            if isinstance(value, float) and not math.isfinite(value):
+                raise UsageError(f"{option.opts[0]} is {value:g}, expected a number")
+        return rest
 
     def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401  typer's classes
         """Write the help: the options that people use first, in one panel, or all with `--help-all`."""

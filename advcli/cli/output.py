@@ -114,18 +114,19 @@ def patiently(*, quiet: bool) -> Callable[[str], None]:
 
 
 @contextmanager
-def progress(what: str, unit: str = "") -> "Iterator[Callable[..., None] | None]":
+def progress(what: str, unit: str = "", *, quiet: bool = False) -> "Iterator[Callable[..., None] | None]":
     """A progress bar on standard error while it is a terminal, shown once the work takes longer than a second.
 
     Args:
         what: what is being done.
         unit: what is counted: how many a second are said; "" to leave that out.
+        quiet: show none.
 
     Yields:
         What to call with the number of things that are done, of all (None if nobody knows), and what is being done if
         that is something else now.
     """
-    if not sys.stderr.isatty():
+    if quiet or not sys.stderr.isatty():
         yield None
         return
     begun = time.monotonic()

@@ -134,13 +134,19 @@ def warnings_of(
     if undefined and rule is not None:
         spoilt = f"a row without a reward makes {rule.spoils} NaN, " if rule.spoils else ""
         yield f"no row has an advantage: in {rule.framework}'s {rule.estimator} {spoilt}n = 1: {rule.alone}"
-    elif undefined:
+    elif undefined and not _comparable(data):
         yield "no row has an advantage: too few rows of a group have a reward"
     if rule is not None and rule.positional and not blocks:
         yield (
             f"{rule.framework} groups rows by position, and the groups of this dump are not contiguous blocks of one "
             f"size: {rule.as_in_the_run or 'it may have trained on other groups'}"
         )
+
+
+def _comparable(data: DataSet) -> bool:
+    """Whether a group has two rewards: where no row has an advantage, it is for another reason than too few."""
+    there = (data.rows.group >= 0) & finite(data.rows.rewards)
+    return bool((Segments.of(chosen(data.rows.group, there), data.rows.count).size() > 1).any())
 
 
 def _constant(data: DataSet) -> str | None:

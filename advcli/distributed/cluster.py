@@ -31,7 +31,10 @@ _ENVIRONMENT = {
     "MALLOC_TRIM_THRESHOLD_": str(512 << 20),
     "MALLOC_TOP_PAD_": str(64 << 20),
 }
-_OBJECT_STORE = "ADVCLI_RAY_OBJECT_STORE"
+_CPUS, _OBJECT_STORE = "ADVCLI_RAY_CPUS", "ADVCLI_RAY_OBJECT_STORE"
+# Where a cluster keeps what outlives its head node. The Ray of one command has nothing to keep, and would wait for it.
+_STORAGE = "RAY_REDIS_ADDRESS"
+_LAST_PORT = 65535
 # Ray makes files there for its sockets, whose names must be short.
 _TEMPORARY = "/tmp"
 _TERMINATED = 128 + signal.SIGTERM
@@ -110,6 +113,10 @@ def require() -> Any:  # noqa: ANN401  a module
             f"--engine ray needs the package '{package}', which is not installed",
             hint="pip install 'advcli[ray]'",
         ) from error
+    except ValueError as error:
+        # Ray reads its numbers from the environment while it is imported.
+        why = f"{reason(error)}; is a variable RAY_… set wrongly?"
+        raise DataError(f"Ray cannot be imported ({why})", hint="--engine local") from error
     return ray
 
 
@@ -119,22 +126,26 @@ def _has_sketches() -> None:
 
 def _start(ray: Any, address: str | None, folder: str | None) -> None:  # noqa: ANN401  a module
     quiet = {"logging_level": logging.CRITICAL, "log_to_driver": False}
+    cpus, store = _number(_CPUS), _number(_OBJECT_STORE)
     try:
         with redirect_stdout(None), _own_signals():
             if address is not None:
-                _answers(address)
-                ray.init(address=address, **quiet)
+                # Ray, too, reads RAY_ADDRESS as what "auto" stands for.
+                named = (os.environ.get("RAY_ADDRESS") or address) if address == "auto" else address
+                address = address if named == address else f"{address} (RAY_ADDRESS={named})"
+                _answers(named)
+                ray.init(address=named, **quiet)
                 return
-            store = os.environ.get(_OBJECT_STORE)
             # "local": without it Ray would look for a cluster that runs on this machine.
-            ray.init(
-                address="local",
-                include_dashboard=False,
-                num_cpus=int(os.environ.get("ADVCLI_RAY_CPUS", os.cpu_count() or 1)),
-                object_store_memory=int(store) if store else None,
-                _temp_dir=folder,
-                **quiet,
-            )
+            with _without(_STORAGE):
+                ray.init(
+                    address="local",
+                    include_dashboard=False,
+                    num_cpus=cpus or os.cpu_count() or 1,
+                    object_store_memory=store,
+                    _temp_dir=folder,
+                    **quiet,
+                )
     except SystemExit as stop:
         # Ray's own answer to SIGTERM, while it starts.
         raise SystemExit(_TERMINATED if stop.code == signal.SIGTERM else stop.code) from None
@@ -146,6 +157,31 @@ def _start(ray: Any, address: str | None, folder: str | None) -> None:  # noqa: 
         raise UsageError(
             f"--ray-address {address}: cannot be reached ({why})", hint="the address that 'ray start' printed"
         ) from error
+
+
+def _number(variable: str) -> int | None:
+    """A whole number of the environment; None where the variable is not set, or empty.
+
+    Raises:
+        UsageError: it is something else.
+    """
+    text = os.environ.get(variable)
+    if not text:
+        return None
+    if not text.isdecimal() or int(text) < 1:
+        raise UsageError(f"{variable} is '{text}', expected a whole number of 1 or more")
+    return int(text)
+
+
+@contextmanager
+def _without(variable: str) -> Iterator[None]:
+    """Take a variable out of the environment for a while."""
+    before = os.environ.pop(variable, None)
+    try:
+        yield
+    finally:
+        if before is not None:
+            os.environ[variable] = before
 
 
 @contextmanager
@@ -198,14 +234,22 @@ def _own_signals() -> Iterator[None]:
 
 
 def _answers(address: str) -> None:
-    """Ask for a connection first: Ray itself would try for minutes, and talk meanwhile.
+    """Ask for a connection first: Ray itself would try for minutes, talk meanwhile, and end the process.
 
     Raises:
         OSError: nobody is there.
+        ValueError: it is no address.
     """
-    host, _, port = address.rpartition("://")[2].rpartition(":")
-    if port.isdecimal():
-        socket.create_connection((host, int(port)), timeout=_PATIENCE).close()
+    if address in ("auto", "local"):
+        return
+    scheme, _, rest = address.rpartition("://")
+    host, _, port = rest.rpartition(":")
+    if not host or not port.isdecimal() or not 0 < int(port) <= _LAST_PORT:
+        if scheme:
+            # Ray knows what else may stand there.
+            return
+        raise ValueError("expected auto or HOST:PORT")
+    socket.create_connection((host.strip("[]"), int(port)), timeout=_PATIENCE).close()
 
 
 @contextmanager

@@ -45,6 +45,7 @@ _MADE_FROM: Mapping[str, tuple[str, ...]] = {
 # Seconds on an H100 and an H200, and on 2 and 16 cores of their hosts: to start CUDA, to move and compute a row there; on the CPU
 # for a row, in blocks or at once, where groups are contiguous and where not, on one thread, and how much n threads help: n^power.
 _CUDA_START, _CUDA_ROW, _CUDA_BYTES = 0.4, 1.2e-8, 150
+_SHORT = 0.1
 _CPU_ROW: Mapping[tuple[bool, bool], tuple[float, float]] = {
     (True, True): (2.3e-8, 0.15),
     (True, False): (1.05e-7, 0.2),
@@ -92,14 +93,28 @@ def quicker(columns: Mapping[str, Tensor], *, in_blocks: bool = False) -> torch.
     Returns:
         "cuda", or "cpu" where there is no such device, it has too little memory, or the rows are few.
     """
-    cpu, rows = torch.device("cpu"), max(column.numel() for column in columns.values())
+    return torch.device("cpu" if on_cpu(columns, in_blocks=in_blocks) else "cuda")
+
+
+def on_cpu(columns: Mapping[str, Tensor], *, in_blocks: bool = False) -> str | None:
+    """Why `quicker` takes the CPU, as the end of a sentence; None where it takes CUDA. The arguments are its own."""
+    rows = max(column.numel() for column in columns.values())
     seconds, power = _CPU_ROW[in_blocks, _in_order(columns["group"])]
-    if rows * seconds / torch.get_num_threads() ** power < _CUDA_START + rows * _CUDA_ROW:
-        return cpu
+    cpu, cuda = rows * seconds / torch.get_num_threads() ** power, _CUDA_START + rows * _CUDA_ROW
+    if cpu < cuda:
+        takes = f"{cpu:.1f}" if cpu >= _SHORT else f"less than {_SHORT}"
+        return f"it should finish first ({takes} s, and CUDA {cuda:.1f} s with its start)"
     # Asked last: the answer takes some hundredths of a second.
-    if not _AVAILABLE["cuda"]() or torch.cuda.mem_get_info()[0] < rows * _CUDA_BYTES:
-        return cpu
-    return torch.device("cuda")
+    if not _AVAILABLE["cuda"]():
+        return "there is no CUDA"
+    if torch.cuda.mem_get_info()[0] < rows * _CUDA_BYTES:
+        return f"{rows:,} rows need more memory than the GPU has free"
+    return None
+
+
+def has_cuda() -> bool:
+    """Whether this machine has a device of CUDA."""
+    return _AVAILABLE["cuda"]()
 
 
 def _in_order(group: Tensor, looked_at: int = 100_000) -> bool:

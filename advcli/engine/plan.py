@@ -155,6 +155,16 @@ class Plan:
             plan = replace(plan, entry=form, knobs=knobs).checked()
         return plan._with_kl(columns)  # noqa: SLF001  of the same class
 
+    def on_cpu(self, columns: Mapping[str, Tensor]) -> str | None:
+        """Why `--device auto` takes the CPU on a machine with CUDA; None where it does not, or there is none."""
+        if self.settings.device != "auto" or self.device.type != "cpu" or not dispatch.has_cuda():
+            return None
+        if self.rule is not None:
+            return "--like reproduces the rounding of the CPU"
+        if self.entry.level == "turn":
+            return "rules of turns run there only"
+        return dispatch.on_cpu(columns, in_blocks=self.in_ranges(columns))
+
     def _with_kl(self, columns: Mapping[str, Tensor]) -> "Plan":
         """The plan itself.
 

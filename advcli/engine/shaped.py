@@ -194,7 +194,7 @@ def lacking(
         return ()
     columns = [ROLES[name].what for name in dict.fromkeys(names)]
     what = either([*columns, *(one_line(text, 40, str) for text in measured)]) or "what is needed"
-    said = f"a reward and no usable value of {what}: no advantage"
+    said = f"a reward but not {what}: no advantage"
     return (Remark(count, "row", f"{{}} has {said}", f"{{}} have {said}"),)
 
 

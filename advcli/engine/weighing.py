@@ -143,6 +143,12 @@ def log_probs(columns: Mapping[str, Tensor], who: str, *, as_trained: bool = Fal
     Raises:
         DataError: a column is not there.
     """
+    if not columns.keys() & {"rollout_log_probs", "log_probs"}:
+        raise DataError(
+            f"{who} needs two log-probabilities of each token, the sampler's and the trainer's, and no two columns "
+            "have them",
+            hint="--rollout-log-probs-col COL --log-probs-col COL, each with a list per row",
+        )
     dispatch.needed(who, ("rollout_log_probs", "log_probs"), columns)
     rollout, train, counts = (columns[name].cpu() for name in ("rollout_log_probs", "log_probs", "tokens"))
     mask = columns.get("mask", columns.get("trained"))

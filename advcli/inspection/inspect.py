@@ -9,7 +9,7 @@ from advcli.engine.run import run
 from advcli.inspection.causes import dead_causes
 from advcli.inspection.details import Wanted, details
 from advcli.inspection.facts import Frame, facts, split
-from advcli.inspection.off_policy import off_policy
+from advcli.inspection.off_policy import left_out, off_policy
 from advcli.inspection.turns import turns
 from advcli.io.lookup import duplicates
 from advcli.records.results.inspection import Files, Inspection
@@ -59,6 +59,7 @@ def _files(
         *remarks.warnings(data, result.original, plan.rule, weights=weights),
         *remarks.unit(data, plan.unit, {"original": result}),
         *remarks.inspected(data),
+        *left_out(data),
     )
     return Files(
         names=data.table.names,

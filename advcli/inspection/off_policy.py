@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from advcli.common.errors import UsageError
+from advcli.common.errors import DataError, UsageError
 from advcli.dataset.load import DataSet
 from advcli.engine.weighing import Weigher, log_probs
 from advcli.off_policy import ledger
@@ -17,6 +17,30 @@ from advcli.records.off_policy import OffPolicy, OffPolicyPart
 _WHO = "the off-policy table"
 # Versions and steps from which every float is another whole number are no counts.
 _COUNTS = float(1 << 53)
+
+
+def left_out(data: DataSet) -> Iterator[str]:
+    """Why a data set that has two columns of log-probabilities has no off-policy table; nothing where it has one."""
+    try:
+        tokens = _tokens(data)
+    except DataError as error:
+        yield error.message
+    else:
+        if tokens is not None and not tokens.trained.any():
+            yield f"{_WHO}: no row has both log-probabilities of all its trained tokens"
+
+
+def _tokens(data: DataSet) -> LogProbs | None:
+    """The log-probabilities of the rows of groups; None where one of the two is not there.
+
+    Raises:
+        DataError: those of the trainer are placeholders.
+    """
+    columns = data.token_columns()
+    if not {"rollout_log_probs", "log_probs"} <= columns.keys():
+        return None
+    tokens = log_probs(columns, _WHO)
+    return tokens.narrowed(tokens.spread(data.rows.group >= 0))
 
 
 def off_policy(data: DataSet, like: str | None, advantages: Tensor) -> OffPolicy | None:
@@ -29,14 +53,19 @@ def off_policy(data: DataSet, like: str | None, advantages: Tensor) -> OffPolicy
 
     Returns:
         None where a log-probability is not there, or no row has both for all its trained tokens.
+
+    Raises:
+        DataError: the trainer's log-probabilities are placeholders, in a column that the user named.
     """
+    try:
+        tokens = _tokens(data)
+    except DataError:
+        if "log_probs" not in data.table.choice.found:
+            raise
+        return None
+    if tokens is None or not tokens.trained.any():
+        return None
     columns = data.token_columns()
-    if not {"rollout_log_probs", "log_probs"} <= columns.keys():
-        return None
-    tokens = log_probs(columns, _WHO)
-    tokens = tokens.narrowed(tokens.spread(data.rows.group >= 0))
-    if not tokens.trained.any():
-        return None
     table, versions = data.table, data.table.roles.get("version")
     named = dict(table.choice.tokens)
     framework, metrics = _metrics(data, columns, like, advantages)

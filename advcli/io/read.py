@@ -93,8 +93,9 @@ def refuse_nothing(
     if not rows:
         raise _no_rows(sources, bad_rows)
     if not usable:
-        why = bad_rows.first or "; ".join(said)
-        raise DataError(f"{_named(sources)}: every row is bad ({why})", hint="other columns")
+        if bad_rows.first:
+            raise DataError(f"{_named(sources)}: every row is bad ({bad_rows.first})", hint="other columns")
+        raise DataError(f"{_named(sources)}: no row is left ({'; '.join(said) or 'none has a prompt'})")
 
 
 def look(

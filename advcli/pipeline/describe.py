@@ -1,6 +1,6 @@
 """The figures of a data set and its advantages."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -36,7 +36,7 @@ def report_of(request: Request, data: DataSet, plan: Plan, shown: Mapping[str, A
         settings=settings_of(plan, request, data),
         left_out=next((result.left_out for result in shown.values() if result.left_out), ()),
         columns=_compared(unit, inner),
-        notes=tuple(remarks.notes(data, original, plan.rule)),
+        notes=(*remarks.notes(data, original, plan.rule), *_device(request, data, plan)),
         warnings=(
             *request.warnings,
             *remarks.warnings(data, original, plan.rule, weights=request.columns.weights),
@@ -44,6 +44,13 @@ def report_of(request: Request, data: DataSet, plan: Plan, shown: Mapping[str, A
             *computed,
         ),
     )
+
+
+def _device(request: Request, data: DataSet, plan: Plan) -> Iterator[str]:
+    """Why the CPU was taken, where the user asked for the quicker device of two."""
+    why = plan.on_cpu(data.columns()) if "device" in request.origin else None
+    if why is not None:
+        yield f"--device auto takes the CPU: {why}"
 
 
 def _compared(data: DataSet, shown: Mapping[str, AdvantageTable]) -> tuple[Column, ...]:

@@ -15,7 +15,7 @@ from advcli.io.lookup import read_back
 from advcli.pipeline.request import Request
 from advcli.records.results.select import Selection, Wanted
 from advcli.records.table import Source
-from advcli.stats.prompts import two_values
+from advcli.stats.prompts import on_scale, two_values
 from advcli.stats.select import Floats, Ints, best, live_chance, pairs
 
 # A share of solved rows that is off by rounding is in the band.
@@ -47,11 +47,12 @@ def select(
         values = two_values(torch.from_numpy(rewards[~np.isnan(rewards)]))
         if wanted.least is None and values:
             wanted = replace(wanted, least=values[1])
+        _refuse_one_value(wanted, rewards)
         records = _KINDS[wanted.kind](data, rewards, prompt, wanted, texts)
     there = prompt[~np.isnan(rewards)]
     used = np.unique(prompt[texts.used])
     if not records:
-        raise DataError(_NOTHING[wanted.kind], hint=_cure(wanted))
+        raise DataError(f"nothing to select: {_NOTHING[wanted.kind](wanted)}", hint=_cure(wanted))
     return Selection(
         records=tuple(records),
         prompts=len(np.unique(there)),
@@ -62,11 +63,35 @@ def select(
     )
 
 
-_NOTHING: Mapping[str, str] = {
-    "sft": "nothing to select: no row with a response has the reward",
-    "dpo": "nothing to select: no prompt has two responses whose rewards differ enough",
-    "prompts": "nothing to select: no prompt is in the band",
-}
+def _refuse_one_value(wanted: Wanted, rewards: Floats) -> None:
+    """An error where prompts are asked for by how far they are solved, and nothing tells."""
+    low, high = np.nanmin(rewards), np.nanmax(rewards)
+    if wanted.kind == "prompts" and wanted.least is None and low == high:
+        raise DataError(
+            f"every reward is {low:g}, so no prompt is solved more than another",
+            hint="--min REWARD, the lowest reward of a right row",
+        )
+
+
+def _no_row(wanted: Wanted) -> str:
+    if wanted.least is None:
+        return "no row with a reward has a prompt and a response"
+    return f"no row with a prompt and a response has a reward of {wanted.least:g} or more"
+
+
+def _no_pair(wanted: Wanted) -> str:
+    by = f"by {wanted.margin:g} or more" if wanted.margin else "at all"
+    return f"no prompt has two responses whose rewards differ {by}"
+
+
+def _no_prompt(wanted: Wanted) -> str:
+    low, high = wanted.band
+    return (
+        "no prompt has a text" if (low, high) == (0.0, 1.0) else f"no prompt is in the band {low:g}:{high:g}"
+    )
+
+
+_NOTHING: Mapping[str, Callable[[Wanted], str]] = {"sft": _no_row, "dpo": _no_pair, "prompts": _no_prompt}
 
 
 def _cure(wanted: Wanted) -> str | None:
@@ -210,9 +235,9 @@ def _prompts(
 
 def _solved(rewards: Floats, prompt: Ints, count: int, least: float | None) -> Floats:
     """[P] the share of right rows, or where the mean lies between the lowest and the highest reward of all."""
-    low, high = (rewards.min(), rewards.max()) if len(rewards) else (0.0, 1.0)
-    scaled = (rewards - low) / (high - low) if high > low else np.full(len(rewards), np.nan)
-    values = scaled if least is None else (rewards >= least).astype(np.float64)
+    values = (rewards >= (least or 0.0)).astype(np.float64)
+    if least is None:
+        values = on_scale(rewards, rewards.min(initial=np.inf), rewards.max(initial=-np.inf))
     with np.errstate(invalid="ignore"):
         result: Floats = np.bincount(prompt, values, count) / np.bincount(prompt, minlength=count)
     return result

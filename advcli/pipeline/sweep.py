@@ -137,10 +137,20 @@ def _scales(settings: Settings, wanted: Sequence[str]) -> Sequence[str | None]:
     return [scale for scale in wanted if scale in has] or [None]
 
 
+def _named(plan: Plan) -> str:
+    """The estimator with the knobs that it was given, as `--estimator` takes them."""
+    name = plan.rule.estimator if plan.rule else plan.entry.name
+    given = ",".join(
+        f"{knob}={value:g}" if isinstance(value, float) else f"{knob}={value}"
+        for knob, value in plan.settings.knobs.items()
+    )
+    return f"{name}:{given}" if given else name
+
+
 def coordinates(plan: Plan) -> dict[str, Any]:
     """Where a point lies in the grid."""
     return {
-        "estimator": plan.rule.estimator if plan.rule else plan.entry.name,
+        "estimator": _named(plan),
         "like": plan.rule and f"{plan.rule.framework} {plan.rule.versions}".strip(),
         "scale": plan.entry.default_scale if plan.rule else plan.knobs.get("scale"),
         "keep_pos": plan.settings.keep_pos,

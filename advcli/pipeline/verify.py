@@ -175,6 +175,10 @@ def _second(
     if other is None:
         if asked.vs is None:
             return None
+        if asked.vs not in data.table.outcomes:
+            raise UsageError(
+                f"--vs-reward {asked.vs} is the reward of A too", hint="another column, or --reward COL for A"
+            )
         return Second(torch.from_numpy(data.table.outcomes[asked.vs]).double(), asked.vs)
     names = (named(request), named(other))
     with lettered("B", names[1]), other.opened() as sources:

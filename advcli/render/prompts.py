@@ -18,11 +18,15 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 _PROMPT = 16
-_STEP = 8
+# A date, as YYYY-MM-DD.
+_STEP = 10
 _LENGTHS = {
     True: "length: mean {} of a row.",
     False: "right, wrong: mean {} of a right and of a wrong row.",
 }
+# A state in the line that counts prompts, where its name does not follow a number.
+_SAID: Mapping[str, str] = {"one step": "drawn at one step"}
+_TESTED = ("learned", "forgotten", "flat")
 # As many k as fit beside the other figures.
 _KS = 3
 
@@ -55,9 +59,26 @@ def summary(found: Prompts) -> Iterator[str]:
     """The figures over all prompts, a line each."""
     yield f"mean reward: {short(found.over_rows)} over rows, {_mean(found.over_prompts)} over prompts"
     for k, mean in found.pass_at.items():
-        yield f"pass@{k}: {_mean(mean)} over {counted(mean.count, 'prompt')} with {counted(k, 'row')} or more"
-    states = ", ".join(f"{found.states[state]:,} {state}" for state in STATES if found.states[state])
-    yield f"prompts: {states or 'none with a reward'} (false-discovery rate {found.fdr:g})"
+        of = f"{counted(mean.count, 'prompt')} with {counted(k, 'row')} or more"
+        yield (
+            f"pass@{k}: {_mean(mean)} over {of}"
+            if mean.count
+            else f"pass@{k}: no prompt has {counted(k, 'row')}"
+        )
+    states = states_line(found.states)
+    tested = any(found.states[state] for state in _TESTED)
+    rate = f" (false-discovery rate {found.fdr:g})" if tested else ""
+    yield f"prompts: {states or 'none with a reward'}{rate}"
+
+
+def states_line(states: Mapping[str, int]) -> str:
+    """How many prompts have each state; empty without any.
+
+    Example:
+        >>> states_line({"learned": 2, "flat": 0, "one step": 1})
+        '2 learned, 1 drawn at one step'
+    """
+    return ", ".join(f"{states[state]:,} {_SAID.get(state, state)}" for state in STATES if states.get(state))
 
 
 def _left(result: Prompts) -> Iterator[str]:
@@ -110,7 +131,7 @@ def _trends(result: Prompts) -> "Table":
         row = _row(result, position)
         table.add_row(
             _cut(row["prompt"], _PROMPT),
-            row["state"],
+            row["state"] or UNDEFINED,
             spark(result.curves[position], len(result.steps), ends, width=10),
             count(row["steps"]),
             short(row["first_mean"]),
@@ -134,7 +155,7 @@ def _levels(result: Prompts) -> "Table":
     for position in result.order:
         row = _row(result, position)
         cells = [form(row[name]) for name, form in forms]
-        table.add_row(_cut(row["prompt"], _PROMPT), *cells, _cut(row["last_step"], _STEP))
+        table.add_row(_cut(row["prompt"], _PROMPT), *cells, _cut(row["last_step"] or UNDEFINED, _STEP))
     return table
 
 

@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _CELLS = "▁▂▃▄▅▆▇█"
+# As it is typed.
+_NO_SHAPE = "none"
+# Characters of a cell.
+_LEAST = 4
+_UNBOUNDED = 10_000
 
 # name of a figure in JSON and for --sort → its heading, the words of `compare`, and how it is written
 _FIGURES: Mapping[str, tuple[str, Any]] = {
@@ -65,14 +70,18 @@ def show(sweep: Sweep, console: "Console") -> None:
     print_line(health_line(sweep.health), console, "bold")
     common = ", ".join(f"{heading} {text}" for heading, text in _common(sweep.points).items())
     if common:
-        print_line(f"at every point: {common}", console, "dim")
-    for table in _tables(sweep.points, console):
+        which = "the only point" if len(sweep.points) == 1 else "at every point"
+        print_line(f"{which}: {common}", console, "dim")
+    tables = [*_tables(sweep.points, console)]
+    for table in tables:
         print_whole(table, console)
+    if not tables:
+        console.print()
     there = {heading for heading, texts in _texts(sweep.points).items() if {*texts} != {"–"}}
     for headings, line in _LEGEND:
         if there.intersection(headings):
             print_line(line, console, "dim")
-    for line in heat_map(sweep.points):
+    for line in heat_map(sweep.points, width=console.width if console.is_terminal else _UNBOUNDED):
         console.print(line, highlight=False, soft_wrap=True)
 
 
@@ -103,11 +112,11 @@ def in_order(sweep: Sweep, figure: str | None) -> Sweep:
     return replace(sweep, points=tuple(sorted(sweep.points, key=place)))
 
 
-def heat_map(points: Sequence[Point], figure: str = "mean_abs") -> Iterator[str]:
+def heat_map(points: Sequence[Point], figure: str = "mean_abs", *, width: int = _UNBOUNDED) -> Iterator[str]:
     """Lines of a heat map of a figure over keep-pos (across) and keep-neg (down), for each other setting.
 
     A cell stands for the figure between its smallest (▁) and its largest value (█) in the map; "·" where it is
-    undefined or the point is not in the grid.
+    undefined or the point is not in the grid. Where the map is wider than `width`, its parts follow each other.
     """
     for label, cells in _maps(points).items():
         across = sorted({pos for pos, _ in cells})
@@ -120,11 +129,14 @@ def heat_map(points: Sequence[Point], figure: str = "mean_abs") -> Iterator[str]
         low, high = (min(known), max(known)) if known else (0.0, 0.0)
         heading = _FIGURES[figure][0]
         yield f"{heading} of {label}: ▁ {number(low)} … █ {number(high)}; keep-pos across, keep-neg down"
-        yield " " * 6 + " ".join(f"{pos:>4g}" for pos in across)
-        for neg in down:
-            yield f"{neg:>5g} " + " ".join(
-                _cell(values.get((pos, neg), math.nan), low, high) * 4 for pos in across
-            )
+        wide = max(_LEAST, *(len(f"{pos:g}") for pos in across))
+        left = max(_LEAST, *(len(f"{neg:g}") for neg in down)) + 1
+        most = max(1, (width - left) // (wide + 1))
+        for part in (across[at : at + most] for at in range(0, len(across), most)):
+            yield " " * left + "".join(f" {pos:>{wide}g}" for pos in part)
+            for neg in down:
+                cells_of = (_cell(values.get((pos, neg), math.nan), low, high) for pos in part)
+                yield f"{neg:>{left}g}" + "".join(f" {cell * wide}" for cell in cells_of)
 
 
 def _maps(points: Sequence[Point]) -> dict[str, dict[tuple[float, float], Point]]:
@@ -137,6 +149,7 @@ def _maps(points: Sequence[Point]) -> dict[str, dict[tuple[float, float], Point]
             named["estimator"],
             named["scale"] or "",
             "recomputed" if named["compute_new_adv"] else "",
+            str(named.get("shape") or ""),
         ]
         label = " ".join(filter(None, words))
         result.setdefault(label, {})[(named["keep_pos"], named["keep_neg"])] = point
@@ -156,6 +169,8 @@ def _texts(points: Sequence[Point]) -> dict[str, list[str]]:
         heading: [_setting(point.settings.get(name)) for point in points]
         for name, heading in _SETTINGS.items()
     }
+    if len(set(columns["shape"])) > 1:
+        columns["shape"] = [_NO_SHAPE if text == "–" else text for text in columns["shape"]]
     for name, (heading, text) in _FIGURES.items():
         columns[heading] = [text(point.figures()[name]) for point in points]
     return columns
@@ -169,8 +184,6 @@ def _setting(value: object) -> str:
 
 def _common(points: Sequence[Point]) -> dict[str, str]:
     """What is the same at every point, as far as it says something."""
-    if len(points) < 2:
-        return {}
     columns = _texts(points)
     return {
         heading: texts[0]
@@ -181,11 +194,7 @@ def _common(points: Sequence[Point]) -> dict[str, str]:
 
 def _tables(points: Sequence[Point], console: "Console") -> Iterator["Table"]:
     """As many tables as the console needs to show every column whole; the settings come first in each."""
-    columns = {
-        heading: texts
-        for heading, texts in _texts(points).items()
-        if len(set(texts)) > 1 or (len(points) == 1 and texts[0] != "–")
-    }
+    columns = {heading: texts for heading, texts in _texts(points).items() if len(set(texts)) > 1}
     settings = [heading for heading in columns if heading in _SETTINGS.values()]
     figures = [heading for heading in columns if heading not in settings]
     return spread(figures, lambda shown: _table(columns, settings, shown), console)

@@ -55,7 +55,8 @@ def summary(found: Verify) -> Iterator[str]:
         yield f"rows on the other side of their group's mean: {count(found.sign_changes)}"
         live = ", ".join(f"{many:,} {name}" for name, many in found.live.items())
         yield f"live groups: {live}"
-    yield f"noise that would explain A's live groups: {_rate(found.noise)} of verdicts"
+    if not math.isnan(found.noise.share):
+        yield f"noise that would explain A's live groups: {_rate(found.noise)} of verdicts"
     yield f"all wrong by A: {counted(found.all_wrong, 'group')}, {found.same_answers:,} with one answer in most rows"
 
 

@@ -37,8 +37,10 @@ def load(path: Path) -> Flat:
     try:
         with path.open(encoding="utf-8") as file:
             text = file.read(_LARGEST + 1)
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
         raise UsageError(f"{path}: {reason(error)}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: not text, expected YAML or JSON") from error
     if len(text) > _LARGEST:
         raise UsageError(f"{path}: more than {_LARGEST:,} characters, which no trainer's configuration has")
     try:
@@ -46,6 +48,8 @@ def load(path: Path) -> Flat:
     except _Unreadable as error:
         position = f"{path}:{error.line}" if error.line else str(path)
         raise UsageError(f"{position}: not valid YAML or JSON ({error})") from error
+    if content is None:
+        raise UsageError(f"{path}: the file is empty, expected keys and values")
     if not isinstance(content, Mapping):
         raise UsageError(f"{path}: expected keys and values, got {one_line(content)}")
     return dict(_flattened(content))
@@ -173,6 +177,17 @@ def overrides(pairs: Sequence[str]) -> tuple[Flat, list[str]]:
 def followed(path: str) -> bool:
     """Whether advcli follows a key."""
     return any(_names(row, path) for row in (*CONFIG_KEYS, *UNREPLAYABLE))
+
+
+def key_of(flat: Flat, setting: str) -> str:
+    """The key that gives a setting; the setting's own name where none does.
+
+    Example:
+        >>> key_of({"algorithm.keep_pos_ratio": 0.7}, "keep_pos")
+        'algorithm.keep_pos_ratio'
+    """
+    keys = (path for path in flat for row in CONFIG_KEYS if row.setting == setting and _names(row, path))
+    return next(keys, setting)
 
 
 def settings(flat: Flat, where: str) -> tuple[dict[str, Any], dict[str, tuple[str, ...]], list[str]]:

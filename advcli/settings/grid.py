@@ -37,15 +37,17 @@ def shares(flag: str, text: str) -> tuple[float, ...]:
 
 
 def names(given: Sequence[str] | None) -> tuple[str, ...]:
-    """Names that were given one by one or with commas; a comma inside a knob's list stays: `grpo:eps=1,ddof=0`.
+    """Names that were given one by one or with commas; KEY=VALUE after a comma is a knob of the name before it.
 
     Example:
-        >>> names(["trl,verl", "grpo:eps=1e-4,ddof=0"])
-        ('trl', 'verl', 'grpo:eps=1e-4,ddof=0')
+        >>> names(["trl,verl", "grpo:eps=1e-4,ddof=0,rloo"])
+        ('trl', 'verl', 'grpo:eps=1e-4,ddof=0', 'rloo')
     """
     result: list[str] = []
     for text in given or ():
-        result += [text] if ":" in text else [part.strip() for part in text.split(",") if part.strip()]
+        for part in filter(None, map(str.strip, text.split(","))):
+            knob = "=" in part and ":" not in part and result and ":" in result[-1]
+            result[-1:] = [f"{result[-1]},{part}"] if knob else [*result[-1:], part]
     return tuple(dict.fromkeys(result))
 
 

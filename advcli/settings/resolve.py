@@ -55,9 +55,9 @@ def resolve(
     given = {name: value for name, value in flags.items() if value is not None}
     spec, knobs = parse_spec(given.pop("estimator", None) or "")
     layers = [
-        (where, _checked(base, where)),
+        (where, _checked(base, where, flat)),
         (f"preset {preset}", dict(PRESETS[preset].settings) if preset else {}),
-        ("--set", _checked(changed, "--set")),
+        ("--set", _checked(changed, "--set", changes)),
         ("", {**spec, **given}),
     ]
     merged = {name: value for _, layer in layers for name, value in layer.items()}
@@ -71,6 +71,8 @@ def resolve(
     settings = Settings(**merged, knobs={**discounts, **knobs})
     columns = replace(columns, n=columns.n if columns.n is not None else n, weights=weights)
     lost = config.unreplayable({**_without(flat, changes), **changes}, where)
+    if config_file and not any(map(config.followed, flat)):
+        lost = [*lost, f"{where}: no key that advcli follows, so nothing is taken from it"]
     return settings, columns, (*ignored, *unread, *changed_unread, *lost), origin
 
 
@@ -136,10 +138,10 @@ def _without(flat: config.Flat, changes: config.Flat) -> config.Flat:
     }
 
 
-def _checked(layer: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """The values of a layer, in the types that the settings have."""
+def _checked(layer: Mapping[str, Any], where: str, flat: config.Flat) -> dict[str, Any]:
+    """The values of a layer, in the types that the settings have; `flat`: the keys that they come from."""
     try:
-        return {name: _CHECKS[name](name, value) for name, value in layer.items()}
+        return {name: _CHECKS[name](config.key_of(flat, name), value) for name, value in layer.items()}
     except UsageError as error:
         raise UsageError(f"{where}: {error.message}", hint=error.hint) from error
 

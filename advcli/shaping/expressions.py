@@ -111,7 +111,10 @@ def _at_where(text: str) -> tuple[str, str | None]:
             result = token
     if result is None:
         return text, None
-    return text[: result.start()], " " * result.end() + text[result.end() :]
+    condition = text[result.end() :]
+    if not condition.strip():
+        raise UsageError(f"{FLAG} {one_line(text)} has no condition after 'where'", hint=f"{FLAG} {EXAMPLE}")
+    return text[: result.start()], " " * result.end() + condition
 
 
 class _Compiler:
@@ -223,7 +226,9 @@ class _Compiler:
 
     def call(self, node: ast.Call) -> _Value:
         """A statistic of the group, or a function of numbers; of a text where the rows are read."""
-        name = str(self._read().name(node.func))
+        name = self._read().name(node.func)
+        if name is None:
+            self._refuse(node, "only a named function can be called,")
         if node.keywords:
             self._refuse(node, f"{name} takes no names before its values")
         arguments = node.args

@@ -146,10 +146,7 @@ class PromptFigures:
             "live_share": _ratio(counts.live, counts.able),
             **counts.lengths,
         }
-        with np.errstate(over="ignore"):
-            solved = _ratio(cells.mean - ends[0], np.full(cells.count, ends[1] - ends[0]))
-        if right is not None:
-            solved = _ratio(right, cells.rows)
+        solved = on_scale(cells.mean, *ends) if right is None else _ratio(right, cells.rows)
         return cls(cells, right, figures, state, solved, counts.able, counts.live)
 
     def pass_at(self, k: int) -> tuple[Floats, Floats, Floats]:
@@ -212,6 +209,20 @@ def two_values(rewards: Tensor) -> tuple[float, float] | None:
     if low == high:
         return (0.0, 1.0) if low in (0.0, 1.0) else None
     return (low, high) if bool(((rewards == low) | (rewards == high)).all()) else None
+
+
+def on_scale(values: Floats, low: float, high: float) -> Floats:
+    """[N] where each value lies between two rewards: 0 at the lower, 1 at the higher; NaN where they are equal.
+
+    Example:
+        >>> on_scale(np.array([-1e308, 0.0, 1e308]), -1e308, 1e308).tolist()
+        [0.0, 0.5, 1.0]
+    """
+    low, high = float(low), float(high)
+    if high - low == np.inf:
+        # Halves, as the difference of two numbers near the largest float is none.
+        values, low, high = values / 2, low / 2, high / 2
+    return _ratio(values - low, np.full(len(values), high - low))
 
 
 def mean_of(values: Floats) -> Mean:

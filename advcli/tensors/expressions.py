@@ -212,9 +212,8 @@ def _check(tree: ast.AST, whole: Expression, flag: str) -> None:
     if isinstance(tree, ast.Call):
         name = whole.dotted(tree.func)
         if name not in FUNCTIONS or tree.keywords:
-            raise UsageError(
-                f"{flag} {one_line(whole.text)}: no function '{name}'", hint=f"one of {', '.join(FUNCTIONS)}"
-            )
+            what = "only a named function can be called" if name is None else f"no function '{name}'"
+            raise UsageError(f"{flag} {one_line(whole.text)}: {what}", hint=f"one of {', '.join(FUNCTIONS)}")
         inner: list[ast.AST] = list(tree.args)
     else:
         allowed = isinstance(tree, _ALLOWED) and not (
@@ -259,7 +258,7 @@ def _number(value: object, *, other: object = None) -> float | int | None:
     try:
         return float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        beside = "" if other is None else f", and stands beside {one_line(other, 30)}"
+        beside = "" if other is None else f", and is compared with {one_line(other, 30)}"
         raise TypeError(f"{one_line(value, 30)} is no number{beside}") from None
 
 

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from advcli.cli import app, lazy
 from advcli.cli.help_text import HELP
+from advcli.common.errors import UsageError
 
 SAMPLE = Path(__file__).parents[2] / "sample_data"
 
@@ -109,3 +110,13 @@ def test_help_is_shown_without_markdown_which_stays_as_it_is():
         "from rich.markdown import Markdown; assert Markdown('*a*').markup == '*a*'"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf", "1e999"])
+@pytest.mark.parametrize(
+    "command", ["select --as sft --out x.jsonl --min", "verify --vs-pass-at", "inspect --near-dead"]
+)
+def test_a_number_is_finite(command, value):
+    flag = command.split()[-1]
+    with pytest.raises(UsageError, match=f"{flag} is {float(value):g}, expected a number"):
+        CliRunner().invoke(app, [*command.split(), value], catch_exceptions=False)

@@ -131,7 +131,9 @@ def test_what_is_refused(write, args, error, said):
 
 def test_a_dump_with_one_list(write):
     path = write([{**row, "old_log_probs": None} for row in rows()])
-    with pytest.raises(DataError, match="there is no such column"):
+    with pytest.raises(
+        DataError, match=r"needs two log-probabilities of each token, .* no two columns have them"
+    ):
         run("compute", path, "--after", "tis")
     assert json.loads(run("inspect", path, "--json").output)["off_policy"] is None
 
@@ -140,6 +142,22 @@ def test_a_placeholder_of_the_trainer(write):
     path = write([{**row, "old_log_probs": [0.0] * len(row["old_log_probs"])} for row in rows()])
     with pytest.raises(DataError, match="every trainer log-probability is 0"):
         run("compute", path, "--after", "tis")
+    # A column that nobody named stops no description of the rest.
+    told = json.loads(run("inspect", path, "--json").output)
+    assert told["off_policy"] is None
+    assert told["lint"][-1].startswith("the off-policy table: every trainer log-probability is 0")
+    with pytest.raises(DataError, match="every trainer log-probability is 0"):
+        run("inspect", path, "--log-probs-col", "old_log_probs")
+
+
+def test_lists_that_never_fit_together_are_said(write):
+    path = write([{**row, "old_log_probs": [*row["old_log_probs"], -1.0]} for row in rows()])
+    told = json.loads(run("inspect", path, "--json").output)
+    assert told["off_policy"] is None
+    assert (
+        told["lint"][-1]
+        == "the off-policy table: no row has both log-probabilities of all its trained tokens"
+    )
 
 
 def test_the_table_of_inspect(write):

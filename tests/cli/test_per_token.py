@@ -243,10 +243,10 @@ def test_a_group_of_one_has_what_the_rule_says_on_every_token(write, rule, advan
 )
 def test_rows_that_lack_what_is_needed_are_said(write, flags, what):
     path = write([{"prompt_id": "a", "reward": r, "x": x} for r, x in ((1.0, 1), (0.0, 2), (1.0, None))])
-    warning = f"warning: 1 row has a reward and no usable value of {what}: no advantage"
+    warning = f"warning: 1 row has a reward but not {what}: no advantage"
     assert warning in run("compare", path, *flags).stderr
     assert (
-        "no usable value"
+        "a reward but not"
         not in run(
             "compare", write([{"prompt_id": "a", "reward": r, "x": 1} for r in (1.0, 0.0)]), *flags
         ).stderr
@@ -257,7 +257,7 @@ def test_rows_without_tokens_are_said(write):
     path = write(
         [*ROWS, {"prompt_id": "a", "reward": 1.0, "v": None}, {"prompt_id": "a", "reward": None, "v": [1.0]}]
     )
-    told = "1 row has a reward and no usable value of the critic's value of each token: no advantage"
+    told = "1 row has a reward but not the critic's value of each token: no advantage"
     assert told in run("compare", path, *GAE).stderr
 
 

@@ -401,3 +401,20 @@ def test_a_framework_stays_on_the_cpu(monkeypatch):
     assert Plan.of(Settings()).at(columns).device.type == "meta"
     assert Plan.of(Settings(device="cpu")).at(columns).device.type == "cpu"
     assert Plan.of(Settings(like="verl", estimator="grpo")).at(columns).device.type == "cpu"
+
+
+@pytest.mark.parametrize(
+    ("free", "why"),
+    [
+        (80e9, None),
+        (1e9, "12,000,000 rows need more memory than the GPU has free"),
+    ],
+)
+def test_why_the_cpu_is_taken_for_many_rows(monkeypatch, free, why):
+    monkeypatch.setitem(dispatch._AVAILABLE, "cuda", lambda: True)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (free, free))
+    assert dispatch.on_cpu(rows_of(12_000_000)) == why
+    # 0.3 s there, 0.496 s with CUDA.
+    few = dispatch.on_cpu(rows_of(8_000_000), in_blocks=True)
+    assert few == "it should finish first (0.2 s, and CUDA 0.5 s with its start)"

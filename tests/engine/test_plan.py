@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from advcli import UsageError
+from advcli.engine import dispatch
 from advcli.engine.plan import Plan, _as_estimator
 from advcli.estimators.catalog import ESTIMATORS
 from advcli.filters.catalog import filter_spec
@@ -321,3 +322,18 @@ def test_what_can_be_computed_in_ranges(monkeypatch, settings, more, device, exp
     plan = replace(Plan.of(Settings(**settings)), device=torch.device(device))
     assert plan.in_ranges(columns) is expected
     assert not plan.in_ranges({name: column[:1] for name, column in columns.items()})
+
+
+@pytest.mark.parametrize(
+    ("settings", "cuda", "why"),
+    [
+        ({}, True, "it should finish first (less than 0.1 s, and CUDA 0.4 s with its start)"),
+        ({"like": "trl"}, True, "--like reproduces the rounding of the CPU"),
+        ({"estimator": "gigpo"}, True, "rules of turns run there only"),
+        ({"device": "cpu"}, True, None),
+        ({}, False, None),
+    ],
+)
+def test_why_auto_takes_the_cpu_on_a_machine_with_cuda(monkeypatch, settings, cuda, why):
+    monkeypatch.setitem(dispatch._AVAILABLE, "cuda", lambda: cuda)
+    assert Plan.of(Settings(**settings)).on_cpu({"rewards": torch.zeros(1), "group": ONE}) == why

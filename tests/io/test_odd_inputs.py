@@ -175,7 +175,7 @@ OUTCOMES = {
     "traces_that_failed.jsonl": (3, 1, 1),
     "ones_of_two.jsonl": ":2: 'rewards' has 2 values, expected one value per row",
     "verl_v1.jsonl": (2, 1, 0),
-    "verl_v1_padding_only.jsonl": ": every row is bad (2 rows are no rollout ('uid.padding'): left out)",
+    "verl_v1_padding_only.jsonl": ": no row is left (2 rows are no rollout ('uid.padding'): left out)",
     "swift_bare_nan.jsonl": (2, 1, 0),
     "two_formats_at_once.jsonl": ": the formats verifiers and areal fit; try --format verifiers or --format areal",
     # folders

@@ -75,3 +75,38 @@ def test_undefined_figures_come_last():
         assert found[:2] == order
         assert math.isnan(found[2])
     assert text.in_order(given, None) is given
+
+
+def test_the_only_point_is_a_line():
+    lines = shown([point(0.5)], 80)
+    assert lines[1].startswith(
+        "the only point: estimator grpo, scale group, keep-pos 1, keep-neg 1, kept rows 8,"
+    )
+    assert not any("──" in line for line in lines)
+
+
+def test_a_heat_map_fits_the_terminal_whatever_its_labels():
+    grid = [point(pos + neg, pos=pos, neg=neg) for pos in (0.125, 0.25, 0.5, 1.0) for neg in (0.3333, 1.0)]
+    (title, *lines) = text.heat_map(grid, width=24)
+    assert title.startswith("mean |A| of grpo group")
+    assert lines == [
+        "        0.125  0.25",
+        " 0.3333 ▁▁▁▁▁ ▁▁▁▁▁",
+        "      1 ▄▄▄▄▄ ▅▅▅▅▅",
+        "          0.5     1",
+        " 0.3333 ▂▂▂▂▂ ▅▅▅▅▅",
+        "      1 ▆▆▆▆▆ █████",
+    ]
+
+
+def test_each_shaping_has_its_own_heat_map_and_no_shaping_is_called_none():
+    def shaped(shape, *ratios):
+        one = point(0.5 if shape is None else 0.75, *ratios)
+        return Point({**one.settings, "shape": shape}, one.column, 8.0, None)
+
+    grid = [shaped(shape, pos, neg) for shape in (None, "gr3") for pos in (0.5, 1.0) for neg in (0.5, 1.0)]
+    titles = [line.partition(":")[0] for line in text.heat_map(grid) if line.startswith("mean")]
+    assert titles == ["mean |A| of grpo group", "mean |A| of grpo group gr3"]
+    assert [line.split()[2] for line in shown(grid, 120) if line.startswith(" 0.5")] == ["none"] * 2 + [
+        "gr3"
+    ] * 2

@@ -186,10 +186,13 @@ def test_warnings_of_file_and_overrides_arrive(resolved):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("keep_pos_ratio: high", r"c\.yaml: keep.pos.* is 'high', expected a number"),
+        ("keep_pos_ratio: high", r"c\.yaml: keep_pos_ratio is 'high', expected a number"),
         ("keep_pos_ratio: true", r"c\.yaml: keep.pos.* is True, expected a number"),
         ("compute_new_adv: maybe", r"c\.yaml: compute_new_adv is 'maybe', expected true or false"),
-        ("num_generations: 0", r"c\.yaml: n.* is 0, expected a whole number from 1 to 2,147,483,648"),
+        (
+            "num_generations: 0",
+            r"c\.yaml: num_generations is 0, expected a whole number from 1 to 2,147,483,648",
+        ),
         ("num_generations: 2.5", r"c\.yaml: n.* is 2.5, expected a whole number"),
         ("num_generations: [4]", r"c\.yaml: n.* is \[4\], expected a number"),
         ("adv_estimator: 3", r"c\.yaml: .*estimator is 3, expected a name"),

@@ -117,7 +117,7 @@ def test_what_is_computed_where_the_rows_are_read():
         ("~r", "Invert is not allowed at character 1"),
         ("r | 2", "BitOr is not allowed at character 1"),
         ("mean(x=1)", "mean takes no names before its values at character 1"),
-        ("r where", "is no expression"),
+        ("r where", "has no condition after 'where'"),
         ("where r", "is no expression"),
     ],
 )

@@ -126,8 +126,8 @@ def test_the_hint_is_an_expression_that_parses(text: str, hint: str):
 @pytest.mark.parametrize(
     ("text", "columns", "said"),
     [
-        ("a < 3", {"a": ["abc"]}, "'abc' is no number, and stands beside 3"),
-        ("3 < a", {"a": ["abc"]}, "'abc' is no number, and stands beside 3"),
+        ("a < 3", {"a": ["abc"]}, "'abc' is no number, and is compared with 3"),
+        ("3 < a", {"a": ["abc"]}, "'abc' is no number, and is compared with 3"),
         ("-a < 3", {"a": ["abc"]}, "'abc' is no number"),
         (
             "a < b",

@@ -49,7 +49,7 @@ def command(
     if off_policy and shared.engine != "local":
         raise UsageError("--off-policy does not run on Ray", hint="--engine local")
     run = flags.command("compute", shared)
-    with output.progress("reading", "rows") as advance:
+    with output.progress("reading", "rows", quiet=shared.quiet) as advance:
         request = flags.build(
             inputs,
             shared,

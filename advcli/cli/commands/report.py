@@ -105,6 +105,8 @@ def _check(out: Path, png: Path | None, sources: "Sequence[Source]", *, force: b
     from advcli.io import atomic
 
     atomic.check(out, sources, force=force)
+    if out.suffix.lower() not in (".html", ".htm") and (out.is_file() or not out.exists()):
+        raise UsageError(f"--out {out}: expected .html", hint=f"--out {out.stem.strip('-') or 'report'}.html")
     if png is not None and png.exists() and not png.is_dir():
         raise UsageError(f"--png {png} is a file, expected a folder", hint="--png plots/")
     there = sorted(png.glob("*.png")) if png is not None and not force else []

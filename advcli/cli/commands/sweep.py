@@ -71,7 +71,7 @@ def _command(
     every = replace(shared, shape=[step for chain in chains for step in chain] or None)
     request = flags.build(flags.inputs(shared), every)
     check = partial(tables.check, out, force=force) if out is not None else None
-    with output.progress("points") as advance:
+    with output.progress("points", quiet=shared.quiet) as advance:
         result = flags.command("sweep", shared)(request, axes, check=check, advance=advance)
     result = text.in_order(result, sort)
     output.notes(result, quiet=shared.quiet)

@@ -66,7 +66,7 @@ class SweepPoint:
     """One point of a grid of settings.
 
     Attributes:
-        estimator: its name.
+        estimator: its name, with the knobs that it was given: grpo:eps=0.1.
         like: framework and versions whose numbers were reproduced, or null.
         scale: "group", "batch", "none", or null where there is no choice.
         keep_pos: share of the positive rows of each group that was kept.

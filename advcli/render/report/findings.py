@@ -9,6 +9,7 @@ from advcli.records.results.inspection import StepFigures
 from advcli.records.results.page import Page
 from advcli.render.inspection import standing_out
 from advcli.render.numbers import number, share
+from advcli.render.prompts import states_line
 from advcli.render.report import query
 
 # Weaker correlations of length and advantage, and smaller shares of the live groups, are no finding.
@@ -129,7 +130,9 @@ def _steps(page: Page) -> Iterator[Finding]:
 
 
 def _course(page: Page, first: StepFigures, last: StepFigures) -> Iterator[Finding]:
-    """How the mean reward went from the first step to the last."""
+    """How the mean reward went from the first step to the last; nothing where one of them has none."""
+    if not math.isfinite(first.reward_mean + last.reward_mean):
+        return
     (low, high), (later_low, later_high) = page.intervals["reward_mean"][0], page.intervals["reward_mean"][-1]
     ends = f"{number(first.reward_mean)} at step {first.step}, {number(last.reward_mean)} at step {last.step}"
     if math.isnan(low + later_low):
@@ -143,7 +146,7 @@ def _course(page: Page, first: StepFigures, last: StepFigures) -> Iterator[Findi
 
 def _prompts(page: Page) -> Iterator[Finding]:
     if page.prompts is not None:
-        states = ", ".join(f"{count:,} {state}" for state, count in page.prompts.states.items() if count)
+        states = states_line(page.prompts.states)
         prompts = counted(len(page.prompts.table["prompt"]), "prompt")
         yield Finding(f"Of {prompts} over the run: {states}.", (Link("table", "table-prompts-over-the-run"),))
 
@@ -191,7 +194,7 @@ def _length(page: Page) -> Iterator[Finding]:
 
 
 def _extreme(page: Page) -> Iterator[Finding]:
-    if page.browser and page.browser[0].max_centred > 0:
+    if page.browser and 0 < page.browser[0].max_centred < math.inf:
         one = page.browser[0]
         step = f" of step {one.step}" if one.step else ""
         yield Finding(

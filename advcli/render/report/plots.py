@@ -332,6 +332,7 @@ def _histogram(  # noqa: PLR0913  the words of a plot
     ends = _ends(drawn)
     # The bar of an only value would fill the plot.
     around = [drawn.values[0] - 1, drawn.values[0] + 1] if len(drawn.values) == 1 else []
+    around = [0.0, 1.0] if form == "share" else around
     x = Axis.over(label, [*around, *(end for pair in ends for end in pair)], form=form)
     y = Axis.over(
         counts, [value for column in drawn.counts.values() for value in column], zero=True, form="count"

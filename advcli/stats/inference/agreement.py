@@ -17,6 +17,7 @@ Floats = NDArray[np.float64]
 # The 97.5 % quantile of the normal distribution.
 _Z = 1.959963984540054
 _HALVINGS = 60
+_ROUNDING = 1e-12
 
 
 def confusion(name: str, counts: tuple[int, int, int, int]) -> Confusion:
@@ -25,6 +26,11 @@ def confusion(name: str, counts: tuple[int, int, int, int]) -> Confusion:
     Args:
         name: of which rows.
         counts: rows that both call right, only A, only B, neither.
+
+    Returns:
+        The table with its κ: 0 where one side has one verdict only, NaN where both have the same one. The interval is
+        NaN where its standard error is 0, which says nothing about other rows: all rows agree, or one side has one
+        verdict only.
 
     Source:
         Cohen 1960; the standard error is that of Fleiss, Cohen and Everitt 1969, equation 13. It takes rows as
@@ -50,7 +56,9 @@ def _kappa(counts: NDArray[np.float64]) -> Rate:
     same = sum(table[at, at] * (1 - (of_a[at] + of_b[at]) * (1 - kappa)) ** 2 for at in (0, 1))
     other = sum(table[at, 1 - at] * (of_b[at] + of_a[1 - at]) ** 2 for at in (0, 1))
     variance = same + (1 - kappa) ** 2 * other - (kappa - chance * (1 - kappa)) ** 2
-    half = _Z * math.sqrt(max(0.0, float(variance)) / count) / (1 - chance)
+    if variance < _ROUNDING:
+        return Rate(kappa, math.nan, math.nan)
+    half = _Z * math.sqrt(float(variance) / count) / (1 - chance)
     return Rate(kappa, max(-1.0, kappa - half), min(1.0, kappa + half))
 
 

@@ -114,3 +114,29 @@ def test_other_rewards_need_a_threshold(tmp_path):
     assert "--pass-at" in done.stderr
     found = json.loads(run(path, "--json", "--pass-at", 0.5, "--k", 1).stdout)
     assert found["pass_at"]["1"]["mean"] == pytest.approx(2 / 3)
+
+
+def test_a_figure_that_is_not_there_is_said_in_words_and_a_date_is_whole(tmp_path):
+    lines = [
+        {"prompt_id": name, "step": step, "reward": reward}
+        for name, step, reward in [("a", "2026-01-03", 1), ("a", "2026-01-03", 0), ("b", "2026-01-03", None)]
+    ]
+    path = tmp_path / "dump.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    screen = run(path, "--k", "1,4").stdout
+    assert "pass@4: no prompt has 4 rows\n" in screen
+    # No trend was tested, so there is no rate of false discoveries.
+    assert "prompts: 1 drawn at one step\n" in screen
+    table = [line.split() for line in screen.splitlines() if line.startswith((" a ", " b "))]
+    assert table[0][:3] == ["a", "one", "step"]
+    assert table[1][:2] == ["b", "–"]
+    assert [row[-1] for row in table[2:]] == ["2026-01-03", "–"]
+
+
+def test_rewards_near_the_largest_float_lie_between_the_lowest_and_the_highest(tmp_path):
+    path = tmp_path / "dump.jsonl"
+    # (−1e308 … 1e308): a mean of 2.5e307 is five eighths of the way.
+    lines = [{"prompt_id": "a", "step": 1, "reward": one} for one in (1e308, -1e308, 1e308, 0.0)]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    bands = json.loads(run(path, "--json").stdout)["bands"]
+    assert [(band["low"], band["high"]) for band in bands if band["prompts"]] == [(0.5, 0.75)]

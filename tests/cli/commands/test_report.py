@@ -155,3 +155,22 @@ def test_the_page_shows_prompts_verdicts_and_another_run(report, tmp_path):
         2,
         "advcli: --b without --between does nothing; try --between INPUT\n",
     )
+
+
+@pytest.mark.parametrize(
+    ("out", "other"), [("-", "report.html"), ("page.pdf", "page.html"), ("page", "page.html")]
+)
+def test_a_page_is_html(out, other, tmp_path):
+    (tmp_path / "x.jsonl").write_text('{"prompt": "p", "reward": 1}\n{"prompt": "p", "reward": 0}\n')
+    done = report("x.jsonl", "--out", out)
+    assert done.returncode == 2
+    assert done.stderr.endswith(f"advcli: --out {out}: expected .html; try --out {other}\n")
+    assert not (tmp_path / out).exists()
+
+
+def test_the_axis_of_a_share_is_from_0_to_1(tmp_path):
+    (tmp_path / "x.jsonl").write_text('{"prompt": "p", "reward": 1}\n{"prompt": "p", "reward": 0}\n')
+    assert report("x.jsonl", "--out", "x.html").returncode == 0
+    page = (tmp_path / "x.html").read_text(encoding="utf-8")
+    assert "100%" in page
+    assert "150%" not in page

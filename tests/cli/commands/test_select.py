@@ -147,10 +147,35 @@ def test_what_is_refused(dump, tmp_path):
             run(dump, "--out", out, *args)
     with pytest.raises(UsageError, match=r"expected \.jsonl or \.parquet"):
         run(dump, "--as", "sft", "--out", tmp_path / "out.csv")
-    with pytest.raises(DataError, match="rewards differ enough; try --margin below 2"):
+    with pytest.raises(DataError, match="rewards differ by 2 or more; try --margin below 2"):
         run(dump, "--as", "dpo", "--margin", "2", "--out", out)
     bare = tmp_path / "bare.jsonl"
     bare.write_text('{"prompt": "p", "response": "a", "reward": null}\n')
     with pytest.raises(DataError, match="no row has a reward"):
         run(bare, "--as", "sft", "--out", out)
     assert not out.exists()
+
+
+def test_what_nothing_is_selected_for_is_said_in_full(dump, tmp_path):
+    out = tmp_path / "out.jsonl"
+    with pytest.raises(
+        DataError, match="a prompt and a response has a reward of 7 or more; try --min below 7"
+    ):
+        run(dump, "--as", "sft", "--min", "7", "--out", out)
+    with pytest.raises(DataError, match=r"no prompt is in the band 0\.01:0\.02; try a wider --band"):
+        run(dump, "--as", "prompts", "--band", "0.01:0.02", "--out", out)
+    half = tmp_path / "half.jsonl"
+    half.write_text('{"prompt": "p", "response": "a", "reward": 0.5}\n' * 2)
+    with pytest.raises(
+        DataError, match=r"every reward is 0\.5, so no prompt is solved more than another; try --min"
+    ):
+        run(half, "--as", "prompts", "--out", out)
+
+
+def test_rewards_near_the_largest_float_lie_on_the_scale(tmp_path):
+    out, dump = tmp_path / "out.jsonl", tmp_path / "dump.jsonl"
+    rewards = {"p": [1e308, -1e308, 1e308, 0.0], "q": [-1e308] * 4}
+    lines = [{"prompt": name, "response": "a", "reward": one} for name, of in rewards.items() for one in of]
+    dump.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    run(dump, "--as", "prompts", "--out", out)
+    assert [json.loads(line)["solved"] for line in out.read_text().splitlines()] == [0.625, 0.0]

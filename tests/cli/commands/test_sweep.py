@@ -232,3 +232,8 @@ def test_an_estimator_may_name_its_framework(tmp_path):
 
 def test_a_version_that_was_not_compared_is_said():
     assert "like trl 99: its releases" in run(SAMPLE, "--like", "trl@99").stderr
+
+
+def test_a_comma_after_knobs_begins_the_next_estimator():
+    found = points("--estimator", "grpo:eps=1e-4,ddof=0,rloo")
+    assert [point["estimator"] for point in found] == ["grpo:eps=0.0001,ddof=0", "rloo"]

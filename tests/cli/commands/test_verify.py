@@ -168,3 +168,14 @@ def test_what_is_refused(dump, tmp_path):
     path.write_text("".join(f'{{"prompt_id": "a", "reward": {reward}}}\n' for reward in (0, 0.5, 1)))
     with pytest.raises(UsageError, match=r"from 0 to 1.*--pass-at"):
         run(path)
+
+
+def test_the_reward_of_a_is_no_second_verifier(dump):
+    with pytest.raises(UsageError, match="--vs-reward reward is the reward of A too; try another column"):
+        run(dump, "--reward", "reward", "--vs-reward", "reward")
+
+
+def test_noise_is_left_out_without_a_group_of_two(tmp_path):
+    alone = tmp_path / "alone.jsonl"
+    alone.write_text('{"prompt": "p", "response": "a", "reward": 1}\n')
+    assert "noise" not in run(alone).stdout

@@ -28,6 +28,13 @@ def test_kappa_by_hand():
     assert confusion("all", (5, 0, 0, 5)).kappa.share == 1
 
 
+@pytest.mark.parametrize(("counts", "kappa"), [((5, 0, 0, 5), 1.0), ((6, 0, 4, 0), 0.0), ((3, 7, 0, 0), 0.0)])
+def test_kappa_has_no_interval_where_its_standard_error_is_0(counts, kappa):
+    result = confusion("all", counts).kappa
+    assert result.share == pytest.approx(kappa)
+    assert np.isnan([result.low, result.high]).all()
+
+
 def test_the_interval_of_kappa_covers():
     chances = np.array([0.35, 0.1, 0.05, 0.5])
     truth = (0.85 - (0.45 * 0.4 + 0.55 * 0.6)) / (1 - (0.45 * 0.4 + 0.55 * 0.6))
