@@ -48,7 +48,7 @@ __all__ = [
     "read",
 ]
 
-# Resolved on first use: `import advcli` and `advcli --help` must not pay for torch.
+# Resolved on first use: `import advcli` and `advcli --help` must not import torch.
 _HOMES = {
     "AdvantageTable": "advcli.records.settings",
     "Advantages": "advcli.api.result",
@@ -75,11 +75,11 @@ def __dir__() -> list[str]:
 
 
 class _Facade(ModuleType):
-    """The package as `help(advcli)` shows it: the names of `__all__`, without the list of its modules."""
+    """Makes `help(advcli)` show the names of `__all__` instead of the list of modules."""
 
     @property
     def __path__(self) -> MutableSequence[str]:
-        """Where the modules are; pydoc does not get it, since it would list them all."""
+        """The package path; hidden from pydoc, which would list all modules."""
         if sys._getframe(1).f_globals.get("__name__") == "pydoc":  # noqa: SLF001  the only way to the caller
             raise AttributeError("__path__")
         path: MutableSequence[str] = self.__dict__["__path__"]

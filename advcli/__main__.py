@@ -1,4 +1,4 @@
-"""Where the program begins and ends: `advcli` and `python -m advcli`."""
+"""Entry point of `advcli` and `python -m advcli`."""
 
 import atexit
 import gc
@@ -10,21 +10,21 @@ from contextlib import suppress
 
 
 def main() -> None:
-    """Import the program and run it. Ctrl-C ends it without a word from Python also while it is imported."""
-    # No command uses numpy's BLAS, whose threads turn in circles for a while after the import.
+    """Import the program and run it. Ctrl-C prints no traceback, not even during the import."""
+    # No command uses numpy's BLAS, whose threads spin for a while after the import.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
-        # What is imported stays: looking for garbage meanwhile finds none and takes a tenth of the time.
+        # Imported modules are not garbage; collecting during the import takes a tenth of its time.
         gc.disable()
         from advcli.cli import main as run
     except KeyboardInterrupt:
         sys.exit(130)
     except ImportError as error:
-        # Typer, which prints all other errors, is not there.
+        # Typer, which prints all other errors, may be missing.
         sys.stderr.write(f"advcli: the package '{error.name}' is needed and not installed\n")
         sys.exit(4)
     if not sys.warnoptions and "--debug" not in sys.argv:
-        # Those of other packages are about their own insides; what concerns the data advcli says itself.
+        # Warnings of other packages concern their internals; advcli prints its own warnings about the data.
         warnings.simplefilter("ignore")
     try:
         run()
@@ -33,19 +33,19 @@ def main() -> None:
 
 
 def _leave(stop: SystemExit) -> None:
-    """End the program.
+    """Exit the program, if possible without teardown.
 
-    All is written and closed by now. To take torch and all other modules apart takes a quarter of a second, which is left out
-    where nobody could tell: no other thread is there, and no profiler or debugger.
+    Everything is written and closed by now. Tearing down torch and all other modules would take a quarter of a second, so it
+    is skipped unless another thread is alive or a profiler or debugger is attached.
     """
-    # From Python 3.12 on, profilers and debuggers may watch through sys.monitoring.
+    # Since Python 3.12, profilers and debuggers may use sys.monitoring.
     tools = getattr(sys, "monitoring", None)
     watched = sys.gettrace() or sys.getprofile() or (tools and any(map(tools.get_tool, range(6))))
     if watched or threading.active_count() > 1 or not isinstance(stop.code, int | None):
         raise stop
     atexit._run_exitfuncs()  # noqa: SLF001  what the interpreter calls
     for stream in (sys.stdout, sys.stderr):
-        # `main` has flushed both, and said what went wrong.
+        # `main` has flushed both and reported errors.
         with suppress(OSError):
             stream.flush()
     os._exit(stop.code or 0)

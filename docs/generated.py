@@ -39,7 +39,7 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 def options(command: str) -> str:
     """The options of a command, a table for each panel of `--help-all`."""
     panels: dict[str, list[tuple[str, str]]] = {}
-    for option in lazy.whole(command).params:
+    for option in lazy.load_command(command).params:
         if option.param_type_name == "option" and option.name not in ("help", "help_all"):
             flags = "/".join(f"`{flag}`" for flag in (*option.opts[::-1], *option.secondary_opts))
             value = "" if option.is_flag else f" {option.metavar or ''}"

@@ -172,7 +172,7 @@ def test_every_command_and_option_is_documented():
     assert list(sections) == list(lazy.COMMANDS)
     seen = 0
     for name, section in sections.items():
-        command = lazy.whole(name)
+        command = lazy.load_command(name)
         assert command.help
         for option in command.params:
             assert option.help, f"{name} {option.name} has no help"

@@ -19,8 +19,8 @@ from advcli.common.wording import one_line, redacted, shown
 
 _DEBUG = "--debug"
 _BUG = 70
-# Why a stream cannot be written.
-_WRITING = (errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EFBIG, errno.EBADF)
+# Errors of writing to a stream.
+_WRITE_ERRORS = (errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EFBIG, errno.EBADF)
 
 app = typer.Typer(
     name="advcli",
@@ -58,7 +58,7 @@ def _root(
         False, _DEBUG, help="Print the traceback of an error too. May be anywhere on the command line."
     ),
 ) -> None:
-    del debug  # `main` has taken it
+    del debug  # handled by `main`
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
@@ -86,14 +86,14 @@ def main() -> None:
                 sys.stderr.write(shown(redacted(traceback.format_exc()), keep="\n"))
         _end(error)
     finally:
-        if ahead := sys.modules.get("advcli.io.prefetch"):
-            ahead.stop()
+        if prefetch := sys.modules.get("advcli.io.prefetch"):
+            prefetch.stop()
 
 
 def _end(error: BaseException) -> NoReturn:
     """Print an error as one line and exit with its code."""
     for number in (signal.SIGINT, signal.SIGTERM):
-        # A second Ctrl-C while the program ends would be a traceback.
+        # A second Ctrl-C during shutdown would print a traceback.
         signal.signal(number, signal.SIG_IGN)
     if isinstance(error, AdvcliError | Interrupted):
         _fail(str(error), error.exit_code)
@@ -109,15 +109,15 @@ def _end(error: BaseException) -> NoReturn:
 
 
 def _system_failed(error: OSError) -> NoReturn:
-    """The system refused something: to write standard output where no file has a name."""
-    if error.filename is None and error.errno in _WRITING:
+    """Report an OS error; without a file name, a write error is about standard output."""
+    if error.filename is None and error.errno in _WRITE_ERRORS:
         _output_failed(error)
     reason = (error.strerror or str(error)).lower()
     _fail(f"{error.filename}: {reason}" if error.filename is not None else reason, DataError.exit_code)
 
 
 def _open_streams() -> None:
-    """Make both streams usable: closed ones lead nowhere, and odd characters are no error."""
+    """Make both streams usable: closed ones go to /dev/null, and unencodable characters are escaped."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115, PTH123  lives as long as the program
@@ -125,7 +125,7 @@ def _open_streams() -> None:
 
 
 def _output_failed(error: OSError) -> NoReturn:
-    """Standard output cannot be written: its reader has seen enough (`| head`), or the disk is full."""
+    """Exit because standard output cannot be written: the reader closed it (`| head`), or the disk is full."""
     with suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if error.errno == errno.EPIPE:
@@ -143,7 +143,7 @@ def _fail(text: str, exit_code: int) -> NoReturn:
 def _interrupted(signum: int, frame: FrameType | None) -> None:
     del signum, frame
     if not loading.DONE.is_set():
-        # Packages that are being imported turn an exception into their own; nothing is open yet.
+        # Packages may swallow an exception while they are imported; nothing is open yet.
         os.write(2, b"advcli: interrupted\n")
         os._exit(Interrupted.exit_code)
     raise Interrupted("interrupted")

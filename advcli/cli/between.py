@@ -1,4 +1,4 @@
-"""`advcli compare --between`: from the flags to two requests, and what comes out to where it goes."""
+"""`advcli compare --between`: builds two requests from the flags, and prints or writes the result."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from advcli.pipeline.request import Request
 
 
-# The value of --runs for which each file or folder that an INPUT matches is a run.
+# The value of --runs that makes each file or folder matched by an INPUT a run.
 _PATH = "path"
 
 
 @dataclass(frozen=True)
 class Asked:
-    """The options of `compare` that only `--between` has; None where they were not given."""
+    """The options of `compare` that need `--between`; None if not given."""
 
     join: str | None
     b: list[str] | None
@@ -35,14 +35,14 @@ class Asked:
     force: bool
 
     def refuse(self) -> None:
-        """An error if one was given although `--between` was not."""
+        """Raise if one was given without `--between`."""
         given = [f"--{name}" for name, value in vars(self).items() if value not in (None, False)]
         if given:
             raise UsageError(f"{given[0]} without --between does nothing", hint="--between, with two INPUTs")
 
 
 def show(shared: Shared, asked: Asked) -> None:
-    """Compare two inputs and print or write what comes out."""
+    """Compare two inputs and print or write the result."""
     from advcli.io import tables
     from advcli.records.results.between import BetweenResult
     from advcli.records.results.result import dumped
@@ -69,11 +69,11 @@ def _number(flag: str, given: int | None, default: int, least: int) -> int:
 
 
 def _requests(shared: Shared, asked: Asked) -> "tuple[tuple[Request, bool], tuple[Request, bool]]":
-    """The requests for A and for B, and whether their runs come from paths: equal but for `--b`."""
+    """The requests for A and B, each with whether its runs come from paths; they differ only by `--b`."""
     inputs = shared.inputs or []
     if len(inputs) != 2:
         raise UsageError(
-            f"--between compares two INPUTs, A and B, and {len(inputs)} {'was' if len(inputs) == 1 else 'were'} given",
+            f"--between compares two INPUTs, A and B, but {len(inputs)} {'was' if len(inputs) == 1 else 'were'} given",
             hint="a folder or a quoted glob for each; the same file twice with --b reward=COL for two rewards of it",
         )
     own, join = of_b(inputs, asked.b or (), asked.join)
@@ -87,16 +87,16 @@ def _requests(shared: Shared, asked: Asked) -> "tuple[tuple[Request, bool], tupl
 def of_b(
     inputs: Sequence[str], pairs: Sequence[str], join: str | None, but: Collection[str] = ()
 ) -> tuple[dict[str, Any], str | None]:
-    """What B alone has, as values of `Shared`, and the column by which its rows are joined.
+    """The options of B that differ from A's, as values of `Shared`, and the column that joins its rows.
 
     Args:
         inputs: A and B.
-        pairs: those of `--b`.
+        pairs: the values of `--b`.
         join: the column of A.
         but: options that the command does not have.
 
     Raises:
-        UsageError: both are standard input, an option that B cannot have, or a column for B alone.
+        UsageError: both are standard input, `--b` names an unknown option, or only B has a join column.
     """
     if list(inputs) == ["-", "-"]:
         raise UsageError("standard input ('-') cannot be both A and B", hint="a file for one of them")
@@ -115,25 +115,25 @@ def join_option(panel: str) -> Any:  # noqa: ANN401  typer's class
 
 def together_option(panel: str) -> Any:  # noqa: ANN401  typer's class
     """The option `--together`."""
-    return opt.option(panel, "Read two INPUTs as one data set, as more than two are.", "--together")
+    return opt.option(panel, "Read two INPUTs as one data set (three or more always are).", "--together")
 
 
 def _request_of(name: str, shared: Shared, join: str | None, runs: str | None) -> "tuple[Request, bool]":
     by_path = runs == _PATH
     by = None if by_path else runs
-    # Two inputs cannot both be read ahead: each would hold up the other.
+    # Prefetching two inputs at once would slow both down.
     return flags.build([name], shared, ahead=False, row=join, named=True, by=by, ungrouped=True), by_path
 
 
 def overrides(pairs: Sequence[str], but: Collection[str] = ()) -> dict[str, Any]:
-    """The options of B alone, as values of `Shared`.
+    """Parse the values of `--b` into values of `Shared`.
 
     Args:
         pairs: each as "OPTION=VALUE".
         but: options that the command does not have.
 
     Raises:
-        UsageError: it is no option of B, or has no value.
+        UsageError: an option is unknown or has no value.
     """
     result: dict[str, Any] = {}
     options = {name: how for name, how in _OF_B.items() if name not in but}

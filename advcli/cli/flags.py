@@ -1,4 +1,4 @@
-"""From the flags of a command to the request that the pipeline takes."""
+"""Turns the flags of a command into the request that the pipeline takes."""
 
 import os
 import re
@@ -47,16 +47,16 @@ def build(
     as_read: "Callable[[ColumnOptions], ColumnOptions]" = lambda columns: columns,
     **columns: Any,  # noqa: ANN401  fields of ColumnOptions
 ) -> "Request":
-    """Put preset, configuration and flags together.
+    """Build the request from the preset, the configuration and the flags.
 
     Args:
         inputs: where the rows are.
         shared: the flags.
-        prefix: of the columns that will be written; None if nothing is.
-        ahead: start to read at once, while the rest of the program is imported; only where it runs on this machine.
-        advance: called with the number of rows that have been read so far.
-        as_read: what the command reads, of the columns that were asked for.
-        columns: what this command reads besides, as fields of `ColumnOptions`.
+        prefix: prefix of the columns to write; None if none are written.
+        ahead: prefetch the inputs while the rest of the program is imported; only with the local engine.
+        advance: called with the number of rows read so far.
+        as_read: turns the requested columns into those that the command reads.
+        columns: further columns that this command reads, as fields of `ColumnOptions`.
     """
     from advcli.engine.scope import compares_groups
     from advcli.io import pandas_unasked
@@ -72,7 +72,7 @@ def build(
         pairs=shared.set_ or (),
     )
     chosen = replace(chosen, ungrouped=not compares_groups(settings))
-    # Filters that need the log-probabilities need them whatever the command shows.
+    # Filters may need the log-probabilities even if the command does not show them.
     columns["log_probs"] = chosen.log_probs or columns.get("log_probs", "")
     chosen = replace(chosen, **columns)
     pandas_unasked.keep_out()
@@ -110,29 +110,29 @@ _ON_RAY = ("compute", "compare", "inspect", "match", "prompts", "sweep")
 
 
 def command(name: str, shared: Shared) -> Callable[..., Any]:
-    """What runs a command where it was asked to run.
+    """The function that runs a command on the engine of `--engine`.
 
     Raises:
-        UsageError: no such engine, or the command does not run there.
+        UsageError: the engine is unknown, or does not run the command.
     """
     engine = choice("--engine", shared.engine, tuple(_ENGINES))
     if name not in _ON_RAY:
-        only_here(name, shared)
+        refuse_ray(name, shared)
     if engine == "local" and shared.ray_address is not None:
         raise UsageError("--ray-address is for --engine ray", hint="--engine ray")
     return partial(_run, _ENGINES[engine].format(name=name))
 
 
 def _run(target: str, *args: object, **options: object) -> Any:  # noqa: ANN401  what the command gives
-    """Import the command only now: a head start makes use of the time that this takes."""
+    """Import and run the command; importing this late overlaps with the prefetch."""
     return loaded(target)(*args, **options)
 
 
-def only_here(name: str, shared: Shared) -> None:
-    """Refuse to run on Ray what does not.
+def refuse_ray(name: str, shared: Shared) -> None:
+    """Refuse `--engine ray` for a command that only runs locally.
 
     Raises:
-        UsageError: it was asked for.
+        UsageError: another engine than local was requested.
     """
     if shared.engine != "local":
         raise UsageError(
@@ -142,21 +142,21 @@ def only_here(name: str, shared: Shared) -> None:
 
 
 def inputs(shared: Shared, part: str | None = None) -> list[str]:
-    """The inputs; without one stdin if something is piped in, else the bundled sample, which a line on stderr says.
+    """The inputs; by default stdin if something is piped in, else the bundled sample, with a line on stderr.
 
     Args:
         shared: the flags.
-        part: the part of the sample that the command reads; None for its dump.
+        part: the file or folder of the sample to use; None for its main dump.
     """
     from advcli.cli.output import say
     from advcli.io.sources import sample
 
-    given = _named_or_piped(shared)
-    if not given:
-        given = [str(sample.path(part or sample.DUMP))]
+    names = _named_or_piped(shared)
+    if not names:
+        names = [str(sample.path(part or sample.DUMP))]
         if not shared.quiet:
             say("advcli: no input: using the bundled sample", dim=True)
-    return given
+    return names
 
 
 def _named_or_piped(shared: Shared) -> list[str]:
@@ -164,7 +164,7 @@ def _named_or_piped(shared: Shared) -> list[str]:
 
 
 def piped() -> bool:
-    """Whether something was piped or redirected into standard input; a terminal or /dev/null is nothing."""
+    """Whether something was piped or redirected into standard input; false for a terminal or /dev/null."""
     try:
         mode = os.fstat(sys.stdin.fileno()).st_mode
     except (OSError, ValueError, AttributeError):
@@ -173,7 +173,7 @@ def piped() -> bool:
 
 
 def _names(flag: str, text: str | None) -> tuple[str, ...]:
-    """Column names with commas between them."""
+    """Parse comma-separated column names."""
     if text is None:
         return ()
     names = tuple(name.strip() for name in text.split(",") if name.strip())
@@ -183,7 +183,7 @@ def _names(flag: str, text: str | None) -> tuple[str, ...]:
 
 
 def _bytes(flag: str, text: str) -> int:
-    """A number of bytes, with or without a unit."""
+    """Parse a number of bytes, with or without a unit."""
     result = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)\s*([kMG]?)i?B?", text.strip(), re.IGNORECASE)
     size = int(float(result[1]) * _UNITS[result[2].lower()]) if result else 0
     if not 0 < size < 1 << 40:
@@ -192,7 +192,7 @@ def _bytes(flag: str, text: str) -> int:
 
 
 def shaping(shared: Shared) -> "tuple[ShapeSpec, ...]":
-    """The steps of shaping that were given: --overlong, each --shape, --affine, --clip-reward, --kl-coef."""
+    """The shaping steps in order: --overlong, each --shape, --affine, --clip-reward, --kl-coef."""
     from advcli.shaping.catalog import SHAPINGS
     from advcli.shaping.spec import flag_spec, shape_spec, spec_of
 
@@ -209,7 +209,7 @@ def shaping(shared: Shared) -> "tuple[ShapeSpec, ...]":
 
 
 def _filters(shared: Shared) -> "tuple[FilterSpec, ...]":
-    """The filters that were given, those before the statistics first."""
+    """The filters in order, those before the statistics first."""
     from advcli.filters.catalog import FILTERS, filter_spec
 
     given = [("before", text) for text in shared.before or ()] + [
@@ -225,7 +225,7 @@ def _filters(shared: Shared) -> "tuple[FilterSpec, ...]":
 
 
 def _roles(shared: Shared) -> tuple[tuple[str, str], ...]:
-    """The columns with a number or a name per row, by their roles."""
+    """Pairs of a role and its column, for roles with a number or a label per row."""
     from advcli.records.roles import FREE, ROLES
 
     result = {
@@ -239,7 +239,7 @@ def _roles(shared: Shared) -> tuple[tuple[str, str], ...]:
         role, _, name = text.partition("=")
         if role not in FREE or not name:
             raise UsageError(
-                f"--role '{text}' is no ROLE=COL",
+                f"--role '{text}': expected ROLE=COL",
                 hint=f"--role {next(iter(FREE))}=COL; {either(list(FREE))}",
             )
         result[role] = name
@@ -265,7 +265,7 @@ def _columns(shared: Shared) -> "ColumnOptions":
             for role in ROLES
             if role.holds == "list" and (column := getattr(shared, role.option))
         },
-        extra=tuple(dict.fromkeys([*(one.column for one in _filters(shared) if one.column), *measured])),
+        extra=tuple(dict.fromkeys([*(spec.column for spec in _filters(shared) if spec.column), *measured])),
         where=tuple(shared.where or ()),
         tests=tuple(dict.fromkeys(test for spec in _filters(shared) if (test := expression(spec)))),
         measures=measured,

@@ -1,4 +1,4 @@
-"""`--follow`: what the command line says while a run folder grows."""
+"""`--follow`: prints the progress while the files of a run grow."""
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -37,9 +37,9 @@ def compute(
         inputs: files, folders or globs.
         out: a folder.
         prefix: of the added columns.
-        force: begin again.
-        same_layout: keep lists as lists where a record holds several rows.
-        but: option → its value, of those that make no sense here.
+        force: start over.
+        same_layout: write lists into records that hold several rows.
+        but: option → value, for options that can't be combined with `--follow`.
     """
     _refuse(shared, inputs, {**but, "--json": shared.json_, "--dedup": shared.dedup})
     request = flags.build(inputs, shared, prefix=prefix, ahead=False)
@@ -48,37 +48,37 @@ def compute(
     )
     from advcli.pipeline.compute import Output
 
-    one = follower(request, Output(out, prefix, force=force, same_layout=same_layout))
-    said: set[str] = set()
+    annotator = follower(request, Output(out, prefix, force=force, same_layout=same_layout))
+    printed: set[str] = set()
     last: Written | None = None
     try:
-        for result in looks(one.look, inputs):
+        for result in looks(annotator.look, inputs):
             if result is None:
-                _once("waiting for files", said, quiet=shared.quiet)
+                _once("waiting for files", printed, quiet=shared.quiet)
                 continue
             last = result
             for text in result.warnings:
-                _once(f"warning: {text}", said, quiet=shared.quiet)
+                _once(f"warning: {text}", printed, quiet=shared.quiet)
             if result.rows and not shared.quiet:
                 output.say(f"advcli: {_written(result)}", dim=True)
     except Interrupted:
         if last and last.waiting and not shared.quiet:
-            waiting = f"{counted(last.waiting, 'row')} of groups that are not whole yet"
-            output.say(f"advcli: not written: {waiting}; without --follow they are", dim=True)
+            waiting = f"{counted(last.waiting, 'row')} of incomplete groups"
+            output.say(f"advcli: not written: {waiting}; run without --follow to write them", dim=True)
         raise
 
 
 def inspect(
     shared: Shared, request: "Request", wanted: "Wanted", near_dead: float
 ) -> "Iterator[tuple[Inspection, Draw]]":
-    """A description whenever the inputs have changed, and what draws it over the one before."""
+    """Yield a new result whenever the inputs have changed, and the function that draws it over the previous one."""
     inputs = list(request.inputs)
     _refuse(shared, inputs, {"--dedup": shared.dedup})
     look, looks = map(loading.loaded, (f"advcli.pipeline.follow:{name}" for name in ("inspect", "looks")))
-    said: set[str] = set()
+    printed: set[str] = set()
     for result in looks(lambda: look(request, wanted, near_dead=near_dead), inputs):
         if result is None:
-            _once("waiting for files", said, quiet=shared.quiet)
+            _once("waiting for files", printed, quiet=shared.quiet)
         else:
             yield result, _redrawn if sys.stdout.isatty() else output.drawn
 
@@ -88,22 +88,22 @@ def _redrawn(draw: Callable[["Console"], None]) -> None:
 
 
 def _refuse(shared: Shared, inputs: list[str], given: Mapping[str, Any]) -> None:
-    """An error for what cannot grow, and for options that need everything at once."""
+    """Raise for inputs that cannot grow, and for options that need all rows at once."""
     if "-" in inputs or not shared.inputs:
         raise UsageError(
             "--follow watches files and folders, not standard input", hint="the folder of the run"
         )
     if shared.engine != "local":
-        raise UsageError("--follow runs on this machine", hint="--engine local")
+        raise UsageError("--follow does not run on Ray", hint="--engine local")
     for flag, value in given.items():
         if value:
-            raise UsageError(f"{flag} needs all rows, and --follow never has them", hint="one of the two")
+            raise UsageError(f"{flag} needs all rows, which --follow never has", hint="one of the two")
 
 
-def _once(text: str, said: set[str], *, quiet: bool) -> None:
-    if text not in said and not quiet:
+def _once(text: str, printed: set[str], *, quiet: bool) -> None:
+    if text not in printed and not quiet:
         output.say(f"advcli: {text}", dim=not text.startswith("warning"))
-    said.add(text)
+    printed.add(text)
 
 
 def _written(result: "Written") -> str:

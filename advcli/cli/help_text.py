@@ -1,4 +1,4 @@
-"""What `--help` shows: the options that people use first, and two examples; `--help-all` shows every option."""
+"""What `--help` shows: the common options and two examples; `--help-all` shows every option."""
 
 import inspect
 import math
@@ -21,7 +21,7 @@ class Help:
     """The short help of a command.
 
     Attributes:
-        first: the options that it shows, at most ten.
+        first: the options to show, at most ten.
         examples: two command lines that run after `advcli sample`.
     """
 
@@ -129,7 +129,7 @@ class Command(TyperCommand):
         return rest
 
     def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401  typer's classes
-        """Write the help: the options that people use first, in one panel, or all with `--help-all`."""
+        """Write the help: the common options in one panel, or all with `--help-all`."""
         without_markdown()
         without_types(self.get_params(ctx))
         every, first = self.params, [*HELP[self.name or ""].first, "help_all"]
@@ -148,7 +148,7 @@ class Command(TyperCommand):
 
 
 def with_help_all(command: Callable[..., None], name: str) -> Callable[..., None]:
-    """The command with an option `--help-all`, if its `--help` leaves something out."""
+    """Add the option `--help-all` to a command whose `--help` does not show every option."""
     signature = inspect.signature(command)
     if not HELP[name].first or len(signature.parameters) <= len(HELP[name].first) + 1:
         return command
@@ -185,7 +185,7 @@ _HelpAll = Annotated[
 
 
 def without_markdown() -> None:
-    """Import what typer shows help with, but not rich's Markdown, a third of the time: no help here is written in it."""
+    """Import typer's help formatter without rich's Markdown, which is unused and takes a third of the import time."""
     name = "rich.markdown"
     if name in sys.modules:
         return
@@ -199,14 +199,14 @@ def without_markdown() -> None:
 
 
 def without_types(options: Iterable[Any]) -> None:
-    """Keep typer from showing the types of flags and arguments, which mean nothing to users."""
+    """Hide the types of flags and arguments in the help, which users don't need."""
     for option in options:
         if option.param_type_name == "argument" or getattr(option, "is_flag", False):
             option.display_type_rich = lambda ctx: None
 
 
 def message(error: Any) -> str:  # noqa: ANN401  typer's class, which is private
-    """What typer says is wrong with the command line, in one line; of similar options only the most similar."""
+    """Typer's message about the command line, in one line; suggests only the most similar option."""
     from difflib import get_close_matches
 
     near = get_close_matches(
@@ -217,7 +217,7 @@ def message(error: Any) -> str:  # noqa: ANN401  typer's class, which is private
 
 
 def no_such_command(name: str, names: Sequence[str]) -> UsageError:
-    """There is no command of that name; the hint is the most similar one."""
+    """The error for an unknown command; the hint is the most similar one."""
     from difflib import get_close_matches
 
     near = get_close_matches(name, names, n=1) or names

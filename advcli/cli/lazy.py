@@ -1,4 +1,4 @@
-"""The commands by name; one is imported when it is run, so that none pays for the others."""
+"""The commands by name; each is imported only when it is run."""
 
 import re
 from collections.abc import Mapping
@@ -35,14 +35,14 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "help": (_MORE, "Show the help of a command."),
     }
 )
-"""Name → the heading under which `advcli --help` shows the command, and the first sentence of its help."""
+"""Name → the heading of the command in `advcli --help`, and the first sentence of its help."""
 
 
 _MARKUP = re.compile(r"\[(?=[a-zA-Z#/@])")
 
 
 class Commands(TyperGroup):
-    """Lists the commands by their first sentence, and imports the one that is run."""
+    """Lists the commands with their first sentence, and imports the one that is run."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401  typer's classes
         """Write the help, without the types of flags."""
@@ -51,26 +51,26 @@ class Commands(TyperGroup):
         super().format_help(ctx, formatter)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:  # noqa: ANN401
-        """The whole command in place of its first sentence."""
+        """Replace the placeholder by the command itself."""
         if args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
             raise no_such_command(args[0], list(COMMANDS))
         name, _, rest = super().resolve_command(ctx, args)
-        return name, None if name is None else whole(name), rest
+        return name, None if name is None else load_command(name), rest
 
 
 def add_to(app: typer.Typer) -> None:
-    """Give an app, whose class is `Commands`, all commands."""
+    """Add a placeholder for each command to an app of class `Commands`."""
     for name, (heading, text) in COMMANDS.items():
-        app.command(name, help=text, rich_help_panel=heading)(_nothing)
+        app.command(name, help=text, rich_help_panel=heading)(_placeholder)
 
 
-def whole(name: str) -> Any:  # noqa: ANN401  a class that Typer keeps to itself
-    """A command with its options."""
+def load_command(name: str) -> Any:  # noqa: ANN401  a private class of Typer
+    """Import a command and return it with its options."""
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     command = import_module(f"advcli.cli.commands.{name}").command
     app.command(name, cls=Command)(with_help_all(command, name))
     return get_command(app)
 
 
-def _nothing() -> None:
-    """Stands for a command that is not imported."""
+def _placeholder() -> None:
+    """Takes the place of a command that is not imported yet."""

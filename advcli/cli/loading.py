@@ -1,4 +1,4 @@
-"""What is imported to run a command, and what holds until that is done."""
+"""Imports the code that runs a command, and says when that is done."""
 
 import gc
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from threading import Event
 from typing import Any
 
 DONE = Event()
-"""Set once the packages that compute are imported. Until then nothing is open, and an exception may get lost in them."""
+"""Set once the numerical packages are imported. Until then no file is open, and importing may swallow an exception."""
 
 
 def loaded(target: str) -> Callable[..., Any]:
@@ -21,7 +21,7 @@ def loaded(target: str) -> Callable[..., Any]:
     from advcli.common.registry import load
 
     function = load(target)
-    # Off since the program began; what is imported stays, and need not be looked through again.
+    # Off since startup. Modules live until exit, so the collector need not scan them again.
     gc.freeze()
     gc.enable()
     DONE.set()

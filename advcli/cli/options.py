@@ -21,9 +21,9 @@ def option(panel: str, text: str, *flags: str, metavar: str | None = None) -> An
     """An option whose help text names its default.
 
     Args:
-        panel: the heading under which `--help-all` shows it.
+        panel: its heading in `--help-all`.
         text: its help.
-        flags: its spellings, where they do not follow from the name.
+        flags: its spellings, if they do not follow from the name.
         metavar: the placeholder of its value.
     """
     return typer.Option(*flags, metavar=metavar, help=text, rich_help_panel=panel, show_default=False)
@@ -122,7 +122,7 @@ Singleton = Annotated[
     str | None,
     option(
         _SETTINGS,
-        "Advantage of a row alone in its group: null, zero, raw (its reward) or error. Default: null.",
+        "Advantage of the only row of a group: null, zero, raw (its reward) or error. Default: null.",
         metavar="RULE",
     ),
 ]
@@ -188,7 +188,7 @@ LogProbsCol = Annotated[
     str | None,
     option(
         _COLUMNS,
-        "The trainer's log-probabilities, a list per row with one per token.",
+        "The trainer's log-probabilities, a list per row with one number per token.",
         metavar="COL",
     ),
 ]
@@ -196,17 +196,17 @@ RolloutLogProbsCol = Annotated[
     str | None,
     option(
         _COLUMNS,
-        "Log-probabilities of the policy that sampled, a list per row; with --log-probs-col for tis, mis, reject, opsm.",
+        "The sampling policy's log-probabilities, a list per row; with --log-probs-col for tis, mis, reject, opsm.",
         metavar="COL",
     ),
 ]
 TeacherLogProbsCol = Annotated[
     str | None,
-    option(_COLUMNS, "Log-probabilities of a teacher, a list per row, for distillation.", metavar="COL"),
+    option(_COLUMNS, "The teacher's log-probabilities, a list per row, for distillation.", metavar="COL"),
 ]
 VersionCol = Annotated[
     str | None,
-    option(_COLUMNS, "Version of the policy that sampled the row, for the staleness.", metavar="COL"),
+    option(_COLUMNS, "Version of the policy that sampled the row, for staleness.", metavar="COL"),
 ]
 SumPiSquaredCol = Annotated[
     str | None,
@@ -306,7 +306,7 @@ RolloutCol = Annotated[
     str | None,
     option(
         _COLUMNS,
-        "Column that names the rollout within its group, where a rollout has several rows. Default: auto-detected.",
+        "Column that names the rollout within its group, if rollouts have several rows. Default: auto-detected.",
         metavar="COL",
     ),
 ]
@@ -314,7 +314,7 @@ TurnCol = Annotated[
     str | None,
     option(
         _COLUMNS,
-        "Column with the number of a row in its rollout. Default: the order of the file.",
+        "Column with the number of a row in its rollout. Default: file order.",
         metavar="COL",
     ),
 ]
@@ -346,7 +346,7 @@ Role = Annotated[
     list[str] | None,
     option(
         _COLUMNS,
-        "Column of a rarer role: episode=COL, valid=COL, ... Repeatable. Which: advcli estimators NAME.",
+        "Column of another role: episode=COL, valid=COL, ... Repeatable. Roles: advcli estimators NAME.",
         metavar="ROLE=COL",
     ),
 ]
@@ -354,7 +354,7 @@ Count = Annotated[
     str | None,
     option(
         _SETTINGS,
-        "What statistics count where rows share a rollout: rollouts or rows. Default: as the framework of --like, "
+        "What statistics count if a rollout has several rows: rollouts or rows. Default: as the framework of --like, "
         "else rollouts.",
         metavar="UNIT",
     ),
@@ -363,7 +363,7 @@ RolloutReward = Annotated[
     str | None,
     option(
         _SETTINGS,
-        "The reward of a rollout whose rows differ: that of the last or first turn, or the sum. "
+        "Reward of a rollout whose rows have different ones: last or first (turn), or sum. "
         "Default: as the framework of --like, else last.",
         metavar="RULE",
     ),
@@ -372,7 +372,7 @@ MaxLine = Annotated[
     str | None,
     option(
         _COLUMNS,
-        "Refuse longer lines, which take as much memory: 64MB, 1GB. Default: 64MB.",
+        "Refuse longer lines, to limit memory: 64MB, 1GB. Default: 64MB.",
         metavar="SIZE",
     ),
 ]
@@ -414,7 +414,7 @@ Resume = Annotated[
 ]
 Follow = Annotated[
     bool,
-    option(_RUN, "Go on as the files grow, until Ctrl-C.", "--follow"),
+    option(_RUN, "Keep running as the files grow, until Ctrl-C.", "--follow"),
 ]
 Json = Annotated[bool, option(_OUTPUT, "Print one JSON object instead of tables.", "--json")]
 Quiet = Annotated[bool, option(_OUTPUT, "Print errors only.", "--quiet", "-q")]
@@ -461,7 +461,7 @@ Vs = Annotated[
 
 
 def reward_weight(text: str) -> tuple[str, float]:
-    """Read `COL[=WEIGHT]`; the last "=" counts, because a column may have one in its name.
+    """Parse `COL[=WEIGHT]`; splits at the last "=", because a column name may contain one.
 
     Example:
         >>> reward_weight("accuracy"), reward_weight("format=0.5"), reward_weight("a=b")
@@ -480,10 +480,10 @@ def reward_weight(text: str) -> tuple[str, float]:
 
 
 def choice(name: str, value: str, allowed: tuple[str, ...]) -> str:
-    """Check one of a few words.
+    """Return the value if it is allowed.
 
     Raises:
-        UsageError: it is none of them.
+        UsageError: it is not.
     """
     if value not in allowed:
         raise UsageError(f"unknown value '{value}' for {name}", hint=either(allowed))

@@ -1,4 +1,4 @@
-"""Print a report: data on standard output, talk on standard error."""
+"""Prints results to stdout and messages to stderr."""
 
 import os
 import shutil
@@ -28,86 +28,86 @@ if TYPE_CHECKING:
     from advcli.records.results.verify import Verify
 
 _UNBOUNDED = 10_000
-# To the upper left corner of a terminal, and clear it.
-_CLEARED = "\x1b[H\x1b[2J\x1b[3J"
-# A value beside its label gets this many columns at least.
-_LEAST = 20
-# Nothing asks how high the terminal is, but Rich believes a width only beside a height.
+# Moves the cursor to the top left and clears the terminal.
+_CLEAR = "\x1b[H\x1b[2J\x1b[3J"
+# Minimum width of the value next to a label.
+_MIN_WIDTH = 20
+# Unused, but Rich accepts a width only together with a height.
 _LINES = 25
-# Seconds after which it is said how far a work is.
-_PATIENCE = 1.0
+# Seconds before progress is shown.
+_PROGRESS_AFTER = 1.0
 _FREE: Mapping[str, int | None] = MappingProxyType({})
 
 
 def say(text: str, **style: Any) -> None:  # noqa: ANN401  typer's styles
-    """Print a line on standard error; a closed stderr must not stop the data."""
+    """Print a line to stderr; a closed stderr must not stop the command."""
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         style = {}
     with suppress(OSError):
         text = "\n".join(_folded(shown(redacted(text))))
-        # Without a style, secho would still write the escape that ends one.
+        # Without a style, secho would still write a reset sequence.
         typer.echo(typer.style(text, **style) if style else text, err=True)
 
 
 def _folded(text: str) -> list[str]:
-    """A line, wrapped at a terminal; otherwise one line, so that it can be searched."""
+    """The text wrapped to the terminal; if stderr is not a terminal, one line, so that it can be searched."""
     from advcli.render.whole import folded
 
     return folded(text, _columns(2)) if sys.stderr.isatty() else [text]
 
 
 def notes(report: "Report | Sweep | Match | Between | Prompts | Selection | Verify", *, quiet: bool) -> None:
-    """What was chosen and what looks wrong, on standard error."""
+    """Print the notes and warnings of a result to stderr."""
     remarks(report.notes, quiet=quiet)
     for text in () if quiet else report.warnings:
         say(f"advcli: warning: {text}", fg="yellow")
 
 
 def remarks(notes: Sequence[str], *, quiet: bool) -> None:
-    """What is worth knowing, on standard error."""
+    """Print notes to stderr."""
     for text in () if quiet else notes:
         say(f"advcli: {text}", dim=True)
 
 
 def table(report: "Report", *, to_stderr: bool) -> None:
-    """The tables, on standard output unless the data go there."""
+    """Print the tables to stdout, or to stderr if the rows go to stdout."""
     from advcli.render.tables import show
 
     drawn(lambda console: show(report, console), to_stderr=to_stderr)
 
 
 def drawn(draw: "Callable[[Console], None]", *, to_stderr: bool = False, over: bool = False) -> None:
-    """Whatever `draw` prints on a console; `over`: on an empty screen, as many lines as it has."""
+    """Print the output of `draw`; with `over`, clear the screen first and cut the output to its height."""
     console = _console(to_stderr=to_stderr)
     with console.capture() as captured:
         draw(console)
-    # Rich fills the last column with spaces.
+    # Rich pads the last column with spaces.
     lines = [line.rstrip(" ") for line in captured.get().split("\n")]
     if over:
-        high = shutil.get_terminal_size().lines - 1
-        left = len(lines) - high
-        lines = [*lines[: high - 1], f"… {left + 1} more lines", ""] if left > 0 else lines
-        _print(_CLEARED, to_stderr=to_stderr)
+        height = shutil.get_terminal_size().lines - 1
+        excess = len(lines) - height
+        lines = [*lines[: height - 1], f"… {excess + 1} more lines", ""] if excess > 0 else lines
+        _print(_CLEAR, to_stderr=to_stderr)
     text = "\n".join(lines)
     _print(text, to_stderr=to_stderr)
 
 
 def conditions(checked: "Sequence[Checked]") -> None:
-    """Which conditions of --fail-if held, and which are undefined."""
-    for one in checked:
-        name = one.condition.split()[0]
-        if one.held:
-            say(f"advcli: --fail-if '{one.condition}' is true: {name} is {one.value:.6g}", fg="red")
-        elif one.value != one.value:
-            say(f"advcli: warning: --fail-if '{one.condition}': {name} is undefined here", fg="yellow")
+    """Print which conditions of --fail-if are true, and which are undefined."""
+    for check in checked:
+        name = check.condition.split()[0]
+        if check.held:
+            say(f"advcli: --fail-if '{check.condition}' is true: {name} is {check.value:.6g}", fg="red")
+        elif check.value != check.value:
+            say(f"advcli: warning: --fail-if '{check.condition}': {name} is undefined here", fg="yellow")
 
 
-def patiently(*, quiet: bool) -> Callable[[str], None]:
-    """What says at a terminal how far a search is, once it takes longer than a moment."""
+def progress_messages(*, quiet: bool) -> Callable[[str], None]:
+    """A function that prints progress messages to a terminal, once the work takes longer than a second."""
     start = time.monotonic()
 
     def tell(text: str) -> None:
-        if not quiet and sys.stderr.isatty() and time.monotonic() - start > _PATIENCE:
+        if not quiet and sys.stderr.isatty() and time.monotonic() - start > _PROGRESS_AFTER:
             say(f"advcli: {text}", dim=True)
 
     return tell
@@ -115,32 +115,32 @@ def patiently(*, quiet: bool) -> Callable[[str], None]:
 
 @contextmanager
 def progress(what: str, unit: str = "", *, quiet: bool = False) -> "Iterator[Callable[..., None] | None]":
-    """A progress bar on standard error while it is a terminal, shown once the work takes longer than a second.
+    """Show a progress bar on stderr if it is a terminal and the work takes longer than a second.
 
     Args:
-        what: what is being done.
-        unit: what is counted: how many a second are said; "" to leave that out.
+        what: the description of the work.
+        unit: the unit of the rate shown; "" for no rate.
         quiet: show none.
 
     Yields:
-        What to call with the number of things that are done, of all (None if nobody knows), and what is being done if
-        that is something else now.
+        A function to call with the number of items done, the total (None if unknown), and optionally a new
+        description; None if stderr is not a terminal.
     """
     if quiet or not sys.stderr.isatty():
         yield None
         return
-    begun = time.monotonic()
-    shown: list[Progress] = []
+    start = time.monotonic()
+    bars: list[Progress] = []
 
     def advance(done: int, total: int | None, doing: str = what) -> None:
-        if not shown:
-            if time.monotonic() - begun < _PATIENCE:
+        if not bars:
+            if time.monotonic() - start < _PROGRESS_AFTER:
                 return
-            # Not before: a bar has a thread of its own, and other commands are over by now.
-            shown.append(_bar(unit))
-            shown[0].start()
-            shown[0].add_task(doing, total=None)
-        bar = shown[0]
+            # A bar starts a thread, which short commands should not pay for.
+            bars.append(_bar(unit))
+            bars[0].start()
+            bars[0].add_task(doing, total=None)
+        bar = bars[0]
         if bar.tasks[0].description != doing:
             bar.reset(bar.task_ids[0], description=doing)
         bar.update(bar.task_ids[0], completed=done, total=total)
@@ -148,7 +148,7 @@ def progress(what: str, unit: str = "", *, quiet: bool = False) -> "Iterator[Cal
     try:
         yield advance
     finally:
-        for bar in shown:
+        for bar in bars:
             bar.stop()
 
 
@@ -157,7 +157,7 @@ def _bar(unit: str) -> "Progress":
     from rich.text import Text
 
     class Rate(ProgressColumn):
-        """How many a second."""
+        """Items per second."""
 
         def render(self, task: Task) -> Text:
             return Text(f"{task.speed or 0:,.0f} {unit}/s" if unit else "")
@@ -169,13 +169,13 @@ def _bar(unit: str) -> "Progress":
 def listing(
     header: Sequence[str], rows: Sequence[Sequence[str]], *, widths: Mapping[str, int | None] = _FREE
 ) -> None:
-    """A catalog as a table.
+    """Print a catalog as a table.
 
     Args:
         header: the titles of the columns.
         rows: a cell per column.
-        widths: title → how wide a column may be at a terminal; None for one that is never wrapped, as the user types
-            what is in it.
+        widths: title → maximum width of the column in a terminal; None for a column that is never wrapped because
+            users copy its values.
     """
     from rich.table import Column, Table
 
@@ -195,7 +195,7 @@ def listing(
 
 
 def below(lines: Sequence[str]) -> None:
-    """Lines under a table."""
+    """Print lines below a table."""
     if lines:
         typer.echo("")
     for line in lines:
@@ -203,27 +203,27 @@ def below(lines: Sequence[str]) -> None:
 
 
 def pairs(values: Mapping[str, str]) -> None:
-    """One row of a catalog, a line per attribute."""
+    """Print a catalog entry, one line per attribute."""
     from advcli.render.whole import folded
 
     width = max(map(len, values))
     for name, value in values.items():
-        room = max(_columns(1) - width - 2, _LEAST)
+        room = max(_columns(1) - width - 2, _MIN_WIDTH)
         lines = folded(value, room) if sys.stdout.isatty() else [value]
         for label, line in zip_longest([name], lines, fillvalue=""):
             typer.echo(f"{label:<{width}}  {line}")
 
 
 def _console(*, to_stderr: bool) -> "Console":
-    """A console that shows every text as it is: nothing in it is markup, an emoji's name or an order to a terminal.
+    """A console that prints text literally: no markup, emoji names or control sequences.
 
-    Without a terminal nobody's width has to be met.
+    Without a terminal its width is unlimited.
     """
     from advcli.render.clean import clean
 
     console = clean(stderr=to_stderr)
     if console.is_terminal:
-        # Rich takes every dumb terminal for 80 columns wide.
+        # Rich assumes 80 columns for a dumb terminal.
         size: dict[str, Any] = {"width": _columns(2 if to_stderr else 1), "height": _LINES}
     else:
         size = {"width": _UNBOUNDED}
@@ -231,16 +231,16 @@ def _console(*, to_stderr: bool) -> "Console":
 
 
 def _columns(descriptor: int) -> int:
-    """How wide the terminal is, as the user says it in COLUMNS or else as it says itself."""
+    """The width of the terminal: COLUMNS if set, else as the terminal reports it."""
     with suppress(OSError, ValueError):
         width = int(os.environ.get("COLUMNS") or os.get_terminal_size(descriptor).columns)
-        # A terminal that nobody gave a size says 0.
+        # A terminal without a size reports 0.
         return width if width > 0 else 80
     return 80
 
 
 def _print(text: str, *, to_stderr: bool) -> None:
-    """Write rendered text; Rich itself would end the program when the reader has left."""
+    """Write rendered text; Rich itself would exit the program on a closed pipe."""
     if not to_stderr:
         sys.stdout.write(text)
         return

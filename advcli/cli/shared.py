@@ -1,4 +1,4 @@
-"""The options that several commands have, as one record, and how a command gets them."""
+"""The options that several commands share, as one record."""
 
 import inspect
 from collections.abc import Callable, Collection
@@ -100,17 +100,17 @@ ADVANTAGES = (
     "clip_reward",
     "kl_coef",
 )
-"""The options that mean nothing to a command that computes no advantage."""
+"""The options that only apply to commands that compute advantages."""
 
 
 def with_shared(command: Callable[..., None], but: Collection[str] = ()) -> Callable[..., None]:
-    """Give a command, which takes a `Shared` first, the shared options as its own.
+    """Add the shared options to a command whose first parameter is a `Shared`.
 
-    Typer reads the options of a command off its signature, so the signature is put together here.
+    Typer reads the options of a command from its signature, so this builds the signature.
 
     Args:
         command: the command.
-        but: shared options that it does not have, or has in another form.
+        but: shared options to leave out, or that the command defines itself.
     """
     given = [field for field in fields(Shared) if field.name not in but]
     shared = [
@@ -132,19 +132,19 @@ def with_shared(command: Callable[..., None], but: Collection[str] = ()) -> Call
 
 
 def typed(shared: Shared, but: Collection[str] = ()) -> list[str]:
-    """The options that were given, as they are typed; without the inputs.
+    """The options in use, as words of a command line, without the inputs.
 
     Args:
         shared: the options.
-        but: those that are left out.
+        but: options to leave out.
     """
     words: list[str] = []
-    for one in fields(Shared):
-        value = getattr(shared, one.name)
-        if one.name in ("inputs", *but) or value in (one.default, None, []):
+    for field in fields(Shared):
+        value = getattr(shared, field.name)
+        if field.name in ("inputs", *but) or value in (field.default, None, []):
             continue
-        spelled = one.type.__metadata__[0].param_decls  # type: ignore[union-attr]
-        flag = spelled[0] if spelled else f"--{one.name.replace('_', '-')}"
+        spelled = field.type.__metadata__[0].param_decls  # type: ignore[union-attr]
+        flag = spelled[0] if spelled else f"--{field.name.replace('_', '-')}"
         for item in value if isinstance(value, list) else [value]:
             words += [flag] if item is True else [flag, str(item)]
     return words

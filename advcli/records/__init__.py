@@ -1,1 +1,1 @@
-"""What travels between the layers: frozen records, no logic that imports anything heavy."""
+"""Frozen records passed between the layers; imports nothing heavy."""

@@ -1,15 +1,15 @@
-"""How rows lie in the records of a dump, and what a format says about them beyond its columns."""
+"""How rows are stored in the records of a dump, and the rules of a format about its rows."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How rows lie in a record: a line, an element of an array, a row of a parquet file.
+    """How rows are stored in a record: a line, an element of an array, or a row of a parquet file.
 
     Attributes:
         name: "rows", "ones", "lists" or "nested".
-        path: the list with one value or object per row; "" where a record is a row.
+        path: the list with one value or object per row; "" if a record is a row.
         split: columns known to have one value per row.
         whole: columns known to have one value for all rows.
         items: keys of the nested objects.
@@ -36,8 +36,8 @@ class Derived:
     """A column that is computed from others, row by row.
 
     Attributes:
-        name: the name that it goes by.
-        inputs: columns or paths that it needs; `A?` for one that may be missing, which is null then.
+        name: its name.
+        inputs: columns or paths that it needs; `A?` for an optional one, which is null if missing.
         target: "package.module:function", called with one value per input.
         kind: "number" or "text".
     """
@@ -52,20 +52,20 @@ class Derived:
         return tuple(name.removesuffix("?") for name in self.inputs)
 
     def needed(self) -> tuple[str, ...]:
-        """The inputs that must be there."""
+        """The required inputs."""
         return tuple(name for name in self.inputs if not name.endswith("?"))
 
 
 @dataclass(frozen=True)
 class Condition:
-    """What a row must meet to count.
+    """A condition that a row must meet to count.
 
     Attributes:
         expression: as `--where` takes it.
         columns: the columns that it needs.
-        said: what is said of rows that do not meet it, after "is" or "are".
-        asked: whether the user asked for it, so that a value it cannot be told of is an error.
-        number: whether what it gives is wanted as a number, and not only whether it holds.
+        said: how messages describe rows that do not meet it, after "is" or "are".
+        asked: whether the user asked for it; a value that it cannot be evaluated on is then an error.
+        number: whether its numeric value is needed, not only whether it is true.
     """
 
     expression: str
@@ -77,16 +77,16 @@ class Condition:
 
 @dataclass(frozen=True)
 class Rules:
-    """Which rows are no rollouts, and what must hold for those of a group.
+    """Which rows are not rollouts, and what must hold for the rows of a group.
 
     Attributes:
         conditions: what every row must meet to count, in this order.
-        evaluation: a column that is true where a row belongs to an evaluation; such rows are left out where others are.
+        evaluation: a column that is true for rows of an evaluation; these are dropped if there are other rows.
         same: columns that must be equal in all rows of a group.
-        apart: columns that say which run, model or epoch a row comes from: groups of several are said.
+        apart: columns that tell the run, model or epoch of a row: groups that mix several are reported.
         checks: names of checks in `advcli.io.formats.traps`.
-        appended: whether lines that break off are skipped, because the writer goes on after a crash.
-        alone: whether every row is a group of its own, and that is as it should be.
+        appended: whether truncated lines are skipped, because the writer continues after a crash.
+        alone: whether every row is expected to be a group of its own.
     """
 
     conditions: tuple[Condition, ...] = ()
@@ -98,7 +98,7 @@ class Rules:
     alone: bool = False
 
     def columns(self) -> tuple[str, ...]:
-        """The columns that have to be read."""
+        """The columns to read."""
         needed = [name for condition in self.conditions for name in condition.columns]
         marks = [self.evaluation] if self.evaluation else []
         return tuple(dict.fromkeys((*needed, *marks, *self.same, *self.apart)))

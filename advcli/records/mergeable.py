@@ -1,4 +1,4 @@
-"""Counts of parts of a data set, such that the sum of two of them counts both parts."""
+"""Mergeable counts: the sum of the counts of two parts counts both parts."""
 
 import operator
 from collections.abc import Callable, Mapping
@@ -8,20 +8,20 @@ from typing import Any, Self
 
 @dataclass(frozen=True)
 class Merge:
-    """Says of a field, in `Annotated`, what makes one value out of two."""
+    """Annotates a field with the function that merges two values."""
 
     how: Callable[[Any, Any], Any]
 
 
 @dataclass(frozen=True)
 class Where:
-    """Says of a count, in `Annotated`, that it counts rows at the value of another field: only parts at that value are added."""
+    """Annotates a count of rows at the value of another field: only parts with the merged value are added."""
 
     of: str
 
 
 class Mergeable:
-    """Base of frozen dataclasses whose sum is made field by field: as `both` says, unless its type is annotated.
+    """Base of frozen dataclasses that are added field by field: with `both`, unless the field is annotated.
 
     Example:
         >>> from typing import Annotated
@@ -35,26 +35,26 @@ class Mergeable:
     """
 
     def __add__(self, other: Self) -> Self:
-        parts, done, late = (self, other), {}, {}
-        for one in fields(self):  # type: ignore[arg-type]
-            (rule,) = getattr(one.type, "__metadata__", (_BOTH,))
+        parts, merged, conditional = (self, other), {}, {}
+        for field in fields(self):  # type: ignore[arg-type]
+            (rule,) = getattr(field.type, "__metadata__", (_BOTH,))
             if isinstance(rule, Where):
-                late[one.name] = rule.of
+                conditional[field.name] = rule.of
             else:
-                done[one.name] = rule.how(*(getattr(part, one.name) for part in parts))
-        for name, of in late.items():
-            done[name] = sum(getattr(part, name) for part in parts if getattr(part, of) == done[of])
-        return type(self)(**done)
+                merged[field.name] = rule.how(*(getattr(part, field.name) for part in parts))
+        for name, of in conditional.items():
+            merged[name] = sum(getattr(part, name) for part in parts if getattr(part, of) == merged[of])
+        return type(self)(**merged)
 
 
 def first(one: Any, two: Any) -> Any:  # noqa: ANN401  whatever the field holds
-    """What is equal in all parts."""
+    """Merge values that are equal in all parts."""
     del two
     return one
 
 
 def both(one: Any, two: Any) -> Any:  # noqa: ANN401  whatever the field holds
-    """Numbers are added, mappings by key, tuples place by place; what one part does not know, the sum does not know.
+    """Add numbers, mappings by key, tuples by position; None if either is None.
 
     Raises:
         ValueError: two tuples of different lengths.

@@ -1,4 +1,4 @@
-"""How far the trainer's policy lies from the one that sampled: what `advcli inspect` shows of two log-probabilities."""
+"""How far the trainer's policy is from the sampling policy: the off-policy figures of `advcli inspect`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ class Figures:
         tokens: trained tokens.
         training_ppl: perplexity under the trainer, mean over rows.
         training_log_ppl: its log, mean over rows.
-        rollout_ppl: perplexity under the policy that sampled, mean over rows.
+        rollout_ppl: perplexity under the sampling policy, mean over rows.
         rollout_log_ppl: its log, mean over rows.
         log_ppl_diff: training minus rollout log perplexity, mean over rows.
         ppl_ratio: training over rollout perplexity, mean over rows.
@@ -58,8 +58,8 @@ class OffPolicyPart:
     """The figures of one step, policy version or staleness.
 
     Attributes:
-        name: as the dump calls it.
-        figures: those of its rows.
+        name: its name in the dump.
+        figures: the figures of its rows.
     """
 
     name: str
@@ -68,20 +68,20 @@ class OffPolicyPart:
 
 @dataclass(frozen=True)
 class OffPolicy:
-    """What two log-probabilities of each token tell.
+    """Off-policy figures from two log-probabilities per token.
 
     Attributes:
-        rollout: the column with those of the policy that sampled.
-        train: the column with those of the trainer.
-        mask: the column that says which tokens are trained on; null without one.
+        rollout: the column with the sampling policy's log-probabilities.
+        train: the column with the trainer's.
+        mask: the column that marks the trained tokens; null without one.
         all: the figures of all rows.
         per_step: by step; empty without a step column.
         version: the column with the policy version; null without one.
         per_version: by policy version; empty without one.
-        staleness: versions that a row lags behind the step, or behind the newest version where steps are no numbers, smallest
-            first; empty without a version.
-        framework: whose correction `metrics` are of; null without `--like`.
-        metrics: the keys that the framework logs, step by step, as a mean over the steps; empty without `--like`.
+        staleness: by the number of versions that rows lag behind the step, or behind the newest version if steps are not
+            numbers, smallest first; empty without a version.
+        framework: the framework that logs `metrics`; null without `--like`.
+        metrics: the keys that the framework logs, mean over the steps; empty without `--like`.
     """
 
     rollout: str

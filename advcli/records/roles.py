@@ -1,4 +1,4 @@
-"""What a column of a dump may be: one row per role. Nothing heavy is imported here."""
+"""The roles of columns: one row per role. Imports nothing heavy."""
 
 from dataclasses import dataclass
 
@@ -10,13 +10,13 @@ class Role:
     """A role that a column may have.
 
     Attributes:
-        name: the word in `Estimator.needs`, and of the tensor that an estimator gets.
-        what: what is in it, for messages.
+        name: its name in `Estimator.needs`, and of the tensor that an estimator gets.
+        what: what it contains, for messages.
         flag: how to name it on the command line.
         argument: how to pass it to `compute_advantages`.
-        holds: what is read of each row, where it has a place in `RewardTable.roles` or `RewardTable.tokens`: a "number";
-            a "label", of which counts only whether two are equal; a "list" with a number per token. "" where it has a
-            field of its own, or is made of others.
+        holds: the values of a column in `RewardTable.roles` or `RewardTable.tokens`: a "number" per row; a "label", which is
+            only compared for equality; or a "list" with a number per token. "" for roles with their own field, or that
+            are computed from others.
     """
 
     name: str
@@ -27,7 +27,7 @@ class Role:
 
     @property
     def option(self) -> str:
-        """The option of the command line, as it is spelled in Python: "kl_col"; "role" for those that share `--role`."""
+        """The name of the option in Python, such as "kl_col"; "role" for roles that share `--role`."""
         return self.flag.split()[0].removeprefix("--").replace("-", "_")
 
 
@@ -36,7 +36,7 @@ def _list(name: str, what: str, option: str) -> Role:
 
 
 def _of_turns(name: str, what: str, holds: str = "number") -> Role:
-    """A role that only a few rules look at."""
+    """A role that only a few rules use."""
     return Role(name, what, f"--role {name}=COL", f"roles={{'{name}': ...}}", holds)
 
 
@@ -104,7 +104,7 @@ ROLES: Registry[Role] = Registry(
 )
 
 LABELS = frozenset(role.name for role in ROLES if role.holds == "label")
-"""Roles of which counts only whether two values are equal."""
+"""Roles whose values are only compared for equality."""
 
 FREE = tuple(role.name for role in ROLES if role.option == "role")
 """Roles that share the option `--role`."""

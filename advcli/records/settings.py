@@ -1,4 +1,4 @@
-"""How advantages are computed, and what was computed."""
+"""The settings of the advantage, and the computed advantages."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -17,11 +17,11 @@ class FilterSpec:
     """One filter as the user asked for it.
 
     Attributes:
-        when: "before" the statistics, so that the rows it leaves out are in no mean, or "after" them.
+        when: "before" the statistics, so that dropped rows are in no mean, or "after" them.
         name: name of a row of the filter catalog.
         knobs: its knobs, as numbers or as text.
-        column: the column that it looks at in place of the reward, or None.
-        typed: the filter as the user typed it, where name and knobs do not tell; else "".
+        column: the column that it uses instead of the reward, or None.
+        typed: the filter as the user typed it, if name and knobs do not determine it; else "".
     """
 
     when: str
@@ -49,8 +49,8 @@ class ShapeSpec:
     Attributes:
         name: name of a row of the shaping catalog, or "expr" for an expression.
         knobs: its knobs, defaults filled in.
-        columns: what it looks at → an expression over the columns of a row, as `--where` takes it.
-        expression: the expression, of "expr".
+        columns: input → an expression over the columns of a row, as `--where` takes it.
+        expression: the expression, if `name` is "expr".
     """
 
     name: str
@@ -61,13 +61,13 @@ class ShapeSpec:
 
 @dataclass(frozen=True)
 class LeftOut(Mergeable):
-    """What a filter left out, of the rows that were there before it.
+    """What a filter dropped of the rows that earlier filters left.
 
     Attributes:
         spec: the filter.
-        rows: rows.
+        rows: dropped rows.
         groups: groups that lost all their rows.
-        tokens: tokens of the rows; None without lengths.
+        tokens: tokens of the dropped rows; None without lengths.
     """
 
     spec: Annotated[FilterSpec, Merge(first)]
@@ -88,14 +88,14 @@ class Settings:
         knobs: further knobs of the estimator (`ddof`, `eps`).
         keep_pos: share of the positive rows of each group to keep, in [0, 1].
         keep_neg: share of the negative rows of each group to keep, in [0, 1].
-        compute_new_adv: compute the advantage again on the kept rows.
+        compute_new_adv: recompute the advantage on the kept rows.
         missing: what a row without a usable reward gets: "null", "zero", "error".
         singleton: what the only valid row of a group gets: "null", "zero", "raw", "error".
         device: "auto", "cpu", "cuda", "mps".
-        shaping: what is done to the reward first, and to the advantage after, in this order.
-        filters: what is left out, in this order; all filters "before" the statistics come first.
-        count: what a statistic counts where rows share a rollout: "rollouts", "rows", or None for what the framework of
-            `like` does; without one, rollouts.
+        shaping: steps that shape the reward before, and the advantage after the estimator, in this order.
+        filters: filters in this order; those "before" the statistics come first.
+        count: what statistics count if a rollout has several rows: "rollouts", "rows", or None for the unit of the
+            framework of `like`; without one, rollouts.
         rollout_reward: which reward is that of a rollout: "last", "first", "sum", or None for the framework's rule;
             without one, that of the last turn that has one.
     """
@@ -116,31 +116,31 @@ class Settings:
     rollout_reward: str | None = None
 
     def unprocessed(self) -> "Settings":
-        """The same without keep ratios and filters: only the original advantage."""
+        """These settings without keep ratios and filters: only the original advantage."""
         return replace(self, keep_pos=1.0, keep_neg=1.0, compute_new_adv=False, filters=())
 
 
 @dataclass(frozen=True)
 class AdvantageTable:
-    """What was computed, one entry per row.
+    """The computed advantages, one entry per row.
 
     Attributes:
         original: [N] float, the estimator's advantage; NaN where undefined.
         processed: [N] float, what would be trained on: 0 on filtered rows, NaN where undefined.
         kept: [N] bool, False for filtered rows and where the advantage is undefined.
         warnings: sentences that the user should see.
-        left_out: what each filter left out.
-        tokens: [T] float, the original advantage of each token of each row in turn, NaN where undefined; None
+        left_out: what each filter dropped.
+        tokens: [T] float, the original advantage of each token, row after row, NaN where undefined; None
             if the estimator gives one advantage per row. `original` is then its mean over the tokens of the row.
         token_counts: [N] int64, tokens of each row, or None.
-        returns: [T] float, the return of each token where the framework's rule gives it, or None.
-        turns: [T] float, the original advantage of each turn of each row in turn, where a row is a rollout with a list of
-            turn rewards; None elsewhere. `original` is then its mean over the turns of the row.
+        returns: [T] float, the return of each token if the framework's rule gives it, or None.
+        turns: [T] float, the original advantage of each turn, row after row, if a row is a rollout with a list of
+            turn rewards; else None. `original` is then its mean over the turns of the row.
         turn_counts: [N] int64, turns of each row, or None.
-        per_rollout: the same with one entry per rollout, numbered in order of first appearance; None where rows were
+        per_rollout: the table with one entry per rollout, numbered in order of first appearance; None if rows were
             counted.
-        weights: [T] float64, the weight that filters give to each token of each row in turn: 0 where they mask it, NaN where
-            it is not trained on; None if no filter weighs.
+        weights: [T] float64, the weight that filters give to each token, row after row: 0 if masked, NaN if it is not
+            trained on; None if no filter weights.
         weight: [N] float64, their mean over the row's trained tokens; NaN for a row without any. None likewise.
         weighted: [N] float, the processed advantage times `weight`. None likewise.
     """
@@ -161,7 +161,7 @@ class AdvantageTable:
     weighted: "Tensor | None" = None
 
     def unprocessed(self) -> "AdvantageTable":
-        """The same advantages before any keep ratio."""
+        """These advantages before any keep ratio or filter."""
         kept = ~self.original.isnan()
         inner = self.per_rollout and self.per_rollout.unprocessed()
         return replace(

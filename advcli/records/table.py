@@ -1,4 +1,4 @@
-"""What was asked for, what was read, and which rows belong together."""
+"""The requested columns, the data read, and its groups."""
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 STANDARD_OUTPUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
-"""Names of standard output in `--out`; a new file must never replace it."""
+"""Names of standard output in `--out`; a new file must never replace one of these."""
 
 
 CAUSES = ("null", "NaN", "inf")
@@ -21,46 +21,46 @@ CAUSES = ("null", "NaN", "inf")
 
 
 MAX_LINE = 64_000_000
-"""Bytes that a line may have, unless the user says otherwise: what is decompressed has no bound of its own."""
+"""Default limit of bytes per line: compressed data has no other bound on its decompressed size."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Which columns play which part.
+    """The column of each role.
 
     Attributes:
         format: name of a row of the format catalog.
-        prompt: columns that together identify the prompt; empty when rows are cut by position.
+        prompt: columns that together identify the prompt; empty if groups are formed by position.
         step: the training step, or None.
         rewards: (column, weight) of each reward part.
-        skip_missing_parts: a missing part counts 0 as long as one part of the row is there (TRL's rule);
+        skip_missing_parts: a missing part counts as 0 if the row has another part (TRL's rule);
             otherwise one missing part makes the row missing.
         length: tokens per row, or None.
-        extra: columns of numbers that a filter or a shaping looks at.
-        tokens: (what it is, column) of each column with a list per row, a number for each token.
+        extra: columns of numbers that a filter or a shaping step uses.
+        tokens: (role, column) of each column with a list per row, with a number per token.
         logged: the advantage that the trainer logged, or None.
-        rollout: columns that together name the rollout within its group; empty where each row is one.
-        turn: the number of the row in its rollout, or None for the order of the file.
-        roles: (role, column) of each column with a number or a name per row, by the roles of `records.roles`.
+        rollout: columns that together name the rollout within its group; empty if each row is a rollout.
+        turn: the number of the row in its rollout, or None for file order.
+        roles: (role, column) of each column with a number or a label per row, by the roles of `records.roles`.
         turn_list: a list with the reward of each turn, in a file with a row per rollout; None without.
-        sure: whether the user or the format named the rollout; else its name alone makes it one.
+        sure: whether the user or the format named the rollout column; else it was chosen by its name.
         mask: which tokens of the logged advantage count, if it is a list, or None.
-        others: columns of numbers or lists that play no part.
-        row: the column that tells rows apart, or None.
-        named: whether the prompts are told by name.
-        step_in_key: whether a prompt met at another step is another group.
-        layout: how rows lie in the records.
+        others: columns of numbers or lists without a role.
+        row: the column that identifies rows, or None.
+        named: whether prompts are identified by name.
+        step_in_key: whether the same prompt at another step is another group.
+        layout: how rows are stored in the records.
         derived: columns that are computed from others.
-        rules: which rows are no rollouts, and what must hold in a group.
-        dedup: whether exact repeats are taken out.
+        rules: which rows are not rollouts, and what must hold in a group.
+        dedup: whether exact duplicates are dropped.
         by: the column that splits the figures, or None.
         outcomes: further reward columns, which are described but not summed.
-        tests: expressions that are among `extra`: 1 where they hold and 0 where they do not, or the number they give.
-        unread: columns of numbers that play no part, and could be rewards or parts of one.
-        likely: columns that could be the prompt, where the one that was chosen differs in every row.
-        doubts: what was chosen although something else is nearly as likely, one sentence each.
-        found: what the columns of `tokens` are that the user did not name: a row without such a list is no error.
-        aside: those of `tokens` that no advantage is computed from.
+        tests: expressions among `extra`: 1 where true and 0 where false, or their numeric value.
+        unread: columns of numbers without a role that could be rewards or parts of one.
+        likely: columns that could be the prompt, if the chosen one differs in every row.
+        doubts: choices with a nearly as likely alternative, one sentence each.
+        found: roles of `tokens` that were detected, not named by the user: a row without such a list is not an error.
+        aside: roles of `tokens` that no advantage is computed from.
     """
 
     format: str
@@ -96,16 +96,16 @@ class Choice:
     aside: tuple[str, ...] = ()
 
     def role(self, name: str) -> str | None:
-        """The column with a role that a row has a number or a name for, or None."""
+        """The column of a role with a number or a label per row, or None."""
         return dict(self.roles).get(name)
 
     @property
     def kl_column(self) -> str | None:
-        """Where the KL is read from, a number or a list per row."""
+        """The KL column, with a number or a list per row, or None."""
         return self.role("kl") or dict(self.tokens).get("token_kl")
 
     def columns(self) -> tuple[str, ...]:
-        """Every column that is needed, once each."""
+        """All needed columns, without duplicates."""
         single = (
             self.step,
             self.length,
@@ -116,8 +116,8 @@ class Choice:
             self.turn,
             self.turn_list,
             *self.rollout,
-            *(name for name in self.extra if not any(name == one.expression for one in self.tests)),
-            *(name for one in self.tests for name in one.columns),
+            *(name for name in self.extra if not any(name == test.expression for test in self.tests)),
+            *(name for test in self.tests for name in test.columns),
             *self.outcomes,
             *(name for _, name in self.tokens),
             *(name for _, name in self.roles),
@@ -129,7 +129,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class ColumnOptions:
-    """Which columns and rows the user asked for; None and () leave it to the format.
+    """The columns and rows that the user asked for; None and () leave the choice to the format.
 
     Attributes:
         format: name of a row of the format catalog.
@@ -139,33 +139,33 @@ class ColumnOptions:
         rewards: (column, weight) of each reward part (`--reward`).
         weights: weights of the format's own reward parts, in file order (a trainer's `reward_weights`).
         length: tokens per row (`--length-col`).
-        extra: columns of numbers that a filter or a shaping looks at.
-        tokens: what it is → column with a list per row (`--values-col`, `--mask-col`, ...).
+        extra: columns of numbers that a filter or a shaping step uses.
+        tokens: role → column with a list per row (`--values-col`, `--mask-col`, ...).
         n: rows per group (`--n`).
-        layout: how rows lie in a record (`--layout`).
+        layout: how rows are stored in a record (`--layout`).
         explode: the list of objects, or the lists, with one entry per row (`--explode`).
-        dedup: take out exact repeats (`--dedup`).
+        dedup: drop exact duplicates (`--dedup`).
         logged: the advantage that the trainer logged (`--logged-col`).
-        row: the column that tells rows apart (`--join`).
+        row: the column that identifies rows (`--join`).
         rollout: the column that names the rollout within its group (`--rollout-col`).
         turn: the number of the row in its rollout (`--turn-col`).
-        turn_rewards: a list with the reward of each turn, where a row is a rollout (`--turn-rewards-col`).
-        roles: (role, column) of columns with a number or a name per row (`--baseline-col`, `--anchor-col`, `--role`, ...).
-        named: tell the prompts by name, so that those of two data sets can be put side by side.
-        parts: use the columns that look like reward parts: "without total", where there is no total, or
-            "always"; None for an error where there is no total and several parts.
+        turn_rewards: a list with the reward of each turn, if a row is a rollout (`--turn-rewards-col`).
+        roles: (role, column) of columns with a number or a label per row (`--baseline-col`, `--anchor-col`, `--role`, ...).
+        named: identify prompts by name, so that two data sets can be compared.
+        parts: when to use the columns that look like reward parts: "without total", if there is no total, or
+            "always"; with None several parts without a total are an error.
         by: the column that splits the figures (`--by`).
         outcomes: further reward columns to describe (`--outcome`).
-        find_outcomes: describe also what looks like another reward.
+        find_outcomes: also describe columns that look like another reward.
         where: expressions that a row must meet to count (`--where`).
-        tests: expressions that filters ask for, among `extra`.
-        measures: expressions whose numbers a shaping asks for, among `extra`.
+        tests: expressions of filters, among `extra`.
+        measures: expressions whose values a shaping step needs, among `extra`.
         strict: a doubtful choice of columns is an error.
-        ungrouped: rows need not belong together: a dump without a prompt, or with one row of each, will do.
-        max_line: bytes that a line may have (`--max-line`).
-        log_probs: look for the two log-probabilities where the user names none: "figures" for what is shown only, "filters"
-            for filters that need them; "" not to.
-        characters: where no column has lengths, take the characters of the response.
+        ungrouped: accept rows without groups: a dump without a prompt, or with one row per prompt.
+        max_line: maximum bytes per line (`--max-line`).
+        log_probs: detect the two log-probabilities if the user names none: "figures" to show them only, "filters"
+            for filters that need them; "" for no detection.
+        characters: if no column has lengths, count the characters of the response.
     """
 
     format: str | None = None
@@ -202,17 +202,17 @@ class ColumnOptions:
     characters: bool = False
 
     def as_logged(self) -> "ColumnOptions":
-        """What `match` reads: a dump without a prompt id may have been grouped by position, so that is no error yet."""
+        """The columns that `match` reads; a missing prompt id is no error, because groups may be formed by position."""
         return replace(self, n=self.n or 1, parts="without total")
 
 
 @dataclass(frozen=True)
 class Part:
-    """Some whole lines of a file that its writer goes on with.
+    """A range of complete lines of a file that is still being written.
 
     Attributes:
-        begin: the first byte.
-        end: the byte behind the last one.
+        begin: offset of the first byte.
+        end: offset after the last byte.
         line: number of the first line.
     """
 
@@ -226,17 +226,17 @@ class Source:
     """One input.
 
     Attributes:
-        name: what the user typed or what was found; "<stdin>" for standard input.
-        path: where the bytes lie: `name`, or a temporary file.
+        name: the path as typed or found; "<stdin>" for standard input.
+        path: the file with the data: `name`, or a temporary file.
         container: "jsonl", "json" (one value for the whole file) or "parquet".
-        codec: "gzip", "zstd" or None: how the bytes at `path` are compressed.
-        stamp: size and time of the last change when it was found, to notice a writer that is not done.
-        remarks: what was said when it was found (other files that were passed over).
-        format: name of the format that its container stands for, or "" where the columns tell.
-        origin: the file itself where `path` is a copy in another form, or None.
-        join: completes each record from the files beside it, or None.
-        max_line: bytes that a line may have.
-        part: the lines that are read; None for all of them.
+        codec: "gzip", "zstd" or None: the compression of `path`.
+        stamp: size and modification time when it was found, to detect a writer that is not done.
+        remarks: notes from when it was found (files that were skipped).
+        format: name of the format if its container determines it, or "" if the columns do.
+        origin: the original file if `path` is a converted copy, or None.
+        join: completes each record from other files next to it, or None.
+        max_line: maximum bytes per line.
+        part: the lines to read; None for all of them.
     """
 
     name: str
@@ -257,8 +257,8 @@ class Prompt:
     """A prompt, identified by the columns of the key.
 
     Attributes:
-        name: its text or id, cut where it is long.
-        identity: the same for the same prompt of any data set, and different for another one.
+        name: its text or id, truncated if long.
+        identity: a key that is equal for the same prompt in any data set, and different for different prompts.
         place: its first row, as file:line.
     """
 
@@ -273,37 +273,36 @@ class RewardTable:
 
     Attributes:
         rewards: [N] float64, NaN where missing.
-        cause: [N] int8, 0 where the reward is there, else 1 + position in `CAUSES`.
+        cause: [N] int8, 0 for a usable reward, else 1 + position in `CAUSES`.
         key: [N] int64 code of the prompt (0 without a key), -1 for a bad row that was skipped.
         step: [N] int64 code of the step, or None.
         step_names: the step of each code.
         parts: [N, K] float64 reward parts before their weights, NaN where missing; None with one part.
         length: [N] float64 tokens per row, or None.
         extra: column → [N] float64, for filters.
-        tokens: what it is → [T] float64, a number for each token of each row in turn, NaN where missing.
+        tokens: role → [T] float64, a number per token, row after row, NaN where missing.
         token_counts: [N] int64 tokens of each row; None without a column of lists.
         logged: [N] float64 logged advantage, or None.
         rows: rows of each source.
         choice: which columns were read.
-        dropped: numbers of the lines of each source that are no rows and were skipped.
-        lines: [N] int64 line (JSON Lines), element (JSON) or row (parquet) of each row in its source; None where
+        dropped: numbers of the skipped lines of each source, which are not rows.
+        lines: [N] int64 line (JSON Lines), element (JSON) or row (parquet) of each row in its source; None if
             the rows of each source are its lines, counted from 1.
         names: the name of each source.
         warnings: what was skipped, in words.
-        row: [N] int64 digest of what tells rows apart, -1 where there is nothing; None without such a column.
-        prompts: the prompt of each code; empty unless they were asked for.
-        uneven: [N] bool, whether the logged advantage differs between the tokens of a row; None where no row's
-            does.
+        row: [N] int64 digest of the column that identifies rows, -1 where missing; None without such a column.
+        prompts: the prompt of each code; empty unless requested.
+        uneven: [N] bool, whether the logged advantage differs between the tokens of a row; None if it never does.
         causes: reward part or further reward → [N] int8, as `cause`.
         outcomes: further reward → [N] float64, NaN where missing.
         by: [N] int64 code of the value that splits the figures, or None.
         by_names: the value of each code.
-        rollout: [N] int64 digest of what names the rollout, -1 where nothing does; None without such a column.
+        rollout: [N] int64 digest of the rollout's name, -1 where missing; None without such a column.
         turn: [N] float64 number of the row in its rollout, NaN where missing, or None.
-        turn_counts: [N] int64 turns of the rollout that a row is; None without a list of them.
-        turn_rewards: [T] float64 the reward of each turn of each row in turn, NaN where missing; None likewise.
-        roles: role → [N] float64, NaN where missing, or int64 digests for those of `roles.LABELS`, -1 where there is none; the
-            anchor [T] where there is a list of turns.
+        turn_counts: [N] int64 turns per row, if a row is a rollout; None without a list of turns.
+        turn_rewards: [T] float64 the reward of each turn, row after row, NaN where missing; None likewise.
+        roles: role → [N] float64, NaN where missing, or int64 digests for those of `roles.LABELS`, -1 where missing; the
+            anchor is [T] if there is a list of turns.
     """
 
     rewards: "NDArray[np.float64]"
@@ -337,27 +336,27 @@ class RewardTable:
     roles: "Mapping[str, NDArray[Any]]" = field(default_factory=dict)
 
     def place(self, row: int) -> str:
-        """Where a row stands, as it is shown to the user: file:line."""
-        before = 0
+        """The location of a row, as shown to the user: file:line."""
+        start = 0
         for name, rows in zip(self.names, self.rows, strict=True):
-            if row < before + rows:
-                return f"{name}:{row - before + 1 if self.lines is None else self.lines[row]}"
-            before += rows
+            if row < start + rows:
+                return f"{name}:{row - start + 1 if self.lines is None else self.lines[row]}"
+            start += rows
         raise IndexError(row)
 
 
 @dataclass(frozen=True)
 class Grouping:
-    """Which rows belong together.
+    """The group and rollout of each row.
 
     Attributes:
         group: [N] int64 in [0, G), numbered in order of first appearance; -1 for skipped rows.
         count: G.
-        columns: the columns that make a group; empty when rows are cut by position alone.
-        rule: how the groups were made, in words.
+        columns: the columns that identify a group; empty if groups are formed by position alone.
+        rule: how the groups were formed, in words.
         warnings: what looks wrong with them.
-        rollout: [N] int64 in [0, R), numbered in order of first appearance; a row of no group, or without a rollout, is
-            one of its own. None where no rollout has several rows.
+        rollout: [N] int64 in [0, R), numbered in order of first appearance; a row without a group or a rollout is
+            its own rollout. None if no rollout has several rows.
     """
 
     group: "NDArray[np.int64]"
@@ -388,5 +387,5 @@ class Rows:
 
     @property
     def used(self) -> int:
-        """How many rows are in a group; the others were left out."""
+        """The number of rows in groups; the others were skipped."""
         return int((self.group >= 0).numpy().sum())

@@ -300,5 +300,5 @@ def test_compute_says_what_it_wrote(run, tmp_path, monkeypatch, capsys):
         app(["compute", str(run), "--follow", "--out", f"{tmp_path / 'out'}/"], standalone_mode=False)
     assert capsys.readouterr().err.splitlines() == [
         "advcli: wrote 24 rows in 6 groups, steps 1 to 2",
-        "advcli: not written: 12 rows of groups that are not whole yet; without --follow they are",
+        "advcli: not written: 12 rows of incomplete groups; run without --follow to write them",
     ]

@@ -101,7 +101,7 @@ def test_a_role(rows):
 
 def test_what_is_wrong_is_said(rows, lists):
     plain = ("--prompt-col", "task", "--reward", "score", "--estimator", "turn_loo", "-o", "-")
-    with pytest.raises(UsageError, match="--role 'episodes=x' is no ROLE=COL"):
+    with pytest.raises(UsageError, match="--role 'episodes=x': expected ROLE=COL"):
         run("compute", rows, *plain, "--role", "episodes=x")
     with pytest.raises(DataError, match="turn_loo needs the turns of each rollout"):
         run("compute", rows, *plain)

@@ -57,14 +57,14 @@ def command(
     asked = Asked(join=join, b=b, runs=runs, top=top, out=out, force=force)
     if between and together:
         raise UsageError(
-            "--between compares two data sets, and --together makes one of them", hint="one of the two"
+            "--between compares two data sets, but --together merges them", hint="one of the two"
         )
     if between and vs:
         raise UsageError(
-            "--vs adds columns to one data set, and --between compares two", hint="--b estimator=rloo"
+            "--vs adds columns for one data set, but --between compares two", hint="--b estimator=rloo"
         )
     if between:
-        flags.only_here("compare --between", shared)
+        flags.refuse_ray("compare --between", shared)
         show(shared, asked)
         return
     asked.refuse()

@@ -32,7 +32,7 @@ def command(
 
     inputs = flags.inputs(shared)
     if out is None and inputs == [str(sample.path())]:
-        # The bundled sample may lie where nobody can write.
+        # The folder of the bundled sample may be read-only.
         out = f"{sample.path().stem}.adv{sample.path().suffix}"
     if metrics is not None and str(metrics) == "-":
         raise UsageError("--metrics writes a file, not stdout", hint="--metrics metrics.jsonl")
@@ -54,7 +54,7 @@ def command(
             inputs,
             shared,
             prefix=prefix,
-            # Read ahead, the files would be read without the names that are refused then.
+            # A prefetch would read the files before the extra columns are known to be free.
             ahead=not off_policy,
             advance=lambda rows: advance and advance(rows, None),
             log_probs="figures" if off_policy else "",

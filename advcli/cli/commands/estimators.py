@@ -1,4 +1,4 @@
-"""`advcli estimators`: what there is to estimate with."""
+"""`advcli estimators`: lists the estimators, or describes one."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -16,7 +16,7 @@ def command(
 ) -> None:
     """List the estimators, or describe one.
 
-    Described: formula, inputs, defaults, source and a worked example.
+    Shows the formula, inputs, defaults, source and a worked example.
     """
     from advcli.estimators.catalog import ESTIMATORS
 
@@ -39,7 +39,7 @@ def _described(row: "Estimator") -> Iterator[tuple[str, str]]:
     if row.biased:
         yield (
             "biased",
-            "where the policy decides when to stop: late turns compare only the rollouts that got there",
+            "if the policy decides when to stop: late turns compare only the rollouts that reached them",
         )
     yield "default scale", row.default_scale or "no choice"
     for need in row.needs:
@@ -55,7 +55,7 @@ def _described(row: "Estimator") -> Iterator[tuple[str, str]]:
 
 
 def _numbers(values: "Numbers") -> str:
-    """Numbers, or a list per row.
+    """Format numbers, or one list per row.
 
     Example:
         >>> _numbers((1.5, -0.5)), _numbers(((0.25, 0.5), (1,)))

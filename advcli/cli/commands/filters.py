@@ -1,4 +1,4 @@
-"""`advcli filters`: what can be left out."""
+"""`advcli filters`: lists the filters, or describes one."""
 
 from typing import Annotated
 

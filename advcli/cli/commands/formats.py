@@ -1,4 +1,4 @@
-"""`advcli formats`: the dumps that are recognised."""
+"""`advcli formats`: lists the dump formats, or describes one."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,7 +15,7 @@ def command(
 ) -> None:
     """List the dump formats, or describe one.
 
-    Described: its columns, its files, the setting that switches it on, and its traps.
+    Shows its columns, its files, the setting that enables it, and its traps.
     """
     from advcli.io.formats.catalog import FORMATS
 
@@ -26,10 +26,10 @@ def command(
 
 
 def described(row: "Format") -> dict[str, str]:
-    """A format as label → text, a trap per line."""
+    """The description of a format as label → text, one entry per trap."""
     shown = {
         "format": f"{row.name}: {row.summary}",
-        "recognised by": ", ".join(row.requires)
+        "detected by": ", ".join(row.requires)
         or ("the kind of its file" if row.opener else "nothing: used when no other format fits"),
         "without": ", ".join(row.forbids),
         "layout": f"{row.layout} {row.path}".strip(),
@@ -40,7 +40,7 @@ def described(row: "Format") -> dict[str, str]:
         "logged advantage": " or ".join(row.logged) or "auto-detected",
         "files": ", ".join((*row.files, *row.otherwise)),
         "written by": row.source,
-        "switched on by": row.switch,
+        "enabled by": row.switch,
     }
     shown |= {f"trap {number}": text for number, text in enumerate(row.traps, start=1)}
     return {label: text for label, text in shown.items() if text}

@@ -1,4 +1,4 @@
-"""`advcli frameworks`: whose numbers can be reproduced."""
+"""`advcli frameworks`: lists the frameworks that `--like` reproduces, or describes one."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -41,7 +41,7 @@ def _cells(rule: "Rule") -> tuple[str, ...]:
         f"groups {rule.grouping}",
         f"counts {rule.unit.counted}",
         f"checked: {rule.proof}",
-        *(["biased where the policy decides when to stop"] if rule.biased else []),
+        *(["biased if the policy decides when to stop"] if rule.biased else []),
         *([f"options: {_options(rule)}"] if _options(rule) else []),
     )
     versions = rule.versions.replace(",", ", ") or "all"
@@ -49,7 +49,7 @@ def _cells(rule: "Rule") -> tuple[str, ...]:
 
 
 def _options(rule: "Rule") -> str:
-    """What a run may set, with the framework's defaults."""
+    """The options of a rule, with the framework's defaults."""
     options = {**rule.options, **(rule.per_token.options if rule.per_token else {})}
     return ", ".join(
         f"{name}={value}" if isinstance(value, str) else f"{name}={value:g}"
@@ -76,10 +76,10 @@ def _corrections(framework: str) -> list[str]:
 
 
 def _footnotes(rules: "tuple[Rule, ...]") -> list[str]:
-    """What is not in a dump, with the estimators concerned, and the framework's source files."""
+    """Lines for what a dump does not contain, with the affected estimators, and for the framework's source files."""
     names = list(dict.fromkeys(rule.estimator for rule in rules))
     lines = []
     for what in dict.fromkeys(lost for rule in rules for lost in rule.lost):
-        concerned = list(dict.fromkeys(rule.estimator for rule in rules if what in rule.lost))
-        lines.append(f"not in a dump: {what} ({'all' if concerned == names else ', '.join(concerned)})")
+        affected = list(dict.fromkeys(rule.estimator for rule in rules if what in rule.lost))
+        lines.append(f"not in a dump: {what} ({'all' if affected == names else ', '.join(affected)})")
     return lines + [f"source: {source}" for source in dict.fromkeys(rule.source for rule in rules)]

@@ -14,7 +14,7 @@ def command(
 ) -> None:
     """Show the help of a command."""
     from advcli.cli.help_text import no_such_command
-    from advcli.cli.lazy import COMMANDS, whole
+    from advcli.cli.lazy import COMMANDS, load_command
 
     root = context.parent or context
     if name is None:
@@ -22,7 +22,7 @@ def command(
         return
     if name not in COMMANDS:
         raise no_such_command(name, list(COMMANDS))
-    asked = whole(name)
-    with type(context)(asked, info_name=name, parent=root) as inner:
+    loaded = load_command(name)
+    with type(context)(loaded, info_name=name, parent=root) as inner:
         inner.meta["all"] = every
-        typer.echo(asked.get_help(inner), color=context.color)
+        typer.echo(loaded.get_help(inner), color=context.color)

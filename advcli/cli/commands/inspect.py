@@ -13,7 +13,7 @@ from advcli.inspection.bounds import FIGURES, bound
 from advcli.records.results.inspection import NEAR_DEAD
 
 _SHOW = "What to show"
-# The advantage is the one before any of these.
+# inspect shows advantages before any of these.
 _UNPROCESSED = ("keep_pos", "keep_neg", "compute_new_adv", "before", "after", "preset")
 
 _option = partial(opt.option, _SHOW)

@@ -11,7 +11,7 @@ from advcli.cli import flags, output
 from advcli.cli import options as opt
 from advcli.cli.shared import Shared, typed, with_shared
 
-# What changes an advantage is what is searched for, so it is no option here; nor is what the search does not read.
+# Settings that the search determines, and columns that it does not read, are not options of match.
 _SEARCHED = (
     "keep_pos",
     "keep_neg",
@@ -43,7 +43,7 @@ def command(shared: Shared, logged_col: opt.LoggedCol = None) -> None:
     """Find the rules that the logged advantages are consistent with.
 
     It tries every framework, estimator, scale, eps, ddof and grouping; --like, --estimator and --scale narrow the
-    search. Exit code 0 if a rule fits every row and the log determines all that was fitted, else 1.
+    search. Exit code 0 if a rule fits every row and the log determines everything that was fitted, else 1.
     """
     from advcli.io.sources import sample
     from advcli.records.table import ColumnOptions
@@ -55,7 +55,7 @@ def command(shared: Shared, logged_col: opt.LoggedCol = None) -> None:
     from advcli.records.results.result import dumped
     from advcli.render import match as text
 
-    outcome = run(request, output.patiently(quiet=shared.quiet))
+    outcome = run(request, output.progress_messages(quiet=shared.quiet))
     outcome = replace(outcome, command=_command(outcome.command, inputs, shared))
     output.notes(outcome, quiet=shared.quiet)
     if shared.json_:
@@ -66,8 +66,8 @@ def command(shared: Shared, logged_col: opt.LoggedCol = None) -> None:
         raise typer.Exit(1)
 
 
-# What the answer says itself, or what is the search's own.
-_ANSWERED = (
+# Options that the result replaces, or that only apply to match.
+_REPLACED = (
     "estimator",
     "like",
     "scale",
@@ -83,10 +83,10 @@ _ANSWERED = (
 
 
 def _command(flags: str | None, inputs: Sequence[str], shared: Shared) -> str | None:
-    """What to type: the inputs and columns as they were given, and what was found."""
+    """The compute command that reproduces the result: the user's inputs and columns, and the flags of the rule."""
     if flags is None:
         return None
-    given = {"reward"} if "--reward" in flags else set()
-    given |= {"n"} if "--group-by" in flags else set()
-    words = ["advcli", "compute", *inputs, *typed(shared, but={*_ANSWERED, *given})]
+    replaced = {"reward"} if "--reward" in flags else set()
+    replaced |= {"n"} if "--group-by" in flags else set()
+    words = ["advcli", "compute", *inputs, *typed(shared, but={*_REPLACED, *replaced})]
     return f"{shlex.join(words)} {flags}"

@@ -23,9 +23,7 @@ def _command(
     ] = "1,4,8",
     pass_at: Annotated[
         float | None,
-        _option(
-            "A row is right at this reward or more. Default: the higher of two rewards.", metavar="REWARD"
-        ),
+        _option("Lowest reward of a right row. Default: the higher of two rewards.", metavar="REWARD"),
     ] = None,
     fdr: Annotated[
         float,
@@ -38,7 +36,7 @@ def _command(
     sort: Annotated[
         str | None,
         _option(
-            "Sort by a figure, largest first; -FIGURE for smallest first. Default: surest trend first.",
+            "Sort by a figure, largest first; -FIGURE for smallest first. Default: most significant trend first.",
             metavar="FIGURE",
         ),
     ] = None,
@@ -52,7 +50,7 @@ def _command(
 ) -> None:
     """Follow each prompt over the run: learned, forgotten, flat; pass@k.
 
-    The trend of each prompt is tested over its steps. It shows the mean over prompts and the mean over rows.
+    Tests each prompt for a trend over its steps, and shows the mean over prompts and the mean over rows.
     """
     run = flags.command("prompts", shared)
     ks = _whole_numbers(k)
@@ -76,14 +74,14 @@ def _command(
 
 
 def _whole_numbers(text: str) -> tuple[int, ...]:
-    """The numbers of a list with commas, each once."""
+    """Parse comma-separated whole numbers, without duplicates."""
     parts = [part.strip() for part in text.split(",")]
-    if not all(part.isdecimal() and 0 < int(part) <= _MOST for part in parts):
-        raise UsageError(f"--k {text}: expected whole numbers from 1 to {_MOST:,}", hint="--k 1,4,8")
+    if not all(part.isdecimal() and 0 < int(part) <= _MAX_K for part in parts):
+        raise UsageError(f"--k {text}: expected whole numbers from 1 to {_MAX_K:,}", hint="--k 1,4,8")
     return tuple(dict.fromkeys(map(int, parts)))
 
 
-# Each draw is a pass over the prompts.
-_MOST = 10_000
+# Each of the k draws is a pass over the prompts.
+_MAX_K = 10_000
 
 command = with_shared(_command, but=ADVANTAGES)

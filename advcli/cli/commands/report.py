@@ -80,7 +80,7 @@ def command(
         own = replace(shared, **overrides(b or (), but=("join", "runs")))
         other = flags.build([between], own, ahead=False, named=True, ungrouped=True)
     check = partial(_check, out, png, force=force)
-    tell = output.patiently(quiet=shared.quiet)
+    tell = output.progress_messages(quiet=shared.quiet)
     page = run(request, texts=texts, search=not no_match, other=other, check=check, tell=tell)
     page = replace(page, command=_command_line())
     output.notes(page.report, quiet=shared.quiet)
@@ -96,12 +96,12 @@ def command(
 
 
 def _command_line() -> str:
-    """What the user typed, without the secrets of URLs."""
+    """The command line, without the secrets of URLs."""
     return shlex.join(["advcli", *(redacted(text, whole=True) for text in sys.argv[1:])])
 
 
 def _check(out: Path, png: Path | None, sources: "Sequence[Source]", *, force: bool) -> None:
-    """Refuse what must not be written, before anything is computed."""
+    """Refuse to overwrite files, before anything is computed."""
     from advcli.io import atomic
 
     atomic.check(out, sources, force=force)
@@ -109,13 +109,13 @@ def _check(out: Path, png: Path | None, sources: "Sequence[Source]", *, force: b
         raise UsageError(f"--out {out}: expected .html", hint=f"--out {out.stem.strip('-') or 'report'}.html")
     if png is not None and png.exists() and not png.is_dir():
         raise UsageError(f"--png {png} is a file, expected a folder", hint="--png plots/")
-    there = sorted(png.glob("*.png")) if png is not None and not force else []
-    if there:
-        raise UsageError(f"{there[0]} exists already", hint="--force to overwrite it, or another --png")
+    existing = sorted(png.glob("*.png")) if png is not None and not force else []
+    if existing:
+        raise UsageError(f"{existing[0]} exists already", hint="--force to overwrite it, or another --png")
 
 
 def _pictures(page: "Page", folder: Path, *, force: bool) -> list[Path]:
-    """Write the pictures, each whole or not at all."""
+    """Write the pictures atomically, and return their paths."""
     from advcli.io import atomic
     from advcli.render.report import pictures
 

@@ -25,11 +25,11 @@ def command(
     from advcli.io.sources import sample
 
     goals = {folder / name: file.read_bytes() for file, name in sample.files()}
-    # What is there already, byte for byte, needs no --force.
+    # Identical files need no --force.
     new = {goal: body for goal, body in goals.items() if not (goal.is_file() and goal.read_bytes() == body)}
     atomic.check_all(list(new), (), force=force, parent=False)
     for goal, body in new.items():
         with atomic.replacing(goal, force=force) as file:
             file.write(body)
     for goal in () if quiet else goals:
-        output.say(f"advcli: wrote {goal}" if goal in new else f"advcli: {goal} is there already", dim=True)
+        output.say(f"advcli: wrote {goal}" if goal in new else f"advcli: {goal} is up to date", dim=True)

@@ -1,4 +1,4 @@
-"""`advcli schema`: what `--json` prints."""
+"""`advcli schema`: the JSON schemas of `--json`."""
 
 import json
 from typing import Annotated

@@ -39,17 +39,18 @@ def _command(
         float | None, _option("Smallest difference in reward of a pair (dpo).", metavar="REWARD")
     ] = None,
     all_pairs: Annotated[
-        bool, _option("Every pair of a prompt, not only its best and its worst row (dpo).", "--all-pairs")
+        bool, _option("Write every pair of a prompt, not only its best and worst row (dpo).", "--all-pairs")
     ] = False,
     band: Annotated[
-        str | None, _option("Share of solved rows of a prompt (prompts): 0.2:0.8.", metavar="LOW:HIGH")
+        str | None,
+        _option("Range of a prompt's share of solved rows (prompts): 0.2:0.8.", metavar="LOW:HIGH"),
     ] = None,
     top: Annotated[
         int | None,
         typer.Option(
             metavar="N",
             min=1,
-            help="The N prompts whose next group is most likely live (prompts).",
+            help="Select the N prompts whose next group is most likely live (prompts).",
             rich_help_panel=_PANEL,
         ),
     ] = None,
@@ -70,7 +71,7 @@ def _command(
 ) -> None:
     """Write rows for the next training step: best rows, pairs, or prompts.
 
-    Files load in TRL and ms-swift as they are. Each record says which file and line it comes from.
+    TRL and ms-swift load these files directly. Each record has the file and line it comes from.
     """
     run = flags.command("select", shared)
     wanted = Wanted(
@@ -122,7 +123,7 @@ _KINDS_OF = {
 
 
 def _refuse(wanted: Wanted, given: dict[str, object]) -> None:
-    """An error where an option does nothing."""
+    """Raise if an option has no effect."""
     for flag, value in given.items():
         if value not in (None, False) and wanted.kind not in _KINDS_OF[flag]:
             raise UsageError(

@@ -1,4 +1,4 @@
-"""`advcli shapers`: how a reward can be shaped."""
+"""`advcli shapers`: lists the shaping rules, or describes one."""
 
 from typing import Annotated
 
@@ -12,7 +12,7 @@ def command(
 ) -> None:
     """List the rules of --shape, or describe one.
 
-    Described: formula, knobs and their defaults, the columns that it looks at, and source.
+    Shows the formula, knobs and their defaults, the columns it uses, and the source.
     """
     from advcli.records.roles import ROLES
     from advcli.shaping.catalog import SHAPINGS
@@ -32,8 +32,8 @@ def command(
     if row.flag != "--shape":
         described["also"] = row.flag
     described |= {f"needs {need}": f"{ROLES[need].what}: {ROLES[need].flag}" for need in row.needs}
-    for one in row.inputs:
-        default = ROLES[one.role].flag if one.role else "may be left out" if one.optional else "to be given"
-        described[f"{one.name}=EXPR"] = f"{one.what}, over columns; {default}"
+    for part in row.inputs:
+        default = ROLES[part.role].flag if part.role else "optional" if part.optional else "required"
+        described[f"{part.name}=EXPR"] = f"{part.what}, over columns; {default}"
     described["source"] = row.source
     output.pairs(described)

@@ -57,7 +57,7 @@ def _command(
     again = {"no": (False,), "yes": (True,), "both": (False, True)}
     if compute_new_adv not in again:
         raise UsageError(f"--compute-new-adv is '{compute_new_adv}'", hint="no, yes or both")
-    # Each --shape is a point here, its steps with semicolons between them.
+    # Each --shape is a point; semicolons separate its steps.
     chains = [[step for step in text.split(";") if step.strip() != "none"] for text in shared.shape or ()]
     axes = Grid(
         estimators=grid.names(estimator),

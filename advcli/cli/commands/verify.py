@@ -30,9 +30,7 @@ def _command(
     ] = None,
     pass_at: Annotated[
         float | None,
-        _option(
-            "A row is right at this reward or more. Default: the higher of two rewards.", metavar="REWARD"
-        ),
+        _option("Lowest reward of a right row. Default: the higher of two rewards.", metavar="REWARD"),
     ] = None,
     vs_pass_at: Annotated[float | None, _option("The same for B.", metavar="REWARD")] = None,
     answer: Annotated[
@@ -47,7 +45,7 @@ def _command(
     ] = None,
     top: Annotated[
         int,
-        typer.Option(metavar="N", min=0, help="Name the first N prompts and groups.", rich_help_panel=_PANEL),
+        typer.Option(metavar="N", min=0, help="List the first N prompts and groups.", rich_help_panel=_PANEL),
     ] = 10,
     b: Annotated[
         list[str] | None,
@@ -63,7 +61,7 @@ def _command(
         Path | None,
         _option(
             "Write the rows on which A and B disagree (.parquet, .csv or .jsonl); "
-            "without B the groups that are all wrong with one answer.",
+            "without B, the groups that are all wrong with one answer.",
             metavar="FILE",
         ),
     ] = None,
@@ -71,12 +69,12 @@ def _command(
 ) -> None:
     """Compare two verifiers of the same rows: where do they disagree?
 
-    Two INPUTs, A and B, or two reward columns of one (--vs-reward). It also finds groups that a
-    verifier may call wrong by mistake. Figures with their intervals, no verdict. Without B only what
-    one reward can show.
+    Pass two INPUTs, A and B, or two reward columns of one (--vs-reward). It also finds groups that a
+    verifier may call wrong by mistake. It prints figures with intervals and draws no conclusion.
+    Without B it checks one verifier alone.
     """
     run = flags.command("verify", shared)
-    request, other = _requests(shared, vs_reward, by, _Two(b, join, together))
+    request, other = _requests(shared, vs_reward, by, _PairOptions(b, join, together))
     from advcli.io import tables
     from advcli.records.results.result import dumped
     from advcli.records.results.verify import Asked, VerifyResult
@@ -94,15 +92,15 @@ def _command(
 
 
 @dataclass(frozen=True)
-class _Two:
-    """The options that only two INPUTs have."""
+class _PairOptions:
+    """The options that only apply to two INPUTs."""
 
     b: list[str] | None
     join: str | None
     together: bool
 
     def refuse(self) -> None:
-        """An error if one was given for one INPUT."""
+        """Raise if one was given with a single INPUT."""
         given = [f"--{name}" for name, value in vars(self).items() if value not in (None, False)]
         if given:
             raise UsageError(
@@ -112,13 +110,13 @@ class _Two:
 
 
 def _requests(
-    shared: Shared, vs_reward: str | None, by: str | None, two: _Two
+    shared: Shared, vs_reward: str | None, by: str | None, two: _PairOptions
 ) -> "tuple[Request, Request | None]":
-    """What is asked of A, and of B where it is another input."""
+    """The request for A, and that for B if it is a separate input."""
     inputs = shared.inputs or []
     if len(inputs) == 2 and not two.together and vs_reward is None:
         own, join = of_b(inputs, two.b or (), two.join, but=_NO_OPTIONS)
-        # Two inputs cannot both be read ahead: each would hold up the other.
+        # Prefetching two inputs at once would slow both down.
         build = partial(flags.build, ahead=False, named=True, ungrouped=True)
         b = replace(shared, **own)
         return build([inputs[0]], shared, by=by, row=two.join), build([inputs[1]], b, row=join)
@@ -126,7 +124,7 @@ def _requests(
         two.refuse()
     elif two.b or two.join:
         raise UsageError(
-            "--b and --join are for A and B, and here both INPUTs are one data set",
+            "--b and --join are for A and B, but these INPUTs are read as one data set",
             hint="without --vs-reward and --together",
         )
     outcomes = () if vs_reward is None else (vs_reward,)
@@ -134,7 +132,7 @@ def _requests(
     return request, None
 
 
-# No advantages are computed, and --runs is not here.
+# verify computes no advantages and has no --runs.
 _NO_OPTIONS = ("runs", "estimator", "scale", "like")
 
 command = with_shared(_command, but=ADVANTAGES)

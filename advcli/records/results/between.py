@@ -16,9 +16,9 @@ class Side:
     Attributes:
         name: the input as it was typed.
         report: its groups, settings and advantage columns: "original", and
-            "processed" where rows were filtered.
+            "processed" if rows were filtered.
         rewards: statistics of its rewards, over the rows that have one.
-        steps: how many steps it has; None without steps.
+        steps: number of steps; None without steps.
         runs: the name of each run; one "" if there is only one.
     """
 
@@ -31,18 +31,18 @@ class Side:
 
 @dataclass(frozen=True)
 class Coverage:
-    """How much of the two data sets could be put side by side.
+    """How much of the two data sets can be compared.
 
     Attributes:
-        prompts_both: prompts that both have.
-        prompts_a: prompts that only A has.
-        prompts_b: prompts that only B has.
+        prompts_both: prompts in both.
+        prompts_a: prompts only in A.
+        prompts_b: prompts only in B.
         rows_a: rows of A whose prompt is in both.
         rows_b: rows of B whose prompt is in both.
-        other_steps: prompts in both that were not met at the same steps; None where one has no steps.
-        steps_both: steps that both have, or None.
-        steps_a: steps that only A has, or None.
-        steps_b: steps that only B has, or None.
+        other_steps: prompts in both that occur at different steps; None if one has no steps.
+        steps_both: steps in both, or None.
+        steps_a: steps only in A, or None.
+        steps_b: steps only in B, or None.
     """
 
     prompts_both: int
@@ -58,12 +58,12 @@ class Coverage:
 
 @dataclass(frozen=True)
 class McNemar:
-    """Prompts with one row and one of two rewards on each side.
+    """McNemar's test, for prompts with one row per side and two rewards.
 
     Attributes:
         gained: prompts with the higher reward in B only.
         lost: prompts with the higher reward in A only.
-        p: exact two-sided p-value that both are as probable.
+        p: exact two-sided p-value of the hypothesis that both are equally likely.
     """
 
     gained: int
@@ -76,26 +76,26 @@ class Paired:
     """The difference B − A of the mean reward of each prompt that has a reward in every run of both.
 
     Attributes:
-        prompts: how many there are.
+        prompts: number of such prompts.
         runs_a: runs (seeds) of A.
         runs_b: runs of B.
-        mean_a: mean over the prompts of their mean reward in A; a run weighs as much as another.
+        mean_a: mean over the prompts of their mean reward in A; all runs have the same weight.
         mean_b: the same in B.
         difference: mean over the prompts of B − A.
-        low: lower end of the 95% interval of `difference`; NaN where `unclear` says why.
+        low: lower end of the 95% interval of `difference`; NaN if there is none, see `unclear`.
         high: its upper end.
-        p: two-sided p-value of no difference; NaN as `low`.
+        p: two-sided p-value of no difference; NaN if `low` is.
         unclear: why there is no interval; "" if there is one.
-        detectable: the smallest true difference that so many prompts and runs would show (p < 0.05) four times in
-            five; NaN as `low`.
-        prompts_needed: prompts that it takes for `difference` to be detectable, with as many runs; None where no
-            number is enough, or as `low`.
-        runs_needed: runs a side that it takes, with as many prompts; None also with one run a side.
+        detectable: the smallest true difference that this many prompts and runs would detect (p < 0.05) with 80% power;
+            NaN if `low` is.
+        prompts_needed: prompts needed for `difference` to be detectable, with the same number of runs; None if no
+            number is enough, or if `low` is NaN.
+        runs_needed: runs per side needed, with the same prompts; also None with one run per side.
         up: prompts whose mean reward is higher in B.
         down: prompts whose mean reward is lower in B.
-        same: the others.
-        rank_agreement: Spearman's ρ of the prompts' means; NaN where undefined.
-        mcnemar: None where a prompt has several rows or runs on a side, or the rewards more than two values.
+        same: prompts whose mean reward is equal.
+        rank_agreement: Spearman's ρ of the prompts' means; NaN if undefined.
+        mcnemar: None if a prompt has several rows or runs on a side, or there are more than two rewards.
     """
 
     prompts: int
@@ -120,7 +120,7 @@ class Paired:
 
 @dataclass(frozen=True)
 class RunFigures:
-    """One of several runs of a side; a run of B beside all of A.
+    """One of several runs of a side; a run of B is compared with all of A.
 
     Attributes:
         side: "A" or "B".
@@ -128,11 +128,11 @@ class RunFigures:
         rows: its rows with a reward.
         prompts: its prompts with a reward.
         mean: mean over these prompts of their mean reward.
-        difference: mean over the prompts that A has too of this run − A; NaN for a run of A.
-        low: lower end of its 95% interval over prompts; NaN where too few prompts change.
+        difference: mean of this run − A, over the prompts in both; NaN for a run of A.
+        low: lower end of its 95% interval over prompts; NaN if too few prompts change.
         high: its upper end.
         p: two-sided p-value of no difference.
-        p_holm: the same, corrected for the number of runs (Holm).
+        p_holm: p-value corrected for the number of runs (Holm).
     """
 
     side: str
@@ -149,10 +149,10 @@ class RunFigures:
 
 @dataclass(frozen=True)
 class PromptPair:
-    """A prompt that both have.
+    """A prompt in both.
 
     Attributes:
-        prompt: its text or id, cut where it is long.
+        prompt: its text or id, truncated if long.
         first_a: its first row in A, as file:line.
         first_b: its first row in B.
         rows_a: rows of A with a reward.
@@ -174,7 +174,7 @@ class PromptPair:
 
 @dataclass(frozen=True)
 class StepPair:
-    """A step that both have, or several of them in a row.
+    """A step in both, or several consecutive ones.
 
     Attributes:
         step: its name, or "FIRST–LAST".
@@ -185,9 +185,9 @@ class StepPair:
         difference: B − A.
         groups_a: groups of A.
         groups_b: groups of B.
-        able_a: groups of A with two or more kept rows that have a reward.
+        able_a: groups of A with two or more kept rewards.
         able_b: the same of B.
-        live_a: share of `able_a` that is live: whose kept rewards are not all equal; NaN without any.
+        live_a: share of `able_a` that is live: with kept rewards that are not all equal; NaN without any.
         live_b: the same of B.
     """
 
@@ -210,12 +210,12 @@ class RowPairs:
     """The same rows in both, one by one.
 
     Attributes:
-        by: what tells that they are the same, in words.
-        rows: rows that were joined.
+        by: how rows were joined, in words.
+        rows: joined rows.
         only_a: rows of A without a partner.
         only_b: rows of B without a partner.
-        rewarded: joined rows with a reward in both; the four next figures are over these.
-        changed: rows with another reward.
+        rewarded: joined rows with a reward in both; the next four figures are over these.
+        changed: rows with a different reward.
         up: rows with a higher reward in B.
         down: rows with a lower reward in B.
         difference: mean of B − A; NaN without rows.
@@ -245,16 +245,16 @@ class Between:
     """Two data sets side by side.
 
     Attributes:
-        a: the first.
-        b: the second.
+        a: the first data set.
+        b: the second data set.
         coverage: what they have in common.
-        paired: the difference over prompts; None where no prompt has a reward in both.
+        paired: the difference over prompts; None if no prompt has a reward in both.
         changed: the prompts in both that changed most.
-        runs: each run, where a side has several.
-        steps: the steps that both have, in ascending order.
-        stretches: the same, consecutive steps put together where there are many.
-        rows: the same rows one by one; None where rows could not be joined.
-        prompts: a column per figure of every prompt of either, for a file.
+        runs: each run, if a side has several.
+        steps: the steps in both, in ascending order.
+        stretches: these steps, with consecutive ones merged if there are many.
+        rows: the rows joined one by one; None if rows could not be joined.
+        prompts: figure → its value for every prompt of either, for `--out`.
         notes: what was chosen, one line each.
         warnings: what looks wrong, one line each.
     """
@@ -278,9 +278,9 @@ class BetweenSide(Counts):
     """One of two dumps.
 
     Attributes:
-        input: the dump as it was named.
-        steps: how many steps it has; null without steps.
-        runs: names of the runs (seeds); empty where there is one.
+        input: the input as typed.
+        steps: number of steps; null without steps.
+        runs: names of the runs (seeds); empty with one run.
         live_groups: groups with two or more kept rewards that are not all equal.
         reward: statistics of its rewards.
         original: statistics of the estimator's advantage.
@@ -297,7 +297,7 @@ class BetweenSide(Counts):
 
     @classmethod
     def of(cls, side: Side) -> Self:
-        """The counts and figures of one of two data sets."""
+        """The JSON record of one of the data sets."""
         original, processed = side.report.columns[0], side.report.columns[-1]
         return cls(
             **counts_of(side.report, processed),
@@ -316,14 +316,14 @@ class BetweenResult(Result):
     """What `advcli compare --between` returns: two dumps, A and B, side by side.
 
     Attributes:
-        a: the first.
-        b: the second.
+        a: the first dump.
+        b: the second dump.
         coverage: what they have in common.
-        paired: the difference B − A over the prompts in both; null where no prompt has a reward in both.
-        runs: each run of B against A; empty where B is one run.
+        paired: the difference B − A over the prompts in both; null if no prompt has a reward in both.
+        runs: each run of B compared with A; empty if B is one run.
         changed: the prompts in both that changed most.
-        steps: the steps that both have, ascending.
-        rows: rows that are the same in both, one by one; null where nothing identifies them.
+        steps: the steps in both, ascending.
+        rows: the rows joined one by one; null if rows could not be joined.
         warnings: what looks wrong, one sentence each.
     """
 
@@ -339,11 +339,11 @@ class BetweenResult(Result):
     warnings: tuple[str, ...]
 
     @classmethod
-    def of(cls, found: Between) -> Self:
-        """Both data sets and what they have in common; the prompts are those that changed most."""
-        given = fields_of(found)
+    def of(cls, between: Between) -> Self:
+        """The JSON record of a comparison."""
+        values = fields_of(between)
         same = {
-            name: given[name]
+            name: values[name]
             for name in ("coverage", "paired", "runs", "changed", "steps", "rows", "warnings")
         }
-        return cls(a=BetweenSide.of(found.a), b=BetweenSide.of(found.b), **same)
+        return cls(a=BetweenSide.of(between.a), b=BetweenSide.of(between.b), **same)

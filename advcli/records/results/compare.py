@@ -1,4 +1,4 @@
-"""What `compare` returns."""
+"""The result of `compare`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,19 +11,19 @@ from advcli.records.results.result import Result, fields_of
 
 @dataclass(frozen=True, kw_only=True)
 class ComparedColumn(Figures):
-    """One advantage column beside the original.
+    """One advantage column, compared with the original.
 
     Attributes:
-        kept_rows: rows that take part.
+        kept_rows: rows that take part in training.
         kept_groups: groups with at least one kept row.
         below_two: groups of which fewer than two rows are kept.
         live_groups: groups with two or more kept rewards that are not all equal.
-        dead_groups: groups whose kept rewards, two or more, are all equal.
-        sign_changes: share of the kept rows whose sign (−, 0, +) is not that of the original.
-        mean_abs_ratio: mean |A| over the kept rows, relative to that of the original on the same rows.
+        dead_groups: groups with two or more kept rewards, all equal.
+        sign_changes: share of the kept rows whose sign (−, 0, +) differs from the original's.
+        mean_abs_ratio: mean |A| over the kept rows, divided by that of the original on the same rows.
         rank_agreement: Spearman's ρ with the original within groups, mean over groups.
         correlation: Pearson's r with the original over all kept rows.
-        phantoms: kept rows of dead groups with an advantage other than 0.
+        phantoms: kept rows of dead groups with a nonzero advantage.
     """
 
     kept_rows: int
@@ -39,7 +39,7 @@ class ComparedColumn(Figures):
 
     @classmethod
     def of(cls, column: Column) -> Self:
-        """Its figures, and its distance from the original."""
+        """The JSON record of a column."""
         distance = {
             name: value for name, value in fields_of(column).items() if name not in ("label", "figures")
         }
@@ -51,7 +51,7 @@ class CompareResult(Result, Counts):
     """What `advcli compare` returns.
 
     Attributes:
-        columns: heading → figures of the column, and its distance from the original.
+        columns: heading → figures of the column, and how far it is from the original.
     """
 
     schema: ClassVar[str] = "advcli/compare/1"
@@ -59,6 +59,6 @@ class CompareResult(Result, Counts):
 
     @classmethod
     def of(cls, report: Report) -> Self:
-        """Counts, settings, and of each column its figures and its distance."""
+        """The JSON record of a report."""
         columns = {column.label: ComparedColumn.of(column) for column in report.columns}
         return cls(**counts_of(report, report.columns[1]), columns=columns)

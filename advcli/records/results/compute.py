@@ -1,7 +1,7 @@
-"""What `compute` returns, and what the results of several commands have.
+"""The result of `compute`, and parts that several results share.
 
-The attributes are the keys of the JSON. A figure that the data do not define is NaN here and null in JSON. A key is
-never removed and never changes its meaning within a version of its schema; new keys may be added.
+The attributes are the keys of the JSON. An undefined figure is NaN here and null in JSON. Within a version of a
+schema, keys are never removed and never change their meaning; new keys may be added.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,35 +14,35 @@ from advcli.records.settings import LeftOut
 
 
 class UsedSettings(TypedDict):
-    """The settings as they were used, defaults filled in.
+    """The settings in effect, including defaults.
 
     Attributes:
-        version: of advcli.
+        version: version of advcli.
         estimator: its name.
         like: framework and versions whose numbers were reproduced, or null.
-        formula: of the advantage.
-        scale: "group", "batch", "none", or null where there is no choice.
+        formula: formula of the advantage.
+        scale: "group", "batch", "none", or null if there is no choice.
         knobs: further knobs of the estimator.
-        keep_pos: share of the positive rows of each group that was kept.
-        keep_neg: share of the negative rows of each group that was kept.
-        compute_new_adv: whether the advantage was computed again on the kept rows.
+        keep_pos: kept share of each group's positive rows.
+        keep_neg: kept share of each group's negative rows.
+        compute_new_adv: whether the advantage was recomputed on the kept rows.
         filters: each filter: `when` ("before" or "after" the statistics) and `filter`.
-        shaping: what was done to the rewards first, in this order.
+        shaping: how rewards were shaped before the estimator, in this order.
         missing: what rows without a usable reward got.
         singleton: what the only row of a group got.
         format: name of the dump's format.
-        layout: how rows lie in a record.
-        dedup: whether exact repeats were left out.
-        group_by: columns whose equal values make a group.
+        layout: how rows are stored in a record.
+        dedup: whether exact duplicates were dropped.
+        group_by: columns that identify a group.
         n: rows per group, or null.
         reward: column → weight.
         step: column or null.
         length: column or null.
         baseline: column or null.
         kl: column or null.
-        tokens: what it is → column with a number per token.
-        device: where it was computed.
-        dtype: in which type.
+        tokens: role → column with a number per token.
+        device: device of the computation.
+        dtype: floating-point type of the computation.
     """
 
     version: str
@@ -74,10 +74,10 @@ class UsedSettings(TypedDict):
 
 
 class UsedColumns(TypedDict):
-    """Which column plays which part.
+    """The column of each role.
 
     Attributes:
-        group: columns whose equal values make a group.
+        group: columns that identify a group.
         reward: column → weight.
         outcomes: further reward columns, described but not summed.
         step: column or null.
@@ -99,14 +99,14 @@ class UsedColumns(TypedDict):
 
 @dataclass(frozen=True, kw_only=True)
 class Filtered:
-    """What a filter left out.
+    """What a filter dropped.
 
     Attributes:
         when: "before" or "after" the statistics.
-        filter: the filter as it was given.
-        rows: rows.
+        filter: the filter as typed.
+        rows: dropped rows.
         groups: groups that lost all their rows.
-        tokens: tokens of the rows; null without lengths.
+        tokens: tokens of the dropped rows; null without lengths.
     """
 
     when: str
@@ -117,7 +117,7 @@ class Filtered:
 
     @classmethod
     def of(cls, part: LeftOut) -> Self:
-        """What a filter left out of a report."""
+        """The JSON record of what a filter dropped."""
         return cls(
             when=part.spec.when, filter=str(part.spec), rows=part.rows, groups=part.groups, tokens=part.tokens
         )
@@ -129,17 +129,17 @@ class Counts:
 
     Attributes:
         rows: rows, missing ones included.
-        rollouts: how many rollouts there are where they are counted: then all counts but `rows` are of rollouts; else null.
+        rollouts: number of rollouts if rollouts are counted (then all counts except `rows` are of rollouts); else null.
         groups: groups.
         kept_rows: rows that take part in training.
         dead_groups: groups with two or more usable rewards, all equal.
         singletons: groups with one usable reward.
         missing: rows without a usable reward.
         missing_by_cause: the same by cause: null, NaN, inf.
-        group_sizes: rows per group → how many groups.
-        left_out: what each filter left out.
+        group_sizes: rows per group → number of groups.
+        left_out: what each filter dropped.
         warnings: what looks wrong, one sentence each.
-        settings: the settings as they were used.
+        settings: the settings in effect.
     """
 
     rows: int
@@ -160,8 +160,8 @@ def counts_of(report: Report, processed: Column) -> dict[str, Any]:
     """The fields of `Counts`.
 
     Args:
-        report: what was computed.
-        processed: the column whose rows take part.
+        report: the report of the command.
+        processed: the column whose kept rows are counted.
     """
     health = report.health
     return {
@@ -187,7 +187,7 @@ class ComputeResult(Result, Counts):
     Attributes:
         original: statistics of the estimator's advantage.
         processed: statistics of what would be trained on, over the kept rows.
-        weighted: the same of the processed advantage times its mean importance weight; null where no filter weighs.
+        weighted: statistics of the processed advantage times its mean importance weight; null if no filter weights.
         written: the files that were written.
     """
 
@@ -199,7 +199,7 @@ class ComputeResult(Result, Counts):
 
     @classmethod
     def of(cls, report: Report) -> Self:
-        """Counts, settings, and the figures of both columns."""
+        """The JSON record of a report."""
         original, processed, *weighted = report.columns
         return cls(
             **counts_of(report, processed),

@@ -1,4 +1,4 @@
-"""What `inspect` returns."""
+"""The result of `inspect`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,18 +24,18 @@ from advcli.records.results.result import Result
 
 @dataclass(frozen=True, kw_only=True)
 class InspectedRows:
-    """Every figure of some rows: of all of them, or of those with one value of the `--by` column.
+    """The figures of all rows, or of those with one value of the `--by` column.
 
     Attributes:
         rows: rows, missing ones included.
         groups: groups.
         steps: steps; 0 without a step column.
-        group_sizes: rows per group → how many groups.
+        group_sizes: rows per group → number of groups.
         singletons: groups with one usable reward.
         dead_groups: groups with two or more usable rewards, all equal.
         dead_groups_all_max: dead groups at the largest reward.
-        dead_groups_all_min: dead groups at the smallest reward, where it is not also the largest.
-        near_dead_groups: live groups whose rewards spread over no more than `--near-dead` of the range of all.
+        dead_groups_all_min: dead groups at the smallest reward, if that is not also the largest.
+        near_dead_groups: live groups whose rewards span at most `--near-dead` of the range of all rewards.
         live_groups: groups with two or more usable rewards that are not all equal.
         live_rows: rows with a usable reward in live groups.
         missing: rows without a usable reward.
@@ -43,10 +43,10 @@ class InspectedRows:
         mean_abs_adv: mean |A|.
         max_abs_adv: largest |A|.
         effective_rows: (Σ|A|)² / ΣA²: how many rows of equal |A| would weigh as much.
-        rewards: the reward that the estimator takes, then its parts, then further reward columns.
-        phantoms: dead groups that get an advantage: by these settings, then by each framework.
+        rewards: the reward that the estimator uses, then its parts, then further reward columns.
+        phantoms: dead groups with an advantage: with these settings, then in each framework.
         constant_outcome: further reward column → live groups in which it is constant.
-        parts: how several rewards play together; null with one.
+        parts: how several rewards interact; null with one.
         length: response lengths; null without a length column.
         per_step: one record per step, ascending; empty without a step column.
     """
@@ -106,7 +106,7 @@ def facts_of(facts: Facts) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class SplitBy:
-    """Every figure by the values of a column.
+    """The figures by the values of a column.
 
     Attributes:
         column: the column.
@@ -124,17 +124,17 @@ class InspectResult(Result, InspectedRows):
     Attributes:
         format: name of the detected format.
         files: the inputs.
-        columns: which column plays which part.
+        columns: the column of each role.
         group_rule: how the rows were grouped, in words.
         lint: what looks wrong, one sentence each.
         duplicates: rows identical to an earlier one in every column, texts included.
         settings: the settings of the advantage.
-        rollouts: rollouts of several rows; null where each is one row.
+        rollouts: rollouts of several rows; null if each is one row.
         by: the figures by the values of a column; null without `--by`.
         dead_causes: why groups are dead; null without dead groups, and on Ray.
-        off_policy: how far the trainer's policy lies from the one that sampled; null without two log-probabilities of each
+        off_policy: how far the trainer's policy is from the sampling policy; null without two log-probabilities per
             token, and on Ray.
-        details: the groups and rows that were asked for.
+        details: the requested groups and rows.
         fail_if: each condition of `--fail-if`.
     """
 
@@ -154,29 +154,29 @@ class InspectResult(Result, InspectedRows):
     fail_if: tuple[Checked, ...]
 
     @classmethod
-    def of(cls, found: Inspection, checked: Sequence[Checked] = ()) -> Self:
-        """Every figure.
+    def of(cls, inspection: Inspection, checked: Sequence[Checked] = ()) -> Self:
+        """The JSON record of an inspection.
 
         Args:
-            found: what was found.
+            inspection: the inspection.
             checked: the conditions of `--fail-if`.
         """
-        files = found.files
-        split = {value: InspectedRows(**facts_of(part)) for value, part in found.split.items()}
-        counted = facts_of(found.facts)
+        files = inspection.files
+        split = {value: InspectedRows(**facts_of(part)) for value, part in inspection.split.items()}
+        counted = facts_of(inspection.facts)
         return cls(
-            **{**counted, **({"rows": found.turns.rows} if found.turns else {})},
+            **{**counted, **({"rows": inspection.turns.rows} if inspection.turns else {})},
             format=files.format,
             files=files.names,
             columns=cast("UsedColumns", files.columns),
             group_rule=files.group_rule,
             lint=files.lint,
             duplicates=files.duplicates,
-            settings=cast("UsedSettings", found.settings),
-            rollouts=found.turns,
-            dead_causes=found.causes,
-            off_policy=found.off_policy,
-            by=None if found.by is None else SplitBy(found.by, split),
-            details=found.details,
+            settings=cast("UsedSettings", inspection.settings),
+            rollouts=inspection.turns,
+            dead_causes=inspection.causes,
+            off_policy=inspection.off_policy,
+            by=None if inspection.by is None else SplitBy(inspection.by, split),
+            details=inspection.details,
             fail_if=tuple(checked),
         )

@@ -1,4 +1,4 @@
-"""What `advcli inspect` finds: what is in a dump, and what its groups carry."""
+"""The figures of `advcli inspect`."""
 
 import math
 from collections.abc import Mapping
@@ -8,20 +8,20 @@ from typing import Any
 from advcli.records.off_policy import OffPolicy
 
 NEAR_DEAD = 0.01
-"""A live group whose spread is at most this share of the range of the rewards is near dead, unless the user says so."""
+"""Default of `--near-dead`: a live group is near-dead if its rewards span at most this share of the overall range."""
 
 
 @dataclass(frozen=True)
 class Spreads:
-    """The variance of a reward column, taken apart; the first three with ddof 0, so that total = within + between.
+    """The variance components of a reward column; the first three with ddof 0, so that total = within + between.
 
     Attributes:
         within: mean squared distance of a row from the mean of its group.
         between: mean squared distance of a row's group mean from the mean of all rows.
         total: mean squared distance of a row from the mean of all rows.
-        within_unbiased: the variance of the rows of one prompt; NaN where every group has one row.
-        between_unbiased: the variance of the true means of prompts, which `between` overstates by what chance adds to
-            the mean of a group; negative where the groups differ by less than chance; NaN as above, or with one group.
+        within_unbiased: the variance of the rows of one prompt; NaN if every group has one row.
+        between_unbiased: the variance of the prompts' true means; `between` also includes the chance differences of
+            group means. Negative if groups differ by less than chance; NaN as above, or with one group.
     """
 
     within: float
@@ -33,17 +33,17 @@ class Spreads:
 
 @dataclass(frozen=True)
 class DeadChance:
-    """How probable it is that a group is dead at another group size, and what that size would cost.
+    """The probability of a dead group at another group size, and the cost of that size.
 
     Attributes:
         g: the group size.
-        p: mean over the groups of the probability that g rewards are all equal; NaN where the data do not tell.
-        low: lower end of the 95% interval of a fitted `p`; NaN where it was counted.
+        p: mean over the groups of the probability that g rewards are all equal; NaN if the data do not determine it.
+        low: lower end of the 95% interval of a fitted `p`; NaN if it was counted.
         high: its upper end.
         how: "counted" from the groups with g or more rows, "fitted" (beta-binomial), or "".
         groups: groups with g or more valid rows.
-        live_groups: how many of the groups with two or more valid rows would be live with g rows each; NaN as `p`.
-        rows_saved: valid rows of these groups, less g for each; negative where g rows are more.
+        live_groups: expected number of live groups, among those with two or more valid rows, with g rows each; NaN if `p` is.
+        rows_saved: valid rows of these groups minus g per group; negative if that is more than there are.
     """
 
     g: int
@@ -58,28 +58,28 @@ class DeadChance:
 
 @dataclass(frozen=True)
 class RewardSignal:
-    """One reward column: its values, and what its groups carry.
+    """One reward column: its values and the signal of its groups.
 
     Attributes:
         name: the column; the sum of several parts is called "reward".
         valid: rows with a usable value.
-        missing: rows without.
-        missing_by_cause: the same, apart.
-        min: smallest value; NaN without valid rows, as the means and `max`.
+        missing: rows without one.
+        missing_by_cause: the same by cause: null, NaN, inf.
+        min: smallest value; like the means and `max`, NaN without valid rows.
         mean: mean of the valid rows.
-        mean_over_groups: mean over the groups of the means of their valid rows: each group counts once.
+        mean_over_groups: mean of the group means: each group counts once.
         max: largest value.
-        distinct: how many different values there are.
+        distinct: number of different values.
         at_max: share of the valid rows at the largest value (saturation).
         live_groups: groups with two or more valid rows that are not all equal.
         dead_groups: groups with two or more valid rows, all equal.
         dead_groups_all_max: dead groups at the largest value of the column.
-        dead_groups_all_min: dead groups at the smallest value of the column, where it is not the largest.
-        near_dead_groups: live groups whose spread is at most `near_dead` × the range of the column.
+        dead_groups_all_min: dead groups at the smallest value of the column, if that is not the largest.
+        near_dead_groups: live groups whose values span at most `near_dead` × the range of the column.
         singletons: groups with one valid row.
         live_rows: valid rows of live groups.
-        variance: within and between the groups, and in total.
-        p_dead: how many groups would be dead at other sizes.
+        variance: variance within and between groups, and in total.
+        p_dead: the chance of dead groups at other group sizes.
     """
 
     name: str
@@ -105,14 +105,14 @@ class RewardSignal:
 
 @dataclass(frozen=True)
 class Phantoms:
-    """Dead groups to which an arithmetic gives an advantage.
+    """Dead groups that get a nonzero advantage under a rule.
 
     Attributes:
         rule: framework and estimator; or the settings of the command.
         groups: dead groups with a row whose advantage is not 0.
         rows: such rows.
-        max_abs_adv: the largest |A| among them; 0 with none.
-        skipped: why it was not computed; "" if it was.
+        max_abs_adv: the largest |A| among them; 0 if there are none.
+        skipped: why the rule was not computed; "" if it was.
     """
 
     rule: str
@@ -129,10 +129,10 @@ class Part:
     Attributes:
         name: the column.
         weight: its weight in the sum.
-        share: covariance with the sum inside the groups over the variance of the sum there; the shares add up to 1.
+        share: covariance with the sum within groups divided by the variance of the sum there; the shares add up to 1.
         variance: mean squared distance from the group mean, weight included, ddof 0.
         saturated: share of the rows at the largest value of the column.
-        constant_in_live: groups where this part is constant although the sum is not: alive through the others.
+        constant_in_live: live groups in which this part is constant: live through the other parts.
     """
 
     name: str
@@ -145,12 +145,12 @@ class Part:
 
 @dataclass(frozen=True)
 class Parts:
-    """How several rewards play together.
+    """How several rewards interact.
 
     Attributes:
         parts: each of them.
-        conflicts: share of the rows of live groups that one part lifts above its group and another pushes below.
-        collapsed_rows: rows whose advantage is shared, in their group, by a row with other rewards.
+        conflicts: share of the rows of live groups that are above the group mean in one part and below it in another.
+        collapsed_rows: rows with the same advantage as a row of their group that has different part rewards.
         collapsed_groups: groups with such rows.
     """
 
@@ -162,14 +162,14 @@ class Parts:
 
 @dataclass(frozen=True)
 class Lengths:
-    """How the length of a response goes with its reward.
+    """How the length of a response correlates with its reward.
 
     Attributes:
         mean: tokens per row.
-        max: the longest.
-        with_reward: correlation of length and reward inside groups (both less their group means, pooled).
-        with_advantage: the same of length and advantage.
-        dead_tokens: share of the tokens that lie in dead groups.
+        max: tokens of the longest row.
+        with_reward: correlation of length and reward within groups (both minus their group means, pooled).
+        with_advantage: the same for length and advantage.
+        dead_tokens: share of the tokens that are in dead groups.
     """
 
     mean: float
@@ -184,20 +184,20 @@ class StepFigures:
     """One training step.
 
     Attributes:
-        step: as the dump calls it.
+        step: its name in the dump.
         rows: its rows.
         groups: its groups.
-        reward_mean: over valid rows.
+        reward_mean: mean reward over valid rows.
         live: share of the groups with two or more valid rows that are not dead.
-        mean_abs_adv: over rows with an advantage.
+        mean_abs_adv: mean |A| over rows with an advantage.
         max_abs_adv: the largest |A|.
         max_abs_centred: the largest distance of a reward from the mean of its group: |A| before any scale.
         max_abs_reward: the largest |reward|.
-        length_mean: over rows with a length; NaN without a length column.
-        robust_z: the largest of the robust z of the mean reward (either way) and of the three largest values among all
-            steps; NaN with fewer than five.
-        stands_out: the names of those whose robust z is above the bound.
-        outlier: whether anything of the step stands out.
+        length_mean: mean length over rows with one; NaN without a length column.
+        robust_z: the largest robust z, compared with all steps, of the mean reward (in either direction) and of the three
+            largest values; NaN with fewer than five steps.
+        stands_out: the names of the figures whose robust z is above the bound.
+        outlier: whether any figure of the step stands out.
     """
 
     step: str
@@ -215,29 +215,29 @@ class StepFigures:
     outlier: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        # Frozen, and wholly told by another field.
+        # The class is frozen; this field is derived from another.
         object.__setattr__(self, "outlier", bool(self.stands_out))
 
 
 @dataclass(frozen=True)
 class Facts:
-    """Every figure of some rows: of all of them, or of those with one value of the `--by` column.
+    """The figures of all rows, or of those with one value of the `--by` column.
 
     Attributes:
         rows: rows, missing ones included.
         groups: groups.
         steps: steps; 0 without a step column.
-        sizes: group size → how many groups.
-        rewards: the reward that the estimator takes, then its parts, then other reward columns.
+        sizes: group size → number of groups.
+        rewards: the reward that the estimator uses, then its parts, then other reward columns.
         mean_abs_adv: mean |A|.
         max_abs_adv: largest |A|.
-        effective_rows: (Σ|A|)² / ΣA²: how many rows of equal |A| would weigh as much; NaN where no A differs from 0.
-        phantoms: of the chosen settings, then of each framework.
-        constant_outcome: further reward column → live groups in which it is constant: alive through shaping, if that
+        effective_rows: (Σ|A|)² / ΣA²: how many rows of equal |A| would weigh as much; NaN if every A is 0.
+        phantoms: phantom advantages of the chosen settings, then of each framework.
+        constant_outcome: further reward column → live groups in which it is constant: live only through shaping, if that
             column is the raw outcome.
-        parts: None with one reward column.
-        length: None without a length column.
-        per_step: in ascending order; empty without a step column.
+        parts: how several rewards interact; None with one reward column.
+        length: length statistics; None without a length column.
+        per_step: figures per step, in ascending order; empty without a step column.
     """
 
     rows: int
@@ -256,17 +256,17 @@ class Facts:
 
     @property
     def signal(self) -> RewardSignal:
-        """The reward that the estimator takes."""
+        """The reward that the estimator uses."""
         return self.rewards[0]
 
 
 @dataclass(frozen=True)
 class ByTurns:
-    """The rollouts with one number of turns.
+    """The rollouts with a given number of turns.
 
     Attributes:
-        turns: rows of each.
-        rollouts: how many there are.
+        turns: rows per rollout.
+        rollouts: number of such rollouts.
         reward_mean: their mean reward; NaN without one.
     """
 
@@ -277,14 +277,14 @@ class ByTurns:
 
 @dataclass(frozen=True)
 class Anchors:
-    """The states that turns begin in, each group's apart.
+    """The states in which turns begin, compared within groups.
 
     Attributes:
         turns: turns with a state.
-        states: how many different ones.
-        shared_share: share of those turns whose state another turn of their group has, in [0, 1]; NaN without one.
-        dead_share: share of the groups of several rollouts whose rollouts have equal rewards; NaN without such groups.
-        only_share: share of them that have signal through states alone: equal rewards, and from some state different returns
+        states: number of different states.
+        shared_share: share of those turns whose state occurs in another turn of their group, in [0, 1]; NaN without one.
+        dead_share: share of the groups with several rollouts in which all rewards are equal; NaN without such groups.
+        only_share: share of them with signal through states alone: equal rewards, but different returns from some state
             (γ 0.95).
     """
 
@@ -300,19 +300,19 @@ class Turns:
     """Rollouts of several rows.
 
     Attributes:
-        rollouts: rollouts of a group.
-        rows: all rows, those without a group too.
-        turns_mean: rows of a rollout.
-        turns_max: rows of the longest.
+        rollouts: rollouts that belong to a group.
+        rows: all rows, including those without a group.
+        turns_mean: mean number of rows per rollout.
+        turns_max: rows of the longest rollout.
         several_steps: rollouts with rows of several steps.
         differ: rollouts whose rows have different rewards.
-        largest_share_of_rows: the largest share that one rollout has of the rows of its group: its weight in a mean over
-            rows; NaN where no group has two rollouts.
-        its_share_of_rollouts: what its weight is where rollouts count.
-        reward_by_rollouts: mean reward of the rollouts.
-        reward_by_rows: mean reward of the rows, which a trainer that counts rows logs.
-        by_turns: the same by the number of turns, fewest first.
-        anchors: the states before turns; null without a column of them.
+        largest_share_of_rows: the largest share of a group's rows that belongs to one rollout: its weight in a mean over
+            rows; NaN if no group has two rollouts.
+        its_share_of_rollouts: its weight in a mean over rollouts.
+        reward_by_rollouts: mean reward over rollouts.
+        reward_by_rows: mean reward over rows, as logged by trainers that count rows.
+        by_turns: rollouts and rewards by the number of turns, fewest first.
+        anchors: the states before turns; null without a state column.
     """
 
     rollouts: int
@@ -336,7 +336,7 @@ class Files:
     Attributes:
         names: the inputs.
         format: name of the format.
-        columns: part → the column or columns that play it.
+        columns: role → its column or columns.
         group_rule: how the rows were grouped, in words.
         duplicates: rows identical to an earlier one in every column, texts included.
         lint: what looks wrong, one line each.
@@ -352,19 +352,19 @@ class Files:
 
 @dataclass(frozen=True)
 class DeadCauses:
-    """What dead groups have in common; a group may count in several ways.
+    """Why groups are dead; a group may have several causes.
 
     Attributes:
         groups: dead groups.
-        all_max: those at the largest reward of the data set: always solved; 0 where there is one reward only.
+        all_max: those at the largest reward of the data set: always solved; 0 if all rewards are equal.
         all_min: those at the smallest: never solved.
-        read: dead groups whose rows were read back, evenly from all; the counts from here on are over them.
-        same_text: groups in which more than half of the rows have one text; None without a response column.
-        truncated: groups of which every row was cut off; None where nothing tells.
-        truncated_by: the column that says so, or the length.
-        failed: groups of which every row failed; None where nothing tells.
-        failed_by: the column that says so.
-        unexplained: groups that count in none of these three.
+        read: dead groups whose rows were read back, an even sample; the counts from here on are over these.
+        same_text: groups in which more than half of the rows have the same text; None without a response column.
+        truncated: groups in which every row was truncated; None if nothing tells.
+        truncated_by: how that is known: a column, or the length.
+        failed: groups in which every row failed; None if no column tells.
+        failed_by: the column that tells.
+        unexplained: groups with none of these three causes.
         constant_parts: part of the reward → dead groups (of all) in which it is constant; {} with one reward.
     """
 
@@ -386,7 +386,7 @@ class Detail:
     """Some groups or rows, one by one.
 
     Attributes:
-        title: what they are.
+        title: the heading of the list.
         kind: "groups" or "rows".
         lines: the figures of each.
         left: how many more there are.
@@ -404,15 +404,15 @@ class Inspection:
 
     Attributes:
         files: what was read.
-        facts: every figure of all rows.
-        settings: the estimator whose advantages are meant.
+        facts: the figures of all rows.
+        settings: the settings of the advantage.
         by: the column that splits the figures, or None.
-        split: value of that column → every figure of its rows.
-        details: the groups and rows that were asked for.
-        notes: how figures came about, where that is worth knowing.
+        split: value of that column → the figures of its rows.
+        details: the requested groups and rows.
+        notes: remarks on how figures were computed.
         causes: why groups are dead; None without dead groups, or on Ray.
-        turns: the rollouts; None where each is one row.
-        off_policy: what two log-probabilities of each token tell; None without them, or on Ray.
+        turns: the rollouts; None if each is one row.
+        off_policy: the off-policy figures; None without two log-probabilities per token, or on Ray.
     """
 
     files: Files
@@ -429,12 +429,12 @@ class Inspection:
 
 @dataclass(frozen=True)
 class Checked:
-    """A condition of `--fail-if`, and whether it held.
+    """A condition of `--fail-if`, and whether it is true.
 
     Attributes:
-        condition: as the user may type it.
-        value: the figure; NaN if the data do not define it.
-        held: whether the condition holds.
+        condition: the condition as typed.
+        value: the figure; NaN if undefined.
+        held: whether the condition is true.
     """
 
     condition: str

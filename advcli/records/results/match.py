@@ -1,4 +1,4 @@
-"""What `match` finds: the rules that the logged advantages are consistent with, or where every rule breaks."""
+"""The result of `match`: the rules that the logged advantages are consistent with, or where the best rule fails."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,15 +12,15 @@ _IN_COLUMNS = ("eps", "ddof")
 
 @dataclass(frozen=True)
 class Evidence:
-    """How much of a log speaks for a rule.
+    """How much evidence a log has for a rule.
 
     Attributes:
-        rows: rows that say something: their group's rewards differ, or the rule gives them a number all the same.
+        rows: rows that tell rules apart: their group's rewards differ, or the rule gives a dead group a nonzero number.
         compared: rows that were compared.
         groups: groups with such rows.
         live: groups whose rewards differ.
-        patterns: groups that are different, as the |A| of their rows are; at most as many as there are different |A|.
-        chance: how likely one more pattern agrees by chance.
+        patterns: different groups, by the |A| of their rows; at most the number of different |A|.
+        chance: the probability that one more pattern agrees by chance.
     """
 
     rows: int
@@ -32,7 +32,7 @@ class Evidence:
 
     @property
     def words(self) -> str:
-        """Who speaks, in words.
+        """The evidence in words.
 
         Example:
             >>> Evidence(12, 20, 3, 4, 2, 1e-5).words
@@ -40,7 +40,7 @@ class Evidence:
         """
         share = 100 * self.rows / max(self.compared, 1)
         rest = "; the rest fit many rules" if self.rows < self.compared else ""
-        # A rule that gives groups of equal rewards a number is told by those too.
+        # If the rule gives dead groups a nonzero number, those count as evidence too.
         of = f"{self.groups:,} of {counted(self.live, 'live group')}"
         groups = of if self.groups <= self.live else counted(self.groups, "group")
         return f"{self.rows:,} of {counted(self.compared, 'row')} ({share:.1f}%) and {groups} tell rules apart{rest}"
@@ -51,17 +51,17 @@ class Fit:
     """One rule, and how well it reproduces the logged advantages.
 
     Attributes:
-        framework: whose rule it is; None for an estimator of advcli's own catalog.
+        framework: the framework of the rule; None for an estimator of advcli's own catalog.
         version: the range of versions that the rule covers; None for all.
-        estimator: as the framework, or the catalog, names it.
-        scale: "group", "batch", "none", or None where there is no choice.
-        ddof: degrees of freedom taken from the divisor of the variance; None where nothing is divided.
-        eps: added to the standard deviation; None where nothing is divided.
+        estimator: its name in the framework or the catalog.
+        scale: "group", "batch", "none", or None if there is no choice.
+        ddof: degrees of freedom subtracted from the divisor of the variance; None if the rule does not divide.
+        eps: added to the standard deviation; None if the rule does not divide.
         grouping: how the rows were grouped, in words.
-        max_abs_diff: largest |logged − computed|; NaN where nothing could be compared.
-        share_matched: share of the compared rows that are nearly the same, in [0, 1].
-        reason: why it cannot be told from the best one; "" for the best one.
-        options: knobs that are not as by default, as `--estimator` takes them.
+        max_abs_diff: largest |logged − computed|; NaN if nothing could be compared.
+        share_matched: share of the compared rows within 1e-5, in [0, 1].
+        reason: why it cannot be distinguished from the best one; "" for the best one.
+        options: knobs that differ from the defaults, as `--estimator` takes them.
     """
 
     framework: str | None
@@ -78,7 +78,7 @@ class Fit:
 
     @property
     def name(self) -> str:
-        """The rule as it is named on screen; eps and ddof of an estimator of the catalog stand in columns of their own.
+        """The name of the rule on screen; eps and ddof of an estimator of the catalog have their own columns.
 
         Example:
             >>> Fit("trl", ">=1.6", "grpo", "group", 1, 1e-4, "'prompt'", 0.0, 1.0).name
@@ -86,8 +86,8 @@ class Fit:
             >>> Fit(None, None, "pkpo", None, None, None, "'prompt'", 0.0, 1.0, "", {"k": 4}).name
             'pkpo:k=4'
         """
-        apart = () if self.framework else _IN_COLUMNS
-        options = {name: value for name, value in self.options.items() if name not in apart}
+        excluded = () if self.framework else _IN_COLUMNS
+        options = {name: value for name, value in self.options.items() if name not in excluded}
         estimator = f"{self.estimator}{pairs(options)}"
         words = " ".join(filter(None, (self.framework, self.version, estimator)))
         return f"{words}, scale {self.scale}" if self.scale else words
@@ -122,9 +122,9 @@ class Breaks:
         rows: rows that do not fit.
         compared: rows that were compared.
         groups: groups with such a row.
-        all_groups: groups.
+        all_groups: number of groups.
         steps: names of the steps with such a row, in file order; () without steps.
-        all_steps: steps.
+        all_steps: number of steps.
         worst: the rows that are furthest off.
         alone: whether each of them is the only row of its group.
     """
@@ -144,26 +144,25 @@ class Match:
     """What `match` shows.
 
     Attributes:
-        found: whether the log is consistent with a rule: it reproduces every row that has a logged advantage, and nothing was
-            fitted that the log does not determine.
+        found: whether the log is consistent with a rule: the rule reproduces every row that has a logged advantage, and the
+            log determines everything that was fitted.
         sentence: what the log is consistent with, or why nothing was found.
         best: the rule that fits best; None if none could be tried.
-        indistinguishable: rules that fit equally, each with the reason why this log cannot tell them from the best one.
-        evidence: how much of the log speaks for the best rule; None where no rule fits every row.
+        indistinguishable: rules that fit equally, each with the reason why this log cannot distinguish it from the best.
+        evidence: how much evidence the log has for the best rule; None if no rule fits every row.
         apart: what would tell the rules that fit equally apart.
         others: the next best rules.
-        weights: reward column → the weight that was inferred, None where it is not determined; None if no
-            weight had to be.
-        after: what happened to the advantages of the rule, name → value ("keep_pos", "clip", …).
-        shape: what the rewards were shaped by before the rule, as `--shape` takes it; None for nothing.
-        command: what `advcli compute` needs to give the logged advantages; None where it has no options for that.
+        weights: reward column → inferred weight, None if it is not determined; None if no weight was inferred.
+        after: changes to the rule's advantages after it, name → value ("keep_pos", "clip", …).
+        shape: how the rewards were shaped before the rule, as `--shape` takes it; None if not at all.
+        command: the options of `advcli compute` that reproduce the logged advantages; None if no options do.
         rows: rows.
         compared: rows with a logged advantage.
-        tolerance: largest difference that counts as the same.
+        tolerance: largest difference that counts as equal.
         tried: rules × groupings that were tried.
         breaks: where the best rule does not fit; None if it does.
-        causes: what was tried to explain the rest, the most telling first.
-        notes: what was read as what, and what could not be tried.
+        causes: what was tried to explain the remaining rows, most likely first.
+        notes: how columns were read, and what could not be tried.
         warnings: what looks wrong.
     """
 
@@ -193,24 +192,25 @@ class MatchResult(Result):
     """What `advcli match` returns.
 
     Attributes:
-        found: whether a rule reproduces every row that has a logged advantage.
+        found: whether a rule reproduces every row that has a logged advantage, and the log determines everything that was
+            fitted.
         sentence: the answer in words.
         best: the rule that fits best; null if none could be tried.
-        indistinguishable: rules that these rows cannot tell from the best one, each with its reason.
-        evidence: how much of the log speaks for the best rule; null where no rule fits every row.
+        indistinguishable: rules that these rows cannot distinguish from the best one, each with its reason.
+        evidence: how much evidence the log has for the best rule; null if no rule fits every row.
         apart: what would tell the rules that fit equally apart.
         others: the next best rules.
-        weights: reward column → inferred weight, null where it is not determined; null if none was inferred.
-        after: what happened to the advantages of the rule, name → value.
-        shape: what shaped the rewards before the rule, as `--shape` takes it; null for nothing.
-        command: what to type to compute the logged advantages, in Python the options alone; null where no command does.
+        weights: reward column → inferred weight, null if it is not determined; null if none was inferred.
+        after: changes to the rule's advantages after it, name → value.
+        shape: how the rewards were shaped before the rule, as `--shape` takes it; null if not at all.
+        command: the command that computes the logged advantages, in Python only its options; null if no command does.
         rows: rows.
         compared: rows with a logged advantage.
-        tolerance: largest difference that counts as the same.
+        tolerance: largest difference that counts as equal.
         tried: rules × groupings that were tried.
         breaks: where the best rule does not fit; null if it does.
-        causes: what was tried to explain the rest, the most telling first.
-        notes: what was read as what, and what could not be tried.
+        causes: what was tried to explain the remaining rows, most likely first.
+        notes: how columns were read, and what could not be tried.
         warnings: what looks wrong, one sentence each.
     """
 
@@ -236,6 +236,6 @@ class MatchResult(Result):
     warnings: tuple[str, ...]
 
     @classmethod
-    def of(cls, found: Match) -> Self:
-        """Which rules fit the log, or where it breaks."""
-        return cls(**fields_of(found))
+    def of(cls, match: Match) -> Self:
+        """The JSON record of a search."""
+        return cls(**fields_of(match))

@@ -1,4 +1,4 @@
-"""What `advcli report` shows: the figures of the other commands, and what its plots are drawn from."""
+"""The data of `advcli report`: the figures of the other commands, and the data of its plots."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from advcli.records.results.verify import Verify
 
 @dataclass(frozen=True)
 class InputFile:
-    """One input, which identifies the file that a page was made from.
+    """An input file of the report.
 
     Attributes:
-        name: as the user knows it.
-        size: bytes.
-        sha256: of the bytes as they lie on the disk, in hexadecimal.
+        name: its name as typed.
+        size: size in bytes.
+        sha256: hexadecimal SHA-256 of the file on disk.
         rows: its rows.
     """
 
@@ -33,10 +33,10 @@ class Histogram:
     """Counts of one or several columns over the same bins.
 
     Attributes:
-        edges: [B + 1] where the bins begin and end; () where there is a bar per value.
-        values: [B] the value of each bar; () where there are bins.
-        counts: column → [B] how many.
-        outside: column → how many lie below or above all bins.
+        edges: [B + 1] the edges of the bins; () if there is a bar per value.
+        values: [B] the value of each bar; () if there are bins.
+        counts: column → [B] counts.
+        outside: column → number of values below or above all bins.
     """
 
     edges: tuple[float, ...]
@@ -47,12 +47,12 @@ class Histogram:
 
 @dataclass(frozen=True)
 class GroupPoints:
-    """Mean and standard deviation of the rewards of each group; equal groups are one point.
+    """Mean and standard deviation of the rewards of each group; equal groups share a point.
 
     Attributes:
         mean: [P] mean reward.
         std: [P] standard deviation, ddof 1.
-        groups: [P] how many groups are at this point.
+        groups: [P] number of groups at this point.
         dead: [P] whether all rewards of these groups are equal.
         shown: groups at these points.
         total: groups with two or more valid rows.
@@ -75,7 +75,7 @@ class LengthPoints:
         advantage: [P].
         group: [P] the number of the row's group.
         total: rows with both.
-        bin_length: [B] mean length of each tenth of all rows, the shortest first.
+        bin_length: [B] mean length of each tenth of all rows, shortest first.
         bin_advantage: [B] mean advantage of the same rows.
     """
 
@@ -89,14 +89,14 @@ class LengthPoints:
 
 @dataclass(frozen=True)
 class KeepGrid:
-    """What a grid of keep ratios would leave, all other settings as they are.
+    """The effect of a grid of keep ratios, with all other settings unchanged.
 
     Attributes:
         keep_pos: [X] shares of the positive rows.
         keep_neg: [Y] shares of the negative rows.
-        mean_abs: [Y][X] mean |A| over the kept rows; NaN without.
+        mean_abs: [Y][X] mean |A| over the kept rows; NaN without kept rows.
         kept: [Y][X] kept rows as a share of the rows with an advantage.
-        chosen: (keep_pos, keep_neg) as they were set.
+        chosen: (keep_pos, keep_neg) of the settings.
     """
 
     keep_pos: tuple[float, ...]
@@ -117,7 +117,7 @@ class GroupRow:
         processed: NaN where undefined.
         kept: whether it takes part in training.
         length: tokens; None without lengths.
-        text: what the policy wrote, cut where it is very long; None where it was not read.
+        text: the response, truncated if very long; None if it was not read.
     """
 
     place: str
@@ -136,16 +136,16 @@ class Group:
     Attributes:
         group: its number.
         step: its step; "" without steps.
-        prompt: the text of the columns that identify it, cut where it is very long.
-        size: its rows, or its rollouts where those are counted.
+        prompt: the text of the columns that identify it, truncated if very long.
+        size: its rows, or its rollouts if those are counted.
         mean: mean reward; NaN without a valid reward.
         std: standard deviation of the rewards, ddof 1; NaN with fewer than two.
         solved: share of its valid rewards at the largest of the data set; NaN without one.
         dead: two or more valid rewards, all equal.
-        max_abs: the largest |A|; NaN where none is defined.
+        max_abs: the largest |A|; NaN if none is defined.
         max_centred: the largest distance of a reward from the mean of the group; NaN without a valid reward.
-        rows: its rows, largest advantage first, or as many of them, evenly spaced, as are shown.
-        left: rows that are not shown.
+        rows: its rows, largest advantage first; an evenly spaced sample if there are too many.
+        left: number of rows that are not shown.
     """
 
     group: int
@@ -167,26 +167,26 @@ class Page:
     """Everything on the page.
 
     Attributes:
-        version: of advcli.
+        version: version of advcli.
         inputs: the files.
-        report: what `compute` shows: settings, and the columns "original" and "processed".
-        inspection: what `inspect` shows.
+        report: the result of `compute`: settings, and the columns "original" and "processed".
+        inspection: the result of `inspect`.
         reward: rewards of the valid rows, under "reward".
         advantage: advantages, under "original" and "processed".
-        solve_rate: under "solve rate", share of the rows of a group at the largest reward of the data set; where hardly
+        solve_rate: under "solve rate", the share of a group's rows at the largest reward of the data set; if hardly
             any row has that, the mean reward of the groups under "mean reward".
         groups: mean and spread of the groups.
         lengths: None without a length column.
-        keep: None where keep ratios are not defined.
-        intervals: figure of a step → its 95 % interval at each step of `per_step`; NaN where the data do not tell.
-        browser: the groups that can be looked at one by one, largest distance from the group's mean first.
-        match: None without a logged advantage.
-        between: the same beside another run; None without one.
-        prompts: the prompts over the run; None where none was met at two steps.
-        verify: what the verdicts show; None where no row is right or wrong.
+        keep: None if keep ratios are not defined.
+        intervals: figure of a step → its 95% interval at each step of `per_step`; NaN if undetermined.
+        browser: the groups to browse, largest distance from the group's mean first.
+        match: the result of `match`; None without a logged advantage.
+        between: the comparison with another run; None without one.
+        prompts: the result of `prompts`; None if no prompt occurs at two steps.
+        verify: the result of `verify`; None if rows are not right or wrong.
         remarks: what was sampled, cut or left out.
-        command: the command line that made the page; "" where it was made from Python.
-        made: when it was made, to the minute.
+        command: the command line of the report; "" if it was made from Python.
+        made: the date and time of the report, to the minute.
     """
 
     version: str

@@ -1,4 +1,4 @@
-"""What `prompts` shows: each prompt over the run."""
+"""The result of `prompts`: each prompt over the run."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,19 +9,19 @@ from advcli.records.results.result import Result, plain_cell
 from advcli.records.results.verify import Rate
 
 STATES = ("learned", "forgotten", "flat", "never", "always", "one step")
-"""What became of a prompt; "one step" where it was met at one step and is neither never nor always right."""
+"""The states of a prompt; "one step" if it occurs at one step only and is neither never nor always right."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What is asked of the prompts.
+    """The options of `prompts`.
 
     Attributes:
-        ks: the k of pass@k, for rewards of two values or with `pass_at`.
+        ks: the k of pass@k, for rewards with two values or with `pass_at`.
         pass_at: lowest reward of a right row; None for the higher of two rewards.
         fdr: the false-discovery rate at which a prompt counts as learned or forgotten.
-        sort: a figure, largest first; -FIGURE for smallest first; None for the surest trends first.
-        top: how many prompts are shown.
+        sort: a figure, largest first; -FIGURE for smallest first; None for the most significant trends first.
+        top: number of prompts to show.
     """
 
     ks: tuple[int, ...] = (1, 4, 8)
@@ -36,9 +36,9 @@ class Mean:
     """A mean with its 95% interval.
 
     Attributes:
-        count: how many values it is over.
-        mean: NaN without any.
-        low: lower end; NaN where too few values differ.
+        count: number of values.
+        mean: their mean; NaN without any.
+        low: lower end; NaN if too few values differ.
         high: upper end.
     """
 
@@ -53,11 +53,11 @@ class Band:
     """The prompts of one difficulty.
 
     Attributes:
-        low: lowest solved share (without right rows: mean reward, 0 at the lowest and 1 at the highest reward).
-        high: highest.
-        prompts: how many.
+        low: lowest solved share (if rows are not right or wrong: mean reward, 0 at the lowest and 1 at the highest reward).
+        high: highest solved share.
+        prompts: number of prompts.
         rows: their rows with a reward.
-        live: live groups among their groups, as a share; NaN without groups.
+        live: share of their groups that is live; NaN without groups.
         states: state → prompts.
     """
 
@@ -76,16 +76,16 @@ class Prompts:
     Attributes:
         health: the groups of the data set.
         steps: the steps in order.
-        threshold: lowest reward of a right row; None where no row is right or wrong.
+        threshold: lowest reward of a right row; None if rows are not right or wrong.
         over_rows: mean reward of all rows.
         over_prompts: mean over the prompts of their mean rewards.
         pass_at: k → mean over the prompts with k rows or more.
         fdr: the false-discovery rate of learned and forgotten.
         states: state → prompts.
-        bands: the difficulties, hardest first.
-        table: name of a figure → its value for each prompt, in the order of appearance.
-        order: the prompts to show, as places in `table`.
-        curves: prompt to show → (place of the step, mean reward) of each of its steps.
+        bands: prompts by difficulty, hardest first.
+        table: name of a figure → its value for each prompt, in order of appearance.
+        order: the prompts to show, as indices into `table`.
+        curves: prompt to show → (index of the step, mean reward) of each of its steps.
         length_unit: "tokens" or "characters"; None without lengths.
         notes: what was chosen, one line each.
         warnings: what looks wrong, one line each.
@@ -127,9 +127,9 @@ class PromptRun:
 
     Attributes:
         prompt: the id or text that identifies it.
-        state: what became of it: "learned", "forgotten", "flat", "never", "always" or "one step"; "" without a reward.
+        state: "learned", "forgotten", "flat", "never", "always" or "one step"; "" without a reward.
         rows: its rows.
-        rewarded: those with a reward.
+        rewarded: its rows with a reward.
         steps: steps with a reward.
         mean: mean reward of all its rows.
         first_mean: mean reward at its first step.
@@ -138,10 +138,10 @@ class PromptRun:
         change_low: lower end of the 95% interval.
         change_high: upper end.
         p: p-value of no trend.
-        q: the same after Benjamini–Hochberg over all prompts.
+        q: p-value after Benjamini–Hochberg over all prompts.
         groups: its groups.
         live_share: the share of them whose rewards differ.
-        length: mean length of its rows; null without lengths, and where rows are right or wrong.
+        length: mean length of its rows; null without lengths, or if rows are right or wrong.
         length_right: mean length of its right rows; null likewise.
         length_wrong: mean length of its wrong rows; null likewise.
         pass_at: k → pass@k with its interval.
@@ -172,13 +172,13 @@ class PromptRun:
     per_step: tuple[StepMean, ...]
 
     @classmethod
-    def of(cls, found: Prompts, at: int) -> Self:
-        """The figures of one of the prompts."""
-        cells = {name: plain_cell(values[at]) for name, values in found.table.items()}
+    def of(cls, prompts: Prompts, at: int) -> Self:
+        """The JSON record of the prompt at an index of the table."""
+        cells = {name: plain_cell(values[at]) for name, values in prompts.table.items()}
         rates = {
-            k: Rate(*(cells.pop(f"pass@{k}{end}") for end in ("", "_low", "_high"))) for k in found.pass_at
+            k: Rate(*(cells.pop(f"pass@{k}{end}") for end in ("", "_low", "_high"))) for k in prompts.pass_at
         }
-        curve = tuple(StepMean(found.steps[step], mean) for step, mean in found.curves[at])
+        curve = tuple(StepMean(prompts.steps[step], mean) for step, mean in prompts.curves[at])
         lengths: dict[str, float | None] = dict.fromkeys(("length", "length_right", "length_wrong"))
         return cls(**{**lengths, **cells}, pass_at=rates, per_step=curve)
 
@@ -189,17 +189,17 @@ class PromptsResult(Result):
 
     Attributes:
         rows: rows, missing ones included.
-        prompts: prompts.
-        steps: steps.
-        threshold: lowest reward of a right row; null where no row is right or wrong.
+        prompts: number of prompts.
+        steps: number of steps.
+        threshold: lowest reward of a right row; null if rows are not right or wrong.
         length_unit: "tokens" or "characters"; null without lengths.
         mean_over_rows: mean reward of all rows.
         mean_over_prompts: mean over the prompts of their mean rewards.
         pass_at: k → mean over the prompts with k rows or more.
         fdr: the false-discovery rate of learned and forgotten.
         states: state → prompts.
-        bands: the difficulties, hardest first.
-        shown: the prompts that `--sort` and `--top` name.
+        bands: prompts by difficulty, hardest first.
+        shown: the prompts selected by `--sort` and `--top`.
         warnings: what looks wrong, one sentence each.
     """
 
@@ -219,20 +219,20 @@ class PromptsResult(Result):
     warnings: tuple[str, ...]
 
     @classmethod
-    def of(cls, found: Prompts) -> Self:
-        """The figures over all prompts, and those that are shown one by one."""
+    def of(cls, prompts: Prompts) -> Self:
+        """The JSON record: the figures over all prompts, and the selected prompts."""
         return cls(
-            rows=found.health.rows,
-            prompts=len(found.table["prompt"]),
-            steps=len(found.steps),
-            threshold=found.threshold,
-            length_unit=found.length_unit,
-            mean_over_rows=found.over_rows,
-            mean_over_prompts=found.over_prompts,
-            pass_at=found.pass_at,
-            fdr=found.fdr,
-            states=found.states,
-            bands=found.bands,
-            shown=tuple(PromptRun.of(found, at) for at in found.order),
-            warnings=found.warnings,
+            rows=prompts.health.rows,
+            prompts=len(prompts.table["prompt"]),
+            steps=len(prompts.steps),
+            threshold=prompts.threshold,
+            length_unit=prompts.length_unit,
+            mean_over_rows=prompts.over_rows,
+            mean_over_prompts=prompts.over_prompts,
+            pass_at=prompts.pass_at,
+            fdr=prompts.fdr,
+            states=prompts.states,
+            bands=prompts.bands,
+            shown=tuple(PromptRun.of(prompts, at) for at in prompts.order),
+            warnings=prompts.warnings,
         )

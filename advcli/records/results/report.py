@@ -1,4 +1,4 @@
-"""What `compute` and `compare` show: figures, health, columns."""
+"""The report of `compute` and `compare`: statistics, group counts, and columns."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from advcli.records.settings import LeftOut
 
 @dataclass(frozen=True)
 class Shown:
-    """How tables show a figure, said in `Annotated` where the figure is declared.
+    """How tables show a figure; annotates the field of the figure.
 
     Attributes:
-        heading: the words beside it; {unit} is what is counted, row or rollout.
-        form: how its number is written.
-        section: the part of the table that it stands in; "distance" is shown for all columns but the original.
+        heading: its label; {unit} is replaced by the counted unit, row or rollout.
+        form: how its number is formatted.
+        section: its section of the table; "distance" is shown for all columns except the original.
     """
 
     heading: str
@@ -28,7 +28,7 @@ class Figures:
 
     Attributes:
         count: rows with a defined value.
-        mean: their mean.
+        mean: mean.
         std: standard deviation, ddof 1.
         min: smallest value.
         p5: 5th percentile.
@@ -41,8 +41,8 @@ class Figures:
         share_positive: share of the rows above 0, in [0, 1]; neutral rows count as zero.
         share_zero: share of the rows at 0.
         share_negative: share of the rows below 0.
-        token_mean: mean weighted by tokens, None without a length column.
-        token_std: the matching standard deviation (population of tokens, ddof 0).
+        token_mean: mean weighted by tokens; None without a length column.
+        token_std: standard deviation weighted by tokens (ddof 0); None likewise.
     """
 
     count: Annotated[int, Shown("count", "count", "statistics")]
@@ -65,21 +65,20 @@ class Figures:
 
 @dataclass(frozen=True)
 class Health:
-    """What the groups of a data set look like, before any estimator.
+    """Counts of the groups of a data set, before any estimator.
 
     Attributes:
-        rows: rows of the groups, those without a usable reward included; not those that were left out.
+        rows: rows of the groups, including those without a usable reward, but not skipped ones.
         groups: groups.
-        sizes: group size → how many groups have it, in rows.
-        dead_groups: groups with two or more valid rows, all of the same reward.
+        sizes: group size in rows → number of groups.
+        dead_groups: groups with two or more valid rows, all with the same reward.
         dead_max: dead groups at the largest reward of the data set.
         dead_min: dead groups at the smallest reward of the data set.
         singletons: groups with one valid row.
         missing: rows without a usable reward.
-        missing_by_cause: the same, apart.
-        one_reward: whether all rewards are equal: then none is the largest or the smallest.
-        rollouts: where rollouts are counted, how many there are; then everything but `rows` counts them. None where
-            rows are.
+        missing_by_cause: the same by cause: null, NaN, inf.
+        one_reward: whether all rewards are equal, so that none is the largest or the smallest.
+        rollouts: number of rollouts if rollouts are counted (then everything except `rows` counts them); None if rows are.
     """
 
     rows: int
@@ -102,16 +101,16 @@ class Column:
     Attributes:
         label: its heading.
         figures: statistics over the kept rows.
-        kept_rows: rows that take part.
+        kept_rows: rows that take part in training.
         kept_groups: groups with at least one kept row.
         below_two: groups of which fewer than two rows are kept (missing rows are not counted).
-        dead_groups: groups whose kept rewards, two or more, are all equal.
-        live_groups: groups whose kept rewards, two or more, are not all equal.
-        sign_changes: share of kept rows whose sign (−, 0, +) is not that of the original.
-        mean_abs_ratio: mean |A| over the kept rows, relative to that of the original on the same rows.
+        dead_groups: groups with two or more kept rewards, all equal.
+        live_groups: groups with two or more kept rewards that are not all equal.
+        sign_changes: share of kept rows whose sign (−, 0, +) differs from the original's.
+        mean_abs_ratio: mean |A| over the kept rows, divided by that of the original on the same rows.
         rank_agreement: Spearman's ρ with the original within groups, mean over groups.
         correlation: Pearson's r with the original over the kept rows of all groups.
-        phantoms: kept rows of dead groups with an advantage other than 0.
+        phantoms: kept rows of dead groups with a nonzero advantage.
     """
 
     label: str
@@ -133,11 +132,11 @@ class Report:
     """Everything that a command shows.
 
     Attributes:
-        health: the groups.
-        settings: name → value, as they were used; what the output files carry.
+        health: counts of the groups.
+        settings: name → value of the settings in effect, also stored in the output files.
         columns: the advantage columns, the original first.
-        unshown: labels of columns that are as the original, as nothing was filtered; tables leave them out.
-        left_out: what each filter left out.
+        unshown: labels of columns that equal the original because nothing was filtered; tables leave them out.
+        left_out: what each filter dropped.
         notes: what was chosen, one line each.
         warnings: what looks wrong, one line each.
         written: the files that were written.

@@ -1,4 +1,4 @@
-"""What every result of a command has: plain values for JSON, and a view that draws it."""
+"""The base class of results: plain values for JSON, and a view that draws it."""
 
 import json
 import math
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class View(Protocol):
-    """How a result is drawn; made in `render.views`, because records import nothing that draws."""
+    """How a result is drawn; implemented in `render.views`, because records must not import rendering code."""
 
     @property
     def rich(self) -> "RenderableType":
@@ -27,7 +27,7 @@ class View(Protocol):
 
 
 class Result:
-    """A result that draws itself: as tables in a notebook and a terminal, as plain values by `to_dict`.
+    """A result that draws itself as tables in a notebook and a terminal, and converts to plain values with `to_dict`.
 
     Attributes:
         schema: name and version of the JSON, such as "advcli/inspect/1"; see `advcli schema`.
@@ -42,7 +42,7 @@ class Result:
 
     def drawn_by(self, view: View) -> None:
         """Set how the result is drawn."""
-        # Results are frozen, and a view is no part of what they say.
+        # Results are frozen, and the view is not part of their data.
         object.__setattr__(self, "_view", view)
 
     def __rich__(self) -> "RenderableType":
@@ -56,7 +56,7 @@ class Result:
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401  any value of a record
-    """A record as what JSON can hold: dicts with text as keys, lists, and None for NaN and ±inf.
+    """Convert a record to JSON types: dicts with text keys, lists, and None for NaN and ±inf.
 
     Example:
         >>> plain({8: (1.5, float("nan"))})

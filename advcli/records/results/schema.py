@@ -1,4 +1,4 @@
-"""The JSON schema of each command's `--json`, made from the typed records."""
+"""The JSON schema of each command's `--json`, generated from the typed records."""
 
 import inspect
 import re
@@ -31,7 +31,7 @@ RESULTS: Mapping[str, type[Result]] = {
         SelectResult,
     )
 }
-"""Command → what it returns; "between" is `compare --between`."""
+"""Command → its result class; "between" is `compare --between`."""
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _ATTRIBUTE = re.compile(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
@@ -44,8 +44,8 @@ def schema(name: str) -> dict[str, Any]:
         name: a key of `RESULTS`.
 
     Returns:
-        A schema of draft 2020-12. A number may be null where the data do not define it. Keys may be added
-        within a version; none is removed or changes its type.
+        A schema of draft 2020-12. Undefined numbers are null. Keys may be added within a version; none is
+        removed or changes its type.
     """
     import msgspec
 
@@ -60,7 +60,7 @@ def schema(name: str) -> dict[str, Any]:
 
 
 def _records(hint: Any) -> Iterator[type]:  # noqa: ANN401  any type
-    """The records that a type is made of."""
+    """The records that a type contains, recursively."""
     if is_dataclass(hint) or is_typeddict(hint):
         assert isinstance(hint, type)
         yield hint
@@ -79,14 +79,14 @@ def _describe(body: dict[str, Any], record: type) -> None:
         value.pop("default", None)
         if name in texts:
             value["description"] = texts[name]
-    # Every key is always there.
+    # Every key is always present.
     body["required"] = list(body["properties"])
     for value in _numbers(body):
         value["type"] = ["number", "null"]
 
 
 def attributes(record: type) -> dict[str, str]:
-    """Attribute → what its docstring says of it, base classes included.
+    """Attribute → its description in the docstring, base classes included.
 
     Example:
         >>> from advcli.records.results.inspection import Spreads

@@ -1,4 +1,4 @@
-"""What `select` is asked for, and what it gives."""
+"""The options and the result of `select`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,16 +12,16 @@ STYLES = ("text", "chat", "messages")
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which rows, pairs or prompts, and how they are written.
+    """The options of `select`: which rows, pairs or prompts, and how they are written.
 
     Attributes:
         kind: "sft" for the best row of each prompt, "dpo" for pairs, "prompts" for prompts.
-        least: lowest reward of a row that is chosen; None for the higher one where there are two, else any.
-        margin: smallest difference of a pair; any above 0 if it is 0.
-        every: all pairs of a prompt, not only its best and its worst row.
+        least: lowest reward of a chosen row; None for the higher of two rewards, or any if there are more.
+        margin: smallest difference of a pair; 0 for any difference above 0.
+        every: all pairs of a prompt, not only its best and worst row.
         band: lowest and highest share of solved rows of a prompt.
-        top: so many prompts, those whose next group is most likely live; None for all, in order of appearance.
-        style: "text", "chat" (lists of messages) or "messages" (the whole chat in one column); None as the dump has it.
+        top: number of prompts, those whose next group is most likely live; None for all, in order of appearance.
+        style: "text", "chat" (lists of messages) or "messages" (the whole chat in one column); None for the dump's.
         prompt: column with the text of the prompt; None for the first with a usual name.
         response: column with the response, likewise.
     """
@@ -39,13 +39,13 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Selection:
-    """What was selected.
+    """The selected records.
 
     Attributes:
         records: a record for each row, pair or prompt.
         prompts: prompts with a reward.
-        used: prompts of which something was selected.
-        empty: rows that were passed over because they have no response (or prompt).
+        used: prompts with a selected record.
+        empty: rows that were skipped because they have no response (or prompt).
         notes: what was chosen, one line each.
         warnings: what looks wrong, one line each.
     """
@@ -65,10 +65,10 @@ class SelectResult(Result):
     Attributes:
         kind: "sft", "dpo" or "prompts".
         written: the file that was written.
-        records: how many records are in it: rows, pairs or prompts.
+        records: number of records in it: rows, pairs or prompts.
         prompts: prompts with a reward.
-        used: prompts of which something was selected.
-        empty: rows that were passed over because they have no response (or prompt).
+        used: prompts with a selected record.
+        empty: rows that were skipped because they have no response (or prompt).
         warnings: what looks wrong, one sentence each.
     """
 
@@ -82,13 +82,13 @@ class SelectResult(Result):
     warnings: tuple[str, ...]
 
     @classmethod
-    def of(cls, found: Selection, kind: str, written: str) -> Self:
-        """What was selected.
+    def of(cls, selection: Selection, kind: str, written: str) -> Self:
+        """The JSON record of a selection.
 
         Args:
-            found: the selection.
+            selection: the selection.
             kind: "sft", "dpo" or "prompts".
             written: the file that was written.
         """
-        counts = {name: getattr(found, name) for name in ("prompts", "used", "empty", "warnings")}
-        return cls(kind=kind, written=written, records=len(found.records), **counts)
+        counts = {name: getattr(selection, name) for name in ("prompts", "used", "empty", "warnings")}
+        return cls(kind=kind, written=written, records=len(selection.records), **counts)

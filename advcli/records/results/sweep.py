@@ -1,4 +1,4 @@
-"""What `sweep` shows: one point of the grid after the other."""
+"""The result of `sweep`: the points of the grid."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,11 +13,11 @@ class Point:
     """One point of a grid of settings.
 
     Attributes:
-        settings: the settings that the grid is made of, by name.
-        column: its processed advantages; the distance is that from the original, the advantages of the first point
-            before any keep ratio and filter.
+        settings: the settings of the grid at this point, by name.
+        column: its processed advantages, compared with the original: the advantages of the first point before any
+            keep ratio and filter.
         effective_rows: (Σ|A|)² / ΣA² over the kept rows: how many rows of equal |A| would weigh as much.
-        token_share: tokens of the kept rows, as a share of all tokens; None without lengths.
+        token_share: tokens of the kept rows as a share of all tokens; None without lengths.
     """
 
     settings: Mapping[str, Any]
@@ -26,7 +26,7 @@ class Point:
     token_share: float | None = None
 
     def figures(self) -> dict[str, float | int | None]:
-        """Name → figure, in the order in which they are shown."""
+        """Name → figure, in display order."""
         column, figures = self.column, self.column.figures
         return {
             "kept_rows": column.kept_rows,
@@ -46,11 +46,11 @@ class Point:
 
 @dataclass(frozen=True)
 class Sweep:
-    """A grid of settings and what each point does.
+    """The points of a grid of settings.
 
     Attributes:
         health: the groups of the data set.
-        points: the points, in the order of the grid or as they were sorted.
+        points: the points, in the order of the grid or as sorted.
         notes: what was chosen, one line each.
         warnings: what looks wrong, one line each.
     """
@@ -68,19 +68,19 @@ class SweepPoint:
     Attributes:
         estimator: its name, with the knobs that it was given: grpo:eps=0.1.
         like: framework and versions whose numbers were reproduced, or null.
-        scale: "group", "batch", "none", or null where there is no choice.
-        keep_pos: share of the positive rows of each group that was kept.
-        keep_neg: share of the negative rows of each group that was kept.
-        compute_new_adv: whether the advantage was computed again on the kept rows.
-        shape: what shaped the rewards and the advantages, as `--shape` takes it; null for nothing.
-        kept_rows: rows that take part.
+        scale: "group", "batch", "none", or null if there is no choice.
+        keep_pos: kept share of each group's positive rows.
+        keep_neg: kept share of each group's negative rows.
+        compute_new_adv: whether the advantage was recomputed on the kept rows.
+        shape: the shaping of rewards and advantages, as `--shape` takes it; null for none.
+        kept_rows: rows that take part in training.
         kept_groups: groups with at least one kept row.
         live_groups: groups with two or more kept rewards that are not all equal.
         mean_abs: mean |A| over the kept rows.
         std: standard deviation of A over the kept rows, ddof 1.
         max_abs: largest |A|.
         share_positive: share of the kept rows with A > 0.
-        sign_changes: share of the kept rows whose sign (−, 0, +) is not that of the original: the first point, unfiltered.
+        sign_changes: share of the kept rows whose sign (−, 0, +) differs from the original's: the first point, unfiltered.
         rank_agreement: Spearman's ρ with the original within groups, mean over groups.
         correlation: Pearson's r with the original over all kept rows.
         effective_rows: (Σ|A|)² / ΣA² over the kept rows.
@@ -109,7 +109,7 @@ class SweepPoint:
 
     @classmethod
     def of(cls, point: Point) -> Self:
-        """The settings and figures of a point."""
+        """The JSON record of a point."""
         values: dict[str, Any] = {**point.settings, **point.figures()}
         return cls(**values)
 
@@ -134,13 +134,13 @@ class SweepResult(Result):
     points: tuple[SweepPoint, ...]
 
     @classmethod
-    def of(cls, found: Sweep) -> Self:
-        """Counts, and the settings and figures of each point."""
-        health = found.health
+    def of(cls, sweep: Sweep) -> Self:
+        """The JSON record of a sweep."""
+        health = sweep.health
         return cls(
             rows=health.rows,
             groups=health.groups,
             dead_groups=health.dead_groups,
-            warnings=found.warnings,
-            points=tuple(map(SweepPoint.of, found.points)),
+            warnings=sweep.warnings,
+            points=tuple(map(SweepPoint.of, sweep.points)),
         )

@@ -1,4 +1,4 @@
-"""What `verify` shows: two rewards of the same rows."""
+"""The options and the result of `verify`: two rewards of the same rows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -9,14 +9,14 @@ from advcli.records.results.result import Result
 
 @dataclass(frozen=True)
 class Asked:
-    r"""What is asked of the verifiers.
+    r"""The options of `verify`.
 
     Attributes:
-        vs: the reward column of B in the rows of A; None for A alone, and where B is another input.
+        vs: the reward column of B in the rows of A; None for A alone, or if B is another input.
         pass_at: lowest reward of a right row of A; None for the higher of two rewards.
-        vs_pass_at: the same of B.
+        vs_pass_at: the same for B.
         answer: the column with the final answer; None for the text after the last `####` or in the last `\boxed{}`.
-        top: how many prompts and groups are named.
+        top: number of prompts and groups to list.
     """
 
     vs: str | None = None
@@ -31,7 +31,7 @@ class Rate:
     """A share with its 95% interval.
 
     Attributes:
-        share: NaN where there is nothing to count.
+        share: the share; NaN if there is nothing to count.
         low: lower end.
         high: upper end.
     """
@@ -43,15 +43,15 @@ class Rate:
 
 @dataclass(frozen=True)
 class Confusion:
-    """What two verifiers say of the same rows.
+    """The confusion matrix of two verifiers on the same rows.
 
     Attributes:
-        name: of which rows: "all", a step, a prompt, a source.
+        name: which rows: "all", a step, a prompt, a source.
         both: rows that both call right.
         only_a: rows that only A calls right.
         only_b: rows that only B calls right.
         neither: rows that both call wrong.
-        kappa: Cohen's κ; NaN where both always say the same one thing.
+        kappa: Cohen's κ; NaN if both always give the same single verdict.
     """
 
     name: str
@@ -69,7 +69,7 @@ class Confusion:
 
 @dataclass(frozen=True)
 class SameAnswer:
-    """A group that A calls all wrong and in which most rows give one answer.
+    """A group that A calls all wrong, but in which most rows give the same answer.
 
     Attributes:
         prompt: the prompt.
@@ -93,14 +93,14 @@ class Disagreement:
     """A row that one verifier calls right and the other wrong.
 
     Attributes:
-        place: its place in A, as file:line.
+        place: its location in A, as file:line.
         prompt: the prompt.
         step: the step; "" without steps.
         group: number of its group, as `compute` writes it.
         reward_a: its reward by A.
         reward_b: its reward by B.
-        right: "A" or "B": who calls it right.
-        changes_sign: whether its reward lies on the other side of the mean of the group.
+        right: "A" or "B": the verifier that calls it right.
+        changes_sign: whether its reward is above the group mean in one and below it in the other.
     """
 
     place: str
@@ -119,24 +119,24 @@ class Verdicts:
 
     Attributes:
         a: the column of A.
-        b: the column of B; null where only one is there.
-        inputs: A and B as they were named; empty with one input.
-        paired_by: what tells which row of B is the same as one of A; null with one input.
+        b: the column of B; null without B.
+        inputs: A and B as typed; empty with one input.
+        paired_by: how rows of A and B were paired; null with one input.
         only_a: rows of A that are not in B; null with one input.
         only_b: rows of B that are not in A; null with one input.
-        thresholds: lowest reward of a right row, of A and of B.
-        every: all rows; null without B.
-        icc: how far the rewards themselves are the same in both: the intraclass correlation; null without B.
+        thresholds: lowest reward of a right row, for A and for B.
+        every: the confusion of all rows; null without B.
+        icc: intraclass correlation of the two rewards; null without B.
         false_negative: rows that A calls wrong, as a share of those that B calls right.
         false_positive: rows that A calls right, as a share of those that B calls wrong.
-        by: what rows are split by → a confusion each, most disagreements first.
-        sign_changes: rows whose reward lies on the other side of the mean of the group.
-        live: group is live with "both", "only A", "only B", "neither" → groups.
-        noise: the share of rows that A would have to get wrong to make all of its live groups, were every group truly
+        by: what rows are split by → the confusion of each part, most disagreements first.
+        sign_changes: rows whose reward is above the group mean in one and below it in the other.
+        live: "both", "only A", "only B" or "neither" → number of groups that are live with these.
+        noise: the share of rows that A would have to get wrong to produce all of its live groups if every group were truly
             all right or all wrong.
         all_wrong: groups that A calls all wrong.
-        same_answers: those in which most rows give one answer.
-        same_answer: the first of these, the largest share first.
+        same_answers: those in which most rows give the same answer.
+        same_answer: the first of these, largest share first.
         answers: rows of `all_wrong` with an answer.
         warnings: what looks wrong, one sentence each.
     """
@@ -165,10 +165,10 @@ class Verdicts:
 
 @dataclass(frozen=True, kw_only=True)
 class Verify(Verdicts):
-    """The same with what is written and said beside it.
+    """The verdicts, with the table for `--out` and notes.
 
     Attributes:
-        table: what `--out` writes, a column each: the rows on which A and B disagree, or without B the groups that are
+        table: column → values of `--out`: the rows on which A and B disagree, or without B the groups that are
             all wrong with one answer.
         notes: what was chosen, one line each.
     """
@@ -184,6 +184,6 @@ class VerifyResult(Result, Verdicts):
     schema: ClassVar[str] = "advcli/verify/1"
 
     @classmethod
-    def of(cls, found: Verify) -> Self:
-        """How far two verifiers agree, or what one of them shows alone."""
-        return cls(**{field.name: getattr(found, field.name) for field in fields(Verdicts)})
+    def of(cls, verify: Verify) -> Self:
+        """The JSON record of a comparison of verifiers."""
+        return cls(**{field.name: getattr(verify, field.name) for field in fields(Verdicts)})

@@ -30,16 +30,16 @@ def test_one_format(row):
     values = {label: text.strip() for label, text in shown.items()}
     assert values["format"] == f"{row.name}: {row.summary}"
     otherwise = "the kind of its file" if row.opener else "nothing: used when no other format fits"
-    assert values["recognised by"] == (", ".join(row.requires) or otherwise)
+    assert values["detected by"] == (", ".join(row.requires) or otherwise)
     assert values["files"].split(", ") == [*row.files, *row.otherwise]
     assert values["written by"] == row.source
-    assert values.get("switched on by", "") == row.switch
+    assert values.get("enabled by", "") == row.switch
     assert [text for label, text in values.items() if label.startswith("trap")] == list(row.traps)
 
 
 def test_a_format_in_full():
     assert run("verl-v1").stdout.splitlines()[1:8] == [
-        "recognised by     input, output, score, step, uid:text",
+        "detected by       input, output, score, step, uid:text",
         "layout            rows",
         "prompt            uid.prompt",
         "step              step",

@@ -23,7 +23,7 @@ def test_what_is_there_already_stays(advcli, tmp_path):
     assert advcli("sample", "new/folder", "--quiet").stderr == b""
     again = advcli("sample", "new/folder")
     assert again.returncode == 0
-    assert again.stderr.count(b"is there already") == 8
+    assert again.stderr.count(b"is up to date") == 8
     (tmp_path / "new/folder/rewards.jsonl").write_text("mine")
     refused = advcli("sample", "new/folder")
     assert refused.returncode == 2
