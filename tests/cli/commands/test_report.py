@@ -160,7 +160,7 @@ def test_the_page_shows_prompts_verdicts_and_another_run(report, tmp_path):
 @pytest.mark.parametrize(
     ("out", "other"), [("-", "report.html"), ("page.pdf", "page.html"), ("page", "page.html")]
 )
-def test_a_page_is_html(out, other, tmp_path):
+def test_a_page_is_html(report, out, other, tmp_path):
     (tmp_path / "x.jsonl").write_text('{"prompt": "p", "reward": 1}\n{"prompt": "p", "reward": 0}\n')
     done = report("x.jsonl", "--out", out)
     assert done.returncode == 2
