@@ -172,7 +172,7 @@ class Rule:
         if word != "nan":
             return word
         lonely = self.level != "turn" and self.takes_any_row
-        whitens = not lonely or self._told("whiten", True)
+        whitens = not lonely or self._told("whiten", default=True)
         if whitens and self.scope_at(next(iter(self.scales), None)) == "step":
             return "batch"
         return "row" if lonely else word
