@@ -118,10 +118,6 @@ EXCEPTIONS = {
         for folder in ("inspection", "records", "render")
     },
     "frameworks/proven.py": ("frameworks/test_catalog.py", "a table, seen through what is said of a version"),
-    "frameworks/arithmetic/whitening.py": (
-        "parity/test_token_parity.py",
-        "the packages' own numbers go through it",
-    ),
     "dataset/remarks.py": (
         "cli/commands/test_compute.py",
         "what is said about a data set, seen through the commands",

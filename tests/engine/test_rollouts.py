@@ -7,7 +7,10 @@ import pytest
 import torch
 
 from advcli import DataError, UsageError, compute_advantages
+from advcli.engine.plan import Plan
 from advcli.engine.rollouts import Rollouts
+from advcli.engine.run import run
+from advcli.records.settings import Settings
 
 NAN = float("nan")
 # A published log of such a dump: rows of a solved rollout count three times.
@@ -188,3 +191,36 @@ def test_each_row_is_a_rollout_where_none_is_named():
     assert found.original.tolist() == pytest.approx([0.5 / 4, -0.5 / 8])
     with pytest.raises(DataError, match=r"^agent-lightning:grpo needs the tokens of each row, and there is"):
         compute_advantages([1, 0], [0, 0], **given)
+
+
+def test_a_rollout_whose_last_turn_has_no_token_is_trained_on_with_0():
+    # verl reads the advantage at the first token of the last turn; ±1/√2 of two rollouts.
+    given = {"rollouts": ["a", "a", "b"], "like": "verl"}
+    half = 0.5**0.5
+    found = compute_advantages([1, 1, 0], ["p"] * 3, lengths=[2, 3, 1], **given)
+    assert found.original.tolist() == pytest.approx([half, half, -half], abs=1e-5)
+    found = compute_advantages([1, 1, 0], ["p"] * 3, lengths=[2, 0, 1], **given)
+    assert found.original.tolist() == pytest.approx([0, NAN, -half], abs=1e-5, nan_ok=True)
+    assert found.kept.tolist() == [True, False, True]
+    found = compute_advantages([1, 1, 0], ["p"] * 3, lengths=[2, 0, 1], keep_neg=0, **given)
+    assert found.processed.tolist() == pytest.approx([0, NAN, 0], nan_ok=True)
+    assert found.kept.tolist() == [True, False, False]
+
+
+def test_the_advantage_of_a_rollout_is_divided_by_its_rows():
+    given = {"like": "trinity-rft", "estimator": "step_wise_grpo", "rollouts": ["a", "a", "b"]}
+    half = 0.5**0.5
+    found = compute_advantages([1, 1, 0], ["p"] * 3, step_norm=1, **given)
+    assert found.original.tolist() == pytest.approx([half / 2, half / 2, -half], abs=1e-5)
+    assert found.per_rollout.original.tolist() == pytest.approx([half / 2, -half], abs=1e-5)
+
+
+def test_rollouts_of_one_row_are_rows():
+    columns = {
+        "rewards": torch.tensor([1.0, 0.0], dtype=torch.float64),
+        "group": torch.zeros(2, dtype=torch.int64),
+        "step": torch.zeros(2, dtype=torch.int64),
+        "rollout": torch.tensor([0, 1]),
+    }
+    found = run(Plan.of(Settings(scale="none")), columns)
+    assert (found.original.tolist(), found.per_rollout) == ([0.5, -0.5], None)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from advcli import DataError, compute_advantages
+from advcli import DataError, UsageError, compute_advantages
 from advcli.frameworks.arithmetic.per_token import (
     gae_through_gaps,
     greedy_baseline,
@@ -111,6 +111,23 @@ def test_mt_grpo_splits_at_the_result_of_a_tool():
     )
     z = 0.5 / (0.5**0.5 + 1e-4)
     assert found.tokens.tolist() == pytest.approx([-0.5 * z, -0.5 * z, -z, -z, 0, 0], abs=1e-6)
+
+
+def test_mt_grpo_takes_three_rewards():
+    with pytest.raises(UsageError) as caught:
+        compute_advantages(
+            [[1, 0], [0, 1]],
+            [0, 0],
+            weights=[1, 1],
+            like="multi-turn-rl-agent",
+            estimator="mt_grpo",
+            mask=[[1], [1]],
+            roles={"segment": [1, -1]},
+        )
+    assert str(caught.value) == (
+        "mt_grpo takes three rewards (of the turn, of the outcome, and both combined), not 2; "
+        "try --reward TURN --reward OUTCOME --reward BOTH"
+    )
 
 
 def test_the_mean_alone_is_taken_off():
