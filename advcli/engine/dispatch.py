@@ -1,6 +1,5 @@
 """The only code that picks a device or a dtype, and the one call of an estimator."""
 
-import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, get_args
@@ -9,7 +8,7 @@ import torch
 from torch import Tensor
 
 from advcli.common.errors import DataError, UsageError
-from advcli.common.registry import load
+from advcli.common.registry import load, parameters
 from advcli.common.wording import either, one_line
 from advcli.estimators.catalog import ESTIMATORS, SCALES, Estimator
 from advcli.records.roles import ROLES, TOKEN_COLUMNS
@@ -51,6 +50,7 @@ _CPU_ROW: Mapping[tuple[bool, bool], tuple[float, float]] = {
     (False, True): (7.8e-8, 0.37),
     (False, False): (1.5e-7, 0.04),
 }
+_CPU_SLOWEST = max(seconds for seconds, _ in _CPU_ROW.values())
 
 _AVAILABLE: Mapping[str, Callable[[], bool]] = {
     "cpu": lambda: True,
@@ -93,6 +93,8 @@ def quicker(columns: Mapping[str, Tensor], *, in_blocks: bool = False) -> torch.
         "cuda", or "cpu" where there is no such device, it has too little memory, or the rows are few.
     """
     cpu, rows = torch.device("cpu"), max(column.numel() for column in columns.values())
+    if rows * _CPU_SLOWEST < _CUDA_START:
+        return cpu
     seconds, power = _CPU_ROW[in_blocks, _in_order(columns["group"])]
     if rows * seconds / torch.get_num_threads() ** power < _CUDA_START + rows * _CUDA_ROW:
         return cpu
@@ -151,8 +153,8 @@ def fitted(
     Raises:
         UsageError: an unknown knob, one that is missing, or a value that does not fit.
     """
-    parameters = inspect.signature(load(target)).parameters.values()
-    known = {p.name: p for p in parameters if p.kind is p.KEYWORD_ONLY and p.name != but}
+    declared = parameters(load(target)).items()
+    known = {name: p for name, p in declared if p.kind is p.KEYWORD_ONLY and name != but}
     for name in given:
         if name not in known:
             has = [*known, *([but] if scaled else [])]
@@ -174,8 +176,9 @@ def options(who: str, target: str, given: Mapping[str, float | str]) -> dict[str
     Raises:
         UsageError: one does not fit, or lies outside of its range.
     """
-    kinds = {p.name: p.annotation for p in inspect.signature(load(target)).parameters.values()}
-    return {name: _fitting(who, name, value, kinds.get(name, float)) for name, value in given.items()}
+    known = parameters(load(target))
+    kinds = {name: known[name].annotation if name in known else float for name in given}
+    return {name: _fitting(who, name, value, kinds[name]) for name, value in given.items()}
 
 
 def form(entry: Estimator, given: Mapping[str, float | str]) -> tuple[Estimator, dict[str, float | str]]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from advcli.tensors.masks import chosen
+from advcli.tensors.masks import chosen, every
 from advcli.tensors.segments import Segments
 
 
@@ -22,6 +22,11 @@ def matrices(index: Tensor, present: Tensor) -> Iterator[Tensor]:
         [[1], [3]]
         [[0, 2]]
     """
+    if every(present):
+        blocks = Segments.of(index)
+        if blocks.width is not None:
+            yield torch.arange(len(index), device=index.device).view(blocks.count, blocks.width)
+            return
     order = torch.nonzero(present).squeeze(1)
     segment = chosen(index, present)
     # Rows that lie group after group, as they mostly do, need no sorting.
