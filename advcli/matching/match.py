@@ -101,7 +101,9 @@ def shaped(table: RewardTable, first: Found, *, n: int | None, only: Settings, t
     with _one_thread():
         problem = _problem(table, n, only)
         explanation = explanations.shaped(problem, tell)
-        return explanation and _matched(explanation, first, table, _notes(table, problem, first))
+        if explanation is None:
+            return None
+        return _matched(explanation, first, table, _notes(table, problem, first))
 
 
 @contextmanager
