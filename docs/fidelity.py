@@ -3,8 +3,9 @@
 import json
 import math
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -150,8 +151,13 @@ def compared_rules() -> set[str]:
 _Case = tuple[str, Mapping[str, Any], list[float], list[float], set[int]]
 
 
-def _cases() -> Iterator[tuple[_Case, Rule]]:
-    """File, case, our numbers, theirs, rows that are not part of the distance; and the rule that gave ours."""
+@cache
+def _cases() -> Sequence[tuple[_Case, Rule]]:
+    """File, case, our numbers, theirs, rows that are not part of the distance; and the rule that gave ours. Computed once."""
+    return tuple(_computed())
+
+
+def _computed() -> Iterator[tuple[_Case, Rule]]:
     for file, case in compared.CASES:
         rule = find(*compared.target(file, case)[:2])
         yield (

@@ -38,8 +38,8 @@ def rows(reward, **more):
     return table(**{**known, **more})
 
 
-def logged(groups=3, each=4, **more):
-    """Rows with all that the commands ask for: texts, tokens, lengths, logged advantages."""
+def logged(groups=3, each=4, *, rule=lambda row, group: (row + group) % 2 - 0.5, **more):
+    """Rows with all that the commands ask for: texts, tokens, lengths, logged advantages, which are centred rewards."""
     return lines(
         *(
             {
@@ -51,7 +51,7 @@ def logged(groups=3, each=4, **more):
                 "prompt": f"question {group}",
                 "response_length": 3 + row,
                 "finish_reason": ("stop", "length")[row % 2],
-                "advantages": row - 1.5,
+                "advantages": rule(row, group),
                 "kl": 0.1 * row,
                 "values": [0.1, 0.2, 0.3],
                 "response_mask": [1, 1, row % 2],
@@ -161,7 +161,11 @@ CORPUS = {
     ),
     "nan.jsonl": b'{"prompt_id": "a", "reward": NaN}\n{"prompt_id": "a", "reward": -Infinity}\n{"prompt_id": "a", "reward": 1}\n',
     "logged.jsonl": logged(),
-    "logged_odd.jsonl": logged(2, 3, **{"response": ODD, "finish_reason": ODD, "prompt": ODD}),
+    "logged_odd.jsonl": logged(
+        # No rule gives these, so that all that `match` can do is done.
+        rule=lambda row, group: row - 1.5,
+        **{"response": ODD, "finish_reason": ODD, "prompt": ODD},
+    ),
     "one_row.jsonl": lines(_PAIR[0]),
     "all_null.jsonl": lines(*({"prompt_id": None, "reward": None, "step": None} for _ in range(3))),
     "twice.jsonl": b'{"prompt_id": "a", "reward": 1, "reward": 0}\n{"prompt_id": "a", "prompt_id": "b", "reward": 1}\n',

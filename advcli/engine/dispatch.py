@@ -1,6 +1,5 @@
 """The only code that picks a device or a dtype, and the one call of an estimator."""
 
-import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, get_args
@@ -9,7 +8,7 @@ import torch
 from torch import Tensor
 
 from advcli.common.errors import DataError, UsageError
-from advcli.common.registry import load
+from advcli.common.registry import load, parameters
 from advcli.common.wording import either, one_line
 from advcli.estimators.catalog import ESTIMATORS, SCALES, Estimator
 from advcli.records.roles import ROLES, TOKEN_COLUMNS
@@ -166,8 +165,8 @@ def fitted(
     Raises:
         UsageError: an unknown knob, one that is missing, or a value that does not fit.
     """
-    parameters = inspect.signature(load(target)).parameters.values()
-    known = {p.name: p for p in parameters if p.kind is p.KEYWORD_ONLY and p.name != but}
+    declared = parameters(load(target)).items()
+    known = {name: p for name, p in declared if p.kind is p.KEYWORD_ONLY and name != but}
     for name in given:
         if name not in known:
             has = [*known, *([but] if scaled else [])]
@@ -189,8 +188,9 @@ def options(who: str, target: str, given: Mapping[str, float | str]) -> dict[str
     Raises:
         UsageError: one does not fit, or lies outside of its range.
     """
-    kinds = {p.name: p.annotation for p in inspect.signature(load(target)).parameters.values()}
-    return {name: _fitting(who, name, value, kinds.get(name, float)) for name, value in given.items()}
+    known = parameters(load(target))
+    kinds = {name: known[name].annotation if name in known else float for name in given}
+    return {name: _fitting(who, name, value, kinds[name]) for name, value in given.items()}
 
 
 def form(entry: Estimator, given: Mapping[str, float | str]) -> tuple[Estimator, dict[str, float | str]]:

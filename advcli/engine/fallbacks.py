@@ -7,7 +7,7 @@ from torch import Tensor
 
 from advcli.common.errors import DataError
 from advcli.common.wording import Remark, counted, verb
-from advcli.tensors.masks import chosen
+from advcli.tensors.masks import chosen, some
 from advcli.tensors.turns import Turns
 
 
@@ -20,7 +20,7 @@ def singletons(
         first = valid & (Turns.of(torch.where(valid, columns["rollout"], -1)).position == 0)
     group = columns["group"]
     sizes = torch.bincount(chosen(group, first), minlength=int(group.max()) + 1 if len(group) else 0)
-    if not (sizes == 1).any():
+    if not some(sizes == 1):
         return original
     alone = valid & (sizes[group.clamp(min=0)] == 1)
     if rule == "error" and alone.any():
@@ -59,13 +59,13 @@ def bounded(
     """
     beyond = torch.isinf(advantages)
     large = valid & (columns["rewards"].abs() > torch.finfo(advantages.dtype).max ** 0.5)
-    if large.any():
+    if some(large):
         # An infinite square or sum makes NaN of what is computed with it.
         group = columns["group"].clamp(min=0)
         with_large = torch.zeros(int(group.max()) + 1, dtype=torch.bool, device=group.device)
         with_large[group[large]] = True
         beyond |= valid & with_large[group] & advantages.isnan()
-    if not beyond.any():
+    if not some(beyond):
         return advantages, ()
     said = "beyond what a float can hold: null"
     count = int(beyond.sum())

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -114,16 +115,17 @@ class Plan:
         Args:
             columns: as `run` takes them; on another device than the CPU everything is done at once.
         """
+        # The last digit of a framework's rule depends on what lies beside a group.
+        if self.rule is not None or self.reach() != "key" or not pays(columns["group"]):
+            return False
         rows = len(columns["group"])
         # These two stop at the first bad row of all, and say which row it is; tokens are not cut with their rows.
         stops = "error" in (self.settings.missing, self.settings.singleton)
         stops |= any(FILTERS[one.name].weighs for one in self.settings.filters)
         whole = any(len(column) != rows for name, column in columns.items() if name != "weights")
-        # The last digit of a framework's rule depends on what lies beside a group.
-        own = self.rule is None and self.reach() == "key"
-        return own and pays(columns["group"]) and self.device.type == "cpu" and not (stops or whole)
+        return self.device.type == "cpu" and not (stops or whole)
 
-    @property
+    @cached_property
     def warnings(self) -> tuple[str, ...]:
         """What is not certain of the version of a framework that was asked for."""
         like = self.settings.like
@@ -145,7 +147,7 @@ class Plan:
         form = self.entry.per_token
         free = self.settings.device == "auto" and self.rule is None and self.entry.level != "turn"
         quick = dispatch.quicker(columns, in_blocks=self.in_ranges(columns)) if free else self.device
-        plan = replace(self, device=quick)
+        plan = self if quick == self.device else replace(self, device=quick)
         if "turn_rewards" in columns and self.entry.level == "turn":
             _refuse_filters(self.settings, self.entry.name, "turn")
         if form is not None and any(name in columns for name in self.entry.token_columns):

@@ -72,8 +72,10 @@ def _divided(plan: Plan, columns: dict[str, Tensor], rollout: Tensor | None) -> 
 
 def _run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
     """The same for columns that are looked at as a whole."""
-    moved = {name: column.to(plan.device) for name, column in columns.items()}
-    moved |= {name: column.to(plan.dtype) for name, column in moved.items() if column.is_floating_point()}
+    moved = {
+        name: column.to(plan.device, plan.dtype if column.is_floating_point() else None)
+        for name, column in columns.items()
+    }
     dispatch.require(plan.entry, moved)
     moved = shaped.added_up(plan, moved)
     raw, moved = moved, shaped.shape(plan, moved)
@@ -107,7 +109,7 @@ def _run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
         *_never_again(plan, moved),
         *beyond,
         *shaped.lacking(plan, raw, moved, usable),
-        *shaped.spoilt(plan, raw, usable & original.isnan()),
+        *shaped.spoilt(plan, raw, usable & ~defined),
         *shaped.alive(plan, raw, moved),
     )
     if plan.settings.compute_new_adv:

@@ -14,11 +14,11 @@ from advcli.records.settings import ShapeSpec
 from advcli.shaping import expressions, spec
 from advcli.shaping.catalog import SHAPINGS
 from advcli.shaping.groups import Groups
-from advcli.tensors.masks import finite
+from advcli.tensors.masks import finite, some
 from advcli.tensors.segments import Segments
 
 # Columns that every row with a reward has.
-_ALWAYS = ("rewards", "group", "step", "parts", "weights", "row", "place", "counted", "token_kl")
+_ALWAYS = frozenset({"rewards", "group", "step", "parts", "weights", "row", "place", "counted", "token_kl"})
 
 # The knob of the rules that drop a group by its standard deviation, and groups of one with it; below 0 none is.
 _THRESHOLD = "std_threshold"
@@ -182,6 +182,8 @@ def lacking(
 ) -> tuple[str, ...]:
     """A warning about rows that have a reward, and nothing else that is needed: no statistic shows why."""
     steps = plan.settings.shaping
+    if not steps and "parts" not in plan.entry.needs and _ALWAYS.issuperset(plan.entry.needs):
+        return ()
     needs = [name for step in steps for name in spec.needs(step)]
     names = [name for name in (*plan.entry.needs, *needs) if name not in _ALWAYS]
     measured = spec.measures(steps)
@@ -203,6 +205,8 @@ def spoilt(plan: Plan, columns: Mapping[str, Tensor], undefined: Tensor) -> tupl
     if plan.rule is None:
         return ()
     rule = plan.rule.per_token if plan.entry.level == "token" and plan.rule.per_token else plan.rule
+    if not some(undefined):
+        return ()
     rows = columns["group"] >= 0
     absent = ~finite(columns["rewards"]) & rows
     undefined = undefined & ~absent

@@ -1,6 +1,5 @@
 """The rules that are tried: every row of the catalog of frameworks, and our own estimators on a grid of knobs."""
 
-import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
@@ -9,7 +8,7 @@ from typing import Any
 
 from packaging.specifiers import SpecifierSet
 
-from advcli.common.registry import load
+from advcli.common.registry import load, parameters
 from advcli.common.wording import pairs, short
 from advcli.engine.plan import Plan
 from advcli.estimators.catalog import ESTIMATORS, SCALES, Estimator
@@ -111,6 +110,23 @@ class Candidate:
         settings = self.plan.settings
         other = Candidate.of(replace(settings, knobs={**settings.knobs, **options}))
         return replace(other, order=self.order, unit=self.unit)
+
+    @cached_property
+    def bare(self) -> "Candidate":
+        """The same rule with its options as they are by default."""
+        other = Candidate.of(replace(self.plan.settings, knobs={}))
+        return replace(other, order=self.order, unit=self.unit)
+
+    @cached_property
+    def unfilled(self) -> "Candidate":
+        """The same rule where groups of one, and rows without a reward, get nothing; itself if that is so, or not ours to say."""
+        settings = self.plan.settings
+        if self.plan.rule is not None or self.plan.entry.level != "row":
+            return self
+        if settings.missing == settings.singleton == "null":
+            return self
+        bare = replace(settings, missing="null", singleton="null")
+        return replace(self, plan=replace(self.plan, settings=bare))
 
     @property
     def options(self) -> Mapping[str, float | str]:
@@ -268,5 +284,5 @@ def _variants(entry: Estimator) -> Iterator[tuple[str | None, dict[str, float]]]
 
 def effective(target: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """All keyword arguments of a function: those that were given, and its defaults."""
-    parameters = inspect.signature(load(target)).parameters.values()
-    return {p.name: given.get(p.name, p.default) for p in parameters if p.kind is p.KEYWORD_ONLY}
+    known = parameters(load(target)).items()
+    return {name: given.get(name, p.default) for name, p in known if p.kind is p.KEYWORD_ONLY}

@@ -104,13 +104,6 @@ def explained(
     return explanation, shuffled
 
 
-def shaped(
-    problem: Problem, first: Found, table: RewardTable, tell: Tell
-) -> tuple[Explanation | None, str | None]:
-    """What explains a log if a rule of the catalog had shaped its rewards or advantages; see `explained`."""
-    return _explain((_as_shaped,), problem, first, table, tell), None
-
-
 def _by_a_trainer(explanation: Explanation | None) -> bool:
     """Whether some framework has a rule that explains the log without doubt."""
     if explanation is None or explanation.doubt:
@@ -248,9 +241,8 @@ def _otherwise(best: Weighed, rest: Iterable[Weighed], names: Sequence[str]) -> 
     return result
 
 
-def _as_shaped(problem: Problem, first: Found, table: RewardTable, tell: Tell) -> Explanation | None:
-    """Rewards, or advantages, that a rule of the catalog had shaped."""
-    del first
+def shaped(problem: Problem, tell: Tell) -> Explanation | None:
+    """Rewards, or advantages, that a rule of the catalog had shaped; None if that explains nothing."""
     told: list[tuple[Explanation, str]] = []
     steps: list[ShapeSpec] = []
     for partition in problem.partitions:
@@ -261,13 +253,13 @@ def _as_shaped(problem: Problem, first: Found, table: RewardTable, tell: Tell) -
                 f"with {'advantages' if spec.after(one.step) else 'rewards'} shaped by {spec.typed(one.step)}"
             )
             tell(f"{partition.label}: {words}")
-            shaped = again(problem, partition, one)
-            result = search(shaped, tell)
+            behind = again(problem, partition, one)
+            result = search(behind, tell)
             # A factor of all rewards is in the eps only, where the group's std divides them.
             reached = (
-                Explanation(shaped, result.trials)
+                Explanation(behind, result.trials)
                 if result.explained
-                else _of_options(inferred(shaped, only=_DIVISOR))
+                else _of_options(inferred(behind, only=_DIVISOR))
                 if one.scalable
                 else None
             )
@@ -281,7 +273,8 @@ def _as_shaped(problem: Problem, first: Found, table: RewardTable, tell: Tell) -
     if not sure:
         return None
     best, _ = sure[0]
-    return replace(best, otherwise=[(other.trials[0], words) for other, words in sure[1:]])
+    otherwise = [(other.trials[0], words) for other, words in sure[1:]]
+    return replace(best, otherwise=otherwise).weighed_up()
 
 
 def _alike(one: ShapeSpec, other: ShapeSpec) -> bool:

@@ -1,6 +1,7 @@
 """Logged advantages beside the rewards that an estimator may have been given: in a group both lie on one rising line."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -63,12 +64,12 @@ class Lines:
         """Whether there is anything to be told."""
         return len(self.values) > 2 * ROWS and bool((self.values.abs() > self.room).any())
 
-    @property
+    @cached_property
     def near(self) -> float:
         """A sum of squares that is not far from what the log's digits leave."""
         return min(_FAR, float((_NEARBY * self.room / self.size).square().sum()))
 
-    @property
+    @cached_property
     def size(self) -> float:
         """The length of the advantages, the unit of `left`."""
         return float(self.values.norm())

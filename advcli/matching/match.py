@@ -43,7 +43,6 @@ def match(
     *,
     n: int | None = None,
     only: Settings | None = None,
-    shaped: bool = False,
     tell: Tell = lambda text: None,
     prove: Callable[[Explanation], Explanation | None] = lambda explanation: explanation,
 ) -> Match:
@@ -53,7 +52,6 @@ def match(
         table: what was read, the logged advantages among it.
         n: rows per group, if the user named it.
         only: rules that the user asked for (`like`, `estimator`, `scale`, `shaping`); the others are not tried.
-        shaped: whether rules of shaping are tried, and nothing else that may be between a rule and the log.
         tell: takes a line each time rules have been ruled out.
         prove: takes what reproduces every row of the table, where that is a sample, and gives it back as far as it
             reproduces the other rows too; None if it does not.
@@ -62,9 +60,50 @@ def match(
         DataError: no row has both a logged advantage and a reward.
         UsageError: there is no rule such as the user asked for.
     """
+    return searched(table, n=n, only=only or Settings(), tell=tell, prove=prove)[0]
+
+
+def searched(
+    table: RewardTable,
+    *,
+    n: int | None,
+    only: Settings,
+    tell: Tell,
+    prove: Callable[[Explanation], Explanation | None] = lambda explanation: explanation,
+) -> tuple[Match, Found | None]:
+    """What `match` finds, and what fits without any assumption; None where all logged advantages are equal."""
     with _one_thread():
-        explain = explanations.shaped if shaped else explanations.explained
-        return _match(table, n, only or Settings(), tell, lambda *given: _proven(explain(*given), prove))
+        problem = _problem(table, n, only)
+        if problem.logged.constant:
+            return _silent(table, problem), None
+        first = search(problem, tell, nearest=True)
+        explanation, shuffled = explanations.explained(problem, first, table, tell)
+        proven = explanation and prove(explanation)
+        notes = _notes(table, problem, first)
+        if proven is None:
+            return _broken(table, problem, first, notes, shuffled, only), first
+        return _matched(proven, first, table, notes), first
+
+
+def shaped(table: RewardTable, first: Found, *, n: int | None, only: Settings, tell: Tell) -> Match | None:
+    """What explains the logged advantages if a rule of the catalog had shaped the rewards or the advantages.
+
+    Args:
+        table: what was read, with the columns that such rules look at.
+        first: what fits without any assumption, where that is not every row.
+        n: rows per group, if the user named it.
+        only: rules that the user asked for.
+        tell: takes a line each time something has been tried.
+
+    Returns:
+        None if nothing does.
+    """
+    with _one_thread():
+        problem = _problem(table, n, only)
+        explanation = explanations.shaped(problem, tell)
+        if explanation is None:
+            return None
+        return _matched(explanation, first, table, _notes(table, problem, first))
 
 
 @contextmanager
@@ -76,36 +115,6 @@ def _one_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(threads)
-
-
-def _match(
-    table: RewardTable,
-    n: int | None,
-    only: Settings,
-    tell: Tell,
-    explain: Callable[[Problem, Found, RewardTable, Tell], tuple[Explanation | None, str | None]],
-) -> Match:
-    problem = _problem(table, n, only)
-    if not bool(problem.logged.values.isfinite().any()):
-        raise DataError(
-            f"'{table.choice.logged}' is empty in every row, expected the advantage that was logged",
-            hint="--logged-col COL",
-        )
-    if problem.logged.constant:
-        return _silent(table, problem)
-    first = search(problem, tell, nearest=True)
-    explanation, shuffled = explain(problem, first, table, tell)
-    notes = _notes(table, problem, first)
-    if explanation is None:
-        return _broken(table, problem, first, notes, shuffled, only)
-    return _matched(explanation, first, table, notes)
-
-
-def _proven(
-    found: tuple[Explanation | None, str | None], prove: Callable[[Explanation], Explanation | None]
-) -> tuple[Explanation | None, str | None]:
-    explanation, shuffled = found
-    return explanation and prove(explanation), shuffled
 
 
 def _problem(table: RewardTable, n: int | None, only: Settings) -> Problem:
@@ -131,7 +140,7 @@ def _problem(table: RewardTable, n: int | None, only: Settings) -> Problem:
     }
     tried = _wanted(candidates(**known), only)
     framework = framework_of(table.choice.format)
-    return Problem(
+    problem = Problem(
         columns,
         Logged.of(torch.from_numpy(logged)),
         ways,
@@ -139,6 +148,12 @@ def _problem(table: RewardTable, n: int | None, only: Settings) -> Problem:
         framework if framework in frameworks() else None,
         shapes=only.shaping,
     )
+    if not bool(problem.logged.values.isfinite().any()):
+        raise DataError(
+            f"'{table.choice.logged}' is empty in every row, expected the advantage that was logged",
+            hint="--logged-col COL",
+        )
+    return problem
 
 
 def _wanted(found: Sequence[Candidate], only: Settings) -> list[Candidate]:

@@ -7,12 +7,13 @@ import torch
 from torch import Tensor
 
 from advcli.common.errors import AdvcliError
+from advcli.engine import dispatch, fallbacks
 from advcli.engine.run import run
 from advcli.matching.candidates import Candidate
 from advcli.matching.dead import carried
 from advcli.matching.partitions import Partition
 from advcli.matching.sample import FIRST, Slice
-from advcli.tensors.masks import chosen
+from advcli.tensors.masks import chosen, every, some
 from advcli.tensors.segments import Segments
 
 # By how much the spread of a part of a step may differ from that of the whole step, and of a small part.
@@ -62,11 +63,28 @@ def predict(candidate: Candidate, part: Slice) -> Tensor | None:
     """[n] the rule's advantages; None if it cannot be computed on these rows. The same computation runs once."""
     work = candidate.work
     if work not in part.known:
-        try:
-            part.known[work] = run(candidate.plan, part.columns).processed.to(torch.float64)
-        except AdvcliError:
-            part.known[work] = None
+        plain = candidate.unfilled
+        filled = plain is not candidate and "rollout" not in part.columns
+        part.known[work] = _filled(candidate, plain, part) if filled else _computed(candidate, part)
     return part.known[work]
+
+
+def _computed(candidate: Candidate, part: Slice) -> Tensor | None:
+    try:
+        return run(candidate.plan, part.columns).processed.to(torch.float64)
+    except AdvcliError:
+        return None
+
+
+def _filled(candidate: Candidate, plain: Candidate, part: Slice) -> Tensor | None:
+    """[n] what a rule gives where another one gives nothing: to groups of one, and without a reward."""
+    original, entry, settings = predict(plain, part), candidate.plan.entry, candidate.plan.settings
+    if original is None:
+        return None
+    usable = dispatch.usable(entry, part.columns)
+    if not entry.alone:
+        original = fallbacks.singletons(original, part.columns, usable, settings.singleton)
+    return fallbacks.missing_rewards(original, part.columns["group"], usable, settings.missing)
 
 
 def judge(candidate: Candidate, partition: Partition, part: Slice, predicted: Tensor) -> Trial:
@@ -80,7 +98,7 @@ def judge(candidate: Candidate, partition: Partition, part: Slice, predicted: Te
     exact = given.exact + loose if candidate.sums_steps else given.exact
     fits, near = difference <= exact, difference <= given.room
     by_rounding = None
-    if part.blur or not bool(fits.all()):
+    if part.blur or not every(fits):
         room = exact + part.allowed(candidate.eps)[0]
         fits = difference <= room
         by_rounding = _carried(candidate, part, chosen(predicted, given.compared), room, fits)
@@ -90,7 +108,7 @@ def judge(candidate: Candidate, partition: Partition, part: Slice, predicted: Te
     return Trial(
         candidate,
         partition,
-        explained=count > 0 and bool(fits.all()),
+        explained=count > 0 and every(fits),
         core=_core(part, fits),
         share=close / max(count, 1),
         misses=count - close,
@@ -145,8 +163,9 @@ def _core(part: Slice, fits: Tensor) -> bool:
     """Whether everything fits but rows at 0, rows at the largest and the smallest value, or both."""
     share = _SHARE if part.size > 2 * FIRST else 0.0
     enough = max(_FEWEST, int(share * fits.numel()))
+    misses = ~fits
     # Zeros fit every rule in dead groups: they prove nothing.
-    return any(count >= enough and bool(fits[inner].all()) for inner, count in part.given.inner)
+    return any(count >= enough and not some(inner & misses) for inner, count in part.given.inner)
 
 
 def tried(

@@ -32,21 +32,21 @@ def match(request: Request, tell: Tell = lambda text: None) -> Match:
         # The rows are the same ones, whichever columns are read.
         doubled = repeats(table, sources)
         table = _saying(table, doubled)
-        outcome = matching.match(table, n=columns.n, only=request.settings, tell=tell)
+        outcome, first = matching.searched(table, n=columns.n, only=request.settings, tell=tell)
         if not outcome.found and len(table.choice.rewards) == 1 and not columns.rewards:
             apart = replace(wanted, parts="always")
             if look(sources, apart, skip_bad_rows=request.skip_bad_rows)[1].rewards != table.choice.rewards:
                 parts = _saying(read(sources, apart, skip_bad_rows=request.skip_bad_rows), doubled)
                 again = matching.match(parts, n=columns.n, only=request.settings, tell=tell)
                 outcome = again if again.found else outcome
-        if not outcome.found:
+        if not outcome.found and first is not None and not first.explained:
             kinds = look(sources, wanted, skip_bad_rows=request.skip_bad_rows)[0].kinds
             more = tuple(text for text in usual(kinds) if text not in wanted.measures)
             wider = replace(wanted, extra=(*wanted.extra, *more), measures=(*wanted.measures, *more))
             table = _saying(read(sources, wider, skip_bad_rows=True), doubled) if more else table
-            again = matching.match(table, n=columns.n, only=request.settings, shaped=True, tell=tell)
+            shaped = matching.shaped(table, first, n=columns.n, only=request.settings, tell=tell)
             # What fits every row and cannot be told says more than that nothing fits.
-            outcome = again if again.found or (again.shape and not outcome.evidence) else outcome
+            outcome = shaped if shaped and (shaped.found or not outcome.evidence) else outcome
     return replace(outcome, warnings=(*request.warnings, *outcome.warnings))
 
 

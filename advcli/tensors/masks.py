@@ -12,8 +12,7 @@ _SHARED = {torch.float64, torch.float32, torch.int64, torch.bool}
 
 def plain(values: Tensor) -> bool:
     """Whether numpy can look at a tensor: it lies in the memory of the CPU, and nothing is differentiated."""
-    here = values.device.type == "cpu" and values.dtype in _SHARED
-    return here and not values.requires_grad
+    return values.is_cpu and values.dtype in _SHARED and not values.requires_grad
 
 
 def every(mask: Tensor) -> bool:
@@ -27,6 +26,19 @@ def every(mask: Tensor) -> bool:
         (False, True)
     """
     return bool(mask.numpy().all() if plain(mask) else mask.all())
+
+
+def some(mask: Tensor) -> bool:
+    """Whether any of a mask is True.
+
+    Args:
+        mask: [N] bool.
+
+    Example:
+        >>> some(torch.tensor([True, False])), some(torch.ones(0, dtype=torch.bool))
+        (True, False)
+    """
+    return bool(mask.numpy().any() if plain(mask) else mask.any())
 
 
 def count(mask: Tensor) -> int:

@@ -314,8 +314,11 @@ LEFT = {
 }
 
 
-@pytest.mark.parametrize("left", LEFT)
-@pytest.mark.parametrize(("args", "code"), [(["--version"], 0), (["compute", "no-such-file"], 3)])
+# Once with all that a command loads.
+@pytest.mark.parametrize(
+    ("left", "args", "code"),
+    [*((left, ["--version"], 0) for left in LEFT), ("a thread", ["compute", "no-such-file"], 3)],
+)
 def test_the_end_of_the_program_leaves_nothing_undone(left, args, code):
     before, said = LEFT[left]
     program = (

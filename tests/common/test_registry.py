@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 import pytest
+from repeated import over
 
 from advcli.common.errors import MissingPackage, UsageError
 from advcli.common.registry import Registry, knobs, load
@@ -81,7 +82,7 @@ def test_load_does_not_hide_a_wrong_row():
         load("math:no_such_function")
 
 
-@pytest.mark.parametrize("row", [*ESTIMATORS, *RULES], ids=lambda row: row.name)
+@over(row=[*ESTIMATORS, *RULES])
 def test_knobs_are_those_of_the_function(row):
     parameters = inspect.signature(load(row.target)).parameters.values()
     expected = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}

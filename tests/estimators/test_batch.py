@@ -5,6 +5,7 @@ import math
 import pytest
 import references_batch
 import torch
+from repeated import over
 
 from advcli.estimators import batch
 from advcli.estimators.group import grpo
@@ -120,7 +121,7 @@ def test_eps_is_inside_of_the_root():
 # --- plain loops and identities -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(25))
+@over(seed=range(25))
 @pytest.mark.parametrize(
     ("name", "knobs"),
     [
@@ -138,7 +139,7 @@ def test_equals_a_plain_loop(name, knobs, seed):
     assert call(name, dump, **knobs) == pytest.approx(expected, rel=1e-10, abs=1e-12, nan_ok=True)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@over(seed=range(5))
 @pytest.mark.parametrize("name", TOKENS)
 def test_equally_long_rows_weigh_the_same(name, seed):
     dump = references_batch.random_columns(seed)
@@ -147,7 +148,7 @@ def test_equally_long_rows_weigh_the_same(name, seed):
     assert equal == pytest.approx(rows, rel=1e-9, abs=1e-9, nan_ok=True)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@over(seed=range(5))
 @pytest.mark.parametrize("name", TOKENS)
 def test_a_row_of_n_tokens_is_n_rows_of_one(name, seed):
     dump = references_batch.random_columns(seed)
@@ -166,7 +167,7 @@ def test_a_row_of_n_tokens_is_n_rows_of_one(name, seed):
         assert found[row] == pytest.approx(advantage, rel=1e-9, abs=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@over(seed=range(5))
 def test_batch_norm_is_grpo_with_the_step_for_a_group(seed):
     rewards, step = columns("batch_norm", references_batch.random_columns(seed))
     for knobs in ({}, {"ddof": 0, "eps": 0.1}):
@@ -174,14 +175,14 @@ def test_batch_norm_is_grpo_with_the_step_for_a_group(seed):
         torch.testing.assert_close(batch.batch_norm(rewards, step, **knobs), expected, rtol=1e-13, atol=1e-14)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@over(seed=range(5))
 def test_right_and_wrong_add_up_to_a_sign(seed):
     dump = references_batch.random_columns(seed)
     both = zip(call("positive_only", dump), call("negative_only", dump), strict=True)
     assert [p + n for p, n in both] == [1.0 if reward >= 0.5 else -1.0 for reward in dump["rewards"]]
 
 
-@pytest.mark.parametrize("seed", range(5))
+@over(seed=range(5))
 @pytest.mark.parametrize("name", WHITE)
 def test_shift_and_scale(name, seed):
     dump = references_batch.random_columns(seed)
@@ -190,7 +191,7 @@ def test_shift_and_scale(name, seed):
     assert call(name, moved, eps=0.0) == pytest.approx(expected, rel=1e-9, abs=1e-9, nan_ok=True)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@over(seed=range(5))
 @pytest.mark.parametrize("name", WHITE)
 def test_mean_0_and_variance_1_in_every_step(name, seed):
     dump = references_batch.random_columns(seed)
@@ -235,7 +236,7 @@ def test_a_dead_group_is_zero_only_if_centred_over_rows(name, eps):
     assert len(set(found)) == 1
 
 
-@pytest.mark.parametrize("seed", range(10))
+@over(seed=range(10))
 def test_a_dead_group_is_exactly_zero_whatever_the_sums_round_to(seed):
     rewards = torch.rand(40, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
     rewards[:8] = 0.1

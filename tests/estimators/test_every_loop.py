@@ -14,6 +14,7 @@ import references_batch
 import references_group
 import references_tokens
 import references_turns
+from repeated import over
 
 from advcli import compute_advantages
 from advcli.estimators.catalog import ESTIMATORS
@@ -132,7 +133,7 @@ def test_no_loop_looks_at_the_package():
 
 
 @pytest.mark.parametrize("name", LOOPS)
-@pytest.mark.parametrize("seed", range(4))
+@over(seed=range(4))
 def test_an_estimator_gives_what_its_loop_gives(name, seed):
     columns = drawn(seed)
     loop, names = LOOPS[name]

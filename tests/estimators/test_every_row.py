@@ -7,6 +7,7 @@ import random
 import pytest
 import torch
 from columns import columns as columns_of
+from repeated import over
 
 from advcli import compute_advantages
 from advcli.engine.plan import Plan
@@ -127,7 +128,7 @@ def close(found, expected, tolerance=1e-11):
 
 
 @by_name
-@pytest.mark.parametrize("seed", range(4))
+@over(seed=range(4))
 def test_undefined_are_missing_rewards_and_groups_of_one_and_nothing_else(entry, seed):
     columns = dump(seed)
     undefined = ~valid(entry, columns)
@@ -139,7 +140,7 @@ def test_undefined_are_missing_rewards_and_groups_of_one_and_nothing_else(entry,
 
 
 @pytest.mark.parametrize("entry", OUTCOME, ids=lambda entry: entry.name)
-@pytest.mark.parametrize("seed", range(4))
+@over(seed=range(4))
 def test_a_dead_group_has_one_advantage_and_mostly_0(entry, seed):
     columns = dump(seed, missing=0)
     found = compute(entry, columns)
@@ -159,8 +160,8 @@ def test_nobody_is_called_lifted_for_nothing():
 
 
 @by_name
-@pytest.mark.parametrize("size", [1, 2])
-@pytest.mark.parametrize("groups", [1, 2, 5])
+@over(size=[1, 2])
+@over(groups=[1, 2, 5])
 def test_nothing_but_groups_of_one_or_two(entry, groups, size):
     for seed in range(6):
         columns = dump(seed, sizes=[size] * groups, dead=(), steps=1, missing=0)
@@ -172,7 +173,7 @@ def test_nothing_but_groups_of_one_or_two(entry, groups, size):
 
 
 @by_name
-@pytest.mark.parametrize("size", [2, 3, 8])
+@over(size=[2, 3, 8])
 def test_one_group_only(entry, size):
     for seed in range(6):
         found = compute(entry, dump(seed, sizes=[size], dead=(), steps=1, missing=0))
@@ -180,7 +181,7 @@ def test_one_group_only(entry, size):
 
 
 @by_name
-@pytest.mark.parametrize("part", [0.0, 0.1, 0.9, 1.0])
+@over(part=[0.0, 0.1, 0.9, 1.0])
 def test_a_dead_batch(entry, part):
     columns = dump(sizes=[8, 3, 7, 2], dead=(), steps=1, missing=0)
     columns["parts"] = torch.full_like(columns["parts"], part) * torch.tensor([1.0, 0.0])
@@ -210,7 +211,7 @@ def test_a_row_without_a_group_takes_no_part(entry):
 
 
 @by_name
-@pytest.mark.parametrize("seed", range(4))
+@over(seed=range(4))
 def test_the_order_of_the_rows_does_not_matter(entry, seed):
     columns = dump(seed)
     order = torch.randperm(len(columns["group"]), generator=torch.Generator().manual_seed(seed))
@@ -222,7 +223,7 @@ def test_the_order_of_the_rows_does_not_matter(entry, seed):
 
 
 @by_name
-@pytest.mark.parametrize("seed", range(4))
+@over(seed=range(4))
 def test_the_names_of_groups_and_steps_do_not_matter(entry, seed):
     columns = dump(seed)
     renamed = columns | {"group": 90 - 7 * columns["group"], "step": 2 - 2 * columns["step"]}
@@ -230,7 +231,7 @@ def test_the_names_of_groups_and_steps_do_not_matter(entry, seed):
 
 
 @by_name
-@pytest.mark.parametrize("seed", range(4))
+@over(seed=range(4))
 def test_every_step_is_on_its_own(entry, seed):
     columns = dump(seed)
     found = compute(entry, columns)
@@ -249,7 +250,7 @@ def test_blocks_and_scattered_rows_agree(entry):
 
 
 @by_name
-@pytest.mark.parametrize("missing", [0, 0.1])
+@over(missing=[0, 0.1])
 def test_inputs_are_not_written_to(entry, missing):
     columns = dump(2, missing=missing)
     before = {name: column.clone() for name, column in columns.items()}
@@ -262,7 +263,7 @@ def test_inputs_are_not_written_to(entry, missing):
 
 
 @by_name
-@pytest.mark.parametrize("seed", range(4))
+@over(seed=range(4))
 def test_float32_is_close_to_float64(entry, seed):
     columns = dump(seed)
     half, full = (compute(entry, columns, dtype) for dtype in (torch.float32, torch.float64))

@@ -6,6 +6,7 @@ import pytest
 import references
 import references_group
 import torch
+from repeated import over
 
 from advcli.estimators.catalog import ESTIMATORS as CATALOG
 from advcli.estimators.group import gpg, grpo, loo_norm, maxrl, ngrpo, opo, rloo
@@ -191,7 +192,7 @@ def test_more_golden_numbers():
     assert more("ngrpo", [0, 0, 0, 0], [0] * 4) == pytest.approx([-(0.2**0.5)] * 4)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@over(seed=range(20))
 @pytest.mark.parametrize(
     ("name", "knobs"),
     [
@@ -207,7 +208,7 @@ def test_the_others_equal_a_plain_loop(name, knobs, seed):
     assert more(name, *dump, **knobs) == pytest.approx(expected, rel=1e-11, abs=1e-12, nan_ok=True)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@over(seed=range(5))
 @by_name
 def test_neither_the_order_of_rows_nor_the_labels_of_groups_matter(name, seed):
     dump = references_group.random_dump(seed)

@@ -6,6 +6,7 @@ from fractions import Fraction
 import pytest
 import references_group
 import torch
+from repeated import over
 
 from advcli.common.errors import UsageError
 from advcli.estimators.group import grpo
@@ -46,7 +47,7 @@ def test_golden_numbers_of_verl():
     assert call("grpo_passk", [0.5, 0.9, 0.9, 0.1], eps=1e-6) == [0.0] * 4
 
 
-@pytest.mark.parametrize("seed", range(20))
+@over(seed=range(20))
 @pytest.mark.parametrize(
     ("name", "knobs"),
     [
@@ -64,7 +65,7 @@ def test_equals_a_loop_over_every_set_of_rows(name, knobs, seed):
     assert call(name, rewards, group, **knobs) == pytest.approx(expected, rel=1e-11, abs=1e-12, nan_ok=True)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@over(seed=range(5))
 @pytest.mark.parametrize(("name", "knobs"), [*((name, {}) for name in ESTIMATORS), ("pkpo", PLAIN)])
 def test_neither_the_order_of_rows_nor_the_labels_nor_the_other_groups_matter(name, knobs, seed):
     rewards, group, *_ = references_group.random_dump(seed)

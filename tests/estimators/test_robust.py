@@ -5,6 +5,7 @@ import math
 import pytest
 import references_batch
 import torch
+from repeated import over
 
 from advcli.common.errors import UsageError
 from advcli.estimators.group import rloo
@@ -188,7 +189,7 @@ KNOBS = [
 ]
 
 
-@pytest.mark.parametrize("seed", range(25))
+@over(seed=range(25))
 @pytest.mark.parametrize(("name", "knobs"), KNOBS)
 def test_equals_a_plain_loop(name, knobs, seed):
     dump = references_batch.random_columns(seed)
@@ -198,7 +199,7 @@ def test_equals_a_plain_loop(name, knobs, seed):
     assert call(name, *given, **knobs) == pytest.approx(expected, rel=1e-10, abs=1e-12, nan_ok=True)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@over(seed=range(5))
 @pytest.mark.parametrize(("name", "degree"), [("quantile", 0), ("median", 0), ("shrinkage", 1)])
 def test_shift_and_scale(name, degree, seed):
     dump = references_batch.random_columns(seed)
@@ -210,7 +211,7 @@ def test_shift_and_scale(name, degree, seed):
     assert actual == pytest.approx(expected, rel=1e-9, abs=1e-9, nan_ok=True)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@over(seed=range(5))
 def test_bnpo_sums_to_0_in_every_group(seed):
     dump = references_batch.random_columns(seed)
     found = call("bnpo", dump["rewards"], dump["group"], dump["step"])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import references_batch
 import torch
+from repeated import over
 
 from advcli import UsageError, compute_advantages
 from advcli.estimators.group import grpo
@@ -68,7 +69,7 @@ def test_golden_numbers_of_verl():
 # --- a plain loop and laws ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(40))
+@over(seed=range(40))
 @pytest.mark.parametrize(
     "knobs", [{}, {"eps": 1e-4, "batch_eps": 1e-4}, {"ddof": 0, "eps": 0.3}, {"ddof": 2, "batch_eps": 0.5}]
 )
@@ -81,7 +82,7 @@ def test_equals_a_plain_loop(knobs, seed):
     assert found == pytest.approx(expected, rel=1e-10, abs=1e-11, nan_ok=True)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@over(seed=range(5))
 def test_every_part_may_be_shifted_and_scaled_on_its_own(seed):
     dump = references_batch.random_columns(seed)
     parts, group, step = dump["parts"], dump["group"], dump["step"]
@@ -93,7 +94,7 @@ def test_every_part_may_be_shifted_and_scaled_on_its_own(seed):
     assert call(parts, group, step, [4.0, 2.0]) == pytest.approx(found, rel=1e-12, abs=1e-12, nan_ok=True)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@over(seed=range(5))
 def test_sums_to_0_in_every_group_and_has_variance_1_in_every_step(seed):
     dump = references_batch.random_columns(seed)
     found = call(dump["parts"], dump["group"], dump["step"])
@@ -218,7 +219,7 @@ def z_scores(values):
     return [(x - mean) / std if std else 0.0 for x in values]
 
 
-@pytest.mark.parametrize("seed", range(10))
+@over(seed=range(10))
 def test_gdpo_is_its_sum_normalised_over_the_step(seed):
     dump = references_batch.random_columns(seed)
     parts, weights, group, step = (dump[key] for key in ("parts", "weights", "group", "step"))

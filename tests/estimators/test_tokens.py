@@ -6,6 +6,7 @@ import random
 import pytest
 import references_tokens as plain
 import torch
+from repeated import over
 
 from advcli.estimators import tokens
 from advcli.estimators.batch import reinforce_plus_plus as outcome_plus_plus
@@ -49,7 +50,7 @@ def white(values, step, ddof, eps):
     return out
 
 
-@pytest.mark.parametrize("seed", range(12))
+@over(seed=range(12))
 @pytest.mark.parametrize(("gamma", "lam"), [(1.0, 1.0), (0.99, 0.95), (0.9, 0.0), (0.0, 1.0)])
 def test_gae_is_the_recursion_of_the_paper(seed, gamma, lam):
     rows = ragged(seed)
@@ -62,14 +63,14 @@ def test_gae_is_the_recursion_of_the_paper(seed, gamma, lam):
         close(whitened, white(expected, step.tolist(), 1, 1e-8))
 
 
-@pytest.mark.parametrize("seed", range(6))
+@over(seed=range(6))
 def test_gae_with_lambda_1_is_return_minus_value(seed):
     r, v, _, _, row, _, step = flat(ragged(seed))
     returns = tokens.remax(r, torch.zeros_like(r), row, gamma=0.9)
     torch.testing.assert_close(tokens.gae(r, v, row, step, gamma=0.9), returns - v)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@over(seed=range(12))
 @pytest.mark.parametrize("gamma", [1.0, 0.9, 0.0])
 def test_returns(seed, gamma):
     rows = ragged(seed)
@@ -96,7 +97,7 @@ def test_without_discount_and_kl_a_token_has_what_its_row_has():
     torch.testing.assert_close(tokens.remax(laid_out, greedy[row], row), outcome_remax(rewards, greedy)[row])
 
 
-@pytest.mark.parametrize("seed", range(20))
+@over(seed=range(20))
 @pytest.mark.parametrize("eps", [0.0, 1e-8, 0.5])
 def test_optimal_token_baseline_is_a_loop_over_positions(seed, eps):
     rows = ragged(seed)

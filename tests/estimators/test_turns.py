@@ -6,6 +6,7 @@ import random
 import pytest
 import references_turns as plain
 import torch
+from repeated import over
 
 from advcli import DataError, UsageError, compute_advantages
 
@@ -43,7 +44,7 @@ def close(found, expected):
     assert found == pytest.approx(expected, abs=1e-10, nan_ok=True)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@over(seed=range(6))
 @pytest.mark.parametrize("gamma", [1.0, 0.95, 0.5])
 def test_gigpo(seed, gamma):
     rows = dump(seed)
@@ -54,7 +55,7 @@ def test_gigpo(seed, gamma):
     )
 
 
-@pytest.mark.parametrize("seed", range(6))
+@over(seed=range(6))
 @pytest.mark.parametrize("history", [0, 2, 4])
 def test_hgpo(seed, history):
     rows = dump(seed)
@@ -62,26 +63,26 @@ def test_hgpo(seed, history):
     close(compute(rows, "hgpo", history=history, alpha=0.5), plain.hgpo(*rows, history=history, alpha=0.5))
 
 
-@pytest.mark.parametrize("seed", range(6))
+@over(seed=range(6))
 def test_turn_return(seed):
     rows = dump(seed)
     close(compute(rows, "turn_return", gamma=0.9), plain.turn_return(*rows[:4], gamma=0.9))
 
 
-@pytest.mark.parametrize("seed", range(6))
+@over(seed=range(6))
 @pytest.mark.parametrize("gamma", [0.0, 0.9])
 def test_turn_loo(seed, gamma):
     rows = dump(seed)
     close(compute(rows, "turn_loo", gamma=gamma), plain.turn_loo(*rows[:4], gamma=gamma))
 
 
-@pytest.mark.parametrize("seed", range(6))
+@over(seed=range(6))
 def test_mt_grpo(seed):
     rows = dump(seed)
     close(compute(rows, "mt_grpo", weight=0.5), plain.mt_grpo(*rows[:4], weight=0.5))
 
 
-@pytest.mark.parametrize("seed", range(6))
+@over(seed=range(6))
 @pytest.mark.parametrize("gamma", [0.0, 0.9, 1.0])
 def test_turn_credit(seed, gamma):
     rows = dump(seed, scores=True)

@@ -4,11 +4,12 @@ import random
 
 import pytest
 import torch
+from repeated import over
 
 from advcli.filters.cppo import cppo
 
 
-@pytest.mark.parametrize("seed", range(20))
+@over(seed=range(20))
 @pytest.mark.parametrize("over", ["batch", "group"])
 @pytest.mark.parametrize("keep", [0.0, 0.1, 0.5, 1.0])
 def test_against_sorting(seed, over, keep):

@@ -4,11 +4,12 @@ import random
 
 import pytest
 import torch
+from repeated import over
 
 from advcli.filters.dynamic_sampling import dynamic_sampling
 
 
-@pytest.mark.parametrize("seed", range(20))
+@over(seed=range(20))
 @pytest.mark.parametrize("by", ["spread", "mean"])
 def test_against_a_loop(seed, by):
     draw = random.Random(seed)

@@ -4,11 +4,12 @@ import random
 
 import pytest
 import torch
+from repeated import over
 
 from advcli.filters.gfpo import gfpo
 
 
-@pytest.mark.parametrize("seed", range(20))
+@over(seed=range(20))
 @pytest.mark.parametrize("by", ["length", "efficiency"])
 def test_against_sorting(seed, by):
     draw = random.Random(seed)

@@ -6,11 +6,12 @@ import statistics
 
 import pytest
 import torch
+from repeated import over
 
 from advcli.filters.pods import pods
 
 
-@pytest.mark.parametrize("seed", range(25))
+@over(seed=range(25))
 @pytest.mark.parametrize("m", [1, 2, 3, 4, 6])
 def test_no_subset_of_m_rows_varies_more(seed, m):
     draw = random.Random(seed)

@@ -5,11 +5,12 @@ import statistics
 
 import pytest
 import torch
+from repeated import over
 
 from advcli.filters.ragen import ragen
 
 
-@pytest.mark.parametrize("seed", range(30))
+@over(seed=range(30))
 @pytest.mark.parametrize("p", [0.0, 0.3, 0.8, 0.99])
 def test_against_a_loop(seed, p):
     draw = random.Random(seed)

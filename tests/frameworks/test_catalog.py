@@ -6,6 +6,7 @@ import math
 import pytest
 import torch
 from packaging.specifiers import SpecifierSet
+from repeated import over
 
 from advcli import DataError, UsageError, compute_advantages
 from advcli.common.registry import load
@@ -19,7 +20,7 @@ from advcli.records.roles import ROLES
 from advcli.records.settings import Settings
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+@over(rule=RULES)
 def test_row_fits_its_function(rule):
     parameters = inspect.signature(load(rule.target)).parameters.values()
     assert rule.target.startswith("advcli.frameworks.")
@@ -187,7 +188,7 @@ def test_what_is_absent_is_of_a_known_framework_and_has_no_row():
     assert {framework for framework, _ in ABSENT} <= set(frameworks())
 
 
-@pytest.mark.parametrize("rule", [r for r in RULES if r.level == "row"], ids=lambda rule: rule.name)
+@over(rule=[r for r in RULES if r.level == "row"])
 def test_what_a_row_says_of_groups_of_one_is_what_it_does(rule):
     """Two groups of one, and one of two; at the default scale, with rewards that no mean is equal to."""
     given = {"lengths": [3, 1, 2, 2], "baselines": [0.1] * 4, "weights": [1.0]}

@@ -7,6 +7,7 @@ import pytest
 import torch
 from columns import columns as columns_of
 from packaging.specifiers import SpecifierSet
+from repeated import over
 
 from advcli.engine.plan import Plan
 from advcli.engine.run import run
@@ -169,7 +170,7 @@ def test_the_order_of_the_rows_does_not_matter(rule, scale):
 
 
 @every_case
-@pytest.mark.parametrize("sizes", [(4,) * 8, (4, 4, 3, 4, 2, 4)])
+@over(sizes=[(4,) * 8, (4, 4, 3, 4, 2, 4)])
 def test_the_names_of_groups_and_steps_do_not_matter(rule, scale, sizes):
     columns = dump(1, sizes)
     renamed = columns | {"group": 90 - 7 * columns["group"], "step": 2 - 2 * columns["step"]}
@@ -177,7 +178,7 @@ def test_the_names_of_groups_and_steps_do_not_matter(rule, scale, sizes):
 
 
 @every_case
-@pytest.mark.parametrize("sizes", [(4,) * 8, (4, 4, 3, 4, 2, 4)])
+@over(sizes=[(4,) * 8, (4, 4, 3, 4, 2, 4)])
 def test_splitting_a_file_between_steps_changes_nothing(rule, scale, sizes):
     columns = dump(2, sizes)
     together = compute(rule, scale, columns)

@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from repeated import over
 
 from advcli import UsageError, compute_advantages
 from advcli.frameworks.catalog import RULES, frameworks
@@ -179,7 +180,7 @@ def test_parts_that_are_equal_as_written_and_not_in_float32():
     ]
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+@over(rule=RULES)
 def test_names_are_of_the_catalog(rule):
     for form in (rule, rule.per_token):
         assert form is None or set(form.shaped) <= set(SHAPINGS.names())

@@ -6,6 +6,7 @@ import pytest
 import torch
 from searched import problem
 
+from advcli.engine.run import run
 from advcli.matching.trials import judge, predict, tried
 
 NAN = math.nan
@@ -121,3 +122,22 @@ def test_brief_leaves_out_the_kin_of_a_rule_with_other_signs():
     brief = list(tried(given.partitions[0], given.candidates, part, brief=True))
     assert len(everything) == len(given.candidates) > 1
     assert len(brief) == 1
+
+
+@pytest.mark.parametrize("name", ["grpo", "rloo", "batch_norm", "gdpo", "passk", "asymre"])
+def test_what_is_filled_in_is_what_the_whole_rule_gives(name):
+    rewards, group = [0.5, NAN, 0.25, 1.0, 2.0, 0.0, 3.0], [0, 0, 0, 1, 2, 2, 3]
+    given = problem(
+        rewards,
+        group,
+        [0.0] * 7,
+        singletons=True,
+        missing=True,
+        only=lambda c: (c.framework, c.estimator) == (None, name),
+    )
+    part, filled = given.whole(given.partitions[0]), 0
+    for one in given.candidates:
+        filled += one.unfilled is not one
+        whole = run(one.plan, part.columns).processed.double()
+        torch.testing.assert_close(predict(one, part), whole, rtol=0, atol=0, equal_nan=True)
+    assert filled

@@ -20,11 +20,11 @@ def test_every_reference_is_compared_or_left_out_for_a_reason():
 
 
 def label(value: object) -> str:
-    return value if isinstance(value, str) else f"{value['estimator']}-{value['batch']}"
+    return value if isinstance(value, str) else value[0]["estimator"]
 
 
 def check(file, case, found):
-    theirs_all = expected(case)
+    batch, theirs_all = case["batch"], expected(case)
     peak = max((abs(a) for a in theirs_all if not math.isnan(a)), default=0)
     allowed = tolerance(file, case) * peak
     dead = dead_rows(case)
@@ -32,15 +32,24 @@ def check(file, case, found):
         if row in dead and abs(mine - theirs) > allowed:
             # Phantom advantages of a dead group are one unit in the last place over the eps: their digits hang
             # on the order in which a processor sums, so only sign and size are compared.
-            assert math.copysign(1, mine) == math.copysign(1, theirs), f"row {row}"
-            assert abs(theirs) / 2 < abs(mine) < abs(theirs) * 2, f"row {row}"
+            assert math.copysign(1, mine) == math.copysign(1, theirs), f"{batch}, row {row}"
+            assert abs(theirs) / 2 < abs(mine) < abs(theirs) * 2, f"{batch}, row {row}"
         else:
-            assert mine == pytest.approx(theirs, abs=allowed, nan_ok=True), f"row {row}"
+            assert mine == pytest.approx(theirs, abs=allowed, nan_ok=True), f"{batch}, row {row}"
 
 
-@pytest.mark.parametrize(("file", "case"), CASES, ids=label)
-def test_case(file, case):
-    check(file, case, computed(file, case))
+def by_estimator():
+    """The cases of each estimator of a file, knobs and batches together."""
+    found = {}
+    for file, case in CASES:
+        found.setdefault((file, case["estimator"]), []).append(case)
+    return [(file, cases) for (file, _), cases in found.items()]
+
+
+@pytest.mark.parametrize(("file", "cases"), by_estimator(), ids=label)
+def test_cases(file, cases):
+    for case in cases:
+        check(file, case, computed(file, case))
 
 
 def runs():
@@ -56,9 +65,7 @@ def runs():
     return [(key[0], cases) for key, cases in found.items() if len(cases) > 1]
 
 
-@pytest.mark.parametrize(
-    ("file", "cases"), runs(), ids=lambda value: value if isinstance(value, str) else "steps"
-)
+@pytest.mark.parametrize(("file", "cases"), runs(), ids=label)
 def test_the_steps_of_a_run_are_computed_apart_from_each_other(file, cases):
     for case, found in zip(cases, together(file, cases), strict=True):
         check(file, case, found)

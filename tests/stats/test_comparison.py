@@ -9,6 +9,7 @@ import references
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from repeated import over
 
 from advcli.records.settings import AdvantageTable
 from advcli.records.table import Rows
@@ -150,7 +151,7 @@ def test_rank_agreement_equals_a_plain_loop_and_pandas(rows):
     assert found == pytest.approx(sum(rho) / len(rho) if rho else NAN, nan_ok=True)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@over(seed=range(5))
 def test_a_column_agrees_with_itself_as_with_one_that_ranks_the_same(seed):
     """Nothing is ranked where both are equal; doubled, the values are, and have the same ranks."""
     generator = torch.Generator().manual_seed(seed)

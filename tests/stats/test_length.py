@@ -5,6 +5,7 @@ import math
 import pytest
 import references_inspect as plain
 import torch
+from repeated import over
 
 from advcli.records.table import Rows
 from advcli.stats.length import correlation, lengths
@@ -21,7 +22,7 @@ def as_rows(rows, *, lengths=True):
     )
 
 
-@pytest.mark.parametrize("seed", range(4))
+@over(seed=range(4))
 def test_figures_of_a_messy_dump(seed):
     rows = plain.messy(seed)
     for place, row in enumerate(rows):

@@ -5,6 +5,7 @@ import math
 import pytest
 import references_inspect as plain
 import torch
+from repeated import over
 
 from advcli.stats.parts import collapses, parts
 from advcli.tensors.segments import Segments
@@ -13,7 +14,7 @@ NAN = math.nan
 WEIGHTS = (("a", 1.0), ("b", 2.0))
 
 
-@pytest.mark.parametrize("seed", range(4))
+@over(seed=range(4))
 def test_figures_of_a_messy_dump(seed):
     rows = plain.messy(seed)
     for row in rows:

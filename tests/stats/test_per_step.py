@@ -6,6 +6,7 @@ from statistics import median
 import pytest
 import references_inspect as plain
 import torch
+from repeated import over
 
 from advcli.records.table import Rows
 from advcli.stats.per_step import per_step, robust_z
@@ -13,7 +14,7 @@ from advcli.stats.per_step import per_step, robust_z
 NAN = math.nan
 
 
-@pytest.mark.parametrize("seed", range(4))
+@over(seed=range(4))
 def test_figures_of_a_messy_dump(seed):
     rows = plain.messy(seed)
     for place, row in enumerate(rows):

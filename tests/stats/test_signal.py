@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import references_inspect as plain
 import torch
+from repeated import over
 from scipy import stats
 
 from advcli.stats.signal import SignalCount, signal
@@ -26,7 +27,7 @@ def described(groups, cause=None, **knobs):
     return signal("r", rewards, cause, index, len(groups), **knobs)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@over(seed=range(5))
 def test_figures_of_a_messy_dump(seed):
     rows = plain.messy(seed)
     rewards, group = columns(rows)

@@ -6,6 +6,7 @@ import threading
 
 import pytest
 import torch
+from repeated import over
 
 from advcli.engine import run
 from advcli.engine.plan import Plan
@@ -38,7 +39,7 @@ def rows_of(seed, *, shuffled):
 
 
 @pytest.mark.parametrize("shuffled", [False, True])
-@pytest.mark.parametrize("seed", range(20))
+@over(seed=range(20))
 def test_every_range_is_of_whole_groups_and_every_row_in_one(seed, shuffled):
     rewards, group = rows_of(seed, shuffled=shuffled)
     cut = Ranges.of(group)
@@ -59,7 +60,7 @@ def test_every_range_is_of_whole_groups_and_every_row_in_one(seed, shuffled):
 
 
 @pytest.mark.parametrize("shuffled", [False, True])
-@pytest.mark.parametrize("seed", range(12))
+@over(seed=range(12))
 def test_statistics_are_those_of_all_rows_at_once(seed, shuffled, monkeypatch):
     rewards, group = rows_of(seed, shuffled=shuffled)
     lengths = torch.arange(len(group)).double() if seed % 2 else None

@@ -4,11 +4,12 @@ import random
 
 import pytest
 import torch
+from repeated import over
 
 from advcli.tensors.recursions import beta_means, kalman
 
 
-@pytest.mark.parametrize("seed", range(5))
+@over(seed=range(5))
 def test_kalman_filters_each_group_on_its_own(seed):
     draw = random.Random(seed)
     group = [draw.choice([0, 3, 4, 9]) for _ in range(25)]
@@ -26,7 +27,7 @@ def test_kalman_filters_each_group_on_its_own(seed):
         assert std[row].item() == pytest.approx(variance**0.5, rel=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@over(seed=range(5))
 def test_a_belief_is_that_before_the_step(seed):
     draw = random.Random(seed)
     rows = [(draw.randrange(5), draw.randrange(4), draw.random()) for _ in range(40)]

@@ -5,6 +5,7 @@ import random
 import pytest
 import references_turns as plain
 import torch
+from repeated import over
 
 from advcli.tensors.turns import Turns, histories, paired, progress, same_turns
 
@@ -27,7 +28,7 @@ def test_the_order_of_the_rows_where_no_turn_is_given():
     assert Turns.of(torch.tensor([1, 0, 1])).order.tolist() == [1, 0, 2]
 
 
-@pytest.mark.parametrize("seed", range(5))
+@over(seed=range(5))
 @pytest.mark.parametrize("gamma", [0.0, 0.9, 1.0])
 def test_returns(seed, gamma):
     draw = random.Random(seed)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from advcli.tensors.masks import chosen
+from advcli.tensors.masks import chosen, every
 from advcli.tensors.segments import Segments
 
 
@@ -23,7 +23,12 @@ def matrices(index: Tensor, present: Tensor | None = None) -> Iterator[Tensor]:
         [[0, 2]]
     """
     order, segment = torch.arange(len(index), device=index.device), index
-    if present is not None:
+    if present is None or every(present):
+        blocks = Segments.of(index)
+        if blocks.width is not None:
+            yield order.view(blocks.count, blocks.width)
+            return
+    else:
         order, segment = order[present], chosen(index, present)
     # Rows that lie group after group, as they mostly do, need no sorting.
     if bool((segment[1:] < segment[:-1]).any()):

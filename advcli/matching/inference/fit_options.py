@@ -130,8 +130,7 @@ def _rules(problem: Problem) -> Iterator[Candidate]:
         plain = settings.missing == settings.singleton == "null" and settings.count is None
         if plain and candidate.whose not in seen:
             seen.add(candidate.whose)
-            bare = Candidate.of(replace(settings, knobs={}))
-            yield replace(bare, order=candidate.order, unit=candidate.unit)
+            yield candidate.bare
 
 
 def _part(problem: Problem, partition: Partition, candidate: Candidate) -> Slice | None:

@@ -73,6 +73,9 @@ def least_squares(
         before = best
         while damping <= steps.most:
             change = torch.linalg.lstsq(normal + damping * scale.diag(), toward).solution
+            if float(change @ (2 * toward - normal @ change)) <= _GAIN * best:
+                # The slopes promise nothing more, and a shorter step less.
+                break
             there = steps.allowed(numbers - change)
             moved = residual(there)
             if square(moved) < best:

@@ -1,12 +1,12 @@
 """How a search tries the options of a rule: as the type of each says, and as a table says where that does not tell."""
 
-import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import product
 from typing import Any, get_args
 
-from advcli.common.registry import load
+from advcli.common.registry import load, parameters
 from advcli.engine.dispatch import NON_NEGATIVE, SHARES
 from advcli.matching.candidates import Candidate
 
@@ -89,7 +89,8 @@ class Form:
     free: int = 0
 
 
-def forms(candidate: Candidate) -> Iterator[Form]:
+@cache
+def forms(candidate: Candidate) -> Sequence[Form]:
     """A rule with every choice of the options that have few values, the default first.
 
     Args:
@@ -98,27 +99,27 @@ def forms(candidate: Candidate) -> Iterator[Form]:
     kinds = dict(_options(candidate))
     fitted = tuple(one for one in kinds.values() if isinstance(one, Fitted))
     few = {name: one for name, one in kinds.items() if isinstance(one, tuple)}
+    result = []
     for values in product(*few.values()):
         given = {
             name: value for (name, all_), value in zip(few.items(), values, strict=True) if value != all_[0]
         }
         if fitted or given:
             free = sum(name in _FREE for name in given)
-            yield Form(candidate.with_options(given) if given else candidate, fitted, len(given), free)
+            result.append(
+                Form(candidate.with_options(given) if given else candidate, fitted, len(given), free)
+            )
+    return tuple(result)
 
 
 def _options(candidate: Candidate) -> Iterator[tuple[str, Fitted | tuple[float | str, ...]]]:
     """The options of a rule, each as it is tried: the values, its default first, or how it is fitted."""
     rule, entry = candidate.plan.rule, candidate.plan.entry
-    parameters = {
-        p.name: p
-        for p in inspect.signature(load(entry.target)).parameters.values()
-        if p.kind is p.KEYWORD_ONLY
-    }
-    names = rule.options if rule else [name for name in parameters if name != "scale"]
+    known = {name: p for name, p in parameters(load(entry.target)).items() if p.kind is p.KEYWORD_ONLY}
+    names = rule.options if rule else [name for name in known if name != "scale"]
     for name in names:
-        kind: Any = parameters[name].annotation if name in parameters else float
-        default = rule.options[name] if rule else parameters[name].default
+        kind: Any = known[name].annotation if name in known else float
+        default = rule.options[name] if rule else known[name].default
         if candidate.eps is None and name in _OF_DIVISOR:
             continue
         tried = _tried(name, kind, default)

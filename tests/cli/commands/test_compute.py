@@ -667,12 +667,12 @@ def shell(line, cwd):
     )
 
 
-def test_compute_as_the_design_types_it(tmp_path):
+def test_compute_as_the_design_types_it(tmp_path, advcli):
     shutil.copy(SAMPLE / "rewards.parquet", tmp_path)
-    done = shell(f"{PROGRAM} compute rewards.parquet --estimator rloo --n 8", tmp_path)
+    done = advcli("compute", "rewards.parquet", "--estimator", "rloo", "--n", "8")
     assert done.returncode == 0, done.stderr
-    assert "2 groups of fewer than 8 rows left over (6 rows)" in done.stderr
-    assert "mean |A|" in done.stdout
+    assert b"2 groups of fewer than 8 rows left over (6 rows)" in done.stderr
+    assert b"mean |A|" in done.stdout
     before = pd.read_parquet(tmp_path / "rewards.parquet")
     after = pd.read_parquet(tmp_path / "rewards.adv.parquet")
     pd.testing.assert_frame_equal(after[before.columns], before)

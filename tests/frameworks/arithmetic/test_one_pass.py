@@ -5,6 +5,7 @@ import random
 
 import pytest
 import torch
+from repeated import over
 
 from advcli.frameworks.arithmetic.one_pass import one_pass, one_pass_parts
 
@@ -36,7 +37,7 @@ def loop(rewards, groups, *, others, divide=True, eps=1e-6):
 
 @pytest.mark.parametrize("others", [True, False])
 @pytest.mark.parametrize("divide", [True, False])
-@pytest.mark.parametrize("seed", range(5))
+@over(seed=range(5))
 def test_grpo(others, divide, seed):
     rewards, groups = draw(seed)
     found = one_pass(
@@ -46,7 +47,7 @@ def test_grpo(others, divide, seed):
 
 
 @pytest.mark.parametrize("others", [True, False])
-@pytest.mark.parametrize("seed", range(5))
+@over(seed=range(5))
 def test_gdpo(others, seed):
     first, groups = draw(seed)
     second = draw(seed + 100)[0]
