@@ -571,7 +571,7 @@ def test_what_no_float_holds_is_undefined_and_counted(estimator):
     assert result.kept.tolist() == (~result.original.isnan()).tolist()
     lost = int(result.original.isnan().sum())
     assert lost > 0
-    assert result.warnings == (f"{lost} advantages are beyond what a float can hold: null",)
+    assert result.warnings == (f"{lost} advantages are too large for a float: null",)
 
 
 def test_the_bonus_of_uncertain_tokens():
