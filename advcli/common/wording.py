@@ -219,8 +219,8 @@ def shortened(names: Sequence[str], limit: int, separator: str = ", ") -> str:
         >>> shortened(["a", "b", "c"], 2), shortened(["a", "b"], 2)
         ('a, b and 1 more', 'a, b')
     """
-    rest = f" and {len(names) - limit:,} more" if len(names) > limit else ""
-    return f"{separator.join(names[:limit])}{rest}"
+    suffix = f" and {len(names) - limit:,} more" if len(names) > limit else ""
+    return f"{separator.join(names[:limit])}{suffix}"
 
 
 def short(value: float) -> str:

@@ -22,9 +22,9 @@ def needed(plan: Plan, columns: Mapping[str, Tensor]) -> dict[str, Tensor]:
     if plan.settings.filters:
         return dict(columns)
     steps = plan.settings.shaping
-    names = {"rewards", "group", "weights", *plan.entry.needs, *chain.from_iterable(map(spec.needs, steps))}
-    names |= {f"extra {text}" for text in spec.measures(steps)}
-    return {name: column for name, column in columns.items() if name in names}
+    used = {"rewards", "group", "weights", *plan.entry.needs, *chain.from_iterable(map(spec.needs, steps))}
+    used |= {f"extra {text}" for text in spec.measures(steps)}
+    return {name: column for name, column in columns.items() if name in used}
 
 
 def run(

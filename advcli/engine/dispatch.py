@@ -124,8 +124,8 @@ def knobs(entry: Estimator, scale: str | None, given: Mapping[str, float | str])
     used = fitted(entry.name, entry.target, given, but="scale", scaled=entry.default_scale is not None)
     if entry.default_scale is None:
         if scale is not None:
-            able = ", ".join(row.name for row in ESTIMATORS if row.default_scale)
-            raise UsageError(f"{entry.name} takes no scale", hint=f"no --scale, or one of {able}")
+            with_scale = ", ".join(row.name for row in ESTIMATORS if row.default_scale)
+            raise UsageError(f"{entry.name} takes no scale", hint=f"no --scale, or one of {with_scale}")
         return used
     scale = entry.default_scale if scale is None else scale
     if scale not in SCALES:

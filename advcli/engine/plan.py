@@ -182,10 +182,10 @@ class Plan:
         """
         settings, entry = self.settings, self.entry
         if settings.compute_new_adv and not entry.recompute:
-            able = ", ".join(row.name for row in ESTIMATORS if row.recompute)
+            names = ", ".join(row.name for row in ESTIMATORS if row.recompute)
             raise UsageError(
-                f"compute_new_adv is defined for {able} only, not for {entry.name}",
-                hint=f"--estimator {able} or --no-compute-new-adv",
+                f"compute_new_adv is defined for {names} only, not for {entry.name}",
+                hint=f"--estimator {names} or --no-compute-new-adv",
                 about="compute_new_adv",
             )
         if self.entry.level == "turn" and "count" not in self.knobs and settings.count is not None:
@@ -277,8 +277,8 @@ def _refuse_filters(settings: Settings, name: str, per: str) -> None:
         "keep ratios": ("--keep-pos and --keep-neg", not settings.keep_pos == settings.keep_neg == 1),
         "filters": ("--before and --after", bool(settings.filters)),
     }
-    for what, (flags, there) in given.items():
-        if there:
+    for what, (flags, is_set) in given.items():
+        if is_set:
             raise UsageError(
                 f"{what} need one advantage per row, but {name} gives one per {per} here",
                 hint=f"without {flags}",
@@ -312,9 +312,9 @@ def _as_estimator(rule: Rule, settings: Settings) -> tuple[Estimator, dict[str, 
     """
     fixed = [name for name in ("missing", "singleton") if getattr(settings, name) not in ("null", "error")]
     fixed += ["compute_new_adv"] if settings.compute_new_adv else []
-    able = {*rule.shaped, *(rule.per_token.shaped if rule.per_token else ())}
+    shapings = {*rule.shaped, *(rule.per_token.shaped if rule.per_token else ())}
     asked = [SHAPINGS[step.name] for step in settings.shaping if not step.expression]
-    for shaping in (row for row in asked if row.of_trainer and row.name not in able):
+    for shaping in (row for row in asked if row.of_trainer and row.name not in shapings):
         raise UsageError(
             f"{shaping.flag} is not part of {rule.framework}'s {rule.estimator}",
             hint=f"without {shaping.flag}, or without --like",

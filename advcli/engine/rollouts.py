@@ -113,25 +113,25 @@ class Rollouts:
             [0.5, 1.0]
         """
         values = rewards[self.order]
-        there = values.isfinite()
+        present = values.isfinite()
         if how == "sum":
             total = self.segments.sum(
-                torch.where(there | values.isnan(), values.nan_to_num(nan=0.0), torch.nan)
+                torch.where(present | values.isnan(), values.nan_to_num(nan=0.0), torch.nan)
             )
         else:
             position = torch.arange(len(values), device=values.device, dtype=torch.float64)
             sign = 1.0 if how == "last" else -1.0
-            result = sign * self.segments.max(torch.where(there, sign * position, -torch.inf))
+            result = sign * self.segments.max(torch.where(present, sign * position, -torch.inf))
             total = values[result.nan_to_num(posinf=0.0, neginf=0.0).long()]
-        none = self.segments.sum(there.to(rewards.dtype)) == 0
+        none = self.segments.sum(present.to(rewards.dtype)) == 0
         return torch.where(none, rewards[self.last], total)
 
     def disagree(self, rewards: Tensor, least: float = 0.0) -> Tensor:
         """[R] bool, the rollouts whose turns' rewards differ by more than `least`."""
         values = rewards[self.order]
-        there = values.isfinite()
-        high = self.segments.max(torch.where(there, values, -torch.inf))
-        low = self.segments.min(torch.where(there, values, torch.inf))
+        present = values.isfinite()
+        high = self.segments.max(torch.where(present, values, -torch.inf))
+        low = self.segments.min(torch.where(present, values, torch.inf))
         return high - low > least
 
     def collapsed(self, columns: Mapping[str, Tensor], how: str) -> dict[str, Tensor]:

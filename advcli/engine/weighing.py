@@ -185,15 +185,17 @@ def weigh(
     return kept.to(rows.device), weights
 
 
-def weighted(found: AdvantageTable, weights: Tensor, counts: Tensor) -> AdvantageTable:
+def weighted(result: AdvantageTable, weights: Tensor, counts: Tensor) -> AdvantageTable:
     """The result with token weights and weighted advantages.
 
     Args:
-        found: [N] each.
+        result: [N] each.
         weights: [T] as `weigh` gives them.
         counts: [N] int64, tokens of each row.
     """
     rows = Segments.of(torch.repeat_interleave(torch.arange(len(counts)), counts), len(counts))
     trained = ~weights.isnan()
     mean = rows.sum(weights.nan_to_num(nan=0.0)) / rows.sum(trained.double())
-    return replace(found, weights=weights, token_counts=counts, weight=mean, weighted=found.processed * mean)
+    return replace(
+        result, weights=weights, token_counts=counts, weight=mean, weighted=result.processed * mean
+    )

@@ -249,7 +249,7 @@ def positive_only(rewards: Tensor, *, threshold: float = 0.5, weight: float = 1.
         [N], dtype and device of `rewards`. Defined for every row.
 
     Raises:
-        AttributeError: `rewards` is no tensor.
+        AttributeError: `rewards` is not a tensor.
 
     Source:
         Zhu et al. 2025, Negative Reinforcement in LLM Reasoning, arXiv:2506.01347.
@@ -275,7 +275,7 @@ def negative_only(rewards: Tensor, *, threshold: float = 0.5, weight: float = 1.
         [N], dtype and device of `rewards`. Defined for every row.
 
     Raises:
-        AttributeError: `rewards` is no tensor.
+        AttributeError: `rewards` is not a tensor.
 
     Source:
         Zhu et al. 2025, Negative Reinforcement in LLM Reasoning, arXiv:2506.01347.
@@ -301,7 +301,7 @@ def w_reinforce(rewards: Tensor, *, threshold: float = 0.5, weight: float = 0.1)
         [N], dtype and device of `rewards`. Defined for every row.
 
     Raises:
-        AttributeError: `rewards` is no tensor.
+        AttributeError: `rewards` is not a tensor.
 
     Source:
         Zhu et al. 2025, Negative Reinforcement in LLM Reasoning, arXiv:2506.01347, section 5.

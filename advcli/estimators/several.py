@@ -64,7 +64,7 @@ def gdpo_sum(parts: Tensor, weights: Tensor, group: Tensor, *, ddof: int = 1, ep
         A_i = Σ_k w_k (r_ki − mean_g r_k) / (std_g r_k + eps)
 
     Args:
-        parts: [N, K] float, K rewards per row, each in a unit of its own.
+        parts: [N, K] float, K rewards per row, each in its own unit.
         weights: [K] float, the weight of each reward; not normalised.
         group: [N] int64, group index in [0, G).
         ddof: degrees of freedom taken from the divisor of the variance.

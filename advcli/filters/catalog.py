@@ -182,11 +182,11 @@ def filter_spec(when: str, text: str) -> FilterSpec:
         >>> filter_spec("before", "dynamic_sampling:column=accuracy").column
         'accuracy'
     """
-    name, _, rest = text.partition(":")
+    name, _, arguments = text.partition(":")
     if FILTERS[name].tests:
-        return FilterSpec(when, name, column=parse(rest, f"--{when} {name}:").text, typed=text)
+        return FilterSpec(when, name, column=parse(arguments, f"--{when} {name}:").text, typed=text)
     knobs: dict[str, float | str] = {}
-    for pair in filter(None, rest.split(",")):
+    for pair in filter(None, arguments.split(",")):
         key, equals, value = pair.partition("=")
         if not equals:
             raise UsageError(f"--{when} {text}: '{pair}' is not KEY=VALUE", hint=f"--{when} {name}:key=value")

@@ -63,7 +63,7 @@ def doubt(problem: Problem, trial: Trial, free: int = 0, *, spare: int = 0) -> s
         problem: the search problem.
         trial: the rule that fits.
         free: how many numbers were fitted to the log.
-        spare: how many kinds of groups are required beyond `free`, if any number was fitted.
+        spare: how many kinds of groups are required beyond one more than `free`, if any number was fitted.
     """
     result = evidence(problem, trial)
     if not result.rows:

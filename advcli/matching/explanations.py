@@ -145,9 +145,9 @@ def _as_not_broadcast(
         problem.logged.values,
         Rollouts.of(problem.columns["rollout"], problem.columns.get("turn")),
     )
-    some = torch.zeros(rollouts.count, dtype=torch.bool)
-    some[rollouts.index[(values != 0) & values.isfinite()]] = True
-    blank = (values == 0) & some[rollouts.index]
+    has_advantage = torch.zeros(rollouts.count, dtype=torch.bool)
+    has_advantage[rollouts.index[(values != 0) & values.isfinite()]] = True
+    blank = (values == 0) & has_advantage[rollouts.index]
     if not bool(blank.any()):
         return None
     log = replace(problem.logged, values=torch.where(blank, torch.nan, values))
@@ -216,16 +216,16 @@ def _as_weighed(problem: Problem, first: SearchResult, table: RewardTable, tell:
     del first
     choice = table.choice
     names = [name for name, _ in choice.rewards]
-    able = weighed(problem, tell, skip_missing_parts=choice.skip_missing_parts)
+    results = weighed(problem, tell, skip_missing_parts=choice.skip_missing_parts)
     doubtful = None
-    for best in able:
+    for best in results:
         weights = named(best.solution, names)
         words, free = [_describe_weights(best, weights)], best.solution.free
         if best.found.explained:
             trials = best.found.trials
             explanation = Explanation(best.problem, trials, words, weights, free=free, doubt=best.doubt)
             if not explanation.with_doubt().doubt:
-                return replace(explanation, otherwise=_otherwise(best, able, names))
+                return replace(explanation, otherwise=_otherwise(best, results, names))
         else:
             changed = _of_after(best.problem, after(best.problem, list(best.found.trials)))
             if changed is None:
@@ -240,11 +240,13 @@ def _as_weighed(problem: Problem, first: SearchResult, table: RewardTable, tell:
     return doubtful
 
 
-def _otherwise(best: Weighed, rest: Iterable[Weighed], names: Sequence[str]) -> list[tuple[Trial, str]]:
+def _otherwise(
+    best: Weighed, alternatives: Iterable[Weighed], names: Sequence[str]
+) -> list[tuple[Trial, str]]:
     """Rules that explain all rows with other weights: a constant factor can sit in a weight, a rule or an eps."""
     known = {(trial.candidate, listed(named(best.solution, names))) for trial in best.found.trials}
     result = []
-    for other in rest:
+    for other in alternatives:
         weights = listed(named(other.solution, names))
         fitting = indistinguishable(other.problem, other.found.trials)
         result += [

@@ -55,7 +55,7 @@ class Lines:
 
     @property
     def separate(self) -> bool:
-        """Whether each group has a slope of its own."""
+        """Whether each group has its own slope."""
         return self.lines.count > 1
 
     @property

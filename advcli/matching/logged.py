@@ -163,9 +163,9 @@ def rounding(
         [N] float64, 0 where the divisor is 0 and for equal rewards that are divided: see `dead.phantoms`.
     """
     divisor = torch.ones_like(rewards) if eps is None else std + eps
-    able = (divisor > 0) & ((std > 0) | (blur > 0) | (eps is None))
+    applies = (divisor > 0) & ((std > 0) | (blur > 0) | (eps is None))
     off = _SUMMED * unit * extent + _BLURRED * blur
-    return torch.where(able, off / divisor, 0.0).nan_to_num(nan=0.0)
+    return torch.where(applies, off / divisor, 0.0).nan_to_num(nan=0.0)
 
 
 def half_step(values: Tensor) -> float:
@@ -202,16 +202,16 @@ def stored(values: Tensor, *, single: bool) -> Stored:
     """
     if not bool((values != 0).any()):
         return Stored()
-    able = [
+    formats = [
         next(_in_decimals(values, single=single), Stored()),
         next(_in_digits(values, single=single), Stored()),
         next(_in_halves(values), Stored()),
     ]
     largest = values.abs().max()
-    first = max(able, key=lambda one: float(one.room(largest)))
+    first = max(formats, key=lambda fmt: float(fmt.room(largest)))
     # Any of the formats that represent every number may be the right one.
     return replace(
-        first, absolute=max(one.absolute for one in able), relative=max(one.relative for one in able)
+        first, absolute=max(fmt.absolute for fmt in formats), relative=max(fmt.relative for fmt in formats)
     )
 
 
@@ -243,9 +243,9 @@ def _in_halves(values: Tensor) -> Iterator[Stored]:
 def _represents(values: Tensor, scaled: Callable[[Tensor], Tensor], *, single: bool) -> bool:
     """Whether the scaled numbers are integers, up to the rounding of their dtype."""
     for part in (_subset(values), values):
-        whole = scaled(part)
-        noise = whole.abs() * (_FLOAT32 if single else 1e-12) + 1e-9
-        if not bool(((whole - whole.round()).abs() <= noise).all() and (noise < 0.05).all()):
+        scaled_values = scaled(part)
+        noise = scaled_values.abs() * (_FLOAT32 if single else 1e-12) + 1e-9
+        if not bool(((scaled_values - scaled_values.round()).abs() <= noise).all() and (noise < 0.05).all()):
             return False
     return True
 

@@ -102,9 +102,9 @@ def _match(
 
 
 def _proven(
-    found: tuple[Explanation | None, str | None], prove: Callable[[Explanation], Explanation | None]
+    outcome: tuple[Explanation | None, str | None], prove: Callable[[Explanation], Explanation | None]
 ) -> tuple[Explanation | None, str | None]:
-    explanation, shuffled = found
+    explanation, shuffled = outcome
     return explanation and prove(explanation), shuffled
 
 

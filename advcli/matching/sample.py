@@ -241,10 +241,10 @@ def _inner(values: Tensor) -> list[tuple[Tensor, int]]:
     """The rows left unchanged if rows were set to 0, clipped, or both; zeros among them are not counted as evidence."""
     if not values.numel():
         return []
-    some = values != 0
+    non_zero = values != 0
     between = (values != values.max()) & (values != values.min())
-    parts = (some, between, some & between)
-    return [(part, int((part & some).sum())) for part in parts]
+    parts = (non_zero, between, non_zero & between)
+    return [(part, int((part & non_zero).sum())) for part in parts]
 
 
 def sample(everything: Slice, size: int) -> Tensor | None:

@@ -55,7 +55,7 @@ def search(problem: Problem, tell: Tell = lambda text: None, *, nearest: bool = 
     sampled: list[Trial] = []
     count = 0
     for partition in problem.partitions:
-        candidates = able(problem, _affordable(problem, partition), lacking)
+        candidates = applicable(problem, _affordable(problem, partition), lacking)
         count += len(candidates)
         result = _sampled(problem, partition, candidates)
         remaining = sum(trial.explained for trial in result)
@@ -73,7 +73,7 @@ def search(problem: Problem, tell: Tell = lambda text: None, *, nearest: bool = 
     return SearchResult(_ordered(problem, done), count, lacking)
 
 
-def able(problem: Problem, candidates: Sequence[Candidate], lacking: dict[str, str]) -> list[Candidate]:
+def applicable(problem: Problem, candidates: Sequence[Candidate], lacking: dict[str, str]) -> list[Candidate]:
     """The rules whose columns are there; missing columns of the others are added to `lacking`."""
     result = []
     for candidate in candidates:
@@ -89,12 +89,12 @@ def able(problem: Problem, candidates: Sequence[Candidate], lacking: dict[str, s
     return result
 
 
-def _sampled(problem: Problem, partition: Partition, able: Sequence[Candidate]) -> list[Trial]:
+def _sampled(problem: Problem, partition: Partition, candidates: Sequence[Candidate]) -> list[Trial]:
     """The rules on a sample: all on a small one first, then the promising ones on a larger one."""
     part = problem.part(partition)
     if part.rows is None:
-        return list(tried(partition, able, part))
-    result = list(tried(partition, able, problem.part(partition, FIRST), brief=True))
+        return list(tried(partition, candidates, part))
+    result = list(tried(partition, candidates, problem.part(partition, FIRST), brief=True))
     result.sort(key=lambda trial: (-trial.share, trial.max_abs))
     near = {trial.candidate.computation for trial in _distinct(result)[:_NEAR]}
     worth = [t for t in result if t.explained or t.core or t.candidate.computation in near]

@@ -50,8 +50,8 @@ def parts(tokens: LogProbs, code: Tensor, names: Sequence[str]) -> tuple[OffPoli
     order = torch.argsort(code, stable=True)
     counts = torch.bincount(code[code >= 0], minlength=len(names)).tolist()
     stacks = order[int((code < 0).sum()) :].split(counts)
-    some = ((name, tokens.take(rows)) for name, rows in zip(names, stacks, strict=True) if len(rows))
-    return tuple(OffPolicyPart(name, figures(part)) for name, part in some if part.trained.any())
+    slices = ((name, tokens.take(rows)) for name, rows in zip(names, stacks, strict=True) if len(rows))
+    return tuple(OffPolicyPart(name, figures(part)) for name, part in slices if part.trained.any())
 
 
 def by_row(tokens: LogProbs) -> dict[str, Tensor]:

@@ -193,8 +193,8 @@ class _Compiler:
         every = isinstance(node.op, ast.And)
 
         def combine(rows: Rows) -> "Tensor":
-            first, *rest = (_holds(part(rows)) for part in parts)
-            for one in rest:
+            first, *others = (_holds(part(rows)) for part in parts)
+            for one in others:
                 first = first & one if every else first | one
             return first.to(rows.rewards.dtype)
 

@@ -110,8 +110,8 @@ class Expression:
         if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.Not):
             return ~self._mask(tree.operand, columns)
         if isinstance(tree, ast.BoolOp):
-            first, *rest = (self._mask(part, columns) for part in tree.values)
-            for part in rest:
+            first, *others = (self._mask(part, columns) for part in tree.values)
+            for part in others:
                 first = first & part if isinstance(tree.op, ast.And) else first | part
             return first
         return self._row_mask(tree, columns)

@@ -45,10 +45,10 @@ def empty(rows: int, dtype: torch.dtype) -> Tensor:
     return torch.from_numpy(np.empty(rows, dtype=torch.empty(0, dtype=dtype).numpy().dtype))
 
 
-def _forget(gone: "ref[Tensor]") -> None:
+def _forget(freed: "ref[Tensor]") -> None:
     """Drop the cached ranges when their group tensor is freed."""
     global _latest  # noqa: PLW0603
-    if _latest is not None and _latest[0] is gone:
+    if _latest is not None and _latest[0] is freed:
         _latest = None
 
 

@@ -113,7 +113,7 @@ class Turns:
 
 
 def paired(first: Tensor, second: Tensor) -> Tensor:
-    """One code per pair, [N] int64; a pair with -1 in the second gets a code of its own.
+    """One code per pair, [N] int64; a pair with -1 in the second gets its own code.
 
     Example:
         >>> paired(torch.tensor([0, 0, 1, 0]), torch.tensor([7, 7, 7, -1])).tolist()
@@ -141,7 +141,7 @@ def same_turns(group: Tensor, turn: Tensor) -> Tensor:
 def histories(group: Tensor, anchor: Tensor, turns: Turns, longest: int) -> list[Tensor]:
     """For each k one code per group and last k states; [N] int64 each.
 
-    Turns with fewer than k states, or with an unnamed one among them, get a code of their own.
+    Turns with fewer than k states, or with an unnamed one among them, get their own code.
     """
     key = paired(group, anchor)
     at = torch.arange(len(group), device=group.device)

@@ -237,9 +237,9 @@ def _right_and_wrong(n: int, c: int, k: int) -> tuple[float, float]:
     sigma = math.sqrt(rho * (1 - rho)) + 1e-6
     if c == 0 or n == 1:
         return (1 - rho) / sigma, -1 / sigma
-    rest = math.comb(n - c - 1, k - 1) if c < n else 0
+    sets_without = math.comb(n - c - 1, k - 1) if c < n else 0
     several = math.comb(n - 1, k - 1)
-    return (1 - rho) / sigma, (1 - rho - (rest / several if several else 0.0)) / sigma
+    return (1 - rho) / sigma, (1 - rho - (sets_without / several if several else 0.0)) / sigma
 
 
 def live_weighted(  # noqa: PLR0913  one knob per rule that differs

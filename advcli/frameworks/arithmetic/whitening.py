@@ -131,7 +131,7 @@ _Moments = Callable[[Tensor, Tensor, int], tuple[Tensor, Tensor]]
 
 
 def _by_token(moments_of: _Moments) -> _Moments:
-    return lambda values, there, ddof: moments_of(values.T.contiguous(), there.T.contiguous(), ddof)
+    return lambda values, present, ddof: moments_of(values.T.contiguous(), present.T.contiguous(), ddof)
 
 
 _MOMENTS: Mapping[str, _Moments] = {

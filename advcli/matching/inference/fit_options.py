@@ -19,7 +19,7 @@ from advcli.matching.inference.options import Fitted, Form, forms
 from advcli.matching.partitions import Kind, Partition
 from advcli.matching.problem import Problem
 from advcli.matching.sample import Slice
-from advcli.matching.search import SearchResult, able, search
+from advcli.matching.search import SearchResult, applicable, search
 from advcli.matching.trials import Trial, judge, predict
 
 # Rows used for a fit, and the largest number of rows if whole steps are needed.
@@ -125,7 +125,7 @@ def set_alike(problem: Problem, trials: Sequence[Trial]) -> Sequence[Trial]:
 def _rules(problem: Problem) -> Iterator[Candidate]:
     """Every candidate rule with default options."""
     seen: set[tuple[object, ...]] = set()
-    for candidate in able(problem, problem.candidates, {}):
+    for candidate in applicable(problem, problem.candidates, {}):
         settings = candidate.plan.settings
         plain = settings.missing == settings.singleton == "null" and settings.count is None
         if plain and candidate.whose not in seen:

@@ -152,7 +152,7 @@ def usual(names: Collection[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(spec.measured(one, name) for one, name in matches if name is not None))
 
 
-def able(
+def applicable(
     columns: Mapping[str, Tensor], asked: Sequence[ShapeSpec] = ()
 ) -> Iterator[tuple[str, dict[str, str]]]:
     """The rules that can be tried on some columns, each with the columns for its knobs.
@@ -192,7 +192,7 @@ def fitting(part: Slice, asked: Sequence[ShapeSpec] = ()) -> Iterator[Shaped]:
     # If the dump's own rewards lie on lines already, no knob can be determined.
     if lines.informative and not lines.holds(lines.residuals(part.columns["rewards"])):
         yield from (Shaped(step, 0) for step in asked if step.expression)
-        for name, named in able(part.columns, asked):
+        for name, named in applicable(part.columns, asked):
             yield from _fitted(part, lines, name, named)
 
 

@@ -154,10 +154,10 @@ class _Comparison:
         if predicted is None:
             return None
         computed, size = predicted[part.compared()].nan_to_num(nan=0.0), _rms(part.given.values)
-        own = max(_rms(computed), 1e-300)
-        distance = float((computed.sort().values * (size / own) - part.sorted_values).abs().mean()) / size
-        mean, most = float(computed.abs().mean()) / own, float(computed.max()) / own
-        return cls(size / own, distance, (round(mean, _DIGITS), round(most, _DIGITS)))
+        rms = max(_rms(computed), 1e-300)
+        distance = float((computed.sort().values * (size / rms) - part.sorted_values).abs().mean()) / size
+        mean, most = float(computed.abs().mean()) / rms, float(computed.max()) / rms
+        return cls(size / rms, distance, (round(mean, _DIGITS), round(most, _DIGITS)))
 
 
 def _even_sample(problem: Problem, size: int = SIZE) -> Slice:

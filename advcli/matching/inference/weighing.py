@@ -88,9 +88,9 @@ def _solved(
         near: list[tuple[Solution, list[Trial]]] = []
         # Configured weights have few digits, so round ones are tried first.
         for short in (*(solution.rounded(digits) for digits in _SHORT), solution):
-            some = _reweighed(first.columns, short, skip_missing_parts=skip_missing_parts)
-            small = Slice.of(some, first.logged, None, whole=first.whole)
-            known = [c for c in fitting if all(name in some for name in c.plan.entry.needs)]
+            columns = _reweighed(first.columns, short, skip_missing_parts=skip_missing_parts)
+            small = Slice.of(columns, first.logged, None, whole=first.whole)
+            known = [c for c in fitting if all(name in columns for name in c.plan.entry.needs)]
             trials = [t for t in tried(partition, known, small, brief=True) if t.explained or t.core]
             if trials:
                 near.append((short, trials))
@@ -110,11 +110,11 @@ def _preference(
     """
     fitting = [trial for trial in trials if trial.explained] or list(trials)
     best = min(fitting, key=problem.preference)
-    own = any(trial.candidate.framework == problem.framework for trial in fitting)
+    by_own_framework = any(trial.candidate.framework == problem.framework for trial in fitting)
     largest = float(solution.weights.abs().max())
     return (
         not best.explained,
-        problem.framework is not None and not own,
+        problem.framework is not None and not by_own_framework,
         min(solution.digits, _SHORT[-1] + 1),
         # Without division the log determines the factor.
         abs(math.log10(largest)) if largest and solution.scale != "none" else 0.0,

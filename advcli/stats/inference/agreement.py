@@ -96,9 +96,9 @@ def icc(a: Floats, b: Floats, cluster: Ints) -> Rate:
 
 def _icc(sums: Floats) -> Floats:
     """From rows, Σ (a + b), Σ (a + b)² and Σ (a − b)²."""
-    rows, added, power, apart = sums
+    rows, added, power, gap_power = sums
     between = (power - added**2 / rows) / 2 / (rows - 1)
-    within = apart / 2 / rows
+    within = gap_power / 2 / rows
     return np.asarray((between - within) / (between + within), dtype=np.float64)
 
 

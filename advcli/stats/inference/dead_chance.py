@@ -54,8 +54,8 @@ class ValueCounts:
 
     def __add__(self, other: "ValueCounts") -> "ValueCounts":
         runs, highs = (
-            dict(Counter(mine) + Counter(others))
-            for mine, others in ((self.runs, other.runs), (self.highs, other.highs))
+            dict(Counter(own) + Counter(others))
+            for own, others in ((self.runs, other.runs), (self.highs, other.highs))
         )
         return ValueCounts(runs, highs, self.between + other.between)
 
@@ -117,8 +117,8 @@ def _counted(first: Tensor, second: Tensor) -> dict[tuple[int, int], int]:
     if not len(first):
         return {}
     width = int(second.max()) + 1
-    pairs, many = torch.unique(first * width + second, return_counts=True)
-    return {divmod(pair, width): count for pair, count in zip(pairs.tolist(), many.tolist(), strict=True)}
+    pairs, counts = torch.unique(first * width + second, return_counts=True)
+    return {divmod(pair, width): count for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True)}
 
 
 def _runs(values: Tensor, segments: Segments) -> tuple[Tensor, Tensor]:

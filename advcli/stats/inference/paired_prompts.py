@@ -87,13 +87,13 @@ def _gap(first: Tensor, second: Tensor) -> Tensor:
 
 
 def _means(side: Rewarded, count: int) -> tuple[Tensor, Tensor, Tensor]:
-    there = side.prompt >= 0
-    valid = there & side.rewards.isfinite()
+    used = side.prompt >= 0
+    valid = used & side.rewards.isfinite()
     cell = side.prompt if side.run is None else side.run * count + side.prompt
     segments = Segments.of(cell[valid], side.runs * count)
-    met = torch.bincount(side.prompt[there], minlength=count)
+    rows = torch.bincount(side.prompt[used], minlength=count)
     shape = (side.runs, count)
-    return met, segments.size().view(shape), segments.mean(side.rewards[valid].double()).view(shape)
+    return rows, segments.size().view(shape), segments.mean(side.rewards[valid].double()).view(shape)
 
 
 def moves(first: Tensor, second: Tensor) -> Tensor:

@@ -40,13 +40,13 @@ def step_intervals(rows: Rows, advantages: Tensor, steps: Sequence[int]) -> Mapp
 
 
 def _of_means(values: Tensor, rows: Rows, steps: Sequence[int]) -> Ends:
-    there = torch.isfinite(values) & (rows.group >= 0)
-    groups = Segments.of(rows.group[there], rows.count)
+    valid = torch.isfinite(values) & (rows.group >= 0)
+    groups = Segments.of(rows.group[valid], rows.count)
     known = groups.size() > 0
-    step = groups.parent(rows.step[there])[known]
+    step = groups.parent(rows.step[valid])[known]
     order = torch.argsort(step, stable=True)
     sizes = torch.bincount(step, minlength=max(steps, default=-1) + 1).tolist()
-    total, size = (column[known][order].split(sizes) for column in (groups.sum(values[there]), groups.size()))
+    total, size = (column[known][order].split(sizes) for column in (groups.sum(values[valid]), groups.size()))
     return tuple(_of_mean(total[code], size[code].double()) for code in steps)
 
 
@@ -64,10 +64,10 @@ def _of_mean(total: Tensor, size: Tensor) -> tuple[float, float]:
 
 
 def _live(rows: Rows, steps: Sequence[int]) -> Ends:
-    there = torch.isfinite(rows.rewards) & (rows.group >= 0)
-    groups = Segments.of(rows.group[there], rows.count)
-    step, able = groups.parent(rows.step[there]), groups.size() > 1
-    live = able & ~dead_groups(rows.rewards[there], groups)[0]
+    valid = torch.isfinite(rows.rewards) & (rows.group >= 0)
+    groups = Segments.of(rows.group[valid], rows.count)
+    step, able = groups.parent(rows.step[valid]), groups.size() > 1
+    live = able & ~dead_groups(rows.rewards[valid], groups)[0]
     count = max(steps, default=-1) + 1
     hits, of = (torch.bincount(step[mask], minlength=count).tolist() for mask in (live, able))
     result = [rate(hits[code], of[code]) for code in steps]

@@ -86,9 +86,9 @@ def _line(cells: Cells) -> _Line:
     began = cells.at(first, cells.step)
     since = (cells.step - began[cells.prompt]).astype(np.int64)
     spacing = np.zeros(cells.count)
-    there = first >= 0
-    if there.any():
-        spacing[there] = np.gcd.reduceat(since, first[there])
+    has_cells = first >= 0
+    if has_cells.any():
+        spacing[has_cells] = np.gcd.reduceat(since, first[has_cells])
     return _Line(
         step=step,
         power=cells.sums(count * step**2),
@@ -151,8 +151,8 @@ def _t(cells: Cells) -> Floats:
 def _normal(cells: Cells, line: _Line) -> tuple[Floats, Floats]:
     """[P] Student's interval of the change; NaN with fewer than three rows."""
     free = cells.rows - 2
-    left = np.maximum(cells.squares - line.joint**2 / line.power, 0.0)
-    error = np.sqrt(left / np.where(free > 0, free, np.nan) / line.power)
+    residual = np.maximum(cells.squares - line.joint**2 / line.power, 0.0)
+    error = np.sqrt(residual / np.where(free > 0, free, np.nan) / line.power)
     half = _t(cells) * error * line.span
     change = line.joint / line.power * line.span
     return change - half, change + half
