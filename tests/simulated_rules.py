@@ -263,7 +263,7 @@ def verdict(made, found, again):
     "no command" and "wrong command" are right answers that do not say what to type, or say what gives something else.
     """
     if not found["found"]:
-        no = "not determined" in found["sentence"] or "tells no rule" in found["sentence"]
+        no = "not determined" in found["sentence"] or "identifies no rule" in found["sentence"]
         return "few" if made.kinds <= made.fitted + 1 else "not determined" if no else "silent"
     if again is not True:
         return "no command" if again is None else "wrong command"

@@ -1,1 +1,1 @@
-"""What every part uses: errors, the lists of names, the words of messages."""
+"""Shared by all layers: errors, registries, and helpers for messages."""

@@ -1,4 +1,4 @@
-"""Every error a user can meet.
+"""Every error a user can see.
 
 AdvcliError            exit 1
 ├── UsageError         exit 2   the command line or the arguments (also a ValueError)
@@ -23,13 +23,13 @@ class AdvcliError(Exception):
     Args:
         message: one line: what, where (`file:line`, column, value), what was expected.
         hint: what to try, without the word "try".
-        about: the setting that is wrong, so that its origin can be named.
+        about: the wrong setting, so that the message can name its origin.
     """
 
     exit_code: ClassVar[int] = 1
 
     def __init__(self, message: str, *, hint: str | None = None, about: str | None = None) -> None:
-        # One line without secrets that no terminal obeys, whatever a file is called or another package's error says.
+        # File names and other packages' errors may contain secrets, line breaks or terminal escapes.
         self.message = shown(redacted(message))
         self.hint = hint and shown(redacted(hint))
         self.about = about
@@ -53,13 +53,13 @@ class DataError(AdvcliError, ValueError):
     exit_code = 3
 
 
-class MissingPackage(AdvcliError, ImportError):  # noqa: N818  the design's word
-    """A package that is needed is not installed."""
+class MissingPackage(AdvcliError, ImportError):  # noqa: N818  the name set in the design
+    """A required package is not installed."""
 
     exit_code = 4
 
 
 class Interrupted(BaseException):
-    """Ctrl-C. Like Python's own, no `except Exception` of a package takes it for something else."""
+    """Ctrl-C. A BaseException like KeyboardInterrupt, so that no `except Exception` in a package swallows it."""
 
     exit_code: ClassVar[int] = 130

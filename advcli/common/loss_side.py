@@ -1,4 +1,4 @@
-"""Methods that change the loss and leave the advantage as it is, so that there is nothing of them to compute here."""
+"""Methods that change the loss but not the advantage, so that there is nothing to compute for them."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -26,11 +26,11 @@ LOSS_SIDE: Mapping[str, str] = MappingProxyType(
 
 
 def refusal(name: str, usual: str = "grpo") -> UsageError | None:
-    """The error for a method of the loss; None for any other name.
+    """The error for a loss-side method; None for any other name.
 
     Args:
-        name: what was asked for.
-        usual: the estimator whose advantage it has.
+        name: the requested name.
+        usual: the estimator whose advantage the method uses.
 
     Example:
         >>> print(refusal("GSPO"))

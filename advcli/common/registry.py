@@ -1,4 +1,4 @@
-"""Immutable tables of rows, and the one way to get from a row to its function."""
+"""Read-only catalogs, and loading the function that a row names."""
 
 import ast
 import inspect
@@ -16,11 +16,11 @@ from advcli.common.wording import either
 
 
 class Row(Protocol):
-    """What every row of a catalog has."""
+    """The interface of every catalog row."""
 
     @property
     def name(self) -> str:
-        """The word that the user types."""
+        """The name the user types."""
 
 
 RowT = TypeVar("RowT", bound=Row)
@@ -30,9 +30,9 @@ class Registry(Generic[RowT]):
     """A read-only table of rows, looked up by name.
 
     Args:
-        kind: what a row is, in the singular, for messages ("estimator").
-        rows: the rows, in the order in which they are shown.
-        refuse: the error for a name that is known and has no row; None for any other name.
+        kind: singular noun for a row, for messages ("estimator").
+        rows: the rows, in display order.
+        refuse: the error for a known name without a row; None for any other name.
 
     Raises:
         ValueError: two rows have the same name.
@@ -63,10 +63,10 @@ class Registry(Generic[RowT]):
         return tuple(self._rows)
 
     def __getitem__(self, name: str) -> RowT:
-        """The row of that name.
+        """The row with that name.
 
         Raises:
-            UsageError: no such row; the hint names the nearest ones.
+            UsageError: no such row; the hint lists the closest names.
         """
         if name in self._rows:
             return self._rows[name]
@@ -77,7 +77,7 @@ class Registry(Generic[RowT]):
 
 
 def nearest(name: str, known: Sequence[str], *, n: int = 1) -> Sequence[str]:
-    """The most similar of the known words, at most n; a word of the same letters in another order stands alone.
+    """The most similar known words, at most n; only the anagram if there is one.
 
     Example:
         >>> nearest("gpro", ["hgpo", "gdpo", "grpo"], n=2)
@@ -91,15 +91,15 @@ def nearest(name: str, known: Sequence[str], *, n: int = 1) -> Sequence[str]:
 
 
 def covers(versions: str, version: str, *, hint: str) -> bool:
-    """Whether a range of versions has a version in it, releases before a final one included.
+    """Whether a version range contains a version, including pre-releases.
 
     Args:
-        versions: as a specifier; "" for all.
+        versions: a version specifier; "" for all.
         version: as the user typed it.
-        hint: what to type, where it is no version.
+        hint: what to type instead of an invalid version.
 
     Raises:
-        UsageError: it is no version.
+        UsageError: not a version.
 
     Example:
         >>> [covers("<0.9", version, hint="verl@1.0") for version in ("0.8.5", "1.0")]
@@ -115,7 +115,7 @@ def covers(versions: str, version: str, *, hint: str) -> bool:
 
 
 def load(target: str) -> Callable[..., Any]:
-    """Import the function that a row names.
+    """Import the function a row names.
 
     Args:
         target: "package.module:function".
@@ -138,19 +138,19 @@ def load(target: str) -> Callable[..., Any]:
 
 @cache
 def parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
-    """The parameters of a function by name: a search asks for those of a few functions thousands of times."""
+    """The parameters of a function by name, cached: a search asks for those of a few functions thousands of times."""
     return inspect.signature(function).parameters
 
 
 @cache
 def knobs(target: str) -> Mapping[str, str]:
-    """The keyword-only arguments of a row's function and their defaults, read from its source: nothing is imported.
+    """The keyword-only arguments of a row's function and their defaults, parsed from its source without importing it.
 
     Args:
         target: "package.module:function".
 
     Returns:
-        name → default, as it is written.
+        name → default, as source text.
 
     Example:
         >>> dict(knobs("advcli.estimators.group:grpo"))

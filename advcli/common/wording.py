@@ -1,18 +1,18 @@
-"""Small pieces of text that every layer may need."""
+"""Text helpers for messages, used by every layer."""
 
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-# What a terminal obeys or a reader cannot see: controls, line separators, bidi and zero-width marks, tags, surrogates.
-# The two joiners of scripts and emoji stay.
+# Characters that control a terminal or are invisible: controls, line separators, bidi and zero-width marks, tags,
+# surrogates. The two joiners, used in scripts and emoji, are kept.
 _UNSEEN = re.compile(
     "[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\U000e0000-\U000e007f\ud800-\udfff]"
 )
 _SCHEME = r"(?P<scheme>\b[a-z][a-z0-9+.-]*://)"
-# A secret key may hold a slash; a port, and the revision in hf://datasets/o/n@main/, are no passwords.
+# A secret key may contain a slash; a port and the revision in hf://datasets/o/n@main/ are not passwords.
 _USER = r"(?:(?P<user>[^/?#@:{end}]*:(?!\d+(?:[/?#]|$))(?:(?!://)[^@{end}])*@|[^/?#@{end}]*@)(?:[^/?#@{end}]*@)*)?"
 _REST = r"(?P<path>[^?#{end}]*)(?P<query>\?[^{end}]*|\#[^{end}]*=[^{end}]*)?"
 _IN_TEXT, _WHOLE = (
@@ -21,11 +21,11 @@ _IN_TEXT, _WHOLE = (
 
 
 def shown(text: str, keep: str = "") -> str:
-    r"""A text as it may be shown: what a terminal would obey or a reader would not see is spelled out.
+    r"""A text that is safe to display: control and invisible characters are escaped.
 
     Args:
-        text: any text, of a file, an argument or another package.
-        keep: characters that stay as they are.
+        text: any text, from a file, an argument or another package.
+        keep: characters to leave unescaped.
 
     Example:
         >>> print(shown("a\x1b[2Jb\nadvcli: done"))
@@ -37,7 +37,7 @@ def shown(text: str, keep: str = "") -> str:
 
 
 def writable(text: str) -> str:
-    r"""A text as UTF-8 can hold it: half of a surrogate pair spelled out.
+    r"""A text that can be encoded as UTF-8: lone surrogates are escaped.
 
     Example:
         >>> print(writable("a\ud800"))
@@ -47,7 +47,7 @@ def writable(text: str) -> str:
 
 
 def shown_json(text: str) -> str:
-    r"""The same for JSON, in which an escape stands for the character itself.
+    r"""JSON text that is safe to display, escaped as JSON so that its value doesn't change.
 
     Example:
         >>> print(shown_json('{"a": "\u202e"}'))
@@ -61,11 +61,11 @@ def _escape(character: str) -> str:
 
 
 def redacted(text: str, *, whole: bool = False) -> str:
-    """A text without the secrets of the URLs in it: user and password, and all that follows a question mark.
+    """A text with the secrets in its URLs masked: user and password, and the query string.
 
     Args:
         text: any text.
-        whole: the text is a URL from its beginning to its end, blanks and quotes included.
+        whole: the whole text is one URL, including blanks and quotes.
 
     Example:
         >>> redacted("s3://KEY:SEC/RET@bucket/a.jsonl: no such file")
@@ -83,7 +83,7 @@ def redacted(text: str, *, whole: bool = False) -> str:
 def _without_secrets(url: re.Match[str]) -> str:
     user = "***@" if url["user"] else ""
     query = url["query"] or ""
-    # A colon or another mark at the end belongs to the sentence.
+    # Trailing punctuation belongs to the sentence.
     after = query[len(query.rstrip(":,;.)")) :]
     hidden = f"{query[0]}***{after}" if query else ""
     return f"{url['scheme']}{user}{url['path']}{hidden}"
@@ -100,7 +100,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def verb(number: int, one: str, many: str) -> str:
-    """The form of a verb that goes with a number.
+    """The singular or plural form of a verb.
 
     Example:
         >>> verb(1, "has", "have"), verb(2, "has", "have")
@@ -110,13 +110,13 @@ def verb(number: int, one: str, many: str) -> str:
 
 
 class Remark(str):
-    """A sentence with a number in it: two that say the same of two parts make one of the whole.
+    """A sentence with a count in it; equal sentences about two parts of the data can be added.
 
     Args:
-        many: the number.
+        many: the count.
         noun: what is counted.
-        one: the sentence where it is 1, with {} for the number and its noun.
-        more: the sentence otherwise.
+        one: the sentence for a count of 1, with {} for the count and its noun.
+        more: the sentence for any other count.
 
     Example:
         >>> print(Remark(1, "row", "{} is odd", "{} are odd") + Remark(2, "row", "{} is odd", "{} are odd"))
@@ -127,7 +127,7 @@ class Remark(str):
     parts: tuple[str, str, str]
 
     def __new__(cls, many: int, noun: str, one: str, more: str) -> "Remark":
-        """Put the sentence together."""
+        """Format the sentence."""
         made = super().__new__(cls, verb(many, one, more).format(counted(many, noun)))
         made.many, made.parts = many, (noun, one, more)
         return made
@@ -141,17 +141,17 @@ class Remark(str):
         return str(self) + other
 
 
-def together(said: Iterable[str]) -> tuple[str, ...]:
-    """Sentences that were said of several parts: each once, those with a number as one of the whole."""
+def together(messages: Iterable[str]) -> tuple[str, ...]:
+    """Merge messages about several parts of the data: drop duplicates and add up remarks."""
     result: dict[object, str] = {}
-    for text in said:
+    for text in messages:
         about = text.parts if isinstance(text, Remark) else text
         result[about] = result[about] + text if isinstance(text, Remark) and about in result else text
     return tuple(result.values())
 
 
 def one_line(value: object, limit: int = 60, text: Callable[[Any], str] = repr) -> str:
-    r"""A value as it may stand in a message: one line, quoted unless another `text` is given, cut with an ellipsis.
+    r"""A value for a message: one line, `repr` unless another `text` is given, truncated with an ellipsis.
 
     Example:
         >>> print(one_line("a\nb"))
@@ -162,7 +162,7 @@ def one_line(value: object, limit: int = 60, text: Callable[[Any], str] = repr) 
 
 
 def reason(error: BaseException) -> str:
-    r"""What the system or another package says of an error: one line, which may follow a colon.
+    r"""The message of an exception of the system or another package: one line, ready to follow a colon.
 
     Example:
         >>> (
@@ -190,7 +190,7 @@ def summed(weights: Mapping[str, float]) -> str:
 
 
 def megabytes(size: int) -> str:
-    """Bytes in the largest unit of which there is one.
+    """A size in bytes, in the largest unit in which it is at least 1.
 
     Example:
         >>> megabytes(64_000_000), megabytes(1_500_000_000), megabytes(10)
@@ -203,7 +203,7 @@ def megabytes(size: int) -> str:
 
 
 def either(names: Sequence[str]) -> str:
-    """A list of choices.
+    """A list of choices, joined by commas and "or".
 
     Example:
         >>> either(["cpu", "cuda", "mps"]), either(["cpu"])
@@ -213,18 +213,18 @@ def either(names: Sequence[str]) -> str:
 
 
 def shortened(names: Sequence[str], limit: int, separator: str = ", ") -> str:
-    """The first of some names, and how many more there are.
+    """The first `limit` names, and how many more there are.
 
     Example:
         >>> shortened(["a", "b", "c"], 2), shortened(["a", "b"], 2)
         ('a, b and 1 more', 'a, b')
     """
-    rest = f" and {len(names) - limit:,} more" if len(names) > limit else ""
-    return f"{separator.join(names[:limit])}{rest}"
+    suffix = f" and {len(names) - limit:,} more" if len(names) > limit else ""
+    return f"{separator.join(names[:limit])}{suffix}"
 
 
 def short(value: float) -> str:
-    """A knob as it is typed, with eight digits at most: 1e-6, not 1e-06.
+    """A knob's value as typed, with at most eight digits: 1e-6, not 1e-06.
 
     Example:
         >>> short(1e-6), short(0.0001), short(1), short(2000.0)
@@ -236,7 +236,7 @@ def short(value: float) -> str:
 
 
 def pairs(knobs: Mapping[str, float | str]) -> str:
-    """Knobs as they are typed after the name of what has them.
+    """Knobs as typed after a name.
 
     Example:
         >>> pairs({"method": "mean", "gamma": 0.95}), pairs({})

@@ -1,1 +1,1 @@
-"""Advantages of a whole data set: the plan, where it runs, and the run itself."""
+"""Computes the advantages of a dataset: the plan, the device it runs on, and the run itself."""

@@ -1,4 +1,4 @@
-"""Advantages some whole groups at a time, where the advantage of a row depends on its group alone."""
+"""Computes advantages in ranges of whole groups, where a row's advantage depends on its group alone."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,22 +18,22 @@ from advcli.tensors.masks import every
 
 
 def needed(plan: Plan, columns: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The columns that a plan looks at: the others need not be put in order."""
+    """The columns a plan uses; the others need not be sorted by group."""
     if plan.settings.filters:
         return dict(columns)
     steps = plan.settings.shaping
-    names = {"rewards", "group", "weights", *plan.entry.needs, *chain.from_iterable(map(spec.needs, steps))}
-    names |= {f"extra {text}" for text in spec.measures(steps)}
-    return {name: column for name, column in columns.items() if name in names}
+    used = {"rewards", "group", "weights", *plan.entry.needs, *chain.from_iterable(map(spec.needs, steps))}
+    used |= {f"extra {text}" for text in spec.measures(steps)}
+    return {name: column for name, column in columns.items() if name in used}
 
 
 def run(
     compute: Callable[[Mapping[str, Tensor]], AdvantageTable], columns: Mapping[str, Tensor]
 ) -> AdvantageTable:
-    """Compute each range of groups and put the results where the rows lie.
+    """Compute each range of groups and scatter the results back to row order.
 
     Args:
-        compute: what is done with the columns of a range; its groups are numbered from 0.
+        compute: computes the advantages of one range; its groups are numbered from 0.
         columns: as `advantages.run` takes them, on the CPU, without columns of tokens.
     """
     ranges = Ranges.of(columns["group"])
@@ -45,35 +45,35 @@ def run(
     ranges.gather_all(columns["rewards"])
     original, kept = empty(rows, torch.float64), empty(rows, torch.bool)
 
-    def part(place: slice, group: Tensor) -> _Rest:
+    def part(place: slice, group: Tensor) -> _RangeResult:
         block = {name: ranges.gather(columns[name], place) for name in others}
         result = compute({**block, **fixed, "group": group})
         original[place], kept[place] = result.original, result.kept
         same = result.processed is result.original
-        return _Rest(place, None if same else result.processed, result.warnings, result.left_out)
+        return _RangeResult(place, None if same else result.processed, result.warnings, result.left_out)
 
     parts = ranges.map(part)
     processed = original
     if any(part.processed is not None for part in parts):
         processed = original.clone()
-        for one in parts:
-            if one.processed is not None:
-                processed[one.place] = one.processed
-    said = together(text for part in parts for text in part.warnings)
+        for chunk in parts:
+            if chunk.processed is not None:
+                processed[chunk.place] = chunk.processed
+    messages = together(text for part in parts for text in part.warnings)
     left_out = tuple(reduce(add, counts) for counts in zip(*(part.left_out for part in parts), strict=True))
     first = ranges.scatter(original)
     last = first if processed is original else ranges.scatter(processed)
-    # Mostly all are kept.
-    return AdvantageTable(first, last, kept if every(kept) else ranges.scatter(kept), said, left_out)
+    # Usually every row is kept.
+    return AdvantageTable(first, last, kept if every(kept) else ranges.scatter(kept), messages, left_out)
 
 
 @dataclass(frozen=True)
-class _Rest:
-    """What is left of a range once its advantages are where all are.
+class _RangeResult:
+    """The part of a range's result that is not written in place.
 
     Attributes:
-        place: where it lies.
-        processed: None where it is the original advantage.
+        place: the slice of rows.
+        processed: None if it equals the original advantage.
         warnings: as in an `AdvantageTable`.
         left_out: as in an `AdvantageTable`.
     """

@@ -1,4 +1,4 @@
-"""The only code that picks a device or a dtype, and the one call of an estimator."""
+"""Picks the device and dtype, checks knobs and columns, and calls the estimator."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping
@@ -33,16 +33,16 @@ FROM_ONE = ("m",)
 _LARGEST = 1 << 31
 DEVICES = ("auto", "cpu", "cuda", "mps")
 
-# Columns that are made from others: one of those has to be there.
-_MADE_FROM: Mapping[str, tuple[str, ...]] = {
+# Derived columns: at least one of their sources must be there.
+_SOURCES: Mapping[str, tuple[str, ...]] = {
     "row": ("tokens", "lengths"),
     "place": ("tokens", "lengths"),
     "counted": ("tokens", "lengths"),
     "token_kl": ("token_kl", "rewards"),
 }
 
-# Seconds on an H100 and an H200, and on 2 and 16 cores of their hosts: to start CUDA, to move and compute a row there; on the CPU
-# for a row, in blocks or at once, where groups are contiguous and where not, on one thread, and how much n threads help: n^power.
+# Seconds, measured on an H100, an H200 and on 2 and 16 cores of their hosts. CUDA: startup, and transfer and compute per row.
+# CPU: per row on one thread, and the power of n by which n threads help; keys: (in blocks, groups contiguous).
 _CUDA_START, _CUDA_ROW, _CUDA_BYTES = 0.4, 1.2e-8, 150
 _SHORT = 0.1
 _CPU_ROW: Mapping[tuple[bool, bool], tuple[float, float]] = {
@@ -60,10 +60,10 @@ _AVAILABLE: Mapping[str, Callable[[], bool]] = {
 
 
 def pick(device: str) -> tuple[torch.device, torch.dtype]:
-    """The device and the dtype to compute with.
+    """The device and dtype to compute with.
 
     Args:
-        device: "auto", "cpu", "cuda" or "mps". "auto" is the CPU until the data are there: see `quicker`.
+        device: "auto", "cpu", "cuda" or "mps". "auto" is the CPU until the data are loaded: see `quicker`.
 
     Returns:
         The device, and float64; float32 on "mps", which has no float64.
@@ -80,45 +80,44 @@ def pick(device: str) -> tuple[torch.device, torch.dtype]:
 
 
 def quicker(columns: Mapping[str, Tensor], *, in_blocks: bool = False) -> torch.device:
-    """The device that is done first: CUDA where the CPU would take longer than to start it, move the rows and compute.
+    """The device expected to finish first; CUDA's time includes its startup and the transfer of the rows.
 
-    The seconds per row of both are those of `benchmarks/gpu.py`. They decide nothing but speed: the results
-    agree to 1e-12.
+    The seconds per row come from `benchmarks/gpu.py`. The choice affects speed only: the results agree to 1e-12.
 
     Args:
         columns: "group" [N] int64, and what else the estimator gets.
-        in_blocks: whether the CPU would go over them in blocks, see `advcli.engine.chunked`.
+        in_blocks: whether the CPU would process them in ranges, see `advcli.engine.chunked`.
 
     Returns:
-        "cuda", or "cpu" where there is no such device, it has too little memory, or the rows are few.
+        "cuda", or "cpu" if there is no CUDA device, it has too little memory, or there are few rows.
     """
     return torch.device("cpu" if on_cpu(columns, in_blocks=in_blocks) else "cuda")
 
 
 def on_cpu(columns: Mapping[str, Tensor], *, in_blocks: bool = False) -> str | None:
-    """Why `quicker` takes the CPU, as the end of a sentence; None where it takes CUDA. The arguments are its own."""
+    """Why `quicker` takes the CPU, as the end of a sentence; None if it takes CUDA. The arguments are those of `quicker`."""
     rows = max(column.numel() for column in columns.values())
     seconds, power = _CPU_ROW[in_blocks, _in_order(columns["group"])]
     cpu, cuda = rows * seconds / torch.get_num_threads() ** power, _CUDA_START + rows * _CUDA_ROW
     if cpu < cuda:
         takes = f"{cpu:.1f}" if cpu >= _SHORT else f"less than {_SHORT}"
-        return f"it should finish first ({takes} s, and CUDA {cuda:.1f} s with its start)"
-    # Asked last: the answer takes some hundredths of a second.
+        return f"it should finish first ({takes} s; CUDA takes {cuda:.1f} s including its start)"
+    # Last, because querying CUDA takes some 10 ms.
     if not _AVAILABLE["cuda"]():
-        return "there is no CUDA"
+        return "there is no CUDA device"
     if torch.cuda.mem_get_info()[0] < rows * _CUDA_BYTES:
         return f"{rows:,} rows need more memory than the GPU has free"
     return None
 
 
 def has_cuda() -> bool:
-    """Whether this machine has a device of CUDA."""
+    """Whether this machine has a CUDA device."""
     return _AVAILABLE["cuda"]()
 
 
-def _in_order(group: Tensor, looked_at: int = 100_000) -> bool:
-    """Whether the first rows lie group after group; a look at all of them would cost what it may save."""
-    first = group[:looked_at]
+def _in_order(group: Tensor, limit: int = 100_000) -> bool:
+    """Whether the first rows are sorted by group; checking all of them would cost as much as it saves."""
+    first = group[:limit]
     return bool((first[1:] >= first[:-1]).all())
 
 
@@ -134,13 +133,13 @@ def knobs(entry: Estimator, scale: str | None, given: Mapping[str, float | str])
         The keyword arguments of the estimator's function.
 
     Raises:
-        UsageError: an unknown scale or knob, or a value that does not fit.
+        UsageError: an unknown scale or knob, or an invalid value.
     """
     used = fitted(entry.name, entry.target, given, but="scale", scaled=entry.default_scale is not None)
     if entry.default_scale is None:
         if scale is not None:
-            able = ", ".join(row.name for row in ESTIMATORS if row.default_scale)
-            raise UsageError(f"{entry.name} has no scale to choose", hint=f"no --scale, or one of {able}")
+            with_scale = ", ".join(row.name for row in ESTIMATORS if row.default_scale)
+            raise UsageError(f"{entry.name} takes no scale", hint=f"no --scale, or one of {with_scale}")
         return used
     scale = entry.default_scale if scale is None else scale
     if scale not in SCALES:
@@ -153,17 +152,17 @@ def knobs(entry: Estimator, scale: str | None, given: Mapping[str, float | str])
 def fitted(
     who: str, target: str, given: Mapping[str, float | str], *, but: str = "", scaled: bool = False
 ) -> dict[str, Any]:
-    """Check the knobs of a function and give them the types that it declares.
+    """Check the knobs of a function and convert them to the types it declares.
 
     Args:
         who: whose knobs they are, for messages.
         target: "module:function".
         given: knobs, as numbers or as text.
-        but: a keyword that is no knob here.
-        scaled: whether `but` is named among what there is all the same.
+        but: a keyword argument that is not a knob.
+        scaled: whether hints list `but` all the same.
 
     Raises:
-        UsageError: an unknown knob, one that is missing, or a value that does not fit.
+        UsageError: an unknown knob, a missing one, or an invalid value.
     """
     declared = parameters(load(target)).items()
     known = {name: p for name, p in declared if p.kind is p.KEYWORD_ONLY and name != but}
@@ -178,15 +177,15 @@ def fitted(
 
 
 def options(who: str, target: str, given: Mapping[str, float | str]) -> dict[str, Any]:
-    """The options of a framework's rule, checked as the knobs of an estimator are.
+    """The options of a framework's rule, checked like the knobs of an estimator.
 
     Args:
         who: whose options they are, for messages.
-        target: "module:function"; an option that is no knob of it is a number.
+        target: "module:function"; an option that is not a knob of it is a number.
         given: options, as numbers or as text.
 
     Raises:
-        UsageError: one does not fit, or lies outside of its range.
+        UsageError: a value is invalid or out of range.
     """
     known = parameters(load(target))
     kinds = {name: known[name].annotation if name in known else float for name in given}
@@ -194,10 +193,10 @@ def options(who: str, target: str, given: Mapping[str, float | str]) -> dict[str
 
 
 def form(entry: Estimator, given: Mapping[str, float | str]) -> tuple[Estimator, dict[str, float | str]]:
-    """The form of an estimator that its knobs ask for: a discount below 1 gives one advantage per token.
+    """The variant of an estimator that its knobs select: a discount below 1 gives one advantage per token.
 
     Returns:
-        The estimator, and the knobs without a discount of 1 where it is nothing to the estimator.
+        The estimator, and the knobs, without a discount of 1 if the estimator has no discount.
     """
     if entry.per_token is None or "gamma" not in given:
         return entry, dict(given)
@@ -207,39 +206,39 @@ def form(entry: Estimator, given: Mapping[str, float | str]) -> tuple[Estimator,
 
 
 def require(entry: Estimator, columns: Mapping[str, Tensor]) -> None:
-    """Make sure that the data set has what an estimator needs.
+    """Check that the dataset has the columns an estimator needs.
 
     Raises:
-        DataError: a column is not there; the message says what it holds, the hint how to name it.
+        DataError: a column is missing; the message says what it holds, the hint which option names it.
     """
     needed(entry.name, entry.needs, columns)
 
 
 def needed(who: str, names: Iterable[str], columns: Mapping[str, Tensor]) -> None:
-    """Make sure that some columns are there.
+    """Check that columns are there.
 
     Args:
         who: what needs them, for the message.
-        names: names of `ROLES`.
-        columns: what there is.
+        names: names in `ROLES`.
+        columns: the columns of the dataset.
 
     Raises:
-        DataError: a column is not there; the message says what it holds, the hint how to name it.
+        DataError: a column is missing; the message says what it holds, the hint which option names it.
     """
     for name in names:
-        there = _MADE_FROM.get(name, (name,))
-        if not any(column in columns for column in there):
+        sources = _SOURCES.get(name, (name,))
+        if not any(column in columns for column in sources):
             column = ROLES[name]
             raise DataError(
-                f"{who} needs {column.what}, and there is no such column",
+                f"{who} needs {column.what}, but there is no such column",
                 hint=f"{column.flag} (in Python: {column.argument})",
             )
 
 
 def usable(entry: Estimator, columns: Mapping[str, Tensor]) -> Tensor:
-    """[N] bool, the rows with a group and a finite value in every numeric column that is needed.
+    """[N] bool, the rows with a group and a finite value in every numeric column the estimator needs.
 
-    Where the parts of the reward are needed and not their sum, one part is enough.
+    If it needs the reward parts and not their sum, one finite part is enough.
     """
     valid = belongs(columns["group"])
     if entry.level == "turn":
@@ -257,21 +256,21 @@ def usable(entry: Estimator, columns: Mapping[str, Tensor]) -> Tensor:
 
 
 def _in_rewarded_rollouts(entry: Estimator, columns: Mapping[str, Tensor]) -> Tensor:
-    """[N] bool, the turns of rollouts with a reward: mostly only the last turn has one."""
+    """[N] bool, the turns of rollouts with a reward; usually only the last turn has one."""
     if "episode" in entry.needs:
         return columns["episode"].isfinite()
     return Turns.of(columns["rollout"]).total(columns["rewards"].isfinite().double()) > 0
 
 
 def tokened(columns: Mapping[str, Tensor]) -> Tensor:
-    """[N] bool, the rows with a group and a token that counts."""
+    """[N] bool, the rows with a group and at least one token of the policy."""
     row, counted = token_rows(columns)
     rows = Segments.of(row, len(columns["group"]))
     return belongs(columns["group"]) & (rows.sum(counted.double()) > 0)
 
 
 def _has_numbers(entry: Estimator, columns: Mapping[str, Tensor]) -> Tensor:
-    """[N] bool, the rows with a finite number at each token that counts."""
+    """[N] bool, the rows with finite numbers at every token of the policy."""
     row, counted = token_rows(columns)
     bad = torch.zeros_like(counted)
     for name in (*TOKEN_COLUMNS, "token_kl"):
@@ -282,13 +281,13 @@ def _has_numbers(entry: Estimator, columns: Mapping[str, Tensor]) -> Tensor:
 
 
 def token_rows(columns: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
-    """Lay out the tokens of all rows, row after row.
+    """The rows of the flattened tokens.
 
     Args:
         columns: "tokens" [N] int64, or "lengths" [N] float where there are no lists; "mask" [T] if there is one.
 
     Returns:
-        [T] int64 the row of each token, and [T] bool whether the policy wrote it: where the mask is not 0.
+        [T] int64, the row of each token, and [T] bool, whether the policy wrote it (its mask is not 0).
 
     Example:
         >>> token_rows({"lengths": torch.tensor([2.0, 1.0])})
@@ -310,7 +309,7 @@ def estimate(entry: Estimator, columns: Mapping[str, Tensor], rows: Tensor, **kn
     Args:
         entry: the estimator.
         columns: what `entry.needs` names, [N] each ([N, K] parts, [K] weights), on one device.
-        rows: [N] bool, the rows that take part, as `usable` gives them.
+        rows: [N] bool, the rows to use, as `usable` gives them.
         **knobs: keyword arguments of the estimator.
 
     Returns:
@@ -322,11 +321,11 @@ def estimate(entry: Estimator, columns: Mapping[str, Tensor], rows: Tensor, **kn
     )
     result: Tensor = load(entry.target)(*narrowed, **knobs)
     if result.dtype is torch.bfloat16:
-        # numpy, which looks at what comes out, has no such numbers; float32 has each of them.
+        # numpy has no bfloat16; float32 represents it exactly.
         result = result.float()
     if everything:
         return result
-    # A framework's rule may answer in another dtype than that of the columns.
+    # A framework's rule may return another dtype than that of the columns.
     return filled(rows, result)
 
 
@@ -341,77 +340,80 @@ def estimate_tokens(
     Args:
         entry: the estimator, of level "token".
         columns: what `entry.needs` names, [N] for the columns of rows and [T] for those of tokens; "token_kl" [T],
-            where there is one, is what is taken off the reward of each token.
-        rows: [N] bool, the rows that take part, as `usable` gives them.
+            where there is one, is subtracted from the reward of each token.
+        rows: [N] bool, the rows to use, as `usable` gives them.
         **knobs: keyword arguments of the estimator.
 
     Returns:
         [N] the mean over the tokens of the row, and [T] the advantage of each token; NaN on the other rows, and
-        on tokens that the policy did not write unless the framework gives those one too.
+        on tokens that the policy did not write, unless the framework assigns those one too.
     """
     row, counted = token_rows(columns)
     counted = counted & rows[row]
-    of_all = Segments.of(row, len(rows))
-    position = of_all.position()
+    token_segments = Segments.of(row, len(rows))
+    position = token_segments.position()
     live = counted
     if "counted" in entry.needs:
-        # Behind the last token of the policy there is nothing.
+        # Drop what follows the last token of the policy.
         live = (
             rows[row]
             if entry.masked
             else rows[row]
-            & (position <= of_all.rows(of_all.max(torch.where(counted, position, -1).double())))
+            & (
+                position
+                <= token_segments.rows(token_segments.max(torch.where(counted, position, -1).double()))
+            )
         )
     row_of, kept = row[live], counted[live]
     given = {name: columns[name][live] for name in TOKEN_COLUMNS if name in columns}
-    taken = (*given, "rewards", "token_kl")
-    given |= {name: columns[name][row_of] for name in entry.needs if name in columns and name not in taken}
+    reserved = (*given, "rewards", "token_kl")
+    given |= {name: columns[name][row_of] for name in entry.needs if name in columns and name not in reserved}
     kl = torch.where(kept, _kl(columns, live), 0.0)
     given |= {"row": Segments.dense(row_of).index, "place": position[live], "counted": kept, "token_kl": kl}
-    given["rewards"] = _laid_out(columns["rewards"], row_of, kept)
+    given["rewards"] = _on_last_token(columns["rewards"], row_of, kept)
     if "token_kl" not in entry.needs:
         given["rewards"] = given["rewards"] - kl
     result: Tensor = load(entry.target)(*(given[name] for name in entry.needs), **knobs)
-    found = result[kept]
-    tokens = torch.full(row.shape, torch.nan, dtype=found.dtype, device=found.device).masked_scatter(
-        live if entry.masked else counted, result if entry.masked else found
-    )
+    counted_result = result[kept]
+    tokens = torch.full(
+        row.shape, torch.nan, dtype=counted_result.dtype, device=counted_result.device
+    ).masked_scatter(live if entry.masked else counted, result if entry.masked else counted_result)
     return token_means(tokens, row, counted, len(rows)), tokens
 
 
 def token_means(tokens: Tensor, row: Tensor, counted: Tensor, rows: int) -> Tensor:
-    """[N] the mean over the tokens of each row that count; NaN without any.
+    """[N] the mean over each row's counted tokens; NaN without any.
 
     Args:
         tokens: [T] float.
         row: [T] int64, the row of each.
-        counted: [T] bool, which count.
+        counted: [T] bool, the tokens that count.
         rows: N.
     """
     segments = Segments.of(row[counted], rows)
     return segments.sum(tokens[counted]) / segments.size().to(tokens.dtype)
 
 
-def _laid_out(rewards: Tensor, row_of: Tensor, counted: Tensor) -> Tensor:
-    """[T'] the reward of each row on the last of its tokens that the policy wrote, 0 on the others."""
-    laid = rewards.new_zeros(row_of.shape)
+def _on_last_token(rewards: Tensor, row_of: Tensor, counted: Tensor) -> Tensor:
+    """[T'] the reward of each row on its last token written by the policy, 0 on the others."""
+    token_rewards = rewards.new_zeros(row_of.shape)
     written = torch.nonzero(counted).squeeze(1)
     of = row_of[written]
     last = torch.ones_like(of, dtype=torch.bool)
     last[:-1] = of[1:] != of[:-1]
-    laid[written[last]] = rewards[of[last]]
-    return laid
+    token_rewards[written[last]] = rewards[of[last]]
+    return token_rewards
 
 
 def _kl(columns: Mapping[str, Tensor], live: Tensor) -> Tensor:
-    """[T'] what is taken off the reward of each token; 0 without KL."""
+    """[T'] the KL term subtracted from the reward of each token; 0 without KL."""
     return (
         columns["token_kl"][live] if "token_kl" in columns else columns["rewards"].new_zeros(int(live.sum()))
     )
 
 
 def _fitting(estimator: str, name: str, value: float | str, kind: type) -> float | int | str | bool:
-    """A knob's value in the type that the function declares."""
+    """A knob's value converted to the type the function declares."""
     if kind is str:
         return str(value)
     if words := get_args(kind):

@@ -1,4 +1,4 @@
-"""The advantage of rows without one: the only row of a group, or a row without a reward."""
+"""Advantages for rows that have none: the only row of a group, or a row without a reward."""
 
 from collections.abc import Mapping
 
@@ -14,7 +14,7 @@ from advcli.tensors.turns import Turns
 def singletons(
     original: Tensor, columns: Mapping[str, Tensor], valid: Tensor, rule: str, *, by_turn: bool = False
 ) -> Tensor:
-    """Give the only valid row of a group what the rule says; with `by_turn` the turns of its only rollout."""
+    """[N] advantages with the rule for singletons applied: groups of one valid row, with `by_turn` of one rollout."""
     first = valid
     if by_turn:
         first = valid & (Turns.of(torch.where(valid, columns["rollout"], -1)).position == 0)
@@ -35,7 +35,7 @@ def singletons(
 
 
 def missing_rewards(original: Tensor, group: Tensor, valid: Tensor, rule: str) -> Tensor:
-    """Give rows without a usable reward what the rule says; rows without a group stay undefined."""
+    """[N] advantages with the rule for rows without a usable reward applied; rows without a group stay undefined."""
     if rule == "null":
         return original
     missing = ~valid & (group >= 0)
@@ -50,27 +50,27 @@ def missing_rewards(original: Tensor, group: Tensor, valid: Tensor, rule: str) -
 def bounded(
     advantages: Tensor, columns: Mapping[str, Tensor], valid: Tensor
 ) -> tuple[Tensor, tuple[Remark, ...]]:
-    """Advantages without those that are beyond what a float holds, which become undefined, and a word about them.
+    """Advantages with overflows replaced by NaN, and a remark about them.
 
     Args:
         advantages: [N] float.
         columns: the rewards and groups, [N] each.
-        valid: [N] bool, the rows that were computed with.
+        valid: [N] bool, the rows used in the computation.
     """
-    beyond = torch.isinf(advantages)
+    overflowed = torch.isinf(advantages)
     large = valid & (columns["rewards"].abs() > torch.finfo(advantages.dtype).max ** 0.5)
     if some(large):
-        # An infinite square or sum makes NaN of what is computed with it.
+        # An overflow inside the computation surfaces as NaN.
         group = columns["group"].clamp(min=0)
         with_large = torch.zeros(int(group.max()) + 1, dtype=torch.bool, device=group.device)
         with_large[group[large]] = True
-        beyond |= valid & with_large[group] & advantages.isnan()
-    if not some(beyond):
+        overflowed |= valid & with_large[group] & advantages.isnan()
+    if not some(overflowed):
         return advantages, ()
-    said = "beyond what a float can hold: null"
-    count = int(beyond.sum())
-    remark = Remark(count, "advantage", f"{{}} is {said}", f"{{}} are {said}")
-    return torch.where(beyond, torch.nan, advantages), (remark,)
+    text = "too large for a float: null"
+    count = int(overflowed.sum())
+    remark = Remark(count, "advantage", f"{{}} is {text}", f"{{}} are {text}")
+    return torch.where(overflowed, torch.nan, advantages), (remark,)
 
 
 def _are(count: int, noun: str) -> str:

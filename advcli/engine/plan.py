@@ -1,4 +1,4 @@
-"""Settings that have been checked: everything that can be wrong before any data is seen."""
+"""Validates the settings: everything that can be wrong before any data is read."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -25,26 +25,26 @@ from advcli.tensors.group_ranges import pays
 MISSING = ("null", "zero", "error")
 SINGLETON = ("null", "zero", "raw", "error")
 COUNT = ("rollouts", "rows")
-# Knobs of a rule that are applied to the advantage of a rollout when its rows get it, and what it is divided by.
+# Knobs of a rule that divide a rollout's advantage when it is broadcast to its rows, and by what.
 _NORMS = {"step_norm": "rows", "token_norm": "tokens"}
-# The knob from which texts of states are taken for the same.
+# The knob that sets how similar two state texts must be to count as equal.
 _SIMILARITY = "similarity"
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Settings that have been checked: everything that can be wrong before any data is seen.
+    """Validated settings, ready to run.
 
     Attributes:
-        settings: what was asked.
+        settings: as requested.
         entry: the estimator's row; with `like`, the framework's row in the same form.
         knobs: keyword arguments of the estimator, scale included.
         device: where to compute.
-        dtype: what to compute in.
+        dtype: the dtype to compute in.
         rule: the framework's row, or None.
         divided: what the advantage of a rollout is divided by: "rows", "tokens" (of the rollout, times the rows of its step)
             or "".
-        similarity: the ratio from which two states of a prompt are taken for the same; 0 for equal ones only.
+        similarity: the ratio from which two states of a prompt count as equal; 0 for exact equality.
     """
 
     settings: Settings
@@ -58,22 +58,22 @@ class Plan:
 
     @property
     def shapes_tokens(self) -> bool:
-        """Whether the advantages are shaped token by token."""
+        """Whether any shaping works on the advantages token by token."""
         return any(SHAPINGS[step.name].per_token for step in self.settings.shaping if not step.expression)
 
     @property
     def recomputes(self) -> bool:
-        """Whether the advantage may be computed again on the rows that were kept."""
+        """Whether the advantage may be recomputed on the kept rows."""
         return self.entry.recompute and not self.shapes_tokens
 
     @property
     def unit(self) -> Unit:
-        """What the statistics count where rows share a rollout: what was asked, else as the framework does."""
+        """What the statistics count where rows share a rollout: as requested, else as the framework does."""
         unit = Unit() if self.rule is None else self.rule.unit
         if self.entry.level == "turn":
-            # It says itself what each of its statistics counts.
+            # A turn-level estimator itself defines what each of its statistics counts.
             return replace(unit, counts="turns")
-        # The tokens of an estimator with an advantage for each are those of one row.
+        # A token-level estimator works on the tokens of each row.
         counts = "rows" if self.entry.level == "token" else self.settings.count
         return replace(unit, counts=counts or unit.counts, reward=self.settings.rollout_reward or unit.reward)
 
@@ -81,7 +81,7 @@ class Plan:
         """Which other rows the advantage of a row depends on: "group", "step", "all" or "order".
 
         Args:
-            uneven: whether a step may have groups of several sizes, which some frameworks cut anew.
+            uneven: whether a step may have groups of different sizes, which some frameworks split again.
         """
         if self.rule is None:
             return self.entry.scope_at(self.knobs.get("scale"))
@@ -91,11 +91,10 @@ class Plan:
         return form.scope_at(self.entry.default_scale, uneven=uneven)
 
     def reach(self) -> str:
-        """How far the rows reach that the advantage of a row depends on.
+        """Which rows must be in one place to compute the advantage of a row.
 
         Returns:
-            "key" (the rows of its group), "merged" (its group, and sums over its step, which can be merged), "step" or
-            "all".
+            "key" (its group), "merged" (its group, plus sums over its step that can be merged), "step" or "all".
         """
         if any(FILTERS[one.name].whole_steps for one in self.settings.filters):
             return "step"
@@ -106,28 +105,31 @@ class Plan:
             if self.entry.whole_steps or (self.entry.level == "turn" and scope == "step"):
                 return "step"
             return "merged" if scope == "step" else "key"
-        # A framework's rule goes over the matrix of a step as the framework does.
+        # A framework's rule works on the matrix of a step, as the framework does.
         return {"group": "key", "step": "step"}.get(scope, "all")
 
     def in_ranges(self, columns: Mapping[str, Tensor]) -> bool:
-        """Whether some whole groups can be computed at a time, and are many enough for it to pay.
+        """Whether to compute in ranges of whole groups: possible, and enough rows to be worthwhile.
 
         Args:
-            columns: as `run` takes them; on another device than the CPU everything is done at once.
+            columns: as `run` takes them.
+
+        Returns:
+            False on any device but the CPU.
         """
-        # The last digit of a framework's rule depends on what lies beside a group.
+        # The last digit of a framework's rule depends on the neighbouring groups.
         if self.rule is not None or self.reach() != "key" or not pays(columns["group"]):
             return False
         rows = len(columns["group"])
-        # These two stop at the first bad row of all, and say which row it is; tokens are not cut with their rows.
+        # "error" must report the first bad row of the dataset; columns of tokens can't be split by rows.
         stops = "error" in (self.settings.missing, self.settings.singleton)
         stops |= any(FILTERS[one.name].weighs for one in self.settings.filters)
-        whole = any(len(column) != rows for name, column in columns.items() if name != "weights")
-        return self.device.type == "cpu" and not (stops or whole)
+        has_tokens = any(len(column) != rows for name, column in columns.items() if name != "weights")
+        return self.device.type == "cpu" and not (stops or has_tokens)
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
-        """What is not certain of the version of a framework that was asked for."""
+        """What is uncertain about the requested version of a framework."""
         like = self.settings.like
         if like is None or self.rule is None:
             return ()
@@ -136,10 +138,10 @@ class Plan:
         return tuple(doubts(like, self.rule, named=self.settings.estimator is not None))
 
     def at(self, columns: Mapping[str, Tensor]) -> "Plan":
-        """The plan for a data set: the device that is done first, unless one was chosen, and the form of the estimator.
+        """The plan for a dataset: the fastest device, unless one was requested, and the variant of the estimator.
 
-        Where the KL is known for each token, so is the advantage. A framework's rule stays on the CPU: its rounding is that
-        of the CPU.
+        With a KL per token, the advantage is per token too. A framework's rule stays on the CPU, whose rounding it
+        reproduces.
 
         Raises:
             UsageError: a keep ratio with an advantage per token.
@@ -158,20 +160,20 @@ class Plan:
         return plan._with_kl(columns)  # noqa: SLF001  of the same class
 
     def on_cpu(self, columns: Mapping[str, Tensor]) -> str | None:
-        """Why `--device auto` takes the CPU on a machine with CUDA; None where it does not, or there is none."""
+        """Why `--device auto` takes the CPU on a machine with CUDA; None if it does not, or there is no CUDA."""
         if self.settings.device != "auto" or self.device.type != "cpu" or not dispatch.has_cuda():
             return None
         if self.rule is not None:
             return "--like reproduces the rounding of the CPU"
         if self.entry.level == "turn":
-            return "rules of turns run there only"
+            return "turn-level rules run on the CPU only"
         return dispatch.on_cpu(columns, in_blocks=self.in_ranges(columns))
 
     def _with_kl(self, columns: Mapping[str, Tensor]) -> "Plan":
-        """The plan itself.
+        """The plan itself, once its KL column is checked.
 
         Raises:
-            UsageError: a framework takes the KL off token by token, and the data set has one number per row.
+            UsageError: the framework subtracts the KL token by token, but the dataset has one number per row.
         """
         steps = [step.name for step in self.settings.shaping]
         asked = self.rule is not None and "kl" in steps and "token_kl" not in columns
@@ -183,23 +185,21 @@ class Plan:
         return self
 
     def checked(self) -> "Plan":
-        """The plan itself.
+        """The plan itself, once checked.
 
         Raises:
-            UsageError: the settings do not go with the estimator.
+            UsageError: the settings don't go with the estimator.
         """
         settings, entry = self.settings, self.entry
         if settings.compute_new_adv and not entry.recompute:
-            able = ", ".join(row.name for row in ESTIMATORS if row.recompute)
+            names = ", ".join(row.name for row in ESTIMATORS if row.recompute)
             raise UsageError(
-                f"compute_new_adv is defined for {able} only, not for {entry.name}",
-                hint=f"--estimator {able} or --no-compute-new-adv",
+                f"compute_new_adv is defined for {names} only, not for {entry.name}",
+                hint=f"--estimator {names} or --no-compute-new-adv",
                 about="compute_new_adv",
             )
         if self.entry.level == "turn" and "count" not in self.knobs and settings.count is not None:
-            raise UsageError(
-                f"{entry.name} is made of turns, so --count means nothing to it", hint="no --count"
-            )
+            raise UsageError(f"{entry.name} works on turns, so --count does not apply", hint="no --count")
         if entry.level == "token":
             _refuse_filters(settings, entry.name, "token")
         for one in settings.filters:
@@ -211,7 +211,7 @@ class Plan:
                     hint=f"--after {one}",
                 )
             if one.column is not None and "rewards" not in row.needs:
-                raise UsageError(f"{row.name} looks at no reward, so it has no knob 'column'")
+                raise UsageError(f"{row.name} does not use the reward, so it has no knob 'column'")
             if row.weighs:
                 Weigher.of(one, settings.like)
             else:
@@ -226,29 +226,29 @@ class Plan:
         return self
 
     def _check_shaped(self) -> None:
-        """Check what is done to the advantages.
+        """Check the shaping of the advantages.
 
         Raises:
-            UsageError: it does not go with the estimator or the filters.
+            UsageError: it doesn't go with the estimator or the filters.
         """
         settings = self.settings
         for step in filter(spec.after, settings.shaping):
             row = SHAPINGS[step.name]
             if self.entry.level == "token" and not row.per_token:
                 raise UsageError(
-                    f"{row.said} shapes one advantage per row, and {self.entry.name} gives one per token here",
+                    f"{row.said} shapes one advantage per row, but {self.entry.name} gives one per token here",
                     hint=f"without {row.said}",
                 )
             kept = settings.compute_new_adv or not settings.keep_pos == settings.keep_neg == 1
             if row.per_token and (settings.filters or kept):
                 raise UsageError(
-                    f"{row.said} gives one advantage per token, and filters and keep ratios need one per row",
+                    f"{row.said} gives one advantage per token, but filters and keep ratios need one per row",
                     hint=f"without {row.said}",
                 )
 
     @classmethod
     def of(cls, settings: Settings) -> "Plan":
-        """Check the settings.
+        """The plan for some settings.
 
         Raises:
             UsageError: an unknown name, a ratio outside [0, 1], or settings that exclude each other.
@@ -278,17 +278,17 @@ class Plan:
 
 
 def _refuse_filters(settings: Settings, name: str, per: str) -> None:
-    """Refuse what leaves out rows, where a row has several advantages.
+    """Reject filters and keep ratios where a row has several advantages.
 
     Raises:
-        UsageError: there is such a setting.
+        UsageError: one is set.
     """
     given = {
         "keep ratios": ("--keep-pos and --keep-neg", not settings.keep_pos == settings.keep_neg == 1),
         "filters": ("--before and --after", bool(settings.filters)),
     }
-    for what, (flags, there) in given.items():
-        if there:
+    for what, (flags, is_set) in given.items():
+        if is_set:
             raise UsageError(
                 f"{what} need one advantage per row, but {name} gives one per {per} here",
                 hint=f"without {flags}",
@@ -304,27 +304,27 @@ def _check_words(settings: Settings) -> None:
     for name, allowed in words.items():
         value = getattr(settings, name)
         if value not in allowed and not (value is None and name in ("count", "rollout_reward")):
-            told = name.replace("_", " ")
-            raise UsageError(f"unknown {told} rule '{value}'", hint=either(allowed), about=name)
+            label = name.replace("_", " ")
+            raise UsageError(f"unknown {label} rule '{value}'", hint=either(allowed), about=name)
 
 
 def _asks_for_tokens(rule: Rule, per_token: Rule, knobs: Mapping[str, float | str]) -> bool:
-    """Whether a knob that only the form with an advantage per token has is set to something else than its default."""
+    """Whether a knob that only the per-token variant has differs from its default."""
     own = {name: usual for name, usual in per_token.options.items() if name not in rule.options}
     return any(knobs.get(name, usual) != usual for name, usual in own.items())
 
 
 def _as_estimator(rule: Rule, settings: Settings) -> tuple[Estimator, dict[str, Any]]:
-    """A framework's row as an estimator's row, with its keyword arguments for the chosen scale.
+    """A framework's rule as an `Estimator`, with its keyword arguments for the chosen scale.
 
     Raises:
-        UsageError: the settings try to change what the framework fixes.
+        UsageError: the settings change something the framework fixes.
     """
     fixed = [name for name in ("missing", "singleton") if getattr(settings, name) not in ("null", "error")]
     fixed += ["compute_new_adv"] if settings.compute_new_adv else []
-    able = {*rule.shaped, *(rule.per_token.shaped if rule.per_token else ())}
+    shapings = {*rule.shaped, *(rule.per_token.shaped if rule.per_token else ())}
     asked = [SHAPINGS[step.name] for step in settings.shaping if not step.expression]
-    for shaping in (row for row in asked if row.of_trainer and row.name not in able):
+    for shaping in (row for row in asked if row.of_trainer and row.name not in shapings):
         raise UsageError(
             f"{shaping.flag} is not part of {rule.framework}'s {rule.estimator}",
             hint=f"without {shaping.flag}, or without --like",
@@ -363,7 +363,7 @@ def _as_estimator(rule: Rule, settings: Settings) -> tuple[Estimator, dict[str, 
 
 
 def _per_token(rule: Rule, settings: Settings) -> tuple[Estimator, dict[str, Any]]:
-    """The form of a framework's row with an advantage per token; it may have no scale to choose."""
+    """The per-token variant of a framework's rule; it may have no scales."""
     assert rule.per_token is not None
     scale = settings.scale if settings.scale in rule.per_token.scales else None
     return _as_estimator(rule.per_token, replace(settings, scale=scale))

@@ -1,4 +1,4 @@
-"""Rollouts of several rows: one row each before the engine, and what comes out broadcast to all their rows."""
+"""Rollouts of several rows: collapse each to one row, compute, and broadcast the result to all its rows."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -16,11 +16,11 @@ from advcli.tensors.segments import Segments
 from advcli.tensors.turns import turn_order
 
 REWARDS = ("last", "first", "sum")
-"""Which reward is that of a rollout: of its last or first turn with one, or the sum of its turns."""
+"""How a rollout gets its reward: from its last or first turn that has one, or as the sum of its turns."""
 
-# Columns that are added up over the turns.
+# Columns summed over the turns.
 _SUMMED = ("lengths", "kl", "tokens")
-# Columns with a number for each token of each row, row after row.
+# Columns with one number per token, flattened row by row.
 _PER_TOKEN = (
     "values",
     "log_probs",
@@ -34,27 +34,27 @@ _PER_TOKEN = (
 )
 
 
-def differing(many: int, how: str, place: str = "") -> Remark:
-    """What to say about rollouts whose rows have different rewards, one of which counts.
+def differing(number: int, how: str, place: str = "") -> Remark:
+    """A remark about rollouts whose rows have different rewards, only one of which counts.
 
     Args:
-        many: how many there are.
+        number: how many rollouts.
         how: which reward counts, "last" or "first".
         place: the first of their rows, as file:line.
     """
     first = f" (first: {place})" if place else ""
-    rest = f"rows with different rewards{first}: the {how} turn's counts"
-    return Remark(many, "rollout", f"{{}} has {rest}", f"{{}} have {rest}")
+    text = f"rows with different rewards{first}: the {how} turn's counts"
+    return Remark(number, "rollout", f"{{}} has {text}", f"{{}} have {text}")
 
 
 @dataclass(frozen=True)
 class Rollouts:
-    """Which rows are the turns of one rollout.
+    """Maps rows to rollouts.
 
     Attributes:
         index: [N] int64 in [0, R), the rollout of each row; a row without one is a rollout of its own.
         count: R.
-        order: [N] int64, the rows: rollout after rollout, each in the order of its turns.
+        order: [N] int64, the rows sorted by rollout, then by turn.
     """
 
     index: Tensor
@@ -66,8 +66,8 @@ class Rollouts:
         """Sort the turns.
 
         Args:
-            index: [N] int64, numbered in order of first appearance; of some of the rows, numbers may be left out.
-            turn: [N] float, which numbers the rows of a rollout; None, or NaN, for the order of the file.
+            index: [N] int64, numbered in order of first appearance; a subset of the rows may have gaps.
+            turn: [N] float, the turn number within the rollout; None or NaN for file order.
 
         Example:
             >>> Rollouts.of(torch.tensor([0, 1, 0]), torch.tensor([2.0, 0.0, 1.0])).order.tolist()
@@ -84,17 +84,17 @@ class Rollouts:
 
     @cached_property
     def turns(self) -> Tensor:
-        """[R] int64, how many rows each has."""
+        """[R] int64, the number of rows in each rollout."""
         return torch.bincount(self.index, minlength=self.count)
 
     @cached_property
     def several(self) -> bool:
-        """Whether any has several rows."""
+        """Whether any rollout has several rows."""
         return bool((self.turns > 1).any())
 
     @cached_property
     def last(self) -> Tensor:
-        """[R] int64, the row of each that is its last turn."""
+        """[R] int64, the row of each rollout's last turn."""
         return self.order[torch.cumsum(self.turns, dim=0) - 1]
 
     def reward(self, rewards: Tensor, how: str) -> Tensor:
@@ -102,10 +102,10 @@ class Rollouts:
 
         Args:
             rewards: [N] float, NaN or ±inf where missing.
-            how: one of `REWARDS`; a turn without a reward is passed over.
+            how: one of `REWARDS`; turns without a reward are skipped.
 
         Returns:
-            [R]; that of the last turn, so missing, where no turn has a reward.
+            [R]; where no turn has a reward, the last turn's (missing) value.
 
         Example:
             >>> two = Rollouts.of(torch.tensor([0, 0, 1]))
@@ -113,37 +113,37 @@ class Rollouts:
             [0.5, 1.0]
         """
         values = rewards[self.order]
-        there = values.isfinite()
+        present = values.isfinite()
         if how == "sum":
             total = self.segments.sum(
-                torch.where(there | values.isnan(), values.nan_to_num(nan=0.0), torch.nan)
+                torch.where(present | values.isnan(), values.nan_to_num(nan=0.0), torch.nan)
             )
         else:
             position = torch.arange(len(values), device=values.device, dtype=torch.float64)
             sign = 1.0 if how == "last" else -1.0
-            result = sign * self.segments.max(torch.where(there, sign * position, -torch.inf))
+            result = sign * self.segments.max(torch.where(present, sign * position, -torch.inf))
             total = values[result.nan_to_num(posinf=0.0, neginf=0.0).long()]
-        none = self.segments.sum(there.to(rewards.dtype)) == 0
+        none = self.segments.sum(present.to(rewards.dtype)) == 0
         return torch.where(none, rewards[self.last], total)
 
     def disagree(self, rewards: Tensor, least: float = 0.0) -> Tensor:
-        """[R] bool, the rollouts whose turns have rewards that differ by more than `least`."""
+        """[R] bool, the rollouts whose turns' rewards differ by more than `least`."""
         values = rewards[self.order]
-        there = values.isfinite()
-        high = self.segments.max(torch.where(there, values, -torch.inf))
-        low = self.segments.min(torch.where(there, values, torch.inf))
+        present = values.isfinite()
+        high = self.segments.max(torch.where(present, values, -torch.inf))
+        low = self.segments.min(torch.where(present, values, torch.inf))
         return high - low > least
 
     def collapsed(self, columns: Mapping[str, Tensor], how: str) -> dict[str, Tensor]:
-        """The same columns with one row per rollout.
+        """The columns with one row per rollout.
 
         Args:
             columns: as `advantages.run` takes them.
-            how: which reward is that of a rollout.
+            how: how a rollout gets its reward, see `reward`.
 
         Returns:
-            [R] each: rewards as `reward` says, lengths and KL summed over the turns, the tokens of all turns behind
-            each other, and what the last turn has of everything else.
+            [R] each: rewards as `reward` gives them, lengths and KL summed over the turns, the tokens of all turns
+            concatenated, and the last turn's value of everything else.
         """
         result = {}
         for name, column in columns.items():
@@ -164,11 +164,11 @@ class Rollouts:
         return result
 
     def summed(self, values: Tensor) -> Tensor:
-        """[R] the sum over the turns."""
+        """[R] the sum over each rollout's turns."""
         return self.segments.sum(values[self.order])
 
     def tokens(self, counts: Tensor) -> Tensor:
-        """Where the tokens lie, with those of the turns of a rollout behind each other."""
+        """[T] int64, token positions, ordered so that the turns of a rollout are contiguous."""
         starts = (torch.cumsum(counts, dim=0) - counts)[self.order]
         counts = counts[self.order]
         begins = torch.cumsum(counts, dim=0) - counts
@@ -176,14 +176,14 @@ class Rollouts:
             starts - begins, counts
         )
 
-    def broadcast(self, found: AdvantageTable) -> AdvantageTable:
-        """Give each row what its rollout got ([R] each, on the CPU)."""
+    def broadcast(self, result: AdvantageTable) -> AdvantageTable:
+        """[N] each: every row gets the result of its rollout ([R] each, on the CPU)."""
         index = self.index
-        same = found.processed is found.original
-        original = found.original[index]
-        processed = original if same else found.processed[index]
+        same = result.processed is result.original
+        original = result.original[index]
+        processed = original if same else result.processed[index]
         return replace(
-            found, original=original, processed=processed, kept=found.kept[index], per_rollout=found
+            result, original=original, processed=processed, kept=result.kept[index], per_rollout=result
         )
 
 
@@ -195,17 +195,17 @@ def by_rollout(
     *,
     who: str,
 ) -> AdvantageTable:
-    """Compute on one row per rollout, and give each row what its rollout got.
+    """Compute on one row per rollout, and broadcast the result to its rows.
 
     Args:
-        rollouts: which rows are one.
+        rollouts: the rollout of each row.
         columns: as `advantages.run` takes them.
         unit: what is counted.
         compute: gives the advantages of [R] columns, on the CPU.
         who: the name of the rule, for messages.
 
     Raises:
-        DataError: the framework refuses such rollouts.
+        DataError: the framework rejects such rollouts.
     """
     if unit.counts == "refused":
         raise DataError(f"{who} refuses rollouts of several rows", hint="--count rows")
@@ -222,22 +222,22 @@ def by_rollout(
 
 
 def divided(
-    found: AdvantageTable, rollouts: Rollouts, columns: Mapping[str, Tensor], by: str
+    result: AdvantageTable, rollouts: Rollouts, columns: Mapping[str, Tensor], by: str
 ) -> AdvantageTable:
-    """The same, over the rows of each rollout, or over its tokens and the rows of its step.
+    """Advantages divided by the rows of their rollout, or by its tokens times the rows of its step.
 
     Args:
-        found: [N] each, on the CPU.
+        result: [N] each, on the CPU.
         rollouts: the rollout of each row.
         columns: as `advantages.run` takes them.
-        by: "rows", or "tokens", as a loss that is a mean over rollouts has it.
+        by: "rows", or "tokens" as in a loss that is a mean over rollouts.
     """
     divisor = rollouts.turns.double()
     if by == "tokens":
         steps = Segments.of(columns["step"].cpu())
         divisor = rollouts.summed(columns["lengths"].cpu()) * steps.rows(steps.size())[rollouts.last]
-    inner = found.per_rollout and _over(found.per_rollout, divisor)
-    return replace(_over(found, divisor[rollouts.index]), per_rollout=inner)
+    inner = result.per_rollout and _over(result.per_rollout, divisor)
+    return replace(_over(result, divisor[rollouts.index]), per_rollout=inner)
 
 
 def _over(result: AdvantageTable, divisor: Tensor) -> AdvantageTable:
@@ -252,7 +252,7 @@ def _over(result: AdvantageTable, divisor: Tensor) -> AdvantageTable:
 
 
 def _with_weights(rollouts: Rollouts, result: AdvantageTable, counts: Tensor) -> AdvantageTable:
-    """The weights of tokens, which lie rollout after rollout, on the rows to which the tokens belong."""
+    """The result with its token weights moved from rollout order to row order."""
     assert result.weights is not None
     weights = torch.empty_like(result.weights)
     weights[rollouts.tokens(counts)] = result.weights
@@ -260,7 +260,7 @@ def _with_weights(rollouts: Rollouts, result: AdvantageTable, counts: Tensor) ->
 
 
 def _where(result: AdvantageTable, rows: Tensor, value: float) -> AdvantageTable:
-    """The same with another advantage in some rows."""
+    """The result with `value` as the advantage of the given rows."""
     original = torch.where(rows, value, result.original)
     same = result.processed is result.original
     return replace(
@@ -271,7 +271,7 @@ def _where(result: AdvantageTable, rows: Tensor, value: float) -> AdvantageTable
 
 
 def _refuse_differing(who: str, rollouts: Rollouts, rewards: Tensor, least: float) -> None:
-    """Refuse rollouts whose rows have different rewards.
+    """Reject rollouts whose rows have different rewards.
 
     Raises:
         DataError: there is one.

@@ -1,4 +1,4 @@
-"""From rewards and groups to advantages: estimate, keep, compute again."""
+"""Rewards and groups → advantages: estimate, filter, recompute."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -21,20 +21,20 @@ from advcli.tensors.segments import Segments
 
 
 def run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
-    """Compute the original and the processed advantage.
+    """The original and the processed advantages.
 
     Args:
         plan: what to do.
-        columns: "rewards" [N] float (NaN or ±inf where missing), "group" [N] int64 (-1 for rows that
-            belong nowhere), "step" [N] int64, and what else the estimator needs of
-            `records.roles.ROLES`; on any device. Where rows share a rollout also "rollout" [N] int64 in [0, R),
-            numbered in order of first appearance, and perhaps "turn" [N] float, which numbers the rows of each.
+        columns: "rewards" [N] float (NaN or ±inf where missing), "group" [N] int64 (-1 for rows
+            without one), "step" [N] int64, and the columns of `records.roles.ROLES` that the estimator
+            needs; on any device. Where rows share a rollout also "rollout" [N] int64 in [0, R),
+            numbered in order of first appearance, and optionally "turn" [N] float, the turn number within the rollout.
 
     Returns:
-        Tensors on the CPU, in `plan.dtype`. Where rollouts are counted, each row has what its rollout got.
+        Tensors on the CPU, in `plan.dtype`. Where rollouts are counted, each row has the result of its rollout.
 
     Raises:
-        DataError: a missing reward or a singleton, and the rule is "error"; a rollout that the framework refuses.
+        DataError: a missing reward or a singleton, and the rule is "error"; a rollout that the framework rejects.
     """
     plan = plan.at(columns)
     columns = dict(columns)
@@ -50,7 +50,7 @@ def run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
     if plan.divided:
         return _divided(plan, columns, rollout)
     if rollout is not None and plan.unit.counts != "rows":
-        # Rows are taken and put back where all columns lie together.
+        # Collapsing and broadcasting need all columns on one device.
         columns = {name: column.cpu() for name, column in columns.items()}
         rollouts = Rollouts.of(rollout.cpu(), columns.get("turn") if plan.unit.by_turn else None)
         if rollouts.several:
@@ -61,7 +61,7 @@ def run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
 
 
 def _divided(plan: Plan, columns: dict[str, Tensor], rollout: Tensor | None) -> AdvantageTable:
-    """The same where the advantage of a rollout is divided by its rows or tokens."""
+    """`run` for rules that divide the advantage of a rollout by its rows or tokens."""
     if plan.divided == "tokens":
         dispatch.needed(plan.entry.name, ("lengths",), columns)
     given = columns if rollout is None else {**columns, "rollout": rollout}
@@ -71,7 +71,7 @@ def _divided(plan: Plan, columns: dict[str, Tensor], rollout: Tensor | None) -> 
 
 
 def _run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
-    """The same for columns that are looked at as a whole."""
+    """`run` for columns that are processed in one go."""
     moved = {
         name: column.to(plan.device, plan.dtype if column.is_floating_point() else None)
         for name, column in columns.items()
@@ -81,7 +81,7 @@ def _run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
     raw, moved = moved, shaped.shape(plan, moved)
     if plan.entry.level == "token":
         return _run_tokens(plan, moved, raw)
-    # A trainer computes on all rows, missing ones included: its rule says what becomes of them.
+    # A trainer computes on all rows, missing rewards included; its rule defines their advantage.
     usable = dispatch.usable(plan.entry, moved) if plan.rule is None else moved["group"] >= 0
     valid, before, _ = _leave_out(plan, "before", moved, usable)
     original = dispatch.estimate(plan.entry, moved, valid, **plan.knobs)
@@ -102,11 +102,11 @@ def _run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
             keep_neg=plan.settings.keep_neg,
         )
     stays = (kept | ~defined) & (valid | ~usable)
-    # Mostly nothing is left out: then both are one column.
+    # Usually nothing is filtered: share one tensor.
     processed = original if every(stays) else torch.where(stays, original, 0.0)
     warnings = (
         *plan.warnings,
-        *_never_again(plan, moved),
+        *_no_history(plan, moved),
         *beyond,
         *shaped.lacking(plan, raw, moved, usable),
         *shaped.spoilt(plan, raw, usable & ~defined),
@@ -124,7 +124,7 @@ def _run(plan: Plan, columns: Mapping[str, Tensor]) -> AdvantageTable:
 
 
 def _per_token(plan: Plan, columns: Mapping[str, Tensor], result: AdvantageTable) -> AdvantageTable:
-    """The advantage of each row at each of its tokens, shaped there."""
+    """The advantages broadcast to tokens and shaped token by token."""
     row, counted = dispatch.token_rows(columns)
     tokens = torch.where(counted, result.original[row], torch.nan)
     tokens = shaped.after_tokens(plan, tokens, columns)
@@ -139,15 +139,15 @@ def _per_token(plan: Plan, columns: Mapping[str, Tensor], result: AdvantageTable
     )
 
 
-def _never_again(plan: Plan, columns: Mapping[str, Tensor]) -> tuple[str, ...]:
-    """A warning where an estimator follows a prompt over its steps, and none is met in two."""
+def _no_history(plan: Plan, columns: Mapping[str, Tensor]) -> tuple[str, ...]:
+    """A warning if the estimator tracks prompts over steps, but no prompt occurs in two steps."""
     if plan.scope() != "order" or not {"group", "step"} <= set(plan.entry.needs):
         return ()
     groups, step = Segments.dense(columns["group"]), columns["step"].double()
     if not len(step) or step.min() == step.max() or bool((groups.min(step) != groups.max(step)).any()):
         return ()
-    said = "no prompt is met in two steps, so that nothing is known of any"
-    return (f"{plan.entry.name}: {said}; --group-by names the prompt alone",)
+    reason = "no prompt occurs in two steps, so there is no history to use"
+    return (f"{plan.entry.name}: {reason}; name the prompt alone in --group-by",)
 
 
 def _leave_out(
@@ -159,56 +159,56 @@ def _leave_out(
         plan: holds the filters.
         when: "before" or "after".
         columns: what the filters may need; [N] each.
-        rows: [N] bool, the rows that there are.
+        rows: [N] bool, the rows to filter.
 
     Returns:
-        [N] bool, the rows that are left; what each filter left out; and [T] the product of the weights that filters give to
-        tokens, None where none gives any.
+        [N] bool, the kept rows; what each filter dropped; and [T] the product of the filters' token weights, None if no
+        filter gives any.
 
     Raises:
-        DataError: a column that a filter needs is not there.
+        DataError: a column that a filter needs is missing.
     """
     counts = []
     weights: Tensor | None = None
     for spec in (spec for spec in plan.settings.filters if spec.when == when):
         if FILTERS[spec.name].weighs:
-            left, more = weighing.weigh(spec, plan.settings.like, columns, rows)
-            weights = more if weights is None else weights * more
+            kept, factors = weighing.weigh(spec, plan.settings.like, columns, rows)
+            weights = factors if weights is None else weights * factors
         else:
-            left = _left(spec, columns, rows)
-        counts.append(_counted(spec, columns, rows, left))
-        rows = left
+            kept = _kept(spec, columns, rows)
+        counts.append(_counted(spec, columns, rows, kept))
+        rows = kept
     return rows.clone(), tuple(counts), weights
 
 
-def _left(spec: FilterSpec, columns: Mapping[str, Tensor], rows: Tensor) -> Tensor:
-    """[N] bool, the rows that a filter leaves."""
+def _kept(spec: FilterSpec, columns: Mapping[str, Tensor], rows: Tensor) -> Tensor:
+    """[N] bool, the rows that a filter keeps."""
     entry = FILTERS[spec.name]
     given = dict(columns)
     if spec.column is not None:
         given["rewards"] = columns[f"extra {spec.column}"]
     dispatch.needed(entry.name, (name for name in entry.needs if name != "advantages"), given)
-    # A row of which a filter cannot see what it looks at is left out too.
-    seen = rows.clone()
+    # Rows that lack a value the filter needs are dropped too.
+    usable = rows.clone()
     for name in entry.needs:
-        seen &= given[name].isfinite()
-    left = torch.zeros_like(rows)
+        usable &= given[name].isfinite()
+    kept = torch.zeros_like(rows)
     knobs = dispatch.fitted(entry.name, entry.target, spec.knobs)
-    left[seen] = load(entry.target)(*(given[name][seen] for name in entry.needs), **knobs)
-    return left
+    kept[usable] = load(entry.target)(*(given[name][usable] for name in entry.needs), **knobs)
+    return kept
 
 
-def _counted(spec: FilterSpec, columns: Mapping[str, Tensor], rows: Tensor, left: Tensor) -> LeftOut:
-    """How much of `rows` is not in `left`."""
-    gone = rows & ~left
-    groups = [torch.unique(columns["group"][mask]).numel() for mask in (rows, left)]
+def _counted(spec: FilterSpec, columns: Mapping[str, Tensor], rows: Tensor, kept: Tensor) -> LeftOut:
+    """How many of `rows` are not in `kept`."""
+    dropped = rows & ~kept
+    groups = [torch.unique(columns["group"][mask]).numel() for mask in (rows, kept)]
     lengths = columns.get("lengths")
-    tokens = None if lengths is None else int(lengths[gone].nan_to_num(nan=0.0).sum())
-    return LeftOut(spec, int(gone.sum()), groups[0] - groups[1], tokens)
+    tokens = None if lengths is None else int(lengths[dropped].nan_to_num(nan=0.0).sum())
+    return LeftOut(spec, int(dropped.sum()), groups[0] - groups[1], tokens)
 
 
 def _run_tokens(plan: Plan, columns: Mapping[str, Tensor], raw: Mapping[str, Tensor]) -> AdvantageTable:
-    """The same for an estimator that gives one advantage per token; no row is filtered."""
+    """`_run` for an estimator with one advantage per token; no row is filtered."""
     valid = _with_tokens(plan, columns)
     original, tokens = dispatch.estimate_tokens(plan.entry, columns, valid, **plan.knobs)
     returns = None
@@ -220,8 +220,8 @@ def _run_tokens(plan: Plan, columns: Mapping[str, Tensor], raw: Mapping[str, Ten
         original = fallbacks.singletons(original, columns, valid, plan.settings.singleton)
     if plan.rule is None:
         original = fallbacks.missing_rewards(original, columns["group"], valid, plan.settings.missing)
-    ruled = ~torch.isclose(original, estimated, rtol=0, atol=0, equal_nan=True)
-    tokens = torch.where(ruled[row] & counted, original[row], tokens)
+    replaced = ~torch.isclose(original, estimated, rtol=0, atol=0, equal_nan=True)
+    tokens = torch.where(replaced[row] & counted, original[row], tokens)
     if plan.shapes_tokens:
         tokens = shaped.after_tokens(plan, tokens, columns)
         original = dispatch.token_means(tokens, row, counted, len(original))
@@ -254,16 +254,16 @@ def _with_tokens(plan: Plan, columns: Mapping[str, Tensor]) -> Tensor:
 def _recompute(
     plan: Plan, columns: Mapping[str, Tensor], processed: Tensor, kept: Tensor, valid: Tensor
 ) -> tuple[Tensor, tuple[str, ...]]:
-    """The advantage of the kept rows, computed on the kept rows alone."""
-    later = any(spec.when == "after" for spec in plan.settings.filters)
-    if plan.settings.keep_pos == plan.settings.keep_neg == 1 and not later:
+    """The advantages recomputed on the kept rows alone, and warnings."""
+    filtered = any(spec.when == "after" for spec in plan.settings.filters)
+    if plan.settings.keep_pos == plan.settings.keep_neg == 1 and not filtered:
         return processed, ("--compute-new-adv has no effect: both keep ratios are 1",)
-    again = dispatch.estimate(plan.entry, columns, kept & valid, **plan.knobs)
-    again = shaped.after(plan, again, columns)
+    recomputed = dispatch.estimate(plan.entry, columns, kept & valid, **plan.knobs)
+    recomputed = shaped.after(plan, recomputed, columns)
     group = columns["group"]
     survivors = Segments.of(group[kept & valid], int(group.max()) + 1 if len(group) else 0).size()
     had_rows = Segments.of(group[valid], len(survivors)).size() > 1
     few = int(((survivors < 2) & had_rows).sum())
-    said = "Not enough samples to compute std: {}"
-    warnings = (Remark(few, "group", said, said),) if few else ()
-    return torch.where(again.isnan(), processed, again), warnings
+    text = "Not enough samples to compute std: {}"
+    warnings = (Remark(few, "group", text, text),) if few else ()
+    return torch.where(recomputed.isnan(), processed, recomputed), warnings

@@ -1,4 +1,4 @@
-"""Whether an estimator needs groups, known before anything heavy is imported."""
+"""Tells whether an estimator needs groups, without any heavy import."""
 
 from typing import TYPE_CHECKING
 
@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 def compares_groups(settings: "Settings") -> bool:
     """Whether an estimator compares the rows of a group, so that it needs groups.
 
-    An estimator that does not exist does: what is wrong with it is said elsewhere. So does one whose rewards are shaped by
-    the statistics of a group.
+    True for an unknown estimator, which another check reports, and if group statistics shape the rewards.
     """
     if any("group" in needs(step) for step in settings.shaping):
         return True

@@ -1,4 +1,4 @@
-"""The reward as the estimator sees it, the advantage as it is shaped after, and which rows have a reward and no advantage."""
+"""Shapes the rewards before the estimator and the advantages after it, and warns about rewards without an advantage."""
 
 from collections.abc import Iterable, Mapping
 
@@ -20,42 +20,42 @@ from advcli.tensors.segments import Segments
 # Columns that every row with a reward has.
 _ALWAYS = frozenset({"rewards", "group", "step", "parts", "weights", "row", "place", "counted", "token_kl"})
 
-# The knob of the rules that drop a group by its standard deviation, and groups of one with it; below 0 none is.
+# The knob of rules that drop groups (and singletons) by their standard deviation; below 0 nothing is dropped.
 _THRESHOLD = "std_threshold"
 
 
 def added_up(plan: Plan, columns: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The columns in the dtype of the framework, its rewards added up as it does; as they are without a framework."""
+    """The columns in the framework's dtype, with reward parts summed as it sums them; unchanged without a framework."""
     if plan.rule is None:
         return columns
-    wide = torch.float64 if plan.knobs.get("dtype") == "float64" else torch.float32
+    dtype = torch.float64 if plan.knobs.get("dtype") == "float64" else torch.float32
     if plan.settings.shaping:
         names = ("rewards", "kl", "token_kl")
-        columns = columns | {name: columns[name].to(wide) for name in names if name in columns}
+        columns = columns | {name: columns[name].to(dtype) for name in names if name in columns}
     if not plan.rule.sums or "parts" not in columns or not _several(columns):
         return columns
-    parts = columns["parts"].to(wide)
-    weighted = parts * columns["weights"].to(wide)
+    parts = columns["parts"].to(dtype)
+    weighted = parts * columns["weights"].to(dtype)
     total = weighted.sum(dim=1) if plan.rule.sums == "sum" else weighted.nansum(dim=1)
-    there = total.isfinite() & ~parts.isnan().all(dim=1)
-    return columns | {"rewards": torch.where(there, total, torch.nan)}
+    present = total.isfinite() & ~parts.isnan().all(dim=1)
+    return columns | {"rewards": torch.where(present, total, torch.nan)}
 
 
 def _several(columns: Mapping[str, Tensor]) -> bool:
-    """Whether the reward is made of several, or of one with a weight."""
+    """Whether the reward has several parts, or one with a weight."""
     return columns["parts"].shape[1] > 1 or float(columns["weights"][0]) != 1
 
 
 def shape(plan: Plan, columns: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The columns with the rewards as the estimator shall see them.
+    """The columns with shaped rewards.
 
     Raises:
-        DataError: a column that the shaping needs is not there.
+        DataError: a column that the shaping needs is missing.
     """
     columns = dict(columns)
     steps = plan.settings.shaping
     if "token_kl" in columns:
-        # One advantage per token: the KL is taken off token by token. One per row: all of it off the reward.
+        # With one advantage per token the KL is subtracted per token, otherwise its sum is subtracted from the reward.
         coef = next((step.knobs["coef"] for step in steps if step.name == "kl"), 0.0)
         if plan.entry.level == "token":
             columns |= {"token_kl": coef * columns["token_kl"], "kl": torch.zeros_like(columns["rewards"])}
@@ -71,14 +71,14 @@ def shape(plan: Plan, columns: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _in_order(plan: Plan) -> list[ShapeSpec]:
-    """The steps before the estimator: as they were asked for, but for those that are steps of the framework, in its order."""
+    """The steps before the estimator: first the user's in the order given, then the framework's own in its order."""
     steps = [step for step in plan.settings.shaping if not spec.after(step)]
     order = plan.entry.shaped
     if order is None:
         return steps
-    of_anyone = [step for step in steps if not _of_trainer(step)]
-    own = [step for step in steps if step not in of_anyone and step.name in order]
-    return [*of_anyone, *sorted(own, key=lambda step: order.index(step.name))]
+    by_user = [step for step in steps if not _of_trainer(step)]
+    by_framework = [step for step in steps if step not in by_user and step.name in order]
+    return [*by_user, *sorted(by_framework, key=lambda step: order.index(step.name))]
 
 
 def _of_trainer(step: ShapeSpec) -> bool:
@@ -87,10 +87,10 @@ def _of_trainer(step: ShapeSpec) -> bool:
 
 
 def shaped_by(step: ShapeSpec, columns: Mapping[str, Tensor]) -> Tensor:
-    """[N] the rewards after one step.
+    """[N] the rewards after one shaping step.
 
     Args:
-        step: what to do.
+        step: the shaping step.
         columns: "rewards", "group", and what else the step needs.
     """
     rewards = columns["rewards"]
@@ -103,26 +103,26 @@ def shaped_by(step: ShapeSpec, columns: Mapping[str, Tensor]) -> Tensor:
         return torch.where(wide.isfinite(), result, wide).to(rewards.dtype)
     row = SHAPINGS[step.name]
     if row.of_trainer:
-        own: Tensor = load(row.target)(rewards, *(columns[name] for name in row.needs), **step.knobs)
-        return own
-    # A function of the user's own runs in Python's numbers, whatever the trainer computes in.
+        in_dtype: Tensor = load(row.target)(rewards, *(columns[name] for name in row.needs), **step.knobs)
+        return in_dtype
+    # A user's reward function runs in float64, whatever dtype the trainer uses.
     others = (_wide(columns[name]) for name in row.needs)
     shaped: Tensor = load(row.target)(_wide(rewards), *others, *_inputs(step, columns), **step.knobs)
     return shaped.to(rewards.dtype)
 
 
 def _inputs(step: ShapeSpec, columns: Mapping[str, Tensor]) -> Iterable[Tensor | None]:
-    """The columns that the knobs of a step name; None for one that is not given."""
-    for one in SHAPINGS[step.name].inputs:
-        if one.name in step.columns:
-            yield _wide(columns[f"extra {spec.measured(one, step.columns[one.name])}"])
+    """The columns that a step's knobs name; None for one that isn't given."""
+    for entry in SHAPINGS[step.name].inputs:
+        if entry.name in step.columns:
+            yield _wide(columns[f"extra {spec.measured(entry, step.columns[entry.name])}"])
         else:
-            there = one.role in columns and not (one.weight and not step.knobs[one.weight])
-            yield _wide(columns[one.role]) if there else None
+            used = entry.role in columns and not (entry.weight and not step.knobs[entry.weight])
+            yield _wide(columns[entry.role]) if used else None
 
 
 def _wide(values: Tensor) -> Tensor:
-    """Floats as float64, where the device has it."""
+    """Floats as float64, if the device supports it."""
     return values.double() if values.is_floating_point() and values.device.type != "mps" else values
 
 
@@ -132,7 +132,7 @@ def after(plan: Plan, advantages: Tensor, columns: Mapping[str, Tensor]) -> Tens
     Args:
         plan: what to do.
         advantages: [N] float, NaN where undefined.
-        columns: as the estimator had them.
+        columns: as passed to the estimator.
     """
     for step in plan.settings.shaping:
         if spec.after(step) and not SHAPINGS[step.name].per_token:
@@ -144,12 +144,12 @@ def after(plan: Plan, advantages: Tensor, columns: Mapping[str, Tensor]) -> Tens
 
 
 def after_tokens(plan: Plan, tokens: Tensor, columns: Mapping[str, Tensor]) -> Tensor:
-    """[T] the advantages of tokens after the steps that shape them token by token; NaN where a token does not count.
+    """[T] the advantages of tokens after the steps that shape them token by token; NaN for masked tokens.
 
     Args:
         plan: what to do.
         tokens: [T] float, NaN where undefined.
-        columns: as the estimator had them.
+        columns: as passed to the estimator.
     """
     for step in plan.settings.shaping:
         if not step.expression and SHAPINGS[step.name].per_token:
@@ -159,28 +159,28 @@ def after_tokens(plan: Plan, tokens: Tensor, columns: Mapping[str, Tensor]) -> T
 
 
 def alive(plan: Plan, raw: Mapping[str, Tensor], shaped: Mapping[str, Tensor]) -> tuple[str, ...]:
-    """A word about groups whose rewards are equal in the dump and differ once they are shaped: every figure calls them dead."""
+    """A remark about groups whose rewards differ only after shaping, although every statistic counts them as dead."""
     if raw["rewards"] is shaped["rewards"]:
         return ()
     used = finite(raw["rewards"]) & finite(shaped["rewards"]) & (raw["group"] >= 0)
     if not bool(used.any()):
         return ()
     segments = Segments.dense(raw["group"][used])
-    before, behind = (
+    before, after_ = (
         segments.max(values[used]) - segments.min(values[used])
         for values in (raw["rewards"], shaped["rewards"])
     )
-    count = int(((before == 0) & (behind > 0)).sum())
+    count = int(((before == 0) & (after_ > 0)).sum())
     if not count or all(map(_of_trainer, plan.settings.shaping)):
         return ()
-    rest = "counted as dead, and alive once the rewards are shaped"
-    return (Remark(count, "group", f"{{}} is {rest}", f"{{}} are {rest}"),)
+    text = "counted as dead but live after reward shaping"
+    return (Remark(count, "group", f"{{}} is {text}", f"{{}} are {text}"),)
 
 
 def lacking(
     plan: Plan, raw: Mapping[str, Tensor], shaped: Mapping[str, Tensor], usable: Tensor
 ) -> tuple[str, ...]:
-    """A warning about rows that have a reward, and nothing else that is needed: no statistic shows why."""
+    """A warning about rows that have a reward but lack something else the estimator needs; no statistic shows why."""
     steps = plan.settings.shaping
     if not steps and "parts" not in plan.entry.needs and _ALWAYS.issuperset(plan.entry.needs):
         return ()
@@ -196,12 +196,14 @@ def lacking(
         return ()
     columns = [ROLES[name].what for name in dict.fromkeys(names)]
     what = either([*columns, *(one_line(text, 40, str) for text in measured)]) or "what is needed"
-    said = f"a reward but not {what}: no advantage"
-    return (Remark(count, "row", f"{{}} has {said}", f"{{}} have {said}"),)
+    one, more = (
+        f"{{}} {verb} {what}: no advantage" for verb in ("has a reward but lacks", "have a reward but lack")
+    )
+    return (Remark(count, "row", one, more),)
 
 
 def spoilt(plan: Plan, columns: Mapping[str, Tensor], undefined: Tensor) -> tuple[str, ...]:
-    """Warnings about rows with a reward and without an advantage, where the framework gives them NaN or drops groups."""
+    """Warnings about rows with a reward but no advantage, because the framework gives them NaN or drops their group."""
     if plan.rule is None:
         return ()
     rule = plan.rule.per_token if plan.entry.level == "token" and plan.rule.per_token else plan.rule
@@ -210,22 +212,22 @@ def spoilt(plan: Plan, columns: Mapping[str, Tensor], undefined: Tensor) -> tupl
     rows = columns["group"] >= 0
     absent = ~finite(columns["rewards"]) & rows
     undefined = undefined & ~absent
-    hit = _reached(rule.spoils, columns, absent, rows) if rule.spoils else torch.zeros_like(rows)
-    why = f"a reward and no advantage: in {rule.framework} a row without a reward makes {rule.spoils} NaN"
-    dropped = f"a reward and no advantage: {rule.framework} drops their groups here"
+    affected = _affected(rule.spoils, columns, absent, rows) if rule.spoils else torch.zeros_like(rows)
+    why = f"a reward but no advantage: in {rule.framework} a row without a reward makes {rule.spoils} NaN"
+    dropped = f"a reward but no advantage: {rule.framework} drops their groups here"
     drops = plan.knobs.get(_THRESHOLD, -1) >= 0
-    counts = ((int((undefined & hit).sum()), why), (int((undefined & ~hit).sum()) * drops, dropped))
+    counts = ((int((undefined & affected).sum()), why), (int((undefined & ~affected).sum()) * drops, dropped))
     return tuple(
-        Remark(count, "row", f"{{}} has {said}", f"{{}} have {said}") for count, said in counts if count
+        Remark(count, "row", f"{{}} has {text}", f"{{}} have {text}") for count, text in counts if count
     )
 
 
-def _reached(what: str, columns: Mapping[str, Tensor], absent: Tensor, rows: Tensor) -> Tensor:
-    """[N] bool, the rows that a row without a reward reaches: those of its group, of its step, or all."""
+def _affected(what: str, columns: Mapping[str, Tensor], absent: Tensor, rows: Tensor) -> Tensor:
+    """[N] bool, the rows affected by a row without a reward: those of its group, of its step, or all."""
     of = {"its group": columns["group"], "its batch": columns["step"]}.get(what)
     if of is None:
         return torch.full_like(rows, bool(absent.any()))
-    hit = torch.zeros_like(rows)
+    affected = torch.zeros_like(rows)
     segments = Segments.dense(of[rows])
-    hit[rows] = segments.rows(segments.max(absent[rows].double())) > 0
-    return hit
+    affected[rows] = segments.rows(segments.max(absent[rows].double())) > 0
+    return affected

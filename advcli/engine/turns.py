@@ -1,4 +1,4 @@
-"""Turns of rollouts as the rows of an estimator: what is not there is made from what is, and lists become rows."""
+"""Prepares turns as the rows of an estimator: fills in missing columns and flattens lists of turns."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -15,9 +15,9 @@ from advcli.records.settings import AdvantageTable
 from advcli.tensors.segments import Segments
 from advcli.tensors.turns import Turns
 
-# Turns of which it is said how many rollouts get there.
+# How many turns the warning lists.
 _REACHED = 6
-# Columns of the rows of rollouts that stay what they are when each turn becomes a row.
+# Columns that are not copied to the turns when each turn becomes a row.
 _LISTED = ("turn_rewards", "turn_counts")
 
 _DEFAULTS: Mapping[str, Callable[[Mapping[str, Tensor], Turns], Tensor]] = {
@@ -27,9 +27,9 @@ _DEFAULTS: Mapping[str, Callable[[Mapping[str, Tensor], Turns], Tensor]] = {
     "agent": lambda columns, turns: torch.zeros_like(columns["group"]),
     "input_tokens": lambda columns, turns: torch.zeros_like(columns["rewards"]),
 }
-"""Role → what it is where the dump does not say: a rollout's reward is the sum of its turns, every action is valid, ..."""
+"""Role → its default if the dump has no such column: a rollout's reward is the sum of its turns, every action is valid, ..."""
 MADE = frozenset({"turn", *_DEFAULTS})
-"""Columns that need not be there."""
+"""Columns with a default, which the dump need not have."""
 
 
 def as_turns(
@@ -40,28 +40,28 @@ def as_turns(
     entry: Estimator,
     reward: str | None,
 ) -> AdvantageTable:
-    """Compute with a row per turn.
+    """The advantages, computed with one row per turn.
 
     Args:
         columns: as `run` takes them, or with "turn_rewards" [T] and "turn_counts" [N] where a row is a rollout.
         rollout: [N] int64, the rollout of each row, or None.
         compute: gives the advantages of such columns.
         entry: the estimator.
-        reward: "last" or "first" where each row has the reward of its rollout, which then counts once, at the last turn.
+        reward: "last" or "first" if every row repeats the reward of its rollout, which then counts once, at the last turn.
 
     Raises:
-        DataError: nothing says which rows are the turns of one rollout.
+        DataError: no column says which rows are turns of one rollout.
     """
     needs = entry.needs
     if "turn_rewards" in columns:
         return _of_lists(columns, compute, entry)
     if rollout is None and ("rollout" in needs or "turn" not in columns):
         raise DataError(
-            f"{entry.name} needs the turns of each rollout, and nothing says which rows they are",
+            f"{entry.name} needs the turns of each rollout, but no column says which rows they are",
             hint="--rollout-col COL, or --turn-rewards-col COL with a list per row (in Python: rollouts, turn_rewards)",
         )
     if rollout is None:
-        # What compares equal turns asks for their numbers only.
+        # Comparing turns of equal number needs the numbers only.
         rollout = torch.arange(len(columns["group"]))
     if reward in ("last", "first"):
         columns = {**columns, "rewards": _once(columns, rollout, reward)}
@@ -70,23 +70,23 @@ def as_turns(
 
 
 def _with_reach(result: AdvantageTable, columns: Mapping[str, Tensor], entry: Estimator) -> AdvantageTable:
-    """The same with a word about how many rollouts get to each turn, where those that do are compared."""
+    """The result with a warning about how many rollouts reach each turn, if the estimator compares equal turns."""
     if not entry.biased:
         return result
-    there = columns["group"] >= 0
-    turns, count = torch.unique(columns["turn"][there], return_counts=True)
+    used = columns["group"] >= 0
+    turns, count = torch.unique(columns["turn"][used], return_counts=True)
     if not len(count) or bool((count == count[0]).all()):
         return result
     reached = [f"{rows:,} turn {turn:g}" for turn, rows in zip(turns.tolist(), count.tolist(), strict=True)]
-    said = (
+    warning = (
         f"{entry.name} compares equal turns, which is biased where the policy decides when to stop; rollouts that reach each: "
         f"{shortened(reached, _REACHED)}"
     )
-    return replace(result, warnings=(*result.warnings, said))
+    return replace(result, warnings=(*result.warnings, warning))
 
 
 def completed(columns: Mapping[str, Tensor], needs: Sequence[str]) -> dict[str, Tensor]:
-    """The columns with what the estimator needs besides, made from the others."""
+    """The columns plus defaults for those the estimator needs and the dump lacks."""
     result = dict(columns)
     turn = result.get("turn")
     position = Turns.of(result["rollout"]).position.to(result["rewards"].dtype)
@@ -99,8 +99,8 @@ def completed(columns: Mapping[str, Tensor], needs: Sequence[str]) -> dict[str, 
 
 def _summed(rewards: Tensor, turns: Turns) -> Tensor:
     """[N] the sum of the turns that have a reward; NaN in rollouts without one."""
-    there = turns.total(rewards.isfinite().to(rewards.dtype)) > 0
-    return torch.where(there, turns.total(rewards.nan_to_num(nan=0.0)), torch.nan)
+    scored = turns.total(rewards.isfinite().to(rewards.dtype)) > 0
+    return torch.where(scored, turns.total(rewards.nan_to_num(nan=0.0)), torch.nan)
 
 
 def _once(columns: Mapping[str, Tensor], rollout: Tensor, reward: str) -> Tensor:
@@ -116,18 +116,18 @@ def _of_lists(
     compute: Callable[[Mapping[str, Tensor]], AdvantageTable],
     entry: Estimator,
 ) -> AdvantageTable:
-    """Each turn of a list a row; what comes out as a list per rollout, and its mean as the rollout's advantage."""
+    """Flatten lists of turns to rows, compute, and return the turns' advantages, with their mean as the rollout's."""
     counts = columns["turn_counts"]
     row = torch.repeat_interleave(counts)
     rollouts = Segments.of(row, len(counts))
     # A turn is numbered by its place in the list.
-    inner = {
+    per_turn = {
         name: column[row] if len(column) == len(counts) else column
         for name, column in columns.items()
         if name not in ("weights", "parts", "turn", *_LISTED)
     }
     turns = {"rewards": columns["turn_rewards"], "rollout": row}
-    full = completed({"episode": columns["rewards"][row], **inner, **turns}, entry.needs)
+    full = completed({"episode": columns["rewards"][row], **per_turn, **turns}, entry.needs)
     result = _with_reach(compute(full), full, entry)
     size = rollouts.size().to(result.original.dtype)
     original = rollouts.sum(result.original) / size
@@ -142,12 +142,12 @@ def _of_lists(
 
 
 def alike(texts: Sequence[str | None], group: Sequence[int], threshold: float) -> Tensor:
-    """[N] int64, the states that are told apart, where one is taken for the first like it that was met in its group.
+    """[N] int64, one code per state; a state gets the code of the first similar one in its group.
 
     Args:
         texts: the state before each turn, None for none.
         group: the prompt of each row.
-        threshold: the ratio of `difflib.SequenceMatcher` from which two are taken for the same.
+        threshold: the ratio of `difflib.SequenceMatcher` from which two states count as equal.
 
     Returns:
         Numbers in order of first appearance, -1 for None.
@@ -156,15 +156,15 @@ def alike(texts: Sequence[str | None], group: Sequence[int], threshold: float) -
         >>> alike(["a red door", "a red doos", "the sea"], [0, 0, 0], 0.9).tolist()
         [0, 0, 1]
     """
-    met: dict[int, list[tuple[str, int]]] = {}
+    seen: dict[int, list[tuple[str, int]]] = {}
     result, count = [], 0
     for text, of in zip(texts, group, strict=True):
         if text is None:
             result.append(-1)
             continue
-        known = met.setdefault(of, [])
-        like = (code for first, code in known if SequenceMatcher(None, text, first).ratio() >= threshold)
-        code = next(like, None)
+        known = seen.setdefault(of, [])
+        similar = (code for first, code in known if SequenceMatcher(None, text, first).ratio() >= threshold)
+        code = next(similar, None)
         if code is None:
             code, count = count, count + 1
             known.append((text, code))

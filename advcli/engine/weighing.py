@@ -1,4 +1,4 @@
-"""Filters that look at two log-probabilities of each token: what they weigh and what they leave out."""
+"""Runs filters that compare two log-probabilities of each token: the weights they give and the rows they drop."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -27,12 +27,12 @@ _WORDS: Mapping[str, bool] = {"true": True, "1": True, "false": False, "0": Fals
 
 @dataclass(frozen=True)
 class Weigher:
-    """A filter that is ready to run.
+    """A validated filter, ready to run.
 
     Attributes:
-        correct: takes the tokens, and the advantages where `signed`.
-        signed: whether it looks at the advantage.
-        framework: the framework whose correction it is, computed as that does; "" for our own.
+        correct: takes the tokens, and the advantages if `signed`.
+        signed: whether it uses the advantage.
+        framework: the framework whose correction it reproduces; "" for our own.
     """
 
     correct: Callable[..., Correction]
@@ -41,14 +41,14 @@ class Weigher:
 
     @classmethod
     def of(cls, spec: FilterSpec, like: str | None) -> "Weigher":
-        """Check a filter.
+        """The weigher for a filter.
 
         Args:
             spec: as the user asked for it.
             like: FRAMEWORK[@VERSION], or None.
 
         Raises:
-            UsageError: an unknown knob, a value that does not fit, or a framework without a correction.
+            UsageError: an unknown knob, an invalid value, or a framework without a correction.
         """
         entry = FILTERS[spec.name]
         if entry.by_framework:
@@ -58,15 +58,15 @@ class Weigher:
 
     @classmethod
     def like(cls, like: str | None, given: Mapping[str, float | str], who: str) -> "Weigher":
-        """The correction of a framework.
+        """The weigher for a framework's correction.
 
         Args:
             like: FRAMEWORK[@VERSION].
-            given: its settings under the framework's names, and perhaps "function".
+            given: its settings under the framework's names, optionally with "function".
             who: what asks for it, for messages.
 
         Raises:
-            UsageError: no framework, one without a correction, or a setting that it does not have.
+            UsageError: no framework, one without a correction, or an unknown setting.
         """
         if like is None:
             known = [row.framework for row in catalog.CORRECTIONS]
@@ -82,8 +82,8 @@ class Weigher:
 
         Args:
             tokens: the two log-probabilities.
-            step: [N] int64; a framework's correction is one of the rows of each step.
-            advantages: [N] float, where `signed`.
+            step: [N] int64; a framework's correction is computed per step.
+            advantages: [N] float, needed if `signed`.
         """
         signs = advantages if self.signed else None
         if self.framework:
@@ -92,21 +92,21 @@ class Weigher:
 
 
 def settings(row: catalog.Row, given: Mapping[str, float | str]) -> dict[str, Any]:
-    """Settings of a framework's correction in the types that it declares.
+    """Settings of a framework's correction, converted to the types it declares.
 
     Args:
         row: the correction.
         given: its settings, as numbers or as text; "none" for none, and "+" in place of a comma.
 
     Raises:
-        UsageError: an unknown setting, one that is missing, or a value that does not fit.
+        UsageError: an unknown setting, a missing one, or an invalid value.
     """
     parameters = inspect.signature(load(row.target)).parameters.values()
     known = {p.name: p for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in row.knobs}
     for name in given:
         if name not in known:
             raise UsageError(f"{row.function} of {row.framework} has no '{name}'", hint=either(list(known)))
-    absent = [name for name, one in known.items() if one.default is one.empty and name not in given]
+    absent = [name for name, knob in known.items() if knob.default is knob.empty and name not in given]
     if absent:
         raise UsageError(f"{row.function} of {row.framework} needs {absent[0]}", hint=f"{absent[0]}=…")
     return {name: _value(name, value, known[name].annotation) for name, value in given.items()}
@@ -118,7 +118,7 @@ def _value(name: str, value: float | str, kind: Any) -> Any:  # noqa: ANN401  wh
     if NoneType in kinds and text in ("none", "null"):
         return None
     if bool in kinds:
-        # A number typed as such is a float by now.
+        # Typed numbers have been parsed as floats already.
         word = text.removesuffix(".0")
         if word in _WORDS:
             return _WORDS[word]
@@ -131,9 +131,9 @@ def _value(name: str, value: float | str, kind: Any) -> Any:  # noqa: ANN401  wh
 
 
 def log_probs(columns: Mapping[str, Tensor], who: str, *, as_trained: bool = False) -> LogProbs:
-    """The two log-probabilities of a data set.
+    """The two log-probabilities of a dataset.
 
-    A row with a trained token of which one is not a number has no trained token.
+    If either is not finite for a trained token, none of the tokens of its row counts as trained.
 
     Args:
         columns: as `run` takes them.
@@ -141,7 +141,7 @@ def log_probs(columns: Mapping[str, Tensor], who: str, *, as_trained: bool = Fal
         as_trained: compute as trainers do, see `LogProbs.of`.
 
     Raises:
-        DataError: a column is not there.
+        DataError: a column is missing.
     """
     if not columns.keys() & {"rollout_log_probs", "log_probs"}:
         raise DataError(
@@ -159,7 +159,7 @@ def log_probs(columns: Mapping[str, Tensor], who: str, *, as_trained: bool = Fal
     tokens = LogProbs.of(rollout, train, counts, counted, as_trained=as_trained)
     if not (train[counted] != 0).any() and bool((rollout[counted] != 0).any()):
         raise DataError(
-            f"{who}: every trainer log-probability is 0, as where a trainer writes a placeholder",
+            f"{who}: every trainer log-probability is 0, which looks like a placeholder",
             hint="--log-probs-col COL",
         )
     return tokens
@@ -174,11 +174,11 @@ def weigh(
         spec: the filter.
         like: FRAMEWORK[@VERSION], or None.
         columns: as `run` takes them, with "advantages".
-        rows: [N] bool, the rows that are there.
+        rows: [N] bool, the rows to use.
 
     Returns:
-        [N] bool, the rows that keep a token; [T] float64, the weight of each token, 0 where it is masked and NaN where it is
-        not trained on or its row is not there.
+        [N] bool, the rows that keep at least one token; [T] float64, the weight of each token, 0 where it is masked and NaN
+        where it is not trained on or not in `rows`.
     """
     weigher = Weigher.of(spec, like)
     tokens = log_probs(columns, spec.name, as_trained=bool(weigher.framework))
@@ -191,15 +191,17 @@ def weigh(
     return kept.to(rows.device), weights
 
 
-def weighted(found: AdvantageTable, weights: Tensor, counts: Tensor) -> AdvantageTable:
-    """The same with weights.
+def weighted(result: AdvantageTable, weights: Tensor, counts: Tensor) -> AdvantageTable:
+    """The result with token weights and weighted advantages.
 
     Args:
-        found: [N] each.
+        result: [N] each.
         weights: [T] as `weigh` gives them.
         counts: [N] int64, tokens of each row.
     """
     rows = Segments.of(torch.repeat_interleave(counts), len(counts))
     trained = ~weights.isnan()
     mean = rows.sum(weights.nan_to_num(nan=0.0)) / rows.sum(trained.double())
-    return replace(found, weights=weights, token_counts=counts, weight=mean, weighted=found.processed * mean)
+    return replace(
+        result, weights=weights, token_counts=counts, weight=mean, weighted=result.processed * mean
+    )

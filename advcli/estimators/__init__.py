@@ -1,1 +1,1 @@
-"""Estimators: pure functions on tensors, one row of the catalog each."""
+"""Estimators: pure functions on tensors, each with one row in the catalog."""

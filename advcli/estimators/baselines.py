@@ -1,4 +1,4 @@
-"""Estimators that compare a row with its group, by other baselines than the group's mean and other divisors than its spread.
+"""Estimators within groups that use another baseline than the group mean or another divisor than its std.
 
 The arithmetic is that of `group`: a dead group gives exactly 0 where the formula does, a group of one NaN.
 """
@@ -49,8 +49,8 @@ def asymre(rewards: Tensor, group: Tensor, *, shift: float = -0.1) -> Tensor:
 
         A_i = r_i − (mean_g + δ)
 
-    With a negative δ rows at the mean are pushed up: right rows count for more than wrong ones. So does every row of a dead
-    group.
+    With a negative δ, rows at the mean get a positive advantage, so right rows weigh more than wrong ones. Every row of a
+    dead group gets one too.
 
     Args:
         rewards: [N] float, finite, one reward per row, in the unit of the dump.
@@ -78,7 +78,7 @@ def asymre(rewards: Tensor, group: Tensor, *, shift: float = -0.1) -> Tensor:
 def rec(
     rewards: Tensor, group: Tensor, step: Tensor, *, scale: str = "none", ddof: int = 0, eps: float = 0.0
 ) -> Tensor:
-    """Reward minus the mean of its group, by default not divided; the population's standard deviation if it is.
+    """Reward minus the mean of its group, optionally divided by the population standard deviation.
 
         A_i = r_i − mean_g, or (r_i − mean_g) / (std_g + eps)
 
@@ -108,11 +108,11 @@ def rec(
 
 
 def cpgd(rewards: Tensor, group: Tensor, step: Tensor, *, cap: float = 3.0) -> Tensor:
-    """Reward minus the mean of its group, made larger where few groups of the step are live.
+    """Reward minus the mean of its group, scaled up if few groups of the step are live.
 
         A_i = (r_i − mean_g) · min(cap, rows of the step / live groups of the step)
 
-    The ratio counts rows above and groups below, as the authors' code does: with three rows a group or more it is `cap`.
+    The ratio is rows over groups, as in the authors' code: with three or more rows per group it is `cap`.
 
     Args:
         rewards: [N] float, finite, one reward per row, in the unit of the dump.
@@ -121,7 +121,7 @@ def cpgd(rewards: Tensor, group: Tensor, step: Tensor, *, cap: float = 3.0) -> T
         cap: the largest ratio.
 
     Returns:
-        [N], dtype and device of `rewards`. NaN in groups of one, which count as rows and not as live groups.
+        [N], dtype and device of `rewards`. NaN in groups of one, which count as rows but not as live groups.
 
     Raises:
         RuntimeError: the columns differ in length.
@@ -137,7 +137,7 @@ def cpgd(rewards: Tensor, group: Tensor, step: Tensor, *, cap: float = 3.0) -> T
     spread, rows = Spread.of(rewards, Segments.of(group)), Segments.batch(step)
     groups = spread.segments
     live = (spread.range > 0).to(rewards.dtype) / groups.size().clamp(min=1)
-    # The shares of the rows of a live group add up to 1.
+    # Each live group contributes 1 / n per row, so the sum counts groups.
     count = rows.sum(groups.rows(live)).round().clamp(min=1)
     ratio = (rows.size() / count).clamp(max=cap)
     return groups.nan_if_single(rows.rows(ratio.to(rewards.dtype)) * spread.centred())
@@ -164,7 +164,7 @@ def batch_mean_group_std(
         RuntimeError: the columns differ in length.
 
     Source:
-        One of the four pairs of level that Liu et al. 2025, Tricks or Traps, arXiv:2508.08221, tell apart.
+        One of the four combinations of levels compared by Liu et al. 2025, Tricks or Traps, arXiv:2508.08221.
 
     Example:
         >>> r, g = torch.tensor([1.0, 0.0, 1.0, 1.0]), torch.tensor([0, 0, 1, 1])

@@ -1,7 +1,7 @@
-"""Estimators that compare a row with the rows of its step, with a baseline of its own, or with nothing.
+"""Estimators that compare a row with its step, with a per-row baseline, or with nothing.
 
-The batch is the step. The arithmetic is that of `group`. A dead group is 0 only where the rows are first
-compared within their groups, and there a group of one is NaN; elsewhere it has an advantage.
+The batch is the step. The arithmetic is that of `group`. Only if rows are first compared within their groups is
+a dead group 0 and a group of one NaN; otherwise both have an advantage.
 """
 
 import math
@@ -14,7 +14,7 @@ from advcli.tensors.segments import Segments, Spread, divide
 
 
 def reinforce(rewards: Tensor) -> Tensor:
-    """Reward as it is: no baseline.
+    """The reward itself, without a baseline.
 
         A_i = r_i
 
@@ -25,7 +25,7 @@ def reinforce(rewards: Tensor) -> Tensor:
         [N], dtype and device of `rewards`. Defined for every row.
 
     Raises:
-        AttributeError: `rewards` is no tensor.
+        AttributeError: `rewards` is not a tensor.
 
     Source:
         Williams 1992, Simple Statistical Gradient-Following Algorithms; for language models Ahmadian et al.
@@ -68,12 +68,12 @@ def batch_norm(rewards: Tensor, step: Tensor, *, ddof: int = 1, eps: float = 0.0
 def reinforce_plus_plus(
     rewards: Tensor, step: Tensor, lengths: Tensor, *, ddof: int = 1, eps: float = 1e-8
 ) -> Tensor:
-    """Reward whitened over all tokens of the step, each token having the reward of its row.
+    """Reward whitened over all tokens of the step, each token with the reward of its row.
 
         A_i = (r_i − m) / √(v + eps), m = Σ_B L_j r_j / M, v = Σ_B L_j (r_j − m)² / (M − ddof), M = Σ_B L_j
 
-    Without KL in the reward and with a discount of 1 a token's return is its row's reward. Long rows weigh
-    more; `reinforce_plus_plus_rows` is the same with equal weights.
+    Without KL in the reward and with a discount of 1, a token's return is its row's reward. Long rows weigh
+    more; `reinforce_plus_plus_rows` weights rows equally.
 
     Args:
         rewards: [N] float, finite, one reward per row, in the unit of the dump.
@@ -107,7 +107,7 @@ def reinforce_plus_plus_rows(rewards: Tensor, step: Tensor, *, ddof: int = 1, ep
 
         A_i = (r_i − mean_B) / √(var_B + eps)
 
-    What `reinforce_plus_plus` is when all rows are equally long, for dumps without lengths.
+    Equals `reinforce_plus_plus` if all rows have the same length; for dumps without lengths.
 
     Args:
         rewards: [N] float, finite, one reward per row, in the unit of the dump.
@@ -139,7 +139,7 @@ def reinforce_plus_plus_baseline(
 
         c_i = r_i − mean_g, A_i = (c_i − m) / √(v + eps), m and v over the c of the step as in REINFORCE++
 
-    m is not 0, as rows differ in length: a dead group has the advantage −m / √(v + eps).
+    m is not 0, because rows differ in length: a dead group has the advantage −m / √(v + eps).
 
     Args:
         rewards: [N] float, finite, one reward per row, in the unit of the dump.
@@ -150,8 +150,8 @@ def reinforce_plus_plus_baseline(
         eps: as in `reinforce_plus_plus`.
 
     Returns:
-        [N], dtype and device of `rewards`. NaN in groups of one, which count nowhere (in verl with their
-        reward), in rows without tokens, and in steps of `ddof` tokens or fewer.
+        [N], dtype and device of `rewards`. NaN in groups of one, which are excluded from m and v (verl includes
+        their reward), in rows without tokens, and in steps of `ddof` tokens or fewer.
 
     Raises:
         IndexError: the columns differ in length.
@@ -179,7 +179,7 @@ def reinforce_plus_plus_baseline_rows(
 
         c_i = r_i − mean_g, A_i = c_i / √(Σ_B c_j² / (N_B − ddof) + eps)
 
-    What `reinforce_plus_plus_baseline` is when all rows are equally long, for dumps without lengths. The c
+    Equals `reinforce_plus_plus_baseline` if all rows have the same length; for dumps without lengths. The c
     of a step have mean 0, so a dead group stays at exactly 0.
 
     Args:
@@ -190,7 +190,7 @@ def reinforce_plus_plus_baseline_rows(
         eps: as in `reinforce_plus_plus`.
 
     Returns:
-        [N], dtype and device of `rewards`. NaN in groups of one, which count nowhere.
+        [N], dtype and device of `rewards`. NaN in groups of one, which are excluded from the sums.
 
     Raises:
         IndexError: the columns differ in length.
@@ -236,7 +236,7 @@ def remax(rewards: Tensor, baselines: Tensor) -> Tensor:
 
 
 def positive_only(rewards: Tensor, *, threshold: float = 0.5, weight: float = 1.0) -> Tensor:
-    """A constant for right rows, nothing for wrong ones: positive sample reinforcement (PSR).
+    """A positive constant for right rows, 0 for wrong ones: positive sample reinforcement (PSR).
 
         A_i = weight if r_i ≥ threshold else 0
 
@@ -249,7 +249,7 @@ def positive_only(rewards: Tensor, *, threshold: float = 0.5, weight: float = 1.
         [N], dtype and device of `rewards`. Defined for every row.
 
     Raises:
-        AttributeError: `rewards` is no tensor.
+        AttributeError: `rewards` is not a tensor.
 
     Source:
         Zhu et al. 2025, Negative Reinforcement in LLM Reasoning, arXiv:2506.01347.
@@ -262,7 +262,7 @@ def positive_only(rewards: Tensor, *, threshold: float = 0.5, weight: float = 1.
 
 
 def negative_only(rewards: Tensor, *, threshold: float = 0.5, weight: float = 1.0) -> Tensor:
-    """A constant against wrong rows, nothing for right ones: negative sample reinforcement (NSR).
+    """A negative constant for wrong rows, 0 for right ones: negative sample reinforcement (NSR).
 
         A_i = −weight if r_i < threshold else 0
 
@@ -275,7 +275,7 @@ def negative_only(rewards: Tensor, *, threshold: float = 0.5, weight: float = 1.
         [N], dtype and device of `rewards`. Defined for every row.
 
     Raises:
-        AttributeError: `rewards` is no tensor.
+        AttributeError: `rewards` is not a tensor.
 
     Source:
         Zhu et al. 2025, Negative Reinforcement in LLM Reasoning, arXiv:2506.01347.
@@ -301,7 +301,7 @@ def w_reinforce(rewards: Tensor, *, threshold: float = 0.5, weight: float = 0.1)
         [N], dtype and device of `rewards`. Defined for every row.
 
     Raises:
-        AttributeError: `rewards` is no tensor.
+        AttributeError: `rewards` is not a tensor.
 
     Source:
         Zhu et al. 2025, Negative Reinforcement in LLM Reasoning, arXiv:2506.01347, section 5.

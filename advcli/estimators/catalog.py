@@ -1,4 +1,4 @@
-"""What there is to estimate with: one row per estimator. Nothing heavy is imported here."""
+"""The catalog of estimators, one row each. Imports nothing heavy."""
 
 from advcli.common.loss_side import refusal
 from advcli.common.registry import Registry

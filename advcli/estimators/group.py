@@ -1,8 +1,8 @@
 """Estimators that compare a row with the rows of its group.
 
-The arithmetic of every function here: the mean and the variance are centred two-pass sums in the dtype
-of the rewards, `ddof` 1 and no eps unless asked. A dead group gives exactly 0, found by max == min (but see
-`ngrpo`). A group of one has nothing to be compared with: NaN.
+All functions here compute the mean and the variance as centred two-pass sums in the dtype of the rewards,
+with `ddof` 1 and no eps by default. A dead group, detected by max == min, gives exactly 0 (but see `ngrpo`).
+A group of one has nothing to compare with: NaN.
 """
 
 import torch
@@ -26,8 +26,8 @@ def grpo(
         group: [N] int64, group index in [0, G).
         step: [N] int64, step index in [0, S); used by `scale="batch"` only.
         scale: "group", "batch" or "none".
-        ddof: degrees of freedom taken from the divisor of the variance. The paper does not say; 1 is
-            what `torch.std` and most frameworks do.
+        ddof: degrees of freedom taken from the divisor of the variance. The paper doesn't specify it; 1 is
+            the default of `torch.std` and most frameworks.
         eps: added to the standard deviation, in the unit of the rewards. The paper has none.
 
     Returns:
@@ -89,7 +89,7 @@ def loo_norm(rewards: Tensor, group: Tensor, *, eps: float = 0.0) -> Tensor:
 
         A_i = (r_i − mean_{j≠i} r_j) / (std_{j≠i} r_j + eps)
 
-    Not divided where the other rows are equal, or where there is one other row only.
+    Not divided if the other rows are equal, or if there is only one other row.
 
     Args:
         rewards: [N] float, finite, one reward per row, in the unit of the dump.
@@ -123,7 +123,7 @@ def maxrl(rewards: Tensor, group: Tensor, *, eps: float = 0.0) -> Tensor:
 
         A_i = (r_i − mean_g) / (mean_g + eps), 0 where mean_g ≤ 0
 
-    Rewards are meant to be right (1) or wrong (0), or at least not negative: the mean is the pass rate.
+    Intended for rewards that are right (1) or wrong (0), or at least non-negative: the mean is the pass rate.
 
     Args:
         rewards: [N] float, finite, one reward per row, in the unit of the dump.
@@ -150,11 +150,11 @@ def maxrl(rewards: Tensor, group: Tensor, *, eps: float = 0.0) -> Tensor:
 
 
 def gpg(rewards: Tensor, group: Tensor, step: Tensor) -> Tensor:
-    """Reward minus the mean of its group, made larger for the rows of the step that have no reward.
+    """Reward minus the mean of its group, scaled up for the rows of the step with reward 0.
 
         A_i = α · (r_i − mean_g), α = rows of the step / rows of the step with r ≠ 0
 
-    This is verl's α. The authors count other rows as lost: those in groups whose rewards are all equal.
+    This is verl's α. The authors instead exclude the rows of dead groups.
 
     Args:
         rewards: [N] float, finite, one reward per row, in the unit of the dump. A negative one counts as ≠ 0.
@@ -181,14 +181,14 @@ def gpg(rewards: Tensor, group: Tensor, step: Tensor) -> Tensor:
 
 
 def opo(rewards: Tensor, group: Tensor, lengths: Tensor) -> Tensor:
-    """Reward minus the mean of its group in which every row weighs as much as it has tokens.
+    """Reward minus the mean of its group, weighted by tokens.
 
         A_i = r_i − Σ_g L_j r_j / Σ_g L_j
 
     Args:
         rewards: [N] float, finite, one reward per row, in the unit of the dump.
         group: [N] int64, group index in [0, G).
-        lengths: [N] float or int, not negative, tokens per row.
+        lengths: [N] float or int, non-negative, tokens per row.
 
     Returns:
         [N], dtype and device of `rewards`. NaN in groups of one, and where all lengths of the group are 0.
@@ -215,7 +215,7 @@ def ngrpo(rewards: Tensor, group: Tensor, *, r_max: float = 1.0, eps: float = 0.
 
         A_i = (r_i − mean_{g ∪ r_max}) / (std_{g ∪ r_max} + eps)
 
-    So a group that is all wrong has a negative advantage; one whose rewards are all `r_max` has 0.
+    So an all-wrong group has a negative advantage; a group whose rewards are all `r_max` has 0.
 
     Args:
         rewards: [N] float, finite, one reward per row, in the unit of the dump.
@@ -249,9 +249,8 @@ def _std_of_others(rewards: Tensor, group: Tensor, spread: Spread, size: Tensor)
     segments = spread.segments
     squares = segments.rows(segments.sum(spread.unit**2)) - spread.unit**2 * (size / (size - 1))
     std = (squares / (size - 2)).sqrt() * segments.rows(spread.range)
-    # The row farthest out may outweigh the others so far that the difference has no digits left, and it is
-    # the only one that can have equal others: for it the others are measured on their own. Any other row
-    # leaves a quarter of the sum or more.
+    # For the row farthest out, subtracting its share may cancel all digits, and only its others can all be equal:
+    # compute their std directly. Any other row leaves a quarter of the sum or more.
     outer = segments.rank(spread.unit.abs()) == size - 1
     others = Spread.of(rewards[~outer], Segments.of(group[~outer], segments.count))
     return torch.where(outer, segments.rows(others.std(ddof=1)), std)

@@ -1,4 +1,4 @@
-"""Estimators in which the order of the rows or of the steps counts: what is expected is learned from one reward to the next."""
+"""Estimators that depend on the order of rows or steps: the baseline is learned from one reward to the next."""
 
 import torch
 from torch import Tensor
@@ -15,12 +15,12 @@ def krpo(
     meas_var: float = 1e-2,
     eps: float = 0.0,
 ) -> Tensor:
-    """Reward minus the estimate of a Kalman filter that has just seen it, over the filter's standard deviation.
+    """Reward minus the estimate of a Kalman filter updated with it, over the filter's standard deviation.
 
         P⁻ = P + Q, K = P⁻ / (P⁻ + R), x ← x + K (r_i − x), P ← (1 − K) P⁻, A_i = (r_i − x) / (√P + eps)
 
-    Each group starts with x = 0 and P = 1 and is filtered in the order of its rows, so the advantage depends on that order,
-    is not 0 in a dead group, and is some ten times that of `grpo`.
+    Each group starts with x = 0 and P = 1 and is filtered in row order, so the advantage depends on that order, is not 0 in
+    a dead group, and is about ten times that of `grpo`.
 
     Args:
         rewards: [N] float, finite, one reward per row, in the unit of the dump.
@@ -43,8 +43,8 @@ def krpo(
         >>> [round(a, 3) for a in krpo(r, g).tolist()]
         [0.1, -7.048, -5.751, -4.973]
     """
-    left, std = recursions.kalman(rewards, group, process_var=process_var, meas_var=meas_var)
-    return Segments.of(group).nan_if_single(left / (std + eps))
+    residual, std = recursions.kalman(rewards, group, process_var=process_var, meas_var=meas_var)
+    return Segments.of(group).nan_if_single(residual / (std + eps))
 
 
 def spo(  # noqa: PLR0913  the state and its decay
@@ -57,20 +57,20 @@ def spo(  # noqa: PLR0913  the state and its decay
     beta0: float = 0.5,
     eps: float = 0.0,
 ) -> Tensor:
-    """Reward minus what the prompt's earlier steps let expect, normalised over the step.
+    """Reward minus the expectation from the prompt's earlier steps, normalised over the step.
 
         A_i = (c_i − mean_B c) / (std_B c + eps), c_i = r_i − α / (α + β)
         after each reward α ← ρα + r, β ← ρβ + 1 − r
 
-    Made for one row per prompt and step. Group by the prompt alone: with the step in the group, no prompt is ever met again.
+    Designed for one row per prompt and step. Group by prompt only: with the step in the key, no prompt ever recurs.
 
     Args:
         rewards: [N] float in [0, 1], one reward per row.
         group: [N] int64, the prompt of each row in [0, G), the same in all steps.
         step: [N] int64, step index in [0, S), in the order of the steps.
-        rho: ρ, how much of the past stays, from 0 to 1.
+        rho: ρ, how much of the past is kept, from 0 to 1.
         alpha0: α before the first step of a prompt.
-        beta0: β before it.
+        beta0: β before the first step of a prompt.
         eps: added to the standard deviation (ddof 1). verl-recipe adds 1e-8.
 
     Returns:

@@ -1,7 +1,7 @@
 """Estimators for the best of k rows: pass@k and its relatives.
 
-The sums over all sets of k rows of a group are in closed form: nothing is enumerated or drawn. Groups too
-small for a set of k, and groups of one, have no advantage: NaN.
+The sums over all sets of k rows of a group are computed in closed form, without enumeration or sampling. Groups
+smaller than k, and groups of one, have no advantage: NaN.
 """
 
 import math
@@ -20,7 +20,7 @@ def grpo_passk(rewards: Tensor, group: Tensor, *, ddof: int = 1, eps: float = 0.
 
         A_best = (r_best − r_second) / (std_g + eps), A_i = 0 for the other rows
 
-    Several best rows have no lead: the group is 0.
+    With ties for the best row there is no lead, and the whole group is 0.
 
     Args:
         rewards: [N] float, finite, one reward per row, in the unit of the dump.
@@ -54,7 +54,7 @@ def grpo_passk(rewards: Tensor, group: Tensor, *, ddof: int = 1, eps: float = 0.
 
 
 def passk(rewards: Tensor, group: Tensor, *, k: int = 2, threshold: float = 0.5) -> Tensor:
-    """Mean over all sets of k rows with the row in them of the set's advantage, a set being right or wrong.
+    """Mean advantage of all sets of k rows that contain the row, where a set is right or wrong.
 
         A_right = √((1 − R) / R), A_wrong = −c / (n − c) · A_right, R = 1 − C(n − c, k) / C(n, k)
 
@@ -95,13 +95,13 @@ def passk(rewards: Tensor, group: Tensor, *, k: int = 2, threshold: float = 0.5)
 
 
 def pkpo(rewards: Tensor, group: Tensor, *, k: int = 2, form: str = "loo") -> Tensor:
-    """What a row adds to the best reward of k rows, over all sets of k rows with the row in them.
+    """A row's contribution to the best reward of k rows, over all sets of k rows that contain it.
 
         A_i = Σ_{I∋i, |I|=k} (max_I r − max_{I∖i} r) / C(n, k)
 
     This is `form="loo"`, the paper's s^(loo−1): 0 or more, and 0 for the k − 1 lowest rows. "plain" is the
-    paper's s, without the second maximum: it has no baseline, and adds up to k times the mean best reward
-    of k. Both are divided by the number of sets, as in the paper, not multiplied by n.
+    paper's s, without the second maximum: it has no baseline, and sums to k times the mean best reward of k.
+    Both are divided by the number of sets, as in the paper, and not multiplied by n.
 
     Args:
         rewards: [N] float, finite, one reward per row, in the unit of the dump.
@@ -134,8 +134,8 @@ def pkpo(rewards: Tensor, group: Tensor, *, k: int = 2, form: str = "loo") -> Te
     size = ascending.rows(ascending.size()).to(rewards.dtype)
     position = ascending.position().to(rewards.dtype)
     rise = torch.where(position > 0, values - values.roll(1), 0.0)
-    # From one row of the sorted group to the next, the advantage grows by the rise of the reward times the
-    # share of sets whose k − 1 other rows lie below: a sum of terms ≥ 0, in which equal rows stay equal.
+    # In sorted order, the advantage grows from row to row by the rise of the reward times the share of sets whose
+    # other k − 1 rows lie below: a sum of non-negative terms that keeps equal rows equal.
     if form == "loo":
         result = ascending.cumsum(rise * _share_below(position, size, k))
     else:
@@ -149,8 +149,8 @@ def pkpo(rewards: Tensor, group: Tensor, *, k: int = 2, form: str = "loo") -> Te
 def _log_share_without(right: Tensor, size: Tensor, k: int) -> Tensor:
     """[S] logarithm of C(n − c, k) / C(n, k), the share of sets without a right row; NaN where n < k.
 
-    One factor per row of the set, so that a share close to 1 keeps its distance to 1. With k ≤ n no more
-    than N factors are held.
+    One factor per row of the set, so that a share close to 1 keeps its precision. As k ≤ n, at most N factors are
+    held.
     """
     large = size >= k
     drawn = torch.arange(k if bool(large.any()) else 0, device=size.device)

@@ -1,4 +1,4 @@
-"""Estimators that put something else in the place of the group's mean or of its standard deviation.
+"""Estimators that replace the group's mean or its standard deviation.
 
 The arithmetic is that of `group`: two-pass sums in the dtype of the rewards, and a group of one is NaN.
 A dead group gives exactly 0, but see `shrinkage`.
@@ -26,14 +26,14 @@ def quantile(
         A_i = (r_i − Q_K) / (std_g + eps), Q_K = inf {x: F_g(x) ≥ K}
 
     F_g(x) is the share of the group's rewards that are at most x. With right (1) and wrong (0) rows, the
-    wrong ones of a group with at most 1 − K right ones are 0, and the right ones of any other group.
+    advantage is 0 for the wrong rows if at most 1 − K of the group are right, and else for the right ones.
 
     Args:
         rewards: [N] float, finite, one reward per row, in the unit of the dump.
         group: [N] int64, group index in [0, G).
         level: K, in [0, 1]. The paper trains with 0.4.
-        interpolate: whether Q_K lies between two rewards, as `torch.quantile` has it and with it the
-            authors' code. Then few rows of a binary group are 0.
+        interpolate: whether Q_K is interpolated between two rewards, as by `torch.quantile` and the authors'
+            code. Then few rows of a binary group are 0.
         ddof: degrees of freedom taken from the divisor of the variance.
         eps: added to the standard deviation, in the unit of the rewards.
 
@@ -41,7 +41,7 @@ def quantile(
         [N], dtype and device of `rewards`. NaN in groups of one, and with `ddof` ≥ n.
 
     Raises:
-        UsageError: `level` is no share.
+        UsageError: `level` is not in [0, 1].
 
     Source:
         Wu et al. 2025, Quantile Advantage Estimation, arXiv:2509.22611; "interpolate": github.com/junkangwu/QAE.
@@ -55,7 +55,7 @@ def quantile(
         raise UsageError(f"quantile: level is {level:g}, expected a share between 0 and 1")
     groups = Segments.of(group)
     spread = Spread.of(rewards, groups)
-    baseline = (_between if interpolate else _reached)(spread.unit, groups, level)
+    baseline = (_interpolated_quantile if interpolate else _lower_quantile)(spread.unit, groups, level)
     return groups.nan_if_single(spread.over_std(spread.unit - groups.rows(baseline), ddof, eps))
 
 
@@ -64,18 +64,18 @@ def median(rewards: Tensor, group: Tensor, *, eps: float = 1e-3) -> Tensor:
 
         A_i = (r_i − med_g) / (MAD_g + eps) · n / #{j: r_j ≠ med_g}, MAD_g = med_j |r_j − med_g|
 
-    A row on the median is 0; the others are scaled up to make good for those. Of an even number of rows the
-    lower middle one is the median. MC-GRPO samples an odd number and leaves one row on the median out of
-    training, which is for a keep ratio to do.
+    A row at the median is 0; the others are scaled up to compensate. With an even number of rows, the median
+    is the lower middle one. MC-GRPO samples an odd number and excludes one median row from training; use a keep
+    ratio for that.
 
     Args:
         rewards: [N] float, finite, one reward per row, in the unit of the dump.
         group: [N] int64, group index in [0, G).
-        eps: added to the MAD, in the unit of the rewards. The authors' code has 1e-3. Where more than half
-            of a group are equal the MAD is 0, and this is all that the other rows are divided by.
+        eps: added to the MAD, in the unit of the rewards. The authors' code has 1e-3. If more than half of a
+            group are equal, the MAD is 0 and the other rows are divided by eps alone.
 
     Returns:
-        [N], dtype and device of `rewards`. NaN in groups of one, and off the median where MAD + eps is 0.
+        [N], dtype and device of `rewards`. NaN in groups of one, and for rows off the median if MAD + eps is 0.
 
     Raises:
         RuntimeError: the columns differ in length.
@@ -106,23 +106,23 @@ def bnpo(
         c = m (1 − m) / v − 1, m and v the mean and the variance of the p_g of the step
 
     f is the density of the Beta distribution and p_g the mean of the group, both on rewards mapped from
-    [low, high] to [0, 1]. α and β are fitted by the moments, v with ddof 1; the only group of a step has
-    f = 1. TRL's `loss_type="bnpo"` is something else.
+    [low, high] to [0, 1]. α and β are fitted by moments, v with ddof 1; a group alone in its step has
+    f = 1. TRL's `loss_type="bnpo"` is unrelated.
 
     Args:
         rewards: [N] float, finite, one reward per row, in the unit of the dump.
         group: [N] int64, group index in [0, G).
         step: [N] int64, step index in [0, S); a group lies in one step.
-        low: the lowest reward that a row can have, in the unit of the rewards.
+        low: the lowest possible reward, in the unit of the rewards.
         high: the highest.
-        cap: the largest 1 / f that is used.
+        cap: upper limit on 1 / f.
 
     Returns:
         [N], dtype and device of `rewards`. NaN in groups of one, which still count in m and v; and, dead
         groups apart, where all p_g of a step of two groups or more are equal (to 1e-6), so that v is 0.
 
     Raises:
-        UsageError: `low` is not below `high`, or a group's mean reward lies outside of the two.
+        UsageError: `low` is not below `high`, or a group's mean reward lies outside them.
 
     Source:
         Xiao et al. 2025, BNPO, arXiv:2506.02864; the bounds and the cap as in github.com/changyi7231/BNPO,
@@ -150,9 +150,9 @@ def shrinkage(rewards: Tensor, group: Tensor, step: Tensor, *, eps: float = 0.0)
         A_i = r_i − (1 − λ_g) · mean_{j≠i} r_j − λ_g · mean_{h≠g} mean_h
         λ_g = v_g / (v_g + s_g + eps), v_g = mean_{h≠g} (std_h² / n_h), s_g = mean_{h≠g} (mean_h − mean_{h≠g})²
 
-    h are the groups of the step: v_g is how far their means are off by chance, s_g how far they lie apart.
-    The paper has groups of one size. Here every group has a weight of one whatever its size, and its own
-    n_h. λ is 0 where v and s are. A dead group has an advantage, unless every reward of the step is equal.
+    h are the groups of the step: v_g is the sampling variance of their means, s_g the variance between them.
+    The paper assumes groups of equal size. Here every group has weight 1 whatever its size, and its own n_h.
+    λ is 0 if v and s are. A dead group has an advantage, unless every reward of the step is equal.
 
     Args:
         rewards: [N] float, finite, one reward per row, in the unit of the dump.
@@ -161,8 +161,8 @@ def shrinkage(rewards: Tensor, group: Tensor, step: Tensor, *, eps: float = 0.0)
         eps: added to v + s, in the squared unit of the rewards. The authors' code has 1e-6.
 
     Returns:
-        [N], dtype and device of `rewards`. NaN in groups of one, which count nowhere, and in steps that
-        leave fewer than three groups: from one other group nobody can tell how far groups lie apart.
+        [N], dtype and device of `rewards`. NaN in groups of one, which are ignored, and in steps left with fewer
+        than three groups: a single other group gives no variance between groups.
 
     Raises:
         RuntimeError: the columns differ in length.
@@ -193,14 +193,14 @@ def shrinkage(rewards: Tensor, group: Tensor, step: Tensor, *, eps: float = 0.0)
     return filled(rows, mixed * spread.segments.rows(spread.range))
 
 
-def _reached(values: Tensor, groups: Segments, level: float) -> Tensor:
-    """[G] lowest value of the group up to which `level` of its rows lie."""
+def _lower_quantile(values: Tensor, groups: Segments, level: float) -> Tensor:
+    """[G] the lowest value with at least a share `level` of the group's rows at or below it."""
     share = (groups.rank(values) + 1).to(values.dtype) / groups.rows(groups.size())
     return groups.min(torch.where(share >= level, values, torch.inf))
 
 
-def _between(values: Tensor, groups: Segments, level: float) -> Tensor:
-    """[G] value at the place level · (n − 1), counted from 0, on a line between the two nearest values."""
+def _interpolated_quantile(values: Tensor, groups: Segments, level: float) -> Tensor:
+    """[G] the value at position level · (n − 1) of the sorted group, linearly interpolated."""
     position = level * (groups.size() - 1).to(values.dtype)
     below = position.floor()
     lower, upper = (_at(end, values, groups) for end in (below, position.ceil()))
@@ -213,12 +213,12 @@ def _lower_median(values: Tensor, groups: Segments) -> Tensor:
 
 
 def _at(position: Tensor, values: Tensor, groups: Segments) -> Tensor:
-    """[G] value at a place of the sorted group, counted from 0."""
+    """[G] the value at a position of the sorted group, counted from 0."""
     return groups.sum(torch.where(groups.rank(values) == groups.rows(position), values, 0.0))
 
 
 def _refuse_outside(mean: Tensor, rewards: Tensor, low: float, high: float) -> None:
-    """Groups whose mean on the mapped rewards is no share have no density."""
+    """Reject groups whose mean lies outside [low, high], where the density is undefined."""
     outside = mean[(mean < 0) | (mean > 1)]
     if outside.numel():
         reward = low + (high - low) * float(outside[0])
@@ -248,14 +248,14 @@ def _shrink(mean: Tensor, noise: Tensor, batches: Segments, floor: Tensor) -> tu
     count = batches.rows(batches.size()).to(mean.dtype)
     deviation = Spread.of(mean, batches).centred()
     lead = deviation * (count / (count - 1))
-    # Sums over the other groups are those over all groups less the own term. That leaves no digits where the
-    # own term is nearly all there is: for the largest one the others are summed on their own.
+    # Sums over the other groups are the total minus the own term. Where the own term dominates, that cancels all
+    # digits: for the largest one, sum the others directly.
     far = batches.rank(deviation.abs()) == count - 1
     near = Spread.of(mean[~far], Segments.of(batches.index[~far], batches.count))
     less_own = (batches.rows(batches.sum(deviation**2)) - deviation * lead) / (count - 1)
-    apart = torch.where(far, batches.rows(near.std(ddof=0) ** 2), less_own)
-    loud = batches.rank(noise) == count - 1
-    quiet = batches.rows(batches.sum(torch.where(loud, 0.0, noise)))
-    by_chance = torch.where(loud, quiet, batches.rows(batches.sum(noise)) - noise) / (count - 1)
-    weight = divide(by_chance, by_chance + apart + floor)
+    between = torch.where(far, batches.rows(near.std(ddof=0) ** 2), less_own)
+    noisiest = batches.rank(noise) == count - 1
+    others_noise = batches.rows(batches.sum(torch.where(noisiest, 0.0, noise)))
+    by_chance = torch.where(noisiest, others_noise, batches.rows(batches.sum(noise)) - noise) / (count - 1)
+    weight = divide(by_chance, by_chance + between + floor)
     return torch.where(count > 2, weight, torch.nan), mean - lead

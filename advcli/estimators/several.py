@@ -22,13 +22,13 @@ def gdpo(  # noqa: PLR0913  four columns
 
         z_ki = (r_ki − mean_g r_k) / (std_g r_k + eps), s_i = Σ_k w_k z_ki, A_i = s_i / (std_B s + batch_eps)
 
-    So a reward counts by its weight, and not by how far it spreads. The paper also subtracts the mean of s
-    over the step: it is 0, as every z_k has mean 0 in its group, and so a group in which every reward is
-    dead stays at exactly 0. A part that is missing (NaN or ±inf) is left out of its group's mean and
-    standard deviation, and adds 0 to s; so does a part that only one row of the group has.
+    So a reward counts by its weight, not by its spread. The paper also subtracts the mean of s over the step;
+    it is 0, because every z_k has mean 0 in its group, so a group in which every reward is dead stays at
+    exactly 0. A missing part (NaN or ±inf) is excluded from its group's mean and standard deviation and adds 0
+    to s; so does a part that only one row of the group has.
 
     Args:
-        parts: [N, K] float, K rewards per row, each in a unit of its own.
+        parts: [N, K] float, K rewards per row, each in its own unit.
         weights: [K] float, the weight of each reward; not normalised.
         group: [N] int64, group index in [0, G).
         step: [N] int64, step index in [0, S); a group lies in one step.
@@ -37,8 +37,8 @@ def gdpo(  # noqa: PLR0913  four columns
         batch_eps: added to the standard deviation of s, which has no unit. TRL has 1e-4.
 
     Returns:
-        [N], dtype and device of `parts`. NaN in groups of one, and where a row has no part that another
-        row of its group has too; these rows do not count in the step.
+        [N], dtype and device of `parts`. NaN in groups of one, and for rows without a part that another row of
+        the group has too; these rows don't count in the step.
 
     Raises:
         IndexError: the columns differ in length.
@@ -64,15 +64,15 @@ def gdpo_sum(parts: Tensor, weights: Tensor, group: Tensor, *, ddof: int = 1, ep
         A_i = Σ_k w_k (r_ki − mean_g r_k) / (std_g r_k + eps)
 
     Args:
-        parts: [N, K] float, K rewards per row, each in a unit of its own.
+        parts: [N, K] float, K rewards per row, each in its own unit.
         weights: [K] float, the weight of each reward; not normalised.
         group: [N] int64, group index in [0, G).
         ddof: degrees of freedom taken from the divisor of the variance.
         eps: added to the standard deviation of a reward in the group, in its unit.
 
     Returns:
-        [N], dtype and device of `parts`. NaN in groups of one, and where a row has no part that another row of its group has
-        too.
+        [N], dtype and device of `parts`. NaN in groups of one, and for rows without a part that another row of the group
+        has too.
 
     Raises:
         IndexError: the columns differ in length.
@@ -82,8 +82,8 @@ def gdpo_sum(parts: Tensor, weights: Tensor, group: Tensor, *, ddof: int = 1, ep
 
     Example:
         >>> parts = torch.tensor([[1.0, 0.0], [1.0, 1.0], [0.0, 0.0], [0.0, 1.0]])
-        >>> found = gdpo_sum(parts, torch.ones(2), torch.zeros(4, dtype=torch.int64))
-        >>> [round(a, 3) for a in found.tolist()]
+        >>> advantages = gdpo_sum(parts, torch.ones(2), torch.zeros(4, dtype=torch.int64))
+        >>> [round(a, 3) for a in advantages.tolist()]
         [0.0, 1.732, -1.732, 0.0]
     """
     total, rows = _summed(parts, weights, group, ddof, eps)
@@ -103,7 +103,7 @@ def papo(
 
         A_i = w_1 (o_i − mean_g o) / (std_g o + eps) + w_2 (p_i − mean_right p) / (std_right p + eps) for o_i ≥ threshold
 
-    So a group that is all right still has a signal, and a wrong row gains nothing by a good process. The second term is 0 with
+    So an all-right group still has a signal, and a wrong row gains nothing from a good process. The second term is 0 with
     fewer than two right rows, and for a row without a process reward.
 
     Args:
@@ -125,8 +125,8 @@ def papo(
 
     Example:
         >>> parts = torch.tensor([[1.0, 0.9], [1.0, 0.1], [0.0, 0.8], [0.0, 0.2]])
-        >>> found = papo(parts, torch.ones(2), torch.zeros(4, dtype=torch.int64))
-        >>> [round(a, 3) for a in found.tolist()]
+        >>> advantages = papo(parts, torch.ones(2), torch.zeros(4, dtype=torch.int64))
+        >>> [round(a, 3) for a in advantages.tolist()]
         [1.573, 0.159, -0.866, -0.866]
     """
     if parts.shape[1] != 2:
@@ -143,13 +143,13 @@ def papo(
 
 
 def _scores(values: Tensor, group: Tensor, rows: Tensor, ddof: int, eps: float) -> Tensor:
-    """Z-scores of some rows among those of their group; NaN where there is one only."""
+    """Z-scores of some rows within their group; NaN if there is only one."""
     groups = Segments.dense(group[rows])
     return groups.nan_if_single(Spread.of(values[rows], groups).scores(ddof, eps))
 
 
 def _summed(parts: Tensor, weights: Tensor, group: Tensor, ddof: int, eps: float) -> tuple[Tensor, Tensor]:
-    """Σ_k w_k z_ki of the rows that have one, and [N] bool which those are."""
+    """Σ_k w_k z_ki of the rows with any z, and [N] bool, which rows those are."""
     present = torch.isfinite(parts)
     kinds = torch.arange(parts.shape[1], device=group.device)
     kind_of_group = Segments.dense((group.unsqueeze(1) * len(kinds) + kinds)[present])

@@ -1,8 +1,8 @@
 """Estimators with one advantage per token.
 
-All columns are [T]: the tokens of all rows, row after row, each row's in order. A column of the rows
-(reward, step, group) is repeated for each token; the reward stands on the last token of its row, less what
-was taken off on the way (KL), as a trainer lays it out. Tokens that the policy did not write are left out.
+All columns are [T]: the tokens of all rows, flattened row by row. Row columns (step, group) are repeated for each
+token; the reward is on the last token of its row, minus per-token deductions (KL), as in a trainer. Tokens not
+written by the policy are excluded.
 """
 
 import torch
@@ -29,8 +29,8 @@ def gae(  # noqa: PLR0913  the knobs of the paper and of the whitening
 
         A_t = Σ_k (γλ)^k δ_{t+k}, δ_t = r_t + γ V_{t+1} − V_t, V = 0 after the last token
 
-    λ = 1 is the return minus the value, A = Q − V, as in A2C and A3C; λ = 0 is δ_t alone. Our r_t is the
-    reward for token t, which the paper calls r_t too; V_t is the value of the text before it.
+    λ = 1 is the return minus the value, A = Q − V, as in A2C and A3C; λ = 0 is δ_t alone. r_t is the reward for
+    token t, as in the paper; V_t is the value of the text before it.
 
     Args:
         rewards: [T] float, finite, reward of each token, in the unit of the dump.
@@ -63,14 +63,14 @@ def gae(  # noqa: PLR0913  the knobs of the paper and of the whitening
     if alpha > 0:
         rows = Segments.of(row)
         factor = 1 - 1 / (alpha * rows.rows(rows.size()).to(values.dtype)).clamp(min=1)
-    advantages = _estimated(rewards, values, row, gamma, factor)
+    advantages = _gae(rewards, values, row, gamma, factor)
     if scale != "batch":
         return advantages
     return white_rows(Spread.of(advantages, Segments.batch(step)), ddof, eps)
 
 
-def _estimated(rewards: Tensor, values: Tensor, piece: Tensor, gamma: float, lam: float | Tensor) -> Tensor:
-    """[T] the same within each piece of consecutive tokens, with V = 0 after its last."""
+def _gae(rewards: Tensor, values: Tensor, piece: Tensor, gamma: float, lam: float | Tensor) -> Tensor:
+    """[T] GAE within each piece of consecutive tokens, with V = 0 after its last token."""
     following = torch.zeros_like(values)
     following[:-1] = torch.where(piece[1:] == piece[:-1], values[1:], 0.0)
     pieces = Segments.of(torch.unique_consecutive(piece, return_inverse=True)[1])
@@ -86,7 +86,7 @@ def bi_level_gae(
     lam: float = 1.0,
     high_gamma: float = 0.95,
 ) -> Tensor:
-    """Generalised advantage estimation over the turns of a row, and over the tokens of each turn with what that gives as reward.
+    """Generalised advantage estimation over the turns of a row, then over the tokens of each turn with the result as reward.
 
         U_j = δ_j + γ_h λ U_{j+1} over the ends of turns, then A_t as in gae with the reward U_j + V at the end of turn j
 
@@ -99,7 +99,7 @@ def bi_level_gae(
         high_gamma: γ_h, discount from turn to turn, in [0, 1].
 
     Returns:
-        [T], dtype and device of `token_rewards`. What comes after the last end is a turn whose value is 0 at its end.
+        [T], dtype and device of `token_rewards`. Tokens after the last end form a turn with value 0 at its end.
 
     Raises:
         RuntimeError: the columns differ in length.
@@ -115,8 +115,8 @@ def bi_level_gae(
     ends = token_rewards != 0
     turn = row + torch.cumsum(torch.cat([ends.new_zeros(1), ends[:-1]]).long(), dim=0) if len(row) else row
     reward = torch.zeros_like(token_rewards)
-    reward[ends] = _estimated(token_rewards[ends], values[ends], row[ends], high_gamma, lam) + values[ends]
-    return _estimated(reward, values, turn, gamma, lam)
+    reward[ends] = _gae(token_rewards[ends], values[ends], row[ends], high_gamma, lam) + values[ends]
+    return _gae(reward, values, turn, gamma, lam)
 
 
 def reinforce_plus_plus(
@@ -126,8 +126,8 @@ def reinforce_plus_plus(
 
         A_t = (R_t − m) / √(v + eps), R_t = Σ_k γ^k r_{t+k}
 
-    With γ = 1 and no KL every token of a row has the row's reward, which is what
-    `estimators.batch.reinforce_plus_plus` computes without laying out the tokens.
+    With γ = 1 and no KL every token of a row has the row's reward; `estimators.batch.reinforce_plus_plus` computes
+    that without flattening the tokens.
 
     Args:
         rewards: [T] float, finite, reward of each token, in the unit of the dump.
@@ -197,8 +197,8 @@ def optimal_token_baseline(  # noqa: PLR0913  what the rule needs
 
         A_t = R_t − Σ_g C_t R_t / (Σ_g C_t + eps), C_t = Σ_{u≤t} (1 − 2 π_u + Σ_v π_u(v)²)
 
-    C_t is the expected squared norm of the gradient of the text so far with respect to the logits. The sums
-    run over the rows of the group that have a token at that position, counted in tokens of the policy.
+    C_t is the expected squared norm of the gradient of the text so far with respect to the logits. The sums run
+    over the rows of the group with a token at that position, counting tokens of the policy only.
 
     Args:
         rewards: [T] float, finite, reward of each token, in the unit of the dump.
@@ -210,15 +210,15 @@ def optimal_token_baseline(  # noqa: PLR0913  what the rule needs
         eps: added to the sum of weights. verl has 1e-8.
 
     Returns:
-        [T], dtype and device of `rewards`. Where one row alone reaches a position, in a group of one
-        everywhere, there is nothing to compare with and A_t = R_t; so it is where all weights are 0.
+        [T], dtype and device of `rewards`. If only one row reaches a position (in a group of one, everywhere),
+        there is nothing to compare with and A_t = R_t; likewise if all weights are 0.
 
     Raises:
         RuntimeError: the columns differ in length.
 
     Source:
-        verl/trainer/ppo/core_algos.py, compute_optimal_token_baseline_advantage and its variant for tool use,
-        which counts positions in tokens of the policy, as here.
+        verl/trainer/ppo/core_algos.py, compute_optimal_token_baseline_advantage and its tool-use variant, which also
+        counts positions in tokens of the policy.
 
     Example:
         >>> r, lp = torch.tensor([1.0, 0.0]), torch.log(torch.tensor([0.5, 0.25]))
@@ -231,7 +231,7 @@ def optimal_token_baseline(  # noqa: PLR0913  what the rule needs
     weight = rows.cumsum(1 - 2 * log_probs.exp() + sum_pi_squared)
     position = rows.position()
     peers = Segments.dense(group * (int(position.max()) + 1) + position if len(position) else position)
-    # Above the lowest return, so that equal returns leave exactly 0.
+    # Relative to the lowest return, so that equal returns give exactly 0.
     low = peers.min(returns)
     above = returns - peers.rows(low)
     total = peers.sum(weight) + eps

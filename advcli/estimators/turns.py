@@ -1,7 +1,7 @@
-"""Estimators where a row is a turn of a rollout.
+"""Turn-level estimators: each row is a turn of a rollout.
 
-All columns are [N], a row per turn. `rollout` is equal for the turns of one rollout and `turn` orders them; a turn without a
-reward (NaN) earned nothing. `episode` is the reward of the whole rollout, on each of its rows.
+All columns are [N], one row per turn. `rollout` is equal for the turns of one rollout and `turn` orders them; a turn without
+a reward (NaN) counts as 0. `episode` is the reward of the whole rollout, repeated on each of its rows.
 """
 
 from typing import Any, Literal
@@ -27,11 +27,11 @@ def turn_return(  # noqa: PLR0913  the columns of a turn
     ddof: int = 1,
     eps: float = 0.0,
 ) -> Tensor:
-    """The discounted return from each turn on, against those of all turns of its group.
+    """The discounted return from each turn on, compared with all turns of the group.
 
         A_t = (R_t − mean_g R) / std_g R, R_t = Σ_k γ^k r_{t+k}
 
-    A rollout counts once for each of its turns, so long ones weigh more.
+    A rollout counts once per turn, so long rollouts weigh more.
 
     Args:
         rewards: [N] float, the reward of each turn, NaN for none.
@@ -75,11 +75,11 @@ def turn_loo(  # noqa: PLR0913  the columns of a turn
     ddof: int = 1,
     eps: float = 0.0,
 ) -> Tensor:
-    """Each turn against the same turn of the other rollouts of its group.
+    """Each turn compared with the same turn of the group's other rollouts.
 
         A_{i,t} = R_{i,t} − mean_{j≠i} R_{j,t}, R_t = Σ_k γ^k r_{t+k}
 
-    Biased where the policy decides how long to go on: at a late turn only the rollouts that got so far are compared.
+    Biased if the policy decides when to stop: a late turn is compared only with rollouts that are at least as long.
 
     Args:
         rewards: [N] float, the reward of each turn, NaN for none.
@@ -93,7 +93,7 @@ def turn_loo(  # noqa: PLR0913  the columns of a turn
         eps: added to the standard deviation, in the unit of the rewards.
 
     Returns:
-        [N], dtype and device of `rewards`. NaN where no other rollout of the group has such a turn.
+        [N], dtype and device of `rewards`. NaN if no other rollout of the group has that turn.
 
     Raises:
         RuntimeError: the columns differ in length.
@@ -127,7 +127,7 @@ def gigpo(  # noqa: PLR0913  the columns of a turn
     ddof: int = 1,
     eps: float = 0.0,
 ) -> Tensor:
-    """Group-in-group: the rollout against its group, and the return of a turn against turns from an equal state.
+    """Group-in-group: the rollout compared with its group, plus each turn's return compared with turns from an equal state.
 
         A_t = (S − mean_g S) / std_g S + ω · (R_t − mean_a R) / std_a R, R_t = Σ_k γ^k r_{t+k}
 
@@ -142,12 +142,12 @@ def gigpo(  # noqa: PLR0913  the columns of a turn
         gamma: discount γ from turn to turn, in [0, 1].
         weight: ω, of the second term.
         scale: "group" to divide each term by its standard deviation, "batch" by that of the step, "none" for neither.
-        count: whether each rollout counts once in the first term, or each of its rows.
+        count: whether the first term counts each rollout once ("rollouts") or each of its rows ("rows").
         ddof: degrees of freedom taken from the divisor of the variances.
         eps: added to the standard deviations, in the unit of the rewards.
 
     Returns:
-        [N], dtype and device of `rewards`. A state that is met once has second term 0. NaN in groups of one rollout.
+        [N], dtype and device of `rewards`. For a state that occurs once the second term is 0. NaN in groups of one rollout.
 
     Raises:
         RuntimeError: the columns differ in length.
@@ -174,7 +174,7 @@ def gigpo(  # noqa: PLR0913  the columns of a turn
 def _over_rollouts(
     values: Tensor, group: Tensor, step: Tensor, turns: Turns, counted: Tensor, **how: float | str
 ) -> Tensor:
-    """[N] what grpo gives the rows that are counted: all, or one of each rollout, whose others get the same."""
+    """[N] grpo over the counted rows (all, or one per rollout), broadcast to the other rows of each rollout."""
     result = torch.zeros_like(values)
     result[counted] = grpo(values[counted], group[counted], step[counted], **how)  # type: ignore[arg-type]
     return result if bool(counted.all()) else turns.value_of(result, counted)
@@ -195,7 +195,7 @@ def hgpo(  # noqa: PLR0913  the columns of a turn
     ddof: int = 0,
     eps: float = 0.0,
 ) -> Tensor:
-    """The return of a turn against turns with an equal history of states; longer histories weigh more.
+    """The return of a turn compared with turns of equal state history; longer histories weigh more.
 
         A_t = Σ_k w_k (R_t − mean_k R) / std_k R, w_k = (k+1)^α / Σ (k'+1)^α, over the histories of k states it shares
 
@@ -207,10 +207,9 @@ def hgpo(  # noqa: PLR0913  the columns of a turn
         turn: [N] float, the order of the turns.
         anchor: [N] int64, equal for equal states before the turn, -1 for none; compared within a group.
         gamma: discount γ from turn to turn, in [0, 1].
-        history: how many earlier states a history may have, so k goes from 1 to history + 1.
-        alpha: α, how much more a longer history weighs.
-        scale: "group" to divide by the standard deviation of those with an equal history, "batch" by that of the step, or
-            "none".
+        history: maximum number of earlier states in a history, so k runs from 1 to history + 1.
+        alpha: α, the exponent that weighs longer histories.
+        scale: "group" to divide by the standard deviation over equal histories, "batch" by that of the step, or "none".
         ddof: degrees of freedom taken from the divisor of the variance.
         eps: added to the standard deviation, in the unit of the rewards.
 
@@ -231,12 +230,12 @@ def hgpo(  # noqa: PLR0913  the columns of a turn
     """
     turns = Turns.of(rollout, turn)
     to_go = turns.to_go(rewards.nan_to_num(nan=0.0), gamma)
-    above, below = torch.zeros_like(to_go), torch.zeros_like(to_go)
+    weighted, total = torch.zeros_like(to_go), torch.zeros_like(to_go)
     for k, key in enumerate(histories(group, anchor, turns, history + 1), start=1):
         item = grpo(to_go, key, step, scale=scale, ddof=ddof, eps=eps)
         weight = (~item.isnan()).to(item.dtype) * float(k + 1) ** alpha
-        above, below = above + weight * item.nan_to_num(nan=0.0), below + weight
-    return torch.where(below > 0, above / below, 0.0)
+        weighted, total = weighted + weight * item.nan_to_num(nan=0.0), total + weight
+    return torch.where(total > 0, weighted / total, 0.0)
 
 
 def mt_grpo(  # noqa: PLR0913  the columns of a turn
@@ -252,11 +251,11 @@ def mt_grpo(  # noqa: PLR0913  the columns of a turn
     ddof: int = 1,
     eps: float = 0.0,
 ) -> Tensor:
-    """The rollout against its group, and each turn against the same turn of the rollouts that got so far.
+    """The rollout compared with its group, plus each turn compared with the same turn of the rollouts that reach it.
 
         A_t = (r_t − mean_{g,t}) / std_{g,t} + λ · (S − mean_g S) / std_g S
 
-    Biased where the policy decides how long to go on: at a late turn only the rollouts that got so far are compared.
+    Biased if the policy decides when to stop: a late turn is compared only with rollouts that are at least as long.
 
     Args:
         rewards: [N] float, the reward of each turn, NaN for none.
@@ -265,13 +264,14 @@ def mt_grpo(  # noqa: PLR0913  the columns of a turn
         rollout: [N] int64, the rollout of each turn.
         turn: [N] float, the number of each turn; equal numbers are compared.
         episode: [N] float, the outcome.
-        weight: λ, of the outcome.
+        weight: λ, the weight of the outcome.
         scale: "group" to divide each term by its standard deviation, "batch" by that of the step, "none" for neither.
         ddof: degrees of freedom taken from the divisor of the variances.
         eps: added to the standard deviations, in the unit of the rewards.
 
     Returns:
-        [N], dtype and device of `rewards`. A turn that one rollout has got to has first term 0. NaN in groups of one rollout.
+        [N], dtype and device of `rewards`. For a turn that only one rollout reaches the first term is 0. NaN in groups of one
+        rollout.
 
     Raises:
         RuntimeError: the columns differ in length.
@@ -303,7 +303,7 @@ def turn_credit(  # noqa: PLR0913  the columns of a turn
     gamma: float = 0.9,
     beta: float = 1.0,
 ) -> Tensor:
-    """The level of the rollout against its group, and the share of each turn in the progress of its state.
+    """The level of the rollout compared with its group, plus each turn's share in the progress of the state's score.
 
         A_t = L − mean_g L + β · (c_t − mean c), L = S + Σ Δ, Δ_t the rise of the score, c_k = Σ_{t≥k} Δ_t γ^{t−k} / Σ_{j≤t} γ^j
 
@@ -313,12 +313,12 @@ def turn_credit(  # noqa: PLR0913  the columns of a turn
         rollout: [N] int64, the rollout of each turn.
         turn: [N] float, the order of the turns.
         episode: [N] float, the final reward S.
-        gamma: how much less of a rise an earlier turn gets, in [0, 1].
-        beta: β, of the second term.
+        gamma: discount of the credit for earlier turns, in [0, 1].
+        beta: β, the weight of the second term.
 
     Returns:
-        [N], dtype and device of `rewards`. NaN in groups of one rollout. The mean of c is over the turns of the rollout; prime-rl
-        weighs it by their tokens.
+        [N], dtype and device of `rewards`. NaN in groups of one rollout. The mean of c is over the turns of the rollout;
+        prime-rl weights it by tokens.
 
     Raises:
         RuntimeError: the columns differ in length.
@@ -335,7 +335,7 @@ def turn_credit(  # noqa: PLR0913  the columns of a turn
     turns = Turns.of(rollout, turn)
     rise, credit = progress(rewards, turns, gamma)
     level = episode + turns.total(rise)
-    every = turns.position == 0
+    first = turns.position == 0
     none = torch.zeros_like(group)
-    above = _over_rollouts(level, group, none, turns, every, scale="none", ddof=1, eps=0.0)
+    above = _over_rollouts(level, group, none, turns, first, scale="none", ddof=1, eps=0.0)
     return (above + beta * (credit - turns.total(credit) / turns.count)).to(rewards.dtype)

@@ -1,1 +1,1 @@
-"""Rules that keep some rows of a group or a batch and drop the others."""
+"""Filters: which rows of a group or a batch to keep."""

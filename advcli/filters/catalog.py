@@ -1,4 +1,4 @@
-"""Ways to leave rows out: one row per filter. Nothing heavy is imported here."""
+"""The catalog of filters, one row each. Imports nothing heavy."""
 
 from collections.abc import Iterable
 from contextlib import suppress
@@ -14,21 +14,21 @@ WHEN = ("before", "after")
 
 @dataclass(frozen=True)
 class Filter:
-    """One way to leave rows out.
+    """One filter.
 
     Attributes:
-        name: the word that the user types.
-        target: "module:function"; data positional in the order of `needs`, knobs keyword-only, a mask out.
-        needs: columns that the function takes, named in `records.roles.ROLES`, or "advantages".
-        when: where the trainers that have it put it: "before" the statistics, so that the rows that are left
-            out are in no mean, or "after" them.
+        name: the name the user types.
+        target: "module:function"; data positional in the order of `needs`, knobs keyword-only, returns a mask.
+        needs: columns the function takes, named in `records.roles.ROLES`, or "advantages".
+        when: where trainers apply it: "before" the statistics, so that dropped rows are excluded from the mean, or
+            "after" them.
         summary: one sentence.
         source: paper or file.
-        whole_steps: whether it needs the order of what is in a step, so that no step can lie in two places.
-        tests: whether its column is an expression over columns, and it is told where that holds in place of the reward.
-        weighs: whether it takes `off_policy.tokens.LogProbs` in place of the log-probabilities, and gives a
-            `Correction` with the weights of tokens and those that stay.
-        by_framework: whether it is the correction of the framework of `--like`, with that one's settings.
+        whole_steps: whether it needs the order of the rows within a step, so that a step can't be split over partitions.
+        tests: whether its column is an expression over columns, whose truth value it takes in place of the reward.
+        weighs: whether it takes `off_policy.tokens.LogProbs` in place of the log-probabilities and returns a
+            `Correction` with token weights and a token mask.
+        by_framework: whether it is the correction of the `--like` framework, with that framework's settings.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Filter:
     by_framework: bool = False
 
 
-# What `off_policy.tokens.LogProbs` is made of.
+# The columns behind `off_policy.tokens.LogProbs`.
 _LOG_PROBS = ("rollout_log_probs", "log_probs")
 
 FILTERS: Registry[Filter] = Registry(
@@ -158,44 +158,44 @@ FILTERS: Registry[Filter] = Registry(
 )
 
 
-# What engines and trainers write where an answer was cut off.
+# Values that engines and trainers write for truncated responses.
 _CUT_OFF = '("length", "LENGTH", "max_length", "max_tokens", "MAX_TOKENS", "max_new_tokens", "truncated", "TRUNCATED", true)'
 
 
 def expression(spec: FilterSpec) -> str | None:
-    """The expression over columns that a filter tests; None if it looks at something else."""
+    """The expression over columns that a filter tests; None if it tests something else."""
     return spec.column if FILTERS[spec.name].tests else None
 
 
 def log_probs(specs: Iterable[FilterSpec]) -> str:
-    """What the two log-probabilities of each token are read for, as `ColumnOptions.log_probs`."""
+    """The value of `ColumnOptions.log_probs`: what the two log-probabilities of each token are needed for; "" for nothing."""
     return "filters" if any(FILTERS[spec.name].weighs for spec in specs) else ""
 
 
 def filter_spec(when: str, text: str) -> FilterSpec:
-    """Read `NAME[:KEY=VALUE,...]`; the knobs are checked when the settings are.
+    """Parse `NAME[:KEY=VALUE,...]`; the knobs are checked with the settings.
 
     Raises:
-        UsageError: no such filter, or a part is not KEY=VALUE.
+        UsageError: unknown filter, or a part is not KEY=VALUE.
 
     Example:
         >>> filter_spec("before", "dynamic_sampling:column=accuracy").column
         'accuracy'
     """
-    name, _, rest = text.partition(":")
+    name, _, arguments = text.partition(":")
     if FILTERS[name].tests:
-        return FilterSpec(when, name, column=parse(rest, f"--{when} {name}:").text, typed=text)
+        return FilterSpec(when, name, column=parse(arguments, f"--{when} {name}:").text, typed=text)
     knobs: dict[str, float | str] = {}
-    for pair in filter(None, rest.split(",")):
+    for pair in filter(None, arguments.split(",")):
         key, equals, value = pair.partition("=")
         if not equals:
             raise UsageError(f"--{when} {text}: '{pair}' is not KEY=VALUE", hint=f"--{when} {name}:key=value")
         knobs[key] = value
-        # Python reads 1_2, which is a pair of bounds, as 12.
+        # 1_2 is a pair of bounds, but float() would parse it as 12.
         with suppress(ValueError):
             knobs[key] = value if "_" in value else float(value)
     column = knobs.pop("column", None)
     if column is not None and name == "truncated":
-        ended = f"`{column}` < {knobs['max']}" if "max" in knobs else f"`{column}` not in {_CUT_OFF}"
-        return FilterSpec(when, "where", column=parse(ended).text, typed=text)
+        condition = f"`{column}` < {knobs['max']}" if "max" in knobs else f"`{column}` not in {_CUT_OFF}"
+        return FilterSpec(when, "where", column=parse(condition).text, typed=text)
     return FilterSpec(when, name, knobs, None if column is None else str(column))

@@ -1,4 +1,4 @@
-"""CPPO's pruning: the rows with the largest advantages stay."""
+"""CPPO's pruning: keep the rows with the largest |A|."""
 
 from typing import Literal
 
@@ -25,10 +25,10 @@ def cppo(
         over: "batch", the rows of a step, or "group".
 
     Returns:
-        [N] bool, True where the row is kept; of equal |A| the first rows.
+        [N] bool, True where the row is kept; ties go to the first rows.
 
     Raises:
-        KeyError: `over` is another word.
+        KeyError: unknown `over`.
 
     Source:
         Lin et al. 2025, CPPO, arXiv:2503.22342: per question in the paper, over the batch in its code.

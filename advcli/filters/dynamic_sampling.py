@@ -1,4 +1,4 @@
-"""Dynamic sampling: groups without signal are dropped."""
+"""Dynamic sampling: drop groups without signal."""
 
 from typing import Literal
 
@@ -20,16 +20,16 @@ def dynamic_sampling(
     Args:
         rewards: [N] float, finite, in the unit of the dump.
         group: [N] int64, group index in [0, G).
-        by: "spread" keeps groups with max > min, which is a population standard deviation above 0 without its
-            rounding; "mean" keeps groups with low < mean < high.
-        low: lower bound of the mean, itself outside.
-        high: upper bound of the mean, itself outside.
+        by: "spread" keeps groups with max > min, equivalent to a standard deviation above 0 but free of rounding;
+            "mean" keeps groups with low < mean < high.
+        low: lower bound of the mean, exclusive.
+        high: upper bound of the mean, exclusive.
 
     Returns:
         [N] bool, True where the row is kept. A group of one has no spread.
 
     Raises:
-        KeyError: `by` is another word.
+        KeyError: unknown `by`.
 
     Source:
         Yu et al. 2025, DAPO, arXiv:2503.14476, section 3.2; bounds on the mean as in OpenRLHF and EasyR1.

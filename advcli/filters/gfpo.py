@@ -1,4 +1,4 @@
-"""GFPO: of each group the k rows that are shortest, or that earn most per token."""
+"""GFPO: keep the k shortest rows of each group, or the k with the most reward per token."""
 
 from typing import Literal
 
@@ -21,14 +21,14 @@ def gfpo(
         rewards: [N] float, finite, in the unit of the dump.
         lengths: [N] float, tokens per row.
         group: [N] int64, group index in [0, G).
-        k: rows to keep of each group; smaller groups stay whole.
+        k: rows to keep per group; smaller groups are kept whole.
         by: "length" keeps the shortest, "efficiency" those with the largest reward per token.
 
     Returns:
-        [N] bool, True where the row is kept; of equal rows the first. A row without tokens has efficiency 0.
+        [N] bool, True where the row is kept; ties go to the first rows. A row without tokens has efficiency 0.
 
     Raises:
-        KeyError: `by` is another word.
+        KeyError: unknown `by`.
 
     Source:
         Shrivastava et al. 2025, GFPO, arXiv:2508.09726, algorithm 1.

@@ -1,4 +1,4 @@
-"""Keep ratios: the best positives and the worst negatives of each group stay."""
+"""Keep ratios: keep the best positives and the worst negatives of each group."""
 
 import torch
 from torch import Tensor
@@ -9,9 +9,9 @@ from advcli.tensors.segments import Segments, signs
 def keep_ratio(advantages: Tensor, group: Tensor, *, keep_pos: float = 1.0, keep_neg: float = 1.0) -> Tensor:
     """Keep a share of the positive and of the negative rows of each group.
 
-    Per group the positives are sorted high to low and the negatives low to high, stable in row order;
-    the first k stay, with k = max(1, int(count · ratio)) for 0 < ratio < 1 (the product in float64,
-    truncated), 0 for a ratio of 0, all for 1. Neutral and undefined rows are kept.
+    Per group the positives are sorted high to low and the negatives low to high, stable in row order; the first
+    k are kept, with k = max(1, int(count · ratio)) for 0 < ratio < 1 (the product in float64, truncated), 0 for
+    a ratio of 0, all for 1. Neutral and undefined rows are kept.
 
     Args:
         advantages: [N] float, the original advantage; NaN where undefined.
@@ -38,7 +38,7 @@ def keep_ratio(advantages: Tensor, group: Tensor, *, keep_pos: float = 1.0, keep
     for side, ratio in ratios:
         rows = torch.nonzero(sign == side).squeeze(1)
         segments = Segments.of(group[rows])
-        # Largest |A| first: that is high to low for positives and low to high for negatives.
+        # By descending |A|: high to low for positives, low to high for negatives.
         position = segments.rank(-advantages[rows].abs())
         kept[rows] = position < segments.rows(_quota(segments.size(), ratio))
     return kept
@@ -46,7 +46,6 @@ def keep_ratio(advantages: Tensor, group: Tensor, *, keep_pos: float = 1.0, keep
 
 def _quota(count: Tensor, ratio: float) -> Tensor:
     """How many of `count` ([S] int64) rows a ratio keeps."""
-    # Python's int(count * ratio) in float64, whatever the dtype of the advantages. On the CPU, because
-    # not every device has float64.
+    # int(count * ratio) in float64 whatever the dtype of the advantages; on the CPU, as not every device has float64.
     share = (count.cpu().double() * ratio).long().clamp(min=1 if ratio > 0 else 0)
     return share.to(count.device)

@@ -1,4 +1,4 @@
-"""PODS: of each group the m rows whose rewards vary most."""
+"""PODS: keep the m rows of each group whose rewards have the largest variance."""
 
 import torch
 from torch import Tensor
@@ -12,11 +12,11 @@ def pods(rewards: Tensor, group: Tensor, *, m: int = 4) -> Tensor:
     Args:
         rewards: [N] float, finite, in the unit of the dump.
         group: [N] int64, group index in [0, G).
-        m: rows to keep of each group, 1 or more; smaller groups stay whole.
+        m: rows to keep per group, 1 or more; smaller groups are kept whole.
 
     Returns:
-        [N] bool, True where the row is kept. Of equal rewards the first rows are the worse ones; of several best
-        i the smallest.
+        [N] bool, True where the row is kept. Among equal rewards earlier rows rank lower; among equally good i the
+        smallest is used.
 
     Raises:
         ValueError: m is below 1.
@@ -37,7 +37,7 @@ def pods(rewards: Tensor, group: Tensor, *, m: int = 4) -> Tensor:
     best, top = torch.full((groups.count,), -torch.inf, dtype=rewards.dtype, device=rewards.device), rank * 0
     centred = rewards - groups.rows(groups.min(rewards))
     for i in range(m + 1):
-        # m − i from the bottom, i from the top.
+        # The m − i lowest and the i highest.
         taken = (rank < m - i) | (rank >= size - i)
         weight = taken.to(rewards.dtype)
         mean = groups.sum(weight * centred) / groups.sum(weight)

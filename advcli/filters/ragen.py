@@ -1,4 +1,4 @@
-"""RAGEN's filter: the groups whose rewards spread most."""
+"""RAGEN's filter: keep the groups with the largest reward std."""
 
 import torch
 from torch import Tensor
@@ -16,12 +16,12 @@ def ragen(rewards: Tensor, group: Tensor, step: Tensor, *, p: float = 0.9) -> Te
         p: share of the sum of the standard deviations (ddof 1) to keep, in [0, 1]; 1 keeps every group.
 
     Returns:
-        [N] bool, True where the row is kept: the shortest run of groups, largest first, whose sum is at least
-        p · sum. With p < 1 no group without spread, and no group of one, is kept.
+        [N] bool, True where the row is kept: the fewest groups, largest std first, whose sum is at least p · sum.
+        With p < 1 no dead group and no group of one is kept.
 
     Source:
-        Wang et al. 2025, RAGEN, arXiv:2504.20073; top_p as in ragen/trainer/rollout_filter.py, which takes 0.01
-        off the threshold and keeps nothing at all where that makes it negative; here 0 is taken off.
+        Wang et al. 2025, RAGEN, arXiv:2504.20073; top_p as in ragen/trainer/rollout_filter.py, which subtracts 0.01
+        from the threshold and keeps nothing if that makes it negative; nothing is subtracted here.
 
     Example:
         >>> r, g = torch.tensor([0.0, 1.0, 0.4, 0.5, 1.0, 1.0]), torch.tensor([0, 0, 1, 1, 2, 2])
@@ -36,7 +36,7 @@ def ragen(rewards: Tensor, group: Tensor, step: Tensor, *, p: float = 0.9) -> Te
     order = steps.order(-std)
     ordered = Segments(steps.index[order], steps.count, steps.width)
     before = ordered.cumsum(std[order]) - std[order]
-    # The sum in the order of the groups before it: one more digit would make the last group a matter of rounding.
+    # Sum in the same order as `before`, so that rounding doesn't decide about the last group.
     wanted = p * ordered.rows(ordered.sum(std[order]))
     kept = torch.empty_like(std, dtype=torch.bool)
     kept[order] = (before < wanted) & (std[order] > 0)

@@ -1,14 +1,14 @@
-"""Rows that were cut off at the longest length are dropped."""
+"""Drops rows that were cut off at the maximum length."""
 
 from torch import Tensor
 
 
 def truncated(lengths: Tensor, *, max: float) -> Tensor:
-    """Keep the rows that ended before the longest length.
+    """Keep the rows that ended before the maximum length.
 
     Args:
         lengths: [N] float, tokens per row.
-        max: the longest length, in tokens.
+        max: the maximum length, in tokens.
 
     Returns:
         [N] bool, True where the row is shorter than `max`.

@@ -1,16 +1,16 @@
-"""Rows for which an expression over columns does not hold are dropped."""
+"""Drops rows for which an expression over columns is false."""
 
 from torch import Tensor
 
 
 def where(holds: Tensor) -> Tensor:
-    """Keep the rows for which the expression holds.
+    """Keep the rows for which the expression is true.
 
     Args:
-        holds: [N] float, 1 where it holds, else 0.
+        holds: [N] float, 1 where it is true, else 0.
 
     Returns:
-        [N] bool, True where it holds.
+        [N] bool, True where it is true.
 
     Source:
         filters of trainers by status, age or source.

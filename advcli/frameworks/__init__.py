@@ -1,1 +1,1 @@
-"""Frameworks' own numbers, to the digit."""
+"""Reproduces frameworks' own advantages, to the digit."""

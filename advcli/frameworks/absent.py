@@ -1,4 +1,4 @@
-"""Estimators of frameworks that --like cannot reproduce from a dump, and what they need. Nothing heavy is imported here."""
+"""Estimators of frameworks that --like can't reproduce from a dump, and what they need. Imports nothing heavy."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -6,7 +6,7 @@ from types import MappingProxyType
 _CRITIC = "the values of a critic, one per token"
 _TEACHER = "the log-probabilities of a teacher, one per token"
 
-# (framework, estimator) → what it needs and a dump does not have. A row of the catalog of the same name wins.
+# (framework, estimator) → what it needs that a dump doesn't have. A catalog row with the same name takes precedence.
 ABSENT: Mapping[tuple[str, str], str] = MappingProxyType(
     {
         **dict.fromkeys([("rlinf", "gae"), ("tunix", "ppo")], _CRITIC),

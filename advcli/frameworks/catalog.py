@@ -1,8 +1,8 @@
-"""Whose numbers can be reproduced: one row per framework, estimator and range of versions.
+"""The catalog of frameworks' rules: one row per framework, estimator and version range.
 
-A row fixes everything that decides a digit: function, dtype, ddof, eps and where it is added, the rule for
-groups of one and for missing rewards, and the default scale. Where a framework changed, it has several rows;
-the newest is the one that `--like NAME` means. Nothing heavy is imported here.
+A row fixes everything that affects a digit: function, dtype, ddof, eps and where it is added, the rules for
+groups of one and for missing rewards, and the default scale. A framework that changed has several rows;
+`--like NAME` means the newest. Imports nothing heavy.
 """
 
 from collections.abc import Iterator
@@ -115,7 +115,7 @@ def rules_of(framework: str) -> tuple[Rule, ...]:
     """The rows of a framework, newest version first.
 
     Raises:
-        UsageError: no such framework; the hint names the nearest ones.
+        UsageError: no such framework; the hint lists the closest names.
     """
     result = tuple(rule for rule in RULES if rule.framework == framework.lower())
     if not result:
@@ -125,11 +125,11 @@ def rules_of(framework: str) -> tuple[Rule, ...]:
 
 
 def find(like: str, estimator: str | None = None) -> Rule:
-    """The row that `--like FRAMEWORK[@VERSION]` and `--estimator` mean.
+    """The row selected by `--like FRAMEWORK[@VERSION]` and `--estimator`.
 
     Args:
-        like: the framework, with "@" and a version if it is not the newest.
-        estimator: the estimator as the framework names it; None for the framework's first.
+        like: the framework, optionally with "@" and a version; default is the newest.
+        estimator: its name in the framework; None for the framework's first.
 
     Returns:
         The row.
@@ -156,17 +156,17 @@ def find(like: str, estimator: str | None = None) -> Rule:
         if estimator:
             which = f"{named[0].estimator} of {framework}"
             known = ", ".join(rule.versions for rule in named)
-        raise UsageError(f"no rule for {which} {version}; known: {known}", hint=_at(rows, version))
+        raise UsageError(f"no rule for {which} {version}; known: {known}", hint=_hint_for(rows, version))
     return fitting[0]
 
 
 def doubts(like: str, rule: Rule, *, named: bool) -> Iterator[str]:
-    """What is not certain of a version that was asked for, one sentence each.
+    """What is uncertain about a requested version, one sentence each.
 
     Args:
-        like: what was asked for.
-        rule: the row that `find` gives for it.
-        named: whether an estimator was asked for.
+        like: as requested.
+        rule: the row that `find` returns for it.
+        named: whether an estimator was requested.
 
     Example:
         >>> list(doubts("trl@99", find("trl@99"), named=False))
@@ -190,16 +190,16 @@ def doubts(like: str, rule: Rule, *, named: bool) -> Iterator[str]:
         yield f"like {framework} {version}: it has no {usual}; this is {rule.estimator}"
 
 
-def _at(rows: tuple[Rule, ...], version: str) -> str:
-    """What there is of a framework at a version, or else the versions that there are."""
-    there = dict.fromkeys(rule.estimator for rule in rows if _covers(rule, version))
-    if there:
-        return f"--estimator {either(list(there))}"
+def _hint_for(rows: tuple[Rule, ...], version: str) -> str:
+    """The hint: the framework's estimators at a version, or the framework without a version if there are none."""
+    available = dict.fromkeys(rule.estimator for rule in rows if _covers(rule, version))
+    if available:
+        return f"--estimator {either(list(available))}"
     return f"--like {rows[0].framework}"
 
 
 def _unknown(rows: tuple[Rule, ...], estimator: str) -> UsageError:
-    """The error for an estimator without a row; the hint lists those of the framework."""
+    """The error for an estimator without a row; the hint lists the framework's estimators."""
     framework = rows[0].framework
     if refused := refusal(estimator, rows[0].estimator):
         return refused

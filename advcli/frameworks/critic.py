@@ -1,4 +1,4 @@
-"""Rows of rules with a critic, for the frameworks that have one."""
+"""Builds the rows of rules with a critic."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,12 +13,12 @@ _NEEDS = ("rewards", "values", "row", "place", "step")
 
 
 def through_gaps(framework: str, estimator: str, **row: Any) -> Rule:  # noqa: ANN401
-    """A rule that goes over every token up to the last of the policy, those of tools too."""
+    """A rule whose GAE covers every token up to the last one of the policy, including tool tokens."""
     return _rule(framework, estimator, "gae_through_gaps", (*_NEEDS, "counted"), **row)
 
 
 def over_gaps(framework: str, estimator: str, **row: Any) -> Rule:  # noqa: ANN401
-    """A rule that goes from one token of the policy to its next."""
+    """A rule whose GAE skips tool tokens."""
     return _rule(framework, estimator, "gae", _NEEDS, **row)
 
 
@@ -48,4 +48,4 @@ def _rule(
 
 NO_WHITENING = {"none": {"whiten": False}}
 IF_ASKED: Mapping[str, Mapping[str, Any]] = {**NO_WHITENING, "batch": {}}
-"""Whitening that is off unless the user asks for scale batch."""
+"""Whitening is off unless the user sets scale batch."""

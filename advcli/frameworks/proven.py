@@ -1,9 +1,9 @@
-"""The releases of each framework whose arithmetic was run or read. Nothing heavy is imported here."""
+"""The releases of each framework whose arithmetic was run or read. Imports nothing heavy."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
 
-# Framework → the first and the last release; of the others some days' code was read or run, and no release.
+# Framework → the first and the last release. For frameworks not listed, code from the repository was read or run instead.
 PROVEN: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "verl": ("0.2", "0.9.1"),

@@ -1,4 +1,4 @@
-"""What a row of the catalog of frameworks is, and short ways to write the commonest ones."""
+"""The type of a row in the framework catalog, and helpers for the most common rows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,15 +14,15 @@ TOKENS = ("rewards", "group", "step", "lengths")
 
 @dataclass(frozen=True)
 class Unit:
-    """What a framework's statistics count where one rollout has several rows.
+    """What a framework's statistics count if a rollout has several rows.
 
     Attributes:
         counts: "rollouts", "rows", or "refused".
-        reward: which reward is that of a rollout: "last", "first" or "sum" of its turns.
-        by_turn: whether a turn number decides which row is the last one; else the last in the file is.
-        differ: rewards of the rows of a rollout that differ by more are refused; None for any.
-        at_last: whether the advantage is read at the last row's first token: without one, the other rows get 0; and rows
-            without tokens get none.
+        reward: how a rollout gets its reward: "last", "first" or "sum" of its turns.
+        by_turn: whether the turn number decides which row is last; else the file order does.
+        differ: rollouts whose rows' rewards differ by more than this are refused; None accepts any.
+        at_last: whether the advantage is read at the first token of the last row: if that has none, the other rows get 0;
+            rows without tokens get none.
     """
 
     counts: str = "rollouts"
@@ -33,21 +33,21 @@ class Unit:
 
     @property
     def counted(self) -> str:
-        """What is counted, in words."""
+        """What is counted, as text."""
         if self.counts != "rollouts":
             return {"rows": "rows", "refused": "rollouts of several rows are refused"}[self.counts]
-        return f"rollouts, by the reward of {_STANDS[self.reward, self.by_turn]}"
+        return f"rollouts, by the reward of {_REWARD_TEXT[self.reward, self.by_turn]}"
 
     @property
     def given(self) -> str:
-        """What the rows of a rollout get, in words."""
+        """What the rows of a rollout get, as text."""
         if self.counts != "rollouts":
             return {"rows": "their own", "refused": "–"}[self.counts]
         refused = "; rows that differ in their reward are refused" if self.differ is not None else ""
         return f"that of the rollout{'; 0 where the last has no token' if self.at_last else ''}{refused}"
 
 
-_STANDS = {
+_REWARD_TEXT = {
     ("last", True): "its last turn",
     ("last", False): "its last row in the file",
     ("first", True): "its first turn",
@@ -55,7 +55,7 @@ _STANDS = {
     ("sum", True): "the sum of its turns",
 }
 COUNT_ROWS = Unit("rows")
-"""Every row is a sample of its own."""
+"""Every row is a separate sample."""
 
 
 @dataclass(frozen=True)
@@ -64,39 +64,37 @@ class Rule:
 
     Attributes:
         framework: the framework, as the user types it.
-        estimator: the estimator, as the framework names it.
+        estimator: its name in the framework.
         formula: one line.
         target: "module:function" of the arithmetic.
-        needs: columns that the function takes, in its order.
-        knobs: what the function is told, whatever the scale.
-        scales: scale → what the function is told in addition; the first is the framework's default. Empty
-            if there is no choice.
+        needs: columns the function takes, in its order.
+        knobs: fixed keyword arguments of the function, whatever the scale.
+        scales: scale → additional keyword arguments; the first is the framework's default. Empty if there is no
+            choice.
         versions: the range of versions, as a specifier; "" for all.
-        positional: whether the framework groups by position; a dump whose groups are not contiguous blocks
-            of one size was then trained on other groups.
-        level: "row", one advantage per row, "turn", where a row is a turn of a rollout, or "token", one per token.
-        options: knobs that a run's configuration sets, and their defaults there; the user may set them. `step_norm` and
-            `token_norm` are no knobs of the function: where they are not 0, the advantage of a rollout is divided by the number
-            of its rows, or by its
-            tokens and the rows of the step.
-        unit: what the statistics count where rows share a rollout.
-        per_token: the same rule with one advantage per token, or None.
-        token_columns: columns of tokens with which `per_token` is the rule.
-        scope: which other rows the advantage of a row depends on, where the groups of a step are all of one size: those of its
-            "group" or its "step", or all before it in "order".
-        step_scales: scales at which that is the step instead.
-        sums: how the framework itself adds up several rewards, in its dtype: "nansum" leaves out what is missing, "sum" does
-            not; "" where a reward function has added them up before.
-        shaped: how the framework shapes a reward before its statistics, in its order: names of the shaping catalog. With an
-            advantage per token, "kl" is taken off token by token, where the function says.
-        lost: what changes the advantage in a run and is not in a dump.
+        positional: whether the framework groups by position; then a dump whose groups aren't contiguous blocks of
+            equal size was trained on other groups.
+        level: "row", one advantage per row; "turn", each row a turn of a rollout; or "token", one per token.
+        options: knobs set in a run's configuration, and their defaults; the user may set them. `step_norm` and
+            `token_norm` are not knobs of the function: if not 0, the advantage of a rollout is divided by the number of its
+            rows, or by its tokens times the rows of the step.
+        unit: what the statistics count if rows share a rollout.
+        per_token: the variant with one advantage per token, or None.
+        token_columns: token columns that trigger `per_token`.
+        scope: which other rows the advantage of a row depends on, if the groups of a step have equal size: those of its
+            "group" or its "step", or all previous ones ("order").
+        step_scales: scales at which the scope is the step instead.
+        sums: how the framework sums reward parts, in its dtype: "nansum" ignores missing ones, "sum" doesn't; "" if a
+            reward function has summed them before.
+        shaped: the framework's own shaping of rewards, in its order, as names in the shaping catalog. With an advantage per
+            token, the function subtracts "kl" token by token.
+        lost: what changes the advantage in a run but isn't in a dump.
         source: the file in the framework.
-        masked: whether the tokens that the policy did not write have an advantage too.
+        masked: whether tokens not written by the policy have an advantage too.
         returns: whether the function also gives the return of each token.
-        biased: whether turns of one number are compared, which only rollouts have that went on for so long.
-        proof: what the numbers are checked against: "package", case by case with a release on the package index;
-            "code", with numbers that the framework's own code gave, as literals; "notes", with numbers worked out
-            from a reading of its code.
+        biased: whether turns with equal numbers are compared, so that late turns compare only long rollouts.
+        proof: what the numbers are checked against: "package", case by case with a published release; "code", with
+            literals that the framework's own code produced; "notes", with numbers worked out by reading its code.
     """
 
     framework: str
@@ -131,19 +129,19 @@ class Rule:
 
     @property
     def alone(self) -> str:
-        """What the only row of a group gets, in words."""
+        """What the only row of a group gets, as text."""
         word, divide = (
-            self._told("single", _OF_ITS_OWN.get(self.target, "zero")),
-            self._told("divide", "group"),
+            self._knob("single", _ALONE_BY_TARGET.get(self.target, "zero")),
+            self._knob("divide", "group"),
         )
-        centre = self._told("centre", "none" if self.target == f"{HERE}:whitened" else "mean")
+        centre = self._knob("centre", "none" if self.target == f"{HERE}:whitened" else "mean")
         if centre in ("none", "raw", "batch") and not (word == "dead" and divide != "none"):
             return _ALONE["none"]
         return _ALONE["raw" if word == "raw-eps" and divide in ("none", False) else str(word)]
 
     @property
     def takes_any_row(self) -> bool:
-        """Whether the only row of a group is as good as any other, because the rows of a group are not compared."""
+        """Whether the only row of a group is treated like any other, because rows are not compared within groups."""
         return self.alone == _ALONE["none"]
 
     @property
@@ -153,54 +151,54 @@ class Rule:
 
     @property
     def spoils(self) -> str:
-        """Which other rows a row without a reward makes NaN, as text; "" for none."""
+        """Which other rows become NaN through a row without a reward, as text; "" for none."""
         return _SPOILT.get(self._missing, "")
 
     def scope_at(self, scale: str | None, *, uneven: bool = False) -> str:
-        """The scope at a scale, and where a step has groups of several sizes: "group", "step", "all" or "order".
+        """The scope at a scale, also for steps with uneven groups: "group", "step", "all" or "order".
 
         Example:
             >>> centred("x", "y", knobs={"ragged": "cut"}).scope_at(None, uneven=True)
             'all'
         """
         scope = "step" if scale in self.step_scales else self.scope
-        return _WIDER.get(self.ragged, scope) if uneven else scope
+        return _RAGGED_SCOPE.get(self.ragged, scope) if uneven else scope
 
     @property
     def _missing(self) -> str:
-        word = str(self._told("missing", _MISSING_OF_ITS_OWN.get(self.target, "nan")))
+        word = str(self._knob("missing", _MISSING_BY_TARGET.get(self.target, "nan")))
         if word != "nan":
             return word
-        lonely = self.level != "turn" and self.takes_any_row
-        whitens = not lonely or self._told("whiten", default=True)
+        alone = self.level != "turn" and self.takes_any_row
+        whitens = not alone or self._knob("whiten", default=True)
         if whitens and self.scope_at(next(iter(self.scales), None)) == "step":
             return "batch"
-        return "row" if lonely else word
+        return "row" if alone else word
 
     @property
     def arithmetic(self) -> str:
-        """The dtype, and that of the statistics where it is another one."""
-        dtype, stats = self._told("dtype", "float32"), self._told("stats", "")
+        """The dtype, and that of the statistics if it differs."""
+        dtype, stats = self._knob("dtype", "float32"), self._knob("stats", "")
         return f"{dtype}, statistics {stats}" if stats else str(dtype)
 
     @property
     def grouping(self) -> str:
-        """How the framework finds its groups, in words."""
+        """How the framework forms its groups, as text."""
         where = "by position" if self.positional else "by key"
         return f"{where}, {_RAGGED[self.ragged][0]}" if self.ragged in _RAGGED else where
 
     @property
     def ragged(self) -> str:
-        """The word of `blocks.as_cut` for steps whose groups are not all of one size; "key" for nothing special."""
-        return str(self._told("ragged", "key"))
+        """How steps with uneven groups are treated, see `blocks.as_cut`; "key" for nothing special."""
+        return str(self._knob("ragged", "key"))
 
     @property
     def as_in_the_run(self) -> str | None:
-        """What --like does to such steps, as the framework did, in a sentence; None for nothing."""
+        """A sentence on how the framework, and so --like, treats such steps; None for nothing special."""
         return _RAGGED[self.ragged][1] if self.ragged in _RAGGED else None
 
-    def _told(self, knob: str, default: object) -> object:
-        """A knob at the default scale."""
+    def _knob(self, knob: str, default: object) -> object:
+        """The value of a knob at the default scale."""
         return {**self.knobs, **next(iter(self.scales.values()), {})}.get(knob, default)
 
 
@@ -215,8 +213,8 @@ _ALONE = {
     "first": "like the first row of a group",
     "none": "like any row",
 }
-# The rule of functions that have no such knob.
-_OF_ITS_OWN = {
+# What the only row of a group gets, for functions without the knob `single`.
+_ALONE_BY_TARGET = {
     "advcli.frameworks.arithmetic.turns:gigpo": "raw-eps",
     "advcli.frameworks.arithmetic.turns:trinity_gigpo": "raw-eps",
     "advcli.frameworks.arithmetic.turn_baselines:dynamic": "nan",
@@ -266,8 +264,8 @@ _MISSING = {
     "part": "a missing part adds 0",
     "unread": "plays no part",
 }
-# The scope where a trainer makes one group of uneven ones, or cuts them by the largest that there is anywhere.
-_WIDER = {"batch": "step", "cut": "all"}
+# The scope if a trainer merges uneven groups into one, or splits them by the largest group of all.
+_RAGGED_SCOPE = {"batch": "step", "cut": "all"}
 _SPOILT = {
     "nan": "its group",
     "group": "its group",
@@ -276,7 +274,7 @@ _SPOILT = {
     "batches": "its batch and later ones",
     "rest": "all rows after it",
 }
-_MISSING_OF_ITS_OWN = {
+_MISSING_BY_TARGET = {
     "advcli.frameworks.arithmetic.distillation:distilled": "unread",
     f"{HERE}:greedy_baseline": "row",
     f"{IN_ORDER}:running_baseline": "rest",
@@ -292,11 +290,11 @@ _MISSING_OF_ITS_OWN = {
 _RAGGED = {
     "batch": (
         "uneven ones as one",
-        "it takes all rows of a step with uneven groups for one group, and so does --like",
+        "it treats all rows of an uneven step as one group; --like reproduces this",
     ),
     "cut": (
         "uneven ones cut by the largest",
-        "it cuts the rows of a step with uneven groups by the size of the largest, the rest is over eps; so does --like",
+        "it splits uneven steps by the largest group size and divides leftovers by eps; --like reproduces this",
     ),
 }
 
@@ -310,7 +308,7 @@ RLOO = "A_i = r_i − mean_{j≠i} r_j"
 
 
 def grpo(framework: str, *, eps: float, ddof: int = 1, estimator: str = "grpo", **row: Any) -> Rule:  # noqa: ANN401
-    """A row of the commonest rule: group mean, group std, eps added to it."""
+    """A row for the most common rule: minus the group mean, over the group std + eps."""
     knobs = {"eps": eps, "ddof": ddof, **row.pop("knobs", {})}
     usual = GRPO.format(eps=f"{eps:.0e}".replace("e-0", "e-"), ddof=ddof)
     formula = row.pop("formula", usual)
@@ -318,7 +316,7 @@ def grpo(framework: str, *, eps: float, ddof: int = 1, estimator: str = "grpo", 
 
 
 def centred(framework: str, estimator: str, **row: Any) -> Rule:  # noqa: ANN401
-    """A row of a rule that only subtracts the mean of the group."""
+    """A row for a rule that only subtracts the group mean."""
     knobs = {"divide": "none", **row.pop("knobs", {})}
     return Rule(framework, estimator, row.pop("formula", CENTRED), **GROUPED, knobs=knobs, **row)  # type: ignore[arg-type]
 
@@ -336,7 +334,7 @@ def turn_rule(
     needs: tuple[str, ...],
     **row: Any,  # noqa: ANN401
 ) -> Rule:
-    """A row of a rule that gives each turn an advantage: `function`, "module:function" of `frameworks.arithmetic`."""
+    """A row for a turn-level rule; `function` is "module:function" in `frameworks.arithmetic`."""
     return Rule(
         framework,
         estimator,

@@ -1,13 +1,13 @@
-"""Rows with an advantage per token, in the forms that several frameworks share."""
+"""Builds rows with an advantage per token that several frameworks share."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from advcli.frameworks.rule import HERE, KL, PER_TOKEN, TOKENS, Rule
 
-# The KL is part of the reward. With one number per row that is the sum over its tokens.
+# The KL is part of the reward; with one number per row it is the sum over the tokens.
 OVERLONG_KL = ("overlong", "kl")
-# The return starts again at tokens that the policy did not write.
+# The return restarts at tokens not written by the policy.
 RESET: dict[str, Any] = {"gaps": "reset", "token_columns": ("token_kl", "mask")}
 TOKEN_EPS = "whitened over tokens: (c_i − m) / sqrt(v + 1e-8), ddof 1"
 
@@ -21,7 +21,7 @@ def after_kl(
     versions: str = "",
     **row: Any,  # noqa: ANN401
 ) -> Rule:
-    """The form of a row where the KL of each token is taken off after the baseline and summed up from the last token."""
+    """The per-token variant where the KL of each token is subtracted after the baseline, and summed from the last token on."""
     return Rule(
         framework,
         estimator,
@@ -39,7 +39,7 @@ def after_kl(
 
 
 def less_kl(framework: str, estimator: str, formula: str, shaped: tuple[str, ...], **knobs: object) -> Rule:
-    """The form of a row with the KL of each token taken off between the baseline and the whitening."""
+    """The per-token variant where the KL of each token is subtracted between the baseline and the whitening."""
     return Rule(
         framework,
         estimator,
@@ -54,7 +54,7 @@ def less_kl(framework: str, estimator: str, formula: str, shaped: tuple[str, ...
 
 
 def plus_plus(framework: str, source: str, *, versions: str = "", gaps: str, **row: Any) -> Rule:  # noqa: ANN401
-    """REINFORCE++, which has an advantage per token with a discount, with KL, and in old versions with gaps."""
+    """REINFORCE++, which is per token with a discount, with KL, and in old versions with gaps."""
     return Rule(
         framework,
         "reinforce_plus_plus",

@@ -1,12 +1,12 @@
-"""The advantage classes of twinkle, as a drop-in.
+"""Drop-in replacements for twinkle's advantage classes.
 
 Groups are positional: row i belongs to group i // num_generations. The arithmetic is that of
 twinkle-kit 0.5.1 (`twinkle/advantage/grpo.py`, `rloo.py`): float32 for lists, else the dtype of the
-tensor; ddof 1; 1e-8 added to the standard deviation. No dead group is looked for, so rewards such as
-eight times 0.1 give phantom advantages, as they did in training.
+tensor; ddof 1; 1e-8 added to the standard deviation. Dead groups are not special-cased, so rewards such as
+eight times 0.1 give phantom advantages, as in training.
 
-Twinkle's page shows −0.5 / 0.5 beside `scale="group"`; its code divides by the standard deviation, and
-so do these classes. `scale="none"` gives the numbers of the page.
+Twinkle's documentation shows −0.5 / 0.5 for `scale="group"`, but its code divides by the standard deviation,
+and so do these classes. `scale="none"` gives the documented numbers.
 """
 
 from collections.abc import Sequence
@@ -33,9 +33,8 @@ class GRPOAdvantage:
 
         Args:
             rewards: [N] tensor or list; [N, K] is summed over the last axis.
-            num_generations: rows per prompt. With 1, "group" returns the rewards as they are, "none"
-                subtracts the mean of the batch, "batch" also divides by its standard deviation (by 1
-                if there is one row).
+            num_generations: rows per prompt. With 1, "group" returns the rewards unchanged, "none" subtracts the
+                mean of the batch, and "batch" also divides by its standard deviation (by 1 if there is one row).
             scale: "group", "batch" (standard deviation of all raw rewards) or "none".
             **_: ignored, as twinkle does.
 
@@ -69,7 +68,7 @@ class RLOOAdvantage:
 
         Args:
             rewards: [N] tensor or list; [N, K] is summed over the last axis.
-            num_generations: rows per prompt, at least 2 (the default is twinkle's, and an error).
+            num_generations: rows per prompt, at least 2 (the default is twinkle's, and is an error).
             scale: "group", "batch" (standard deviation of all raw rewards) or "none".
             **_: ignored, as twinkle does.
 
@@ -86,7 +85,7 @@ class RLOOAdvantage:
 
 
 def _rows(rewards: Tensor | Sequence[float], num_generations: int, *, smallest: int, scale: str) -> Tensor:
-    """Check the arguments and flatten the rewards to [N]."""
+    """The rewards flattened to [N], after checking the arguments."""
     flat = rewards if isinstance(rewards, Tensor) else torch.tensor(rewards, dtype=torch.float32)
     if flat.dim() > 1:
         flat = flat.sum(dim=-1)
@@ -110,7 +109,7 @@ def _ungrouped(flat: Tensor, scale: str) -> Tensor:
 
 
 def _divided(centred: Tensor, grouped: Tensor, scale: str) -> Tensor:
-    """[G, n] centred rewards → [N], divided as `scale` says."""
+    """[G, n] centred rewards → [N], divided according to `scale`."""
     if scale == "group":
         centred = centred / (grouped.std(dim=1, keepdim=True) + _EPS)
     elif scale == "batch":

@@ -1,1 +1,1 @@
-"""Which rule made the logged advantages."""
+"""Finds the rules that the logged advantages are consistent with."""

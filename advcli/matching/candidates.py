@@ -1,4 +1,4 @@
-"""The rules that are tried: every row of the catalog of frameworks, and our own estimators on a grid of knobs."""
+"""The rules to try: every rule in the framework catalog, and our own estimators on a grid of knobs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,9 +18,9 @@ from advcli.records.results.match import Fit
 from advcli.records.settings import Settings
 
 EPS = (0.0, 1e-9, 1e-8, 1e-6, 1e-5, 1e-4, 1e-3)
-# The divisors that an estimator of the catalog is tried with at once; for other options see `options`.
+# The divisors to try with our own estimators; for other options see `options`.
 _GRID: Mapping[str, tuple[float, ...]] = {"ddof": (1, 0), "eps": EPS}
-# What is centred and what it is divided by, as the functions name it, in a formula.
+# Values of the options `centre` and `divide` → how a formula writes them.
 _CENTRES: Mapping[object, str] = {
     "raw": "r_i",
     "batch": "r_i − mean_B",
@@ -33,35 +33,35 @@ _DIVISORS: Mapping[object, str] = {
     "group-centred": "std_g of that",
     "batch-centred": "std_B of that",
 }
-# What is centred already has the same std.
+# Centring doesn't change the std.
 _SAME = {("r_i − mean_g", "group-centred"): "group", ("r_i − mean_B", "batch-centred"): "batch"}
 _OURS: Mapping[str, str] = {"grpo": "mean", "rloo": "others"}
-# Knobs that change no sign of an advantage in a group of several rows with rewards.
+# Knobs that change no sign of an advantage in a group with several rewards.
 _OF_SIZE = frozenset(
     {"eps", "batch_eps", "ddof", "floor", "dead", "clip", "dtype", "stats", "variance", "single"}
 )
-# A dtype with so few digits that a reward beside the mean can become the mean.
+# A dtype so coarse that a reward near the mean can round to the mean.
 _COARSE = frozenset({"bfloat16"})
-# An estimator has no eps to try where it does not divide.
+# An estimator that doesn't divide has no eps to try.
 _UNDIVIDED = ("none", False)
 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """One rule that may have made the log.
+    """One rule that may have produced the log.
 
     Attributes:
         plan: how to compute it.
         framework: whose rule it is, or None.
-        version: the versions that it covers, or None for all.
+        version: the versions it covers, or None for all.
         estimator: its name there.
-        scale: what it divides by, or None where there is no choice.
-        ddof: of its variance, or None where it does not divide.
-        eps: added to its standard deviation, or None where it does not divide.
-        order: its place in the catalogs; the lower, the sooner it is believed.
-        of_batch: whether a row's advantage hangs on the other groups of its step.
-        told: everything that the function is told, defaults included.
-        unit: what it counts; None where every rollout is one row.
+        scale: what it divides by, or None if there is no choice.
+        ddof: of its variance, or None if it doesn't divide.
+        eps: added to its standard deviation, or None if it doesn't divide.
+        order: its position in the catalogs; lower is preferred.
+        of_batch: whether a row's advantage depends on the other groups of its step.
+        arguments: all keyword arguments of the function, defaults included.
+        unit: what it counts; None if every rollout is one row.
     """
 
     plan: Plan
@@ -73,21 +73,21 @@ class Candidate:
     eps: float | None
     order: int
     of_batch: bool
-    told: Mapping[str, Any]
+    arguments: Mapping[str, Any]
     unit: Unit | None = None
 
     @classmethod
     def of(cls, settings: Settings) -> "Candidate":
-        """The rule that some settings name, behind all others in order.
+        """The rule that some settings name, with order 0.
 
         Raises:
-            UsageError: an option of the settings does not fit.
+            UsageError: an option of the settings is invalid.
         """
         plan = Plan.of(settings)
-        rule, told = plan.rule, effective(plan.entry.target, plan.knobs)
-        divide = told.get("divide", settings.scale if rule is None or rule.level == "turn" else "")
+        rule, arguments = plan.rule, effective(plan.entry.target, plan.knobs)
+        divide = arguments.get("divide", settings.scale if rule is None or rule.level == "turn" else "")
         divides = divide not in _UNDIVIDED
-        ddof, eps = (told.get(name) if divides else None for name in ("ddof", "eps"))
+        ddof, eps = (arguments.get(name) if divides else None for name in ("ddof", "eps"))
         return cls(
             plan,
             rule.framework if rule else None,
@@ -98,14 +98,14 @@ class Candidate:
             eps,
             0,
             plan.scope(uneven=False) == "step",
-            told,
+            arguments,
         )
 
     def with_options(self, options: Mapping[str, float | str]) -> "Candidate":
         """The same rule with some options set.
 
         Raises:
-            UsageError: one does not fit.
+            UsageError: one is invalid.
         """
         settings = self.plan.settings
         other = Candidate.of(replace(settings, knobs={**settings.knobs, **options}))
@@ -130,19 +130,19 @@ class Candidate:
 
     @property
     def options(self) -> Mapping[str, float | str]:
-        """Options that are set to something else than the rule's defaults."""
+        """Options that differ from the rule's defaults."""
         rule = self.plan.rule
         usual = rule.options if rule else effective(self.plan.entry.target, {})
         return {name: value for name, value in self.plan.settings.knobs.items() if usual[name] != value}
 
     @property
     def whose(self) -> tuple[str | None, ...]:
-        """Whose rule it is, whatever its options."""
+        """Identifies the rule, whatever its options."""
         return (self.framework, self.version, self.estimator, self.scale)
 
     @cached_property
-    def work(self) -> tuple[object, ...]:
-        """What is computed: candidates with the same work give the same numbers."""
+    def computation(self) -> tuple[object, ...]:
+        """Cache key of the computation: candidates with equal keys give the same numbers."""
         settings = self.plan.settings
         rules = ("like", self.plan.rule.sums) if self.plan.rule else (settings.missing, settings.singleton)
         ratios = (settings.keep_pos, settings.keep_neg, settings.compute_new_adv)
@@ -150,44 +150,44 @@ class Candidate:
         return (self.plan.entry.target, knobs, self.plan.divided, rules, ratios, self.unit)
 
     @cached_property
-    def kin(self) -> tuple[object, ...]:
-        """What is computed but for rounding, and for what makes advantages larger or smaller in the same way.
+    def family(self) -> tuple[object, ...]:
+        """What is computed, up to rounding and rescaling.
 
-        Candidates of one kin agree on which rows of a live group are above the baseline.
+        Candidates of one family agree on which rows of a live group are above the baseline.
         """
-        told = sorted(self.told.items())
-        knobs = (item for item in told if item[0] not in _OF_SIZE or item[1] in _COARSE)
+        arguments = sorted(self.arguments.items())
+        knobs = (item for item in arguments if item[0] not in _OF_SIZE or item[1] in _COARSE)
         return (self.plan.entry.target, tuple(knobs))
 
     @cached_property
     def sums_steps(self) -> bool:
-        """Whether a row's advantage hangs on sums over its step, and not for groups of one only."""
-        divide, centre = self.told.get("divide"), self.told.get("centre")
+        """Whether a row's advantage depends on sums over its step, and not only in groups of one."""
+        divide, centre = self.arguments.get("divide"), self.arguments.get("centre")
         plain = self.plan.entry.target.endswith((":standardised", ":over_threshold"))
         return self.of_batch and not (plain and "batch" not in f"{divide} {centre}")
 
     @property
     def formula(self) -> str:
-        """What it computes, in one line, for its scale and its knobs."""
+        """The formula, in one line, for its scale and its knobs."""
         ours = _OURS.get(self.estimator) if self.framework is None else None
-        centre = _CENTRES.get(ours or self.told.get("centre"))
-        divide = self.told.get("scale") if ours else self.told.get("divide")
-        if centre is None or divide not in (*_DIVISORS, "none") or self.told.get("clip"):
+        centre = _CENTRES.get(ours or self.arguments.get("centre"))
+        divide = self.arguments.get("scale") if ours else self.arguments.get("divide")
+        if centre is None or divide not in (*_DIVISORS, "none") or self.arguments.get("clip"):
             return self._in_catalog()
         if divide == "none":
             return f"A_i = {centre}"
         divide = _SAME.get((centre, str(divide)), divide)
         centre = f"({centre})" if " " in centre else centre
         by = f"({_DIVISORS[divide]} + {short(self.eps)})" if self.eps else _DIVISORS[divide]
-        dead = self.told.get("dead", -1)
+        dead = self.arguments.get("dead", -1)
         none = f", 0 where that is at most {short(dead)}" if dead > 0 else ""
         return f"A_i = {centre} / {by}, ddof {self.ddof}{none}"
 
     def _in_catalog(self) -> str:
-        """The formula of the catalog, with the knobs that it does not show."""
+        """The catalog's formula, plus the knobs it doesn't show."""
         formula, options = self.plan.entry.formula, dict(self.options)
-        if self.plan.entry.level == "turn" and "gamma" in self.told:
-            formula += f", γ {short(self.told['gamma'])}"
+        if self.plan.entry.level == "turn" and "gamma" in self.arguments:
+            formula += f", γ {short(self.arguments['gamma'])}"
             options.pop("gamma", None)
         if self.framework is not None:
             return formula + (f", here with {pairs(options)[1:]}" if options else "")
@@ -195,7 +195,7 @@ class Candidate:
         return ", ".join([formula, *(f"{name} {short(value)}" for name, value in knobs.items())])
 
     def fit(self, grouping: str, max_abs_diff: float, share: float, reason: str = "") -> Fit:
-        """What is shown of it."""
+        """The record to display."""
         return Fit(
             self.framework,
             self.version,
@@ -213,12 +213,12 @@ class Candidate:
 
 @cache
 def candidates(*, singletons: bool, missing: bool, rollouts: bool = False) -> Sequence[Candidate]:
-    """Everything that is tried first, in the order in which it is believed: options as a rule has them by default.
+    """All rules with default options, in order of preference.
 
     Args:
-        singletons: whether some group has one valid row, so that the rule for them shows.
-        missing: whether some reward is missing, so that the rule for them shows.
-        rollouts: whether some rollout has several rows, so that what a rule counts shows.
+        singletons: whether some group has one valid row, so that the rules for singletons differ.
+        missing: whether some reward is missing, so that the rules for missing rewards differ.
+        rollouts: whether some rollout has several rows, so that it matters what a rule counts.
     """
     result = [*_of_frameworks("row"), *_of_catalog("row", singletons=singletons, missing=missing)]
     if rollouts:
@@ -231,7 +231,7 @@ def candidates(*, singletons: bool, missing: bool, rollouts: bool = False) -> Se
 
 
 def like(rule: Rule) -> str:
-    """How `--like` names the row of the catalog.
+    """The value of `--like` for a rule of the catalog.
 
     Example:
         >>> [like(rule) for rule in RULES if rule.name.startswith("trl:rloo")]
@@ -240,7 +240,7 @@ def like(rule: Rule) -> str:
     if not rule.versions:
         return rule.framework
     covered = SpecifierSet(rule.versions)
-    # The bounds themselves, and what comes right after one that is excluded.
+    # The bounds themselves, and the next version after an excluded one.
     ends = [text for part in covered for text in (part.version, f"{part.version}.1")]
     inside = [text for text in (*ends, "0") if covered.contains(text, prereleases=True)]
     named = (f"{rule.framework}@{text}" for text in inside)
@@ -254,7 +254,7 @@ def _of_frameworks(level: str) -> Iterator[Candidate]:
 
 
 def _by_rows(candidate: Candidate) -> Candidate:
-    """The same rule, where every row counts."""
+    """The rule with every row counted."""
     plan = candidate.plan
     return replace(candidate, plan=replace(plan, settings=replace(plan.settings, count="rows")))
 
@@ -271,10 +271,10 @@ def _of_catalog(level: str, *, singletons: bool, missing: bool) -> Iterator[Cand
 
 
 def _variants(entry: Estimator) -> Iterator[tuple[str | None, dict[str, float]]]:
-    """The scales, and the divisors, that an estimator is tried with."""
+    """The scales and divisors to try with an estimator."""
     has = effective(entry.target, {})
     for scale in SCALES if entry.default_scale else (None,):
-        # The turns of a step are not compared.
+        # Turns are not compared across a step.
         if (scale, entry.level) == ("batch", "turn"):
             continue
         names = [name for name in _GRID if name in has and scale not in _UNDIVIDED]
@@ -283,6 +283,6 @@ def _variants(entry: Estimator) -> Iterator[tuple[str | None, dict[str, float]]]
 
 
 def effective(target: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """All keyword arguments of a function: those that were given, and its defaults."""
+    """All keyword arguments of a function: the given ones and its defaults."""
     known = parameters(load(target)).items()
     return {name: given.get(name, p.default) for name, p in known if p.kind is p.KEYWORD_ONLY}

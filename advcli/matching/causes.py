@@ -1,4 +1,4 @@
-"""Why no rule fits: what was tried, the most telling first."""
+"""Explains why no rule fits, most informative reason first."""
 
 from collections.abc import Iterator
 
@@ -14,21 +14,21 @@ from advcli.tensors.masks import chosen
 from advcli.tensors.segments import Segments
 
 _WORST = 5
-_TOLD_STEPS, _TOLD_VALUES = 5, 5
+_SHOWN_STEPS, _SHOWN_VALUES = 5, 5
 _NEARLY = 0.02
-# What another ddof makes of a std, at most: that of two rows.
-_OF_DDOF = 1.42
+# Largest ratio of two stds that differ in ddof only: that of two rows.
+_DDOF_RATIO = 1.42
 FEW = 0.1
-"""Share of rows that do not fit up to which the rule is right and the rows are not."""
+"""Up to this share of mismatches, the rule is taken as right and the rows as wrong."""
 
 
 def breaks(table: RewardTable, problem: Problem, trial: Trial) -> Breaks | None:
-    """Where a rule on all rows does not fit.
+    """The rows that don't fit a rule; None if it was not computed.
 
     Args:
         table: the narrow columns.
-        problem: what was searched for.
-        trial: the rule, with its advantages.
+        problem: the search problem.
+        trial: the rule on all rows, with its advantages.
     """
     if trial.predicted is None:
         return None
@@ -42,9 +42,9 @@ def breaks(table: RewardTable, problem: Problem, trial: Trial) -> Breaks | None:
     return Breaks(
         rows=int(off.sum()),
         compared=int(compared.sum()),
-        groups=len(_met(group[off])),
-        all_groups=len(_met(chosen(group, compared))),
-        steps=tuple(names[code] for code in _met(step[off])) if names else (),
+        groups=len(_distinct(group[off])),
+        all_groups=len(_distinct(chosen(group, compared))),
+        steps=tuple(names[code] for code in _distinct(step[off])) if names else (),
         all_steps=len(names),
         alone=bool((part.groups.sizes[off] == 1).all()),
         worst=tuple(
@@ -62,7 +62,7 @@ def breaks(table: RewardTable, problem: Problem, trial: Trial) -> Breaks | None:
 
 
 def _furthest(difference: Tensor, rows: Tensor) -> Tensor:
-    """The few rows that are furthest off, of equal ones the first."""
+    """The few rows with the largest difference; ties in row order."""
     if not len(rows):
         return rows
     off = difference[rows]
@@ -72,22 +72,22 @@ def _furthest(difference: Tensor, rows: Tensor) -> Tensor:
     return torch.cat([further, rows[off == least][: _WORST - len(further)]])
 
 
-def _met(index: Tensor) -> list[int]:
-    """The different numbers of an index, in ascending order."""
+def _distinct(index: Tensor) -> list[int]:
+    """The distinct values of an index, in ascending order."""
     return torch.nonzero(torch.bincount(index)).squeeze(1).tolist()
 
 
 def causes(problem: Problem, best: Trial | None, where: Breaks | None, shuffled: str | None) -> list[str]:
-    """What explains the rest, in sentences, the most telling first.
+    """Sentences that explain the mismatch, most informative first.
 
     Args:
-        problem: what was searched for.
+        problem: the search problem.
         best: the rule that fits best, on all rows.
-        where: where it does not fit.
-        shuffled: what `find_shuffle` says.
+        where: the rows that don't fit it.
+        shuffled: the result of `find_shuffle`.
     """
     if shuffled is not None:
-        # Sums over the groups of such rows tell nothing.
+        # Group sums of shuffled rows are meaningless.
         return [shuffled, *_partly(where)]
     dead = list(_dead(problem, best))
     if dead or (where is not None and where.rows <= FEW * where.compared):
@@ -102,7 +102,7 @@ def causes(problem: Problem, best: Trial | None, where: Breaks | None, shuffled:
 
 
 def _dead(problem: Problem, best: Trial | None) -> Iterator[str]:
-    """A rule fits everywhere but in groups of equal rewards, which carry something."""
+    """A rule fits everywhere except in dead groups, which have non-zero advantages."""
     if best is None or best.predicted is None:
         return
     part = problem.whole(best.partition)
@@ -111,18 +111,18 @@ def _dead(problem: Problem, best: Trial | None) -> Iterator[str]:
     off = (chosen(best.predicted, part.compared()) - values).abs().nan_to_num(nan=torch.inf) > part.given.room
     if not bool(off.any()) or not bool((dead & (sizes > 1))[off].all()):
         return
-    met = values[off].unique()
-    carry = shortened([f"{value:.4g}" for value in met[:_WORST].tolist()], _TOLD_VALUES)
+    distinct = values[off].unique()
+    carry = shortened([f"{value:.4g}" for value in distinct[:_WORST].tolist()], _SHOWN_VALUES)
     groups = counted(len(chosen(part.columns["group"], part.compared())[off].unique()), "dead group")
     yield (
         f"it fits every live group, but {counted(int(off.sum()), 'row')} of {groups} (equal rewards) "
         f"{verb(int(off.sum()), 'carries', 'carry')} "
-        f"{carry}{'' if len(met) <= _WORST else ' and more'}: no rule gives that"
+        f"{carry}{'' if len(distinct) <= _WORST else ' and more'}: no rule gives that"
     )
 
 
 def _nearly(problem: Problem, best: Trial | None) -> Iterator[str]:
-    """Every row is nearly right."""
+    """Every row fits within the tolerance, but not to rounding."""
     if best is not None and best.share == 1 and not best.explained:
         yield (
             f"every row is within {problem.logged.tolerance:.1g}, but off by up to {best.max_abs:.1g}, more than rounding gives "
@@ -131,15 +131,15 @@ def _nearly(problem: Problem, best: Trial | None) -> Iterator[str]:
 
 
 def _pairs(problem: Problem) -> Iterator[str]:
-    """Groups of two rows with several reward parts: over their std, both are the same whatever the weights."""
+    """Groups of two rows with several reward parts: divided by their std, any weights give the same."""
     part = problem.whole(problem.partitions[0])
     if problem.columns["parts"].shape[1] < 2 or int(part.groups.sizes.max()) != 2:
         return
     values = part.given.values.abs()
     live = values[values > _NEARLY * problem.logged.peak]
-    alike = (live - live.median()).abs() <= _NEARLY * live.median() if len(live) else live
-    # An eps shows where the rewards nearly agree.
-    if len(live) and float(alike.double().mean()) >= 1 - FEW:
+    equal = (live - live.median()).abs() <= _NEARLY * live.median() if len(live) else live
+    # Where the rewards are nearly equal, the eps makes a difference.
+    if len(live) and float(equal.double().mean()) >= 1 - FEW:
         yield (
             "the reward weights are not determined by this log: in groups of two rows, advantages over their std are "
             f"±{float(live.median()):.4g} whatever the weights"
@@ -147,13 +147,13 @@ def _pairs(problem: Problem) -> Iterator[str]:
 
 
 def _partly(where: Breaks | None) -> Iterator[str]:
-    """The rule fits but for some steps or groups."""
+    """The rule fits except in some steps or groups."""
     if where is None or not where.rows or where.rows > where.compared / 2:
         return
     if where.rows > _WORST and where.groups == where.all_groups:
         return
     alone = ", the only one of its group" if where.alone and where.rows == 1 else ""
-    at = f" of {verb(len(where.steps), 'step', 'steps')} {shortened(where.steps, _TOLD_STEPS)}"
+    at = f" of {verb(len(where.steps), 'step', 'steps')} {shortened(where.steps, _SHOWN_STEPS)}"
     few = where.steps and len(where.steps) < where.all_steps
     inside = f"in {counted(where.groups, 'group')} of {where.all_groups:,}{at if few else ''}"
     if where.rows <= _WORST:
@@ -166,7 +166,7 @@ def _partly(where: Breaks | None) -> Iterator[str]:
 
 
 def _parallel(problem: Problem) -> Iterator[str]:
-    """Centred rewards times a factor of each group: the centring is right and the divisor is not."""
+    """Centred rewards times a factor per group: the centring is right, the divisor isn't."""
     for partition in problem.partitions:
         part = problem.whole(partition)
         use = part.compared() & part.columns["rewards"].isfinite()
@@ -177,20 +177,20 @@ def _parallel(problem: Problem) -> Iterator[str]:
         fitted = segments.rows(along / length.clamp(min=1e-300)) * centred
         if not bool(((fitted - values).abs() <= problem.logged.tolerance).all()) or segments.count < 2:
             continue
-        turned = bool((along <= 0).all())
-        along = -along if turned else along
+        negated = bool((along <= 0).all())
+        along = -along if negated else along
         live = (length > 0) & (along > 0)
         if int(live.sum()) < 2:
             continue
         divisor = (length / along.clamp(min=1e-300))[live]
         spread = segments.max(part.groups.std[use])[live]
-        sign = "−" if turned else ""
+        sign = "−" if negated else ""
         yield f"grouped by {partition.label}, A = {sign}(r − mean) / s with {_divisor(divisor, spread)}"
         return
 
 
 def _divisor(divisor: Tensor, spread: Tensor) -> str:
-    """The divisors of the groups in words: a constant, a line over the std (ddof 1), or neither."""
+    """Describes the divisors of the groups: a constant, linear in the std (ddof 1), or neither."""
     middle = float(divisor.median())
     if float((divisor - middle).abs().max()) <= 1e-4 * middle:
         return f"s = {middle:.6g} in every group: the rewards were scaled, or divided by a constant"
@@ -199,15 +199,15 @@ def _divisor(divisor: Tensor, spread: Tensor) -> str:
     line = matrix @ torch.tensor([slope, offset], dtype=matrix.dtype)
     if float((line - divisor).abs().max()) > 1e-3 * middle:
         least, most = float(divisor.min()), float(divisor.max())
-        return f"s between {least:.4g} and {most:.4g}, which is no function of the std of the group"
+        return f"s between {least:.4g} and {most:.4g}, which is not a linear function of the group's std"
     finding = f"s = {slope:.6g} · std + {offset:.3g} (ddof 1)"
-    if slope > 0 and not 1 / _OF_DDOF <= slope <= _OF_DDOF:
+    if slope > 0 and not 1 / _DDOF_RATIO <= slope <= _DDOF_RATIO:
         return f"{finding}: advantages over std + {offset / slope:.3g} that were then multiplied by {1 / slope:.6g}"
-    return f"{finding}: an eps or a ddof that no rule has"
+    return f"{finding}: no rule has such an eps or ddof"
 
 
 def _not_centred(problem: Problem) -> Iterator[str]:
-    """Advantages that do not sum to 0 in the groups."""
+    """The advantages don't sum to 0 within the groups."""
     part = problem.whole(problem.partitions[0])
     use = part.compared()
     segments = Segments.of(part.columns["group"][use])
@@ -222,4 +222,4 @@ def _not_centred(problem: Problem) -> Iterator[str]:
         all_ = "those of every step" if steps.count > 1 else "all together"
         yield f"{finding}, and {all_} do: rows and advantages are shuffled, or the rule centres by step"
     else:
-        yield f"{finding}: the groups are others, or rows are missing, or the rule does not centre by group"
+        yield f"{finding}: the grouping differs, rows are missing, or the rule does not centre by group"

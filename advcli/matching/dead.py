@@ -1,4 +1,4 @@
-"""What float32 makes of a group whose rewards are all equal."""
+"""The advantages that float32 rounding can produce in a group of equal rewards."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -6,16 +6,16 @@ from functools import cache
 import torch
 from torch import Tensor
 
-# Orders in which more numbers than these are added are too many to list; what they give is bounded instead.
+# Largest group whose summation orders are enumerated, and how many partial sums are kept for each count.
 _MOST, _SUMS = 512, 64
 _SAME = 1e-5
 
 
 @cache
 def off_mean(reward: float, size: int, dtype: str = "float32") -> frozenset[float]:
-    """Every |r − mean| of a group of equal rewards that a sum in some order may leave.
+    """Every |r − mean| that summing a group of equal rewards in some order may leave.
 
-    Sums one by one, in halves, and mixes of the two; divided by the size or multiplied by its reciprocal.
+    Covers sequential and pairwise sums and mixes of the two; divided by the size or multiplied by its reciprocal.
 
     Args:
         reward: of every row.
@@ -36,7 +36,7 @@ def off_mean(reward: float, size: int, dtype: str = "float32") -> frozenset[floa
 
 
 def _sums(r: Tensor, size: int) -> Tensor:
-    """[n] what adding so many equal numbers may give, in the dtype of the number."""
+    """[n] the possible sums of `size` equal numbers, in the dtype of the number."""
     if size > _MOST:
         return r.new_empty(0)
     known = [r.new_empty(0), r[None]]
@@ -49,7 +49,7 @@ def _sums(r: Tensor, size: int) -> Tensor:
 
 
 def phantoms(reward: float, size: int, eps: float, ddof: int, dtype: str = "float32") -> Iterator[float]:
-    """Every |A| that a rule over std + eps may give a group of equal rewards.
+    """Every |A| that a rule dividing by std + eps may give a group of equal rewards.
 
     Args:
         reward: of every row.
@@ -59,7 +59,7 @@ def phantoms(reward: float, size: int, eps: float, ddof: int, dtype: str = "floa
         dtype: what is computed in.
     """
     for off in off_mean(reward, size, dtype):
-        # The standard deviation is 0 about a mean in float64, else that of rows which are all off by as much.
+        # The std is 0 about a float64 mean; otherwise every row is off by the same amount.
         for spread in (0.0, off * (size / max(size - ddof, 1)) ** 0.5):
             if spread + eps > 0:
                 yield off / (spread + eps)
@@ -76,26 +76,26 @@ def carried(  # noqa: PLR0913  what the rows have, and what the rule does
     clip: float,
     dtype: str,
 ) -> Tensor:
-    """[n] bool, whether float32 can have given each logged advantage of groups of equal rewards.
+    """[n] bool, whether float32 rounding can explain each logged advantage in groups of equal rewards.
 
     Args:
         rewards: [n] float64.
         values: [n] float64, logged advantages.
         sizes: [n] int64, rows of each row's group.
-        room: [n] float64, how far each may be off because of its digits.
+        room: [n] float64, the tolerance for each, given its digits.
         eps: added to the standard deviation.
         ddof: of its variance.
         clip: largest |A| that the rule gives; inf for any.
-        dtype: what the rule computes in.
+        dtype: the dtype the rule computes in.
     """
     result = torch.zeros_like(values, dtype=torch.bool)
     pairs, index = torch.stack([rewards, sizes.double()], dim=1).unique(dim=0, return_inverse=True)
     for position, (reward, size) in enumerate(pairs.tolist()):
-        able = torch.tensor(sorted(phantoms(reward, int(size), eps, ddof, dtype)), dtype=torch.float64).clamp(
-            max=clip
-        )
-        mine = torch.nonzero(index == position).squeeze(1)
-        size_of = values[mine].abs()
-        near = (size_of[:, None] - able).abs() <= room[mine][:, None] + _SAME * able
-        result[mine] = near.any(dim=1)
+        possible = torch.tensor(
+            sorted(phantoms(reward, int(size), eps, ddof, dtype)), dtype=torch.float64
+        ).clamp(max=clip)
+        rows = torch.nonzero(index == position).squeeze(1)
+        magnitude = values[rows].abs()
+        near = (magnitude[:, None] - possible).abs() <= room[rows][:, None] + _SAME * possible
+        result[rows] = near.any(dim=1)
     return result

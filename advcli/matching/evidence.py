@@ -1,4 +1,4 @@
-"""How much of a log speaks for a rule, and whether that is enough to name it."""
+"""How much evidence a log gives for a rule, and whether that is enough to name it."""
 
 from dataclasses import replace
 
@@ -14,38 +14,45 @@ from advcli.records.results.match import Evidence
 from advcli.tensors.masks import chosen
 from advcli.tensors.segments import Segments
 
-# Share of |A| that a row may be off and still say something, and chance at which an agreement says nothing.
+# Largest uncertainty (as a share of |A|) at which a row is evidence, and largest probability of a chance match.
 _VAGUE, _CHANCE = 0.1, 0.05
-# Digits after the point, as shares of the peak, that make groups different.
-_APART = 3
+# Decimals, relative to the peak, to which groups are compared for being different.
+_DECIMALS = 3
 
 
 def evidence(problem: Problem, trial: Trial) -> Evidence:
-    """What speaks for a rule that was run on all rows.
+    """The evidence for a rule that was run on all rows.
 
     Args:
-        problem: what was searched for.
+        problem: the search problem.
         trial: the rule.
     """
     part = problem.whole(trial.partition)
     compared, predicted = part.compared(), trial.predicted
     values, index = part.given.values, chosen(part.columns["group"], compared)
     live = chosen(part.groups.std, compared) > 0
-    says = live if predicted is None else live | (chosen(predicted, compared) != 0) & _reaches_dead(trial)
+    informative = (
+        live if predicted is None else live | (chosen(predicted, compared) != 0) & _reaches_dead(trial)
+    )
     exact = _to_the_last_digit(part, trial)
-    # A row at 0 says something where another of its group is not.
+    # A 0 is evidence if another row of its group isn't 0.
     segments = Segments.dense(index)
     largest = segments.rows(segments.max(values.abs()))
-    bare = problem.logged.unit * largest if exact else part.given.exact
-    says &= bare + part.allowed(trial.candidate.eps)[0] <= _VAGUE * largest
-    speaking, parts = Segments.dense(index[says]), chosen(part.columns["parts"], compared)[says]
+    precision = problem.logged.unit * largest if exact else part.given.exact
+    informative &= precision + part.allowed(trial.candidate.eps)[0] <= _VAGUE * largest
+    informative_groups, parts = (
+        Segments.dense(index[informative]),
+        chosen(part.columns["parts"], compared)[informative],
+    )
     return Evidence(
-        rows=int(says.sum()),
+        rows=int(informative.sum()),
         compared=len(values),
-        groups=speaking.count if bool(says.any()) else 0,
+        groups=informative_groups.count if bool(informative.any()) else 0,
         live=len(index[live].unique()),
-        patterns=_patterns(values[says], speaking, problem.logged.peak, parts) if bool(says.any()) else 0,
-        chance=0.0 if exact else _chance(part, values[says]),
+        patterns=_patterns(values[informative], informative_groups, problem.logged.peak, parts)
+        if bool(informative.any())
+        else 0,
+        chance=0.0 if exact else _chance(part, values[informative]),
     )
 
 
@@ -53,14 +60,14 @@ def doubt(problem: Problem, trial: Trial, free: int = 0, *, spare: int = 0) -> s
     """Why a rule cannot be named although every row fits; "" if it can.
 
     Args:
-        problem: what was searched for.
+        problem: the search problem.
         trial: the rule that fits.
-        free: numbers that were fitted to the log.
-        spare: how many more kinds of groups than one there have to be beside them.
+        free: how many numbers were fitted to the log.
+        spare: how many kinds of groups are required beyond one more than `free`, if any number was fitted.
     """
     result = evidence(problem, trial)
     if not result.rows:
-        return "no row tells rules apart: the groups have equal rewards, or so small a spread that rounding hides it"
+        return "no row distinguishes rules: the groups have equal rewards, or so small a spread that rounding hides it"
     kinds = counted(result.patterns, "kind")
     if result.patterns <= free + spare * bool(free):
         return (
@@ -75,12 +82,12 @@ def doubt(problem: Problem, trial: Trial, free: int = 0, *, spare: int = 0) -> s
 
 
 def _reaches_dead(trial: Trial) -> bool:
-    """Whether a rule gives groups of equal rewards an advantage by what it is, and not by rounding."""
+    """Whether a rule by design, not through rounding, gives groups of equal rewards an advantage."""
     return trial.candidate.scale != "group"
 
 
 def _patterns(values: Tensor, segments: Segments, peak: float, parts: Tensor) -> int:
-    """How many groups are different, whatever the signs; where rewards have parts, how many rows."""
+    """How many distinct groups there are, ignoring signs; with reward parts, how many distinct rows."""
     size = (values / peak).abs()
     figures = [
         segments.size().to(size.dtype),
@@ -89,18 +96,18 @@ def _patterns(values: Tensor, segments: Segments, peak: float, parts: Tensor) ->
         segments.mean(size**2),
     ]
     if parts.shape[1] > 1:
-        # Each row is an equation for the weights.
+        # Each distinct row is an equation for the weights.
         centred = [
             part - segments.rows(segments.mean(part)) for part in parts.nan_to_num(nan=0.0).unbind(dim=1)
         ]
         rows = torch.stack([*centred, values / peak], dim=1) * values.sign()[:, None]
-        return len(rows[size > 0].round(decimals=_APART).unique(dim=0))
-    groups = len(torch.stack(figures, dim=1).round(decimals=_APART).unique(dim=0))
-    return min(groups, len(size[size > 0].round(decimals=_APART).unique()))
+        return len(rows[size > 0].round(decimals=_DECIMALS).unique(dim=0))
+    groups = len(torch.stack(figures, dim=1).round(decimals=_DECIMALS).unique(dim=0))
+    return min(groups, len(size[size > 0].round(decimals=_DECIMALS).unique()))
 
 
 def _to_the_last_digit(part: Slice, trial: Trial) -> bool:
-    """Whether a rule fits as well as float32 can, whatever digits would do."""
+    """Whether a rule fits to float32 precision, even if the log has fewer digits."""
     if not part.logged.coarse or trial.predicted is None:
         return not part.logged.coarse
     bare = part.against(replace(part.logged, stored=Stored()), part.blur)
@@ -108,7 +115,7 @@ def _to_the_last_digit(part: Slice, trial: Trial) -> bool:
 
 
 def _chance(part: Slice, values: Tensor) -> float:
-    """Share of |A| within which a row agrees."""
+    """The probability that a row agrees by chance: the width of its tolerance, relative to |A|."""
     size = values.abs()
     if not bool((size > 0).any()):
         return 1.0

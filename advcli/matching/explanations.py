@@ -1,4 +1,4 @@
-"""What has to be assumed for a rule to reproduce the log, fewest assumptions first."""
+"""Finds the assumptions under which a rule reproduces the log, fewest assumptions first."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -23,37 +23,37 @@ from advcli.matching.logged import half_step
 from advcli.matching.partitions import Partition
 from advcli.matching.problem import Problem
 from advcli.matching.sample import FIRST
-from advcli.matching.search import Found, Tell, indistinguishable, search
+from advcli.matching.search import SearchResult, Tell, indistinguishable, search
 from advcli.matching.trials import Trial
 from advcli.records.settings import ShapeSpec
 from advcli.records.table import RewardTable
 from advcli.shaping import spec
 from advcli.tensors.segments import Segments
 
-# Kinds of groups, beside one for each number, that tell an option of a rule.
+# Kinds of groups required beyond one per fitted number to determine an option.
 _SPARE = 1
-# The option that a factor of all rewards is in, where a standard deviation divides them.
+# The option that absorbs a common factor of all rewards when they are divided by a std.
 _DIVISOR = ("eps",)
-# Share by which knobs differ that are the same, written with more digits or fewer.
-_AS_LONG = 1e-2
+# Relative difference up to which knobs count as the same, written with different precision.
+_SAME_KNOB = 1e-2
 _WHY_FREE = "constant within the groups, or only moving together with another part"
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """A search that reproduces every row, and what had to be assumed.
+    """Rules that reproduce every row, and the assumptions that takes.
 
     Attributes:
-        problem: what was searched for in the end.
-        trials: the rules on all rows, the best first.
-        words: what was assumed, in words.
+        problem: the search problem, with the assumptions applied.
+        trials: the rules on all rows, best first.
+        words: the assumptions, in words.
         weights: reward column → inferred weight, or None.
-        after: what happened to the advantages, name → value.
-        otherwise: rules with the same numbers and other weights, each with those weights in words.
-        free: numbers that were fitted to the log.
+        after: changes to the advantages after the rule, name → value.
+        otherwise: rules that fit equally under other weights or shaping, each with those in words.
+        free: how many numbers were fitted to the log.
         doubt: why the rule cannot be named although every row fits; "" if it can.
-        broken: what is wrong with the rows that were left aside; "" for nothing.
-        shape: what the rewards were shaped by, as `--shape` takes it; "" for nothing.
+        broken: what is wrong with the excluded rows; "" for nothing.
+        shape: the shaping of the rewards, as `--shape` takes it; "" for none.
     """
 
     problem: Problem
@@ -67,25 +67,25 @@ class Explanation:
     broken: str = ""
     shape: str = ""
 
-    def weighed_up(self) -> "Explanation":
-        """The same with what speaks against naming the rule."""
+    def with_doubt(self) -> "Explanation":
+        """The explanation with its doubt filled in."""
         best = indistinguishable(self.problem, self.trials)[0]
         return self if self.doubt else replace(self, doubt=doubt(self.problem, best, self.free))
 
 
 def explained(
-    problem: Problem, first: Found, table: RewardTable, tell: Tell
+    problem: Problem, first: SearchResult, table: RewardTable, tell: Tell
 ) -> tuple[Explanation | None, str | None]:
-    """The first explanation that holds, one assumption more at a time.
+    """The first explanation that holds, adding one assumption at a time.
 
     Args:
-        problem: what is searched for.
-        first: the rules without any assumption.
-        table: what was read.
-        tell: takes a line each time something has been tried.
+        problem: the search problem.
+        first: the search result without any assumption.
+        table: the dump as read.
+        tell: called with a progress line after each attempt.
 
     Returns:
-        The explanation or None, and where the rows were shuffled against their advantages, a sentence that says so.
+        The explanation or None, and a sentence if the rows were shuffled against their advantages.
     """
     logs = [(problem, first)]
     explanation = _explain(_ATTEMPTS, problem, first, table, tell)
@@ -99,36 +99,38 @@ def explained(
     best = next(iter(first.trials), None)
     shuffled = None if explanation or (best and best.share >= 1 - FEW) else find_shuffle(logs[-1][0])
     if shuffled is None and explanation is None:
-        told = (_explain(_FARTHER, log, result, table, tell) for log, result in logs)
-        explanation = next(filter(None, told), None) or _blurred(problem, tell)
+        candidates = (_explain(_FARTHER, log, result, table, tell) for log, result in logs)
+        explanation = next(filter(None, candidates), None) or _blurred(problem, tell)
     return explanation, shuffled
 
 
 def _by_a_trainer(explanation: Explanation | None) -> bool:
-    """Whether some framework has a rule that explains the log without doubt."""
+    """Whether a framework's rule explains the log without doubt."""
     if explanation is None or explanation.doubt:
         return False
     return any(trial.candidate.framework is not None for trial in explanation.trials if trial.explained)
 
 
 def _explain(
-    attempts: "Sequence[Attempt]", problem: Problem, first: Found, table: RewardTable, tell: Tell
+    attempts: "Sequence[Attempt]", problem: Problem, first: SearchResult, table: RewardTable, tell: Tell
 ) -> Explanation | None:
-    """What the first attempt explains that explains something; one in doubt only where no other does."""
+    """The explanation of the first successful attempt; a doubtful one only if no other succeeds."""
     if first.explained:
-        return Explanation(problem, [*first.trials, *set_alike(problem, first.trials)]).weighed_up()
+        return Explanation(problem, [*first.trials, *set_alike(problem, first.trials)]).with_doubt()
     doubtful = None
     for attempt in attempts:
         explanation = attempt(problem, first, table, tell)
-        explanation = explanation and explanation.weighed_up()
+        explanation = explanation and explanation.with_doubt()
         if explanation is not None and not explanation.doubt:
             return explanation
         doubtful = doubtful or explanation
     return doubtful
 
 
-def _as_not_broadcast(problem: Problem, first: Found, table: RewardTable, tell: Tell) -> Explanation | None:
-    """Rows that got 0 although another row of their rollout has an advantage."""
+def _as_not_broadcast(
+    problem: Problem, first: SearchResult, table: RewardTable, tell: Tell
+) -> Explanation | None:
+    """Rows logged as 0 although another row of their rollout has an advantage."""
     del first
     if "rollout" not in problem.columns:
         return None
@@ -136,13 +138,13 @@ def _as_not_broadcast(problem: Problem, first: Found, table: RewardTable, tell: 
         problem.logged.values,
         Rollouts.of(problem.columns["rollout"], problem.columns.get("turn")),
     )
-    some = torch.zeros(rollouts.count, dtype=torch.bool)
-    some[rollouts.index[(values != 0) & values.isfinite()]] = True
-    blank = (values == 0) & some[rollouts.index]
+    has_advantage = torch.zeros(rollouts.count, dtype=torch.bool)
+    has_advantage[rollouts.index[(values != 0) & values.isfinite()]] = True
+    blank = (values == 0) & has_advantage[rollouts.index]
     if not bool(blank.any()):
         return None
     log = replace(problem.logged, values=torch.where(blank, torch.nan, values))
-    # With the columns again, as other rows are compared now.
+    # Passing columns drops the cached slices: other rows are compared now.
     kept = problem.but(columns=problem.columns, logged=log)
     result = search(kept, tell)
     best = next(iter(result.trials), None)
@@ -161,14 +163,16 @@ def _as_not_broadcast(problem: Problem, first: Found, table: RewardTable, tell: 
     )
 
 
-def _as_changed(problem: Problem, first: Found, table: RewardTable, tell: Tell) -> Explanation | None:
-    """Clipped, or rows set to 0."""
+def _as_changed(problem: Problem, first: SearchResult, table: RewardTable, tell: Tell) -> Explanation | None:
+    """Advantages that were clipped, or rows set to 0."""
     del table, tell
     return _of_after(problem, after(problem, list(first.trials)))
 
 
-def _as_recomputed(problem: Problem, first: Found, table: RewardTable, tell: Tell) -> Explanation | None:
-    """Keep ratios, and the kept rows computed again."""
+def _as_recomputed(
+    problem: Problem, first: SearchResult, table: RewardTable, tell: Tell
+) -> Explanation | None:
+    """Keep ratios, with the kept rows recomputed."""
     del first, table, tell
     return _of_after(problem, recomputed(problem))
 
@@ -176,17 +180,17 @@ def _as_recomputed(problem: Problem, first: Found, table: RewardTable, tell: Tel
 def _of_after(problem: Problem, done: After | None) -> Explanation | None:
     if done is None:
         return None
-    told: dict[str, object] = {"clip": list(done.clip)} if done.clip else {}
+    summary: dict[str, object] = {"clip": list(done.clip)} if done.clip else {}
     if done.keep:
-        told |= {"keep_pos": done.keep[0], "keep_neg": done.keep[1], "compute_new_adv": done.recomputed}
+        summary |= {"keep_pos": done.keep[0], "keep_neg": done.keep[1], "compute_new_adv": done.recomputed}
     if done.filtered:
-        told |= {"filtered_rows": done.filtered, "filtered_in": done.where}
+        summary |= {"filtered_rows": done.filtered, "filtered_in": done.where}
     words = list(wording.done(done))
-    return Explanation(problem, done.trials, words, after=told, free=done.free, doubt=done.doubt)
+    return Explanation(problem, done.trials, words, after=summary, free=done.free, doubt=done.doubt)
 
 
-def _as_set(problem: Problem, first: Found, table: RewardTable, tell: Tell) -> Explanation | None:
-    """A rule with options that are not its defaults."""
+def _as_set(problem: Problem, first: SearchResult, table: RewardTable, tell: Tell) -> Explanation | None:
+    """A rule with non-default options."""
     del first, table
     tell("options of rules tried")
     return _of_options(inferred(problem))
@@ -200,21 +204,21 @@ def _of_options(done: Inferred | None) -> Explanation | None:
     return Explanation(done.problem, done.found.trials, free=done.fitted, doubt=doubted)
 
 
-def _as_weighed(problem: Problem, first: Found, table: RewardTable, tell: Tell) -> Explanation | None:
-    """Reward parts with weights, and what was clipped or set to 0 then."""
+def _as_weighed(problem: Problem, first: SearchResult, table: RewardTable, tell: Tell) -> Explanation | None:
+    """Inferred weights of the reward parts, possibly with clipping or rows set to 0."""
     del first
     choice = table.choice
     names = [name for name, _ in choice.rewards]
-    able = weighed(problem, tell, skip_missing_parts=choice.skip_missing_parts)
+    results = weighed(problem, tell, skip_missing_parts=choice.skip_missing_parts)
     doubtful = None
-    for best in able:
+    for best in results:
         weights = named(best.solution, names)
-        words, free = [_weights_told(best, weights)], best.solution.free
+        words, free = [_describe_weights(best, weights)], best.solution.free
         if best.found.explained:
             trials = best.found.trials
             explanation = Explanation(best.problem, trials, words, weights, free=free, doubt=best.doubt)
-            if not explanation.weighed_up().doubt:
-                return replace(explanation, otherwise=_otherwise(best, able, names))
+            if not explanation.with_doubt().doubt:
+                return replace(explanation, otherwise=_otherwise(best, results, names))
         else:
             changed = _of_after(best.problem, after(best.problem, list(best.found.trials)))
             if changed is None:
@@ -223,73 +227,75 @@ def _as_weighed(problem: Problem, first: Found, table: RewardTable, tell: Tell) 
             explanation = replace(
                 changed, words=words, weights=weights, free=free, doubt=changed.doubt or best.doubt
             )
-            if not explanation.weighed_up().doubt:
+            if not explanation.with_doubt().doubt:
                 return explanation
         doubtful = doubtful or explanation
     return doubtful
 
 
-def _otherwise(best: Weighed, rest: Iterable[Weighed], names: Sequence[str]) -> list[tuple[Trial, str]]:
-    """Rules that explain all rows with other weights: a constant factor is a weight's, a rule's or an eps's."""
+def _otherwise(
+    best: Weighed, alternatives: Iterable[Weighed], names: Sequence[str]
+) -> list[tuple[Trial, str]]:
+    """Rules that explain all rows with other weights: a constant factor can sit in a weight, a rule or an eps."""
     known = {(trial.candidate, listed(named(best.solution, names))) for trial in best.found.trials}
     result = []
-    for other in rest:
-        told = listed(named(other.solution, names))
-        alike = indistinguishable(other.problem, other.found.trials)
-        result += [(t, f"with reward weights {told}") for t in alike if (t.candidate, told) not in known]
-        known |= {(trial.candidate, told) for trial in alike}
+    for other in alternatives:
+        weights = listed(named(other.solution, names))
+        fitting = indistinguishable(other.problem, other.found.trials)
+        result += [
+            (t, f"with reward weights {weights}") for t in fitting if (t.candidate, weights) not in known
+        ]
+        known |= {(trial.candidate, weights) for trial in fitting}
     return result
 
 
 def shaped(problem: Problem, tell: Tell) -> Explanation | None:
-    """Rewards, or advantages, that a rule of the catalog had shaped; None if that explains nothing."""
-    told: list[tuple[Explanation, str]] = []
+    """The explanation by a shaping rule of the catalog, of rewards or advantages; None if none explains the log."""
+    explanations: list[tuple[Explanation, str]] = []
     steps: list[ShapeSpec] = []
     for partition in problem.partitions:
-        for one, again in _shapes(problem, partition):
-            if any(_alike(one.step, other) for other in steps):
+        for shaping, apply in _shapes(problem, partition):
+            if any(_equivalent(shaping.step, other) for other in steps):
                 continue
-            words = (
-                f"with {'advantages' if spec.after(one.step) else 'rewards'} shaped by {spec.typed(one.step)}"
-            )
+            words = f"with {'advantages' if spec.after(shaping.step) else 'rewards'} shaped by {spec.typed(shaping.step)}"
             tell(f"{partition.label}: {words}")
-            behind = again(problem, partition, one)
-            result = search(behind, tell)
-            # A factor of all rewards is in the eps only, where the group's std divides them.
+            reshaped = apply(problem, partition, shaping)
+            result = search(reshaped, tell)
+            # Divided by the group's std, a common factor of the rewards only changes the eps.
             reached = (
-                Explanation(behind, result.trials)
+                Explanation(reshaped, result.trials)
                 if result.explained
-                else _of_options(inferred(behind, only=_DIVISOR))
-                if one.scalable
+                else _of_options(inferred(reshaped, only=_DIVISOR))
+                if shaping.scalable
                 else None
             )
             if reached is not None:
-                free, shape = reached.free + one.free, spec.typed(one.step)
-                told.append((replace(reached, words=[words], free=free, shape=shape), words))
-                steps.append(one.step)
-        if told:
+                free, shape = reached.free + shaping.free, spec.typed(shaping.step)
+                explanations.append((replace(reached, words=[words], free=free, shape=shape), words))
+                steps.append(shaping.step)
+        if explanations:
             break
-    sure = [pair for pair in told if not pair[0].weighed_up().doubt] or told
+    sure = [pair for pair in explanations if not pair[0].with_doubt().doubt] or explanations
     if not sure:
         return None
     best, _ = sure[0]
     otherwise = [(other.trials[0], words) for other, words in sure[1:]]
-    return replace(best, otherwise=otherwise).weighed_up()
+    return replace(best, otherwise=otherwise).with_doubt()
 
 
-def _alike(one: ShapeSpec, other: ShapeSpec) -> bool:
-    """Whether a rule need not be tried besides another: weights may be those of several estimators, each with its own knobs."""
+def _equivalent(one: ShapeSpec, other: ShapeSpec) -> bool:
+    """Whether two steps are equivalent: weights of advantages may fit several estimators, each with its own knobs."""
     if one.name != other.name:
         return False
     return not spec.after(one) or all(
-        math.isclose(one.knobs[name], other.knobs[name], rel_tol=_AS_LONG) for name in one.knobs
+        math.isclose(one.knobs[name], other.knobs[name], rel_tol=_SAME_KNOB) for name in one.knobs
     )
 
 
 def _shapes(
     problem: Problem, partition: Partition
 ) -> Iterator[tuple[shapers.Shaped, Callable[[Problem, Partition, shapers.Shaped], Problem]]]:
-    """The rules that may have shaped a log, each with what searches for the estimator."""
+    """The shaping rules that may have been used, each with the function that sets up the search behind it."""
     for one in shapers.fitting(problem.part(partition, FIRST), problem.shapes):
         yield one, shapers.applied
     if not problem.shapes or any(step.name == difficulty.NAME for step in problem.shapes):
@@ -298,13 +304,13 @@ def _shapes(
 
 
 def _blurred(problem: Problem, tell: Tell) -> Explanation | None:
-    """Rewards that were rounded when they were logged."""
+    """Rewards that were rounded when logged."""
     half = half_step(problem.columns["rewards"])
     if not half:
         return None
     blurred = problem.but(blur=half)
     result = search(blurred, tell)
-    if not result.explained or not _told_apart(blurred, result):
+    if not result.explained or not _is_conclusive(blurred, result):
         return None
     best = result.trials[0]
     if best.predicted is None or not hidden_digits(blurred.whole(best.partition), best.predicted):
@@ -312,10 +318,10 @@ def _blurred(problem: Problem, tell: Tell) -> Explanation | None:
     return Explanation(blurred, result.trials, [f"with rewards that the dump has rounded to {2 * half:g}"])
 
 
-def _weights_told(best: Weighed, weights: Mapping[str, float | None]) -> str:
-    told = listed(weights)
+def _describe_weights(best: Weighed, weights: Mapping[str, float | None]) -> str:
+    determined = listed(weights)
     free = [name for name, weight in weights.items() if weight is None]
-    text = f"reward weights: {told}" if told else "reward weights"
+    text = f"reward weights: {determined}" if determined else "reward weights"
     if not best.solution.factor_known:
         text += " (their ratios only: the scale divides a common factor out)"
     if free:
@@ -323,8 +329,10 @@ def _weights_told(best: Weighed, weights: Mapping[str, float | None]) -> str:
     return f"{text}; residual {best.solution.residual:.1g}"
 
 
-def _as_filtered_before(problem: Problem, first: Found, table: RewardTable, tell: Tell) -> Explanation | None:
-    """Rows that were left out before the statistics were made."""
+def _as_filtered_before(
+    problem: Problem, first: SearchResult, table: RewardTable, tell: Tell
+) -> Explanation | None:
+    """Rows that were excluded from the statistics."""
     del first, table
     group = torch.from_numpy(problem.partitions[0].grouping.group)
     used = group >= 0
@@ -333,19 +341,19 @@ def _as_filtered_before(problem: Problem, first: Found, table: RewardTable, tell
     alive = torch.zeros_like(blank)
     alive[used] = segments.rows(segments.max((~blank[used]).double())) > 0
     live = problem.whole(problem.partitions[0]).groups.std > 0
-    ways = {"rows": blank & alive, "groups": blank & ~alive, "rows and groups": blank}
-    for what, excluded in ways.items():
-        # The zeros of dead groups are no filter's.
+    exclusions = {"rows": blank & alive, "groups": blank & ~alive, "rows and groups": blank}
+    for what, excluded in exclusions.items():
+        # Zeros in dead groups are not due to a filter.
         if not bool((excluded & used & live).any()) or bool(excluded[used].all()):
             continue
         values = torch.where(excluded, torch.nan, problem.logged.values)
         kept = problem.but(excluded=excluded, logged=replace(problem.logged, values=values))
         result = search(kept, tell)
-        if result.explained and _told_apart(kept, result):
+        if result.explained and _is_conclusive(kept, result):
             count, of = int((excluded & used).sum()), int((used & live).sum())
             out = f"{counted(count, 'row')} with no advantage (whole {what})"
             words = f"{out} {verb(count, 'was', 'were')} left out before the statistics"
-            rare = (
+            ambiguity = (
                 f"{count:,} of {of:,} rows of live groups carry no advantage, and the dump does not say why"
             )
             return Explanation(
@@ -354,18 +362,20 @@ def _as_filtered_before(problem: Problem, first: Found, table: RewardTable, tell
                 [words],
                 after={"filtered_before": count},
                 free=1,
-                doubt=rare if what != "groups" and 2 * count > of else "",
+                doubt=ambiguity if what != "groups" and 2 * count > of else "",
             )
     return None
 
 
-def _told_apart(problem: Problem, result: Found) -> bool:
-    """Whether what is left is more than a few rows that many rules fit."""
-    left = problem.logged.values.isfinite()
-    return int((left & (problem.logged.values != 0)).sum()) >= 8 and result.trials[0].partition is not None
+def _is_conclusive(problem: Problem, result: SearchResult) -> bool:
+    """Whether enough rows remain to tell rules apart."""
+    compared = problem.logged.values.isfinite()
+    return (
+        int((compared & (problem.logged.values != 0)).sum()) >= 8 and result.trials[0].partition is not None
+    )
 
 
-Attempt: TypeAlias = Callable[[Problem, Found, RewardTable, Tell], Explanation | None]
+Attempt: TypeAlias = Callable[[Problem, SearchResult, RewardTable, Tell], Explanation | None]
 _ATTEMPTS: Sequence[Attempt] = (_as_not_broadcast, _as_changed, _as_set, _as_weighed, _as_recomputed)
-# What is tried of a log that is not another one's in another order.
+# Attempts to make only if the log isn't shuffled.
 _FARTHER: Sequence[Attempt] = (_as_filtered_before,)

@@ -1,4 +1,4 @@
-"""Logged advantages beside the rewards that an estimator may have been given: in a group both lie on one rising line."""
+"""Fits logged advantages against candidate rewards: within a group, advantages are a rising line over the rewards."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -10,24 +10,24 @@ from advcli.matching.sample import Slice
 from advcli.tensors.segments import Segments
 
 ROWS = 3
-"""A line through fewer rows leaves nothing over."""
-# Times the room of the log that a row may be off before the estimator is known.
+"""A line through fewer rows fits exactly."""
+# Multiple of the log's tolerance that a row may be off while the estimator is unknown.
 _LOOSE = 4.0
-# Times the room of the log within which a fit is worth going on with, and the share of |A|² that is too much all the same.
+# A fit is pursued within this multiple of the log's tolerance, but only below this share of |A|².
 _NEARBY, _FAR = 1e3, 1e-2
 
 
 @dataclass(frozen=True)
 class Lines:
-    """The logged advantages of some rows, to be laid beside rewards that rise with them in a line.
+    """The logged advantages of some rows, prepared for fitting lines over rewards.
 
     Attributes:
-        use: [N] bool, the rows that are compared.
-        lines: [M] the group of each, or 0 for all where groups are too small to tell.
-        group: [M] the group of each.
+        use: [N] bool, the compared rows.
+        lines: [M] the line of each row: its group, or 0 for all if groups are too small for a line each.
+        group: [M] the group of each row.
         values: [M] the logged advantages, centred in their group.
-        room: [M] how far each may be off.
-        exact: [M] how far it is off if the log's digits are all that is in the way.
+        room: [M] tolerance of each row.
+        exact: [M] tolerance if only the log's digits cause a difference.
     """
 
     use: Tensor
@@ -39,7 +39,7 @@ class Lines:
 
     @classmethod
     def of(cls, part: Slice) -> "Lines":
-        """Look at the rows once."""
+        """The lines of the compared rows."""
         use = part.compared() & part.columns["rewards"].isfinite()
         group = Segments.dense(part.columns["group"][use])
         logged = part.logged.values[use]
@@ -51,31 +51,31 @@ class Lines:
         return cls(use, lines, group, values, room, exact)
 
     def joined(self) -> "Lines":
-        """The same with one slope for all groups, as an estimator leaves it that divides by nothing."""
+        """The lines with one slope for all groups, as for an estimator that doesn't divide."""
         return replace(self, lines=Segments.of(torch.zeros_like(self.group.index), 1))
 
     @property
-    def apart(self) -> bool:
-        """Whether each group has a slope of its own."""
+    def separate(self) -> bool:
+        """Whether each group has its own slope."""
         return self.lines.count > 1
 
     @property
-    def told(self) -> bool:
-        """Whether there is anything to be told."""
+    def informative(self) -> bool:
+        """Whether there are enough non-zero rows to fit anything."""
         return len(self.values) > 2 * ROWS and bool((self.values.abs() > self.room).any())
 
     @cached_property
     def near(self) -> float:
-        """A sum of squares that is not far from what the log's digits leave."""
+        """The sum of squares up to which a fit is worth pursuing."""
         return min(_FAR, float((_NEARBY * self.room / self.size).square().sum()))
 
     @cached_property
     def size(self) -> float:
-        """The length of the advantages, the unit of `left`."""
+        """The norm of the advantages, the unit of the residuals."""
         return float(self.values.norm())
 
-    def left(self, rewards: Tensor) -> Tensor:
-        """[M] how far each row lies from the rising line of its group, in units of `size`; inf if it has no reward.
+    def residuals(self, rewards: Tensor) -> Tensor:
+        """[M] each row's distance from the rising line of its group, in units of `size`; inf without a reward.
 
         Args:
             rewards: [N] float64.
@@ -84,11 +84,11 @@ class Lines:
         centred = given - self.group.rows(self.group.mean(given))
         spread = self.lines.sum(centred * centred)
         slope = torch.where(spread > 0, self.lines.sum(centred * self.values) / spread, 0.0).clamp(min=0)
-        left = self.values - self.lines.rows(slope) * centred
-        return left.nan_to_num(nan=torch.inf) / self.size
+        residuals = self.values - self.lines.rows(slope) * centred
+        return residuals.nan_to_num(nan=torch.inf) / self.size
 
-    def off(self, rewards: Tensor, factor: float = 1.0) -> Tensor:
-        """[M] how far each row lies from one line through all groups, in units of `size`.
+    def residuals_at(self, rewards: Tensor, factor: float = 1.0) -> Tensor:
+        """[M] each row's distance from one line of a given slope for all groups, in units of `size`.
 
         Args:
             rewards: [N] float64.
@@ -98,7 +98,7 @@ class Lines:
         return (self.values - factor * (given - self.group.rows(self.group.mean(given)))) / self.size
 
     def factor(self, rewards: Tensor) -> float | None:
-        """The slope that the lines of all groups have; None where they differ, or it is 1.
+        """The common slope of all groups' lines; None if they differ, or if it is 1.
 
         Args:
             rewards: [N] float64.
@@ -106,13 +106,13 @@ class Lines:
         given = rewards[self.use]
         centred = given - self.group.rows(self.group.mean(given))
         slope = float((centred * self.values).sum() / (centred * centred).sum().clamp(min=1e-300))
-        alike = self.holds(self.off(rewards, slope)) and not self.holds(self.off(rewards))
-        return slope if alike else None
+        common = self.holds(self.residuals_at(rewards, slope)) and not self.holds(self.residuals_at(rewards))
+        return slope if common else None
 
-    def holds(self, left: Tensor) -> bool:
-        """Whether no row lies farther from its line than the log's digits allow."""
-        return bool((left.abs() * self.size <= self.room).all())
+    def holds(self, residuals: Tensor) -> bool:
+        """Whether every row is within tolerance of its line."""
+        return bool((residuals.abs() * self.size <= self.room).all())
 
-    def to_the_last_digit(self, left: Tensor) -> bool:
-        """Whether no row lies farther from its line than its last digit."""
-        return bool((left.abs() * self.size <= self.exact).all())
+    def to_the_last_digit(self, residuals: Tensor) -> bool:
+        """Whether every row is on its line up to its last digit."""
+        return bool((residuals.abs() * self.size <= self.exact).all())

@@ -1,4 +1,4 @@
-"""The advantages of the dump, how many digits they were stored with, and when a computed one is the same."""
+"""The logged advantages: their stored precision, and when a computed advantage counts as equal."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -10,27 +10,27 @@ from advcli.common.wording import counted
 from advcli.tensors.masks import chosen
 from advcli.tensors.masks import finite as _finite
 
-# Nearly the same: of the largest |A|, and of anything.
+# Tolerance: relative to the largest |A|, and absolute.
 RELATIVE, ABSOLUTE = 1e-5, 1e-6
 _FLOAT32 = 2.0**-24
-# How many units in the last place float32 arithmetic leaves, where sums run in another order.
+# Rounding error of float32 arithmetic in units in the last place, when sums run in another order.
 _ULPS = 4
-# How many times as much the sums of weighted parts and of a group leave of what is summed.
+# Multiple of that error in sums of weighted parts and over a group.
 _SUMMED = 1.5
-# How many times as much it leaves where numbers cancel.
+# Multiple of that error where numbers cancel.
 _ROUGH = 4.0
-# Decimals and significant digits that are looked for. Fewer significant digits than the fewest are a coincidence.
+# Decimals and significant digits to test for. Fewer significant digits than these are a coincidence.
 _DECIMALS, _DIGITS = range(1, 11), range(4, 11)
-# A reward, the mean and the std that are each off by as much.
+# Three rounding errors add up: of a reward, the mean and the std.
 _BLURRED = 3.0
-# How many times more than its last digit a 16-bit number is off where the arithmetic ran in 16 bits too.
+# Error of 16-bit numbers, in multiples of the last digit, if the arithmetic ran in 16 bits too.
 _ARITHMETIC = 4.0
-# Half of a decimal that float32 hides.
+# Half steps below this are beyond float32 precision.
 _FINE = 1e-7
-# Different rewards that are rounded to few digits by no coincidence.
+# Number of distinct rewards from which rounding to few digits is no coincidence.
 _TELLING = 6
 _PART = 4096
-# What 15 digits may be off, as a share of the number.
+# Relative error of 15 printed digits.
 _TEXT = 1e-14
 _HALVES: Mapping[str, tuple[torch.dtype, float]] = {
     "bf16": (torch.bfloat16, 2.0**-8),
@@ -40,13 +40,13 @@ _HALVES: Mapping[str, tuple[torch.dtype, float]] = {
 
 @dataclass(frozen=True)
 class Stored:
-    """The digits that a column of numbers was stored with.
+    """The precision with which a column of numbers was stored.
 
     Attributes:
-        words: as one would say it; "" for a float32 or a float64.
-        absolute: largest difference between a number and what was stored of it.
-        relative: the same as a share of the number, where that is more.
-        arithmetic: whether the computation may have run with as few digits.
+        words: in words, such as "bf16"; "" for full float32 or float64.
+        absolute: largest absolute rounding error.
+        relative: largest relative rounding error, used where it is larger.
+        arithmetic: whether the computation itself may have run at this precision.
     """
 
     words: str = ""
@@ -55,7 +55,7 @@ class Stored:
     arithmetic: bool = False
 
     def room(self, values: Tensor) -> Tensor:
-        """[N] how far each number may be from the one that was stored."""
+        """[N] the rounding error allowed for each number."""
         return (self.relative * values.abs()).clamp(min=self.absolute)
 
 
@@ -66,13 +66,13 @@ class Logged:
     Attributes:
         values: [N] float64, NaN where the dump has none.
         peak: largest |A|.
-        tolerance: largest difference that counts as nearly the same.
-        exact: largest difference that float32 arithmetic leaves of the largest |A|.
-        resolution: differences below it say nothing: the digits of the dump.
-        stored: the digits of the dump.
+        tolerance: largest difference that counts as nearly equal.
+        exact: largest float32 rounding error at the largest |A|.
+        resolution: differences below this are meaningless, given the digits of the dump.
+        stored: the precision of the dump.
         single: whether every number fits into float32.
         constant: whether all are the same number.
-        unit: what the arithmetic may be off, as a share of what is added up.
+        unit: rounding error of the arithmetic, relative to the summands.
     """
 
     values: Tensor
@@ -87,7 +87,7 @@ class Logged:
 
     @classmethod
     def of(cls, values: Tensor) -> "Logged":
-        """Look at a column once.
+        """The logged advantages of a column.
 
         Args:
             values: [N] float64, NaN where missing.
@@ -104,7 +104,7 @@ class Logged:
         return bare.of_peak(float(finite.abs().max()) if finite.numel() else 0.0)
 
     def of_peak(self, peak: float) -> "Logged":
-        """The same where the largest |A| is another."""
+        """The log with tolerances for another largest |A|."""
         fine = (8 * _FLOAT32 if self.single else 1e-12) * peak
         return replace(
             self,
@@ -116,15 +116,15 @@ class Logged:
 
     @property
     def coarse(self) -> bool:
-        """Whether the numbers were stored with fewer digits than float32 has."""
+        """Whether the numbers were stored with less than float32 precision."""
         return bool(self.stored.words)
 
     def by_digits(self, max_abs: float) -> bool:
-        """Whether a rule that is off by so much fits only because the log has few digits."""
+        """Whether a rule with this largest difference fits only because the log has few digits."""
         return self.coarse and max_abs > _ROUGH * self.exact
 
     def computed(self) -> "Logged":
-        """The same if the arithmetic ran with as few digits as the numbers have."""
+        """The log with tolerances for arithmetic at the stored precision."""
         words = f"{self.stored.words} arithmetic"
         wide = replace(
             self.stored, words=words, relative=_ARITHMETIC * self.stored.relative, arithmetic=False
@@ -132,11 +132,11 @@ class Logged:
         return replace(self, stored=wide, unit=self.stored.relative).of_peak(self.peak)
 
     def take(self, rows: Tensor) -> "Logged":
-        """The same for some of the rows ([n] int64)."""
+        """The log of some of the rows ([n] int64)."""
         return replace(self, values=self.values[rows])
 
     def room(self) -> Tensor:
-        """[N] how far each row may be off and still be nearly the same."""
+        """[N] the difference at which each row still counts as nearly equal."""
         return self.tolerance + self.stored.room(self.values)
 
 
@@ -149,27 +149,27 @@ def rounding(
     unit: float = _ULPS * _FLOAT32,
     blur: float = 0.0,
 ) -> Tensor:
-    """How far arithmetic may be off in a row of a group whose rewards differ, because sums may run in another order.
+    """The rounding error allowed for each row of a group whose rewards differ, as sums may run in another order.
 
     Args:
         rewards: [N] float64, NaN where missing.
         extent: [N] largest |reward| of the row's group.
         std: [N] standard deviation of the row's group.
-        eps: added to it; None where nothing is divided.
-        unit: what the arithmetic may be off, as a share of what is added up; that of float32.
+        eps: added to it; None if the rule doesn't divide.
+        unit: rounding error of the arithmetic, relative to the summands; that of float32.
         blur: how far a logged reward may be from the one that was used.
 
     Returns:
-        [N] float64, 0 where the divisor is 0, and where equal rewards are divided: see `dead.phantoms`.
+        [N] float64, 0 where the divisor is 0 and for equal rewards that are divided: see `dead.phantoms`.
     """
     divisor = torch.ones_like(rewards) if eps is None else std + eps
-    able = (divisor > 0) & ((std > 0) | (blur > 0) | (eps is None))
+    applies = (divisor > 0) & ((std > 0) | (blur > 0) | (eps is None))
     off = _SUMMED * unit * extent + _BLURRED * blur
-    return torch.where(able, off / divisor, 0.0).nan_to_num(nan=0.0)
+    return torch.where(applies, off / divisor, 0.0).nan_to_num(nan=0.0)
 
 
 def half_step(values: Tensor) -> float:
-    """Half of the last decimal that all values have; 0 where they are not rounded to few decimals.
+    """Half a unit of the last decimal of the values; 0 if they aren't rounded to few decimals.
 
     Args:
         values: [N] float64, NaN where missing.
@@ -186,13 +186,13 @@ def half_step(values: Tensor) -> float:
 
 
 def stored(values: Tensor, *, single: bool) -> Stored:
-    """The fewest digits that hold every number.
+    """The lowest precision that represents every number.
 
-    Few different numbers may fit by chance: then a rule that reproduces them to the last digit of float32 is believed first.
+    A few distinct numbers may fit by chance: then a rule that reproduces them to float32 precision is preferred.
 
     Args:
         values: [n] float64, all finite.
-        single: whether float32 holds them.
+        single: whether float32 represents them.
 
     Example:
         >>> stored(torch.tensor([0.87, -0.5], dtype=torch.float64), single=False).words
@@ -202,23 +202,23 @@ def stored(values: Tensor, *, single: bool) -> Stored:
     """
     if not bool((values != 0).any()):
         return Stored()
-    able = [
+    formats = [
         next(_in_decimals(values, single=single), Stored()),
         next(_in_digits(values, single=single), Stored()),
         next(_in_halves(values), Stored()),
     ]
     largest = values.abs().max()
-    first = max(able, key=lambda one: float(one.room(largest)))
-    # It may be any of those that hold every number.
+    first = max(formats, key=lambda fmt: float(fmt.room(largest)))
+    # Any of the formats that represent every number may be the right one.
     return replace(
-        first, absolute=max(one.absolute for one in able), relative=max(one.relative for one in able)
+        first, absolute=max(fmt.absolute for fmt in formats), relative=max(fmt.relative for fmt in formats)
     )
 
 
 def _in_decimals(values: Tensor, *, single: bool) -> Iterator[Stored]:
     for digits in _DECIMALS:
         scale = 10.0**digits
-        if _held(values, lambda some: some * scale, single=single):  # noqa: B023  used at once
+        if _represents(values, lambda some: some * scale, single=single):  # noqa: B023  used at once
             yield Stored(counted(digits, "decimal"), 0.5 / scale)
 
 
@@ -230,31 +230,31 @@ def _in_digits(values: Tensor, *, single: bool) -> Iterator[Stored]:
             some = some[some != 0]
             return some * 10.0 ** (last - some.abs().log10().floor())
 
-        if _held(values, scaled, single=single):
+        if _represents(values, scaled, single=single):
             yield Stored(f"{digits} digits", 0.0, 0.5 * 10.0**-last)
 
 
 def _in_halves(values: Tensor) -> Iterator[Stored]:
     for words, (dtype, unit) in _HALVES.items():
-        if all(bool((part.to(dtype).double() == part).all()) for part in (_some(values), values)):
+        if all(bool((part.to(dtype).double() == part).all()) for part in (_subset(values), values)):
             yield Stored(words, 0.0, unit, arithmetic=True)
 
 
-def _held(values: Tensor, scaled: Callable[[Tensor], Tensor], *, single: bool) -> bool:
-    """Whether numbers are whole once they are scaled, but for what their type loses."""
-    for part in (_some(values), values):
-        whole = scaled(part)
-        noise = whole.abs() * (_FLOAT32 if single else 1e-12) + 1e-9
-        if not bool(((whole - whole.round()).abs() <= noise).all() and (noise < 0.05).all()):
+def _represents(values: Tensor, scaled: Callable[[Tensor], Tensor], *, single: bool) -> bool:
+    """Whether the scaled numbers are integers, up to the rounding of their dtype."""
+    for part in (_subset(values), values):
+        scaled_values = scaled(part)
+        noise = scaled_values.abs() * (_FLOAT32 if single else 1e-12) + 1e-9
+        if not bool(((scaled_values - scaled_values.round()).abs() <= noise).all() and (noise < 0.05).all()):
             return False
     return True
 
 
 def _single(values: Tensor) -> bool:
-    """Whether float32 holds every number, but for what a text of 15 digits loses."""
+    """Whether float32 represents every number, up to the rounding of 15 printed digits."""
     return bool(((values.float().double() - values).abs() <= _TEXT * values.abs()).all())
 
 
-def _some(values: Tensor) -> Tensor:
-    """A part of the values, which nearly always shows that they are not rounded."""
+def _subset(values: Tensor) -> Tensor:
+    """A subset that nearly always suffices to show that values are not rounded."""
     return values[:: max(1, len(values) // _PART)]

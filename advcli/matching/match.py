@@ -1,4 +1,4 @@
-"""Find the rules that a log is consistent with: the search and its outcome."""
+"""Finds the rules that a log is consistent with: runs the search and builds the result."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,7 +22,7 @@ from advcli.matching.logged import Logged
 from advcli.matching.partitions import partitions
 from advcli.matching.problem import Problem
 from advcli.matching.reproduce import flags
-from advcli.matching.search import Found, Tell, indistinguishable, search
+from advcli.matching.search import SearchResult, Tell, indistinguishable, search
 from advcli.matching.trials import Trial
 from advcli.records.results.match import Fit, Match
 from advcli.records.roles import ROLES
@@ -31,8 +31,8 @@ from advcli.records.table import RewardTable
 from advcli.tensors.segments import Segments
 
 SKIPPED = "skipped"
-"""What a note about rules that could not be tried begins with."""
-# What would tell explanations apart that differ in the weights of the rewards, or in how they were shaped.
+"""Prefix of a note about rules that could not be tried."""
+# What would distinguish explanations that differ in reward weights (False) or in shaping (True).
 _APART = {False: "the reward weights of the run", True: "the reward function of the run"}
 _OTHERS = 5
 _NAMED = 3
@@ -46,19 +46,19 @@ def match(
     tell: Tell = lambda text: None,
     prove: Callable[[Explanation], Explanation | None] = lambda explanation: explanation,
 ) -> Match:
-    """Find the rules that the logged advantages are consistent with.
+    """The rules that the logged advantages are consistent with.
 
     Args:
-        table: what was read, the logged advantages among it.
-        n: rows per group, if the user named it.
-        only: rules that the user asked for (`like`, `estimator`, `scale`, `shaping`); the others are not tried.
-        tell: takes a line each time rules have been ruled out.
-        prove: takes what reproduces every row of the table, where that is a sample, and gives it back as far as it
-            reproduces the other rows too; None if it does not.
+        table: the dump as read, with the logged advantages.
+        n: rows per group, if the user set it.
+        only: restricts the search (`like`, `estimator`, `scale`, `shaping`).
+        tell: called with a progress line each time rules have been ruled out.
+        prove: if the table is a sample, checks an explanation on the remaining rows: returns it as far as it
+            reproduces them too, None if it doesn't.
 
     Raises:
         DataError: no row has both a logged advantage and a reward.
-        UsageError: there is no rule such as the user asked for.
+        UsageError: no rule meets the restriction.
     """
     return searched(table, n=n, only=only or Settings(), tell=tell, prove=prove)[0]
 
@@ -70,12 +70,12 @@ def searched(
     only: Settings,
     tell: Tell,
     prove: Callable[[Explanation], Explanation | None] = lambda explanation: explanation,
-) -> tuple[Match, Found | None]:
-    """What `match` finds, and what fits without any assumption; None where all logged advantages are equal."""
+) -> tuple[Match, SearchResult | None]:
+    """The result of `match`, and that of the search without any assumption; None if all logged advantages are equal."""
     with _one_thread():
         problem = _problem(table, n, only)
         if problem.logged.constant:
-            return _silent(table, problem), None
+            return _constant_log(table, problem), None
         first = search(problem, tell, nearest=True)
         explanation, shuffled = explanations.explained(problem, first, table, tell)
         proven = explanation and prove(explanation)
@@ -85,18 +85,20 @@ def searched(
         return _matched(proven, first, table, notes), first
 
 
-def shaped(table: RewardTable, first: Found, *, n: int | None, only: Settings, tell: Tell) -> Match | None:
-    """What explains the logged advantages if a rule of the catalog had shaped the rewards or the advantages.
+def shaped(
+    table: RewardTable, first: SearchResult, *, n: int | None, only: Settings, tell: Tell
+) -> Match | None:
+    """The result of `match` if a shaping rule of the catalog had changed the rewards or the advantages.
 
     Args:
-        table: what was read, with the columns that such rules look at.
-        first: what fits without any assumption, where that is not every row.
-        n: rows per group, if the user named it.
-        only: rules that the user asked for.
-        tell: takes a line each time something has been tried.
+        table: the dump as read, with the columns that shaping rules need.
+        first: the result of the search without any assumption.
+        n: rows per group, if the user set it.
+        only: restricts the search.
+        tell: called with a progress line each time a shaping has been tried.
 
     Returns:
-        None if nothing does.
+        None if no shaping explains the log.
     """
     with _one_thread():
         problem = _problem(table, n, only)
@@ -108,7 +110,7 @@ def shaped(table: RewardTable, first: Found, *, n: int | None, only: Settings, t
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """Thousands of small computations: threads that wait for each other cost more than they save."""
+    """Run torch on one thread: for thousands of small computations, synchronizing threads costs more than it saves."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -123,7 +125,7 @@ def _problem(table: RewardTable, n: int | None, only: Settings) -> Problem:
         raise DataError("the rows cannot be grouped", hint="--prompt-col COL or --n ROWS_PER_PROMPT")
     columns = grouped(table, ways[0].grouping).columns()
     columns.pop("group")
-    # A list of turns is no row.
+    # Lists of turns have no entry per row.
     columns = {
         name: column for name, column in columns.items() if name not in ("turn_rewards", "turn_counts")
     }
@@ -157,7 +159,7 @@ def _problem(table: RewardTable, n: int | None, only: Settings) -> Problem:
 
 
 def _wanted(found: Sequence[Candidate], only: Settings) -> list[Candidate]:
-    """The rules that the user asked for."""
+    """The candidates that meet the user's restriction."""
     framework, _, version = (only.like or "").lower().partition("@")
     wanted = [
         candidate
@@ -169,41 +171,43 @@ def _wanted(found: Sequence[Candidate], only: Settings) -> list[Candidate]:
     ]
     if not wanted:
         raise UsageError(
-            f"there is no rule with {_asked(only)}", hint="fewer of them, or 'advcli frameworks'"
+            f"there is no rule with {_asked(only)}", hint="fewer of these options, or 'advcli frameworks'"
         )
     return wanted
 
 
 def _covers(candidate: Candidate, version: str) -> bool:
-    """Whether a rule is that of a version; "" for any."""
+    """Whether a rule covers a version; "" matches any."""
     return not version or covers(candidate.version or "", version, hint=f"--like {candidate.framework}")
 
 
 def _asked(only: Settings) -> str:
-    """The rules that the user asked for, as they were typed; "" for all."""
+    """The user's restriction as typed; "" for none."""
     asked = {"--like": only.like, "--estimator": only.estimator, "--scale": only.scale}
     return " ".join(f"{flag} {value}" for flag, value in asked.items() if value)
 
 
-def _silent(table: RewardTable, problem: Problem) -> Match:
-    """Refuse a constant log: zeros fit every rule without signal, and a trainer that logged nothing."""
+def _constant_log(table: RewardTable, problem: Problem) -> Match:
+    """The result for a constant log: zeros fit every rule without signal, and a trainer that logged nothing."""
     values = problem.logged.values
-    # No minus before a zero.
+    # Adding 0 avoids printing -0.
     same = float(values[values.isfinite()][0]) + 0.0
     return Match(
         found=False,
-        sentence=f"every logged advantage in '{table.choice.logged}' is {same:g}: that tells no rule",
+        sentence=f"every logged advantage in '{table.choice.logged}' is {same:g}, which identifies no rule",
         best=None,
-        **_common(table, problem, Found((), 0), ()),
+        **_common(table, problem, SearchResult((), 0), ()),
     )
 
 
-def _matched(explanation: Explanation, first: Found, table: RewardTable, notes: Sequence[str]) -> Match:
+def _matched(
+    explanation: Explanation, first: SearchResult, table: RewardTable, notes: Sequence[str]
+) -> Match:
     problem, trials = explanation.problem, explanation.trials
-    alike = indistinguishable(problem, trials)
-    best = alike[0]
+    equivalent = indistinguishable(problem, trials)
+    best = equivalent[0]
     fit = _fit(best)
-    others = [trial for trial in trials if trial not in alike]
+    others = [trial for trial in trials if trial not in equivalent]
     if explanation.broken:
         sentence = wording.broken(fit, best, explanation.broken)
     elif explanation.doubt:
@@ -215,12 +219,12 @@ def _matched(explanation: Explanation, first: Found, table: RewardTable, notes: 
         sentence=sentence,
         best=fit,
         indistinguishable=(
-            *(replace(_fit(trial), reason=wording.reason(problem, best, trial)) for trial in alike[1:]),
-            *(replace(_fit(trial), reason=told) for trial, told in explanation.otherwise),
+            *(replace(_fit(trial), reason=wording.reason(problem, best, trial)) for trial in equivalent[1:]),
+            *(replace(_fit(trial), reason=reason) for trial, reason in explanation.otherwise),
         ),
         evidence=evidence(problem, best),
         apart=(
-            *wording.apart(best, alike[1:]),
+            *wording.apart(best, equivalent[1:]),
             *([_APART[bool(explanation.shape)]] if explanation.otherwise else []),
         ),
         others=_distinct(others),
@@ -235,27 +239,29 @@ def _matched(explanation: Explanation, first: Found, table: RewardTable, notes: 
 def _broken(
     table: RewardTable,
     problem: Problem,
-    first: Found,
+    first: SearchResult,
     notes: Sequence[str],
     shuffled: str | None,
     only: Settings,
 ) -> Match:
     best = first.trials[0] if first.trials else None
     where = breaks(table, problem, best) if best else None
-    told = causes(problem, best, where, shuffled)
+    reasons = causes(problem, best, where, shuffled)
     fit = _fit(best) if best else None
     return Match(
         found=False,
-        sentence=wording.not_found(fit, told, asked=_asked(only)),
+        sentence=wording.not_found(fit, reasons, asked=_asked(only)),
         best=fit,
         others=_distinct(first.trials[1:]),
         breaks=where,
-        causes=tuple(told),
+        causes=tuple(reasons),
         **_common(table, problem, first, notes),
     )
 
 
-def _common(table: RewardTable, problem: Problem, first: Found, notes: Sequence[str]) -> dict[str, Any]:
+def _common(
+    table: RewardTable, problem: Problem, first: SearchResult, notes: Sequence[str]
+) -> dict[str, Any]:
     return {
         "rows": len(table.rewards),
         "compared": int(problem.logged.values.isfinite().sum()),
@@ -267,7 +273,7 @@ def _common(table: RewardTable, problem: Problem, first: Found, notes: Sequence[
 
 
 def _distinct(trials: Sequence[Trial]) -> tuple[Fit, ...]:
-    """The first few, one of those with the same numbers."""
+    """The first few, without those that have the same figures."""
     shown: dict[tuple[str, str, float], Trial] = {}
     for trial in trials:
         if trial.share > 0:
@@ -279,8 +285,8 @@ def _fit(trial: Trial) -> Fit:
     return trial.candidate.fit(trial.partition.label, trial.max_abs, trial.share)
 
 
-def _notes(table: RewardTable, problem: Problem, first: Found) -> list[str]:
-    """What was compared, and what could not be tried."""
+def _notes(table: RewardTable, problem: Problem, first: SearchResult) -> list[str]:
+    """Notes on what was compared and what could not be tried."""
     empty = int((~problem.logged.values.isfinite()).sum())
     notes = [
         f"logged: '{table.choice.logged}' in {len(table.rewards) - empty:,} of {counted(len(table.rewards), 'row')}"

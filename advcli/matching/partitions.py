@@ -1,4 +1,4 @@
-"""The ways in which the rows may have been grouped."""
+"""Candidate groupings of the rows."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -15,12 +15,12 @@ from advcli.records.table import Grouping, RewardTable
 
 _SEEN = 20_000
 _LARGEST = 256
-# Groups of more rows on average are no groups; the rules of the batch stand for them.
+# Groups larger than this on average are covered by the batch-level rules instead.
 _MOST = 65_536
 
 
 class Kind(Enum):
-    """What makes rows one group."""
+    """What defines a group."""
 
     KEY = "the key, as recognised or asked for"
     CUT = "the key, its rows cut by a size"
@@ -34,9 +34,9 @@ class Partition:
     """One way to group the rows.
 
     Attributes:
-        label: in words, as it is shown.
+        label: in words, for display.
         grouping: the groups.
-        kind: what makes rows one group.
+        kind: what defines a group.
     """
 
     label: str
@@ -45,18 +45,18 @@ class Partition:
 
 
 class Partitions(Sequence[Partition]):
-    """Ways to group the rows, each made when it is asked for: mostly the first one is enough."""
+    """Groupings, computed lazily: usually the first one suffices."""
 
     def __init__(self, ways: Iterator[Partition]) -> None:
         self._ways = ways
-        self._found: list[Partition] = []
+        self._known: list[Partition] = []
 
     @overload
     def __getitem__(self, place: int) -> Partition: ...
     @overload
     def __getitem__(self, place: slice) -> Sequence[Partition]: ...
     def __getitem__(self, place: int | slice) -> Partition | Sequence[Partition]:
-        """The partition at a place; of later places none is made."""
+        """The partition at an index; later ones are not computed."""
         if isinstance(place, slice) or place < 0:
             return self._until(None)[place]
         return self._until(place)[place]
@@ -68,28 +68,28 @@ class Partitions(Sequence[Partition]):
         return bool(self._until(0))
 
     def _until(self, position: int | None) -> list[Partition]:
-        """What there is up to a place; all for None. Of equal ones, the first."""
-        while position is None or len(self._found) <= position:
+        """The partitions up to an index, or all for None; duplicates are dropped."""
+        while position is None or len(self._known) <= position:
             partition = next(self._ways, None)
             if partition is None:
                 break
             group = partition.grouping.group
             if partition.grouping.count and not any(
-                np.array_equal(group, other.grouping.group) for other in self._found
+                np.array_equal(group, other.grouping.group) for other in self._known
             ):
-                self._found.append(partition)
-        return self._found
+                self._known.append(partition)
+        return self._known
 
 
 def partitions(table: RewardTable, n: int | None = None) -> Partitions:
-    """The groupings that are tried, the likeliest first; of equal ones, the first.
+    """The groupings to try, most likely first, without duplicates.
 
-    By key as recognised (cut by `n` if asked for); keys cut by the commonest size; without the step; by position,
+    By the detected key (split by `n` if given); keys split by the most common size; without the step; by position,
     as trainers that reshape do; whole steps.
 
     Args:
         table: the narrow columns.
-        n: rows per group, if the user named it.
+        n: rows per group, if the user set it.
     """
     return Partitions(_ways(table, n))
 
@@ -118,7 +118,7 @@ def _ways(table: RewardTable, n: int | None) -> Iterator[Partition]:
 
 
 def _positional(table: RewardTable, size: int | None) -> Iterator[Partition]:
-    """Consecutive rows, cut by the commonest size or by the one at which the advantages sum to 0."""
+    """Consecutive rows, split by the most common size or by the size at which the advantages sum to 0."""
     bare = replace(table, key=np.where(table.key < 0, -1, 0), choice=replace(table.choice, prompt=()))
     for n in dict.fromkeys((size, _balanced(table.logged))):
         if n and n > 1:
@@ -144,7 +144,7 @@ def _balanced(logged: NDArray[np.float64] | None) -> int | None:
     if not values.any():
         return None
     total = np.concatenate([[0.0], np.cumsum(values)])
-    room = 1e-5 * np.abs(values).max()
-    # Where the first sums are not 0, the others need not be looked at.
-    able = (n for n in range(2, min(_LARGEST, len(values) // 2) + 1) if abs(total[n]) <= n * room)
-    return next((n for n in able if np.abs(np.diff(total[::n])).max(initial=0) <= n * room), None)
+    tolerance = 1e-5 * np.abs(values).max()
+    # Most n are ruled out by their first sum.
+    possible = (n for n in range(2, min(_LARGEST, len(values) // 2) + 1) if abs(total[n]) <= n * tolerance)
+    return next((n for n in possible if np.abs(np.diff(total[::n])).max(initial=0) <= n * tolerance), None)

@@ -1,4 +1,4 @@
-"""What is searched for: the log, the ways to group it, the rules."""
+"""The search problem: the log, the candidate groupings and the candidate rules."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,26 +15,26 @@ from advcli.matching.trials import Trial
 from advcli.records.settings import ShapeSpec
 
 MANY = 65_536
-"""Rows on which the rules that are left are compared once more before one of them is run on all rows."""
-# Rows of a step that are quickly looked at.
+"""Size of the larger sample on which the remaining rules are compared before one is run on all rows."""
+# Largest step that is cheap to compute.
 _QUICK = 16_384
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What is searched for.
+    """The search problem.
 
     Attributes:
-        columns: what an estimator may need, of all rows; without the group.
+        columns: the estimators' columns for all rows, without the group.
         logged: the logged advantages.
         partitions: the groupings to try.
         candidates: the rules to try.
-        framework: the framework that writes such dumps, which is believed first; or None.
-        excluded: [N] bool, rows that the statistics leave out; None for none.
+        framework: the framework that writes this dump format, whose rules are preferred; or None.
+        excluded: [N] bool, rows excluded from the statistics; None for none.
         blur: how far a logged reward may be from the one that was used, because it was rounded.
-        shapes: rules of shaping that the user asked for, perhaps with the columns that they look at; () for all.
-        slices: some and all rows in the groups of a partition, as far as they were looked at.
-        picked: which rows those are, and whether they are whole steps.
+        shapes: shaping rules that the user asked for, optionally with their columns; () for all.
+        slices: cached slices, by partition and size.
+        picked: cached row selections of the slices, and whether they are whole steps.
     """
 
     columns: Mapping[str, Tensor]
@@ -51,7 +51,7 @@ class Problem:
     )
 
     def but(self, **changes: Any) -> "Problem":  # noqa: ANN401  the fields
-        """The same search with some fields changed; what does not hang on them is not computed again."""
+        """The problem with some fields changed; cached results that don't depend on them are kept."""
         if changes.keys() & {"excluded", "columns"}:
             return replace(self, **changes, slices={})
         if changes.keys() & {"logged", "blur"}:
@@ -69,10 +69,10 @@ class Problem:
         return self.slices[key]
 
     def part(self, partition: Partition, size: int = SIZE) -> Slice:
-        """Enough rows to rule most candidates out, with the groups of a partition; cached."""
+        """A sample large enough to rule out most candidates, with the groups of a partition; cached."""
         key = (partition.label, size)
         if key not in self.slices:
-            # Which rows those are is the same for all searches in a log: no rule is believed for a part of the rows.
+            # All searches in a log share the sample; no rule is accepted on the strength of a sample alone.
             if key not in self.picked:
                 everything = self.whole(partition)
                 self.picked[key] = (sample(everything, size), by_steps(everything, size))
@@ -85,9 +85,9 @@ class Problem:
         return self.slices[key]
 
     def step(self, partition: Partition) -> Slice | None:
-        """All rows of one step: the largest of those that are quickly looked at, else the smallest.
+        """All rows of one step: the largest step that is cheap to compute, else the smallest.
 
-        None where that one has very many rows, or where groups reach over steps.
+        None if that step has too many rows, or if groups span steps.
         """
         everything = self.whole(partition)
         if not everything.one_step_each:
@@ -111,18 +111,18 @@ class Problem:
         return {**self.columns, "group": group}
 
     def preference(self, trial: Trial) -> tuple[int, int, bool, int, int]:
-        """The lower, the sooner a rule is believed.
+        """Sort key of preference, lowest first.
 
-        Fewest assumptions, the dump's own framework, the last digit, a framework, the newest.
+        Fewest assumptions, the dump's own framework, agreement to the last digit, any framework, the newest.
         """
         framework = trial.candidate.framework
-        # Trainers compute in float32; numbers with more digits are rather a notebook's.
+        # Trainers compute in float32; more digits suggest a notebook.
         first, second = (0, 1) if self.logged.single or self.logged.coarse else (1, 0)
-        own = framework is None or framework != self.framework
+        foreign = framework is None or framework != self.framework
         rough = self.logged.by_digits(trial.max_abs)
         return (
             self._place(trial.partition),
-            own,
+            foreign,
             rough,
             first if framework else second,
             trial.candidate.order,

@@ -1,4 +1,4 @@
-"""What to give `advcli compute` so that it computes the logged advantages."""
+"""The `advcli compute` options that reproduce the logged advantages."""
 
 import shlex
 from collections.abc import Iterator, Mapping
@@ -13,22 +13,22 @@ from advcli.matching.trials import Trial
 from advcli.records.settings import Settings
 from advcli.records.table import RewardTable
 
-# What has no option: a clamp behind the rule, rows that were set to 0 or left out for no reason that the dump names.
-_NOT_TYPED = frozenset({"clip", "filtered_rows", "filtered_before", "not_broadcast"})
+# Changes without an option: clipping after the rule, and rows set to 0 or excluded for a reason the dump doesn't give.
+_WITHOUT_OPTION = frozenset({"clip", "filtered_rows", "filtered_before", "not_broadcast"})
 
 
 def flags(explanation: Explanation, best: Trial, table: RewardTable) -> str | None:
-    """Options of `advcli compute` for the best rule of an explanation; None where there are no such options.
+    """Options of `advcli compute` for the best rule of an explanation; None if no options express it.
 
     Args:
-        explanation: what reproduces every row.
+        explanation: reproduces every row.
         best: the rule.
-        table: what was read.
+        table: the dump as read.
     """
     grouped = _grouping(best.partition, table)
     after = explanation.after or {}
     kept = "keep_pos" in after
-    untyped = _NOT_TYPED - {"filtered_rows" if kept else ""}
+    untyped = _WITHOUT_OPTION - {"filtered_rows" if kept else ""}
     if grouped is None or explanation.broken or explanation.problem.blur or untyped & after.keys():
         return None
     words = [*_rule(best.candidate.plan.settings, best.candidate.options), *grouped]
@@ -37,7 +37,7 @@ def flags(explanation: Explanation, best: Trial, table: RewardTable) -> str | No
     if kept:
         words += ["--keep-pos", f"{after['keep_pos']:g}", "--keep-neg", f"{after['keep_neg']:g}"]
         words += ["--compute-new-adv"] if after["compute_new_adv"] else []
-    # Several files have to be told where to go.
+    # Several inputs need an output folder.
     words += ["--out", "adv/"] if len(table.names) > 1 else []
     return shlex.join(words)
 
@@ -55,7 +55,7 @@ def _rule(settings: Settings, options: Mapping[str, float | str]) -> Iterator[st
 
 
 def _grouping(partition: Partition, table: RewardTable) -> list[str] | None:
-    """The options that group the rows so; None where there are none."""
+    """The options for a grouping; None if no options express it."""
     if partition.kind is Kind.KEY:
         return []
     if partition.kind in (Kind.CUT, Kind.POSITION):
@@ -68,7 +68,7 @@ def _grouping(partition: Partition, table: RewardTable) -> list[str] | None:
 
 
 def _rewards(explanation: Explanation, table: RewardTable) -> Iterator[str]:
-    """The reward columns and their weights, where there are several or they were inferred."""
+    """The options for reward columns and weights, if there are several or they were inferred."""
     given = dict(table.choice.rewards) | {
         name: weight for name, weight in (explanation.weights or {}).items() if weight is not None
     }

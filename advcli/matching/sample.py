@@ -1,4 +1,4 @@
-"""A part of the rows on which most rules can be ruled out."""
+"""Samples of the rows on which most rules can be ruled out."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -12,9 +12,9 @@ from advcli.tensors.masks import chosen, finite
 from advcli.tensors.segments import Segments, Spread
 
 SIZE = 4096
-"""Rows that a rule is tried on before it is run on all."""
+"""Size of the sample on which a rule is tried before it is run on all rows."""
 FIRST = 512
-"""Rows on which it is seen which rules are worth that."""
+"""Size of the small sample that selects the rules worth trying on the larger one."""
 _ODD = 24
 PER_DATA_SET = ("weights",)
 """Columns that have no entry per row."""
@@ -22,7 +22,7 @@ PER_DATA_SET = ("weights",)
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """The groups of some rows and the spread of their rewards; cached.
+    """The groups of some rows and the spread of their rewards, cached.
 
     Attributes:
         rewards: [N] float64, NaN where missing.
@@ -34,22 +34,22 @@ class Groups:
 
     @cached_property
     def used(self) -> Tensor:
-        """[N] bool, the rows that have a group."""
+        """[N] bool, the rows with a group."""
         return self.index >= 0
 
     @cached_property
     def segments(self) -> Segments:
-        """The groups of the rows that have one."""
+        """The groups of the rows with one."""
         return Segments.of(chosen(self.index, self.used))
 
     @cached_property
     def valid(self) -> Tensor:
-        """[N] bool, the rows that have a group and a reward."""
+        """[N] bool, the rows with a group and a reward."""
         return self.used & finite(self.rewards)
 
     @cached_property
     def _measured(self) -> tuple[Tensor, Tensor]:
-        """[G] largest |reward| and standard deviation (ddof 1) of each group; 0 where there is none."""
+        """[G] largest |reward| and standard deviation (ddof 1) of each group; 0 if undefined."""
         segments = self.segments
         if not bool(self.valid.any()):
             nothing = self.rewards.new_zeros(segments.count)
@@ -62,7 +62,7 @@ class Groups:
 
     @property
     def stds(self) -> Tensor:
-        """[G] standard deviation (ddof 1) of the rewards of each group; 0 where there is none."""
+        """[G] standard deviation (ddof 1) of the rewards of each group; 0 if undefined."""
         return self._measured[1]
 
     @cached_property
@@ -77,7 +77,7 @@ class Groups:
 
     @cached_property
     def sizes(self) -> Tensor:
-        """[N] float64, rows of the row's group."""
+        """[N] float64, size of the row's group."""
         return self._rows(self.segments.size().to(self.rewards.dtype))
 
     def _rows(self, of_group: Tensor) -> Tensor:
@@ -90,17 +90,17 @@ class Groups:
 
 @dataclass(frozen=True, eq=False)
 class Slice:
-    """Some rows, with whole groups, and what a computed advantage is compared with.
+    """Some rows, in whole groups, with their logged advantages.
 
     Attributes:
         rows: [n] int64 row numbers in file order; None for all rows.
-        columns: what an estimator may need, of these rows.
+        columns: the estimators' columns for these rows.
         logged: their logged advantages.
-        whole: whether the steps are whole too.
+        whole: whether they are whole steps.
         groups: their groups.
         blur: how far a logged reward may be from the one that was used.
-        known: what was computed on these rows already, by the work of the rule.
-        roundings: what `allowed` gave already.
+        predictions: cached advantages, by the computation of the rule.
+        roundings: cached results of `allowed`.
     """
 
     rows: Tensor | None
@@ -109,7 +109,7 @@ class Slice:
     whole: bool
     groups: Groups
     blur: float = 0.0
-    known: dict[object, Tensor | None] = field(default_factory=dict, repr=False)
+    predictions: dict[object, Tensor | None] = field(default_factory=dict, repr=False)
     roundings: dict[object, tuple[Tensor, Tensor | None]] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -122,13 +122,13 @@ class Slice:
         whole: bool,
         blur: float = 0.0,
     ) -> "Slice":
-        """Cut the rows out.
+        """Select the rows.
 
         Args:
-            columns: of all rows, the group included.
+            columns: of all rows, including the group.
             logged: of all rows.
             rows: [n] int64 row numbers in file order, or None for all.
-            whole: whether they make whole steps.
+            whole: whether they form whole steps.
             blur: how far a logged reward may be from the one that was used.
         """
         if rows is not None:
@@ -144,7 +144,7 @@ class Slice:
         return cls(rows, columns, logged, whole, Groups(columns["rewards"], columns["group"]), blur)
 
     def against(self, logged: Logged, blur: float) -> "Slice":
-        """The same rows, compared in another way; what was computed on them stays.
+        """The rows with another tolerance; cached advantages are kept.
 
         Args:
             logged: of all rows, the same values with another tolerance.
@@ -154,18 +154,18 @@ class Slice:
 
     @property
     def size(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return len(self.groups.index)
 
     @cached_property
     def given(self) -> "Given":
-        """What a computed advantage is compared with."""
+        """The logged advantages to compare with."""
         return Given.of(self)
 
     def allowed(self, eps: float | None) -> tuple[Tensor, Tensor | None]:
-        """How far float32 may be off in the rows that are compared, for an eps; see `logged.rounding`.
+        """The rounding error allowed for each compared row, given an eps; see `logged.rounding`.
 
-        No rounding makes more of a group of n rows than (n − 1) / √n standard deviations.
+        Capped at (n − 1) / √n, the largest possible |A| in a group of n rows.
 
         Returns:
             [m], and [m] bool where it is within the tolerance; None for everywhere.
@@ -189,12 +189,12 @@ class Slice:
 
     @cached_property
     def sorted_values(self) -> Tensor:
-        """[m] the logged advantages that are compared, the smallest first."""
+        """[m] the compared logged advantages, in ascending order."""
         return self.given.values.sort().values
 
     @cached_property
     def one_step_each(self) -> bool:
-        """Whether no group reaches over several steps."""
+        """Whether every group lies within one step."""
         segments, step = self.groups.segments, chosen(self.columns["step"], self.groups.used)
         if not len(step):
             return True
@@ -203,15 +203,15 @@ class Slice:
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """The logged advantages of some rows and their properties; cached.
+    """The logged advantages of some rows, with their tolerances.
 
     Attributes:
         compared: [n] bool, the rows with a group and a logged advantage.
         values: [m] float64, their advantages.
-        room: [m] or a number, how far a row may be off and still be nearly the same.
-        exact: [m], how far it may be off and still be the same: the digits of the log, and what arithmetic leaves of
-            the largest |A| of its group.
-        empty: [n] bool, rows with a group and no logged advantage; None if there are none.
+        room: [m] or a number, the difference at which a row still counts as nearly equal.
+        exact: [m], the difference at which a row still counts as equal: the digits of the log, plus the rounding error
+            at the largest |A| of its group.
+        empty: [n] bool, rows with a group but no logged advantage; None if there are none.
         inner: for each of "not 0", "not at a bound" and "neither": [m] bool, and how many of them are not 0.
     """
 
@@ -224,7 +224,7 @@ class Given:
 
     @classmethod
     def of(cls, part: Slice) -> "Given":
-        """Look at the rows once."""
+        """The logged advantages of a slice."""
         present = finite(part.logged.values)
         compared = part.groups.used & present
         values = chosen(part.logged.values, compared)
@@ -238,27 +238,27 @@ class Given:
 
 
 def _inner(values: Tensor) -> list[tuple[Tensor, int]]:
-    """Rows that nothing was done to if rows were set to 0, clipped, or both; the zeros among them prove nothing."""
+    """The rows left unchanged if rows were set to 0, clipped, or both; zeros among them are not counted as evidence."""
     if not values.numel():
         return []
-    some = values != 0
+    non_zero = values != 0
     between = (values != values.max()) & (values != values.min())
-    parts = (some, between, some & between)
-    return [(part, int((part & some).sum())) for part in parts]
+    parts = (non_zero, between, non_zero & between)
+    return [(part, int((part & non_zero).sum())) for part in parts]
 
 
 def sample(everything: Slice, size: int) -> Tensor | None:
-    """Numbers of rows that tell most rules apart: some whole steps, or where steps are large, some whole groups.
+    """Rows that distinguish most rules: some whole steps, or whole groups if the steps are large.
 
-    Groups that rules treat in their own way come first: dead ones, of one row, with missing rewards, of odd sizes,
-    with filtered rows, with the smallest and the largest spread.
+    Groups that rules treat differently come first: dead ones, singletons, those with missing rewards, odd sizes,
+    filtered rows, or the smallest and the largest spread.
 
     Args:
         everything: all rows.
-        size: about how many rows to take.
+        size: approximate number of rows to take.
 
     Returns:
-        [n] int64 row numbers in file order; None for all rows, where they are few.
+        [n] int64 row numbers in file order; None for all rows, if there are few.
     """
     group, step = everything.columns["group"], everything.columns["step"]
     if len(group) <= 2 * max(size, SIZE):
@@ -267,7 +267,7 @@ def sample(everything: Slice, size: int) -> Tensor | None:
     if by_steps(everything, size):
         picked = torch.linspace(0, steps - 1, max(1, int(size * steps / len(step)))).long()
         return torch.nonzero(_marked(picked, steps)[step]).squeeze(1)
-    wanted = _marked(_telling(everything, size), everything.groups.segments.count)
+    wanted = _marked(_special_groups(everything, size), everything.groups.segments.count)
     chosen_ = (
         wanted[group] if bool(everything.groups.used.all()) else wanted[group.clamp(min=0)] & (group >= 0)
     )
@@ -275,11 +275,11 @@ def sample(everything: Slice, size: int) -> Tensor | None:
 
 
 def by_steps(everything: Slice, size: int) -> bool:
-    """Whether a sample of some size is made of whole steps.
+    """Whether a sample of some size consists of whole steps.
 
     Args:
         everything: all rows.
-        size: about how many rows it has.
+        size: its approximate number of rows.
     """
     step = everything.columns["step"]
     return len(step) / (int(step.max()) + 1) <= size / 2 and everything.one_step_each
@@ -292,8 +292,8 @@ def _marked(numbers: Tensor, count: int) -> Tensor:
     return marked
 
 
-def _telling(everything: Slice, size: int) -> Tensor:
-    """Numbers of the groups to look at."""
+def _special_groups(everything: Slice, size: int) -> Tensor:
+    """The groups to sample."""
     groups = everything.groups
     segments, stds = groups.segments, groups.stds
     given = chosen(everything.logged.values, groups.used)
@@ -305,7 +305,7 @@ def _telling(everything: Slice, size: int) -> Tensor:
     some = segments.max(given.abs().nan_to_num(nan=0.0)) > 0
     zeros = segments.max((given == 0).double()) > 0
     count = max(1, int(size * segments.count / max(len(given), 1)))
-    # Groups of thousands of rows are few in a sample, whatever is odd about them.
+    # At most an eighth of the sample per special property, since few large groups fit into it.
     few = min(_ODD, max(1, count // 8))
     odd = (
         ~live & some,
@@ -326,9 +326,9 @@ def _telling(everything: Slice, size: int) -> Tensor:
 
 
 def _renumbered(index: Tensor) -> Tensor:
-    """The same segments without gaps, in order of their number; -1 stays."""
-    # One place more, in front, for the rows that belong nowhere.
-    met = torch.zeros(int(index.max()) + 2 if len(index) else 1, dtype=torch.int64)
-    met[index + 1] = 1
-    met[0] = 0
-    return (torch.cumsum(met, dim=0) - 1)[index + 1].where(index >= 0, -1)
+    """The segments renumbered without gaps, in ascending order; -1 stays."""
+    # Offset by one: slot 0 is for rows without a segment.
+    seen = torch.zeros(int(index.max()) + 2 if len(index) else 1, dtype=torch.int64)
+    seen[index + 1] = 1
+    seen[0] = 0
+    return (torch.cumsum(seen, dim=0) - 1)[index + 1].where(index >= 0, -1)

@@ -1,4 +1,4 @@
-"""Try every rule on a part of the rows, and those that are left on all of them."""
+"""Tries every rule on a sample of the rows, and those that remain on all rows."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,25 +13,24 @@ from advcli.matching.sample import FIRST, SIZE
 from advcli.matching.trials import Trial, judge, predict, tried
 
 Tell = Callable[[str], None]
-# Different computations that are run on all rows, and how many more where none of them fits: one, and the others if
-# they fit so many rows.
+# Distinct computations to run on all rows; if none fits, how many more: one, and the others if they fit this share of rows.
 _CONFIRMED, _MORE, _HALF = 8, 3, 0.5
-# Share of the rows that more of them may fit without that saying anything.
+# Differences in the share of fitting rows up to this are chance.
 _CHANCE = 0.01
-# Rows of a step, where it is tried as a group, up to which every rule is.
+# Largest step, tried as one group, on which every rule is tried.
 _STEP = 256
-# How many different computations that do not fit on a small part of the rows are run on a larger one.
+# How many distinct computations that don't fit on the small sample are run on the larger one.
 _NEAR = 12
 
 
 @dataclass(frozen=True)
-class Found:
-    """The outcome of a search.
+class SearchResult:
+    """The result of a search.
 
     Attributes:
-        trials: rules on all rows, the best first.
-        tried: rules × groupings that were tried.
-        lacking: estimators that could not be tried, and why.
+        trials: rules on all rows, best first.
+        tried: number of rules × groupings tried.
+        lacking: estimators that could not be tried → the missing column.
     """
 
     trials: Sequence[Trial]
@@ -44,63 +43,67 @@ class Found:
         return bool(self.trials) and self.trials[0].explained
 
 
-def search(problem: Problem, tell: Tell = lambda text: None, *, nearest: bool = False) -> Found:
+def search(problem: Problem, tell: Tell = lambda text: None, *, nearest: bool = False) -> SearchResult:
     """Try all rules with all groupings.
 
     Args:
-        problem: what to search for.
-        tell: takes a line each time rules have been ruled out.
-        nearest: whether to run the nearest rules on all rows too, where none fits on a part of them.
+        problem: the search problem.
+        tell: called with a progress line each time rules have been ruled out.
+        nearest: whether to run the closest rules on all rows too, if none fits the sample.
     """
     lacking: dict[str, str] = {}
     sampled: list[Trial] = []
     count = 0
     for partition in problem.partitions:
-        there = able(problem, _affordable(problem, partition), lacking)
-        count += len(there)
-        result = _sampled(problem, partition, there)
-        left = sum(trial.explained for trial in result)
+        candidates = applicable(problem, _affordable(problem, partition), lacking)
+        count += len(candidates)
+        result = _sampled(problem, partition, candidates)
+        remaining = sum(trial.explained for trial in result)
         sampled += result
-        tell(f"{partition.label}: {counted(len(there), 'rule')} tried on a sample of the rows, {left} left")
-        if left and problem.part(partition).rows is not None:
-            # Whether another grouping gives the same numbers is asked of small data only.
+        tell(
+            f"{partition.label}: {counted(len(candidates), 'rule')} tried on a sample of the rows, {remaining} left"
+        )
+        if remaining and problem.part(partition).rows is not None:
+            # Other groupings with the same numbers are searched for in small data only.
             break
     sampled.sort(key=lambda trial: (not trial.explained, -trial.share, problem.preference(trial)))
     done = [trial for trial in sampled if trial.complete]
     if len(done) < len(sampled):
         done = _confirmed(problem, sampled, tell, nearest=nearest)
-    return Found(_ordered(problem, done), count, lacking)
+    return SearchResult(_ordered(problem, done), count, lacking)
 
 
-def able(problem: Problem, candidates: Sequence[Candidate], lacking: dict[str, str]) -> list[Candidate]:
-    """The rules whose columns are there; what the others lack is noted."""
-    there_are = []
+def applicable(problem: Problem, candidates: Sequence[Candidate], lacking: dict[str, str]) -> list[Candidate]:
+    """The rules whose columns are there; missing columns of the others are added to `lacking`."""
+    result = []
     for candidate in candidates:
         needs = candidate.plan.entry.needs
-        there = problem.columns.keys() | {"group"} | (MADE if candidate.plan.entry.level == "turn" else set())
-        absent = next((name for name in needs if name not in there), None)
+        columns = (
+            problem.columns.keys() | {"group"} | (MADE if candidate.plan.entry.level == "turn" else set())
+        )
+        absent = next((name for name in needs if name not in columns), None)
         if absent is None:
-            there_are.append(candidate)
+            result.append(candidate)
         else:
             lacking[candidate.plan.entry.name] = absent
-    return there_are
+    return result
 
 
-def _sampled(problem: Problem, partition: Partition, able: Sequence[Candidate]) -> list[Trial]:
-    """The rules on a part of the rows: on a small one first, and those that are worth it on a larger one."""
+def _sampled(problem: Problem, partition: Partition, candidates: Sequence[Candidate]) -> list[Trial]:
+    """The rules on a sample: all on a small one first, then the promising ones on a larger one."""
     part = problem.part(partition)
     if part.rows is None:
-        return list(tried(partition, able, part))
-    result = list(tried(partition, able, problem.part(partition, FIRST), brief=True))
+        return list(tried(partition, candidates, part))
+    result = list(tried(partition, candidates, problem.part(partition, FIRST), brief=True))
     result.sort(key=lambda trial: (-trial.share, trial.max_abs))
-    near = {trial.candidate.work for trial in _distinct(result)[:_NEAR]}
-    worth = [t for t in result if t.explained or t.core or t.candidate.work in near]
-    again = {t.candidate: t for t in tried(partition, [t.candidate for t in worth], part)}
-    return [again.get(trial.candidate, trial) for trial in result]
+    near = {trial.candidate.computation for trial in _distinct(result)[:_NEAR]}
+    worth = [t for t in result if t.explained or t.core or t.candidate.computation in near]
+    larger = {t.candidate: t for t in tried(partition, [t.candidate for t in worth], part)}
+    return [larger.get(trial.candidate, trial) for trial in result]
 
 
 def _distinct(trials: Sequence[Trial]) -> list[Trial]:
-    """The first of those with the same figures."""
+    """The first trial of each distinct pair of figures."""
     result: dict[tuple[float, float], Trial] = {}
     for trial in trials:
         result.setdefault((trial.share, trial.max_abs), trial)
@@ -108,9 +111,9 @@ def _distinct(trials: Sequence[Trial]) -> list[Trial]:
 
 
 def _affordable(problem: Problem, partition: Partition) -> Sequence[Candidate]:
-    """The candidates; of groups of thousands of rows, which no sample makes small, and of large steps the plain ones only.
+    """The candidates that are cheap enough: with very large groups or steps, our own plain estimators only.
 
-    Rules that go over the rows of a group one by one take seconds there, and rules of the batch have seen the step already.
+    There, rules that loop over the rows of a group take seconds, and batch-level rules have been tried on the step already.
     """
     part = problem.part(partition)
     large = partition.kind is Kind.STEP and part.size > _STEP * max(part.groups.segments.count, 1)
@@ -120,7 +123,7 @@ def _affordable(problem: Problem, partition: Partition) -> Sequence[Candidate]:
 
 
 def indistinguishable(problem: Problem, trials: Sequence[Trial]) -> list[Trial]:
-    """The trials that fit as well as the best one, most plausible first."""
+    """The trials that fit as well as the best one, in order of preference."""
     fitting = [trial for trial in trials if trial.explained]
     if not fitting:
         return []
@@ -132,10 +135,10 @@ def indistinguishable(problem: Problem, trials: Sequence[Trial]) -> list[Trial]:
 
 
 def _as_close(problem: Problem, fitting: Sequence[Trial]) -> list[Trial]:
-    """Of rules that fit, those that fit equally.
+    """The rules that fit equally well.
 
-    What float32 or fewer digits leave says nothing. Of a log with more digits, the closest and those with its eps and ddof,
-    which may be the same in float32.
+    At float32 precision or below, differences in closeness are meaningless. In a log with more digits, keeps the closest
+    and those with the same eps and ddof, which may be the same rule in float32.
     """
     if problem.logged.single or problem.logged.coarse:
         return list(fitting)
@@ -151,7 +154,7 @@ def _confirmed(problem: Problem, sampled: Sequence[Trial], tell: Tell, *, neares
     done: list[Trial] = []
     known: dict[Any, tuple[Trial, Trial]] = {}
     for trial in _narrowed(problem, sampled, tell):
-        key = (trial.partition.label, trial.candidate.work)
+        key = (trial.partition.label, trial.candidate.computation)
         if key not in known:
             same = (whole for part, whole in known.values() if _same(problem, trial, part, whole))
             result = trial if trial.complete else next(same, None)
@@ -169,54 +172,59 @@ def _confirmed(problem: Problem, sampled: Sequence[Trial], tell: Tell, *, neares
 
 
 def _narrowed(problem: Problem, sampled: Sequence[Trial], tell: Tell) -> list[Trial]:
-    """What is left on a sample: rules that cannot be told apart; else those that fit but for zeros and bounds.
+    """The rules that remain after the sample: the indistinguishable best ones, else those that fit except zeros and bounds.
 
-    Rules that the small sample cannot tell apart are compared on a larger one.
+    Rules that the small sample can't distinguish are compared on a larger one.
     """
-    alike = indistinguishable(problem, sampled)
-    if not alike:
+    equivalent = indistinguishable(problem, sampled)
+    if not equivalent:
         return [trial for trial in sampled if trial.core]
     result: list[Trial] = []
     for partition in problem.partitions:
-        mine = [trial.candidate for trial in alike if trial.partition is partition]
-        if not mine:
+        candidates = [trial.candidate for trial in equivalent if trial.partition is partition]
+        if not candidates:
             continue
         part = problem.part(partition, MANY)
         step = problem.step(partition)
         if step is None or part.whole:
-            result += tried(partition, mine, part)
+            result += tried(partition, candidates, part)
         else:
-            # Of a part of a step a rule of the batch is known up to a factor only.
-            result += tried(partition, [c for c in mine if not c.of_batch], part)
-            result += tried(partition, [c for c in mine if c.of_batch], step)
-    left = indistinguishable(problem, result)
-    tell(f"{counted(len(left), 'rule')} of {len(alike):,} left on a larger part of the rows")
-    return left or alike
+            # On part of a step, a batch-level rule is determined only up to a factor.
+            result += tried(partition, [c for c in candidates if not c.of_batch], part)
+            result += tried(partition, [c for c in candidates if c.of_batch], step)
+    remaining = indistinguishable(problem, result)
+    tell(f"{counted(len(remaining), 'rule')} of {len(equivalent):,} left on a larger part of the rows")
+    return remaining or equivalent
 
 
 def _same(problem: Problem, trial: Trial, part: Trial, whole: Trial) -> bool:
-    """Whether a rule gives, on the same part of the rows, the numbers of one that was run on all rows.
+    """Whether a rule gives the same numbers on a sample as another one that was run on all rows.
 
     Args:
-        problem: what is searched for.
-        trial: the rule, on a part of the rows.
-        part: the other one, on the same part.
+        problem: the search problem.
+        trial: the rule, on a sample.
+        part: the other one, on the same sample.
         whole: the other one, on all rows.
     """
     if trial.candidate.of_batch or part.candidate.of_batch or trial.partition is not part.partition:
         return False
     if not whole.explained and not whole.core:
         return False
-    one, two = trial.predicted, part.predicted
-    if one is None or two is None or len(one) != len(two) or not bool((one.isnan() == two.isnan()).all()):
+    own, other = trial.predicted, part.predicted
+    if (
+        own is None
+        or other is None
+        or len(own) != len(other)
+        or not bool((own.isnan() == other.isnan()).all())
+    ):
         return False
-    return float((one - two).abs().nan_to_num(nan=0.0).max()) <= max(
+    return float((own - other).abs().nan_to_num(nan=0.0).max()) <= max(
         problem.logged.resolution, 4 * part.max_abs if whole.explained else 0.0
     )
 
 
 def _on_all(problem: Problem, trial: Trial, tell: Tell) -> Trial:
-    """A rule on all rows; the trial as it is where it cannot be run on them."""
+    """The rule run on all rows; the trial unchanged if it can't be."""
     part = problem.whole(trial.partition)
     predicted = predict(trial.candidate, part)
     if predicted is None:
@@ -228,22 +236,22 @@ def _on_all(problem: Problem, trial: Trial, tell: Tell) -> Trial:
 
 
 def _nearest(problem: Problem, sampled: Sequence[Trial], known: Collection[Any]) -> list[Trial]:
-    """The best few of the sample, one of those with the same figures; where not even half of the rows fit, one."""
+    """The best few of the sample, without duplicate figures; only one if not even half of the rows fit."""
     result: dict[tuple[str, float, float], Trial] = {}
     for trial in sampled:
-        if (trial.partition.label, trial.candidate.work) not in known:
+        if (trial.partition.label, trial.candidate.computation) not in known:
             result.setdefault((trial.partition.label, trial.share, trial.max_abs), trial)
     few = list(result.values())[:_MORE]
     if few and few[0].share <= _HALF:
-        # A row more or less is chance: of those that fit about as many, the one that is believed first.
-        alike = [trial for trial in result.values() if trial.share >= few[0].share - _CHANCE]
-        return [min(alike, key=problem.preference)]
+        # A row more or less is chance: take the preferred one among those that fit about as many.
+        similar = [trial for trial in result.values() if trial.share >= few[0].share - _CHANCE]
+        return [min(similar, key=problem.preference)]
     return few[:1] + [trial for trial in few[1:] if trial.share > _HALF]
 
 
 def _ordered(problem: Problem, trials: Sequence[Trial]) -> list[Trial]:
-    """The best first: those that cannot be told from it, then by how much fits."""
-    alike = indistinguishable(problem, trials)
-    rest = [trial for trial in trials if trial not in alike]
-    rest.sort(key=lambda t: (not t.explained, -t.share, t.max_abs, problem.preference(t)))
-    return [*alike, *rest]
+    """The trials, best first: the indistinguishable best ones, then by share of fitting rows."""
+    equivalent = indistinguishable(problem, trials)
+    others = [trial for trial in trials if trial not in equivalent]
+    others.sort(key=lambda t: (not t.explained, -t.share, t.max_abs, problem.preference(t)))
+    return [*equivalent, *others]

@@ -1,4 +1,4 @@
-"""A rule on some of the rows: its advantages, and how well they fit."""
+"""Runs a rule on some of the rows and judges how well it fits."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,15 +16,15 @@ from advcli.matching.sample import FIRST, Slice
 from advcli.tensors.masks import chosen, every, some
 from advcli.tensors.segments import Segments
 
-# By how much the spread of a part of a step may differ from that of the whole step, and of a small part.
+# Factor by which the spread of a sample of a step may differ from that of the whole step; the second for a small sample.
 _STRETCH, _STRETCH_FIRST = 1.5, 1e3
-# Rows with a sign that tell whether a rule's signs are those of the log, and the share that has to agree.
-_TOLD, _AGREE = 64, 0.7
-# How many times as much float32 leaves in sums over a step.
+# Rows with a sign needed to compare a rule's signs with the log's, and the share that has to agree.
+_SIGNED, _AGREE = 64, 0.7
+# Multiple of the float32 rounding error in sums over a step.
 _STEPS = 8
-# Different rewards of groups without signal for which it is listed what float32 may give.
+# Number of distinct dead-group rewards up to which possible float32 results are enumerated.
 _REWARDS = 256
-# Rows that have to fit before the others may be called clipped or filtered.
+# Number and share of rows that must fit before the others may count as clipped or filtered.
 _FEWEST, _SHARE = 3, 0.05
 
 
@@ -35,15 +35,15 @@ class Trial:
     Attributes:
         candidate: the rule.
         partition: the grouping.
-        explained: whether every compared row fits, but for the digits of the log and of float32.
+        explained: whether every compared row fits, up to the digits of the log and of float32.
         core: whether all rows fit that are neither 0 nor at a bound.
-        share: share of the compared rows that are nearly the same.
-        misses: compared rows that are not.
-        max_abs: largest difference, over rows that rounding cannot blur if there are any.
-        nulls: share of the rows without a logged advantage that have none by the rule either.
-        complete: whether all rows were looked at.
-        predicted: [n] the rule's advantages in the rows that were looked at.
-        rows: where these are the figures of a rule with the same numbers, on how many rows that was seen.
+        share: share of the compared rows that are nearly equal.
+        misses: number of compared rows that aren't.
+        max_abs: largest difference, over rows not affected by rounding if there are any.
+        nulls: share of the rows without a logged advantage to which the rule gives none either.
+        complete: whether all rows were used.
+        predicted: [n] the rule's advantages for the rows used.
+        rows: if the figures are taken from an equal rule, the number of rows on which both were compared.
     """
 
     candidate: Candidate
@@ -60,13 +60,15 @@ class Trial:
 
 
 def predict(candidate: Candidate, part: Slice) -> Tensor | None:
-    """[n] the rule's advantages; None if it cannot be computed on these rows. The same computation runs once."""
-    work = candidate.work
-    if work not in part.known:
+    """[n] the rule's advantages, cached by computation; None if it can't be computed on these rows."""
+    computation = candidate.computation
+    if computation not in part.predictions:
         plain = candidate.unfilled
         filled = plain is not candidate and "rollout" not in part.columns
-        part.known[work] = _filled(candidate, plain, part) if filled else _computed(candidate, part)
-    return part.known[work]
+        part.predictions[computation] = (
+            _filled(candidate, plain, part) if filled else _computed(candidate, part)
+        )
+    return part.predictions[computation]
 
 
 def _computed(candidate: Candidate, part: Slice) -> Tensor | None:
@@ -77,7 +79,7 @@ def _computed(candidate: Candidate, part: Slice) -> Tensor | None:
 
 
 def _filled(candidate: Candidate, plain: Candidate, part: Slice) -> Tensor | None:
-    """[n] what a rule gives where another one gives nothing: to groups of one, and without a reward."""
+    """[n] the advantages of a rule that differs from `plain` only in groups of one and rows without a reward."""
     original, entry, settings = predict(plain, part), candidate.plan.entry, candidate.plan.settings
     if original is None:
         return None
@@ -90,10 +92,10 @@ def _filled(candidate: Candidate, plain: Candidate, part: Slice) -> Tensor | Non
 def judge(candidate: Candidate, partition: Partition, part: Slice, predicted: Tensor) -> Trial:
     """Compare a rule's advantages with the logged ones."""
     given = part.given
-    # A rule that gives none where there is one does not fit.
+    # A missing prediction for a logged advantage counts as an infinite difference.
     difference = (chosen(predicted, given.compared) - given.values).abs_().nan_to_num_(nan=torch.inf)
     count = difference.numel()
-    # Sums over a whole step run in many orders, and of a part of it a rule is known but for two numbers.
+    # Sums over a step may run in any order; on part of a step, the rule is determined only up to scale and shift.
     loose = _STEPS * part.logged.exact if part.whole else part.logged.tolerance
     exact = given.exact + loose if candidate.sums_steps else given.exact
     fits, near = difference <= exact, difference <= given.room
@@ -122,10 +124,10 @@ def judge(candidate: Candidate, partition: Partition, part: Slice, predicted: Te
 def _carried(
     candidate: Candidate, part: Slice, predicted: Tensor, room: Tensor, fits: Tensor
 ) -> Tensor | None:
-    """[m] bool, the rows of groups of equal rewards that carry what float32 may give them; None for none."""
+    """[m] bool, the rows of dead groups whose advantage float32 rounding can explain; None for none."""
     if candidate.eps is None or candidate.scale != "group":
         return None
-    std, sizes = (chosen(one, part.given.compared) for one in (part.groups.std, part.groups.sizes))
+    std, sizes = (chosen(column, part.given.compared) for column in (part.groups.std, part.groups.sizes))
     rewards = chosen(part.columns["rewards"], part.given.compared)
     dead = torch.nonzero(
         (std == 0) & (sizes > 1) & ~fits & rewards.isfinite() & predicted.isfinite()
@@ -140,68 +142,68 @@ def _carried(
         room[dead],
         eps=candidate.eps,
         ddof=candidate.ddof or 0,
-        clip=float(candidate.told.get("clip") or torch.inf),
-        dtype=str(candidate.told.get("dtype", "float32")),
+        clip=float(candidate.arguments.get("clip") or torch.inf),
+        dtype=str(candidate.arguments.get("dtype", "float32")),
     )
     return result
 
 
 def _largest(difference: Tensor, part: Slice, eps: float | None, by_rounding: Tensor | None) -> float:
-    """The largest finite difference, over rows that rounding cannot blur if there are any; inf if there is none."""
+    """The largest finite difference, over rows not affected by rounding if there are any; inf if there is none."""
     _, clear = part.allowed(eps)
     if by_rounding is not None:
         clear = ~by_rounding if clear is None else clear & ~by_rounding
-    for seen in (difference if clear is None else difference[clear], difference):
-        largest = float(seen.max()) if seen.numel() else 0.0
-        finite = seen[seen < torch.inf] if largest == torch.inf else seen
+    for values in (difference if clear is None else difference[clear], difference):
+        largest = float(values.max()) if values.numel() else 0.0
+        finite = values[values < torch.inf] if largest == torch.inf else values
         if finite.numel():
             return float(finite.max())
     return torch.inf
 
 
 def _core(part: Slice, fits: Tensor) -> bool:
-    """Whether everything fits but rows at 0, rows at the largest and the smallest value, or both."""
+    """Whether everything fits except rows at 0, rows at the largest and the smallest value, or both."""
     share = _SHARE if part.size > 2 * FIRST else 0.0
     enough = max(_FEWEST, int(share * fits.numel()))
     misses = ~fits
-    # Zeros fit every rule in dead groups: they prove nothing.
+    # In dead groups zeros fit every rule, so they are not counted.
     return any(count >= enough and not some(inner & misses) for inner, count in part.given.inner)
 
 
 def tried(
     partition: Partition, candidates: Sequence[Candidate], part: Slice, *, brief: bool = False
 ) -> Iterator[Trial]:
-    """Each rule on some rows.
+    """Try each rule on some rows.
 
     Args:
         partition: their groups.
         candidates: the rules.
         part: the rows.
-        brief: leave out rules whose next of kin says plus where the log says minus.
+        brief: skip rules if one of their family has the opposite sign of the log.
     """
     against: dict[object, bool] = {}
     for candidate in candidates:
-        if brief and against.get(candidate.kin):
+        if brief and against.get(candidate.family):
             continue
         predicted = predict(candidate, part)
         if predicted is None:
             continue
-        if brief and candidate.kin not in against:
-            against[candidate.kin] = _contrary(predicted, part)
+        if brief and candidate.family not in against:
+            against[candidate.family] = _contrary(predicted, part)
         if candidate.of_batch and not part.whole:
             predicted = _affine(predicted, part, _STRETCH_FIRST if brief else _STRETCH)
         yield judge(candidate, partition, part, predicted)
 
 
 def _contrary(predicted: Tensor, part: Slice) -> bool:
-    """Whether a rule's signs are others than those of the log, so that no eps and no ddof helps."""
+    """Whether a rule's signs disagree with the log's, so that no eps or ddof can help."""
     signs = chosen(predicted, part.given.compared).sign() * part.given.values.sign()
     decided = int((signs.abs() == 1).sum())
-    return decided >= _TOLD and int((signs == 1).sum()) < _AGREE * decided
+    return decided >= _SIGNED and int((signs == 1).sum()) < _AGREE * decided
 
 
 def _affine(predicted: Tensor, part: Slice, stretch: float) -> Tensor:
-    """The best a·p + b per step: a part of a step has another mean and another spread than the whole.
+    """The best fit a·p + b per step, since part of a step has a different mean and spread than the whole.
 
     Args:
         predicted: [n] the rule's advantages.
@@ -213,7 +215,7 @@ def _affine(predicted: Tensor, part: Slice, stretch: float) -> Tensor:
     p, a = predicted[use], part.logged.values[use]
     dp, da = p - steps.rows(steps.mean(p)), a - steps.rows(steps.mean(a))
     spread = steps.sum(dp * dp)
-    # Of a step that is all dead here, nothing is known.
+    # A step whose sampled groups are all dead determines no slope.
     slope = torch.where(spread > 0, steps.sum(dp * da) / spread, 1.0)
     typical = slope[spread > 0].median() if bool((spread > 0).any()) else slope.new_ones(())
     if bool((slope < 0).any()) or not 1 / stretch <= float(typical) <= stretch:

@@ -1,4 +1,4 @@
-"""What was found, in words."""
+"""The sentences that report a match."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,16 +18,16 @@ _COUNTS = {
     "refused": "every row counted",
     "turns": "a row is a turn",
 }
-# A range of ratios that is not worth a word.
+# A range of ratios too narrow to mention.
 _NARROW = 0.1
-# Share of the rows that a rule has to fit to be named where none fits all.
+# Smallest share of fitting rows at which the nearest rule is named.
 _SOME = 0.1
 
 
 def found(
     fit: Fit, trial: Trial, problem: Problem, *, done: Sequence[str] = (), compared: int | None = None
 ) -> str:
-    """The sentence that says what the log is consistent with; `compared` rows agree, or those of the problem."""
+    """The sentence for a match; `compared` is the number of rows that agree, by default the problem's."""
     compared = int(problem.logged.values.isfinite().sum()) if compared is None else compared
     rough = problem.logged.by_digits(fit.max_abs_diff)
     digits = f" at the precision of the log ({problem.logged.stored.words})" if rough else ""
@@ -42,30 +42,30 @@ def _rule(fit: Fit, trial: Trial) -> str:
 
 
 def not_determined(fit: Fit, trial: Trial, *, done: Sequence[str], doubt: str) -> str:
-    """The sentence that says why nothing is named although a rule fits every row."""
+    """The sentence for a rule that fits every row but isn't determined by the log."""
     rule = "; ".join([f"{_rule(fit, trial)}, fits every row", *done])
     return f"not determined by this log: {doubt}; {rule}"
 
 
 def broken(fit: Fit, trial: Trial, what: str) -> str:
-    """The sentence that says what is wrong with a log whose other rows fit a rule."""
+    """The sentence for a log with faulty rows whose other rows fit a rule."""
     return f"the log is broken: {what}; all other rows fit {_rule(fit, trial)}"
 
 
 def not_found(fit: Fit | None, causes: Sequence[str], asked: str = "") -> str:
-    """The sentence that says why nothing was found; `asked` is what the search was narrowed to."""
+    """The sentence for a log that no rule fits; `asked` is the user's restriction of the search."""
     none = f"no rule with {asked}" if asked else "no rule"
     if fit is None:
         return f"{none} could be tried on this log"
     percent = f"{100 * fit.share_matched:.1f}"
-    # Not all of them, however few are missing.
+    # Never round up to 100%.
     near = f"the nearest, {fit.name}, fits" if fit.share_matched >= _SOME else "the nearest fits"
     share = "more than 99.9" if percent == "100.0" and fit.share_matched < 1 else percent
     return "; ".join([f"{none} fits this log: {near} {share}% of the rows", *causes[:1]])
 
 
 def done(after: After) -> Iterator[str]:
-    """What happened to the advantages of the rule."""
+    """Phrases for what was done to the advantages after the rule."""
     if after.clip:
         yield f"then clipped to {_bounds(*after.clip)}"
     if after.keep:
@@ -77,7 +77,7 @@ def done(after: After) -> Iterator[str]:
 
 
 def filtered(rows: int, where: str) -> str:
-    """The sentence for rows of such groups that were set to 0 for an unknown reason."""
+    """The phrase for rows that were set to 0 for an unknown reason; `where` names their groups."""
     return f"then {counted(rows, 'row')} {where} {verb(rows, 'was', 'were')} set to 0"
 
 
@@ -90,7 +90,7 @@ def _bounds(low: float, high: float) -> str:
 
 
 def _ratio(ratio: float, range_: tuple[float, float]) -> str:
-    """A keep ratio; its range too, where a rounder number would do as well."""
+    """A keep ratio, with the range of ratios that give the same if it isn't narrow."""
     return (
         f"{ratio:g}"
         if range_[1] - range_[0] < _NARROW
@@ -99,33 +99,33 @@ def _ratio(ratio: float, range_: tuple[float, float]) -> str:
 
 
 def reason(problem: Problem, best: Trial, other: Trial) -> str:
-    """Why a rule fits as well as the best one, in a few words."""
-    told = (
+    """Why a rule fits as well as the best one, briefly."""
+    reasons = (
         []
         if best.partition is other.partition
         else [f"grouped {other.partition.label}, with the same result"]
     )
     one, two = best.candidate, other.candidate
     if one.plan.entry.target != two.plan.entry.target:
-        told.append("another way to the same numbers")
+        reasons.append("another way to the same numbers")
         names = [name for name in ("eps", "ddof") if getattr(one, name) != getattr(two, name)]
     else:
-        names = [name for name in two.told if one.told.get(name) != two.told[name]]
-    told += [_WHY.get(name, _other)(problem, best, other) for name in names]
+        names = [name for name in two.arguments if one.arguments.get(name) != two.arguments[name]]
+    reasons += [_WHY.get(name, _other)(problem, best, other) for name in names]
     if other.rows is not None:
-        told.append(f"compared on {other.rows:,} rows")
-    return "; ".join(dict.fromkeys(filter(None, told))) or "the same computation"
+        reasons.append(f"compared on {other.rows:,} rows")
+    return "; ".join(dict.fromkeys(filter(None, reasons))) or "the same computation"
 
 
 def apart(best: Trial, others: Sequence[Trial]) -> tuple[str, ...]:
-    """What would tell rules that fit equally from the best one."""
+    """What data would distinguish the equally good rules from the best one."""
     result: list[str] = []
     for other in others:
         one, two = best.candidate, other.candidate
         names = [name for name in ("eps", "ddof", "scale") if getattr(one, name) != getattr(two, name)]
         if one.plan.entry.target == two.plan.entry.target:
-            names += [name for name in two.told if one.told.get(name) != two.told[name]]
-        result += [_TELLS[name] for name in names if name in _TELLS]
+            names += [name for name in two.arguments if one.arguments.get(name) != two.arguments[name]]
+        result += [_DISTINGUISHED_BY[name] for name in names if name in _DISTINGUISHED_BY]
         result += [] if best.partition is other.partition else ["prompts that occur again under another key"]
     return (*dict.fromkeys(result), *(["the configuration of the run"] if others else []))
 
@@ -182,7 +182,7 @@ def _other(problem: Problem, best: Trial, other: Trial) -> str:
     return "the same numbers on this data"
 
 
-_TELLS: Mapping[str, str] = {
+_DISTINGUISHED_BY: Mapping[str, str] = {
     "eps": "groups whose rewards lie closer together, or a log with more digits",
     "batch_eps": "groups whose rewards lie closer together, or a log with more digits",
     "ddof": "groups of another size",
@@ -210,6 +210,6 @@ _WHY: Mapping[str, Callable[[Problem, Trial, Trial], str]] = {
 
 
 def _live_stds(problem: Problem, best: Trial) -> Tensor:
-    """The standard deviations of the groups that are not dead."""
+    """The standard deviations of the live groups."""
     part = problem.whole(best.partition)
     return part.groups.stds[part.groups.stds > 0]

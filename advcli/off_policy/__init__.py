@@ -1,1 +1,1 @@
-"""What lies between the policy that sampled and the policy that trained: divergences, importance weights, rejection."""
+"""Mismatch between the sampling policy and the trained policy: divergences, importance weights, rejection."""

@@ -1,4 +1,4 @@
-"""Off-policy corrections: one row per framework and function. Nothing heavy is imported here."""
+"""The catalog of off-policy corrections, one row per framework and function. Imports nothing heavy."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,14 +14,14 @@ class Row:
 
     Attributes:
         framework: as the user types it after `--like`.
-        function: what the framework calls it.
-        target: "module:function"; `tokens.LogProbs` first, the advantages [N] where `signed`, settings keyword-only under
-            the framework's names, a `correction.Correction` out.
+        function: its name in the framework.
+        target: "module:function"; takes `tokens.LogProbs`, then the advantages [N] if `signed`, settings keyword-only under
+            the framework's names; returns a `correction.Correction`.
         summary: one sentence.
         source: the file in the framework.
         versions: the range of versions, as a specifier; "" for all.
-        knobs: what the function is told whatever the settings.
-        signed: whether it looks at the advantage.
+        knobs: fixed keyword arguments.
+        signed: whether it uses the advantage.
         weighs: whether it gives weights.
     """
 
@@ -157,10 +157,10 @@ def find(framework: str, version: str = "", function: str = "") -> Row:
     Args:
         framework: as the user types it.
         version: "" for the newest.
-        function: what the framework calls it; "" for its first.
+        function: its name in the framework; "" for the first.
 
     Raises:
-        UsageError: there is none, or that is no version.
+        UsageError: there is none, or the version is invalid.
 
     Example:
         >>> find("verl", "0.7.0").versions

@@ -1,4 +1,4 @@
-"""What a framework's off-policy correction gives."""
+"""The result of an off-policy correction."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -14,11 +14,11 @@ class Correction:
     """Metrics, weights and masks of one batch.
 
     Attributes:
-        metrics: key → number, under the keys that the framework logs.
-        weights: [T] what the loss of each token is multiplied by; None where the framework weighs nothing.
-        mask: [T] float, 1 for the tokens that are trained on afterwards.
-        per_row: key → [N], what the framework logs for each row.
-        per_token: key → [T], what it logs for each token.
+        metrics: key → number, under the framework's metric names.
+        weights: [T] factor on the loss of each token; None if the framework uses no weights.
+        mask: [T] float, 1 for the tokens still trained on.
+        per_row: key → [N], metrics that the framework logs per row.
+        per_token: key → [T], metrics that it logs per token.
     """
 
     mask: Tensor
@@ -29,7 +29,7 @@ class Correction:
 
 
 def numbers(metrics: Mapping[str, Tensor | float], prefix: str = "") -> dict[str, float]:
-    """Metrics as plain numbers, with a prefix before each key."""
+    """Metrics as floats, with prefixed keys."""
     return {prefix + name: float(value) for name, value in metrics.items()}
 
 
@@ -39,19 +39,19 @@ def per_batch(
     """Run a framework's correction on the rows of each step, as the framework does.
 
     Args:
-        correct: takes the tokens, and the advantages where there are any.
+        correct: takes the tokens, and the advantages if given.
         tokens: the two log-probabilities.
         step: [N] int64, the step of each row.
         advantages: [N] float, or None.
 
     Returns:
-        Weights and mask of all tokens; the metrics are means over the steps, and a step without a trained token has none.
+        Weights and mask of all tokens; the metrics are means over the steps with a trained token.
 
     Source:
         the framework's own, see `off_policy.catalog`.
     """
     weights, mask = torch.ones_like(tokens.mask), tokens.mask.clone()
-    seen: list[dict[str, float]] = []
+    of_steps: list[dict[str, float]] = []
     order = torch.argsort(step, stable=True)
     for rows in order.split(torch.bincount(step).tolist()):
         part = tokens.take(rows)
@@ -63,9 +63,9 @@ def per_batch(
         if result.weights is not None:
             weights[at] = result.weights
         per_row = {name: float(values.double().mean()) for name, values in result.per_row.items()}
-        seen.append({**result.metrics, **per_row})
-    names = dict.fromkeys(name for one in seen for name in one)
-    metrics = {name: _mean([one[name] for one in seen if name in one]) for name in names}
+        of_steps.append({**result.metrics, **per_row})
+    names = dict.fromkeys(name for of_step in of_steps for name in of_step)
+    metrics = {name: _mean([of_step[name] for of_step in of_steps if name in of_step]) for name in names}
     return Correction(mask, metrics, weights)
 
 

@@ -1,4 +1,4 @@
-"""How far the trainer's policy lies from the one that sampled: KL, χ², perplexity."""
+"""Divergence of the trainer's policy from the sampling policy: KL, χ², perplexity."""
 
 from torch import Tensor
 
@@ -6,7 +6,7 @@ from advcli.off_policy.tokens import SAFETY_BOUND, LogProbs, bounded_exp, kl
 
 
 def perplexity(tokens: LogProbs) -> dict[str, Tensor]:
-    """Perplexities of both policies and how they differ, by row.
+    """Perplexities of both policies and their differences, per row.
 
     Returns:
         name → [N]: "training_ppl", "training_log_ppl", "rollout_ppl", "rollout_log_ppl", "log_ppl_diff" (training minus
@@ -34,12 +34,12 @@ def perplexity(tokens: LogProbs) -> dict[str, Tensor]:
 
 
 def divergences(tokens: LogProbs) -> dict[str, Tensor]:
-    """The figures that verl logs of every batch, whatever it corrects.
+    """The metrics that verl logs for every batch, whatever the correction.
 
     Returns:
         name → a number: "kl" (k1) and "k3_kl" are means over all trained tokens, "chi2_token" the mean of ρ² − 1 over them,
-        "chi2_seq" that of the squared product of each row, and the rest means over rows; log ratios are clamped
-        to ±20 for the χ² only.
+        "chi2_seq" that of the squared product of each row, and the rest means over rows; log ratios are clamped to
+        ±20 for the χ² only.
 
     Source:
         verl/trainer/ppo/rollout_corr_helper.py, compute_offpolicy_metrics
@@ -69,11 +69,11 @@ def effective_share(tokens: LogProbs, weights: Tensor) -> Tensor:
     """The effective sample size of weights, as a share of the trained tokens: 1 / E[(w / E w)²].
 
     Args:
-        tokens: which tokens are trained on.
-        weights: [T] not negative.
+        tokens: tells which tokens are trained on.
+        weights: [T] non-negative.
 
     Returns:
-        A number in [1 / tokens, 1]; inf where all weights are 0 (verl divides by zero there).
+        A number in [1 / tokens, 1]; inf if all weights are 0 (verl divides by zero there).
 
     Example:
         >>> import torch

@@ -1,4 +1,4 @@
-"""The off-policy figures of some rows, under verl's names, and the same by step, by policy version and by row."""
+"""Off-policy figures under verl's names: of all rows, per step, per policy version and per row."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ def figures(tokens: LogProbs) -> Figures:
     """The figures of all rows.
 
     Args:
-        tokens: the two log-probabilities, of one row with a trained token or more.
+        tokens: the two log-probabilities; at least one row has a trained token.
     """
     ratio = bounded_exp(tokens.log_ratio)
     trained = tokens.log_ratio[tokens.trained]
@@ -32,26 +32,26 @@ def figures(tokens: LogProbs) -> Figures:
 
 
 def _filled(tokens: LogProbs) -> Tensor:
-    """The rows with a trained token: verl lets the others count as 0 in its means."""
+    """The rows with a trained token; in verl's means the others would count as 0."""
     return torch.nonzero(tokens.filled).squeeze(1)
 
 
 def parts(tokens: LogProbs, code: Tensor, names: Sequence[str]) -> tuple[OffPolicyPart, ...]:
-    """The figures of the rows with each value of a column.
+    """The figures for each value of a column.
 
     Args:
         tokens: the two log-probabilities.
-        code: [N] int64, the value of each row; -1 for rows of none.
+        code: [N] int64, the code of each row's value; -1 for rows without one.
         names: the value of each code.
 
     Returns:
-        A part for each value that has a trained token, in the order of the codes.
+        A part for each value with a trained token, in the order of the codes.
     """
     order = torch.argsort(code, stable=True)
     counts = torch.bincount(code[code >= 0], minlength=len(names)).tolist()
     stacks = order[int((code < 0).sum()) :].split(counts)
-    some = ((name, tokens.take(rows)) for name, rows in zip(names, stacks, strict=True) if len(rows))
-    return tuple(OffPolicyPart(name, figures(part)) for name, part in some if part.trained.any())
+    slices = ((name, tokens.take(rows)) for name, rows in zip(names, stacks, strict=True) if len(rows))
+    return tuple(OffPolicyPart(name, figures(part)) for name, part in slices if part.trained.any())
 
 
 def by_row(tokens: LogProbs) -> dict[str, Tensor]:

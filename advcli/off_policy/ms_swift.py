@@ -1,4 +1,4 @@
-"""ms-swift's rollout importance sampling and its mask of off-policy sequences."""
+"""ms-swift's rollout importance sampling and its off-policy sequence mask."""
 
 from collections.abc import Callable, Mapping
 
@@ -12,7 +12,7 @@ from advcli.off_policy.divergence import divergences, effective_share
 from advcli.off_policy.tokens import SAFETY_BOUND, LogProbs, bounded_exp, kl
 
 _K3_BOUND = 10.0
-# What is logged where no token is trained on.
+# The value logged if no token is trained on.
 _MOST_ESS = 1e10
 
 # Mode → weights of (ratio [T], geometric mean of the row [T], bound).
@@ -22,7 +22,7 @@ _WEIGHTS: Mapping[str, Callable[[Tensor, Tensor, float], Tensor]] = {
     "sequence_truncate": lambda _, mean, high: mean.clamp(max=high),
     "sequence_mask": lambda ratio, mean, high: torch.where(mean <= high, ratio, 0.0),
 }
-# Mode → which trained tokens were cut, of (ratio, weights, bound); of rows for the other modes.
+# Mode → which trained tokens were cut, of (ratio, weights, bound). The other modes cut rows.
 _TOKENS_CUT: Mapping[str, Callable[[Tensor, Tensor, float], Tensor]] = {
     "token_truncate": lambda ratio, _, high: ratio > high,
     "token_mask": lambda _, weights, __: weights == 0,
@@ -35,7 +35,7 @@ def rollout_correction(
     rollout_importance_sampling_mode: str | None = None,
     rollout_importance_sampling_threshold: float = 2.0,
 ) -> Correction:
-    """ms-swift's correction of the mismatch between vLLM and the trainer.
+    """ms-swift's correction for the mismatch between vLLM and the trainer.
 
     A sequence weight is the geometric mean of its tokens' ratios, not their product.
 
@@ -46,11 +46,10 @@ def rollout_correction(
         rollout_importance_sampling_threshold: the upper bound of the ratio.
 
     Returns:
-        Metrics without the "rollout_correction/" that ms-swift puts before them; weights 0 on tokens that are not
-        trained on.
+        Metrics without ms-swift's prefix "rollout_correction/"; weights are 0 on tokens that are not trained on.
 
     Raises:
-        UsageError: another mode.
+        UsageError: unknown mode.
 
     Source:
         ms-swift 4.6.0, swift/rlhf_trainers/grpo_trainer.py
@@ -83,7 +82,7 @@ def rollout_correction(
 def off_policy_sequence_mask(
     tokens: LogProbs, advantages: Tensor, *, off_policy_sequence_mask_delta: float
 ) -> Correction:
-    """Rows with a negative advantage that the trainer finds much less likely than the sampler did are dropped.
+    """Drop rows with a negative advantage that are much less likely under the trainer than under the sampler.
 
     Args:
         tokens: the two log-probabilities.
@@ -91,7 +90,7 @@ def off_policy_sequence_mask(
         off_policy_sequence_mask_delta: largest mean of rollout minus trainer log-probability of such a row.
 
     Returns:
-        "keep" [N] bool in `per_row`, and the mask without the tokens of the rows that go.
+        "keep" [N] bool in `per_row`, and the mask without the tokens of dropped rows.
 
     Source:
         DeepSeek-V3.2, arXiv:2512.02556; ms-swift 4.6.0, swift/rlhf_trainers/grpo_trainer.py

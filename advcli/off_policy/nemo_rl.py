@@ -21,24 +21,24 @@ def clipped_pg_metrics(
     reference_policy_kl_type: str = "k3",
     sequence_level_importance_ratios: bool = False,
 ) -> Correction:
-    """What NeMo-RL logs of the generation engine beside the trainer, and its weights.
+    """NeMo-RL's weights, and its metrics of the mismatch between generation engine and trainer.
 
     Args:
         tokens: the two log-probabilities.
-        truncated_importance_sampling_type: "tis" clamps, "icepop" zeroes tokens outside the bounds, "seq-mask-tis" rows whose
-            geometric mean is outside; None for neither.
+        truncated_importance_sampling_type: "tis" clamps, "icepop" zeroes tokens outside the bounds, "seq-mask-tis" zeroes
+            rows whose geometric mean is outside; None for no truncation.
         truncated_importance_sampling_ratio: the upper bound; None for no truncation.
-        truncated_importance_sampling_ratio_min: the lower bound; 0 for "tis" without one.
-        reference_policy_kl_type: "k1", "k2" or "k3", of the KL metrics.
-        sequence_level_importance_ratios: the weight of a token is the product over its row.
+        truncated_importance_sampling_ratio_min: the lower bound; defaults to 0 for "tis".
+        reference_policy_kl_type: "k1", "k2" or "k3", for the KL metrics.
+        sequence_level_importance_ratios: whether a token's weight is the product over its row.
 
     Returns:
-        Metrics under NeMo-RL's names; "approx_entropy" is of the policy before its first update. With
-        `sequence_level_importance_ratios` "sampling_importance_ratio" is the mean weight times the number of rows, as
+        Metrics under NeMo-RL's names; "approx_entropy" is that of the policy before its first update. With
+        `sequence_level_importance_ratios`, "sampling_importance_ratio" is the mean weight times the number of rows, as
         NeMo-RL logs it (the loss is not affected).
 
     Raises:
-        UsageError: another type or KL, a lower bound that is missing, or "seq-mask-tis" with weights of rows.
+        UsageError: unknown type or KL, a missing lower bound, or "seq-mask-tis" with sequence-level weights.
 
     Source:
         NeMo-RL 7ea279ab, nemo_rl/algorithms/loss/loss_functions.py
@@ -65,10 +65,10 @@ def clipped_pg_metrics(
 
 @dataclass(frozen=True)
 class _Weights:
-    """Weights of tokens, or of rows.
+    """Weights per token or per row.
 
     Attributes:
-        tokens: whose weights they are.
+        tokens: the tokens they belong to.
         values: [T] or [N].
         of_rows: whether there is one per row.
     """
@@ -83,7 +83,7 @@ class _Weights:
         return cls(tokens, _finite(log.exp()), of_rows)
 
     def spread(self, values: Tensor) -> Tensor:
-        """[T] what the weights have one of each."""
+        """[T] values per weight, broadcast to tokens."""
         return self.tokens.spread(values) if self.of_rows else values
 
     def of_tokens(self) -> Tensor:
@@ -91,7 +91,7 @@ class _Weights:
         return self.spread(self.values)
 
     def logged(self) -> Tensor:
-        """The mean as the framework logs it: of rows times their number, because it multiplies a column by a row."""
+        """The mean as the framework logs it; row weights are summed, because NeMo-RL broadcasts [N, 1] × [N]."""
         return self.values.sum() if self.of_rows else self.tokens.mean(self.values)
 
 
@@ -100,13 +100,13 @@ def _finite(values: Tensor) -> Tensor:
 
 
 def _truncated(weights: _Weights, kind: str, bounds: tuple[float | None, float]) -> tuple[_Weights, Tensor]:
-    """The weights after truncation, and the share that was outside the bounds."""
+    """The truncated weights, and the share outside the bounds."""
     if kind not in _KINDS:
         raise UsageError(f"truncated_importance_sampling_type is '{kind}'", hint=either(list(_KINDS)))
     low, high = bounds
     if low is None and kind != "tis":
         raise UsageError(
-            f"{kind} needs two bounds, and one was given", hint="truncated_importance_sampling_ratio_min"
+            f"{kind} needs two bounds, but one was given", hint="truncated_importance_sampling_ratio_min"
         )
     if kind == "seq-mask-tis" and weights.of_rows:
         raise UsageError(f"{kind} has weights of tokens", hint="sequence_level_importance_ratios=0")

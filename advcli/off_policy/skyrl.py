@@ -27,61 +27,61 @@ def off_policy_correction(  # noqa: PLR0913  the settings of SkyRL
     token_mask_is_threshold_low: float | None = None,
     token_mask_is_threshold_high: float | None = None,
 ) -> Correction:
-    """SkyRL's correction; each step looks at the tokens that the one before left.
+    """SkyRL's correction; each step works on the tokens kept by the previous one.
 
     Args:
         tokens: the two log-probabilities.
         tis_ratio_type: "token" or "sequence" (the product over the row); None for no weights.
         token_tis_ratio_clip_high: largest weight of a token.
         sequence_tis_ratio_clip_high: largest weight of a sequence.
-        sequence_mask_metric: "geometric" or "product", the ratio of a row whose bounds mask it; None for no such mask.
+        sequence_mask_metric: "geometric" or "product", the row ratio whose bounds mask rows; None for no sequence mask.
         geo_mask_high: upper bound of the geometric mean.
-        geo_mask_low: lower bound of it.
+        geo_mask_low: lower bound of the geometric mean.
         product_mask_high: upper bound of the product.
-        product_mask_low: lower bound of it.
+        product_mask_low: lower bound of the product.
         outlier_token_is_threshold_low: a row with a token whose ratio is lower is masked; None for no bound.
         outlier_token_is_threshold_high: a row with a token whose ratio is higher is masked; None for no bound.
         token_mask_is_threshold_low: a token whose ratio is lower is masked; None, like the next, for no token mask.
         token_mask_is_threshold_high: a token whose ratio is higher is masked.
 
     Returns:
-        Metrics under SkyRL's names, none where nothing is switched on; std, max and min are over the padded batch, in
-        which padding and tokens that are not trained on count as 0.
+        Metrics under SkyRL's names, none if nothing is enabled; std, max and min are over the padded batch, in which
+        padding and tokens that are not trained on count as 0.
 
     Raises:
-        UsageError: another ratio or metric.
+        UsageError: unknown ratio or metric.
 
     Source:
         SkyRL a9564572, skyrl/backends/skyrl_train/utils/off_policy_correction_utils.py
     """
-    outlier = (outlier_token_is_threshold_low, outlier_token_is_threshold_high)
-    within = (token_mask_is_threshold_low, token_mask_is_threshold_high)
+    outlier_bounds = (outlier_token_is_threshold_low, outlier_token_is_threshold_high)
+    token_bounds = (token_mask_is_threshold_low, token_mask_is_threshold_high)
     metrics: dict[str, Tensor | float] = {}
-    left, weights = tokens, None
-    if outlier != (None, None):
-        left, more = _without_outliers(left, *outlier)
+    kept, weights = tokens, None
+    if outlier_bounds != (None, None):
+        kept, more = _without_outliers(kept, *outlier_bounds)
         metrics |= more
-    if None not in within:
-        left, more = _token_mask(left, *within)  # type: ignore[arg-type]
+    if None not in token_bounds:
+        kept, more = _token_mask(kept, *token_bounds)  # type: ignore[arg-type]
         metrics |= more
     if tis_ratio_type is not None:
         caps = {"token": token_tis_ratio_clip_high, "sequence": sequence_tis_ratio_clip_high}
-        weights, more = _weights(left, tis_ratio_type, caps)
+        weights, more = _weights(kept, tis_ratio_type, caps)
         metrics |= more
     if sequence_mask_metric is not None:
         bounds = {
             "geometric": (geo_mask_low, geo_mask_high),
             "product": (product_mask_low, product_mask_high),
         }
-        left, more = _sequence_mask(left, sequence_mask_metric, bounds)
+        kept, more = _sequence_mask(kept, sequence_mask_metric, bounds)
         metrics |= more
     if metrics:
         metrics |= _ratio(tokens)
-    return Correction(left.mask, numbers(metrics), weights)
+    return Correction(kept.mask, numbers(metrics), weights)
 
 
 def _ratio(tokens: LogProbs) -> dict[str, Tensor | float]:
-    """The ratio before any step."""
+    """Metrics of the ratio before any step."""
     ratio = bounded_exp(tokens.log_ratio)
     padded = tokens.laid_out(torch.where(tokens.trained, ratio, 0.0))
     return {

@@ -1,4 +1,4 @@
-"""slime's importance sampling: the two built-in functions, and the example for training-inference mismatch."""
+"""slime's importance sampling: the two built-in functions, and the training-inference mismatch example."""
 
 from collections.abc import Callable, Mapping
 
@@ -23,7 +23,7 @@ def vanilla_tis(tokens: LogProbs, *, tis_clip: float = 2.0, tis_clip_low: float 
         tis_clip_low: lower bound.
 
     Returns:
-        Metrics as means over rows of the mean of each; weights of tokens that are not trained on are not zeroed.
+        Metrics as means over rows of row means; weights of tokens that are not trained on are not zeroed.
 
     Source:
         slime 624b824a, slime/backends/megatron_utils/loss.py
@@ -62,13 +62,13 @@ def _built_in(tokens: LogProbs, ratio: Tensor, weights: Tensor) -> Correction:
     return Correction(tokens.mask, numbers(metrics), weights)
 
 
-# Mode → (weights, tokens that stay) of (ratio, low, high).
+# Mode → (weights, kept tokens) of (ratio, low, high).
 _MODES: Mapping[str, Callable[[Tensor, float, float], tuple[Tensor, Tensor | None]]] = {
     "truncate": lambda ratio, _, high: (ratio.clamp(0, high), None),
     "clip": lambda ratio, low, high: (ratio.clamp(low, high), None),
     "mask": lambda ratio, low, high: (ratio, (ratio >= low) & (ratio <= high)),
 }
-# Mode → the names of the shares of tokens below and above the bounds.
+# Mode → metric names for the shares of tokens below and above the bounds.
 _SHARES = {
     "truncate": (None, "truncate_fraction"),
     "clip": ("clip_fraction_low", "clip_fraction_high"),
@@ -91,27 +91,27 @@ def mis(  # noqa: PLR0913  the settings of slime
     rs_veto_threshold: float | None = 1e-4,
     tis_batch_normalize: bool = True,
 ) -> Correction:
-    """Slime's example for the mismatch of training and inference; every metric is a mean over rows of a mean over tokens.
+    """Slime's example for the training-inference mismatch; every metric is a mean over rows of a mean over tokens.
 
     Args:
         tokens: the two log-probabilities.
-        use_tis: weigh at all; without it nothing is rejected either.
-        use_rs: reject too.
+        use_tis: whether to weight; without it nothing is rejected either.
+        use_rs: whether to reject too.
         tis_level: one of `tokens.LEVELS`.
         rs_level: one of `tokens.LEVELS`.
         tis_mode: "truncate" at the upper bound, "clip" to both, or "mask" the tokens outside.
-        tis_lower_bound: None for 1 over the upper.
+        tis_lower_bound: None for 1 / upper bound.
         tis_upper_bound: largest weight.
-        rs_lower_bound: None for that of the weights.
-        rs_upper_bound: None for that of the weights.
+        rs_lower_bound: None for the lower bound of the weights.
+        rs_upper_bound: None for the upper bound of the weights.
         rs_veto_threshold: a row with a token whose ratio is lower is rejected; None for no veto.
         tis_batch_normalize: divide the weights by their mean.
 
     Returns:
-        Metrics under "mis_"; weights 0 on tokens that are not trained on.
+        Metrics under "mis_"; weights are 0 on tokens that are not trained on.
 
     Raises:
-        UsageError: a level, a mode or bounds that slime refuses; geometric weights with `tis_batch_normalize`.
+        UsageError: a level, a mode or bounds that slime rejects; geometric weights with `tis_batch_normalize`.
 
     Source:
         slime 624b824a, examples/train_infer_mismatch_helper/mis.py
@@ -160,7 +160,7 @@ def _at(name: str, tokens: LogProbs, level: str) -> Tensor:
 
 
 def _divergences(tokens: LogProbs) -> dict[str, Tensor]:
-    """[T] each: what is logged of the two policies."""
+    """[T] each: the metrics of the two policies."""
     log_ratio = tokens.log_ratio
     per_row = perplexity(tokens)
     per_row["log_ppl_abs_diff"] = per_row["log_ppl_diff"].abs()
@@ -175,7 +175,7 @@ def _divergences(tokens: LogProbs) -> dict[str, Tensor]:
 
 
 def _outside(name: str, mode: str, ratio: Tensor, low: float, high: float) -> dict[str, Tensor]:
-    """[T] each: which ratios lie below and above the bounds, under the names of the mode."""
+    """[T] each: which ratios are below and above the bounds, under the mode's metric names."""
     below, above = _SHARES[mode]
     result = {name.format(above): (ratio > high).to(ratio.dtype)}
     if below is not None:
@@ -188,7 +188,7 @@ def _outside(name: str, mode: str, ratio: Tensor, low: float, high: float) -> di
 def _reject(
     tokens: LogProbs, level: str, bounds: tuple[float, float], veto: float | None
 ) -> tuple[Tensor, dict[str, Tensor]]:
-    """[T] bool, what is not rejected, and the metrics of that."""
+    """[T] bool, the tokens not rejected, and metrics."""
     low, high = bounds
     ratio = bounded_exp(_at("rs_level", tokens, level))
     values = _outside("rs_{}", "mask", ratio, low, high)
@@ -202,7 +202,7 @@ def _reject(
     return kept, values
 
 
-# Level → the mean of weights; slime has none for the geometric mean.
+# Level → the mean of the weights; slime has none for the geometric mean.
 _MEANS: Mapping[str, Callable[[LogProbs, Tensor], Tensor]] = {
     "token": LogProbs.mean,
     "sequence": LogProbs.mean_of_rows,
@@ -210,7 +210,7 @@ _MEANS: Mapping[str, Callable[[LogProbs, Tensor], Tensor]] = {
 
 
 def _normalised(tokens: LogProbs, weights: Tensor, level: str) -> tuple[Tensor, float]:
-    """Weights over their mean, and that mean; as they are, and 1, where the mean is 0."""
+    """Weights divided by their mean, and that mean; unchanged weights and 1 if the mean is 0."""
     if level not in _MEANS:
         raise UsageError(
             f"slime cannot normalise weights at the level '{level}'", hint="tis_batch_normalize=false"

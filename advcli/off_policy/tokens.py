@@ -1,4 +1,4 @@
-"""Two log-probabilities for each token: of the policy that sampled it, and of the trainer before its update."""
+"""The two log-probabilities of each token: under the sampling policy, and under the trainer before its update."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,14 +14,14 @@ SAFETY_BOUND = 20.0
 
 @dataclass(frozen=True)
 class LogProbs:
-    """The two log-probabilities of T tokens in N rows, row after row.
+    """The two log-probabilities of T tokens in N rows, flattened row by row.
 
     Attributes:
-        rollout: [T] float, log-probability under the policy that sampled the token.
+        rollout: [T] float, log-probability under the sampling policy.
         train: [T] float, under the trainer before the update, dtype of `rollout`.
         mask: [T] 1 for tokens that are trained on, else 0; dtype of `rollout`.
         rows: the N rows as segments of the tokens; a row may have no token.
-        padded: whether sums run over the [N, longest] matrix of a trainer, whose last digits they then share.
+        padded: whether to sum over the padded [N, longest] matrix, to match a trainer to the last digit.
     """
 
     rollout: Tensor
@@ -40,13 +40,13 @@ class LogProbs:
         *,
         as_trained: bool = False,
     ) -> "LogProbs":
-        """Put the tokens in one dtype.
+        """The log-probabilities in one dtype.
 
         Args:
             rollout: [T] numbers.
             train: [T] numbers.
-            counts: [N] int64, tokens of each row; they add up to T.
-            mask: [T] numbers, 0 for a token that is not trained on; None where all are.
+            counts: [N] int64, tokens of each row; their sum is T.
+            mask: [T] numbers, 0 for a token that is not trained on; None if all are.
             as_trained: compute in float32 and on padded rows, as trainers do; else in float64.
 
         Example:
@@ -63,14 +63,14 @@ class LogProbs:
         return cls(rollout.to(dtype), train.to(dtype), counted.to(dtype), rows, as_trained)
 
     def narrowed(self, keep: Tensor) -> "LogProbs":
-        """The same tokens, of which only those in `keep`, [T] bool, are trained on."""
+        """The tokens with the mask restricted to `keep`, [T] bool."""
         return replace(self, mask=self.mask * keep)
 
     def take(self, rows: Tensor) -> "LogProbs":
         """Some of the rows.
 
         Args:
-            rows: [M] int64, in the order in which they are wanted.
+            rows: [M] int64, in the desired order.
         """
         at = self.places(rows)
         index = torch.repeat_interleave(self.rows.size()[rows])
@@ -78,7 +78,7 @@ class LogProbs:
         return LogProbs(self.rollout[at], self.train[at], self.mask[at], segments, self.padded)
 
     def places(self, rows: Tensor) -> Tensor:
-        """[T'] int64, where the tokens of some rows lie; `rows`: [M] int64."""
+        """[T'] int64, the positions of the tokens of some rows; `rows`: [M] int64."""
         size = self.rows.size()
         counts, starts = size[rows], (torch.cumsum(size, dim=0) - size)[rows]
         begins = torch.cumsum(counts, dim=0) - counts
@@ -105,37 +105,37 @@ class LogProbs:
         return self.counts > 0
 
     def row_sum(self, values: Tensor) -> Tensor:
-        """[N] sum over the trained tokens of each row; what the others hold, NaN included, does not matter."""
+        """[N] sum over the trained tokens of each row; other tokens are ignored, even if NaN."""
         kept = torch.where(self.trained, values, 0.0)
         return self.laid_out(kept).sum(dim=1) if self.padded else self.rows.sum(kept)
 
     def row_mean(self, values: Tensor) -> Tensor:
-        """[N] mean over the trained tokens of each row; 0 for a row without any."""
+        """[N] mean over the trained tokens of each row; 0 if there are none."""
         return self.row_sum(values) / self.counts.clamp(min=1)
 
     def row_max(self, values: Tensor) -> Tensor:
-        """[N] largest value among the trained tokens of each row; 0 for a row without any."""
+        """[N] largest value among the trained tokens of each row; 0 if there are none."""
         largest = self.rows.max(torch.where(self.trained, values, -torch.inf))
         return torch.where(self.filled, largest, 0.0)
 
     def mean(self, values: Tensor) -> Tensor:
-        """Mean over all trained tokens; 0 without any. `values`: [T]."""
+        """Mean over all trained tokens; 0 if there are none. `values`: [T]."""
         kept = torch.where(self.trained, values, 0.0)
         total = self.laid_out(kept).sum() if self.padded else kept.sum()
         return total / self.mask.sum().clamp(min=1)
 
     def mean_of_rows(self, values: Tensor) -> Tensor:
-        """Mean over rows of the mean over the trained tokens of each; a row without any counts as 0. `values`: [T]."""
+        """Mean over rows of the mean over their trained tokens; a row without any counts as 0. `values`: [T]."""
         return self.row_mean(values).mean()
 
     def laid_out(self, values: Tensor) -> Tensor:
-        """[N, longest] the values of each row, with 0 behind the end of a shorter one. `values`: [T]."""
-        laid = values.new_zeros(self.rows.count, int(self.rows.size().max()))
-        laid[self.rows.index, self.rows.position()] = values
-        return laid
+        """[N, longest] the values as a matrix, right-padded with 0. `values`: [T]."""
+        matrix = values.new_zeros(self.rows.count, int(self.rows.size().max()))
+        matrix[self.rows.index, self.rows.position()] = values
+        return matrix
 
     def spread(self, per_row: Tensor) -> Tensor:
-        """[T] what each row has, on each of its tokens."""
+        """[T] row values broadcast to their tokens."""
         return self.rows.rows(per_row)
 
     def at_level(self, level: str) -> Tensor:
@@ -145,10 +145,10 @@ class LogProbs:
             level: "token", "sequence" for the sum over the row, or "geometric" for its mean.
 
         Returns:
-            [T]; one number on all tokens of a row unless the level is "token".
+            [T]; the same number on all tokens of a row unless the level is "token".
 
         Raises:
-            KeyError: another level.
+            KeyError: unknown level.
 
         Example:
             >>> p, q = torch.tensor([-0.5, -0.5]), torch.tensor([-1.0, -2.0])
@@ -161,7 +161,7 @@ class LogProbs:
 
 
 LEVELS = ("token", "sequence", "geometric")
-"""Over what an importance ratio is taken: a token, the product over a row, or the geometric mean over it."""
+"""The level of an importance ratio: per token, the product over the row, or its geometric mean."""
 
 
 def bounded_exp(log_ratio: Tensor) -> Tensor:
@@ -173,14 +173,14 @@ def kl(log_ratio: Tensor, kind: str) -> Tensor:
     """An estimate of the KL divergence at each token.
 
     Args:
-        log_ratio: [T] log of the other probability over that of the policy that sampled.
+        log_ratio: [T] d, the log of the other probability over that of the sampling policy.
         kind: "k1" for −d, "k2" for d²/2, "k3" for e^d − 1 − d.
 
     Returns:
-        [T]; k1 has the right mean and may be negative, k2 and k3 may not.
+        [T]; k1 is unbiased and may be negative, k2 and k3 may not.
 
     Raises:
-        KeyError: another kind.
+        KeyError: unknown kind.
 
     Source:
         Schulman 2020, http://joschu.net/blog/kl-approx.html

@@ -20,7 +20,7 @@ REJECTIONS = tuple(
     for kind in ("k1", "k2", "k3")
     if (reduce, kind) != ("seq_max", "k1")
 )
-"""What `rollout_rs` may be made of: how token values are reduced over a row, and the KL estimate."""
+"""Valid parts of `rollout_rs`: the reduction of token values over a row, and the KL estimate."""
 
 
 def rollout_correction(  # noqa: PLR0913  the settings of verl
@@ -40,19 +40,19 @@ def rollout_correction(  # noqa: PLR0913  the settings of verl
         rollout_is: "token" or "sequence" (the product over the row); None for no weights.
         rollout_is_threshold: u to truncate weights at u, or "lo_hi" to zero those outside (IcePop).
         rollout_is_batch_normalize: divide the weights by their mean.
-        rollout_rs: names of `REJECTIONS` with commas between them; None to reject nothing.
-        rollout_rs_threshold: for k1 "lo_hi" or u (then 1/u to u), bounds on rollout over trainer probability; for k2
-            and k3 the largest value. One for all options, or one each with commas between them.
-        described: what the metrics of weights are of: "applied" weights, with the shares of rows of raw ones; "applied-rows"
-            where those too are of applied ones, as in 0.8; "raw" weights, with std and effective sample size
-            of weights clamped from both sides, as in 0.7.
+        rollout_rs: comma-separated names of `REJECTIONS`; None to reject nothing.
+        rollout_rs_threshold: for k1 "lo_hi" or u (meaning 1/u to u), bounds on rollout over trainer probability; for k2
+            and k3 the largest value. One for all options, or a comma-separated list with one for each.
+        described: which weights the metrics describe: "applied", but with the row shares of raw ones; "applied-rows",
+            with the row shares of applied ones too, as in 0.8; "raw", with std and effective sample size of weights
+            clamped on both sides, as in 0.7.
 
     Returns:
-        Metrics under "rollout_corr/"; weights 0 on tokens that are not trained on.
+        Metrics under "rollout_corr/"; weights are 0 on tokens that are not trained on.
 
     Raises:
         DataError: no token is trained on.
-        UsageError: an option or a threshold that verl refuses.
+        UsageError: an option or a threshold that verl rejects.
 
     Source:
         verl 0.9.1, verl/trainer/ppo/rollout_corr_helper.py
@@ -90,24 +90,24 @@ def rollout_correction_0_7_0(  # noqa: PLR0913  the settings of verl
     rollout_rs_threshold_lower: float | None = None,
     rollout_token_veto_threshold: float | None = None,
 ) -> Correction:
-    """The rollout correction of verl up to 0.7.0, whose metrics are of weights before they are truncated.
+    """The rollout correction of verl up to 0.7.0, whose metrics describe weights before truncation.
 
     Args:
         tokens: the two log-probabilities.
         rollout_is: "token" or "sequence" (the product over the row); None for no weights.
-        rollout_is_threshold: the weights are truncated there.
+        rollout_is_threshold: upper bound at which weights are truncated.
         rollout_is_batch_normalize: divide the weights by their mean.
         rollout_rs: "token", "sequence" or "geometric", the ratio whose bounds reject; None to reject nothing.
         rollout_rs_threshold: the upper bound.
-        rollout_rs_threshold_lower: the lower bound; 1 over the upper by default.
+        rollout_rs_threshold_lower: the lower bound; defaults to 1 / upper bound.
         rollout_token_veto_threshold: a row with a token whose ratio is lower is rejected; None for no veto.
 
     Returns:
-        Metrics under "rollout_corr/"; weights 0 on tokens that are not trained on.
+        Metrics under "rollout_corr/"; weights are 0 on tokens that are not trained on.
 
     Raises:
         DataError: no token is trained on.
-        UsageError: an option or a threshold that verl refuses.
+        UsageError: an option or a threshold that verl rejects.
 
     Source:
         verl 0.7.0, verl/trainer/ppo/rollout_corr_helper.py
@@ -132,7 +132,7 @@ def rollout_correction_0_7_0(  # noqa: PLR0913  the settings of verl
         metrics["rollout_rs_masked_fraction"] = tokens.mean(out)
         rows_out = tokens.row_sum(out) > 0
         if not low <= 1 <= high and rollout_rs != "token":
-            # A row without a trained token has ratio 1 there.
+            # verl gives a row without a trained token the ratio 1.
             rows_out |= ~tokens.filled
         metrics["rollout_rs_seq_masked_fraction"] = _flag(ratio, rows_out).mean()
         mask = mask * (1 - out)
@@ -156,7 +156,7 @@ def _positive(name: str, value: float | str | None) -> float:
 
 
 def _weight_bounds(threshold: float | str) -> tuple[float | None, float]:
-    """The bounds of weights: no lower one where they are truncated."""
+    """The bounds of the weights; the lower one is None for truncation."""
     low, bar, high = str(threshold).strip().partition("_")
     if not bar:
         return None, _positive("rollout_is_threshold", low)
@@ -178,7 +178,7 @@ def _at(name: str, tokens: LogProbs, level: str, levels: tuple[str, ...]) -> Ten
 
 
 def _raw_weights(tokens: LogProbs, level: str) -> Tensor:
-    """[T] the importance weights before any bound but ±20 of the log; 0 on tokens that are not trained on."""
+    """[T] the importance weights, with only the log clamped to ±20; 0 on tokens that are not trained on."""
     log_ratio = _at("rollout_is", tokens, level, ("token", "sequence"))
     return torch.where(tokens.trained, bounded_exp(log_ratio), 0.0)
 
@@ -195,12 +195,12 @@ def _weight_metrics(
     """The metrics of importance weights.
 
     Args:
-        name: before each key.
+        name: prefix of each key.
         tokens: the two log-probabilities.
-        level: of the weights.
-        weights: [T] those that are described, those of which a share is low or high, and those of which that of rows is.
-        bounds: below and above which a weight counts as low or high.
-        least: std and effective sample size are of weights clamped from here to the upper bound; None for the lower.
+        level: level of the weights.
+        weights: [T] each: the weights to describe, those for the low and high shares, and those for the row shares.
+        bounds: a weight below or above these counts as low or high.
+        least: for std and effective sample size, weights are clamped from here to the upper bound; None for the lower bound.
     """
     applied, raw, by_row = weights
     low, high = bounds
@@ -227,7 +227,7 @@ def _weight_metrics(
 
 
 def _std(tokens: LogProbs, values: Tensor) -> Tensor | float:
-    """The population standard deviation over trained tokens, by the mean of squares; 0 for one token."""
+    """The population standard deviation over trained tokens, from the mean of squares; 0 for one token."""
     if not tokens.mask.sum() > 1:
         return 0.0
     return (tokens.mean(values.square()) - tokens.mean(values).square()).clamp(min=0).sqrt()
@@ -245,7 +245,7 @@ def _of_rows(values: Tensor, ideal: float) -> dict[str, Tensor | float]:
 
 
 def _normalised(tokens: LogProbs, weights: Tensor, level: str) -> tuple[Tensor, Tensor | float]:
-    """Weights over their mean, and that mean; as they are, and 1, where the mean is 0."""
+    """Weights divided by their mean, and that mean; unchanged weights and 1 if the mean is 0."""
     mean = tokens.mean(weights) if level == "token" else tokens.row_mean(weights)[tokens.filled].mean()
     return (weights / mean, mean) if mean > 1e-8 else (weights, 1.0)
 
@@ -253,7 +253,7 @@ def _normalised(tokens: LogProbs, weights: Tensor, level: str) -> tuple[Tensor, 
 def _veto(
     tokens: LogProbs, mask: Tensor, threshold: float | None
 ) -> tuple[Tensor, dict[str, Tensor | float]]:
-    """Reject rows with a token of a tiny ratio."""
+    """Reject rows that contain a token with a tiny ratio."""
     if threshold is None:
         zero = {"rollout_is_veto_fraction": 0.0, "rollout_is_catastrophic_token_fraction": 0.0}
         return mask, {**zero}
@@ -269,7 +269,7 @@ def _veto(
 def _reject(
     tokens: LogProbs, options: str, threshold: float | str | None
 ) -> tuple[Tensor, dict[str, Tensor | float]]:
-    """The mask that is left by every option, and the metrics of each."""
+    """The mask of tokens kept by every option, and the metrics of each."""
     named = list(dict.fromkeys(option.strip() for option in options.split(",") if option.strip()))
     for option in named:
         if option not in REJECTIONS:
@@ -280,20 +280,20 @@ def _reject(
     kept = torch.ones_like(tokens.trained)
     for option, (low, high) in _rejection_bounds(named, threshold).items():
         values, per_row = _statistic(tokens, option)
-        stays = (values <= high) & (values >= low)
-        kept &= stays
+        inside = (values <= high) & (values >= low)
+        kept &= inside
         metrics |= {
             f"rollout_rs_{option}_{key}": value
-            for key, value in _rejection_metrics(tokens, (values, per_row), (low, high), stays).items()
+            for key, value in _rejection_metrics(tokens, (values, per_row), (low, high), inside).items()
         }
-    gone = _flag(tokens.mask, ~kept)
-    metrics["rollout_rs_masked_fraction"] = tokens.mean(gone)
-    metrics["rollout_rs_seq_masked_fraction"] = _flag(gone, tokens.row_sum(gone) > 0).mean()
+    rejected = _flag(tokens.mask, ~kept)
+    metrics["rollout_rs_masked_fraction"] = tokens.mean(rejected)
+    metrics["rollout_rs_seq_masked_fraction"] = _flag(rejected, tokens.row_sum(rejected) > 0).mean()
     return tokens.mask * kept, metrics
 
 
 def _rejection_bounds(options: list[str], threshold: float | str | None) -> Mapping[str, tuple[float, float]]:
-    """Bounds of each option's value; k1 is bounded in logs, k2 and k3 from above only."""
+    """Bounds on each option's value; k1 is bounded in logs, k2 and k3 only from above."""
     given = [part.strip() for part in str("" if threshold is None else threshold).split(",") if part.strip()]
     if len(given) not in (1, len(options)):
         raise UsageError(f"rollout_rs_threshold is {threshold}, expected one for all options or one for each")
@@ -314,7 +314,7 @@ def _rejection_bounds(options: list[str], threshold: float | str | None) -> Mapp
 
 
 def _statistic(tokens: LogProbs, option: str) -> tuple[Tensor, Tensor | None]:
-    """[T] the value of an option on each token, and [N] that of each row where it is one of rows."""
+    """[T] the value of an option per token, and [N] per row if the option is row-level."""
     reduce, _, kind = option.rpartition("_")
     values = kl(tokens.log_ratio.clamp(-SAFETY_BOUND, SAFETY_BOUND), kind)
     if reduce == "token":
@@ -326,13 +326,13 @@ def _statistic(tokens: LogProbs, option: str) -> tuple[Tensor, Tensor | None]:
 
 
 def _rejection_metrics(
-    tokens: LogProbs, statistic: tuple[Tensor, Tensor | None], bounds: tuple[float, float], stays: Tensor
+    tokens: LogProbs, statistic: tuple[Tensor, Tensor | None], bounds: tuple[float, float], inside: Tensor
 ) -> dict[str, Tensor | float]:
     """The metrics of one option."""
     values, of_rows = statistic
     low, high = bounds
     rows = (tokens.row_mean(values) if of_rows is None else of_rows)[tokens.filled]
-    # What is bounded from above only has no share below.
+    # Without a lower bound there is no share below it.
     bounded = math.isfinite(low)
     unit = values[tokens.trained] if of_rows is None else rows
     result: dict[str, Tensor | float] = {
@@ -347,7 +347,7 @@ def _rejection_metrics(
     result["seq_fraction_high"] = _flag(rows, rows > high).mean()
     if bounded:
         result["seq_fraction_low"] = _flag(rows, rows < low).mean()
-    gone = _flag(values, ~stays)
-    result["masked_fraction"] = tokens.mean(gone)
-    result["seq_masked_fraction"] = _flag(values, tokens.row_sum(gone)[tokens.filled] > 0).mean()
+    rejected = _flag(values, ~inside)
+    result["masked_fraction"] = tokens.mean(rejected)
+    result["seq_masked_fraction"] = _flag(values, tokens.row_sum(rejected)[tokens.filled] > 0).mean()
     return result

@@ -1,4 +1,4 @@
-"""Importance weights and rejection by the ratio of trainer over rollout probability."""
+"""Importance weights and rejection by the trainer / rollout probability ratio."""
 
 from typing import Literal
 
@@ -13,7 +13,7 @@ Level = Literal["token", "sequence", "geometric"]
 
 
 def tis(tokens: LogProbs, *, level: Level = "token", low: float = 0.0, high: float = 2.0) -> Correction:
-    """Weigh each token by its importance ratio, truncated.
+    """Weight each token by its truncated importance ratio.
 
     Args:
         tokens: the two log-probabilities.
@@ -22,7 +22,7 @@ def tis(tokens: LogProbs, *, level: Level = "token", low: float = 0.0, high: flo
         high: largest weight.
 
     Returns:
-        The weights; every token stays.
+        The weights; every token is kept.
 
     Source:
         Yao et al. 2025, https://fengyao.notion.site/off-policy-rl; low above 0 as in CISPO.
@@ -38,7 +38,7 @@ def tis(tokens: LogProbs, *, level: Level = "token", low: float = 0.0, high: flo
 
 
 def mis(tokens: LogProbs, *, level: Level = "token", low: float = 0.5, high: float = 2.0) -> Correction:
-    """Weigh each token by its importance ratio, and drop it where the ratio is outside the bounds.
+    """Weight each token by its importance ratio, and drop it if the ratio is outside the bounds.
 
     Args:
         tokens: the two log-probabilities.
@@ -47,7 +47,7 @@ def mis(tokens: LogProbs, *, level: Level = "token", low: float = 0.5, high: flo
         high: largest ratio.
 
     Returns:
-        The weights, and the tokens that stay; a row without any is left out.
+        The weights, and the kept tokens; a row without any is dropped.
 
     Source:
         IcePop, https://ringtech.notion.site/icepop (tokens); MIS, https://richardli.xyz/rl-collapse (sequences).
@@ -66,7 +66,7 @@ def mis(tokens: LogProbs, *, level: Level = "token", low: float = 0.5, high: flo
 def reject(
     tokens: LogProbs, *, level: Level = "sequence", low: float = 0.5, high: float = 2.0, veto: float = 0.0
 ) -> Correction:
-    """Drop what has an importance ratio outside the bounds, and weigh nothing.
+    """Drop tokens or rows whose importance ratio is outside the bounds, without weighting.
 
     Args:
         tokens: the two log-probabilities.
@@ -76,7 +76,7 @@ def reject(
         veto: a row with a token whose ratio is lower is dropped.
 
     Returns:
-        The tokens that stay; a row without any is left out.
+        The kept tokens; a row without any is dropped.
 
     Source:
         rejection of verl 0.7.0, verl/trainer/ppo/rollout_corr_helper.py
@@ -94,7 +94,7 @@ def reject(
 
 
 def opsm(tokens: LogProbs, advantages: Tensor, *, delta: float) -> Correction:
-    """Drop rows with a negative advantage that the trainer finds much less likely than the policy that sampled them.
+    """Drop rows with a negative advantage that are much less likely under the trainer than under the sampling policy.
 
     Args:
         tokens: the two log-probabilities.
@@ -102,7 +102,7 @@ def opsm(tokens: LogProbs, advantages: Tensor, *, delta: float) -> Correction:
         delta: largest mean of rollout minus trainer log-probability of such a row, in nats per token.
 
     Returns:
-        The tokens that stay; a row without any is left out.
+        The kept tokens; a row without any is dropped.
 
     Source:
         off-policy sequence masking of DeepSeek-V3.2, arXiv:2512.02556
@@ -117,10 +117,10 @@ def opsm(tokens: LogProbs, advantages: Tensor, *, delta: float) -> Correction:
 
 
 def _ordered(name: str, low: float, high: float) -> None:
-    """Refuse bounds in the wrong order.
+    """Reject bounds in the wrong order.
 
     Raises:
-        UsageError: they are.
+        UsageError: `low` is not below `high`.
     """
     if not low < high:
         raise UsageError(f"{name}: low is {low:g} and high is {high:g}, expected low below high")

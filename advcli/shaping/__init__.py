@@ -1,1 +1,1 @@
-"""What happens to a reward before the estimator sees it."""
+"""Shaping of rewards before the estimator, and of advantages after it."""

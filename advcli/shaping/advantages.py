@@ -1,4 +1,4 @@
-"""Advantages that are shaped after the estimator."""
+"""Shaping of advantages after the estimator."""
 
 import torch
 from torch import Tensor
@@ -18,7 +18,7 @@ def difficulty(  # noqa: PLR0913  the knobs of the source
     middle: float = 0.75,
     steepness: float = 10.0,
 ) -> Tensor:
-    """Weigh advantages by how hard the prompt is: right answers to hard prompts and wrong ones to easy prompts count more.
+    """Weight advantages by prompt difficulty: right answers to hard prompts and wrong ones to easy prompts count more.
 
         A_i · (low + (high − low) / (1 + exp(steepness · (x − middle)))), x = share of right answers if A_i > 0, else 1 − it
 
@@ -26,19 +26,19 @@ def difficulty(  # noqa: PLR0913  the knobs of the source
         advantages: [N] float, NaN where undefined.
         rewards: [N] float, NaN where missing.
         group: [N] int64, -1 for none.
-        correct: [N], other than 0 where right; None for rewards above 0.
-        low: weight of an advantage that tells nothing new.
-        high: weight of one that tells much.
-        middle: the share at which the weight is half way.
-        steepness: how fast it falls.
+        correct: [N], non-zero where right; None for rewards above 0.
+        low: weight of an expected answer.
+        high: weight of a surprising answer.
+        middle: the share at which the weight is halfway between.
+        steepness: steepness of the transition.
 
     Source:
         GRPO-LEAD 9344bef7, verl/trainer/ppo/core_algos.py; arXiv:2504.09696. z is the GRPO of verl there.
     """
     groups = Groups.of(rewards, group)
     share = groups.count(right(rewards, correct)) / groups.count(groups.used)
-    told = torch.where(advantages > 0, share, 1 - share)
-    weight = low + (high - low) / (1 + torch.exp(steepness * (told - middle)))
+    answer_share = torch.where(advantages > 0, share, 1 - share)
+    weight = low + (high - low) / (1 + torch.exp(steepness * (answer_share - middle)))
     return advantages * weight.to(advantages.dtype)
 
 
@@ -50,11 +50,11 @@ def entropy(advantages: Tensor, entropies: Tensor, *, alpha: float = 0.4, kappa:
     Args:
         advantages: [T] float, the advantage at each token.
         entropies: [T] float, the entropy of the policy at each token, in nats.
-        alpha: how much entropy counts.
-        kappa: the bonus is at most |A| / kappa, so that with kappa > 1 no sign changes.
+        alpha: weight of the entropy.
+        kappa: the bonus is at most |A| / kappa, so that no sign changes if kappa > 1.
 
     Returns:
-        [T]; an advantage of 0 stays 0, NaN where the entropy is.
+        [T]; an advantage of 0 stays 0; NaN where the entropy is NaN.
 
     Source:
         Cheng et al. 2025, arXiv:2506.14758.

@@ -1,7 +1,7 @@
-"""The ways to shape a reward, or an advantage, in the usual order. Nothing heavy is imported here.
+"""The catalog of shapings of rewards and advantages, in their usual order. Imports nothing heavy.
 
-Trainers agree on this order as far as they have the steps: the parts are summed with their weights, what depends on the length
-of a response is added, the sum is scaled and shifted, clipped, and the KL is taken off last.
+Trainers that have these steps agree on their order: sum the weighted parts, add length terms, scale and shift, clip, and
+subtract the KL last.
 """
 
 from advcli.common.registry import Registry

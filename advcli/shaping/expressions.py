@@ -4,8 +4,8 @@
     if(finish_reason == "length", 0.5*r, r)
     r / count(code(response) == code(response))
 
-`r` is the reward so far, `len` the length column, any other name a column, as in `--where`. What compares texts is computed
-where the rows are read; everything else here, on whole columns. NaN stands for null.
+`r` is the reward so far, `len` the length column, any other name a column, as in `--where`. Comparisons of text are evaluated
+while the rows are read; everything else here, on whole columns. NaN represents null.
 """
 
 import ast
@@ -31,21 +31,21 @@ FLAG = "--shape"
 EXAMPLE = "'r + 0.2*(mean(len)-len)/max(len) where r > 0'"
 REWARD, LENGTH = "r", "len"
 _CONSTANTS = {"null": float("nan"), "none": float("nan"), "true": 1.0, "false": 0.0}
-# `if` as a function, and texts in quotes, where it is none.
+# `if` as a function; quoted text is matched first, so that an `if` in it is skipped.
 _IF = re.compile(r"""("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|`[^`]+`)|\bif(?=\s*\()""")
-# A text in quotes, a bracket, or a word.
+# Quoted text, a bracket, or a word.
 _TOKENS = re.compile(r""""(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|`[^`]+`|[(\[{]|[)\]}]|\w+""")
 
 
 @dataclass(frozen=True)
 class Rows:
-    """What an expression is computed on.
+    """The input of an expression.
 
     Attributes:
         rewards: [N] float, NaN where missing.
         lengths: [N] float, or None.
         groups: the groups.
-        columns: text of a part that is computed where the rows are read → [N] float.
+        columns: text of a part evaluated while the rows are read → [N] float.
     """
 
     rewards: "Tensor"
@@ -59,12 +59,12 @@ _Value: TypeAlias = Callable[[Rows], "Tensor"]
 
 @dataclass(frozen=True)
 class RewardExpression:
-    """An expression that has been checked.
+    """A validated expression.
 
     Attributes:
         text: as the user typed it.
-        value: gives [N] the new reward.
-        measures: the parts that are computed where the rows are read, as `--where` takes them.
+        value: computes [N], the new reward.
+        measures: the parts evaluated while the rows are read, in the syntax of `--where`.
         uses_length: whether it needs the length column.
     """
 
@@ -76,20 +76,20 @@ class RewardExpression:
 
 @cache
 def parse(text: str) -> RewardExpression:
-    """Read an expression, `VALUE` or `VALUE where CONDITION`; where the condition does not hold the reward stays.
+    """Parse an expression, `VALUE` or `VALUE where CONDITION`; where the condition is false, the reward is unchanged.
 
     Args:
         text: what the user typed.
 
     Raises:
-        UsageError: it is no expression, or has something in it that is not allowed; says where.
+        UsageError: not an expression, or it uses something that isn't allowed; the message says where.
 
     Example:
         >>> one = parse("r - 0.1*turns/max(turns) where status == 'done'")
         >>> one.measures, one.uses_length
         (('turns', "status == 'done'"), False)
     """
-    value, condition = _at_where(text)
+    value, condition = _split_at_where(text)
     compiler = _Compiler(text)
     new = compiler.compiled(value)
     if condition is None:
@@ -102,8 +102,8 @@ def parse(text: str) -> RewardExpression:
     return RewardExpression(text, result, tuple(compiler.measures), LENGTH in compiler.names)
 
 
-def _at_where(text: str) -> tuple[str, str | None]:
-    """What stands before and after the last `where` that is in no bracket; the second with blanks for what comes before."""
+def _split_at_where(text: str) -> tuple[str, str | None]:
+    """The text before and after the last top-level `where`; the second padded with blanks to keep its positions."""
     depth, result = 0, None
     for token in _TOKENS.finditer(text):
         depth += (token[0] in "([{") - (token[0] in ")]}")
@@ -118,7 +118,7 @@ def _at_where(text: str) -> tuple[str, str | None]:
 
 
 class _Compiler:
-    """Turns the nodes of an expression into functions of whole columns."""
+    """Compiles the nodes of an expression into functions of whole columns."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -127,7 +127,7 @@ class _Compiler:
         self._syntax: Syntax | None = None
 
     def compiled(self, part: str) -> _Value:
-        # `if` is a word of Python's own; a name of as many letters stands for it, so that places stay.
+        # `if` is a Python keyword; a name of equal length replaces it, so that positions don't change.
         self._syntax = syntax(_IF.sub(lambda result: result[1] or "If", part), FLAG, EXAMPLE)
         return self._value(self._syntax.tree)
 
@@ -161,7 +161,7 @@ class _Compiler:
         return self._measure(node)
 
     def _measure(self, node: ast.expr) -> _Value:
-        """A part that is computed where the rows are read."""
+        """A part evaluated while the rows are read."""
         text = self._read().source(node)
         parse_row(text, FLAG)
         self.measures[text] = None
@@ -196,15 +196,15 @@ class _Compiler:
         every = isinstance(node.op, ast.And)
 
         def combine(rows: Rows) -> "Tensor":
-            first, *rest = (_holds(part(rows)) for part in parts)
-            for one in rest:
+            first, *others = (_holds(part(rows)) for part in parts)
+            for one in others:
                 first = first & one if every else first | one
             return first.to(rows.rewards.dtype)
 
         return combine
 
     def compare(self, node: ast.Compare) -> _Value:
-        """Of numbers here; of anything else where the rows are read."""
+        """Comparisons: of numbers here, of anything else while the rows are read."""
         if not self._computed(node):
             return self._measure(node)
         tests = []
@@ -225,7 +225,7 @@ class _Compiler:
         return combine
 
     def call(self, node: ast.Call) -> _Value:
-        """A statistic of the group, or a function of numbers; of a text where the rows are read."""
+        """A group statistic or a numeric function; functions of text are evaluated while the rows are read."""
         name = self._read().name(node.func)
         if name is None:
             self._refuse(node, "only a named function can be called,")
@@ -259,7 +259,7 @@ class _Compiler:
         return lambda rows: compute(rows.groups, inner(rows))
 
     def _computed(self, node: ast.AST, *, within: bool = False) -> bool:
-        """Whether something in a node is known here only: the reward, the length, or a statistic."""
+        """Whether a node uses something only known here: the reward, the length, or a statistic."""
         if isinstance(node, ast.expr) and not within:
             name = self._read().name(node)
             if name is not None:
@@ -280,12 +280,12 @@ def _rewards(rows: Rows) -> "Tensor":
 
 
 def _lengths(rows: Rows) -> "Tensor":
-    assert rows.lengths is not None, "checked before it is computed"
+    assert rows.lengths is not None, "checked before computing"
     return rows.lengths
 
 
 def _holds(values: "Tensor") -> "Tensor":
-    """[N] bool, where a number is neither 0 nor null."""
+    """[N] bool, True where a number is neither 0 nor null."""
     return values.nan_to_num(nan=0.0) != 0
 
 
@@ -302,7 +302,7 @@ def _if(condition: "Tensor", yes: "Tensor", no: "Tensor") -> "Tensor":
 
 
 def _over(left: "Tensor", right: "Tensor", *, rounded: str | None = None) -> "Tensor":
-    """The quotient; null where the divisor is 0."""
+    """The quotient; null if the divisor is 0."""
     result: Tensor = left.div(right, rounding_mode=rounded)
     return result.where(right != 0, float("nan"))
 
@@ -311,7 +311,7 @@ def _floor(left: "Tensor", right: "Tensor") -> "Tensor":
     return _over(left, right, rounded="floor")
 
 
-def _rest(left: "Tensor", right: "Tensor") -> "Tensor":
+def _modulo(left: "Tensor", right: "Tensor") -> "Tensor":
     return left - right * _floor(left, right)
 
 
@@ -350,9 +350,9 @@ _STATISTICS: Mapping[str, Callable[["Groups", "Tensor"], "Tensor"]] = {
     "any": _any,
     "all": _all,
 }
-"""Statistics over the rows of the group that have a reward; a null counts in none."""
+"""Statistics over the rows of the group with a reward; nulls are ignored."""
 
-# How many values a function takes, None for two or more (of one they are statistics), and the function.
+# The number of values a function takes, None for two or more (of one they are statistics), and the function.
 _FUNCTIONS: Mapping[str, tuple[int | None, Callable[..., "Tensor"]]] = {
     "abs": (1, lambda values: values.abs()),
     "exp": (1, lambda values: values.exp()),
@@ -375,7 +375,7 @@ _BINARY: Mapping[type[ast.operator], Callable[["Tensor", "Tensor"], "Tensor"]] =
     ast.Mult: lambda left, right: left * right,
     ast.Div: _over,
     ast.FloorDiv: _floor,
-    ast.Mod: _rest,
+    ast.Mod: _modulo,
     ast.Pow: lambda left, right: left**right,
 }
 _COMPARISONS: Mapping[type[ast.cmpop], Callable[["Tensor", "Tensor"], "Tensor"]] = {
@@ -386,7 +386,7 @@ _COMPARISONS: Mapping[type[ast.cmpop], Callable[["Tensor", "Tensor"], "Tensor"]]
     ast.Eq: lambda left, right: left == right,
     ast.NotEq: lambda left, right: left != right,
 }
-# Each takes the node that it stands beside.
+# Node type → the method that compiles it.
 _NODES: Mapping[type[ast.expr], Callable[[_Compiler, Any], _Value]] = {
     ast.Constant: _Compiler.constant,
     ast.UnaryOp: _Compiler.unary,

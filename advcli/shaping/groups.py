@@ -1,4 +1,4 @@
-"""Statistics over the rows of a group that have a reward, broadcast back to its rows."""
+"""Statistics over the rewarded rows of a group, broadcast to its rows."""
 
 from dataclasses import dataclass
 
@@ -12,10 +12,10 @@ from advcli.tensors.segments import Segments
 class Groups:
     """The groups of N rows.
 
-    Every statistic is [N], what the row's group has; NaN where nothing counts. Of rows without a reward it says nothing.
+    Every statistic is [N], the value of the row's group; NaN if no row counts. It is meaningless for rows without a reward.
 
     Attributes:
-        segments: the groups, and a last one for the rows that are in none.
+        segments: the groups, plus a last one for rows without a reward or a group.
         used: [N] bool, the rows with a group and a reward.
     """
 
@@ -24,11 +24,11 @@ class Groups:
 
     @classmethod
     def of(cls, rewards: Tensor, group: Tensor) -> "Groups":
-        """Look at the groups once.
+        """The groups of some rows.
 
         Args:
             rewards: [N] float, NaN or ±inf where missing.
-            group: [N] int64, -1 for rows that belong nowhere.
+            group: [N] int64, -1 for rows without one.
         """
         used = rewards.isfinite() & (group >= 0)
         if bool(used.all()):
@@ -37,12 +37,12 @@ class Groups:
         return cls(Segments.of(torch.where(used, group, count), count + 1), used)
 
     def counted(self, values: Tensor, where: Tensor | None = None) -> Tensor:
-        """[N] bool, the rows that count: with a reward, a finite value, and where a condition holds."""
+        """[N] bool, the rows that count: with a reward, a finite value, and the condition true."""
         counted = self.used & values.isfinite()
         return counted if where is None else counted & where
 
     def sum(self, values: Tensor, where: Tensor | None = None) -> Tensor:
-        """Sum over the rows that count; 0 without any."""
+        """Sum over the rows that count; 0 if there are none."""
         return self._sum(torch.where(self.counted(values, where), values, 0.0))
 
     def count(self, where: Tensor) -> Tensor:
@@ -69,7 +69,7 @@ class Groups:
         return -self.max(-values, where)
 
     def rank(self, values: Tensor, where: Tensor | None = None) -> Tensor:
-        """Place of a row among those that count, 1 for the smallest value; equal values share the lowest place."""
+        """Rank of a row among those that count, 1 for the smallest value; ties share the lowest rank."""
         counted = self.counted(values, where)
         filled = torch.where(counted, values, torch.inf)
         order = self.segments.order(filled)
@@ -94,7 +94,7 @@ class Groups:
         low = start + at.floor().long()
         high = start + at.ceil().long()
         below, above = ordered[low], ordered[high]
-        # Written so that a fraction of 0 never meets an infinite neighbour.
+        # Avoids 0 · inf if the upper neighbour is infinite.
         between = torch.where(above == below, 0.0, above - below)
         result = below + (at - at.floor()) * between
         return self.segments.rows(torch.where(count > 0, result, torch.nan))

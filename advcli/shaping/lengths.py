@@ -1,6 +1,6 @@
-"""Rewards that depend on how long a response is beside the others of its group.
+"""Reward shaping by a response's length relative to its group.
 
-Rows without a reward are in no statistic and stay without one; a row without a length gets NaN.
+Rows without a reward are excluded from the statistics and stay without one; a row without a length gets NaN.
 """
 
 import torch
@@ -13,7 +13,7 @@ _THREE = 3
 
 
 def right(rewards: Tensor, correct: Tensor | None) -> Tensor:
-    """[N] bool, the rows that count as correct: where `correct` is neither 0 nor NaN; without it, rewards above 0."""
+    """[N] bool, the correct rows: `correct` is neither 0 nor NaN; without it, the reward is above 0."""
     return rewards > 0 if correct is None else correct.nan_to_num(nan=0.0) != 0
 
 
@@ -28,22 +28,22 @@ def linear(  # noqa: PLR0913  the columns and weights of the source
     input: float = 0.1,
     turns: float = 0.1,
 ) -> Tensor:
-    """Penalize output, input and turns, each as a share of the group's largest, by a share of the group's mean reward.
+    """Penalize output, input and turns, each relative to the group's largest, scaled by the group's mean reward.
 
         r_i − mean(r) · (output · L_i / max L + input · I_i / max I + turns · T_i / max T)
 
     Args:
         rewards: [N] float, NaN where missing.
         group: [N] int64, -1 for none.
-        length: [N] tokens that were generated; None with a weight of 0, as the next two.
-        input_tokens: [N] tokens that were read.
+        length: [N] generated tokens; may be None if its weight is 0, like the next two.
+        input_tokens: [N] input tokens.
         num_turns: [N] turns.
         output: weight of the length.
         input: weight of the input tokens.
         turns: weight of the turns.
 
     Returns:
-        [N]; a group whose mean reward is 0 is unchanged. A largest value below 1 counts as 1.
+        [N]; a group with mean reward 0 is unchanged. A largest value below 1 counts as 1.
 
     Source:
         prime-rl 559b4477, src/prime_rl/orchestrator/algo/grpo.py; the advantage there is r' − mean r'.
@@ -59,7 +59,7 @@ def linear(  # noqa: PLR0913  the columns and weights of the source
 def length_limit(
     rewards: Tensor, group: Tensor, length: Tensor, *, max: float, coef: float = 0.25, gated: float = 0.0
 ) -> Tensor:
-    """Penalize the length as a share of the longest possible one, by a share of the group's mean reward.
+    """Penalize the length relative to the maximum length, scaled by the group's mean reward.
 
         r_i − coef · mean(r) · L_i / max, with `gated` the penalty times r_i
 
@@ -67,9 +67,9 @@ def length_limit(
         rewards: [N] float, NaN where missing.
         group: [N] int64, -1 for none.
         length: [N] tokens.
-        max: the longest possible length.
+        max: the maximum length.
         coef: the penalty at `max`, as a share of the mean reward.
-        gated: other than 0 to multiply the penalty by the reward.
+        gated: non-zero to multiply the penalty by the reward.
 
     Source:
         prime-rl 7f777138, orchestrator/advantage.py (`gate_by_correctness`).
@@ -79,7 +79,7 @@ def length_limit(
 
 
 def efficiency(rewards: Tensor, group: Tensor, cost: Tensor) -> Tensor:
-    """Raise the best rewards of a group by how much cheaper they are than the best on average.
+    """Raise the best rewards of a group by how much cheaper they are than the average of the best.
 
         r_i (1 + clip(1 − c_i / mean c of the correct, 0, 1)) where r_i = max r > 0
 
@@ -89,7 +89,7 @@ def efficiency(rewards: Tensor, group: Tensor, cost: Tensor) -> Tensor:
         cost: [N] tokens or turns.
 
     Returns:
-        [N]; no bonus where the mean cost is 0.
+        [N]; no bonus if the mean cost is 0.
 
     Source:
         prime-rl d7b3ae20, orchestrator/advantage.py (success-gated efficiency).
@@ -111,7 +111,7 @@ def gr3(rewards: Tensor, group: Tensor, length: Tensor, *, alpha: float = 0.33) 
         rewards: [N] float, NaN where missing.
         group: [N] int64, -1 for none.
         length: [N] tokens.
-        alpha: how much length counts.
+        alpha: weight of the length.
 
     Source:
         GR³ as in prime-rl c1bbbf92, orchestrator/advantage.py (`length_shaping_alpha`).
@@ -132,8 +132,8 @@ def alp(
         rewards: [N] float, NaN where missing.
         group: [N] int64, -1 for none.
         length: [N] tokens.
-        correct: [N], other than 0 where solved; None for rewards above 0.
-        beta: penalty per token of a prompt that is always solved.
+        correct: [N], non-zero where solved; None for rewards above 0.
+        beta: penalty per token for a prompt that is always solved.
 
     Source:
         ALP, arXiv:2506.05256; K is the number of rows of the group.
@@ -154,7 +154,7 @@ def grpo_lead(  # noqa: PLR0913  the columns and knobs of the source
     eps: float = 1e-6,
     above: float = 4000.0,
 ) -> Tensor:
-    """Scale correct rewards by how their length stands among the correct ones, in groups of long responses.
+    """Scale correct rewards by the z-score of their length among the correct ones, in groups of long responses.
 
         r_i · exp(−alpha · z_i), z_i = (L_i − mean L) / (std L + eps) over the correct rows, ddof 1
 
@@ -162,17 +162,17 @@ def grpo_lead(  # noqa: PLR0913  the columns and knobs of the source
         rewards: [N] float, NaN where missing.
         group: [N] int64, -1 for none.
         length: [N] tokens.
-        correct: [N], other than 0 where correct; None for rewards above 0.
-        alpha: how much length counts.
+        correct: [N], non-zero where correct; None for rewards above 0.
+        alpha: weight of the length.
         eps: added to the standard deviation, which is 1 with one correct row.
-        above: only groups whose three shortest responses are longer than this on average; with fewer than three
-            rows, always.
+        above: applies only to groups whose three shortest responses are longer than this on average; with fewer than
+            three rows, always.
 
     Source:
         GRPO-LEAD 9344bef7, verl/trainer/main_ppo.py; arXiv:2504.09696.
     """
     groups = Groups.of(rewards, group)
-    # Of several as short, the first: exactly three rows are the shortest.
+    # Ties go to the first rows, so that exactly three count as the shortest.
     counted = groups.counted(length)
     position = groups.segments.rank(torch.where(counted, length, torch.inf))
     long = (groups.count(counted) < _THREE) | (groups.mean(length, position < _THREE) > above)
@@ -193,11 +193,11 @@ def kimi(
         rewards: [N] float, NaN where missing.
         group: [N] int64, -1 for none.
         length: [N] tokens, or characters as in open-r1.
-        correct: [N], other than 0 where correct; None for rewards above 0.
-        weight: how much the term counts.
+        correct: [N], non-zero where correct; None for rewards above 0.
+        weight: weight of the term.
 
     Returns:
-        [N]; unchanged where all lengths of the group are equal.
+        [N]; unchanged if all lengths of the group are equal.
 
     Source:
         Kimi k1.5, arXiv:2501.12599, section 2.3.3; open-r1 1416fa0c, src/open_r1/rewards.py.
@@ -223,24 +223,24 @@ def slack(  # noqa: PLR0913  the knobs of the source
     absolute: float = 16.0,
     floor: float = 0.8,
 ) -> Tensor:
-    """Penalize successes that are longer than the short successes of their group, beyond a slack.
+    """Penalize successes that exceed the short successes of their group by more than a slack.
 
         max(min(floor, r_i), r_i − min(cap, beta · max(0, L_i − ref · (1 + relative) − absolute) / ref))
 
-    ref is a quantile of the lengths of the successes of the group.
+    ref is a quantile of the lengths of the group's successes.
 
     Args:
         rewards: [N] float, NaN where missing.
         group: [N] int64, -1 for none.
         length: [N] tokens.
-        completed: [N], 0 where the response was cut off, which is no success; None if all count.
+        completed: [N], 0 where the response was cut off, which doesn't count as a success; None if all count.
         threshold: the lowest reward of a success.
         beta: penalty per reference length beyond the slack.
         cap: largest penalty.
-        quantile: which length is the reference.
+        quantile: the quantile used as the reference length.
         relative: slack as a share of the reference.
         absolute: slack in tokens.
-        floor: no success falls below this through the penalty.
+        floor: the penalty lowers no success below this.
 
     Returns:
         [N]; unchanged with fewer than two successes in the group.
@@ -260,7 +260,7 @@ def slack(  # noqa: PLR0913  the knobs of the source
 
 
 def pass_rate_length(rewards: Tensor, group: Tensor, length: Tensor, *, weight: float) -> Tensor:
-    """Penalize long correct responses in proportion to how often the prompt is solved; only where rewards are 0 or 1.
+    """Penalize long correct responses in proportion to the solve rate; only in groups with rewards 0 and 1.
 
         max(0, r_i − weight · share correct · L_i / longest correct) where r_i = 1
 
@@ -268,7 +268,7 @@ def pass_rate_length(rewards: Tensor, group: Tensor, length: Tensor, *, weight: 
         rewards: [N] float, NaN where missing.
         group: [N] int64, -1 for none.
         length: [N] tokens.
-        weight: the penalty of the longest response of a prompt that is always solved.
+        weight: the penalty for the longest response to a prompt that is always solved.
 
     Source:
         NeMo-RL pull request 3852, nemo_rl/utils/length_penalty.py (`pass_rate_length_penalty_weight`).
@@ -282,7 +282,7 @@ def pass_rate_length(rewards: Tensor, group: Tensor, length: Tensor, *, weight: 
 
 
 def group_length(rewards: Tensor, group: Tensor, length: Tensor, *, coef: float) -> Tensor:
-    """Move reward from long to short correct responses of a group; only where rewards are 0 or 1.
+    """Move reward from long to short correct responses of a group; only in groups with rewards 0 and 1.
 
         max(0, r_i + coef · (w_i − mean w)) where r_i = 1, w_i = 1 − (L_i − min L) / (max L − min L) over the correct rows
 
@@ -293,7 +293,7 @@ def group_length(rewards: Tensor, group: Tensor, length: Tensor, *, coef: float)
         coef: how much is moved.
 
     Returns:
-        [N]; unchanged with fewer than two correct rows, or where their lengths are equal.
+        [N]; unchanged with fewer than two correct rows, or if their lengths are equal.
 
     Source:
         NeMo-RL pull request 3852, nemo_rl/utils/length_penalty.py (`group_total_length_penalty_coeff`).
@@ -309,7 +309,7 @@ def group_length(rewards: Tensor, group: Tensor, length: Tensor, *, coef: float)
 def shortest(
     rewards: Tensor, group: Tensor, length: Tensor, correct: Tensor | None, *, bonus: float = 0.5
 ) -> Tensor:
-    """Raise the reward of the shortest correct response of a group; of several that are as short, of each.
+    """Raise the reward of the shortest correct response of a group; of all of them in a tie.
 
         r_i + bonus where L_i is the smallest of the correct rows
 
@@ -317,8 +317,8 @@ def shortest(
         rewards: [N] float, NaN where missing.
         group: [N] int64, -1 for none.
         length: [N] tokens.
-        correct: [N], other than 0 where correct; None for rewards above 0.
-        bonus: what is added.
+        correct: [N], non-zero where correct; None for rewards above 0.
+        bonus: the amount added.
 
     Source:
         prime-rl pull request 710.
@@ -329,6 +329,6 @@ def shortest(
 
 
 def _binary_correct(rewards: Tensor, groups: Groups) -> Tensor:
-    """[N] bool, rows with reward 1 in groups whose rewards are all 0 or 1."""
+    """[N] bool, the rows with reward 1 in groups whose rewards are all 0 or 1."""
     one, zero = ((rewards - level).abs() <= _BINARY for level in (1.0, 0.0))
     return one & (groups.count(groups.used & ~one & ~zero) == 0)

@@ -1,4 +1,4 @@
-"""Reward shaping as pure functions: rewards in, rewards out."""
+"""Reward shaping steps of trainers, as pure functions."""
 
 from torch import Tensor
 
@@ -12,27 +12,27 @@ def overlong(
     factor: float = 1.0,
     cap: float = 0.0,
 ) -> Tensor:
-    """Take off what a row is too long, growing linearly over a buffer before the longest length.
+    """Penalize overlong responses, with a penalty that grows linearly over a buffer before the maximum length.
 
         r_i + min(0, (max − buffer − L_i) / buffer · factor)
 
     Args:
         rewards: [N] float, NaN where missing, in the unit of the dump.
         lengths: [N] float, tokens per row.
-        max: the longest length, in tokens.
+        max: the maximum length, in tokens.
         buffer: tokens before `max` over which the penalty grows from 0 to `factor`.
         factor: the penalty at `max`, in the unit of the rewards.
-        cap: other than 0 to let no penalty exceed `factor`; a row can be longer than `max`.
+        cap: non-zero to limit the penalty to `factor`, since a row can be longer than `max`.
 
     Returns:
-        [N], dtype and device of `rewards`; NaN where the reward or the length is.
+        [N], dtype and device of `rewards`; NaN where the reward or the length is NaN.
 
     Raises:
         RuntimeError: the columns differ in length.
 
     Source:
-        Yu et al. 2025, DAPO, arXiv:2503.14476, equation 13, where a row beyond `max` has −factor. verl
-        (workers/reward_manager/dapo.py) and NeMo RL have no cap; OpenRLHF has it.
+        Yu et al. 2025, DAPO, arXiv:2503.14476, equation 13, where a row beyond `max` gets −factor. verl
+        (workers/reward_manager/dapo.py) and NeMo RL have no cap; OpenRLHF has one.
 
     Example:
         >>> import torch
@@ -72,7 +72,7 @@ def affine(rewards: Tensor, *, scale: float = 1.0, shift: float = 0.0) -> Tensor
 
 
 def clip(rewards: Tensor, *, min: float, max: float) -> Tensor:
-    """Move rewards outside a range to its ends.
+    """Clip rewards to a range.
 
     Args:
         rewards: [N] float, NaN where missing.
@@ -94,17 +94,17 @@ def clip(rewards: Tensor, *, min: float, max: float) -> Tensor:
 
 
 def less_kl(rewards: Tensor, kl: Tensor, *, coef: float) -> Tensor:
-    """Take off the divergence from the reference policy.
+    """Subtract the KL divergence from the reference policy.
 
         r_i − coef · KL_i
 
     Args:
         rewards: [N] float, NaN where missing.
-        kl: [N] float, KL of each row in nats; of a list per row, the sum over its tokens.
+        kl: [N] float, KL of each row in nats; for a list per row, the sum over its tokens.
         coef: β, in the unit of the rewards per nat.
 
     Returns:
-        [N], dtype and device of `rewards`; NaN where the reward or the KL is.
+        [N], dtype and device of `rewards`; NaN where the reward or the KL is NaN.
 
     Source:
         Ouyang et al. 2022, arXiv:2203.02155, equation 2; verl's use_kl_in_reward.
@@ -114,5 +114,5 @@ def less_kl(rewards: Tensor, kl: Tensor, *, coef: float) -> Tensor:
         >>> less_kl(torch.tensor([1.0]), torch.tensor([2.0]), coef=0.25).tolist()
         [0.5]
     """
-    # In two steps, each rounded, as trainers do it.
+    # Two operations, rounded separately as in trainers.
     return rewards - coef * kl

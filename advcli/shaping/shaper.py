@@ -1,4 +1,4 @@
-"""What a row of the shaping catalog is, and how its knobs are checked."""
+"""The types of the shaping catalog, and the validation of knobs."""
 
 import math
 import re
@@ -8,22 +8,22 @@ from dataclasses import dataclass, field
 from advcli.common.errors import UsageError
 from advcli.common.wording import either, one_line
 
-# Knobs that something is divided by.
+# Knobs used as divisors.
 _POSITIVE = ("buffer", "max", "bound", "kappa")
 
 
 @dataclass(frozen=True)
 class Input:
-    """A column that a shaping looks at.
+    """An input column of a shaping.
 
     Attributes:
-        name: the knob that names it; its value is an expression over the columns of a row, as `--where` takes it.
-        what: what is in it, for messages.
-        role: the column of `records.roles.ROLES` that is used where the knob is not given; "" for none.
+        name: the knob that names it; its value is an expression over the columns of a row, in the syntax of `--where`.
+        what: what it holds, for messages.
+        role: the column of `records.roles.ROLES` used if the knob isn't given; "" for none.
         optional: whether it may be absent.
-        weight: the knob that makes it useless at 0; "" for none.
-        wrap: what is computed of the column, with braces where it goes; "" for the column itself.
-        usual: names under which `match` looks for it.
+        weight: the knob whose value 0 makes it unnecessary; "" for none.
+        wrap: an expression applied to the column, with braces as its placeholder; "" for the column itself.
+        usual: column names that `match` looks for.
     """
 
     name: str
@@ -40,19 +40,19 @@ class Shaping:
     """One way to shape a reward, or an advantage.
 
     Attributes:
-        name: the word for it.
-        summary: a few words on how it shapes.
-        flag: the option that switches it on.
+        name: its name.
+        summary: a few words on what it does.
+        flag: the option that enables it.
         target: "module:function": rewards or advantages first, then the columns of `needs` and of `inputs`.
         needs: columns named in `records.roles.ROLES`; "kl" is that of `--kl-col`.
-        required: knobs that the user has to give.
+        required: knobs that the user must give.
         optional: other knobs and their defaults.
-        inputs: columns that knobs name.
+        inputs: columns named by knobs.
         formula: one line, with the knobs in braces.
         source: paper or file.
-        after: whether it is applied to the advantages, and not to the rewards.
-        of_trainer: whether it is a step of a trainer, which a framework has or has not; else it may come with any.
-        per_token: whether it gives an advantage for each token.
+        after: whether it is applied to the advantages instead of the rewards.
+        of_trainer: whether it is a trainer step, available only with frameworks that have it; else it works with any.
+        per_token: whether it gives an advantage per token.
     """
 
     name: str
@@ -71,7 +71,7 @@ class Shaping:
 
     @property
     def said(self) -> str:
-        """How messages name it."""
+        """Its name in messages."""
         return self.flag if self.flag != "--shape" else f"--shape {self.name}"
 
     @property
@@ -81,14 +81,14 @@ class Shaping:
 
     @property
     def knobs(self) -> tuple[str, ...]:
-        """Everything that can be given."""
+        """The names of all knobs and inputs."""
         return (*self.required, *self.optional, *(one.name for one in self.inputs))
 
     def read(self, given: Mapping[str, str | float]) -> dict[str, float]:
-        """Check the knobs that were given and fill in the others.
+        """The validated knobs, with defaults filled in.
 
         Raises:
-            UsageError: a knob is unknown, missing or no number.
+            UsageError: a knob is unknown, missing or not a number.
         """
         for name in given:
             if name not in (*self.required, *self.optional):

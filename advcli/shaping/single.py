@@ -1,4 +1,4 @@
-"""Rewards that depend on the row alone, and on the responses that are equal to it."""
+"""Reward shaping that depends on the row alone, or on its exact duplicates."""
 
 import math
 
@@ -21,20 +21,20 @@ def cosine(  # noqa: PLR0913  the knobs of the source
     long_wrong: float = -0.5,
     clamp: float = 0.0,
 ) -> Tensor:
-    """Replace the reward by one that goes with the length along half a cosine, for right and for wrong responses.
+    """Replace the reward by half a cosine of the length, separately for right and wrong responses.
 
         long + ½ (short − long) (1 + cos(π L_i / max))
 
     Args:
-        rewards: [N] float, NaN where missing; they tell which rows have one, and without `correct` which are right.
+        rewards: [N] float, NaN where missing; only used to see which rows have one, and without `correct` which are right.
         length: [N] tokens, or characters as in open-r1.
-        correct: [N], other than 0 where right; None for rewards above 0.
+        correct: [N], non-zero where right; None for rewards above 0.
         max: the length at which the cosine ends.
         short_right: reward of a right response of length 0.
         long_right: reward of a right response of length `max`.
         short_wrong: reward of a wrong response of length 0.
         long_wrong: reward of a wrong response of length `max`.
-        clamp: other than 0 to let longer responses have the reward at `max`; without, the cosine turns back.
+        clamp: non-zero to give longer responses the reward at `max`; otherwise the cosine turns back.
 
     Source:
         Yeo et al. 2025, arXiv:2502.03373. TRL 1.16.0, trl/rewards/accuracy_rewards.py, clamps; open-r1 1416fa0c and
@@ -58,8 +58,8 @@ def stop_properly(rewards: Tensor, truncated: Tensor, *, coef: float) -> Tensor:
 
     Args:
         rewards: [N] float, NaN where missing.
-        truncated: [N], other than 0 where the response was cut off.
-        coef: what is left of the reward, from 0 to 1.
+        truncated: [N], non-zero where the response was cut off.
+        coef: factor on the reward, from 0 to 1.
 
     Source:
         NeMo-RL 7ea279ab, reward_functions.py (`stop_properly_penalty_coef`).
@@ -83,9 +83,9 @@ def effort(
     Args:
         rewards: [N] float, NaN where missing.
         length: [N] tokens.
-        low: [N], other than 0 where the prompt asks for low effort.
-        weight: how much length counts; 0 for not at all.
-        penalty: weight of what is beyond the bound.
+        low: [N], non-zero where the prompt asks for low effort.
+        weight: weight of the length; 0 for none.
+        penalty: weight of the excess over the bound.
         bound: the length without bonus or penalty.
 
     Source:
@@ -97,15 +97,15 @@ def effort(
 
 
 def duplicate(rewards: Tensor, group: Tensor, response: Tensor, *, alpha: float = 1.0) -> Tensor:
-    """Divide the reward of a response by a power of how many responses of the group are equal to it.
+    """Divide the reward of a response by a power of its number of duplicates in the group.
 
-        r_i / c_i^alpha, c_i = equal responses in the group, itself included
+        r_i / c_i^alpha, c_i = equal responses in the group, including itself
 
     Args:
         rewards: [N] float, NaN where missing.
         group: [N] int64, -1 for none.
-        response: [N], equal numbers for equal responses; NaN for a response that equals none.
-        alpha: 1 to share one reward among equals, 0 for no discount.
+        response: [N], equal numbers for equal responses; NaN for a response that is treated as unique.
+        alpha: 1 to share one reward among duplicates, 0 for no discount.
 
     Source:
         no framework; the discount of exact duplicates by their count.

@@ -1,4 +1,4 @@
-"""From what the user types to steps of shaping, and back to words."""
+"""Parses shaping steps as the user types them, and formats them for messages."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,17 +16,17 @@ EXPRESSION = "expr"
 
 Given = Mapping[str, str | float]
 Shapes = str | Sequence[str] | Mapping[str, Given]
-"""Steps of shaping as Python code gives them: as `--shape` takes them, or name → knobs in the usual order."""
+"""Shaping steps in the Python API: in the syntax of `--shape`, or name → knobs, which are applied in the usual order."""
 
 _NAMED = re.compile(r"\s*([A-Za-z_]\w*)\s*(?::(.*))?", re.DOTALL)
-# A text in quotes or a bracket with what is in it hides its commas.
+# Commas in quoted text and in brackets don't separate pairs.
 _PAIR = re.compile(
     r"""(?:"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|`[^`]+`|\((?:[^()]|\([^()]*\))*\)|\[[^\]]*\]|[^,])+"""
 )
 
 
 def shape_spec(text: str) -> ShapeSpec:
-    """Read the value of `--shape`: `NAME[:KEY=VALUE,...]` of the catalog, or an expression.
+    """Parse the value of `--shape`: `NAME[:KEY=VALUE,...]` of the catalog, or an expression.
 
     Raises:
         UsageError: it is neither.
@@ -44,14 +44,14 @@ def shape_spec(text: str) -> ShapeSpec:
 
 
 def flag_spec(row: Shaping, text: str) -> ShapeSpec:
-    """Read the value of an option of its own, `KEY=NUMBER,...`.
+    """Parse the value of a shaping's own option, `KEY=NUMBER,...`.
 
     Example:
         >>> flag_spec(SHAPINGS["overlong"], "max=4096,buffer=512").knobs
         {'factor': 1.0, 'cap': 0.0, 'max': 4096.0, 'buffer': 512.0}
 
     Raises:
-        UsageError: it cannot be read.
+        UsageError: it can't be parsed.
     """
     given: dict[str, str | float] = {}
     for pair in filter(None, text.split(",")):
@@ -64,14 +64,14 @@ def flag_spec(row: Shaping, text: str) -> ShapeSpec:
 
 
 def spec_of(row: Shaping, given: Given) -> ShapeSpec:
-    """A step of a row of the catalog.
+    """The step for a row of the catalog.
 
     Args:
         row: the row.
         given: knobs as numbers or text; those that name a column as expressions over columns.
 
     Raises:
-        UsageError: a knob is unknown, missing or no number, or a column that is needed is not named.
+        UsageError: a knob is unknown, missing or not a number, or a required column is not named.
     """
     inputs = {one.name: one for one in row.inputs}
     knobs = row.read({name: value for name, value in given.items() if name not in inputs})
@@ -87,10 +87,10 @@ def spec_of(row: Shaping, given: Given) -> ShapeSpec:
 
 
 def specs_of(shapes: Shapes) -> tuple[ShapeSpec, ...]:
-    """Steps of shaping as Python code gives them.
+    """Shaping steps as given in the Python API.
 
     Raises:
-        UsageError: one cannot be read.
+        UsageError: one can't be parsed.
     """
     if isinstance(shapes, str):
         return (shape_spec(shapes),)
@@ -101,12 +101,12 @@ def specs_of(shapes: Shapes) -> tuple[ShapeSpec, ...]:
 
 
 def said(spec: ShapeSpec) -> str:
-    """How messages name a step."""
+    """The name of a step in messages."""
     return expressions.FLAG if spec.expression else SHAPINGS[spec.name].said
 
 
 def typed(spec: ShapeSpec) -> str:
-    """A step as `--shape` takes it, without knobs that have their default.
+    """A step in the syntax of `--shape`, without knobs that have their default.
 
     Example:
         >>> typed(shape_spec("linear:input=0,turns=0,output=0.5"))
@@ -129,12 +129,12 @@ def after(spec: ShapeSpec) -> bool:
 
 
 def measured(one: Input, text: str) -> str:
-    """The expression over columns that gives an input of a row."""
+    """The expression over columns for an input."""
     return one.wrap.format(text) if one.wrap else text
 
 
 def measures(specs: Sequence[ShapeSpec]) -> tuple[str, ...]:
-    """The expressions over columns that some steps look at, as `--where` takes them, once each.
+    """The expressions over columns that some steps use, in the syntax of `--where`, without duplicates.
 
     Example:
         >>> measures([shape_spec("duplicate:response=answer"), shape_spec("r where status == 'ok'")])
@@ -166,7 +166,7 @@ def needs(spec: ShapeSpec) -> tuple[str, ...]:
 
 
 def described(specs: Sequence[ShapeSpec]) -> dict[str, dict[str, float | str]]:
-    """What is done to the reward and the advantage, in the order in which it is done: what each shapes, its formula and knobs.
+    """The steps in the order in which they are applied: what each shapes, its formula and its knobs.
 
     Example:
         >>> described([flag_spec(SHAPINGS["clip"], "min=-1,max=1")])
@@ -182,7 +182,7 @@ def described(specs: Sequence[ShapeSpec]) -> dict[str, dict[str, float | str]]:
 
 
 def formula(spec: ShapeSpec) -> str:
-    """What a step does, in one line."""
+    """The formula of a step, in one line."""
     if spec.expression:
         return one_line(spec.expression, 80, str)
     text = SHAPINGS[spec.name].formula.format(**spec.knobs).replace("(r -", "(r − ").replace("(r +", "(r + ")

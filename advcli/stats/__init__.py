@@ -1,1 +1,1 @@
-"""Figures of advantage columns, health of groups, comparison of columns."""
+"""Statistics: advantage columns, group health, comparisons, prompts, steps."""

@@ -29,14 +29,14 @@ def compare(label: str, rows: Rows, original: Tensor, result: AdvantageTable) ->
         label: heading of the column.
         rows: the rows of the data set.
         original: [N] the original advantage, NaN where undefined.
-        result: the advantages of this column and the rows that take part in it.
+        result: the advantages of this column and its kept rows.
 
     Returns:
         The figures over the kept rows. Comparisons are over kept rows where both are defined.
     """
     processed = chosen(result.processed, result.kept).double().numpy()
-    found = percentiles(processed, tuple(PERCENTILES.values()))
-    return column(label, measured(rows, original, result), found)
+    percentile_values = percentiles(processed, tuple(PERCENTILES.values()))
+    return column(label, measured(rows, original, result), percentile_values)
 
 
 def equal(one: AdvantageTable, other: AdvantageTable) -> bool:
@@ -48,7 +48,7 @@ def equal(one: AdvantageTable, other: AdvantageTable) -> bool:
 
 
 def measured(rows: Rows, original: Tensor, result: AdvantageTable) -> "Measured":
-    """What is counted of a column, some whole groups at a time; the arguments are those of `compare`."""
+    """The counts for a column, computed in ranges of whole groups; arguments as in `compare`."""
     ranges = Ranges.of(rows.group)
     if ranges is None:
         return Measured.of(rows, original, result)
@@ -61,7 +61,7 @@ def measured(rows: Rows, original: Tensor, result: AdvantageTable) -> "Measured"
         kept = torch.ones_like(group, dtype=torch.bool) if whole else ranges.gather(result.kept, place)
         last = first if same else ranges.gather(result.processed, place)
         lengths = None if rows.lengths is None else ranges.gather(rows.lengths, place)
-        # No figure of a column is by step.
+        # No column statistic uses the step: any index will do.
         part = Rows(rewards, group, int(group[-1]) + 1, group, lengths)
         return Measured.of(part, first, AdvantageTable(first, last, kept))
 
@@ -70,22 +70,22 @@ def measured(rows: Rows, original: Tensor, result: AdvantageTable) -> "Measured"
 
 @dataclass(frozen=True)
 class Measured(Mergeable):
-    """What is counted of a column and of its distance from the original, such that two of them make one.
+    """Mergeable counts for a column and its distance from the original.
 
     Attributes:
         tally: the kept rows.
         kept_groups: groups with a kept row.
-        below_two: groups of which fewer than two rows are kept.
+        below_two: groups with fewer than two kept rows.
         dead_groups: groups with two or more kept rewards, all equal.
         live_groups: groups with two or more kept rewards that are not all equal.
         phantoms: kept rows of dead groups with an advantage other than 0.
         both: kept rows where both are defined.
-        changed: those of them whose sign is another one.
+        changed: those of them with a different sign.
         sum_abs: Σ|A| over them.
         sum_abs_original: Σ|A| of the original over them.
-        ranked: groups in which the rank agreement is defined.
+        ranked: groups with a defined rank agreement.
         agreement: its sum over them.
-        together: both columns over `both`.
+        together: co-moments of the two columns over `both`.
     """
 
     tally: Tally
@@ -104,7 +104,7 @@ class Measured(Mergeable):
 
     @classmethod
     def of(cls, rows: Rows, original: Tensor, result: AdvantageTable) -> "Measured":
-        """Count; the arguments are those of `compare`."""
+        """Count; arguments as in `compare`."""
         kept, processed = result.kept, result.processed
         rewarded = finite(rows.rewards)
         scored, both = kept & rewarded, kept & ~undefined(original)
@@ -135,15 +135,15 @@ class Measured(Mergeable):
 
 
 class _Groups:
-    """The groups of some rows; cached if it is all of them."""
+    """Segments of the groups, for all rows or a subset; cached for all."""
 
     def __init__(self, group: Tensor, count: int) -> None:
         self._group, self._count = group, count
-        # Rows without a group count as the first one's, also where there is none.
+        # Rows without a group are assigned to group 0, even if there is no group.
         self.all = Segments.of(group if every(belongs(group)) else group.clamp(min=0), max(1, count))
 
     def of(self, rows: Tensor) -> Segments:
-        """The groups of the rows in a mask, none of which is without a group."""
+        """The groups of the rows in a mask, all of which must have one."""
         if self._count and every(rows):
             return self.all
         return Segments.of(chosen(self._group, rows), self._count)
@@ -155,12 +155,12 @@ def _phantoms(dead: Tensor, segments: Segments, processed: Tensor) -> int:
 
 
 def column(label: str, measured: Measured, found: Sequence[float]) -> Column:
-    """Describe a column, once all of its rows are counted.
+    """The record of a column from its counts.
 
     Args:
         label: heading of the column.
         measured: the counts.
-        found: a percentile for each of `figures.PERCENTILES`.
+        found: the value of each of `figures.PERCENTILES`.
     """
     both = measured.both
     return Column(
@@ -204,7 +204,7 @@ def rank_agreement(first: Tensor, second: Tensor, group: Tensor, count: int) -> 
 def _agreements(first: Tensor, second: Tensor, segments: Segments) -> Tensor:
     """Spearman's ρ of each group where it is defined."""
     if first is second or torch.equal(first, second):
-        # Nothing has to be ranked: ρ is 1 wherever it is defined.
+        # No need to rank: ρ is 1 wherever it is defined.
         return torch.ones(int((segments.max(first) > segments.min(first)).sum()), dtype=torch.double)
     x, y = (_centred_ranks(values, segments) for values in (first, second))
     spread = (segments.sum(x * x) * segments.sum(y * y)).sqrt()

@@ -9,13 +9,13 @@ from advcli.records.table import Rows
 
 
 def effective_rows(advantages: Tensor) -> float:
-    """How many rows of equal |A| would weigh as much: (Σ|A|)² / ΣA².
+    """The number of rows with equal |A| that would carry the same weight: (Σ|A|)² / ΣA².
 
     Args:
         advantages: [n] float, finite.
 
     Returns:
-        From 1 to n; NaN where no advantage differs from 0.
+        From 1 to n; NaN if every advantage is 0.
 
     Source:
         Kish 1965, Survey Sampling, section 11.7: the effective sample size of weights.
@@ -32,7 +32,7 @@ def effective_rows(advantages: Tensor) -> float:
 
 
 def effective(sum_abs: float, sum_squares: float) -> float:
-    """(Σ|A|)² / ΣA²; NaN where no advantage differs from 0."""
+    """(Σ|A|)² / ΣA²; NaN if every advantage is 0."""
     return sum_abs**2 / sum_squares if sum_squares else math.nan
 
 

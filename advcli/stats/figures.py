@@ -16,7 +16,7 @@ UNDEFINED = [math.nan] * len(PERCENTILES)
 
 
 def mean(values: Tensor) -> float:
-    """Their mean, in float64; NaN without any.
+    """The mean in float64; NaN if there are no values.
 
     Example:
         >>> import torch
@@ -32,8 +32,8 @@ def figures(advantages: Tensor, signs: Tensor, lengths: Tensor | None = None) ->
     Args:
         advantages: [n] float, defined everywhere.
         signs: [n] the sign of each, 0 for neutral rows.
-        lengths: [n] tokens per row; rows with none or an undefined number weigh nothing. None leaves the
-            token-weighted figures out.
+        lengths: [n] tokens per row; rows with 0 or an undefined number have no weight. None omits the
+            token-weighted figures.
 
     Returns:
         The statistics; percentiles are linear between order statistics. NaN with no rows, and `std`
@@ -51,11 +51,11 @@ def figures(advantages: Tensor, signs: Tensor, lengths: Tensor | None = None) ->
 
 
 def described(tally: "Tally", found: Sequence[float]) -> Figures:
-    """The statistics of a column, once all of its rows are counted.
+    """The statistics of a column from its counts.
 
     Args:
         tally: the counts.
-        found: a percentile for each of `PERCENTILES`.
+        found: the value of each of `PERCENTILES`.
     """
     moments, tokens = tally.moments, tally.tokens
     count = moments.count
@@ -77,14 +77,14 @@ def described(tally: "Tally", found: Sequence[float]) -> Figures:
 
 @dataclass(frozen=True)
 class Tally(Mergeable):
-    """What is counted of an advantage column, such that two of them make one.
+    """Mergeable counts for an advantage column.
 
     Attributes:
-        moments: of the rows.
+        moments: moments of the rows.
         sum_abs: Σ|A|.
-        positive: rows above zero, neutral ones apart.
-        zero: rows at zero, and neutral ones.
-        negative: rows below zero.
+        positive: rows above zero, excluding neutral ones.
+        zero: rows at zero, including neutral ones.
+        negative: rows below zero, excluding neutral ones.
         tokens: moments weighted by tokens; None without lengths.
     """
 
@@ -97,7 +97,7 @@ class Tally(Mergeable):
 
     @classmethod
     def of(cls, advantages: Tensor, signs: Tensor, lengths: Tensor | None = None) -> "Tally":
-        """Count; the arguments are those of `figures`."""
+        """Count; arguments as in `figures`."""
         values, sign = advantages.double(), signs.numpy()
         return cls(
             moments=Moments.of(values),

@@ -1,4 +1,4 @@
-"""What the groups look like before any estimator: sizes, dead groups, singletons, missing rewards."""
+"""Group health, independent of any estimator: sizes, dead groups, singletons, missing rewards."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,36 +21,38 @@ from advcli.tensors.segments import Segments
 def health(
     rows: Rows, cause: Tensor, sizes: Mapping[int, int], extremes: tuple[float, float] | None = None
 ) -> Health:
-    """Count what carries no signal, and why.
+    """Count the groups and rows without signal, by cause.
 
     Args:
-        rows: the rows of the data set.
+        rows: the rows of the dataset.
         cause: [N] int8, 0 or 1 + position in `records.table.CAUSES`.
         sizes: group size → number of groups.
-        extremes: the smallest and the largest reward of the data set, where these rows are not all of it.
+        extremes: the smallest and the largest reward of the dataset, if these rows are only a part of it.
 
     Returns:
-        The counts. A dead group has two or more valid rows, all of the same reward; `dead_max` and
-        `dead_min` are those at the largest and the smallest reward of the data set, if there are two.
+        The counts. A dead group has two or more valid rows, all with the same reward; `dead_max` and
+        `dead_min` count those at the largest and the smallest reward of the dataset, if these differ.
     """
     rewards, group, count = rows.rewards, rows.group, rows.count
-    there = cause.numpy()
-    many = np.bincount(there[there > 0], minlength=len(CAUSES) + 1)[1:].tolist()
+    causes = cause.numpy()
+    by_cause = np.bincount(causes[causes > 0], minlength=len(CAUSES) + 1)[1:].tolist()
     ranges = Ranges.of(group)
     if ranges is None:
         dead = _Dead.of(rewards, group, count, extremes)
     else:
-        laid = ranges.gather_all(rewards)
+        sorted_rewards = ranges.gather_all(rewards)
         dead = reduce(
             add,
-            ranges.map(lambda position, part: _Dead.of(laid[position], part, int(part[-1]) + 1, extremes)),
+            ranges.map(
+                lambda position, part: _Dead.of(sorted_rewards[position], part, int(part[-1]) + 1, extremes)
+            ),
         )
     return Health(
         rows=rows.used,
         groups=count,
         sizes=sizes,
-        missing=sum(many),
-        missing_by_cause=dict(zip(CAUSES, many, strict=True)),
+        missing=sum(by_cause),
+        missing_by_cause=dict(zip(CAUSES, by_cause, strict=True)),
         dead_groups=dead.groups,
         dead_max=dead.at_high if dead.low != dead.high else 0,
         dead_min=dead.at_low if dead.low != dead.high else 0,
@@ -61,15 +63,15 @@ def health(
 
 @dataclass(frozen=True)
 class _Dead(Mergeable):
-    """The groups without signal among some whole groups, such that those of two parts make those of both.
+    """Mergeable counts of groups without signal.
 
     Attributes:
-        low: the smallest reward, NaN without any.
-        high: the largest, NaN without any.
+        low: the smallest reward, NaN if there is none.
+        high: the largest, NaN if there is none.
         groups: dead groups.
-        at_low: those at the smallest reward.
-        at_high: those at the largest.
-        singletons: groups of one valid row.
+        at_low: dead groups at the smallest reward.
+        at_high: dead groups at the largest.
+        singletons: groups with one valid row.
     """
 
     low: Annotated[float, Merge(np.fmin)]
@@ -81,7 +83,7 @@ class _Dead(Mergeable):
 
     @classmethod
     def of(cls, rewards: Tensor, group: Tensor, count: int, extremes: tuple[float, float] | None) -> "_Dead":
-        """Count; with the extremes of the data set where these rows are not all of it."""
+        """Count; `extremes` are those of the dataset, if these rows are only a part of it."""
         valid = rewarded(rewards, group)
         rewards = chosen(rewards, valid)
         segments = Segments.of(chosen(group, valid), count)

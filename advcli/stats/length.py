@@ -1,4 +1,4 @@
-"""How the length of a response goes with its reward and its advantage."""
+"""Response length, and its correlation with reward and advantage."""
 
 import math
 from dataclasses import dataclass
@@ -30,14 +30,14 @@ def lengths(rows: Rows, advantages: Tensor) -> Lengths | None:
 
 @dataclass(frozen=True)
 class LengthCount(Mergeable):
-    """What is counted of the lengths, such that the counts of two parts with whole groups make those of both.
+    """Counts of the lengths, mergeable across parts with whole groups.
 
     Attributes:
-        tokens: the lengths.
-        with_reward: of length and reward inside groups.
-        with_advantage: of length and advantage.
-        total: the tokens of all rows.
-        dead: those of dead groups.
+        tokens: moments of the lengths.
+        with_reward: products of length and reward within groups.
+        with_advantage: products of length and advantage within groups.
+        total: tokens of all rows.
+        dead: tokens of dead groups.
     """
 
     tokens: Moments
@@ -48,7 +48,7 @@ class LengthCount(Mergeable):
 
     @classmethod
     def of(cls, rows: Rows, advantages: Tensor) -> "LengthCount":
-        """Count; the arguments are those of `lengths`, of a data set that has lengths."""
+        """Count; arguments as in `lengths`; the dataset must have lengths."""
         assert rows.lengths is not None
         has_length = torch.isfinite(rows.lengths) & (rows.group >= 0)
         valid = rewarded(rows.rewards, rows.group)
@@ -63,7 +63,7 @@ class LengthCount(Mergeable):
         )
 
     def figures(self) -> Lengths:
-        """The figures, once all rows are counted."""
+        """The figures from the counts."""
         return Lengths(
             mean=self.tokens.mean,
             max=self.tokens.high,
@@ -75,10 +75,10 @@ class LengthCount(Mergeable):
 
 @dataclass(frozen=True)
 class Products:
-    """Sums of products of two columns, each less its group mean and over its largest size, so that none overflows.
+    """Sums of products of two columns, centred by group and scaled by their largest absolute value against overflow.
 
     Attributes:
-        units: the largest sizes.
+        units: the largest absolute values.
         xx: Σx².
         xy: Σxy.
         yy: Σy².
@@ -91,7 +91,7 @@ class Products:
 
     @classmethod
     def of(cls, first: Tensor, second: Tensor, group: Tensor, count: int) -> "Products":
-        """Sum up; the arguments are those of `correlation`."""
+        """Sum up; arguments as in `correlation`."""
         both = torch.isfinite(first) & torch.isfinite(second) & (group >= 0)
         segments = Segments.of(group[both], count)
         if not segments.index.numel():
@@ -107,8 +107,8 @@ class Products:
         return Products(units, *(map(sum, zip(*parts, strict=True))))
 
     def in_units(self, units: tuple[float, ...]) -> tuple[float, float, float]:
-        """The sums with other largest sizes."""
-        a, b = (mine / whole if whole else 0.0 for mine, whole in zip(self.units, units, strict=True))
+        """The sums rescaled to other units."""
+        a, b = (unit / other if other else 0.0 for unit, other in zip(self.units, units, strict=True))
         return self.xx * a * a, self.xy * a * b, self.yy * b * b
 
     def correlation(self) -> float:
@@ -118,12 +118,12 @@ class Products:
 
 
 def correlation(first: Tensor, second: Tensor, group: Tensor, count: int) -> float:
-    """Pearson's r of two columns inside groups: each less its group mean, all groups pooled.
+    """Pearson's r of two columns within groups: centred by group mean, all groups pooled.
 
     Args:
-        first: [N] float64; rows where either is undefined do not count.
+        first: [N] float64; rows where either is undefined are ignored.
         second: [N] float64.
-        group: [N] int64 in [0, G), -1 for rows that belong nowhere.
+        group: [N] int64 in [0, G), -1 for rows without a group.
         count: G.
 
     Returns:

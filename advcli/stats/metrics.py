@@ -26,15 +26,15 @@ def per_step(rows: Rows, result: AdvantageTable, names: Sequence[str] | None) ->
 
     Returns:
         `critic/score/{mean,max,min}` over rows with a reward, `critic/advantages/{mean,max,min,std}` over
-        rows with an advantage, `critic/advantages_processed/{mean,max,min,std}` over kept rows; rows, not
-        tokens, weigh; std has ddof 1. None where undefined.
+        rows with an advantage, `critic/advantages_processed/{mean,max,min,std}` over kept rows; every row
+        has equal weight, whatever its tokens; std has ddof 1. None where undefined.
     """
     return records(counts(rows, result), names)
 
 
 @dataclass(frozen=True)
 class StepCount(Mergeable):
-    """What is counted of a step, such that two of them make one.
+    """Mergeable counts for a step.
 
     Attributes:
         score: rows with a reward.
@@ -48,21 +48,21 @@ class StepCount(Mergeable):
 
 
 def counts(rows: Rows, result: AdvantageTable) -> dict[int, StepCount]:
-    """Step → what is counted of it; the arguments are those of `per_step`."""
-    found = {}
+    """Step → its counts; arguments as in `per_step`."""
+    by_step = {}
     for code in torch.unique(rows.step).tolist():
-        here = torch.nonzero(rows.step == code).squeeze(1)
-        rewards, original = rows.rewards[here], result.original[here]
-        found[code] = StepCount(
+        of_step = torch.nonzero(rows.step == code).squeeze(1)
+        rewards, original = rows.rewards[of_step], result.original[of_step]
+        by_step[code] = StepCount(
             Moments.of(rewards[rewards.isfinite()]),
             Moments.of(original[~original.isnan()]),
-            Moments.of(result.processed[here][result.kept[here]]),
+            Moments.of(result.processed[of_step][result.kept[of_step]]),
         )
-    return found
+    return by_step
 
 
 def records(found: Mapping[int, StepCount], names: Sequence[str] | None) -> list[dict[str, Any]]:
-    """One record per step that was counted, in ascending order of steps; `names` as in `per_step`."""
+    """One record per counted step, in ascending order; `names` as in `per_step`."""
     if names is None:
         none = Moments.of(torch.zeros(0))
         return [_record(count) for count in found.values()] or [_record(StepCount(none, none, none))]
@@ -86,10 +86,10 @@ def _named(name: str, moments: Moments, figures: Sequence[str]) -> dict[str, flo
 
 
 def step_value(name: str) -> int | float | str:
-    """A step as a number if it is one."""
-    for read in (int, float):
+    """A step as a number, if it is one."""
+    for convert in (int, float):
         try:
-            number = read(name)
+            number = convert(name)
         except ValueError:
             continue
         if math.isfinite(number):
@@ -98,6 +98,6 @@ def step_value(name: str) -> int | float | str:
 
 
 def step_order(name: str) -> tuple[int, float, str]:
-    """Where a step stands among the others: numbers in ascending order, then words."""
+    """Sort key of a step: numbers in ascending order, then text."""
     value = step_value(name)
     return (1, 0.0, value) if isinstance(value, str) else (0, value, "")

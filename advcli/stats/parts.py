@@ -1,4 +1,4 @@
-"""How several rewards that are summed play together."""
+"""How the summed parts of a reward interact: shares, conflicts, collapsed advantages."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from advcli.stats.health import dead_groups
 from advcli.tensors.masks import rewarded
 from advcli.tensors.segments import Segments, Spread, signs
 
-# Two advantages of a group that differ by less than this share of its largest |A| are one: sums of parts round.
+# Advantages of a group that differ by less than this share of its largest |A| are equal: sums of parts are rounded.
 _SAME = 1e-9
 
 
@@ -31,25 +31,24 @@ def parts(
         values: [N, K] float64, the parts before their weights, NaN where missing.
         rewards: [N] float64, their weighted sum, NaN where missing.
         advantages: [N] float, NaN where undefined.
-        group: [N] int64 in [0, G), -1 for rows that belong nowhere.
+        group: [N] int64 in [0, G), -1 for rows without a group.
         count: G.
 
     Returns:
-        The figures over the rows that have a sum; a part that is missing there counted 0 in the sum and does
-        here.
+        The figures over the rows that have a sum; a part missing there counts as 0, as it did in the sum.
     """
     return PartsCount.of(weights, values, rewards, advantages, group, count).figures(weights)
 
 
 @dataclass(frozen=True)
 class PartCount:
-    """What is counted of one part.
+    """Counts for one part.
 
     Attributes:
-        along: its deviations from the group means times those of the sum, summed.
+        along: sum of its deviations from the group means times those of the total.
         squares: sum of its squared deviations.
-        high: its largest value; NaN without any.
-        at_max: rows at it.
+        high: its largest value; NaN if there is none.
+        at_max: rows at the largest value.
         valid: rows that have a value.
         constant_in_live: groups where it is constant although the sum is not.
     """
@@ -75,15 +74,15 @@ class PartCount:
 
 @dataclass(frozen=True)
 class PartsCount(Mergeable):
-    """What is counted of the parts of a reward, such that the counts of two places with whole groups make those of both.
+    """Counts for the parts of a reward, mergeable across parts of the data with whole groups.
 
     Attributes:
-        parts: of each part.
+        parts: the counts of each part.
         rows: rows that have a sum.
         power: sum of the squared deviations of the sum from the group means.
         live_rows: rows of live groups.
-        conflicts: those that one part lifts and another pushes.
-        collapsed_rows: rows whose advantage is shared by a row with other rewards.
+        conflicts: live rows that one part raises and another lowers.
+        collapsed_rows: rows that share their advantage with a row that has other rewards.
         collapsed_groups: groups with such rows.
     """
 
@@ -105,7 +104,7 @@ class PartsCount(Mergeable):
         group: Tensor,
         count: int,
     ) -> "PartsCount":
-        """Count; the arguments are those of `parts`."""
+        """Count; arguments as in `parts`."""
         valid = rewarded(rewards, group)
         segments = Segments.of(group[valid], count)
         total = rewards[valid]
@@ -134,7 +133,7 @@ class PartsCount(Mergeable):
         )
 
     def figures(self, weights: Sequence[tuple[str, float]]) -> Parts:
-        """The figures, once all rows are counted."""
+        """The figures from the counts."""
         return Parts(
             parts=tuple(
                 Part(
@@ -157,7 +156,7 @@ def collapses(values: Tensor, advantages: Tensor, segments: Segments) -> Tensor:
     """Rows that share their advantage with a row of their group that has other rewards.
 
     Args:
-        values: [n, K] float64, the rewards; two missing ones are the same.
+        values: [n, K] float64, the rewards; missing values equal each other.
         advantages: [n] float, NaN where undefined.
         segments: their groups.
 
@@ -179,7 +178,7 @@ def collapses(values: Tensor, advantages: Tensor, segments: Segments) -> Tensor:
     advantage = torch.unique(level, return_inverse=True)[1]
     shared = _pairs(segments.index, advantage)
     pair = _pairs(shared, vector)
-    # A class of rows of one group and one advantage has collapsed if two vectors are in it.
+    # Rows with the same group and advantage have collapsed if they have two or more reward vectors.
     owner = torch.zeros(int(pair.max()) + 1, dtype=torch.int64)
     owner[pair[defined]] = shared[defined]
     present = torch.zeros(len(owner), dtype=torch.bool)

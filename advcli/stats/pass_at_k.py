@@ -1,4 +1,4 @@
-"""pass@k: the chance that at least one of k rows is right."""
+"""pass@k: the probability that at least one of k rows is right."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,8 @@ def pass_at_k(rows: Ints, right: Ints, k: int) -> Floats:
 
     Args:
         rows: [P] n, rows with a reward.
-        right: [P] c, those that are right.
-        k: rows that are drawn, 1 or more.
+        right: [P] c, right rows.
+        k: number of rows drawn, 1 or more.
 
     Source:
         Chen et al. 2021, Evaluating Large Language Models Trained on Code, arXiv:2107.03374, equation 1.
@@ -35,7 +35,7 @@ def interval(rows: Ints, right: Ints, k: int) -> tuple[Floats, Floats]:
     """[P] each: the 95 % interval of 1 − (1 − p)^k, from that of the share p of right rows; NaN with fewer than k rows.
 
     Source:
-        Wilson 1927, for p; 1 − (1 − p)^k rises with p, so that its ends are those of p, mapped.
+        Wilson 1927, for p; 1 − (1 − p)^k is monotone in p, so the ends can be mapped.
 
     Example:
         >>> [round(float(end[0]), 3) for end in interval(np.array([10]), np.array([5]), 1)]
@@ -46,7 +46,7 @@ def interval(rows: Ints, right: Ints, k: int) -> tuple[Floats, Floats]:
         middle = share + weight / 2
         half = np.sqrt(weight * share * (1 - share) + weight**2 / 4)
         ends = [np.clip((middle + side * half) / (1 + weight), 0.0, 1.0) for side in (-1, 1)]
-        # Rounding leaves 1e-17 at the ends that are exact.
+        # Where an end is exact, rounding would leave 1e-17.
         ends = [np.where(right == 0, 0.0, ends[0]), np.where(right == rows, 1.0, ends[1])]
         low, high = (-np.expm1(k * np.log1p(-end)) for end in ends)
     enough = rows >= k

@@ -1,4 +1,4 @@
-"""What happened step by step, and which step stands out."""
+"""Statistics of each step, and which steps stand out."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ from advcli.tensors.segments import Segments, Spread
 # Iglewicz and Hoaglin, "How to Detect and Handle Outliers" (1993): |z| > 3.5.
 OUTLIER = 3.5
 WATCHED = ("reward_mean", "max_abs_reward", "max_abs_centred", "max_abs_adv")
-"""The figures by which a step may stand out; |A| alone cannot tell, as its scale is that of the group."""
-# Without a floor, any difference would be infinitely far from steps that are all the same.
+"""The figures by which a step may stand out; |A| alone isn't enough, since it is scaled per group."""
+# Smallest scale relative to the median, so that steps with equal values don't make any deviation infinite.
 _FLOOR = 0.05
 _ENOUGH = 5
 
@@ -32,26 +32,26 @@ def per_step(rows: Rows, advantages: Tensor, names: Sequence[str]) -> tuple[Step
         names: the step of each code.
 
     Returns:
-        One record per step that has rows, in ascending order of steps.
+        One record per step with rows, in ascending order of steps.
     """
     return StepCounts.of(rows, advantages, len(names)).figures(names)
 
 
 @dataclass(frozen=True)
 class StepCounts(Mergeable):
-    """What is counted of each of S steps, such that the counts of two parts with whole groups make those of both.
+    """Counts for each of S steps, mergeable across parts with whole groups.
 
     Attributes:
-        rows: [S] its rows.
-        groups: [S] its groups.
+        rows: [S] number of rows.
+        groups: [S] number of groups.
         able: [S] groups with two or more valid rows.
-        alive: [S] those that are not dead.
-        rewards: [S] sum of its rewards, and how many.
-        sizes: [S] sum of its |A|, and how many.
-        lengths: [S] sum of its lengths, and how many.
-        top: [S] its largest |A|; -inf without any.
-        centred: [S] its largest distance of a reward from the mean of its group.
-        extreme: [S] its largest |reward|.
+        alive: [S] those that are live.
+        rewards: [S] sum and number of rewards.
+        sizes: [S] sum and number of |A|.
+        lengths: [S] sum and number of lengths.
+        top: [S] largest |A|; -inf if there is none.
+        centred: [S] largest distance of a reward from its group's mean.
+        extreme: [S] largest |reward|.
     """
 
     rows: Tensor
@@ -67,31 +67,31 @@ class StepCounts(Mergeable):
 
     @classmethod
     def of(cls, rows: Rows, advantages: Tensor, count: int) -> "StepCounts":
-        """Count; the arguments are those of `per_step`, and `count` is S."""
-        here = rows.group >= 0
-        groups = Segments.of(rows.group[here], rows.count)
-        step_of_group = groups.parent(rows.step[here])
-        valid = torch.isfinite(rows.rewards) & here
+        """Count; arguments as in `per_step`, and `count` is S."""
+        grouped = rows.group >= 0
+        groups = Segments.of(rows.group[grouped], rows.count)
+        step_of_group = groups.parent(rows.step[grouped])
+        valid = torch.isfinite(rows.rewards) & grouped
         scored = Segments.of(rows.group[valid], rows.count)
         able = scored.size() > 1
         dead = dead_groups(rows.rewards[valid], scored)[0]
         centred = Spread.of(rows.rewards[valid].double(), scored).centred().abs()
         size = advantages.double().abs()
         defined = ~size.isnan()
-        has_length = torch.isfinite(rows.lengths) if rows.lengths is not None else torch.zeros_like(here)
+        has_length = torch.isfinite(rows.lengths) if rows.lengths is not None else torch.zeros_like(grouped)
         lengths = rows.lengths if rows.lengths is not None else torch.zeros_like(rows.rewards)
 
-        def many(steps: Tensor) -> Tensor:
+        def tally(steps: Tensor) -> Tensor:
             return torch.bincount(steps, minlength=count)
 
         def over(mask: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-            return Segments.of(rows.step[mask], count).sum(values[mask]), many(rows.step[mask])
+            return Segments.of(rows.step[mask], count).sum(values[mask]), tally(rows.step[mask])
 
         return cls(
-            rows=many(rows.step),
-            groups=many(step_of_group[groups.size() > 0]),
-            able=many(step_of_group[able]),
-            alive=many(step_of_group[able & ~dead]),
+            rows=tally(rows.step),
+            groups=tally(step_of_group[groups.size() > 0]),
+            able=tally(step_of_group[able]),
+            alive=tally(step_of_group[able & ~dead]),
             rewards=over(valid, rows.rewards),
             sizes=over(defined, size),
             lengths=over(has_length, lengths),
@@ -101,7 +101,7 @@ class StepCounts(Mergeable):
         )
 
     def figures(self, names: Sequence[str]) -> tuple[StepFigures, ...]:
-        """The figures, once all rows are counted; `names` is the step of each code."""
+        """The figures from the counts; `names` is the step of each code."""
         columns = {
             "rows": self.rows,
             "groups": self.groups,
@@ -113,10 +113,10 @@ class StepCounts(Mergeable):
             "max_abs_reward": _largest(self.extreme),
             "length_mean": _mean(*self.lengths),
         }
-        there = torch.nonzero(self.rows).squeeze(1).tolist()
-        order = sorted(there, key=lambda code: step_order(names[code]))
+        codes = torch.nonzero(self.rows).squeeze(1).tolist()
+        order = sorted(codes, key=lambda code: step_order(names[code]))
         z = {name: robust_z(columns[name][order]) for name in WATCHED}
-        # A mean may stand out either way.
+        # A mean may stand out in either direction.
         z["reward_mean"] = z["reward_mean"].abs()
         above = {name: (values > OUTLIER).tolist() for name, values in z.items()}
         highest = torch.stack(list(z.values())).nan_to_num(nan=-torch.inf).max(dim=0).values
@@ -133,12 +133,12 @@ class StepCounts(Mergeable):
 
 
 def _largest(values: Tensor) -> Tensor:
-    """NaN where there is nothing."""
+    """The largest values; NaN for an empty step."""
     return torch.where(values == -torch.inf, torch.nan, values)
 
 
 def _mean(total: Tensor, count: Tensor) -> Tensor:
-    """NaN where there is nothing."""
+    """The mean; NaN for an empty step."""
     return total.double() / count.double()
 
 

@@ -1,4 +1,4 @@
-"""The figures of each prompt over a run, for all prompts at once."""
+"""Statistics of each prompt over a run, vectorized over prompts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,18 +21,18 @@ from advcli.tensors.masks import chosen, finite
 from advcli.tensors.segments import Segments
 
 _EDGES = (0.25, 0.5, 0.75)
-# Shares that differ by rounding only are the same.
+# Shares closer than this are equal up to rounding.
 _ROUNDING = 1e-9
 _LEARNED, _FORGOTTEN, _FLAT, _NEVER, _ALWAYS, _ONE_STEP = range(len(STATES))
 
 
 @dataclass(frozen=True)
 class PromptCounts:
-    """What is counted of each prompt, such that parts with whole prompts can be joined.
+    """Counts for each prompt; parts with whole prompts can be joined.
 
     Attributes:
         cells: the rewards.
-        right: [P] int64 right rows; None where no row is right or wrong.
+        right: [P] int64 right rows; None if rows aren't classified as right or wrong.
         rows: [P] rows.
         groups: [P] groups.
         able: [P] groups with two or more rewards.
@@ -58,17 +58,17 @@ class PromptCounts:
             count: P.
             threshold: lowest reward of a right row, or None.
         """
-        here = (prompt >= 0) & (rows.group >= 0)
-        valid = here & finite(rows.rewards)
+        used = (prompt >= 0) & (rows.group >= 0)
+        valid = used & finite(rows.rewards)
         rewards, of = chosen(rows.rewards, valid).double(), chosen(prompt, valid)
         right = None
         if threshold is not None:
             right = torch.bincount(of[rewards >= threshold], minlength=count).numpy()
-        groups, able, live = _groups(rows, prompt, here, valid, count)
+        groups, able, live = _groups(rows, prompt, used, valid, count)
         return cls(
             cells=Cells.of(rewards, of, chosen(rows.step, valid), count),
             right=right,
-            rows=torch.bincount(chosen(prompt, here), minlength=count).numpy(),
+            rows=torch.bincount(chosen(prompt, used), minlength=count).numpy(),
             groups=groups,
             able=able,
             live=live,
@@ -77,11 +77,11 @@ class PromptCounts:
 
     @classmethod
     def joined(cls, parts: "Sequence[PromptCounts]", order: Ints) -> "PromptCounts":
-        """The prompts of several parts, each of which has whole ones.
+        """The prompts of several parts with whole prompts each.
 
         Args:
             parts: the parts.
-            order: [P] the prompts of all parts, one part after the other, as they are to be numbered.
+            order: [P] the new order of the prompts, as indices into the concatenated parts.
         """
 
         def all_of(values: Sequence[NDArray[Any]]) -> NDArray[Any]:
@@ -102,15 +102,15 @@ class PromptCounts:
 
 @dataclass(frozen=True)
 class PromptFigures:
-    """The prompts of a data set.
+    """The statistics of the prompts of a dataset.
 
     Attributes:
         cells: their rewards.
-        right: [P] int64 right rows; None where no row is right or wrong.
+        right: [P] int64 right rows; None if rows aren't classified as right or wrong.
         figures: name → [P] a figure of each prompt.
-        state: [P] the place in `STATES` of what became of each.
-        solved: [P] float64 share of right rows, or where the mean reward lies between the lowest (0) and the highest
-            (1) reward of the data set; NaN where undefined.
+        state: [P] the index in `STATES` of each prompt's outcome.
+        solved: [P] float64 share of right rows, or the mean reward scaled from the lowest (0) to the highest
+            (1) reward of the dataset; NaN where undefined.
         able: [P] groups of each with two or more rewards.
         live: [P] live groups.
     """
@@ -127,11 +127,11 @@ class PromptFigures:
     def of(
         cls, counts: PromptCounts, values: tuple[float, float] | None, *, fdr: float = 0.05
     ) -> "PromptFigures":
-        """Test.
+        """The statistics and tests from the counts.
 
         Args:
-            counts: what was counted of all prompts.
-            values: the two rewards of the data set, or None.
+            counts: the counts of all prompts.
+            values: the two rewards of the dataset, or None.
             fdr: the false-discovery rate at which a prompt counts as learned or forgotten.
         """
         cells, right = counts.cells, counts.right
@@ -157,7 +157,7 @@ class PromptFigures:
         return pass_at_k(self.cells.rows, self.right, k), low, high
 
     def bands(self) -> tuple[Band, ...]:
-        """The difficulties, from never to always right; none where no prompt has a share."""
+        """The difficulty bands, from never to always right; empty if no prompt has a share."""
         position = np.searchsorted(_EDGES, self.solved, side="right") + 1
         position = np.where(self.solved <= _ROUNDING, 0, position)
         position = np.where(self.solved >= 1 - _ROUNDING, len(_EDGES) + 2, position)
@@ -169,31 +169,33 @@ class PromptFigures:
             if (position >= 0).any()
         )
 
-    def _band(self, here: NDArray[np.bool_], low: float, high: float) -> Band:
+    def _band(self, within: NDArray[np.bool_], low: float, high: float) -> Band:
         return Band(
             low=low,
             high=high,
-            prompts=int(here.sum()),
-            rows=int(self.cells.rows[here].sum()),
-            live=float(_ratio(self.live[here].sum(), self.able[here].sum())),
-            states=self.states(here),
+            prompts=int(within.sum()),
+            rows=int(self.cells.rows[within].sum()),
+            live=float(_ratio(self.live[within].sum(), self.able[within].sum())),
+            states=self.states(within),
         )
 
-    def states(self, here: NDArray[np.bool_] | None = None) -> dict[str, int]:
-        """State → prompts with a reward, of all or of some."""
-        there = self.cells.rows > 0
-        met = np.bincount(self.state[there if here is None else there & here], minlength=len(STATES))
-        return dict(zip(STATES, met.tolist(), strict=True))
+    def states(self, within: NDArray[np.bool_] | None = None) -> dict[str, int]:
+        """State → number of prompts with a reward, of all prompts or those in a mask."""
+        rewarded = self.cells.rows > 0
+        counts = np.bincount(
+            self.state[rewarded if within is None else rewarded & within], minlength=len(STATES)
+        )
+        return dict(zip(STATES, counts.tolist(), strict=True))
 
     def curve(self, prompt: int) -> tuple[tuple[int, float], ...]:
-        """(place of the step, mean reward) of each step of a prompt."""
+        """(index of the step, mean reward) for each step of a prompt."""
         start, end = np.searchsorted(self.cells.prompt, [prompt, prompt + 1])
         steps, means = self.cells.step[start:end].tolist(), self.cells.cell_mean[start:end].tolist()
         return tuple(zip(steps, means, strict=True))
 
 
 def two_values(rewards: Tensor) -> tuple[float, float] | None:
-    """The two rewards that there are, lower first; 0 and 1 where there is only one of these; None for others.
+    """The two distinct rewards, lower first; (0, 1) if there is only a 0 or a 1; None otherwise.
 
     Example:
         >>> (
@@ -226,7 +228,7 @@ def on_scale(values: Floats, low: float, high: float) -> Floats:
 
 
 def mean_of(values: Floats) -> Mean:
-    """The mean of the known values, with its interval where enough of them differ."""
+    """The mean of the defined values, with its interval if enough of them differ."""
     known = values[~np.isnan(values)]
     if not len(known):
         return Mean(0, np.nan, np.nan, np.nan)
@@ -236,12 +238,12 @@ def mean_of(values: Floats) -> Mean:
 
 
 def in_order(table: Mapping[str, Any], figure: str | None, top: int) -> tuple[int, ...]:
-    """The prompts that come first.
+    """The first prompts in sorted order.
 
     Args:
         table: name → a value of each prompt.
-        figure: largest first, with "-" before it smallest first; None for the smallest p-value first, of equal ones
-            the largest change. Undefined ones come last, equal ones in order of appearance.
+        figure: the sort column, largest first, or smallest first with a "-" prefix; None sorts by smallest p-value, then
+            largest change. Undefined values come last, ties in order of appearance.
         top: how many.
     """
     if figure is None:
@@ -261,15 +263,15 @@ def _ratio(part: NDArray[np.generic], whole: NDArray[np.generic]) -> Floats:
         return np.where(np.asarray(whole) > 0, np.divide(part, whole), np.nan)
 
 
-def _groups(rows: Rows, prompt: Tensor, here: Tensor, valid: Tensor, count: int) -> tuple[Ints, Ints, Ints]:
-    """[P] the groups of each prompt, those with two or more rewards, and those of them that are not all equal."""
-    of_group = Segments.of(chosen(rows.group, here), rows.count).parent(chosen(prompt, here))
+def _groups(rows: Rows, prompt: Tensor, used: Tensor, valid: Tensor, count: int) -> tuple[Ints, Ints, Ints]:
+    """[P] the groups of each prompt, those with two or more rewards, and the live ones among them."""
+    of_group = Segments.of(chosen(rows.group, used), rows.count).parent(chosen(prompt, used))
     scored = Segments.of(chosen(rows.group, valid), rows.count)
     able = scored.size() > 1
     live = able & ~dead_groups(chosen(rows.rewards, valid), scored)[0]
-    some = (of_group, of_group[able], of_group[live])
-    met, compared, alive = (torch.bincount(one, minlength=count).numpy() for one in some)
-    return met, compared, alive
+    subsets = (of_group, of_group[able], of_group[live])
+    all_, compared, alive = (torch.bincount(subset, minlength=count).numpy() for subset in subsets)
+    return all_, compared, alive
 
 
 def _figures(
@@ -310,12 +312,12 @@ def _lengths(
     """The mean length of right and of wrong rows, or of all; nothing without lengths."""
     if rows.lengths is None:
         return {}
-    told = valid & rows.lengths.isfinite()
-    right = torch.zeros_like(told) if threshold is None else rows.rewards >= threshold
+    with_length = valid & rows.lengths.isfinite()
+    right = torch.zeros_like(with_length) if threshold is None else rows.rewards >= threshold
     masks = (
-        {"length": told}
+        {"length": with_length}
         if threshold is None
-        else {"length_right": told & right, "length_wrong": told & ~right}
+        else {"length_right": with_length & right, "length_wrong": with_length & ~right}
     )
     return {
         name: Segments.of(chosen(prompt, mask), count).mean(chosen(rows.lengths, mask).double()).numpy()

@@ -1,4 +1,4 @@
-"""Which rows, pairs and prompts are worth training on next."""
+"""Selects rows, pairs and prompts worth training on next."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +11,11 @@ Ints = NDArray[np.int64]
 
 
 def best(rewards: Floats, prompt: Ints, least: float | None = None) -> Ints:
-    """The row with the highest reward of each prompt, in the order of the rows; of equal ones the first.
+    """The row with the highest reward of each prompt, in row order; ties go to the first row.
 
     Args:
-        rewards: [N] float64, NaN for rows that may not be chosen.
-        prompt: [N] int64 ≥ 0, -1 for rows that may not be chosen.
+        rewards: [N] float64, NaN for excluded rows.
+        prompt: [N] int64 ≥ 0, -1 for excluded rows.
         least: lowest reward that counts; None for any.
 
     Example:
@@ -32,10 +32,10 @@ def pairs(rewards: Floats, prompt: Ints, *, margin: float = 0.0, every: bool = F
     """Rows with a higher reward and, for each, a row of the same prompt with a lower one.
 
     Args:
-        rewards: [N] float64, NaN for rows that may not be chosen.
-        prompt: [N] int64 ≥ 0, -1 for rows that may not be chosen.
+        rewards: [N] float64, NaN for excluded rows.
+        prompt: [N] int64 ≥ 0, -1 for excluded rows.
         margin: smallest difference; any above 0 if it is 0.
-        every: all such pairs; else the best and the worst row of each prompt, of equal ones the first.
+        every: all such pairs; else the best and the worst row of each prompt, ties going to the first row.
 
     Example:
         >>> [one.tolist() for one in pairs(np.array([0.0, 0.5, 1.0]), np.array([0, 0, 0]))]
@@ -56,7 +56,7 @@ def pairs(rewards: Floats, prompt: Ints, *, margin: float = 0.0, every: bool = F
 
 
 def live_chance(rewards: Floats, prompt: Ints, count: int, size: int) -> Floats:
-    """[P] the chance that `size` rows of a prompt do not all have one reward; NaN with fewer rows than that.
+    """[P] the probability that `size` rows of a prompt don't all have the same reward; NaN with fewer rows.
 
     The unbiased estimate 1 − Σ_v C(n_v, G) / C(n, G) over the rewards v of the prompt.
 
@@ -75,16 +75,16 @@ def live_chance(rewards: Floats, prompt: Ints, count: int, size: int) -> Floats:
     starts = np.flatnonzero(
         np.concatenate([[True], (codes[1:] != codes[:-1]) | (values[1:] != values[:-1])])[: len(codes)]
     )
-    alike = np.diff(starts, append=len(codes))
+    run_lengths = np.diff(starts, append=len(codes))
     rows = np.bincount(prompt, minlength=count)
     of_run = codes[starts]
-    same = 1 - pass_at_k(rows[of_run], rows[of_run] - alike, size)
+    same = 1 - pass_at_k(rows[of_run], rows[of_run] - run_lengths, size)
     dead = np.bincount(of_run, weights=same, minlength=count)
     return np.where(rows >= size, 1 - dead, np.nan)
 
 
 def _first_of_each(rows: Ints, rank: Floats, prompt: Ints) -> Ints:
-    """Of some rows the one with the lowest rank of each prompt, in the order of the prompts."""
+    """For each prompt, the row with the lowest rank among some rows, in prompt order."""
     order = rows[np.lexsort((rows, rank[rows], prompt[rows]))]
     codes = prompt[order]
     is_first = np.concatenate([[True], codes[1:] != codes[:-1]])[: len(order)]
@@ -93,7 +93,7 @@ def _first_of_each(rows: Ints, rank: Floats, prompt: Ints) -> Ints:
 
 
 def _every(rows: Ints, prompt: Ints) -> tuple[Ints, Ints]:
-    """Every ordered pair of some rows of one prompt."""
+    """Every ordered pair of rows with the same prompt."""
     order = rows[in_order(prompt[rows])]
     codes = prompt[order]
     starts = np.searchsorted(codes, codes, side="left")

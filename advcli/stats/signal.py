@@ -1,4 +1,4 @@
-"""Where the signal of a reward column is: live and dead groups, variance."""
+"""The signal in a reward column: live and dead groups, variance."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -26,12 +26,12 @@ def signal(
         name: the column.
         rewards: [N] float64, NaN where missing.
         cause: [N] int8, 0 or 1 + position in `records.table.CAUSES`.
-        group: [N] int64 in [0, G), -1 for rows that belong nowhere.
+        group: [N] int64 in [0, G), -1 for rows without a group.
         count: G.
         near_dead: a live group whose max − min is at most this share of the column's max − min is near dead.
 
     Returns:
-        The figures; those that no row defines are NaN.
+        The figures; NaN where undefined.
 
     Example:
         >>> column = torch.tensor([1.0, 1.0, 0.0, 1.0], dtype=torch.float64)
@@ -46,25 +46,25 @@ def signal(
 
 @dataclass(frozen=True)
 class SignalCount:
-    """What is counted of a reward column, such that the counts of two parts with whole groups make those of both.
+    """Counts for a reward column, mergeable across parts with whole groups.
 
     Attributes:
         causes: why values are missing → how many.
-        total: the values.
-        within: sum of their squared distances from the means of their groups.
-        between: for each value, the mean of its group.
-        of_groups: the means of the groups, summed.
-        at_max: values at the largest one.
+        total: moments of the values.
+        within: sum of their squared distances from their group means.
+        between: moments of the group mean, once per value.
+        of_groups: sum of the group means.
+        at_max: values equal to the largest.
         live: groups with two or more valid rows that are not all equal.
         dead: groups with two or more valid rows, all equal.
-        dead_high: those at the largest value.
-        dead_low: those at the smallest.
-        near_dead: live groups whose spread is small.
+        dead_high: dead groups at the largest value.
+        dead_low: dead groups at the smallest.
+        near_dead: live groups with a small spread.
         singletons: groups with one valid row.
-        ends: the smallest and the largest value of the column, of which these rows may be a part; NaN without any.
+        ends: the smallest and the largest value of the whole column; NaN if there is none.
         live_rows: valid rows of live groups.
-        sizes: valid rows of a group → how many groups.
-        values: how often each value is met in a group.
+        sizes: valid rows of a group → number of groups.
+        values: how often each value occurs in each group.
     """
 
     causes: Mapping[str, int]
@@ -95,9 +95,9 @@ class SignalCount:
         near_dead: float = NEAR_DEAD,
         extent: tuple[float, float] | None = None,
     ) -> "SignalCount":
-        """Count; the arguments are those of `signal`.
+        """Count; arguments as in `signal`.
 
-        Where these rows are not all of the column, `extent` is its smallest and its largest value.
+        `extent` is the smallest and the largest value of the column, if these rows are only a part of it.
         """
         valid = rewarded(rewards, group)
         values, segments = rewards[valid], Segments.of(group[valid], count)
@@ -110,7 +110,7 @@ class SignalCount:
             values.numel(), float(values.numel()), mean, float((total**2).sum()), *_extent(values)
         )
         ends = extent or (moments.low, moments.high)
-        # Halved, so that no difference overflows.
+        # Halve first, so that no difference overflows.
         spread = segments.max(values) / 2 - segments.min(values) / 2
         limit = near_dead * (ends[1] / 2 - ends[0] / 2)
         return cls(
@@ -134,21 +134,21 @@ class SignalCount:
 
     def __add__(self, other: "SignalCount") -> "SignalCount":
         total = self.total + other.total
-        # Where one part has no reward, both of its ends are NaN.
+        # A part without rewards has NaN ends.
         low, high = float(np.fmin(self.ends[0], other.ends[0])), float(np.fmax(self.ends[1], other.ends[1]))
-        highest = [one for one in (self, other) if one.ends[1] == high]
-        lowest = [one for one in (self, other) if one.ends[0] == low]
+        highest = [part for part in (self, other) if part.ends[1] == high]
+        lowest = [part for part in (self, other) if part.ends[0] == low]
         return SignalCount(
             causes={name: count + other.causes[name] for name, count in self.causes.items()},
             total=total,
             within=self.within + other.within,
             between=self.between + other.between,
             of_groups=self.of_groups + other.of_groups,
-            at_max=sum(one.at_max for one in highest),
+            at_max=sum(part.at_max for part in highest),
             live=self.live + other.live,
             dead=self.dead + other.dead,
-            dead_high=sum(one.dead_high for one in highest),
-            dead_low=sum(one.dead_low for one in lowest),
+            dead_high=sum(part.dead_high for part in highest),
+            dead_low=sum(part.dead_low for part in lowest),
             near_dead=self.near_dead + other.near_dead,
             singletons=self.singletons + other.singletons,
             ends=(low, high),
@@ -158,11 +158,11 @@ class SignalCount:
         )
 
     def figures(self, name: str, *, distinct: int) -> RewardSignal:
-        """The figures, once all rows are counted; `distinct` is how many different values there are."""
+        """The figures from the counts; `distinct` is the number of distinct values."""
         total = self.total
         rows = total.count or torch.nan
         low, high = self.ends
-        # One reward is neither the largest nor the smallest there is.
+        # If all rewards are equal, there is no largest or smallest.
         scaled = low < high
         return RewardSignal(
             name=name,
@@ -202,7 +202,7 @@ class SignalCount:
 
 
 def _deviations(values: Tensor, segments: Segments) -> tuple[Tensor, Tensor, Tensor]:
-    """[n] of each row from the mean of its group, of that from the mean of all rows, and of the row from the latter."""
+    """[n] each: row minus group mean, group mean minus overall mean, row minus overall mean."""
     if not values.numel():
         return values, values, values
     within = Spread.of(values, segments).centred()

@@ -1,1 +1,1 @@
-"""Operations on tensors of rows that belong to groups."""
+"""Tensor operations on rows that belong to groups."""

@@ -1,4 +1,4 @@
-"""Rows that lie as blocks of one size: whether they do, and the extremes of each block, on the CPU."""
+"""Contiguous blocks of equal size: detect them, and reduce each to its extreme on the CPU."""
 
 from typing import Any
 
@@ -10,11 +10,11 @@ from torch import Tensor
 from advcli.tensors.masks import plain
 
 FOLDED = 16
-"""Up to so many rows per block torch takes as long for each block as for all of its rows."""
+"""Largest block size for which `folded` is faster than torch's reduction along a short axis."""
 
 
 def in_blocks(index: Tensor, count: int, width: int) -> bool:
-    """Whether rows lie as S contiguous blocks of n, numbered in their order.
+    """Whether the rows form S contiguous blocks of n, numbered in order.
 
     Args:
         index: [S · n] int64, the block of each row.
@@ -34,7 +34,7 @@ def in_blocks(index: Tensor, count: int, width: int) -> bool:
 
 
 def folded(pick: np.ufunc, values: NDArray[Any], width: int) -> NDArray[Any]:
-    """The largest or smallest number of each block. Halved while n is even, then place by place.
+    """The largest or smallest value of each block: pairwise while n is even, then position by position.
 
     Args:
         pick: `numpy.maximum` or `numpy.minimum`.

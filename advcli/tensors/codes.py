@@ -1,4 +1,4 @@
-"""Numbering equal values that are mostly adjacent: each run is looked up once."""
+"""Integer codes for equal values. Equal values are mostly adjacent, so each run is hashed once."""
 
 from collections.abc import Iterator
 
@@ -6,14 +6,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-# The codes and the rows that fit into half of a number each.
+# Codes and row numbers below this fit into 32 bits each.
 _PACKED = 1 << 31
-# So many rows are looked at while they are in the cache.
+# Rows processed at a time, so that they stay in the CPU cache.
 _FEW = 1 << 15
 
 
 def numbered(values: NDArray[np.int64]) -> NDArray[np.int64]:
-    """[N] int64 → [N] int64, equal values numbered in order of first appearance.
+    """[N] int64 codes: equal values get one code, numbered in order of first appearance.
 
     Example:
         >>> numbered(np.array([7, 7, 2, 7])).tolist()
@@ -29,30 +29,30 @@ def numbered(values: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _is_numbered(values: NDArray[np.int64]) -> bool:
-    """Whether equal values are numbered in order of first appearance already."""
-    before = -1
-    for _, values_here, highest in _highest_so_far(values):
-        if values_here.min() < 0 or highest[0] > before + 1 or (highest[1:] - highest[:-1] > 1).any():
+    """Whether the values are such codes already."""
+    last_highest = -1
+    for _, chunk, highest in _highest_so_far(values):
+        if chunk.min() < 0 or highest[0] > last_highest + 1 or (highest[1:] - highest[:-1] > 1).any():
             return False
-        before = int(highest[-1])
+        last_highest = int(highest[-1])
     return True
 
 
 def _highest_so_far(
     values: NDArray[np.int64],
 ) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int64]]]:
-    """Where some rows begin, their values, and the highest of all up to each: few rows at a time, which stay in the cache."""
-    before = -1
+    """Per chunk: its first row, its values and the running maximum over all rows up to each."""
+    last_highest = -1
     for start in range(0, len(values), _FEW):
-        here = values[start : start + _FEW]
-        if here[0] >= before and (here[1:] >= here[:-1]).all():
-            # Several times as fast where rows lie in order.
-            highest = here
+        chunk = values[start : start + _FEW]
+        if chunk[0] >= last_highest and (chunk[1:] >= chunk[:-1]).all():
+            # Several times faster for sorted rows.
+            highest = chunk
         else:
-            highest = np.maximum.accumulate(here)
-            np.maximum(highest, before, out=highest)
-        yield start, here, highest
-        before = int(highest[-1])
+            highest = np.maximum.accumulate(chunk)
+            np.maximum(highest, last_highest, out=highest)
+        yield start, chunk, highest
+        last_highest = int(highest[-1])
 
 
 def _hashed(values: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -60,10 +60,9 @@ def _hashed(values: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def in_order(codes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """[N] the rows in ascending order of their codes, equal ones in the order of the rows.
+    """[N] the rows sorted by code, ties in row order.
 
-    A row's code and place are packed into one number where both fit: numpy sorts numbers many times faster than it
-    finds an order.
+    Where both fit, code and row number are packed into one int64: numpy's sort is many times faster than its argsort.
 
     Example:
         >>> in_order(np.array([5, 3, -1, 5])).tolist()
@@ -79,7 +78,7 @@ def in_order(codes: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def places(codes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many rows of its code stand before each row.
+    """[N] how many earlier rows have the same code.
 
     Example:
         >>> places(np.array([5, 3, 5, 5])).tolist()
@@ -93,7 +92,7 @@ def places(codes: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def paired(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
-    """One code per pair of codes (≥ 0), numbered in order of first appearance.
+    """[N] one code per pair of codes (≥ 0), numbered in order of first appearance.
 
     Example:
         >>> paired(np.array([0, 0, 1]), np.array([5, 6, 5])).tolist()
@@ -107,27 +106,27 @@ def paired(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.in
     of_first[first] = second
     pieces = (slice(start, start + _FEW) for start in range(0, len(first), _FEW))
     if all((of_first[first[piece]] == second[piece]).all() for piece in pieces):
-        # A code stands beside one other only: the pairs are as many as the codes.
+        # Each first code occurs with one second code only, so it identifies the pair.
         return numbered(first)
     return numbered(first * (int(second.max()) + 1) + second)
 
 
 def first_rows(codes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The row at which each code is met first; codes (≥ 0) are numbered in order of first appearance.
+    """The row at which each code first occurs; codes (≥ 0) are numbered in order of first appearance.
 
     Example:
         >>> first_rows(np.array([0, 0, 1, 0, 2])).tolist()
         [0, 2, 4]
     """
-    result, before = [np.empty(0, dtype=np.int64)], -1
+    result, last_highest = [np.empty(0, dtype=np.int64)], -1
     for start, _, highest in _highest_so_far(codes):
-        result.append(np.flatnonzero(np.diff(highest, prepend=before)) + start)
-        before = int(highest[-1])
+        result.append(np.flatnonzero(np.diff(highest, prepend=last_highest)) + start)
+        last_highest = int(highest[-1])
     return np.concatenate(result)
 
 
 def met_with_several(first: NDArray[np.int64], second: NDArray[np.int64]) -> int:
-    """How many of the first codes (≥ 0) occur with more than one of the second.
+    """How many of the first codes (≥ 0) occur with more than one second code.
 
     Example:
         >>> met_with_several(np.array([0, 1, 0]), np.array([5, 5, 6]))

@@ -1,13 +1,13 @@
-"""Expressions over the columns of a row: parsed by Python's own parser, checked against a whitelist, never run as code.
+"""Expressions over the columns of a row, parsed by Python's own parser, checked against a whitelist and never executed.
 
     finish_reason != "length" and lag <= 4
     error is null
     source in ("a", "b") and not truncated
     info.judge.score * 2 > `score/max`
 
-A name is a column or a dotted path; a name that Python cannot spell stands in backticks. `@file`, `@folder`, `@line` and
-`@step` say where a row comes from. NaN is null. A null equals nothing but null, orders nowhere, counts as false, and
-makes a computed value null.
+A name is a column or a dotted path; names that aren't Python identifiers go in backticks. `@file`, `@folder`, `@line` and
+`@step` say where a row comes from. NaN is null. Null equals only null, ordering comparisons with null are false, null
+counts as false, and arithmetic with null gives null.
 """
 
 import ast
@@ -38,12 +38,12 @@ _CONSTANTS = {"null": None, "none": None, "true": True, "false": False}
 
 @dataclass(frozen=True)
 class Expression:
-    """An expression that has been checked.
+    """A validated expression.
 
     Attributes:
         text: as the user typed it.
-        tree: the parsed expression; only nodes of the whitelist.
-        quoted: stand-in → column, for names that Python cannot spell.
+        tree: the parsed expression; whitelisted nodes only.
+        quoted: placeholder → column, for names that aren't Python identifiers.
     """
 
     text: str
@@ -52,22 +52,22 @@ class Expression:
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        """The columns and dotted paths that it needs, once each."""
+        """The columns and dotted paths it uses, without duplicates."""
         return tuple(dict.fromkeys(self._columns(self.tree)))
 
     def holds(self, columns: Mapping[str, Cells]) -> "NDArray[np.bool_]":
-        """[n] bool, where it is true.
+        """[n] bool, True where the expression is true.
 
         Args:
             columns: column → [n] cells, for each of `self.columns`.
 
         Raises:
-            TypeError: values cannot be compared or computed with; says which.
+            TypeError: values can't be compared or computed with; the message names them.
         """
         return self._mask(self.tree, columns)
 
     def values(self, columns: Mapping[str, Cells]) -> list[Any]:
-        """[n] what it gives for each row; None where it is null.
+        """[n] the value for each row; None where it is null.
 
         Args:
             columns: as for `holds`; at least one.
@@ -81,13 +81,13 @@ class Expression:
         return [value(dict(zip(names, row, strict=True))) for row in zip(*cells, strict=True)]
 
     def numbers(self, columns: Mapping[str, Cells]) -> "NDArray[np.float64]":
-        """[n] what it gives for each row as a number: 1 and 0 for true and false, NaN where it is null.
+        """[n] the value for each row as a number: 1 and 0 for true and false, NaN where it is null.
 
         Args:
             columns: as for `values`.
 
         Raises:
-            TypeError: as for `holds`, or what it gives is no number.
+            TypeError: as for `holds`, or a value isn't a number.
         """
         import numpy as np
 
@@ -106,17 +106,17 @@ class Expression:
         return named(tree, self.quoted)
 
     def _mask(self, tree: ast.expr, columns: Mapping[str, Cells]) -> "NDArray[np.bool_]":
-        """The same for a part of it: columns are combined as a whole, single values only below."""
+        """[n] bool for a subtree: and/or/not combine whole masks, only the operands are evaluated row by row."""
         if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.Not):
             return ~self._mask(tree.operand, columns)
         if isinstance(tree, ast.BoolOp):
-            first, *rest = (self._mask(part, columns) for part in tree.values)
-            for part in rest:
+            first, *others = (self._mask(part, columns) for part in tree.values)
+            for part in others:
                 first = first & part if isinstance(tree.op, ast.And) else first | part
             return first
-        return self._tested(tree, columns)
+        return self._row_mask(tree, columns)
 
-    def _tested(self, tree: ast.expr, columns: Mapping[str, Cells]) -> "NDArray[np.bool_]":
+    def _row_mask(self, tree: ast.expr, columns: Mapping[str, Cells]) -> "NDArray[np.bool_]":
         import numpy as np
 
         names = tuple(dict.fromkeys(self._columns(tree)))
@@ -125,7 +125,7 @@ class Expression:
             rows = len(next(iter(columns.values())))
             return np.full(rows, bool(value({})))
         if len(names) == 1:
-            # Mostly few values are met again and again: each is tested once.
+            # Columns mostly repeat a few values: test each distinct value once.
             distinct, codes = _distinct(columns[names[0]])
             result = np.array([bool(value({names[0]: cell})) for cell in distinct], dtype=bool)
             return result[codes] if codes is not None else result
@@ -134,7 +134,7 @@ class Expression:
         return np.array([bool(value(row)) for row in rows_of], dtype=bool)
 
     def _value(self, tree: ast.expr) -> _Value:
-        """What gives the value of a part of it for a row."""
+        """A function from a row to the value of a subtree."""
         name = self.dotted(tree)
         if name is not None:
             constant = name.lower() in _CONSTANTS
@@ -145,7 +145,7 @@ class Expression:
             items = [self._value(item) for item in tree.elts]
             return lambda row: [item(row) for item in items]
         if isinstance(tree, ast.BoolOp):
-            return self._either(tree)
+            return self._bool_op(tree)
         if isinstance(tree, ast.UnaryOp):
             inner, sign = self._value(tree.operand), _SIGNS[type(tree.op)]
             return lambda row: sign(inner(row))
@@ -158,10 +158,10 @@ class Expression:
                 [self._value(item) for item in tree.args],
             )
             return lambda row: _called(function, [item(row) for item in given])
-        assert isinstance(tree, ast.Compare), "checked when it was parsed"
+        assert isinstance(tree, ast.Compare), "_check allows nothing else"
         return self._compared(tree)
 
-    def _either(self, tree: ast.BoolOp) -> _Value:
+    def _bool_op(self, tree: ast.BoolOp) -> _Value:
         parts = [self._value(part) for part in tree.values]
         decide = all if isinstance(tree.op, ast.And) else any
         return lambda row: decide(bool(part(row)) for part in parts)
@@ -179,41 +179,43 @@ class Expression:
 
 @cache
 def parse(text: str, flag: str = "--where") -> Expression:
-    """Read an expression.
+    """Parse and validate an expression.
 
     Args:
         text: what the user typed.
-        flag: the option that it belongs to, for messages.
+        flag: the option it belongs to, for messages.
 
     Raises:
-        UsageError: it is no expression, or has something in it that is not allowed.
+        UsageError: not an expression, or it uses something that isn't allowed.
 
     Example:
         >>> one = parse('reason != "length" and lag <= 4')
         >>> one.columns, one.holds({"reason": ["stop", "length", None], "lag": [4, 0, None]}).tolist()
         (('reason', 'lag'), [True, False, False])
     """
-    read = syntax(text, flag, EXAMPLE)
-    result = Expression(text, read.tree, read.quoted)
-    _check(read.tree, result, flag)
+    parsed = syntax(text, flag, EXAMPLE)
+    result = Expression(text, parsed.tree, parsed.quoted)
+    _check(parsed.tree, result, flag)
     if not result.columns:
         raise UsageError(f"{flag} {one_line(text)} names no column", hint=f"{flag} {EXAMPLE}")
     return result
 
 
-def _check(tree: ast.AST, whole: Expression, flag: str) -> None:
-    """Refuse what is not in the whitelist.
+def _check(tree: ast.AST, expression: Expression, flag: str) -> None:
+    """Reject nodes that aren't whitelisted.
 
     Raises:
-        UsageError: names it.
+        UsageError: the message names the node.
     """
-    if whole.dotted(tree) is not None:
+    if expression.dotted(tree) is not None:
         return
     if isinstance(tree, ast.Call):
-        name = whole.dotted(tree.func)
+        name = expression.dotted(tree.func)
         if name not in FUNCTIONS or tree.keywords:
             what = "only a named function can be called" if name is None else f"no function '{name}'"
-            raise UsageError(f"{flag} {one_line(whole.text)}: {what}", hint=f"one of {', '.join(FUNCTIONS)}")
+            raise UsageError(
+                f"{flag} {one_line(expression.text)}: {what}", hint=f"one of {', '.join(FUNCTIONS)}"
+            )
         inner: list[ast.AST] = list(tree.args)
     else:
         allowed = isinstance(tree, _ALLOWED) and not (
@@ -221,12 +223,12 @@ def _check(tree: ast.AST, whole: Expression, flag: str) -> None:
         )
         if not allowed:
             raise UsageError(
-                f"{flag} {one_line(whole.text)}: {type(tree).__name__} is not allowed",
+                f"{flag} {one_line(expression.text)}: {type(tree).__name__} is not allowed",
                 hint=f"{flag} {EXAMPLE}",
             )
         inner = list(ast.iter_child_nodes(tree))
     for node in inner:
-        _check(node, whole, flag)
+        _check(node, expression, flag)
 
 
 def _python(cells: Cells) -> list[Any]:
@@ -236,7 +238,7 @@ def _python(cells: Cells) -> list[Any]:
 
 
 def _distinct(cells: Cells) -> tuple[list[Any], Any]:
-    """The distinct values of a column, and the place of each row's among them; all values and None if that does not pay."""
+    """The distinct values of a column and each row's index into them; all values and None where that isn't faster."""
     import numpy as np
     import pyarrow as pa
 
@@ -248,22 +250,22 @@ def _distinct(cells: Cells) -> tuple[list[Any], Any]:
 
 
 def _number(value: object, *, other: object = None) -> float | int | None:
-    """A number, also one that is written as text.
+    """The value as a number; text is parsed.
 
     Raises:
-        TypeError: it is none.
+        TypeError: it isn't a number.
     """
     if isinstance(value, int | float):
         return value
     try:
         return float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        beside = "" if other is None else f", and is compared with {one_line(other, 30)}"
-        raise TypeError(f"{one_line(value, 30)} is no number{beside}") from None
+        compared = "" if other is None else f" but is compared with {one_line(other, 30)}"
+        raise TypeError(f"{one_line(value, 30)} is not a number{compared}") from None
 
 
 def _alike(left: object, right: object) -> tuple[Any, Any]:
-    """Two values that can be compared: a text compared with a number is read as a number, if it is one."""
+    """The two values, made comparable: text compared with a number is parsed as a number."""
     if isinstance(left, str) != isinstance(right, str):
         return _number(left, other=right), _number(right, other=left)
     return left, right
@@ -281,11 +283,11 @@ def _ordered(test: Callable[[Any, Any], bool]) -> Callable[[object, object], boo
     def compare(left: object, right: object) -> bool:
         if left is None or right is None:
             return False
-        one, two = _alike(left, right)
+        comparable_left, comparable_right = _alike(left, right)
         try:
-            return bool(test(one, two))
+            return bool(test(comparable_left, comparable_right))
         except TypeError:
-            raise TypeError(f"{one_line(left, 30)} and {one_line(right, 30)} have no order") from None
+            raise TypeError(f"{one_line(left, 30)} and {one_line(right, 30)} cannot be ordered") from None
 
     return compare
 
@@ -296,7 +298,7 @@ def _within(value: object, group: object) -> bool:
     if isinstance(group, str):
         return isinstance(value, str) and value in group
     if not isinstance(group, list | tuple):
-        raise TypeError(f"{one_line(group, 30)} is no list or text, expected one after 'in'")
+        raise TypeError(f"{one_line(group, 30)} is not a list or text; expected one after 'in'")
     return any(_equal(value, item) for item in group)
 
 
@@ -324,9 +326,9 @@ def _numbers(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _code(value: object) -> int:
-    """A number that is the same for equal values; different values share one about never."""
+    """A hash: equal values give equal numbers; collisions are negligible."""
     digest = hashlib.blake2b(repr(value).encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    # A float64 holds it.
+    # 53 bits: exact in a float64.
     return int.from_bytes(digest, "big") >> 11
 
 
@@ -337,7 +339,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "len": len,
     "code": _code,
 }
-"""What may be called; null as soon as an argument is."""
+"""Functions an expression may call; the result is null if any argument is."""
 
 _COMPARISONS: Mapping[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.Eq: _equal,

@@ -1,7 +1,7 @@
-"""Rows by whole groups, some thousands at a time.
+"""Process rows in ranges of whole groups.
 
-What is computed within groups needs no more than the rows of some whole groups. So few at a time stay in the processor's
-cache, where many passes over them cost little, and its cores share the ranges.
+Statistics within groups need whole groups only. A range of some 200,000 rows stays in the CPU cache, where repeated passes
+are cheap, and the cores work on the ranges in parallel.
 """
 
 from collections.abc import Callable
@@ -18,65 +18,66 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 T = TypeVar("T")
 
-# Rows of a range: their columns fit into the caches of a core, and an operation on them takes longer than two
-# threads that ask for Python's lock at once. The operation is one thread's: torch's own threads would wait
-# for each other, on a busy machine long.
+# Rows per range: few enough for a core's cache, and enough that an operation outweighs contention for the GIL. Each
+# operation runs on one thread, because torch's own threads would wait for each other on a busy machine.
 _ROWS = 200_000
-_SHORT = 1 << 31
-# Fewer rows than that are done before the threads are there.
+_INT32_LIMIT = 1 << 31
+# Below this number of rows, starting the threads takes longer than the work.
 _MANY = 1 << 18
 
 
-# The groups that were cut last: advantages and their figures use the same ones.
+# The latest group tensor and its ranges: advantages and statistics use the same one.
 _latest: "tuple[ref[Tensor], Ranges | None] | None" = None
 
 
 def pays(group: Tensor) -> bool:
-    """Whether cutting pays: there are many rows, and each thread has its own cache."""
+    """Whether ranges are worthwhile: many rows, on the CPU."""
     return group.numel() >= _MANY and group.device.type == "cpu"
 
 
 def empty(rows: int, dtype: torch.dtype) -> Tensor:
-    """[N] not filled in yet, as numpy makes it: it asks for large pages, and to get small ones takes as long as the arithmetic.
+    """[N] uninitialized, allocated by numpy: it asks for huge pages, and faulting in small ones takes as long as the arithmetic.
 
     Args:
         rows: N.
-        dtype: one that numpy has too.
+        dtype: one that numpy supports.
     """
     return torch.from_numpy(np.empty(rows, dtype=torch.empty(0, dtype=dtype).numpy().dtype))
 
 
-def _forget(gone: "ref[Tensor]") -> None:
-    """Let the ranges go with their groups."""
+def _forget(freed: "ref[Tensor]") -> None:
+    """Drop the cached ranges when their group tensor is freed."""
     global _latest  # noqa: PLW0603
-    if _latest is not None and _latest[0] is gone:
+    if _latest is not None and _latest[0] is freed:
         _latest = None
 
 
 @dataclass(frozen=True)
 class Ranges:
-    """The rows of a data set, cut between groups.
+    """The rows of a dataset, split between groups.
 
     Attributes:
-        order: [N] int64, the rows group after group; None where they lie so.
+        order: [N] int64, the rows sorted by group; None if they already are.
         group: [N] int64 or int32, the group of each row in that order; rows without one (-1) come first.
-        ends: where a range ends and the next begins, from 0 to N.
+        ends: the boundaries of the ranges, from 0 to N.
     """
 
     order: Tensor | None
     group: Tensor
     ends: tuple[int, ...]
-    _laid: WeakTensorKeyDictionary = field(default_factory=WeakTensorKeyDictionary, repr=False, compare=False)
+    _sorted_values: WeakTensorKeyDictionary = field(
+        default_factory=WeakTensorKeyDictionary, repr=False, compare=False
+    )
 
     @classmethod
     def of(cls, group: Tensor) -> "Ranges | None":
-        """Cut the rows.
+        """Split the rows.
 
         Args:
             group: [N] int64, -1 for rows without one.
 
         Returns:
-            None where that is not worth while, or on a GPU.
+            None where ranges aren't worthwhile, or on a GPU.
         """
         if not pays(group):
             return None
@@ -89,48 +90,50 @@ class Ranges:
     def _of(cls, group: Tensor) -> "Ranges | None":
         rows, order = group.numel(), None
         if not (group[1:].numpy() >= group[:-1].numpy()).all():
-            # Short numbers are sorted in half of the time, byte by byte.
-            short = group.int() if -_SHORT <= int(group.min()) <= int(group.max()) < _SHORT else group
-            room = empty(rows, short.dtype), empty(rows, torch.int64)
-            group, order = torch.sort(short, stable=True, out=room)
+            # int32 sorts in half the time.
+            short = (
+                group.int() if -_INT32_LIMIT <= int(group.min()) <= int(group.max()) < _INT32_LIMIT else group
+            )
+            out = empty(rows, short.dtype), empty(rows, torch.int64)
+            group, order = torch.sort(short, stable=True, out=out)
         cuts = torch.searchsorted(group, group[_ROWS::_ROWS].contiguous())
-        # Not the tensor itself: whoever has it may let it go.
+        # detach(): a strong reference would keep the caller's tensor alive.
         return cls(order, group.detach(), (0, *torch.unique_consecutive(cuts[cuts > 0]).tolist(), rows))
 
     def gather(self, values: Tensor, place: slice = slice(None)) -> Tensor:
-        """[N, ...] the values of all rows, group after group, or of those at a place."""
+        """[N, ...] the values sorted by group, or a slice of them."""
         if self.order is None:
             return values[place]
-        known = self._laid.get(values)
-        return values.index_select(0, self.order[place]) if known is None else known[place]
+        cached = self._sorted_values.get(values)
+        return values.index_select(0, self.order[place]) if cached is None else cached[place]
 
     def gather_all(self, values: Tensor) -> Tensor:
-        """The values of all rows; cached as long as the values exist."""
+        """The values sorted by group; cached while `values` is alive."""
         if self.order is None:
             return values
-        if values not in self._laid:
-            self._laid[values] = self.gather(values)
-        result: Tensor = self._laid[values]
+        if values not in self._sorted_values:
+            self._sorted_values[values] = self.gather(values)
+        result: Tensor = self._sorted_values[values]
         return result
 
     def scatter(self, values: Tensor) -> Tensor:
-        """The values in the order of the rows; their order by groups stays cached."""
+        """The values in row order; their sorted form stays cached."""
         order = self.order
         if order is None:
             return values
         result = empty(len(values), values.dtype)
         self.map(lambda position, _: result.index_copy_(0, order[position], values[position]))
-        self._laid[result] = values
+        self._sorted_values[result] = values
         return result
 
     def map(self, work: Callable[[slice, Tensor], T]) -> list[T]:
         """Map a function over the ranges.
 
         Args:
-            work: called with the place of the rows and their groups, numbered from 0; in several threads.
+            work: called with a slice of the sorted rows and their groups, numbered from 0; in several threads.
 
         Returns:
-            What it gives, range by range.
+            Its results, one per range.
         """
         places, threads = [slice(*ends) for ends in pairwise(self.ends)], torch.get_num_threads()
         with ThreadPoolExecutor(threads, initializer=lambda: torch.set_num_threads(1)) as pool:
@@ -138,7 +141,7 @@ class Ranges:
                 return list(pool.map(lambda position: work(position, self._numbers(position)), places))
             finally:
                 pool.shutdown(cancel_futures=True)
-                # What a thread sets for itself is what threads that come later get.
+                # set_num_threads in a worker also sets the default for later threads.
                 torch.set_num_threads(threads)
 
     def _numbers(self, position: slice) -> Tensor:

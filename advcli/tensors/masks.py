@@ -1,6 +1,6 @@
-"""Which rows: masks, and the values at the rows that they name.
+"""Row masks, and the values they select.
 
-On the CPU numpy looks at each row: it is several times as fast as torch where the answer is a bool. The answers are the same.
+On the CPU this uses numpy, which is several times faster than torch for bool results. The results are the same.
 """
 
 import numpy as np
@@ -11,12 +11,12 @@ _SHARED = {torch.float64, torch.float32, torch.int64, torch.bool}
 
 
 def plain(values: Tensor) -> bool:
-    """Whether numpy can look at a tensor: it lies in the memory of the CPU, and nothing is differentiated."""
+    """Whether numpy can view a tensor: on the CPU, a shared dtype, no gradient."""
     return values.is_cpu and values.dtype in _SHARED and not values.requires_grad
 
 
 def every(mask: Tensor) -> bool:
-    """Whether all of a mask is True; yes without any row.
+    """Whether the whole mask is True; True for no rows.
 
     Args:
         mask: [N] bool.
@@ -42,7 +42,7 @@ def some(mask: Tensor) -> bool:
 
 
 def count(mask: Tensor) -> int:
-    """How many are True.
+    """The number of True entries.
 
     Args:
         mask: [N] bool.
@@ -55,7 +55,7 @@ def count(mask: Tensor) -> int:
 
 
 def finite(values: Tensor) -> Tensor:
-    """[N] bool, where a float is neither NaN nor ±inf: what `torch.isfinite` says, in fewer passes.
+    """[N] bool, True where a float is neither NaN nor ±inf: `torch.isfinite` in fewer passes.
 
     Example:
         >>> finite(torch.tensor([1.0, torch.nan, -torch.inf])).tolist()
@@ -67,7 +67,7 @@ def finite(values: Tensor) -> Tensor:
 
 
 def undefined(values: Tensor) -> Tensor:
-    """[N] bool, where a float is NaN: what `torch.isnan` says.
+    """[N] bool, True where a float is NaN: `torch.isnan`.
 
     Example:
         >>> undefined(torch.tensor([1.0, torch.nan, torch.inf])).tolist()
@@ -77,7 +77,7 @@ def undefined(values: Tensor) -> Tensor:
 
 
 def rewarded(rewards: Tensor, group: Tensor) -> Tensor:
-    """[N] bool, the rows that statistics of rewards are over: with a finite reward and a group.
+    """[N] bool, the rows that count in reward statistics: a finite reward and a group.
 
     Example:
         >>> rewarded(torch.tensor([1.0, torch.nan, 1.0]), torch.tensor([0, 0, -1])).tolist()
@@ -100,7 +100,7 @@ def belongs(group: Tensor) -> Tensor:
 
 
 def chosen(values: Tensor, rows: Tensor) -> Tensor:
-    """The values of some rows; no copy is made where it is all of them.
+    """The values of the selected rows; no copy if all are selected.
 
     Args:
         values: [N, ...].
@@ -116,7 +116,7 @@ def chosen(values: Tensor, rows: Tensor) -> Tensor:
 
 
 def filled(rows: Tensor, values: Tensor) -> Tensor:
-    """The values on some of the rows, NaN on the others.
+    """[N] the values at the selected rows, NaN elsewhere.
 
     Args:
         rows: [N] bool.

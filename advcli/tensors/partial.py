@@ -1,9 +1,9 @@
-"""Statistics of steps whose rows lie in several places: each place gives its part, and the parts are merged.
+"""Step statistics over rows that are spread over several partitions: each gives a partial result, and these are merged.
 
-An estimator is run on every part as it stands. Where it asks for a size, a sum or an extreme of a step, the run
-stops with its own part of it (`NeedsReduction`); the parts of all places are merged, and the runs begin again with what is
-known by now. A standard deviation is so two passes: one for the mean, one for the centred squares. No formula is
-written a second time, and no row leaves its place.
+The estimator runs unchanged on every partition. Where it needs a size, a sum or an extreme of a step, the run stops
+with its partial result (`NeedsReduction`); the partial results of all partitions are merged, and the runs restart with
+the reductions known so far. A standard deviation takes two passes: one for the mean, one for the centred squares. No formula
+is written twice, and no row moves.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +15,7 @@ from torch import Tensor
 
 from advcli.tensors.segments import Segments, partial_steps
 
-_MERGED: Mapping[str, Callable[[Tensor], Tensor]] = {
+_MERGE: Mapping[str, Callable[[Tensor], Tensor]] = {
     "sum": lambda parts: parts.sum(dim=0),
     "max": lambda parts: parts.amax(dim=0),
 }
@@ -27,18 +27,18 @@ class Reduction:
 
     Attributes:
         how: "sum" or "max".
-        values: [S], of the rows of one place, or of all.
+        values: [S], of the rows of one partition, or of all.
     """
 
     how: str
     values: Tensor
 
 
-class NeedsReduction(Exception):  # noqa: N818  no error: a question
-    """A run cannot go on before some reductions over all places are known.
+class NeedsReduction(Exception):  # noqa: N818  not an error: a request
+    """A run needs reductions over all partitions before it can continue.
 
     Args:
-        asked: the part of this place in each.
+        asked: this partition's part of each.
     """
 
     def __init__(self, asked: Sequence[Reduction]) -> None:
@@ -46,43 +46,43 @@ class NeedsReduction(Exception):  # noqa: N818  no error: a question
         super().__init__(self.asked)
 
 
-class NeedsOrder(Exception):  # noqa: N818  reported to the user in other words
-    """An estimator asks for the order of the rows of a step, which no place knows."""
+class NeedsOrder(Exception):  # noqa: N818  the caller turns it into an error
+    """An estimator asks for the order of the rows within a step, which no single partition knows."""
 
 
 def merged(parts: Sequence[Sequence[Reduction]]) -> tuple[Reduction, ...]:
-    """The reductions over all places.
+    """The reductions over all partitions.
 
     Args:
-        parts: what each place asked; all ask the same.
+        parts: what each partition asked for; all ask for the same reductions.
 
     Example:
         >>> one, two = [Reduction("sum", torch.tensor([1.0]))], [Reduction("sum", torch.tensor([2.0]))]
         >>> merged([one, two])[0].values.tolist()
         [3.0]
     """
-    together = []
+    reductions = []
     for asked in zip(*parts, strict=True):
         how = asked[0].how
-        assert all(one.how == how for one in asked), "the places ask different questions"
-        together.append(Reduction(how, _MERGED[how](torch.stack([one.values for one in asked]))))
-    return tuple(together)
+        assert all(part.how == how for part in asked), "the partitions ask for different reductions"
+        reductions.append(Reduction(how, _MERGE[how](torch.stack([part.values for part in asked]))))
+    return tuple(reductions)
 
 
 def run_part(run: Callable[[], object], known: Sequence[Reduction], steps: int) -> object:
-    """Run something on the rows of one place.
+    """Run a function on the rows of one partition.
 
     Args:
         run: what to run; estimators take their steps from `Segments.batch`.
-        known: the reductions over all places that are known, in the order in which they are asked for.
-        steps: S, of all places.
+        known: the reductions over all partitions known so far, in the order in which they are asked for.
+        steps: S, of all partitions.
 
     Returns:
         What `run` returns.
 
     Raises:
-        NeedsReduction: more reductions have to be known.
-        NeedsOrder: a step would have to be in one place.
+        NeedsReduction: more reductions are needed.
+        NeedsOrder: the rows of a step would have to be in one partition.
 
     Example:
         >>> step = torch.zeros(2, dtype=torch.int64)
@@ -91,45 +91,45 @@ def run_part(run: Callable[[], object], known: Sequence[Reduction], steps: int) 
         [2.5]
     """
     answers = list(known)
-    with partial_steps(lambda index: _Shared(index, steps, None, answers)):
+    with partial_steps(lambda index: _PartialSegments(index, steps, None, answers)):
         return run()
 
 
 @dataclass(frozen=True)
-class _Shared(Segments):
-    """Steps of which only some rows are here: [S] reductions are over all rows, the rest is as it is."""
+class _PartialSegments(Segments):
+    """Steps with only some of their rows in this partition: [S] reductions cover all rows, the rest is local."""
 
     answers: list[Reduction]
 
     def size(self) -> Tensor:
-        """Rows per step, of all places."""
+        """Rows per step, over all partitions."""
         return self._total("sum", torch.bincount(self.index, minlength=self.count))
 
     def sum(self, values: Tensor) -> Tensor:
-        """Sum per step, over all places."""
+        """Sum per step, over all partitions."""
         return self._total("sum", super().sum(values))
 
     def max(self, values: Tensor) -> Tensor:
-        """Largest value per step, over all places."""
+        """Largest value per step, over all partitions."""
         return self._total("max", super().max(values))
 
     def order(self, values: Tensor) -> NoReturn:
-        """No place knows it."""
+        """Unknown to a single partition."""
         raise NeedsOrder
 
     rank = order
 
     def position(self) -> NoReturn:
-        """No place knows it."""
+        """Unknown to a single partition."""
         raise NeedsOrder
 
     def parent(self, outer: Tensor) -> NoReturn:
-        """No place knows it."""
+        """Unknown to a single partition."""
         raise NeedsOrder
 
-    def _total(self, how: str, here: Tensor) -> Tensor:
+    def _total(self, how: str, local: Tensor) -> Tensor:
         if not self.answers:
-            raise NeedsReduction([Reduction(how, here)])
+            raise NeedsReduction([Reduction(how, local)])
         result = self.answers.pop(0)
-        assert result.how == how, "another question than in the run before"
+        assert result.how == how, "the previous run asked for another reduction"
         return result.values

@@ -9,7 +9,7 @@ from advcli.tensors.segments import Segments
 
 
 def kalman(values: Tensor, group: Tensor, *, process_var: float, meas_var: float) -> tuple[Tensor, Tensor]:
-    """What a Kalman filter leaves of each value that it has just seen, and its standard deviation then.
+    """The residual of each value after a Kalman update with it, and the filter's standard deviation then.
 
         P⁻ = P + Q, K = P⁻ / (P⁻ + R), x ← x + K (v − x), P ← (1 − K) P⁻, from x = 0 and P = 1
 
@@ -23,12 +23,14 @@ def kalman(values: Tensor, group: Tensor, *, process_var: float, meas_var: float
         v − x and √P, [N] each, dtype of `values`.
 
     Example:
-        >>> left, std = kalman(torch.tensor([1.0, 0.0]), torch.tensor([0, 0]), process_var=0.0, meas_var=1.0)
-        >>> [round(v, 4) for v in left.tolist()], [round(s, 4) for s in std.tolist()]
+        >>> residual, std = kalman(
+        ...     torch.tensor([1.0, 0.0]), torch.tensor([0, 0]), process_var=0.0, meas_var=1.0
+        ... )
+        >>> [round(v, 4) for v in residual.tolist()], [round(s, 4) for s in std.tolist()]
         ([0.5, -0.3333], [0.7071, 0.5774])
     """
     groups = Segments.dense(group)
-    left, std = torch.empty_like(values), torch.empty_like(values)
+    residual, std = torch.empty_like(values), torch.empty_like(values)
     state, variance = values.new_zeros(groups.count), values.new_ones(())
     for rows in _by_position(groups, torch.zeros_like(group)):
         of = groups.index[rows]
@@ -37,14 +39,14 @@ def kalman(values: Tensor, group: Tensor, *, process_var: float, meas_var: float
         gain = prior / (prior + meas_var)
         state[of] = state[of] + gain * (values[rows] - state[of])
         variance = (1 - gain) * prior
-        left[rows], std[rows] = values[rows] - state[of], variance.sqrt()
-    return left, std
+        residual[rows], std[rows] = values[rows] - state[of], variance.sqrt()
+    return residual, std
 
 
 def beta_means(
     rewards: Tensor, prompt: Tensor, step: Tensor, alpha: Tensor, beta: Tensor, *, rho: float
 ) -> Tensor:
-    """The mean of the Beta belief about each row's prompt before its step: α ← ρα + r and β ← ρβ + 1 − r after each reward.
+    """The mean of the Beta posterior of each row's prompt before its step: α ← ρα + r and β ← ρβ + 1 − r after each reward.
 
     Args:
         rewards: [N] float in [0, 1].
@@ -52,7 +54,7 @@ def beta_means(
         step: [N] int64, step index in the order of the steps.
         alpha: [N] float, α of the prompt before its first step.
         beta: [N] float, β of it.
-        rho: ρ, how much of the past stays.
+        rho: ρ, how much of the past is kept.
 
     Returns:
         α / (α + β), [N], dtype of `rewards`.
@@ -78,7 +80,7 @@ def beta_means(
 
 
 def _by_position(groups: Segments, step: Tensor) -> Iterator[Tensor]:
-    """The rows that come first in their group, then those that come second, …; in the order of the steps, then of the rows."""
+    """The first rows of all groups, then the second, …; within a group by step, then by row."""
     position = groups.rank(step.double())
     order = torch.argsort(position, stable=True)
     yield from order.split(torch.bincount(position).tolist()) if len(order) else ()

@@ -1,7 +1,7 @@
-"""Sums and extremes over segments (groups, steps): the only code that knows how to group.
+"""Sums and extremes over segments (groups, steps).
 
 A segment index is an int64 tensor [N] with values in [0, S). Where the rows are contiguous and all
-segments have the same size, the reductions run on a [S, n] view instead of scattering.
+segments have the same size, the reductions run on an [S, n] view instead of scattering.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,26 +16,26 @@ from torch import Tensor
 from advcli.tensors.blocks import FOLDED, folded, in_blocks
 from advcli.tensors.masks import plain
 
-# A row whose |A| is this share of its group's largest |A|, or less, is neutral: neither positive nor
-# negative. A row that sits on the mean of its group is not exactly 0 in floating point.
+# A row whose |A| is at most this share of its group's largest |A| is neutral: neither positive nor
+# negative. A row whose reward is the group mean is not exactly 0 in floating point.
 NEUTRAL = 1e-6
 
-# Segments per row up to which an index is made dense by counting.
-_SPARSE = 4
+# Largest index / number of rows up to which `dense` counts instead of sorting.
+_DENSE_RATIO = 4
 
 
-_elsewhere: "Callable[[Any], Segments] | None" = None
+_make_steps: "Callable[[Any], Segments] | None" = None
 
 
 @contextmanager
 def partial_steps(wrap: "Callable[[Any], Segments]") -> Iterator[None]:
-    """Let `wrap` make the segments of steps, as they have rows partial_steps too; in this process, one at a time."""
-    global _elsewhere  # noqa: PLW0603
-    before, _elsewhere = _elsewhere, wrap
+    """Let `wrap` make the segments of steps that have rows in other partitions; one at a time per process."""
+    global _make_steps  # noqa: PLW0603
+    before, _make_steps = _make_steps, wrap
     try:
         yield
     finally:
-        _elsewhere = before
+        _make_steps = before
 
 
 @dataclass(frozen=True)
@@ -54,10 +54,10 @@ class Segments:
 
     @classmethod
     def of(cls, index: "Tensor | Segments", count: int | None = None) -> "Segments":
-        """Look at an index once.
+        """The segments of an index.
 
         Args:
-            index: [N] int64 with values in [0, S); segments that are known already are given back.
+            index: [N] int64 with values in [0, S); `Segments` are returned as they are.
             count: S, if the caller knows it; else max + 1.
 
         Example:
@@ -71,7 +71,7 @@ class Segments:
         rows = index.numel()
         if not rows:
             return cls(index, count or 0, None)
-        # Where rows lie in blocks, the last one is of the last segment: no need to look for the highest.
+        # In blocks, the last row belongs to the last segment, which saves a pass for the maximum.
         guess = int(index[-1]) + 1 if count is None else count
         if guess > 0 and rows % guess == 0 and in_blocks(index, guess, rows // guess):
             return cls(index, guess, rows // guess)
@@ -79,29 +79,29 @@ class Segments:
 
     @classmethod
     def batch(cls, index: "Tensor | Segments") -> "Segments":
-        """Segments that are steps: the only ones whose rows may lie partial_steps too, on another machine.
+        """The segments of steps, whose rows may be spread over several machines.
 
-        Without `partial_steps` it is `of`. An estimator that takes its steps from here, and nothing but sizes, sums and
-        extremes of them, can run on a part of a step.
+        Outside `partial_steps` this is `of`. An estimator that takes its steps from here, and uses only their sizes, sums
+        and extremes, can run on a part of a step.
 
         Args:
             index: [N] int64, the step of each row (or group, or token).
         """
-        return cls.of(index) if _elsewhere is None else _elsewhere(index)
+        return cls.of(index) if _make_steps is None else _make_steps(index)
 
     @classmethod
     def dense(cls, index: Tensor) -> "Segments":
-        """The segments in order, without empty ones.
+        """The segments renumbered in ascending order, without empty ones.
 
         Example:
             >>> Segments.dense(torch.tensor([7, 2, 2])).index.tolist()
             [1, 0, 0]
         """
-        if not index.numel() or int(index.min()) < 0 or int(index.max()) >= _SPARSE * index.numel():
+        if not index.numel() or int(index.min()) < 0 or int(index.max()) >= _DENSE_RATIO * index.numel():
             return cls.of(torch.unique(index, return_inverse=True)[1])
-        # Counted, not sorted.
-        met = index.new_zeros(int(index.max()) + 1).index_fill_(0, index, 1)
-        return cls.of((torch.cumsum(met, dim=0) - 1)[index])
+        # Counting is faster than sorting.
+        seen = index.new_zeros(int(index.max()) + 1).index_fill_(0, index, 1)
+        return cls.of((torch.cumsum(seen, dim=0) - 1)[index])
 
     def size(self) -> Tensor:
         """Rows per segment, [S] int64."""
@@ -133,14 +133,14 @@ class Segments:
     def mean(self, values: Tensor) -> Tensor:
         """Mean per segment, [S]; NaN for an empty segment. `values`: [N] float.
 
-        The residue of a first pass is added back, so that the error does not grow with N.
+        The mean residual of a first pass is added back, so that the error does not grow with N.
         """
         size = self.size().to(values.dtype)
         mean = self.sum(values) / size
         return mean + self.sum(self.broadcast(torch.sub, values, mean)) / size
 
     def rows(self, per_segment: Tensor) -> Tensor:
-        """Give each row the value of its segment: [S] → [N]."""
+        """The value of each row's segment: [S] → [N]."""
         if self.width is not None:
             return per_segment.unsqueeze(1).expand(-1, self.width).reshape(-1)
         return per_segment.index_select(0, self.index)
@@ -148,7 +148,7 @@ class Segments:
     def broadcast(
         self, operation: Callable[[Tensor, Tensor], Tensor], values: Tensor, per_segment: Tensor
     ) -> Tensor:
-        """What an operation gives for each row and the value of its segment: [N], [S] → [N].
+        """Apply an operation to each row and the value of its segment: [N], [S] → [N].
 
         Example:
             >>> pairs = Segments.of(torch.tensor([0, 0, 1, 1]))
@@ -163,14 +163,14 @@ class Segments:
         return operation(blocks, per_segment.unsqueeze(1)).reshape(-1)
 
     def safe_divide(self, values: Tensor, per_segment: Tensor) -> Tensor:
-        """The values divided by that of their segment, 0 where that is 0: [N] finite, [S] → [N]."""
+        """Each value divided by that of its segment, 0 where the divisor is 0: [N] finite, [S] → [N]."""
         if not plain(values):
             return self.broadcast(divide, values, per_segment)
-        none = per_segment == 0
-        if not none.any():
+        zero = per_segment == 0
+        if not zero.any():
             return self.broadcast(torch.div, values, per_segment)
-        # A quotient of -0 becomes 0 when 0 is added.
-        return self.broadcast(torch.div, values, torch.where(none, torch.inf, per_segment)).add_(0.0)
+        # Adding 0 turns a quotient of -0 into 0.
+        return self.broadcast(torch.div, values, torch.where(zero, torch.inf, per_segment)).add_(0.0)
 
     def parent(self, outer: Tensor) -> Tensor:
         """The outer segment that each segment lies in, [S] int64; 0 for an empty segment.
@@ -213,7 +213,7 @@ class Segments:
             [2, 3, 0, 1]
         """
         if self.width is not None:
-            # Each row of the matrix for itself: no second sort, and a shorter first one.
+            # Sort each row of the matrix: a shorter sort, and no second one.
             order = torch.argsort(values.view(self.count, self.width), dim=1, stable=True)
             first = torch.arange(self.count, device=order.device) * self.width
             return (order + first.unsqueeze(1)).view(-1)
@@ -221,16 +221,16 @@ class Segments:
         return order[torch.argsort(self.index[order], stable=True)]
 
     def position(self) -> Tensor:
-        """Position of each row in its segment, [N] int64. The rows must lie in ascending order of `index`."""
+        """Position of each row in its segment, [N] int64. The rows must be sorted by `index`."""
         size = self.size()
         start = torch.cumsum(size, dim=0) - size
         return _arange(self.index.numel(), self.index) - start[self.index]
 
     def cumsum(self, values: Tensor) -> Tensor:
-        """Sum of each row and the rows before it in its segment, [N]. The rows must lie as for `position`.
+        """Cumulative sum within each segment, [N]. The rows must be sorted as for `position`.
 
-        Every step doubles the stretch that is summed. No sum runs over the edge of a segment, so that none
-        loses digits to the segments before it.
+        Each pass doubles the summed stretch. No sum crosses a segment boundary, so that none loses digits to
+        earlier segments.
 
         Example:
             >>> Segments.of(torch.tensor([0, 0, 0, 1, 1])).cumsum(
@@ -250,10 +250,10 @@ class Segments:
     def discounted(self, values: Tensor, factor: float | Tensor) -> Tensor:
         """Σ_k factor^k · v_{i+k} over each row and the rows after it in its segment, [N].
 
-        The stretch that is summed doubles, as in `cumsum`: log₂(longest) passes instead of one per row.
+        The summed stretch doubles, as in `cumsum`: log₂(longest) passes instead of one per row.
 
         Args:
-            values: [N] float. The rows must lie as for `position`.
+            values: [N] float. The rows must be sorted as for `position`.
             factor: the weight of the next row, from 0 to 1; [N] for one that is equal within each segment.
 
         Example:
@@ -281,7 +281,7 @@ class Segments:
 
 @dataclass(frozen=True)
 class Spread:
-    """Where the rewards of a segment lie, free of overflow, underflow and cancellation.
+    """Centred and scaled rewards of each segment, free of overflow, underflow and cancellation.
 
     Rewards are mapped to [0, 1] by the segment's smallest reward and range before anything is summed:
     a group is dead exactly when its range is 0, and tiny or huge rewards keep their variance.
@@ -298,7 +298,7 @@ class Spread:
 
     @classmethod
     def of(cls, rewards: Tensor, segments: Segments) -> "Spread":
-        """Measure `rewards` ([N] float, finite)."""
+        """The spread of `rewards` ([N] float, finite)."""
         low = segments.min(rewards)
         extent = segments.max(rewards) - low
         if (extent == torch.inf).any():
@@ -313,9 +313,9 @@ class Spread:
 
     @classmethod
     def about_zero(cls, values: Tensor, segments: Segments) -> "Spread":
-        """Measure values whose mean is 0 in every segment by construction.
+        """The spread of values whose mean is 0 in every segment by construction.
 
-        The mean that rounding leaves is not subtracted, so that 0 stays exactly 0.
+        The rounding error left in the mean is not subtracted, so that 0 stays exactly 0.
         """
         extent = segments.max(values) - segments.min(values)
         return cls(segments, extent, segments.safe_divide(values, extent))
@@ -341,7 +341,7 @@ class Spread:
     def over_std(self, unit: Tensor, ddof: int, eps: float) -> Tensor:
         """[N] deviations of any kind over std + eps; `unit`: [N] float, in units of the range."""
         if eps == 0:
-            # The range cancels: no product that could overflow or underflow.
+            # The range cancels, so no product can overflow or underflow.
             return self.segments.safe_divide(unit, self.unit_std(ddof))
         centred = self.segments.broadcast(torch.mul, unit, self.range)
         return self.segments.broadcast(torch.div, centred, self.std(ddof) + eps)

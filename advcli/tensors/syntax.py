@@ -1,4 +1,4 @@
-"""From the text of an expression to Python's syntax tree, and back from a part of the tree to its place in the text."""
+"""Parses the text of an expression into a Python syntax tree, and maps nodes back to positions in the text."""
 
 import ast
 import re
@@ -9,8 +9,8 @@ from advcli.common.errors import UsageError
 from advcli.common.wording import one_line
 
 LONGEST = 4000
-"""Characters that an expression may have."""
-# A text, a quoted column, a place, or a keyword as SQL writes it.
+"""Maximum length of an expression, in characters."""
+# A string, a quoted column, a position such as @file, or a keyword in SQL's capitals.
 _PIECES = re.compile(
     r"""("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')|`([^`]+)`|(@[a-z]+)|\b(AND|OR|NOT|IN|IS|NULL|TRUE|FALSE)\b"""
 )
@@ -19,14 +19,14 @@ _QUOTED = "column_{}_"
 
 @dataclass(frozen=True)
 class Syntax:
-    """A text that Python's parser takes.
+    """A parsed text.
 
     Attributes:
         text: as the user typed it.
-        tree: the syntax tree of the text with a stand-in for each column that Python cannot spell.
-        quoted: stand-in → column.
-        shifts: (place in what was parsed, how much later it is in the text), in ascending order.
-        encoded: what was parsed, as UTF-8: the parser counts bytes.
+        tree: the syntax tree, with a placeholder for each column that isn't a Python identifier.
+        quoted: placeholder → column.
+        shifts: (offset in the parsed text, how much further right it is in `text`), in ascending order.
+        encoded: the parsed text as UTF-8, because the parser counts bytes.
     """
 
     text: str
@@ -36,16 +36,16 @@ class Syntax:
     encoded: bytes
 
     def name(self, tree: ast.AST) -> str | None:
-        """The column that a node names; None if it is something else."""
+        """The column a node names; None for any other node."""
         return named(tree, self.quoted)
 
     def place(self, node: ast.expr) -> int:
-        """Where a node begins in the text, counted from 1."""
+        """The column in `text` where a node begins, counted from 1."""
         return self._at(node.col_offset) + 1
 
     def source(self, node: ast.expr) -> str:
         """The text of a node."""
-        assert node.end_col_offset is not None, "the parser tells it of every expression"
+        assert node.end_col_offset is not None, "the parser sets it on every expression"
         return self.text[self._at(node.col_offset) : self._at(node.end_col_offset)]
 
     def _at(self, offset: int) -> int:
@@ -54,11 +54,11 @@ class Syntax:
 
 
 def named(tree: ast.AST, quoted: Mapping[str, str]) -> str | None:
-    """The column or dotted path that a node names; None if it is something else.
+    """The column or dotted path a node names; None for any other node.
 
     Args:
         tree: the node.
-        quoted: stand-in → column.
+        quoted: placeholder → column.
     """
     if isinstance(tree, ast.Name):
         return quoted.get(tree.id, tree.id)
@@ -69,23 +69,23 @@ def named(tree: ast.AST, quoted: Mapping[str, str]) -> str | None:
 
 
 def syntax(text: str, flag: str, example: str) -> Syntax:
-    """Read a text.
+    """Parse a text.
 
     Args:
         text: what the user typed.
-        flag: the option that it belongs to, for messages.
-        example: an expression that the option takes, for hints.
+        flag: the option it belongs to, for messages.
+        example: a valid expression for that option, for hints.
 
     Raises:
-        UsageError: it is no expression.
+        UsageError: not an expression.
 
     Example:
-        >>> one = syntax("1 + `a b`", "--where", "x > 1")
-        >>> one.place(one.tree.right), one.source(one.tree.right)
+        >>> total = syntax("1 + `a b`", "--where", "x > 1")
+        >>> total.place(total.tree.right), total.source(total.tree.right)
         (5, '`a b`')
     """
     if not text.strip() or len(text) > LONGEST:
-        raise UsageError(f"{flag} '{text[:20]}' is no expression", hint=f"{flag} {example}")
+        raise UsageError(f"{flag} '{text[:20]}' is not an expression", hint=f"{flag} {example}")
     begin = len(text) - len(text.lstrip())
     quoted: dict[str, str] = {}
     shifts, parsed, done = [(0, begin)], "", begin
@@ -96,24 +96,24 @@ def syntax(text: str, flag: str, example: str) -> Syntax:
         if string or keyword:
             parsed += string or keyword.lower()
             continue
-        stand_in = _QUOTED.format(len(quoted))
-        quoted[stand_in] = column or position
-        parsed += stand_in
+        placeholder = _QUOTED.format(len(quoted))
+        quoted[placeholder] = column or position
+        parsed += placeholder
         shifts.append((len(parsed), done - len(parsed)))
-    # A line break within brackets would make the parser count from there.
+    # After a line break the parser would count columns from the new line.
     parsed = (parsed + text[done:]).rstrip().replace("\n", " ")
     try:
         tree = ast.parse(parsed, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         what = getattr(error, "msg", None) or str(error) or "nested too deeply"
         raise UsageError(
-            f"{flag} {one_line(text)}: {what.lower()}", hint=_cure(text, flag, example)
+            f"{flag} {one_line(text)}: {what.lower()}", hint=_hint(text, flag, example)
         ) from error
     return Syntax(text, tree, quoted, tuple(shifts), parsed.encode("utf-8"))
 
 
-def _cure(text: str, flag: str, example: str) -> str:
-    """What to type instead, where that can be told."""
+def _hint(text: str, flag: str, example: str) -> str:
+    """The expression with common slips from other languages fixed; the example if there is nothing to fix."""
     fixed = text.replace("&&", " and ").replace("||", " or ").replace("<>", "!=")
     fixed = re.sub(r"(?<![=!<>])=(?!=)", "==", fixed)
     fixed = re.sub(r"!(?!=)", "not ", fixed)

@@ -1,4 +1,4 @@
-"""The turns of rollouts: one row each, in the order of the file or of their numbers."""
+"""Turns of rollouts: one row per turn, ordered by turn number or as in the file."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,11 +10,11 @@ from advcli.tensors.segments import Segments
 
 
 def turn_order(index: Tensor, turn: Tensor | None = None) -> Tensor:
-    """The rows, rollout after rollout, each in the order of its turns, [N] int64.
+    """The rows sorted by rollout, then by turn, [N] int64.
 
     Args:
         index: [N] int64, the rollout of each row.
-        turn: [N] float, the number of each turn; None for the order of the rows. Equal numbers keep that order.
+        turn: [N] float, the number of each turn; None for row order. Ties stay in row order.
 
     Example:
         >>> turn_order(torch.tensor([0, 1, 0]), torch.tensor([1.0, 0.0, 0.0])).tolist()
@@ -28,10 +28,10 @@ def turn_order(index: Tensor, turn: Tensor | None = None) -> Tensor:
 
 @dataclass(frozen=True)
 class Turns:
-    """Rows that are turns, and the rollouts that they belong to.
+    """Rows that are turns, and the rollouts they belong to.
 
     Attributes:
-        order: [N] int64, the rows, rollout after rollout, each in the order of its turns.
+        order: [N] int64, the rows sorted by rollout, then by turn.
         rollouts: the rollouts as segments of the rows in `order`.
     """
 
@@ -44,7 +44,7 @@ class Turns:
 
         Args:
             rollout: [N] int64, equal for the turns of one rollout.
-            turn: [N] float, the number of each turn; None for the order of the rows. Equal numbers keep that order.
+            turn: [N] float, the number of each turn; None for row order. Ties stay in row order.
 
         Example:
             >>> Turns.of(torch.tensor([0, 1, 0]), torch.tensor([1.0, 0.0, 0.0])).order.tolist()
@@ -55,17 +55,17 @@ class Turns:
         return cls(order, Segments.of(index[order]))
 
     def put_back(self, values: Tensor) -> Tensor:
-        """Values in turn order as they belong to the rows, [N]."""
+        """Values in turn order → row order, [N]."""
         return torch.empty_like(values).index_copy_(0, self.order, values)
 
     @cached_property
     def position(self) -> Tensor:
-        """[N] int64, how many turns of its rollout come before each row."""
+        """[N] int64, how many turns of the rollout come before each row."""
         return self.put_back(self.rollouts.position())
 
     @cached_property
     def count(self) -> Tensor:
-        """[N] int64, how many turns the rollout of each row has."""
+        """[N] int64, the number of turns in each row's rollout."""
         return self.put_back(self.rollouts.rows(self.rollouts.size()))
 
     @cached_property
@@ -75,7 +75,7 @@ class Turns:
 
     @cached_property
     def before(self) -> Tensor:
-        """[N] int64, the row of the turn before; -1 for the first of a rollout."""
+        """[N] int64, the row of the previous turn; -1 for the first turn of a rollout."""
         result = torch.full_like(self.order, -1)
         result[1:] = torch.where(self.rollouts.position()[1:] > 0, self.order[:-1], -1)
         return self.put_back(result)
@@ -93,7 +93,7 @@ class Turns:
 
         Args:
             values: [N] float.
-            turns: [N] bool, that turn: one in each rollout.
+            turns: [N] bool, that turn: exactly one per rollout.
         """
         return self.total(torch.where(turns, values, torch.zeros_like(values)))
 
@@ -113,7 +113,7 @@ class Turns:
 
 
 def paired(first: Tensor, second: Tensor) -> Tensor:
-    """One number for each pair of two, [N] int64; a pair with -1 in the second is equal to no other.
+    """One code per pair, [N] int64; a pair with -1 in the second gets its own code.
 
     Example:
         >>> paired(torch.tensor([0, 0, 1, 0]), torch.tensor([7, 7, 7, -1])).tolist()
@@ -129,7 +129,7 @@ def paired(first: Tensor, second: Tensor) -> Tensor:
 
 
 def same_turns(group: Tensor, turn: Tensor) -> Tensor:
-    """One number for each turn of each group, [N] int64.
+    """One code per (group, turn number), [N] int64.
 
     Example:
         >>> same_turns(torch.tensor([0, 0, 0, 1]), torch.tensor([1.0, 2.0, 1.0, 1.0])).tolist()
@@ -139,9 +139,9 @@ def same_turns(group: Tensor, turn: Tensor) -> Tensor:
 
 
 def histories(group: Tensor, anchor: Tensor, turns: Turns, longest: int) -> list[Tensor]:
-    """For each k a number that turns of one prompt share whose last k states are equal; [N] int64 each.
+    """For each k one code per group and last k states; [N] int64 each.
 
-    Turns that have fewer than k states, or one without a name among them, share theirs with no other.
+    Turns with fewer than k states, or with an unnamed one among them, get their own code.
     """
     key = paired(group, anchor)
     at = torch.arange(len(group), device=group.device)
@@ -155,15 +155,15 @@ def histories(group: Tensor, anchor: Tensor, turns: Turns, longest: int) -> list
 
 
 def progress(scores: Tensor, turns: Turns, gamma: float) -> tuple[Tensor, Tensor]:
-    """How much each turn raised the score of the state, and what it collects of the rises after it.
+    """How much each turn raised the score of the state, and its credit for its own rise and later ones.
 
     Args:
         scores: [N] float, NaN for a turn without a score, which made no progress.
         turns: the turns.
-        gamma: a rise at turn t gives turn k a share γ^(t−k), all shares together 1.
+        gamma: a rise at turn t credits turn k with a share ∝ γ^(t−k); the shares sum to 1.
 
     Returns:
-        [N] and [N]. The first score of a rollout is where it starts, and no rise.
+        [N] and [N]. The first score of a rollout is its starting point, not a rise.
 
     Example:
         >>> turns = Turns.of(torch.tensor([0, 0, 0]))
@@ -173,14 +173,14 @@ def progress(scores: Tensor, turns: Turns, gamma: float) -> tuple[Tensor, Tensor
     """
     order, segments = turns.order, turns.rollouts
     values = scores[order]
-    there, position = values.isfinite(), torch.arange(len(values), dtype=torch.float64, device=values.device)
-    # The latest scored turn up to each, as a running maximum within the rollout.
-    latest = torch.where(there, position, -1.0)
+    scored, position = values.isfinite(), torch.arange(len(values), dtype=torch.float64, device=values.device)
+    # The latest scored turn so far, as a running maximum within the rollout.
+    latest = torch.where(scored, position, -1.0)
     latest = torch.cummax(latest, dim=0).values if len(latest) else latest
     start = segments.rows(torch.cumsum(segments.size(), dim=0) - segments.size())
     previous = torch.full_like(latest, -1.0)
     previous[1:] = latest[:-1]
-    known = there & (previous >= start)
+    known = scored & (previous >= start)
     rise = torch.where(known, values.nan_to_num(nan=0.0) - values[previous.clamp(min=0).long()], 0.0)
     at = segments.position().double()
     norm = at + 1 if gamma == 1 else (1 - gamma ** (at + 1)) / (1 - gamma)

@@ -146,7 +146,7 @@ def test_other_columns_of_compare_have_the_same_reward(write):
 @pytest.mark.parametrize(
     ("flags", "error", "message"),
     [
-        (GAE[:2], DataError, "gae needs the critic's value of each token, and there is no such column; try --values-col"),
+        (GAE[:2], DataError, "gae needs the critic's value of each token, but there is no such column; try --values-col"),
         ((*GAE, "--keep-pos", 0.5), UsageError, "gae gives one per token here; try without --keep-pos and --keep-neg"),
         ((*GAE, "--scale", "group"), UsageError, "gae has no scale 'group'; try --scale none or batch"),
         (("--estimator", "gae:lam=1.5", "--values-col", "v"), UsageError, "lam is 1.5, expected a number from 0 to 1"),
@@ -243,7 +243,7 @@ def test_a_group_of_one_has_what_the_rule_says_on_every_token(write, rule, advan
 )
 def test_rows_that_lack_what_is_needed_are_said(write, flags, what):
     path = write([{"prompt_id": "a", "reward": r, "x": x} for r, x in ((1.0, 1), (0.0, 2), (1.0, None))])
-    warning = f"warning: 1 row has a reward but not {what}: no advantage"
+    warning = f"warning: 1 row has a reward but lacks {what}: no advantage"
     assert warning in run("compare", path, *flags).stderr
     assert (
         "a reward but not"
@@ -257,7 +257,7 @@ def test_rows_without_tokens_are_said(write):
     path = write(
         [*ROWS, {"prompt_id": "a", "reward": 1.0, "v": None}, {"prompt_id": "a", "reward": None, "v": [1.0]}]
     )
-    told = "1 row has a reward but not the critic's value of each token: no advantage"
+    told = "1 row has a reward but lacks the critic's value of each token: no advantage"
     assert told in run("compare", path, *GAE).stderr
 
 

@@ -158,6 +158,6 @@ def test_the_row_without_a_reward_is_the_cause(f):
     done = run("compute", f("".join(json.dumps(row) + "\n" for row in rows)), "--like", "openrlhf@0.5")
     assert "too few rows" not in done.stderr
     assert (
-        "3 rows have a reward and no advantage: in openrlhf a row without a reward makes its batch NaN"
+        "3 rows have a reward but no advantage: in openrlhf a row without a reward makes its batch NaN"
         in done.stderr
     )

@@ -72,7 +72,7 @@ SCALED = ", ".join(row.name for row in ESTIMATORS if row.default_scale)
     [
         (GRPO, "std", {}, "unknown scale 'std'; try group, batch or none", "scale"),
         (GAE, "group", {}, "gae has no scale 'group'; try --scale none or batch", "scale"),
-        (REMAX, "group", {}, f"remax has no scale to choose; try no --scale, or one of {SCALED}", None),
+        (REMAX, "group", {}, f"remax takes no scale; try no --scale, or one of {SCALED}", None),
         # Without a scale to choose it is no knob either.
         (REMAX, None, {"eps": 1.0}, "remax has no knob 'eps'", None),
         *(
@@ -163,7 +163,7 @@ def test_a_discount_asks_for_the_form_with_tokens(given, entry, left):
             REMAX,
             ("rewards",),
             (
-                "remax needs the greedy reward of each prompt, and there is no such column; "
+                "remax needs the greedy reward of each prompt, but there is no such column; "
                 "try --baseline-col COL (in Python: baselines)"
             ),
         ),
@@ -171,7 +171,7 @@ def test_a_discount_asks_for_the_form_with_tokens(given, entry, left):
             GAE,
             ("rewards", "values", "step"),
             (
-                "gae needs the tokens of each row, and there is no such column; "
+                "gae needs the tokens of each row, but there is no such column; "
                 "try --length-col COL, or --values-col COL with a list per row (in Python: lengths)"
             ),
         ),
@@ -417,4 +417,4 @@ def test_why_the_cpu_is_taken_for_many_rows(monkeypatch, free, why):
     assert dispatch.on_cpu(rows_of(12_000_000)) == why
     # 0.3 s there, 0.496 s with CUDA.
     few = dispatch.on_cpu(rows_of(8_000_000), in_blocks=True)
-    assert few == "it should finish first (0.2 s, and CUDA 0.5 s with its start)"
+    assert few == "it should finish first (0.2 s; CUDA takes 0.5 s including its start)"

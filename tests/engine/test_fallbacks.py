@@ -129,8 +129,8 @@ def test_infinite_advantages_become_undefined():
     found, said = bound([math.inf, 1.0, -math.inf, NAN], [1.0] * 4, [0, 0, 1, 1], [True] * 4)
     assert found == pytest.approx([NAN, 1.0, NAN, NAN], nan_ok=True)
     # What was undefined before is no number that a float cannot hold.
-    assert said == ["2 advantages are beyond what a float can hold: null"]
-    assert bound([math.inf], [1.0], [0], [True])[1] == ["1 advantage is beyond what a float can hold: null"]
+    assert said == ["2 advantages are too large for a float: null"]
+    assert bound([math.inf], [1.0], [0], [True])[1] == ["1 advantage is too large for a float: null"]
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_what_comes_of_a_reward_without_a_square(reward, valid, many):
         [True, True, valid, True, False, False],
     )
     assert found == pytest.approx([NAN, 1.0, NAN, NAN, NAN, NAN], nan_ok=True)
-    assert said == ([f"{many} advantages are beyond what a float can hold: null"] if many else [])
+    assert said == ([f"{many} advantages are too large for a float: null"] if many else [])
 
 
 def test_a_large_reward_in_the_first_group_says_nothing_of_rows_without_a_group():
@@ -161,7 +161,7 @@ def test_a_large_reward_in_the_first_group_says_nothing_of_rows_without_a_group(
         [NAN, 2.0, NAN, 1.0], [1e200, 1.0, 1.0, 1.0], [0, 0, -1, 1], [True, True, False, True]
     )
     assert found == pytest.approx([NAN, 2.0, NAN, 1.0], nan_ok=True)
-    assert said == ["1 advantage is beyond what a float can hold: null"]
+    assert said == ["1 advantage is too large for a float: null"]
 
 
 def test_nothing_is_copied_where_all_is_finite():

@@ -22,7 +22,7 @@ def after(*texts):
 
 
 ENTROPY = (
-    "--shape entropy gives one advantage per token, and filters and keep ratios need one per row; "
+    "--shape entropy gives one advantage per token, but filters and keep ratios need one per row; "
     "try without --shape entropy"
 )
 KEEP_RATIOS = (
@@ -37,7 +37,7 @@ FIXED = "--like verl fixes the rules, so {} cannot be set; try without --like"
     [
         (
             {"estimator": "remax", "scale": "group"},
-            "remax has no scale to choose; try no --scale, or one of "
+            "remax takes no scale; try no --scale, or one of "
             + ", ".join(row.name for row in ESTIMATORS if row.default_scale),
         ),
         ({"estimator": "gae", "scale": "group"}, "gae has no scale 'group'; try --scale none or batch"),
@@ -50,7 +50,7 @@ FIXED = "--like verl fixes the rules, so {} cannot be set; try without --like"
             {"filters": (filter_spec("before", "tis"),)},
             "tis weighs the advantage, so it can only come after the statistics; try --after tis",
         ),
-        ({"filters": after("cppo:column=acc")}, "cppo looks at no reward, so it has no knob 'column'"),
+        ({"filters": after("cppo:column=acc")}, "cppo does not use the reward, so it has no knob 'column'"),
         ({"filters": after("pods:m=0")}, "pods: m is 0, expected 1 or more"),
         ({"filters": after("pods:m=1.5")}, "pods: m is 1.5, expected a whole number"),
         ({"filters": after("pods:m=many")}, "pods: m is 'many', expected a number"),
@@ -74,7 +74,7 @@ FIXED = "--like verl fixes the rules, so {} cannot be set; try without --like"
         (
             {"estimator": "gae", "shaping": specs_of("difficulty")},
             (
-                "--shape difficulty shapes one advantage per row, and gae gives one per token here; "
+                "--shape difficulty shapes one advantage per row, but gae gives one per token here; "
                 "try without --shape difficulty"
             ),
         ),
@@ -91,7 +91,7 @@ FIXED = "--like verl fixes the rules, so {} cannot be set; try without --like"
         ),
         (
             {"estimator": "turn_return", "count": "rows"},
-            "turn_return is made of turns, so --count means nothing to it; try no --count",
+            "turn_return works on turns, so --count does not apply; try no --count",
         ),
         ({"estimator": "gae", "keep_pos": 0.5}, KEEP_RATIOS),
         ({"estimator": "gae", "keep_neg": 0.5}, KEEP_RATIOS),
@@ -327,9 +327,9 @@ def test_what_can_be_computed_in_ranges(monkeypatch, settings, more, device, exp
 @pytest.mark.parametrize(
     ("settings", "cuda", "why"),
     [
-        ({}, True, "it should finish first (less than 0.1 s, and CUDA 0.4 s with its start)"),
+        ({}, True, "it should finish first (less than 0.1 s; CUDA takes 0.4 s including its start)"),
         ({"like": "trl"}, True, "--like reproduces the rounding of the CPU"),
-        ({"estimator": "gigpo"}, True, "rules of turns run there only"),
+        ({"estimator": "gigpo"}, True, "turn-level rules run on the CPU only"),
         ({"device": "cpu"}, True, None),
         ({}, False, None),
     ],

@@ -189,7 +189,7 @@ def test_each_row_is_a_rollout_where_none_is_named():
     given = {"like": "agent-lightning@1.0.0", "scale": "none", "token_norm": 1}
     found = compute_advantages([1, 0], [0, 0], lengths=[2, 4], **given)
     assert found.original.tolist() == pytest.approx([0.5 / 4, -0.5 / 8])
-    with pytest.raises(DataError, match=r"^agent-lightning:grpo needs the tokens of each row, and there is"):
+    with pytest.raises(DataError, match=r"^agent-lightning:grpo needs the tokens of each row, but there is"):
         compute_advantages([1, 0], [0, 0], **given)
 
 

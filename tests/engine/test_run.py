@@ -572,7 +572,7 @@ def test_what_no_float_holds_is_undefined_and_counted(estimator):
     assert result.kept.tolist() == (~result.original.isnan()).tolist()
     lost = int(result.original.isnan().sum())
     assert lost > 0
-    assert result.warnings == (f"{lost} advantages are beyond what a float can hold: null",)
+    assert result.warnings == (f"{lost} advantages are too large for a float: null",)
 
 
 def test_what_no_float_holds_is_counted_once_where_it_is_computed_again():
@@ -584,7 +584,7 @@ def test_what_no_float_holds_is_counted_once_where_it_is_computed_again():
     found = engine.run(engine.Plan.of(Settings(scale="none", keep_neg=0.5, compute_new_adv=True)), columns)
     close(found.processed, [NAN, NAN, NAN, 0.5, -0.5, 0])
     assert found.warnings == (
-        "3 advantages are beyond what a float can hold: null",
+        "3 advantages are too large for a float: null",
         "Not enough samples to compute std: 1 group",
     )
 
@@ -652,7 +652,7 @@ def test_a_filter_after_the_statistics_and_what_is_computed_again():
 
 
 NEVER = (
-    "spo: no prompt is met in two steps, so that nothing is known of any; --group-by names the prompt alone"
+    "spo: no prompt occurs in two steps, so there is no history to use; name the prompt alone in --group-by"
 )
 
 

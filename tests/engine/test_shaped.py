@@ -123,14 +123,14 @@ SHAPED = {"shaping": "r - len / 10", "scale": "none"}
             [1, 1, 0, 1],
             [0, 0, 1, 1],
             [1, 2, 1, 2],
-            ("1 group is counted as dead, and alive once the rewards are shaped",),
+            ("1 group is counted as dead but live after reward shaping",),
         ),
         (
             SHAPED,
             [1, 1, 0, 0],
             [0, 0, 1, 1],
             [1, 2, 1, 2],
-            ("2 groups are counted as dead, and alive once the rewards are shaped",),
+            ("2 groups are counted as dead but live after reward shaping",),
         ),
         (SHAPED, [1, 1, 0, 1], [0, 0, 1, 1], [1, 1, 1, 2], ()),
         # Rows without a reward or a group have no part in it.
@@ -150,29 +150,29 @@ def test_groups_that_shaping_brings_to_life(settings, rewards, groups, lengths, 
     assert table(dict(settings), rewards, groups, lengths=numbers(lengths)).warnings == said
 
 
-LENGTH = "a reward and no usable value of the tokens of each row: no advantage"
+LENGTH = "the tokens of each row: no advantage"
 
 
 @pytest.mark.parametrize(
     ("settings", "rewards", "more", "said"),
     [
-        ({"estimator": "opo"}, [1, 0, 1], {"lengths": numbers([1, NAN, 1])}, (f"1 row has {LENGTH}",)),
-        ({"estimator": "opo"}, [1, 0, 1], {"lengths": numbers([NAN, INF, 1])}, (f"2 rows have {LENGTH}",)),
+        ({"estimator": "opo"}, [1, 0, 1], {"lengths": numbers([1, NAN, 1])}, (f"1 row has a reward but lacks {LENGTH}",)),
+        ({"estimator": "opo"}, [1, 0, 1], {"lengths": numbers([NAN, INF, 1])}, (f"2 rows have a reward but lack {LENGTH}",)),
         # Those without a reward are said elsewhere.
         ({"estimator": "opo"}, [1, NAN, 1], {"lengths": numbers([1, NAN, 1])}, ()),
-        ({"shaping": "r - len / 10"}, [1, 0, 0], {"lengths": numbers([1, NAN, 2])}, (f"1 row has {LENGTH}",)),
+        ({"shaping": "r - len / 10"}, [1, 0, 0], {"lengths": numbers([1, NAN, 2])}, (f"1 row has a reward but lacks {LENGTH}",)),
         (
             {"shaping": "r - 0.1 * turns"},
             [1, 0, 0],
             {"extra turns": numbers([1, NAN, 2])},
-            ("1 row has a reward and no usable value of turns: no advantage",),
+            ("1 row has a reward but lacks turns: no advantage",),
         ),
         # A reward that is beyond what a float holds once it is shaped.
         (
             {"shaping": "affine:scale=1e308,shift=0"},
             [10, 0, 1],
             {},
-            ("1 row has a reward and no usable value of what is needed: no advantage",),
+            ("1 row has a reward but lacks what is needed: no advantage",),
         ),
         ({}, [1, 0, NAN], {}, ()),
         ({"estimator": "gdpo"}, [1, 0, 1], {"parts": numbers([[1], [0], [1]]), "weights": numbers([1])}, ()),
@@ -188,7 +188,7 @@ def test_a_long_expression_is_cut_in_what_is_said():
     assert all(len(warning) < 160 for warning in found.warnings)
 
 
-SPOILT = "a reward and no advantage: in {} a row without a reward makes {} NaN"
+SPOILT = "a reward but no advantage: in {} a row without a reward makes {} NaN"
 GROUP, BATCH = SPOILT.format("verl", "its group"), SPOILT.format("verl", "its batch")
 AFTER = SPOILT.format("prime-rl", "all rows after it")
 
@@ -219,7 +219,7 @@ AFTER = SPOILT.format("prime-rl", "all rows after it")
             [1, 1, 0, 1],
             [0, 0, 1, 1],
             None,
-            ("2 rows have a reward and no advantage: trinity-rft drops their groups here",),
+            ("2 rows have a reward but no advantage: trinity-rft drops their groups here",),
         ),
         ({"like": "trinity-rft", "scale": "group"}, [1, 1, 0, 1], [0, 0, 1, 1], None, ()),
         ({"like": "trl"}, [1, NAN, 0], [0, 0, 0], None, ()),

@@ -55,10 +55,10 @@ def test_spo_of_one_row_and_of_equal_rows():
 
 @pytest.mark.parametrize("given", [{"estimator": "spo"}, {"like": "verl-recipe", "estimator": "spo"}])
 def test_prompts_that_never_come_back_are_said(given):
-    steps, message = [1, 1, 2, 2], "no prompt is met in two steps"
+    steps, message = [1, 1, 2, 2], "no prompt occurs in two steps"
     said = compute_advantages([1, 0, 1, 0], list("abcd"), steps=steps, **given).warnings
     assert len(said) == 1
     assert message in said[0]
-    assert "--group-by names the prompt alone" in said[0]
+    assert "name the prompt alone in --group-by" in said[0]
     assert not compute_advantages([1, 0, 1, 0], list("abac"), steps=steps, **given).warnings
     assert not compute_advantages([1, 0, 1, 0], list("abcd"), **given).warnings

@@ -175,7 +175,7 @@ def test_what_turns_need():
         compute_advantages([0, 1], [0, 0], rollouts=[0, 1], estimator="gigpo")
     with pytest.raises(UsageError, match="there is no role 'episodes'"):
         compute_advantages([0, 1], [0, 0], rollouts=[0, 1], roles={"episodes": [0, 1]}, estimator="mt_grpo")
-    with pytest.raises(UsageError, match="--count means nothing"):
+    with pytest.raises(UsageError, match="so --count does not apply"):
         compute_advantages([0, 1], [0, 0], rollouts=[0, 1], count="rows", estimator="turn_loo")
     with pytest.raises(UsageError, match="keep ratios need one advantage per row"):
         compute_advantages([0, 1], [0, 0], turn_rewards=[[0], [1]], keep_pos=0.5, estimator="turn_loo")

@@ -79,9 +79,9 @@ def test_it_is_counted_and_said(advcli, dump):
     ("how", "words"),
     [
         (("--where", "reason == 1"), "no column 'reason'"),
-        (("--where", "finish_reason < 3"), "'stop' is no number"),
+        (("--where", "finish_reason < 3"), "'stop' is not a number"),
         (("--where", "reward = 1"), "--where 'reward == 1'"),
-        (("--before", "where:"), "is no expression"),
+        (("--before", "where:"), "is not an expression"),
         (("--after", "where:x ** 2 > 1"), "Pow is not allowed"),
     ],
 )

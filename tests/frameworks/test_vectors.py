@@ -60,7 +60,7 @@ def test_a_group_of_one(like, estimator, scale, expected):
     ("like", "estimator"), [("easyr1", "grpo"), ("verl", "grpo_passk"), ("twinkle", "rloo")]
 )
 def test_a_group_of_one_that_the_trainer_refuses(like, estimator):
-    with pytest.raises(DataError, match="a group has one row, which this trainer refuses"):
+    with pytest.raises(DataError, match="a group has one row, which this trainer rejects"):
         compute_advantages([0.7, 0.0, 1.0], [0, 1, 1], like=like, estimator=estimator)
 
 

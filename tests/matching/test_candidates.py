@@ -75,8 +75,8 @@ def test_what_changes_with_the_scale_is_not_in_the_formula_of_another():
 
 
 def test_the_same_computation_has_the_same_work():
-    assert one("verl", "grpo", "group").work == one("skyrl", "grpo", "group").work
-    assert one("verl", "grpo", "group").work != one("verl", "grpo", "none").work
+    assert one("verl", "grpo", "group").computation == one("skyrl", "grpo", "group").computation
+    assert one("verl", "grpo", "group").computation != one("verl", "grpo", "none").computation
 
 
 def test_kin_agree_on_the_sign_of_every_advantage():
@@ -90,7 +90,7 @@ def test_kin_agree_on_the_sign_of_every_advantage():
         # papo needs two parts of the reward, and here is one.
         if all(name in part.columns for name in c.plan.entry.needs) and c.plan.entry.name != "papo":
             known = predict(c, part).round(decimals=5).sign()
-            assert bool((signs.setdefault(c.kin, known) == known).all()), c.formula
+            assert bool((signs.setdefault(c.family, known) == known).all()), c.formula
 
 
 def test_a_rule_of_the_batch_is_known_as_one():
@@ -134,5 +134,5 @@ def test_a_rule_that_asks_the_step_for_groups_of_one_only_sums_no_steps():
 )
 def test_a_rule_of_turns_is_tried_as_it_is_by_default(framework, estimator, knobs):
     tried = candidates(singletons=False, missing=False, rollouts=True)
-    mine = [c.told for c in tried if (c.framework, c.estimator) == (framework, estimator)]
+    mine = [c.arguments for c in tried if (c.framework, c.estimator) == (framework, estimator)]
     assert any(knobs.items() <= told.items() for told in mine)

@@ -17,14 +17,14 @@ def lines(factors):
 
 def test_each_group_has_a_slope_of_its_own():
     own, rewards = lines([1.0, 2.0, 3.0, 0.5])
-    assert own.holds(own.left(rewards))
-    assert not own.holds(own.left(rewards**2))
-    assert not own.joined().holds(own.joined().left(rewards))
+    assert own.holds(own.residuals(rewards))
+    assert not own.holds(own.residuals(rewards**2))
+    assert not own.joined().holds(own.joined().residuals(rewards))
 
 
 def test_one_factor_is_told_where_all_groups_have_it():
     own, rewards = lines([0.7] * 4)
     assert round(own.factor(rewards), 9) == 0.7
-    assert own.joined().holds(own.joined().left(rewards))
+    assert own.joined().holds(own.joined().residuals(rewards))
     assert lines([0.7, 0.7, 0.7, 0.8])[0].factor(rewards) is None
     assert lines([1.0] * 4)[0].factor(rewards) is None

@@ -120,8 +120,8 @@ def test_a_slice_renumbers_its_groups_and_keeps_rows_without_one():
 
 def test_another_comparison_keeps_what_was_computed():
     part = everything(torch.tensor([0, 0, 1, 1]))
-    part.known["work"] = numbers(1, 2, 3, 4)
+    part.predictions["work"] = numbers(1, 2, 3, 4)
     loose = part.against(part.logged.computed(), blur=0.5)
-    assert loose.known is part.known
+    assert loose.predictions is part.predictions
     assert loose.groups is part.groups
     assert loose.blur == 0.5

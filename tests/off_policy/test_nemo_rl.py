@@ -37,7 +37,7 @@ def test_weights(given, weights, outside, logged):
     [
         ({"reference_policy_kl_type": "k4"}, "reference_policy_kl_type is 'k4'"),
         ({KIND: "mask", HIGH: 3.0}, f"{KIND} is 'mask'"),
-        ({KIND: "icepop", HIGH: 3.0}, "icepop needs two bounds, and one was given"),
+        ({KIND: "icepop", HIGH: 3.0}, "icepop needs two bounds, but one was given"),
         ({KIND: "seq-mask-tis", HIGH: 3.0, LOW: 0.5, ROWS: True}, "seq-mask-tis has weights of tokens"),
     ],
 )

@@ -19,7 +19,7 @@ KINDS = {"truncated_importance_sampling_ratio": 2.0}
         (
             nemo_rl.clipped_pg_metrics,
             {"truncated_importance_sampling_type": "icepop", **KINDS},
-            "icepop needs two bounds, and one was given; try truncated_importance_sampling_ratio_min",
+            "icepop needs two bounds, but one was given; try truncated_importance_sampling_ratio_min",
         ),
         (
             nemo_rl.clipped_pg_metrics,

@@ -118,7 +118,7 @@ def test_what_is_computed_where_the_rows_are_read():
         ("r | 2", "BitOr is not allowed at character 1"),
         ("mean(x=1)", "mean takes no names before its values at character 1"),
         ("r where", "has no condition after 'where'"),
-        ("where r", "is no expression"),
+        ("where r", "is not an expression"),
     ],
 )
 def test_errors_say_where(text, message):

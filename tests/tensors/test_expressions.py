@@ -126,18 +126,18 @@ def test_the_hint_is_an_expression_that_parses(text: str, hint: str):
 @pytest.mark.parametrize(
     ("text", "columns", "said"),
     [
-        ("a < 3", {"a": ["abc"]}, "'abc' is no number, and is compared with 3"),
-        ("3 < a", {"a": ["abc"]}, "'abc' is no number, and is compared with 3"),
-        ("-a < 3", {"a": ["abc"]}, "'abc' is no number"),
+        ("a < 3", {"a": ["abc"]}, "'abc' is not a number but is compared with 3"),
+        ("3 < a", {"a": ["abc"]}, "'abc' is not a number but is compared with 3"),
+        ("-a < 3", {"a": ["abc"]}, "'abc' is not a number"),
         (
             "a < b",
             {"a": ["y" * 40], "b": [10**40]},
-            f"'{'y' * 28}… is no number, and stands beside 1{'0' * 28}…",
+            f"'{'y' * 28}… is not a number but is compared with 1{'0' * 28}…",
         ),
-        ("a < b", {"a": [[1] * 20], "b": [{}]}, "[1, 1, 1, 1, 1, 1, 1, 1, 1, 1… and {} have no order"),
-        ("a < b", {"a": [[1]], "b": [{}]}, "[1] and {} have no order"),
-        ("min(a, 2) < 3", {"a": ["x"]}, "'x' is no number"),
-        ("1 in a", {"a": [2]}, "2 is no list or text, expected one after 'in'"),
+        ("a < b", {"a": [[1] * 20], "b": [{}]}, "[1, 1, 1, 1, 1, 1, 1, 1, 1, 1… and {} cannot be ordered"),
+        ("a < b", {"a": [[1]], "b": [{}]}, "[1] and {} cannot be ordered"),
+        ("min(a, 2) < 3", {"a": ["x"]}, "'x' is not a number"),
+        ("1 in a", {"a": [2]}, "2 is not a list or text; expected one after 'in'"),
     ],
 )
 def test_what_does_not_fit_is_named(text, columns, said):
@@ -178,17 +178,17 @@ def test_what_cannot_be_cured_gets_an_example(text):
 
 
 def test_values_without_an_order_are_named():
-    with pytest.raises(TypeError, match="'abc' is no number"):
+    with pytest.raises(TypeError, match="'abc' is not a number"):
         parse("a < 3").holds({"a": [1, "abc"]})
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("tags < error", "have no order"),
-        ("reason in lag", "0 is no list or text, expected one after 'in'"),
+        ("tags < error", "cannot be ordered"),
+        ("reason in lag", "0 is not a list or text; expected one after 'in'"),
         ("len(lag) > 1", "has no len"),
-        ("abs(reason) > 1", "'stop' is no number"),
+        ("abs(reason) > 1", "'stop' is not a number"),
     ],
 )
 def test_values_that_do_not_fit(text: str, said: str):

@@ -31,7 +31,7 @@ def test_how_long_an_expression_may_be():
     for wrong, shown in ((text + " ", "a == 'xxxxxxxxxxxxxx"), (" ", " ")):
         with pytest.raises(UsageError) as caught:
             syntax(wrong, "--where", "'b > 1'")
-        assert str(caught.value) == f"--where '{shown}' is no expression; try --where 'b > 1'"
+        assert str(caught.value) == f"--where '{shown}' is not an expression; try --where 'b > 1'"
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,1 @@
-"""Rows of the catalog of estimators, a file per kind."""
+"""Rows of the estimator catalog, one file per kind."""

@@ -1,4 +1,4 @@
-"""Estimators in which the order of the rows or of the steps counts."""
+"""Estimators that depend on the order of rows or steps."""
 
 from advcli.estimators.entry import Estimator, Worked
 

@@ -1,4 +1,4 @@
-"""Rows as trainers lay them out: groups as the rows of a matrix, and how they treat groups of several sizes."""
+"""The layout of trainers: groups as rows of a matrix, and their treatment of uneven groups."""
 
 from collections.abc import Iterator
 
@@ -10,11 +10,11 @@ from advcli.tensors.segments import Segments
 
 
 def matrices(index: Tensor, present: Tensor | None = None) -> Iterator[Tensor]:
-    """Row numbers of all segments of one size, as [S_n, n]; one matrix per size.
+    """For each segment size n, the row numbers of the segments of that size, [S_n, n].
 
     Args:
         index: [N] int64, segment of each row.
-        present: [N] bool, the rows that take part; None for all.
+        present: [N] bool, the rows to use; None for all.
 
     Example:
         >>> for rows in matrices(torch.tensor([0, 1, 0, 2])):
@@ -30,7 +30,7 @@ def matrices(index: Tensor, present: Tensor | None = None) -> Iterator[Tensor]:
             return
     else:
         order, segment = order[present], chosen(index, present)
-    # Rows that lie group after group, as they mostly do, need no sorting.
+    # Rows are usually sorted by group already.
     if bool((segment[1:] < segment[:-1]).any()):
         order = order[torch.argsort(segment, stable=True)]
         segment = index[order]
@@ -42,18 +42,18 @@ def matrices(index: Tensor, present: Tensor | None = None) -> Iterator[Tensor]:
 
 
 def as_cut(group: Tensor, step: Tensor, ragged: str) -> tuple[Tensor, Tensor]:
-    """The groups that a trainer makes which goes by position, where the groups of a step have several sizes.
+    """The groups of a trainer that groups by position, for steps with uneven groups.
 
-    Steps whose groups are all of one size stay as they are: there the position and the key agree.
+    Steps with groups of equal size are unchanged: there position and key agree.
 
     Args:
         group: [N] int64, group index.
         step: [N] int64, step index.
-        ragged: "key" changes nothing; "batch" makes one group of such a step; "cut" cuts its rows, in file
-            order, by the size of the largest group, and what is left over belongs to no group.
+        ragged: "key" changes nothing; "batch" makes such a step one group; "cut" splits its rows, in file order, by
+            the size of the largest group, and leftover rows belong to no group.
 
     Returns:
-        [N] int64 the group index, [N] bool the rows that are left over.
+        [N] int64, the group index, and [N] bool, the leftover rows.
 
     Example:
         >>> group, step = torch.tensor([0, 0, 0, 1, 1]), torch.zeros(5, dtype=torch.int64)

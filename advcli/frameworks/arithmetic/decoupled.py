@@ -1,4 +1,4 @@
-"""GDPO as trainers compute it: each reward normalised on its own, in their dtype and order."""
+"""GDPO as trainers compute it: each reward normalised separately, in their dtype and order."""
 
 import torch
 from torch import Tensor
@@ -27,7 +27,7 @@ def decoupled(  # noqa: PLR0913  as above
         step: [N] int64, step index.
         eps: added to the standard deviation of the group.
         batch_eps: added to the standard deviation of the batch.
-        skip_unscored: whether rows without any reward are left out of the batch and get 0.
+        skip_unscored: whether rows without any reward are excluded from the batch and get 0.
         dtype: what the trainer computes in.
     """
     p, w = parts.to(getattr(torch, dtype)), weights.to(getattr(torch, dtype))
@@ -64,7 +64,7 @@ def decoupled_by_tokens(
 
 
 def _scores(values: Tensor, eps: float) -> Tensor:
-    """[G, n] → [G, n] (x − mean) / (std + eps), ddof 1, of what is there; NaN for one value in a group of several."""
+    """[G, n] → [G, n] (x − mean) / (std + eps), ddof 1, ignoring NaN; NaN if only one of several values is present."""
     mean = values.nanmean(dim=1, keepdim=True)
     if values.shape[1] == 1:
         return (values - mean) / eps

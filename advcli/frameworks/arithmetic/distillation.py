@@ -1,4 +1,4 @@
-"""On-policy distillation, whose advantage is how much more likely the teacher finds a token than the policy."""
+"""On-policy distillation: the advantage is the log-ratio of teacher over policy probability."""
 
 import torch
 from torch import Tensor
@@ -13,7 +13,7 @@ def distilled(teacher_log_probs: Tensor, log_probs: Tensor, *, dtype: str = "flo
         dtype: what the trainer computes in.
 
     Returns:
-        [T] in `dtype`; the reward plays no part.
+        [T] in `dtype`; the reward is not used.
 
     Example:
         >>> distilled(torch.tensor([-0.25, -2.0]), torch.tensor([-0.5, -1.0])).tolist()

@@ -1,4 +1,4 @@
-"""HGPO: turns against those of equal histories; the columns are those of `frameworks.turns`."""
+"""HGPO: compares turns with equal histories; the columns are those of `frameworks.turns`."""
 
 import torch
 from torch import Tensor
@@ -24,7 +24,7 @@ def hgpo(  # noqa: PLR0913  one knob per version of the rule
     slip: bool = False,
     eps: float = 1e-6,
 ) -> Tensor:
-    """HGPO: the return of a turn against those of equal histories, the longer the history the more it weighs.
+    """HGPO: the return of a turn compared with those of equal histories; longer histories weigh more.
 
     Args:
         rewards: [N] float, the reward of each turn.
@@ -33,13 +33,13 @@ def hgpo(  # noqa: PLR0913  one knob per version of the rule
         anchor: [N] int64.
         episode: [N] float.
         gamma: discount γ.
-        history: how many states before that of the turn a history may have, K.
+        history: K, the maximum number of earlier states in a history.
         alpha: the exponent of the weight of a history of k states.
         shift: added to k in that weight; 0 for plain k, without eps in the sum of weights.
         zeros: whether an advantage of exactly 0 counts in the weighted mean.
-        base: whether the episode term of verl-agent is the item of k = 0.
+        base: whether the episode term of verl-agent is included as k = 0.
         divide: whether to divide by the standard deviation, ddof 0.
-        slip: whether a prompt with a state met once loses the advantage of the row handled last before, see `_slipped`.
+        slip: whether to reproduce the bug that zeroes one row per prompt with an unshared state, see `_slipped`.
         eps: added to the standard deviation.
 
     Returns:
@@ -56,20 +56,20 @@ def hgpo(  # noqa: PLR0913  one knob per version of the rule
         mean, std, size = moments(to_go, key, ddof=0)
         centred = to_go - mean
         items.append((k, centred / (std + eps) if divide else centred, size > 1))
-    above, below = torch.zeros_like(to_go), torch.zeros_like(to_go)
-    for k, item, there in items:
-        counts = there if zeros else there & (item != 0)
+    weighted, total = torch.zeros_like(to_go), torch.zeros_like(to_go)
+    for k, item, shared in items:
+        counts = shared if zeros else shared & (item != 0)
         weight = torch.where(counts, (k + shift) ** alpha, 0.0).to(to_go.dtype)
-        above, below = above + weight * item.nan_to_num(nan=0.0), below + weight
-    result = torch.where(below > 0, above / (below + (eps if shift else 0.0)), 0)
+        weighted, total = weighted + weight * item.nan_to_num(nan=0.0), total + weight
+    result = torch.where(total > 0, weighted / (total + (eps if shift else 0.0)), 0)
     return result.index_fill(0, _slipped(group, keys, turns), 0) if slip else result
 
 
 def _slipped(group: Tensor, keys: list[Tensor], turns: Turns) -> Tensor:
-    """The rows that the paper's code sets to 0, one for each prompt with a shared and an unshared state.
+    """The rows that the paper's code zeroes by mistake, one for each prompt with both a shared and an unshared state.
 
-    An earlier loop has left its index. It is the row of the last shared state, rollouts being gone through in
-    order, that came last when the rows of the longest shared histories were handled first.
+    The code reuses the index of an earlier loop. That is the row of the last shared state (in rollout order) that is
+    processed last, with rows of longer shared histories processed first.
     """
     sizes = [torch.bincount(key)[key] for key in keys]
     longest = torch.stack([size > 1 for size in sizes]).long().sum(dim=0).tolist()

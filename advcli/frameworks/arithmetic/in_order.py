@@ -1,4 +1,4 @@
-"""Baselines that trainers update row by row or step by step, so that the order of the rows is part of the rule."""
+"""Baselines that trainers update row by row or step by step, so that the result depends on the row order."""
 
 import torch
 from torch import Tensor
@@ -10,11 +10,11 @@ from advcli.tensors import recursions
 
 
 def running_baseline(rewards: Tensor, *, decay: float = 0.95, dtype: str = "float64") -> Tensor:
-    """RAE: reward minus a running mean of the rewards before it, b ← decay · b + (1 − decay) · r, from b = 0.
+    """RAE: reward minus a running mean of the previous rewards, b ← decay · b + (1 − decay) · r, from b = 0.
 
     Args:
-        rewards: [N] float, in the order in which they arrived.
-        decay: share of the old baseline that stays.
+        rewards: [N] float, in order of arrival.
+        decay: share of the old baseline that is kept.
         dtype: what the trainer computes in.
 
     Example:
@@ -37,10 +37,10 @@ def kalman(
     eps: float,
     dtype: str = "float32",
 ) -> Tensor:
-    """KRPO: reward minus the estimate of a Kalman filter that has just seen it, over its standard deviation.
+    """KRPO: reward minus the estimate of a Kalman filter updated with it, over its standard deviation.
 
     Args:
-        rewards: [N] float, NaN where missing; each group is filtered in the order of its rows.
+        rewards: [N] float, NaN where missing; each group is filtered in row order.
         group: [N] int64, group index.
         process_var: as in `recursions.kalman`.
         meas_var: as in `recursions.kalman`.
@@ -53,8 +53,8 @@ def kalman(
         [0.0995, -7.0481]
     """
     r = rewards.to(getattr(torch, dtype))
-    left, std = recursions.kalman(r, group, process_var=process_var, meas_var=meas_var)
-    return left / (std + eps)
+    residual, std = recursions.kalman(r, group, process_var=process_var, meas_var=meas_var)
+    return residual / (std + eps)
 
 
 def posterior(  # noqa: PLR0913  one knob per rule that differs
@@ -68,7 +68,7 @@ def posterior(  # noqa: PLR0913  one knob per rule that differs
     eps: float = 1e-8,
     dtype: str = "float32",
 ) -> Tensor:
-    """SPO: reward minus the mean of the belief about its prompt, whitened over the rows of the step (ddof 1).
+    """SPO: reward minus the posterior mean of its prompt, whitened over the rows of the step (ddof 1).
 
     Args:
         rewards: [N] float in [0, 1], NaN where missing.
@@ -76,7 +76,7 @@ def posterior(  # noqa: PLR0913  one knob per rule that differs
         step: [N] int64, step index in the order of the steps.
         rho: as in `recursions.beta_means`.
         alpha0: α before the first step of a prompt.
-        beta0: β before it.
+        beta0: β before the first step of a prompt.
         eps: added to the standard deviation.
         dtype: what the trainer computes in.
 
@@ -103,15 +103,15 @@ def posterior_from_scores(  # noqa: PLR0913  one knob per rule that differs
     eps: float = 1e-8,
     dtype: str = "float32",
 ) -> Tensor:
-    """SPO that starts from N scores: α = N₀ (Σs + ½) / (N + 1), β = N₀ (N − Σs + ½) / (N + 1), N₀ = 1 / (1 − clip_lower).
+    """SPO initialized from N scores: α = N₀ (Σs + ½) / (N + 1), β = N₀ (N − Σs + ½) / (N + 1), N₀ = 1 / (1 − clip_lower).
 
     Args:
         rewards: [N] float in [0, 1], NaN where missing.
-        baselines: [N] float, the share of the prompt's earlier scores that are above 0.
+        baselines: [N] float, the share of the prompt's earlier scores above 0.
         group: [N] int64, the prompt of each row, the same in all steps.
         step: [N] int64, step index in the order of the steps.
-        scores: how many scores each prompt had.
-        clip_lower: the smallest ρ that the trainer allows.
+        scores: number of scores per prompt.
+        clip_lower: the smallest ρ the trainer allows.
         rho: as in `posterior`.
         eps: as in `posterior`.
         dtype: what the trainer computes in.

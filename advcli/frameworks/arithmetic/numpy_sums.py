@@ -1,4 +1,4 @@
-"""GRPO with numpy's sums, whose order of adding float32 numbers is another one than torch's."""
+"""GRPO with numpy's sums, which add float32 numbers in another order than torch."""
 
 import numpy as np
 import torch
@@ -18,8 +18,8 @@ def standardised(
     Args:
         rewards: [N] float, NaN where missing.
         group: [N] int64, group index.
-        one_pass: whether the variance is the mean of squares minus the square of the mean, at least 0, with the sums of
-            `np.add.reduceat`; else as `np.std` has it.
+        one_pass: whether the variance is the mean of squares minus the squared mean, at least 0, with sums by
+            `np.add.reduceat`; else that of `np.std`.
         eps: added to the standard deviation.
         dtype: what the trainer computes in.
 
@@ -30,7 +30,7 @@ def standardised(
     out = torch.zeros_like(r)
     for rows in matrices(group):
         values = r[rows].cpu().numpy()
-        # Rewards near the ends of the dtype have no finite square; what comes of that is said where it is used.
+        # Squares of rewards near the limits of the dtype overflow; the caller reports that.
         with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
             mean, std = _one_pass(values) if one_pass else _two_pass(values)
             scaled = (values - mean) / (std + values.dtype.type(eps))

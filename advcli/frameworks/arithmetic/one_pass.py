@@ -6,7 +6,7 @@ from torch import Tensor
 from advcli.frameworks.arithmetic.blocks import matrices
 from advcli.frameworks.arithmetic.per_row import std_of
 
-# Groups that tell whether many have the same rewards.
+# Sample of groups that shows whether many have identical rewards.
 _SOME = 256
 
 
@@ -20,19 +20,19 @@ def one_pass(  # noqa: PLR0913  one knob per rule that differs
     eps: float = 1e-6,
     dtype: str = "float32",
 ) -> Tensor:
-    """GRPO of NeMo-RL: reward minus a mean, over a standard deviation; not divided where that is 0.
+    """GRPO of NeMo-RL: reward minus a mean, over a standard deviation; not divided if that is 0.
 
         v_i = (E[r²] − E[r]²) · k / (k − 1), over the k rows that count for row i
 
-    The difference of two nearly equal numbers may be a small positive one where it should be 0, and the advantage is
-    then in the thousands. Later versions look whether the k rewards are equal; so does `exact`.
+    Through rounding, v may be slightly positive where it should be 0, which gives advantages in the thousands. Later
+    versions check whether the k rewards are equal, as `exact` does.
 
     Args:
         rewards: [N] float, NaN where missing.
         group: [N] int64, group index.
         others: whether only the other rows of the group count for a row.
         divide: whether to divide at all.
-        exact: whether the standard deviation of equal rewards is 0 whatever the rounding.
+        exact: whether to set the standard deviation of equal rewards to exactly 0.
         eps: added to the standard deviation.
         dtype: what the trainer computes in.
 
@@ -79,11 +79,11 @@ def one_pass_parts(  # noqa: PLR0913  one knob per rule that differs
         step: [N] int64, step index.
         others: as in `one_pass`.
         exact: as in `one_pass`.
-        weighted: whether the weights are used; 1 for all otherwise.
+        weighted: whether to use the weights; otherwise all are 1.
         dtype: what the trainer computes in.
 
     Returns:
-        [N] in `dtype`; centred only where the standard deviation of the batch is 0.
+        [N] in `dtype`; only centred if the standard deviation of the batch is 0.
     """
     total = torch.zeros(len(group), dtype=getattr(torch, dtype), device=group.device)
     for part, weight in zip(parts.unbind(dim=1), weights.tolist(), strict=True):
@@ -100,17 +100,17 @@ def one_pass_parts(  # noqa: PLR0913  one knob per rule that differs
 
 
 def _products(counting: Tensor, values: Tensor) -> Tensor:
-    """[n, n] times each row of [G, n]: a product per group, as the trainer has it; one for all rounds differently."""
-    some = values[:: max(1, len(values) // _SOME)]
-    if len(torch.unique(some, dim=0)) > len(some) / 2:
-        # Hardly a group has the rewards of another one.
+    """[n, n] times each row of [G, n], one product per group as in the trainer; a single batched product rounds differently."""
+    sample = values[:: max(1, len(values) // _SOME)]
+    if len(torch.unique(sample, dim=0)) > len(sample) / 2:
+        # Hardly any two groups have the same rewards.
         return torch.stack([counting @ row for row in values])
     distinct, which = torch.unique(values, dim=0, return_inverse=True)
     return torch.stack([counting @ row for row in distinct])[which]
 
 
 def _equal(values: Tensor, *, others: bool) -> Tensor:
-    """[G, n] bool, whether the rewards that count for a row are all the same."""
+    """[G, n] bool, whether the rewards that count for a row are all equal."""
     if not others:
         return (values.amax(dim=1, keepdim=True) == values.amin(dim=1, keepdim=True)).expand_as(values)
     n = values.shape[1]

@@ -1,11 +1,11 @@
-"""The arithmetic of trainers: their dtype, their eps, their rule for groups of one, in their order.
+"""Row-level arithmetic of trainers: their dtype, eps, rule for groups of one, and order of operations.
 
-These functions repeat what a trainer did to a batch, rounding included. So they work in float32 where the
-trainer does, look for no dead groups, and may give phantom advantages: eight rewards of 0.1 have a float32
-mean that is off by one unit in the last place, and dividing that by an eps of 1e-8 gives −0.4.
+These functions reproduce what a trainer did to a batch, including rounding. So they use float32 where the
+trainer does, don't special-case dead groups, and may give phantom advantages: the float32 mean of eight rewards of
+0.1 is off by one unit in the last place, and dividing that by an eps of 1e-8 gives −0.4.
 
-Rows come as [N] tensors; a group is a matrix [G_n, n] of the rows of all groups of size n, in file order,
-because torch sums a matrix as the trainers do, and not as an index_add.
+Rows come as [N] tensors; groups of size n are processed as a matrix [G_n, n], in file order, because torch sums
+the rows of a matrix as the trainers do, unlike index_add.
 """
 
 from collections.abc import Callable
@@ -39,7 +39,7 @@ def standardised(  # noqa: PLR0913  one knob per rule that differs between train
     reward_clip: float = 0.0,
     clip: float = 0.0,
 ) -> Tensor:
-    """The GRPO and RLOO families: a centred reward, perhaps divided by a standard deviation.
+    """The GRPO and RLOO families: a centred reward, optionally divided by a standard deviation.
 
         A_i = c_i / (s + eps)
 
@@ -53,26 +53,25 @@ def standardised(  # noqa: PLR0913  one knob per rule that differs between train
             as (n·r − sum_g)/(n − 1) with a running sum; "mean-ratio" (r − mean_g)/(mean_g + eps);
             "mean-ratio-0" (r − mean_g)/mean_g and 0 where mean_g ≤ 0; "batch" r − mean of the step.
         divide: s: "none"; "group" or "batch" (std of all rewards of the step); "group-centred" or
-            "batch-centred" (std of the c_i); "batch-whitened", where the mean of the c_i of the step is
-            taken off too; "one", s = 1.
+            "batch-centred" (std of the c_i); "batch-whitened", which also subtracts the mean of the c_i of the
+            step; "one", s = 1.
         ddof: degrees of freedom taken from the divisor of the variance.
         eps: added to s.
         single: a group of one: "zero", "raw" (the reward itself), "raw-eps" (the reward over 1 + eps, as
             with mean 0 and std 1), "batch" (as if its batch were its group), "dead" (0 if anything is divided,
             whatever the centre), "nan", or "error".
-        missing: rows without a reward: "nan" makes their group NaN, "skip" leaves them out and gives
-            them 0, "zero" gives them the reward 0.
-        dtype: "float32", "float64" or "float16", what the trainer computes in.
-        stats: what the mean and the standard deviation are computed in before they are rounded to `dtype`;
-            "" for `dtype`.
-        variance: "two-pass", as torch has it for the rows of a matrix; "whole", as torch has it for a tensor of one
-            group (squares in float64 about a mean in `dtype`); "nanmean", a mean of squares times n / (n − ddof);
-            "running", with running sums; "one-pass" (sum of squares minus square of the sum, both running); "about-0" (of
+        missing: rows without a reward: "nan" makes their group NaN, "skip" excludes them and gives them 0,
+            "zero" gives them the reward 0.
+        dtype: "float32", "float64" or "float16", the dtype of the trainer.
+        stats: the dtype of the mean and the standard deviation before they are rounded to `dtype`; "" for
+            `dtype`.
+        variance: "two-pass", as torch computes it for the rows of a matrix; "whole", as torch computes it for a tensor of
+            one group (squares in float64 about a mean in `dtype`); "nanmean", a mean of squares times n / (n − ddof);
+            "running", with running sums; "one-pass" (sum of squares minus squared sum, both running); "about-0" (of
             values that are centred already).
         floor: smallest variance.
-        dead: a group gets 0 where s is at most this.
-        ragged: what the trainer takes for a group where the groups of a step are not all of one size, see
-            `blocks.as_cut`.
+        dead: a group gets 0 if s is at most this.
+        ragged: how steps with uneven groups are treated, see `blocks.as_cut`.
         reward_clip: symmetric clamp of the rewards; 0 for none.
         clip: symmetric clamp of the result; 0 for none.
 
@@ -80,18 +79,22 @@ def standardised(  # noqa: PLR0913  one knob per rule that differs between train
         [N] in `dtype`. NaN where the trainer's own code gives NaN.
 
     Raises:
-        DataError: a group of one, and the trainer refuses it.
+        DataError: a group of one, if the trainer rejects it.
     """
     r = _as_trained(rewards, dtype, missing=missing, clip=reward_clip)
     present = ~r.isnan() if missing == "skip" else torch.ones_like(group, dtype=torch.bool)
-    group, rest = as_cut(group, step, ragged)
-    # A statistic of a group is rounded where it is kept, one of the batch is not.
-    held = getattr(torch, stats or dtype)
-    centred, spread = torch.zeros_like(r, dtype=held), torch.ones_like(r, dtype=held)
-    centred[rest], spread[rest] = r[rest].to(held), float(not divide.startswith("group"))
-    of_batch = _less_batch_mean(r.to(held), step, present) if "batch" in (centre, single) else r.to(held)
+    group, leftover = as_cut(group, step, ragged)
+    # Group statistics are rounded when stored, batch statistics are not.
+    stats_dtype = getattr(torch, stats or dtype)
+    centred, spread = torch.zeros_like(r, dtype=stats_dtype), torch.ones_like(r, dtype=stats_dtype)
+    centred[leftover], spread[leftover] = r[leftover].to(stats_dtype), float(not divide.startswith("group"))
+    of_batch = (
+        _less_batch_mean(r.to(stats_dtype), step, present)
+        if "batch" in (centre, single)
+        else r.to(stats_dtype)
+    )
     counted, only = present.clone(), _no_matrix(group, step) if divide.startswith("group") else None
-    for rows in matrices(group, present & ~rest):
+    for rows in matrices(group, present & ~leftover):
         values = r[rows]
         alone = rows.shape[1] == 1
         if alone and single == "dead" and divide != "none":
@@ -100,31 +103,31 @@ def standardised(  # noqa: PLR0913  one knob per rule that differs between train
             centred[rows] = of_batch[rows]
         elif alone:
             first, second = _alone(values, single, eps, divide)
-            centred[rows], spread[rows] = first.to(held), second.to(held)
-            # A trainer that skips missing rows gives the only one of a group NaN, skips it too, and makes it 0 last.
+            centred[rows], spread[rows] = first.to(stats_dtype), second.to(stats_dtype)
+            # A trainer that skips missing rows gives a single row NaN, skips it too, and finally sets it to 0.
             counted[rows] = missing != "skip"
             continue
         else:
-            centred[rows] = _centred(values, centre, eps, held)
+            centred[rows] = _centred(values, centre, eps, stats_dtype)
         if only is not None:
-            of = centred[rows] if divide == "group-centred" else values.to(held)
+            of = centred[rows] if divide == "group-centred" else values.to(stats_dtype)
             std = std_of(of, ddof, variance, floor)
             if variance == "two-pass":
-                # torch takes a group that is no row of a matrix as it takes a whole batch.
+                # A group that isn't a row of a matrix is reduced like a whole batch.
                 std = torch.where(only[rows[:, :1]], std_of(of, ddof, "whole", floor), std)
-            spread[rows] = std.to(r.dtype).to(held)
+            spread[rows] = std.to(r.dtype).to(stats_dtype)
     if divide == "batch-whitened":
         among, centred = counted, _less_batch_mean(centred, step, counted)
     else:
         among = present
     if divide.startswith("batch"):
-        of = r.to(held) if divide == "batch" else centred
+        of = r.to(stats_dtype) if divide == "batch" else centred
         for rows in matrices(step, among):
             spread[rows] = std_of(of[rows], ddof, "whole" if variance == "two-pass" else variance, floor)
-    above = centred if centre == "batch" else centred.to(r.dtype)
-    below = spread if divide.startswith("batch") else spread.to(r.dtype)
-    divided = above if divide == "none" else above / (below + eps)
-    divided = torch.where(below <= dead, 0, divided).to(r.dtype)
+    numerator = centred if centre == "batch" else centred.to(r.dtype)
+    denominator = spread if divide.startswith("batch") else spread.to(r.dtype)
+    divided = numerator if divide == "none" else numerator / (denominator + eps)
+    divided = torch.where(denominator <= dead, 0, divided).to(r.dtype)
     return torch.where(present, divided.clamp(-clip, clip) if clip else divided, 0)
 
 
@@ -137,7 +140,7 @@ def best_only(
     variance: str = "whole",
     dtype: str = "float32",
 ) -> Tensor:
-    """Pass@k of verl and EasyR1: the best row gets its lead over the second best, the others 0.
+    """Pass@k of verl and EasyR1: the best row gets its lead over the second best, the others get 0.
 
     Args:
         rewards: [N] float, NaN where missing.
@@ -148,10 +151,10 @@ def best_only(
         dtype: what the trainer computes in.
 
     Returns:
-        [N]; the first of several best rows is the best one, and its lead is 0.
+        [N]; in a tie the first of the best rows counts, with lead 0.
 
     Raises:
-        DataError: a group of one, which the trainers refuse.
+        DataError: a group of one, which the trainers reject.
     """
     r = _as_trained(rewards, dtype)
     out = torch.zeros_like(r)
@@ -231,7 +234,7 @@ def whitened(  # noqa: PLR0913  as above
     clip: float = 0.0,
     dtype: str = "float32",
 ) -> Tensor:
-    """The REINFORCE++ family: whiten over all tokens of the batch, each row weighed by its tokens.
+    """The REINFORCE++ family: whiten over all tokens of the batch, each row weighted by its tokens.
 
         A_i = (c_i − Σ L c / Σ L) / (sqrt(max(v, floor) + eps) + outer)
 
@@ -243,9 +246,9 @@ def whitened(  # noqa: PLR0913  as above
         centre: c_i: "none" the reward, else as in `standardised`, not divided.
         ddof: degrees of freedom, in tokens, taken from the divisor of v.
         eps: added to the variance, inside the root.
-        outer: added to the standard deviation, outside of the root.
+        outer: added to the standard deviation, outside the root.
         floor: smallest variance.
-        single: a group of one when centred: "raw", "zero" or "error".
+        single: a group of one, if centred: "raw", "zero" or "error".
         divide: whether to divide at all.
         shift: whether to subtract the mean of the tokens.
         variance: as in `whitening.moments`.
@@ -307,7 +310,7 @@ def _less_batch_mean(values: Tensor, step: Tensor, present: Tensor) -> Tensor:
 
 
 def _no_matrix(group: Tensor, step: Tensor) -> Tensor:
-    """[N] bool, whether the groups of a row's step are no matrix of several rows: there is one, or they differ in size."""
+    """[N] bool, True if the groups of a row's step don't form a matrix of several rows: there is only one, or sizes differ."""
     steps, number = Segments.of(step), group.double()
     sizes = torch.unique(group, return_inverse=True, return_counts=True)
     size = sizes[2][sizes[1]].double()
@@ -317,7 +320,7 @@ def _no_matrix(group: Tensor, step: Tensor) -> Tensor:
 
 def _refused() -> DataError:
     return DataError(
-        "a group has one row, which this trainer refuses",
+        "a group has one row, which this trainer rejects",
         hint="--singleton null without --like, or other groups",
     )
 
@@ -326,16 +329,16 @@ def _mean(values: Tensor) -> Tensor:
     return values.mean(dim=1, keepdim=True)
 
 
-def _centred(values: Tensor, centre: str, eps: float, held: torch.dtype) -> Tensor:
-    """[G, n] → [G, n] less its baseline, which is computed in another dtype, if there is one, and rounded."""
-    if held == values.dtype:
+def _centred(values: Tensor, centre: str, eps: float, stats_dtype: torch.dtype) -> Tensor:
+    """[G, n] → [G, n] minus the baseline, which is computed in the dtype of the statistics and rounded."""
+    if stats_dtype == values.dtype:
         return _CENTRES[centre](values, eps)
-    wide = values.to(held)
+    wide = values.to(stats_dtype)
     return wide - (wide - _CENTRES[centre](wide, eps)).to(values.dtype)
 
 
 def _running_sum(values: Tensor) -> Tensor:
-    """[G, n] → [G, 1] sum, row after row and rounding each time, as torch.bincount makes it."""
+    """[G, n] → [G, 1] sequential sum, rounded after each addition, as in torch.bincount."""
     total = torch.zeros_like(values[:, :1])
     for column in values.unsqueeze(2).unbind(dim=1):
         total = total + column
@@ -345,7 +348,7 @@ def _running_sum(values: Tensor) -> Tensor:
 _CENTRES: dict[str, Callable[[Tensor, float], Tensor]] = {
     "mean": lambda values, eps: values - _mean(values),
     "mean-running": lambda values, eps: values - _running_sum(values) / values.shape[1],
-    # Multiplied first and divided second, as the trainers write it: the rounding differs.
+    # Multiply first, then divide, as the trainers do: the rounding differs.
     "others": lambda values, eps: (
         values * values.shape[1] / (values.shape[1] - 1)
         - _mean(values) * values.shape[1] / (values.shape[1] - 1)

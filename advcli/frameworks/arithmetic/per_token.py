@@ -1,7 +1,7 @@
-"""The arithmetic of trainers where one row has an advantage per token, in their dtype and their order.
+"""Token-level arithmetic of trainers, in their dtype and order of operations.
 
-All columns are [T], as in `estimators.tokens`, row after row: the tokens that the policy wrote, or with `counted` all up to
-the last of those.
+All columns are [T], as in `estimators.tokens`, flattened row by row: the tokens written by the policy, or with `counted` all
+up to the last of those.
 """
 
 import torch
@@ -28,7 +28,7 @@ def gae(  # noqa: PLR0913  one knob per rule that differs between trainers
     variance: str = "two-pass",
     dtype: str = "float32",
 ) -> Tensor:
-    """Generalised advantage estimation over the tokens that the policy wrote, whitened over those of the batch.
+    """Generalised advantage estimation over the tokens of the policy, whitened over those of the batch.
 
     Args:
         rewards: [T] float, reward of each token.
@@ -49,7 +49,7 @@ def gae(  # noqa: PLR0913  one knob per rule that differs between trainers
         [T] in `dtype`.
     """
     r, v = (column.to(getattr(torch, dtype)) for column in (rewards, values))
-    advantages = _estimated(r, v, row, gamma, lam)
+    advantages = _gae(r, v, row, gamma, lam)
     if not whiten:
         return advantages
     return whitened(advantages, row, place, step, ddof=ddof, eps=eps, outer=outer, variance=variance)
@@ -75,7 +75,7 @@ def gae_through_gaps(  # noqa: PLR0913  one knob per rule that differs between t
     variance: str = "two-pass",
     dtype: str = "float32",
 ) -> Tensor:
-    """Generalised advantage estimation over all tokens of a row, also those that a tool wrote.
+    """Generalised advantage estimation over all tokens of a row, including tool tokens.
 
     Args:
         rewards: [T] float, reward of each token.
@@ -83,11 +83,11 @@ def gae_through_gaps(  # noqa: PLR0913  one knob per rule that differs between t
         row: [T] int64, ascending, the row of each token.
         place: [T] int64, position of each token in its row.
         step: [T] int64, step index of each token.
-        counted: [T] bool, the tokens that the policy wrote: those that whitening is over.
+        counted: [T] bool, the tokens of the policy, over which whitening runs.
         gamma: discount γ.
         lam: λ.
-        zero: whether the value of the other tokens is 0.
-        peek: whether the sum goes over the tokens of the policy only, and the others lend their value to the one before.
+        zero: whether the value of tool tokens is 0.
+        peek: whether only tokens of the policy are summed, while δ still uses the value of the next token, even a tool's.
         clip: symmetric clamp of the rewards; 0 for none.
         whiten: whether to whiten.
         ddof: as in `whitened`.
@@ -106,13 +106,13 @@ def gae_through_gaps(  # noqa: PLR0913  one knob per rule that differs between t
         advantages = torch.zeros_like(r)
         advantages[counted] = backwards(_deltas(r, v, row, gamma)[counted], row[counted], gamma * lam)
     else:
-        advantages = _estimated(r, v, row, gamma, lam)
+        advantages = _gae(r, v, row, gamma, lam)
     if not whiten:
         return advantages
     return whitened(advantages, row, place, step, counted, ddof=ddof, eps=eps, floor=floor, variance=variance)
 
 
-def _estimated(rewards: Tensor, values: Tensor, row: Tensor, gamma: float, lam: float) -> Tensor:
+def _gae(rewards: Tensor, values: Tensor, row: Tensor, gamma: float, lam: float) -> Tensor:
     return backwards(_deltas(rewards, values, row, gamma), row, gamma * lam)
 
 
@@ -123,7 +123,7 @@ def _deltas(rewards: Tensor, values: Tensor, row: Tensor, gamma: float) -> Tenso
 
 
 def backwards(values: Tensor, row: Tensor, factor: float | Tensor) -> Tensor:
-    """Σ_k factor^k · v_{t+k} over each token and those after it in its row, from the last to the first as trainers add them.
+    """Σ_k factor^k · v_{t+k} over each token and the later ones of its row, summed from last to first as in trainers.
 
     Args:
         values: [T] float.
@@ -138,7 +138,7 @@ def backwards(values: Tensor, row: Tensor, factor: float | Tensor) -> Tensor:
     _, counts = torch.unique_consecutive(row, return_counts=True)
     sizes, order = counts.sort(descending=True)
     last = torch.cumsum(counts, dim=0)[order] - 1
-    # Rows that have a token so far from the end come first.
+    # Rows are sorted by length, so those with a token at distance `back` from the end come first.
     longer = (len(sizes) - torch.cumsum(torch.bincount(sizes), dim=0)).tolist()
     for back, rows in enumerate(longer[1:], start=1):
         at = last[:rows] - back
@@ -165,7 +165,7 @@ def returns(  # noqa: PLR0913  what the rule needs
         place: [T] int64, position of each token in its row, with the tokens that a tool wrote counted.
         step: [T] int64, step index of each token.
         gamma: discount γ.
-        gaps: at tokens that a tool wrote, the return "skip"s them, or is "reset" to 0 as in verl before 0.9.
+        gaps: at tool tokens, "skip" skips them, "reset" resets the return to 0 as in verl before 0.9.
         variance: as in `whitened`.
         dtype: what the trainer computes in.
 
@@ -194,11 +194,11 @@ def less_kl(  # noqa: PLR0913  one knob per rule that differs
     variance: str = "two-pass",
     dtype: str = "float32",
 ) -> Tensor:
-    """The reward less its baseline at every token, less the KL of that token, whitened over the tokens of the batch.
+    """The reward minus its baseline and the KL of each token, whitened over the tokens of the batch.
 
     Args:
         rewards: [T] float, the reward of the row on its last token.
-        token_kl: [T] float, what is taken off at each token.
+        token_kl: [T] float, the KL subtracted at each token.
         row: [T] int64, ascending, the row of each token.
         place: [T] int64, position of each token in its row.
         group: [T] int64, group index of each token.
@@ -231,7 +231,7 @@ def less_kl(  # noqa: PLR0913  one knob per rule that differs
 
 
 def greedy_baseline(rewards: Tensor, baselines: Tensor, row: Tensor, *, dtype: str = "float32") -> Tensor:
-    """ReMax of verl: the return of each token, without discount, minus the reward of the greedy response.
+    """ReMax of verl: the undiscounted return of each token minus the reward of the greedy response.
 
     Args:
         rewards: [T] float, reward of each token.
@@ -263,11 +263,11 @@ def token_baseline(  # noqa: PLR0913  what the rule needs
         row: [T] int64, ascending, the row of each token.
         place: [T] int64, position of each token in its row, with the tokens that a tool wrote counted.
         group: [T] int64, group index of each token.
-        packed: whether rows are compared by tokens of the policy only, which is the variant for tool use.
+        packed: whether positions count tokens of the policy only, as in the tool-use variant.
         dtype: what the trainer computes in.
 
     Returns:
-        [T] in `dtype`; the return itself where one row of the group alone reaches so far.
+        [T] in `dtype`; the return itself where only one row of the group reaches the position.
     """
     r, lp, squares = (x.to(getattr(torch, dtype)) for x in (rewards, log_probs, sum_pi_squared))
     rows = Segments.of(row)
@@ -280,9 +280,9 @@ def token_baseline(  # noqa: PLR0913  what the rule needs
 
 
 def _lonely_tail(rows: Segments, group: Tensor, at: Tensor) -> Tensor:
-    """[T] bool, where the only longest row of a group goes on beyond the second longest.
+    """[T] bool, where the unique longest row of a group extends beyond the second longest.
 
-    Rows are as long as they have tokens of the policy, even where positions count those of tools too.
+    Lengths count tokens of the policy, even where positions include tool tokens.
     """
     if not len(at):
         return at > 0
@@ -309,28 +309,28 @@ def after_baseline(  # noqa: PLR0913  one knob per rule that differs
     dtype: str = "float32",
     **rule: float | str,
 ) -> Tensor:
-    """OpenRLHF: the KL of each token is taken off after the baseline, and summed up from the last token.
+    """OpenRLHF: the KL of each token is subtracted after the baseline, and summed from the last token on.
 
     Args:
-        rewards: [T] float, the reward of the row on the last token that the policy wrote.
-        token_kl: [T] float, what is taken off at each token.
+        rewards: [T] float, the reward of the row on the last token of the policy.
+        token_kl: [T] float, the KL subtracted at each token.
         row: [T] int64, ascending, the row of each token.
         place: [T] int64, position of each token in its row.
         group: [T] int64, group index of each token.
         step: [T] int64, step index of each token.
-        counted: [T] bool, the tokens that the policy wrote. The discount goes on at the others.
+        counted: [T] bool, the tokens of the policy. The discount continues over the others.
         gamma: discount γ.
         whiten: whether to whiten over the tokens of the batch, with ddof 0.
         divide_by_std: False to subtract the mean only (`no_std_norm`).
         dtype: what the trainer computes in.
-        **rule: knobs of `arithmetic.standardised`, which makes the advantage of the row.
+        **rule: knobs of `arithmetic.standardised`, which computes the advantage of the row.
 
     Returns:
         [T] in `dtype`.
     """
     rows = Segments.of(row)
     outcome = standardised(rows.sum(rewards), rows.parent(group), rows.parent(step), dtype=dtype, **rule)  # type: ignore[arg-type]
-    # Half precision is that of the reward, not of the KL.
+    # Half precision applies to the reward, not to the KL.
     outcome = outcome.to(torch.promote_types(outcome.dtype, torch.float32))
     last = rows.rows(rows.max(torch.where(counted, place, -1).double())) == place
     r = torch.where(last, rows.rows(outcome), 0.0) - token_kl.to(outcome.dtype)
@@ -361,11 +361,11 @@ def whitened(  # noqa: PLR0913  one knob per rule that differs
         row: [T] int64, ascending, the row of each token.
         place: [T] int64, position of each token in its row.
         step: [T] int64, step index of each token.
-        counted: [T] bool, the tokens that mean and variance are over; None for all.
+        counted: [T] bool, the tokens used for mean and variance; None for all.
         ddof: degrees of freedom taken from the tokens.
         eps: added to the variance, inside the root.
         floor: smallest variance.
-        outer: added to the standard deviation, outside of the root.
+        outer: added to the standard deviation, outside the root.
         divide: whether to divide.
         variance: as in `whitening.moments`.
 
@@ -388,7 +388,7 @@ def whitened(  # noqa: PLR0913  one knob per rule that differs
 
 
 def _pieces(row: Tensor, position: Tensor) -> Tensor:
-    """[T] number of the unbroken stretch that each token lies in."""
+    """[T] the index of the contiguous stretch of each token."""
     starts = torch.zeros_like(row)
     starts[1:] = ((row[1:] != row[:-1]) | (position[1:] != position[:-1] + 1)).long()
     return starts.cumsum(dim=0)

@@ -1,4 +1,4 @@
-"""Returns, baselines and credit of turns without states; the columns are those of `frameworks.turns`."""
+"""Returns, baselines and credit of turns, without states; the columns are those of `frameworks.turns`."""
 
 from typing import Literal
 
@@ -16,7 +16,7 @@ Credit = Literal["immediate", "return_to_go"]
 def turn_returns(
     rewards: Tensor, rollout: Tensor, *, gamma: float, how: Returns = "sum", dtype: str = "float32"
 ) -> Tensor:
-    """The discounted return of each turn, in the order of the rows, as it is; or its largest discounted reward.
+    """The discounted return of each turn, in row order, or its largest discounted reward.
 
     Args:
         rewards: [N] float, 0 where missing.
@@ -47,7 +47,7 @@ def step_reward(  # noqa: PLR0913  what the two proposals set
     normalise: float = 1.0,
     eps: float = 1e-8,
 ) -> Tensor:
-    """verifiers: the return of each turn against those of all turns of its group, in float64 with ddof 0.
+    """verifiers: the return of each turn compared with all turns of its group, in float64 with ddof 0.
 
     Args:
         rewards: [N] float, 0 where missing.
@@ -55,7 +55,7 @@ def step_reward(  # noqa: PLR0913  what the two proposals set
         rollout: [N] int64.
         gamma: discount γ.
         how: as in `turn_returns`.
-        normalise: 0 for the returns as they are.
+        normalise: 0 for the raw returns.
         eps: added to the standard deviation.
     """
     to_go = turn_returns(rewards, rollout, gamma=gamma, how=how, dtype="float64")
@@ -68,17 +68,17 @@ def step_reward(  # noqa: PLR0913  what the two proposals set
 def others_at_turn(
     rewards: Tensor, group: Tensor, turn: Tensor, *, divide: bool, eps: float = 1e-4
 ) -> Tensor:
-    """PipelineRL: the reward minus the mean of the other rows of its group at the same turn, in float64.
+    """PipelineRL: the reward minus the mean of the group's other rows at the same turn, in float64.
 
     Args:
         rewards: [N] float.
         group: [N] int64.
         turn: [N] float, the number of the turn.
-        divide: whether to divide by the standard deviation of all of them, ddof 1.
-        eps: added to that.
+        divide: whether to divide by the standard deviation over all rows at that turn, ddof 1.
+        eps: added to the standard deviation.
 
     Returns:
-        [N] float64; 0 where no other rollout of the group has such a turn.
+        [N] float64; 0 if no other rollout of the group has that turn.
     """
     r = rewards.double()
     mean, std, size = moments(r, same_turns(group, turn))
@@ -90,7 +90,7 @@ def others_at_turn(
 def turn_level_z(
     rewards: Tensor, group: Tensor, rollout: Tensor, turn: Tensor, episode: Tensor, *, weight: float
 ) -> Tensor:
-    """atropos: each turn against the same turn of all rollouts of its group, one that ended before counting 0, and the outcome.
+    """atropos: each turn compared with the same turn of the group's rollouts (0 for those that ended earlier), plus the outcome.
 
         A_{i,τ} = (r_{i,τ} − m_τ)/s_τ + weight · (S_i − m)/s, ddof 0, s = 1 where it is 0
 
@@ -100,7 +100,7 @@ def turn_level_z(
         rollout: [N] int64.
         turn: [N] float, the order of the turns.
         episode: [N] float, the outcome.
-        weight: of the outcome.
+        weight: weight of the outcome.
 
     Returns:
         [N] float64.
@@ -116,7 +116,7 @@ def turn_level_z(
     total.index_add_(0, at, r)
     average = total[at] / count
     squares.index_add_(0, at, (r - average) ** 2)
-    # Those that ended before are as far from the mean as 0 is.
+    # Rollouts that ended earlier count as 0.
     variance = (squares[at] + (count - size) * average**2) / count
     spread = variance.sqrt()
     return (r - average) / torch.where(spread == 0, 1, spread) + weight * outcome
@@ -137,7 +137,7 @@ def turn_credit(  # noqa: PLR0913  what the rule needs
     input_weight: float,
     turns_weight: float,
 ) -> Tensor:
-    """prime-rl: progress of a state score, smeared over the turns that led to it, beside the level of the rollout.
+    """prime-rl: the level of the rollout, plus progress of a state score credited to the turns that led to it.
 
         A_{i,t} = L_i − mean L + beta · (c_t − c̄), L_i = S_i − penalty_i + Σ Δ_i
 
@@ -149,10 +149,10 @@ def turn_credit(  # noqa: PLR0913  what the rule needs
         episode: [N] float, the final reward S.
         lengths: [N] float, trained tokens of each turn.
         input_tokens: [N] float, tokens of the prompt and the environment.
-        gamma: how much less of the progress an earlier turn gets.
-        beta: of the credit.
-        output_weight: of the length penalty, for the trained tokens; each is a share of the most in the group, times the
-            group's mean reward.
+        gamma: discount of the credit for earlier turns.
+        beta: weight of the credit.
+        output_weight: weight of the length penalty on trained tokens; each penalty is relative to the group's largest, times
+            the group's mean reward.
         input_weight: the same for the other tokens.
         turns_weight: the same for the turns.
 
@@ -194,7 +194,7 @@ def turn_level_credit(  # noqa: PLR0913  what the rule needs
     macro_weight: float,
     weight: float,
 ) -> Tensor:
-    """NeMo-RL: the advantage of the rollout and the credit of the turn, each with a weight; neither is normalised.
+    """NeMo-RL: the weighted sum of the rollout's advantage and the turn's credit; neither is normalised.
 
     Args:
         rewards: [N] float, the reward of each turn; only turns with one count.
@@ -203,8 +203,8 @@ def turn_level_credit(  # noqa: PLR0913  what the rule needs
         macro: [N] float, the advantage of the rollout.
         gamma: discount γ.
         how: the credit: the reward of the turn, or its return.
-        macro_weight: of the advantage of the rollout.
-        weight: of the credit.
+        macro_weight: weight of the advantage of the rollout.
+        weight: weight of the credit.
     """
     r = rewards.nan_to_num(nan=0.0)
     credit = Turns.of(rollout, turn).to_go(r, gamma) if how == "return_to_go" else r
@@ -212,7 +212,7 @@ def turn_level_credit(  # noqa: PLR0913  what the rule needs
 
 
 def dynamic(rewards: Tensor, group: Tensor, rollout: Tensor, *, by: Literal["turn", "trajectory"]) -> Tensor:
-    """RLinf: the reward of a turn against all turns of its question, or the mean of a trajectory against the trajectories.
+    """RLinf: a turn's reward compared with all turns of its question, or a trajectory's mean with the other trajectories.
 
     Args:
         rewards: [N] float, the reward of each turn.
@@ -221,7 +221,7 @@ def dynamic(rewards: Tensor, group: Tensor, rollout: Tensor, *, by: Literal["tur
         by: what is compared.
 
     Returns:
-        [N] float32; NaN for the only one.
+        [N] float32; NaN if there is only one.
     """
     r, turns = rewards.float(), Turns.of(rollout)
     among = None
@@ -241,7 +241,7 @@ def over_threshold(  # noqa: PLR0913  what the rule needs
     single: str,
     std_threshold: float,
 ) -> Tensor:
-    """Trinity-RFT: `arithmetic.standardised`, NaN in groups of one and of a standard deviation of the threshold or less.
+    """Trinity-RFT: `arithmetic.standardised`, NaN in groups of one and in groups with std at or below the threshold.
 
     Args:
         rewards: [N] float.

@@ -1,7 +1,6 @@
-"""The arithmetic of trainers that give the tokens of one row several advantages because its turns differ.
+"""Arithmetic of trainers that give the turns within one row different advantages.
 
-All columns are [T], as in `frameworks.per_token`, with the tokens that a tool wrote among them; `counted` tells those that the
-policy wrote.
+All columns are [T], as in `frameworks.per_token`, including tool tokens; `counted` marks the tokens of the policy.
 """
 
 import torch
@@ -31,10 +30,10 @@ def gae_carried(  # noqa: PLR0913  one knob per rule that differs between traine
     whiten: float,
     returns: bool = False,
 ) -> Tensor:
-    """NeMo-RL: GAE over the tokens that the policy wrote, with a λ of its own for the policy (VAPO) and for the critic (VC-PPO).
+    """NeMo-RL: GAE over the tokens of the policy, with separate λ for the policy (VAPO) and the critic (VC-PPO).
 
     Args:
-        rewards: [T] float, the reward of the row on the last token that the policy wrote.
+        rewards: [T] float, the reward of the row on the last token of the policy.
         values: [T] float, the critic's value at each token.
         row: [T] int64, ascending.
         place: [T] int64, position in the row.
@@ -45,12 +44,11 @@ def gae_carried(  # noqa: PLR0913  one knob per rule that differs between traine
         lam_value: λ of the returns; below 0 for `lam`.
         lam_policy: λ of the advantages; below 0 for `lam`.
         alpha: above 0 the λ of the advantages is 1 − 1/max(1, α · trained tokens of the row) instead.
-        whiten: 0 for advantages that are not whitened.
-        returns: the returns instead of the advantages.
+        whiten: 0 for no whitening.
+        returns: whether to return the returns instead of the advantages.
 
     Returns:
-        [T] float32. A token that the policy did not write has advantage 0, and in the returns its own value and what the next
-        token carries.
+        [T] float32. A tool token has advantage 0; its return is its own value plus the advantage of the next policy token.
     """
     r, v = rewards.float(), values.float()
     rows = Segments.of(row)
@@ -75,7 +73,7 @@ def gae_carried(  # noqa: PLR0913  one knob per rule that differs between traine
 
 
 def _carried(values: Tensor, row: Tensor, counted: Tensor) -> Tensor:
-    """[T] the values, with that of the next counted token of the row, or 0, on tokens that are not counted."""
+    """[T] the values; tokens that are not counted get that of the next counted token of the row, or 0."""
     at = torch.arange(len(row))
     following = torch.where(counted, at, len(row)).flip(0).cummin(dim=0).values.flip(0) if len(row) else at
     inside = following < len(row)
@@ -96,7 +94,7 @@ def bi_level_gae(  # noqa: PLR0913  what the rule needs
     high_gamma: float,
     returns: bool = False,
 ) -> Tensor:
-    """RAGEN: GAE over the turns first, and what comes out of it is the reward of each turn in a GAE over its tokens.
+    """RAGEN: GAE over the turns first, whose result is the reward of each turn in a GAE over its tokens.
 
     Args:
         token_rewards: [T] float; a token whose reward is not 0 ends a turn.
@@ -108,28 +106,28 @@ def bi_level_gae(  # noqa: PLR0913  what the rule needs
         gamma: discount γ within a turn.
         lam: λ of both.
         high_gamma: discount from turn to turn.
-        returns: the returns instead of the advantages.
+        returns: whether to return the returns instead of the advantages.
 
     Returns:
-        [T] float32, the advantages whitened over the tokens that the policy wrote.
+        [T] float32, the advantages whitened over the tokens of the policy.
 
     Raises:
-        DataError: the last token that the policy wrote has no reward, where the trainer stops.
+        DataError: the last token of the policy has no reward, on which the trainer fails.
     """
     r, v = token_rewards.float(), values.float()
     ends = r != 0
     _refuse_open_turns(row, counted, ends)
     advantages, result = torch.zeros_like(r), torch.zeros_like(r)
-    advantages[ends] = _estimated(r[ends], v[ends], row[ends], high_gamma, lam)
+    advantages[ends] = _gae(r[ends], v[ends], row[ends], high_gamma, lam)
     result[ends] = advantages[ends] + v[ends]
     reward = torch.where(ends, result, r)
     turn = row + torch.cumsum(torch.cat([ends.new_zeros(1), ends[:-1]]).long(), dim=0) if len(row) else row
-    advantages[counted] = _estimated(reward[counted], v[counted], turn[counted], gamma, lam)
+    advantages[counted] = _gae(reward[counted], v[counted], turn[counted], gamma, lam)
     result[counted] = advantages[counted] + v[counted]
     return result if returns else whitened(advantages, row, place, step, counted, eps=1e-8)
 
 
-def _estimated(rewards: Tensor, values: Tensor, piece: Tensor, gamma: float, lam: float) -> Tensor:
+def _gae(rewards: Tensor, values: Tensor, piece: Tensor, gamma: float, lam: float) -> Tensor:
     following = torch.zeros_like(values)
     following[:-1] = torch.where(piece[1:] == piece[:-1], values[1:], 0.0)
     return backwards(rewards + gamma * following - values, piece, gamma * lam)
@@ -158,16 +156,16 @@ def mt_grpo(  # noqa: PLR0913  what the rule needs
     weight: float,
     eps: float = 1e-4,
 ) -> Tensor:
-    """Multi-Turn-RL-Agent: z scores of the turn, the outcome and both together, before, after and without a tool's result.
+    """Multi-Turn-RL-Agent: z-scores of the turn, outcome and combined rewards, for tokens before, after and without a result.
 
     Args:
         parts: [T, 3] float, the rewards of the turn, of the outcome, and both combined.
         group: [T] int64.
         row: [T] int64, ascending.
         place: [T] int64, position in the row.
-        counted: [T] bool; a stretch of equal ones is a segment.
-        segment: [T] float, which segment of the row is the result of a tool; below 0, or NaN, for none.
-        weight: of the turn's score, on the tokens before the result.
+        counted: [T] bool; a stretch of equal values is a segment.
+        segment: [T] float, which segment of the row is the tool result; below 0 or NaN for none.
+        weight: weight of the turn's score on the tokens before the result.
         eps: added to the standard deviations, ddof 1.
 
     Returns:

@@ -1,8 +1,8 @@
-"""The arithmetic of trainers where a row is one turn of a rollout, in their dtype and their order.
+"""Turn-level arithmetic of trainers, in their dtype and order of operations.
 
-All columns are [N], a row per turn: `rollout` int64, equal for the turns of one rollout; `turn` float, their order, where the
-trainer sorts by it, else the order of the rows counts; `anchor` int64, equal for equal states before the turn, -1 for none;
-`episode` float, the reward of the whole rollout on each of its rows.
+All columns are [N], one row per turn: `rollout` int64, equal for the turns of one rollout; `turn` float, their order if the
+trainer sorts by it, else row order is used; `anchor` int64, equal for equal states before the turn, -1 for none;
+`episode` float, the reward of the whole rollout, repeated on each of its rows.
 """
 
 from typing import Literal
@@ -22,7 +22,7 @@ Grouping = Literal["group", "batch"]
 
 
 def returns(rewards: Tensor, turns: Turns, gamma: float) -> Tensor:
-    """R_t = r_t + γ R_{t+1}, from the last turn to the first as trainers add them, [N] in the dtype of the rewards."""
+    """R_t = r_t + γ R_{t+1}, summed from the last turn to the first as in trainers, [N] in the dtype of the rewards."""
     return turns.put_back(backwards(rewards[turns.order], turns.rollouts.index, gamma))
 
 
@@ -34,7 +34,7 @@ def moments(
     Args:
         values: [N] float.
         index: [N] int64, the segment of each row.
-        among: [N] bool, the rows that are counted; None for all. A segment without one has mean 0 and size 0.
+        among: [N] bool, the rows to count; None for all. A segment without any has mean 0 and size 0.
         ddof: degrees of freedom taken from the divisor of the variance; the deviation of a single value is 0.
 
     Returns:
@@ -55,7 +55,7 @@ def moments(
 def episode_term(
     score: Tensor, group: Tensor, turns: Turns, *, count: str, divide: bool, eps: float
 ) -> Tensor:
-    """The reward of the episode against the others of its prompt; that of the only sample as it is."""
+    """The episode's reward compared with its prompt's other episodes; unchanged for a single sample."""
     first = turns.position == 0 if count == "rollouts" else None
     mean, std, size = moments(score, group, among=first)
     single = size <= 1
@@ -64,7 +64,7 @@ def episode_term(
 
 
 def _anchor_term(values: Tensor, state: Tensor, *, divide: bool, eps: float, ddof: int = 1) -> Tensor:
-    """A return against the others that begin in the same state; 0 for the only one."""
+    """A return compared with the others from the same state; 0 for a single one."""
     mean, std, size = moments(values, state, ddof=ddof)
     centred = torch.where(size > 1, values - mean, 0)
     return centred / (torch.where(size > 1, std, 1) + eps) if divide else centred
@@ -87,7 +87,7 @@ def gigpo(  # noqa: PLR0913  one knob per rule that differs between trainers
     eps: float,
     count: Count,
 ) -> Tensor:
-    """GiGPO of verl-agent and DrMAS: the episode against its prompt, and the return against equal states of that prompt.
+    """GiGPO of verl-agent and DrMAS: the episode compared with its prompt, plus the return compared with equal states of it.
 
         A = E + weight · C
 
@@ -98,17 +98,17 @@ def gigpo(  # noqa: PLR0913  one knob per rule that differs between trainers
         anchor: [N] int64.
         episode: [N] float.
         valid: [N] float, 0 where the action was invalid.
-        env_step: [N] float; the rows of a rollout that follow each other with one number are one step of the environment.
-        agent: [N] int64, the agent, within which groups and states are compared.
+        env_step: [N] float; consecutive rows of a rollout with the same number are one step of the environment.
+        agent: [N] int64, the agent; groups and states are compared per agent.
         gamma: discount γ of the turns.
-        weight: of the step term.
+        weight: weight of the step term.
         divide: whether both terms are divided by a standard deviation.
-        penalty: taken off both rewards of a turn whose action was invalid, after the discount.
+        penalty: subtracted from both rewards of a turn with an invalid action, after discounting.
         eps: added to the standard deviations.
-        count: whether each turn counts in the episode term, or each rollout once, by its first row.
+        count: whether the episode term counts each turn ("rows"), or each rollout once, by its first row ("rollouts").
 
     Returns:
-        [N] float32. The only sample of a prompt has its reward as episode term; a state met once has no step term.
+        [N] float32. For the only sample of a prompt the episode term is its reward; a state that occurs once has no step term.
     """
     r, score = rewards.float(), episode.float()
     turns = Turns.of(rollout)
@@ -122,7 +122,7 @@ def gigpo(  # noqa: PLR0913  one knob per rule that differs between trainers
 
 
 def _returns_of_steps(rewards: Tensor, turns: Turns, env_step: Tensor, gamma: float) -> Tensor:
-    """The return of the first row of each step of the environment, on all rows of that step."""
+    """The return of the first row of each environment step, broadcast to all rows of the step."""
     before = turns.before
     begins = (before < 0) | (env_step != env_step[before.clamp(min=0)])
     begins |= env_step.isnan()
@@ -148,7 +148,7 @@ def trinity_gigpo(  # noqa: PLR0913  what the rule needs
     divide: bool,
     eps: float,
 ) -> Tensor:
-    """GiGPO of Trinity-RFT: the total of a run against the runs of its task, and returns against equal states of the batch.
+    """GiGPO of Trinity-RFT: a run's total compared with its task's runs, plus returns compared with the batch's equal states.
 
     Args:
         rewards: [N] float, the reward of each step, 0 where missing.
@@ -158,9 +158,9 @@ def trinity_gigpo(  # noqa: PLR0913  what the rule needs
         turn: [N] float, the number of the step.
         anchor: [N] int64; a step without one has no step term.
         gamma: discount γ.
-        weight: of the step term.
-        divide: whether to divide by the standard deviation; else by 1, and eps is added all the same.
-        eps: added to what is divided by.
+        weight: weight of the step term.
+        divide: whether to divide by the standard deviation + eps; otherwise by 1 + eps.
+        eps: added to the divisor.
 
     Returns:
         [N] float32.
@@ -174,13 +174,13 @@ def trinity_gigpo(  # noqa: PLR0913  what the rule needs
     of_run = torch.where(alone, score, score - mean)
     of_run = of_run / ((torch.where(alone, 1, std) if divide else torch.ones_like(std)) + eps)
     mean, std, size = moments(to_go, paired(step, anchor))
-    below = (std if divide else torch.ones_like(std)) + eps
-    of_state = torch.where(size > 1, (to_go - mean) / below, 0)
+    divisor = (std if divide else torch.ones_like(std)) + eps
+    of_state = torch.where(size > 1, (to_go - mean) / divisor, 0)
     return of_run + weight * of_state
 
 
 def _roll_normalised(values: Tensor, group: Tensor, step: Tensor, grouping: str, method: str) -> Tensor:
-    """ROLL: minus the mean, over the standard deviation; 0 where that is 1e-6 or less, and for the only value."""
+    """ROLL: minus the mean, over the standard deviation; 0 if that is at most 1e-6, and for a single value."""
     if method == "identity":
         return values
     mean, std, size = moments(values, step if grouping == "batch" else group)
@@ -206,7 +206,7 @@ def roll_gigpo(  # noqa: PLR0913  what the rule needs
     weight: float,
     clip: float,
 ) -> Tensor:
-    """GiGPO of ROLL: the score of the episode over step rows, and returns against equal states of the batch.
+    """GiGPO of ROLL: the normalised score of the episode, plus returns compared with equal states of the batch.
 
     Args:
         rewards: [N] float, the score of each step.
@@ -214,13 +214,13 @@ def roll_gigpo(  # noqa: PLR0913  what the rule needs
         step: [N] int64, the batch.
         rollout: [N] int64, the trajectory.
         turn: [N] float, the number of the step.
-        anchor: [N] int64; no state is a state like any other.
+        anchor: [N] int64; "no state" (-1) counts as a state of its own.
         episode: [N] float.
         gamma: discount γ.
         grouping: what the episode term is compared with.
         method: how both terms are normalised.
-        episode_weight: of the episode term.
-        weight: of the step term.
+        episode_weight: weight of the episode term.
+        weight: weight of the step term.
         clip: symmetric clamp of the sum; 0 for none.
 
     Returns:
@@ -246,7 +246,7 @@ def roll_step_reinforce(  # noqa: PLR0913  what the rule needs
     method: Method,
     clip: float,
 ) -> Tensor:
-    """ROLL: the return of each step, normalised over the steps of its group or of the batch; the knobs of `roll_gigpo`."""
+    """ROLL: the return of each step, normalised over the steps of its group or batch; knobs as in `roll_gigpo`."""
     to_go = returns(rewards.float(), Turns.of(rollout, turn), gamma)
     result = _roll_normalised(to_go, group, step, grouping, method)
     return result.clamp(-clip, clip) if clip else result

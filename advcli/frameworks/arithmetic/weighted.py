@@ -1,4 +1,4 @@
-"""What trainers do around a GRPO: drop groups, penalize rows by their rank, weigh by length, count sets of k."""
+"""Trainers' variations on GRPO: drop groups, penalize rows by rank, weight by length, count sets of k."""
 
 import math
 from typing import Literal
@@ -22,13 +22,13 @@ def thresholded(  # noqa: PLR0913  one knob per rule that differs
     eps: float,
     dtype: str = "float32",
 ) -> Tensor:
-    """GRPO of Trinity-RFT: group mean, standard deviation of the group or of the batch, groups dropped by theirs.
+    """GRPO of Trinity-RFT: group mean, standard deviation of the group or the batch; groups with a small one are dropped.
 
     Args:
         rewards: [N] float, NaN where missing.
         group: [N] int64, group index.
         step: [N] int64, step index.
-        std_threshold: groups of one, and those whose standard deviation is at most this, are dropped; below 0 for none.
+        std_threshold: groups of one and groups with a standard deviation at most this are dropped; below 0 none is.
         divide: "group" or "batch".
         eps: added to the standard deviation.
         dtype: what the trainer computes in.
@@ -37,7 +37,7 @@ def thresholded(  # noqa: PLR0913  one knob per rule that differs
         [N] in `dtype`; NaN in dropped groups.
     """
     r = rewards.to(getattr(torch, dtype))
-    return _kept(_over_std(r, r, group, step, divide, eps), r, group, std_threshold)
+    return _drop_groups(_over_std(r, r, group, step, divide, eps), r, group, std_threshold)
 
 
 def rank_penalised(  # noqa: PLR0913  one knob per rule that differs
@@ -53,7 +53,7 @@ def rank_penalised(  # noqa: PLR0913  one knob per rule that differs
     eps: float,
     dtype: str = "float32",
 ) -> Tensor:
-    """`thresholded` with a group mean and standard deviation of r · (1 − p q), and r itself above them.
+    """`thresholded` with the group mean and standard deviation of r · (1 − p q), but r itself in the numerator.
 
     Args:
         rewards: [T] float, the reward of the row on its last token.
@@ -78,12 +78,14 @@ def rank_penalised(  # noqa: PLR0913  one knob per rule that differs
     rank = groups.rank(likely) / groups.rows(groups.size())
     penalised = r * (1 - rank_penalty * rank).to(r.dtype)
     return rows.rows(
-        _kept(_over_std(r, penalised, of, rows.parent(step), divide, eps), penalised, of, std_threshold)
+        _drop_groups(
+            _over_std(r, penalised, of, rows.parent(step), divide, eps), penalised, of, std_threshold
+        )
     )
 
 
 def _over_std(r: Tensor, measured: Tensor, group: Tensor, step: Tensor, divide: str, eps: float) -> Tensor:
-    """(r − mean_g) / (s + eps): mean and s of a group as in `measured`, 0 and 1 for one row; s of the batch is that of r."""
+    """(r − mean_g) / (s + eps): group mean and s from `measured` (0 and 1 for one row), batch s from r."""
     mean, std = torch.zeros_like(r), torch.ones_like(r)
     for rows in matrices(group):
         if rows.shape[1] > 1:
@@ -95,8 +97,8 @@ def _over_std(r: Tensor, measured: Tensor, group: Tensor, step: Tensor, divide: 
     return (r - mean) / (std + eps)
 
 
-def _kept(advantages: Tensor, measured: Tensor, group: Tensor, threshold: float) -> Tensor:
-    """The advantages, NaN in the groups that are dropped."""
+def _drop_groups(advantages: Tensor, measured: Tensor, group: Tensor, threshold: float) -> Tensor:
+    """The advantages, with NaN in dropped groups."""
     if threshold < 0:
         return advantages
     std = torch.zeros_like(measured)
@@ -119,7 +121,7 @@ def soft_maximum(
         rewards: [N] float, NaN where missing.
         group: [N] int64, group index.
         opmd_baseline: which of the two.
-        tau: τ, above 0; near 0 the second baseline is the largest reward, far above it the mean.
+        tau: τ, above 0; as τ → 0 the second baseline becomes the largest reward, for large τ the mean.
         dtype: what the trainer computes in.
 
     Returns:
@@ -185,7 +187,7 @@ def by_length(  # noqa: PLR0913  one knob per rule that differs
         group: [N] int64, group index.
         step: [N] int64, step index.
         lengths: [N] float, tokens per row.
-        max_length: the longest response that the trainer allows.
+        max_length: the longest response the trainer allows.
         eps: added to the standard deviation.
         dtype: what the trainer computes in.
 
@@ -201,13 +203,13 @@ def by_length(  # noqa: PLR0913  one knob per rule that differs
 def sets_of_k(rewards: Tensor, group: Tensor, *, k: int, dtype: str = "float32") -> Tensor:
     """Pass@k of XTuner, with c right rows (r > 0) of n, ρ = 1 − C(n−c,k)/C(n,k), σ = √(ρ(1−ρ)) + 1e-6.
 
-    Right rows get (1 − ρ)/σ, wrong ones (1 − ρ − C(n−c−1,k−1)/C(n−1,k−1))/σ, or −1/σ where none is right or n is 1. In a
-    group of less than k rows, ρ is c/n and the ratio of binomials 0, so that wrong rows get what right ones get.
+    Right rows get (1 − ρ)/σ, wrong ones (1 − ρ − C(n−c−1,k−1)/C(n−1,k−1))/σ, or −1/σ if none is right or n is 1. In a group
+    of fewer than k rows, ρ is c/n and the ratio of binomials 0, so that wrong rows get the same as right ones.
 
     Args:
         rewards: [N] float, NaN where missing.
         group: [N] int64, group index.
-        k: how many rows are in a set.
+        k: rows in a set.
         dtype: what the trainer computes in.
 
     Returns:
@@ -234,9 +236,9 @@ def _right_and_wrong(n: int, c: int, k: int) -> tuple[float, float]:
     sigma = math.sqrt(rho * (1 - rho)) + 1e-6
     if c == 0 or n == 1:
         return (1 - rho) / sigma, -1 / sigma
-    rest = math.comb(n - c - 1, k - 1) if c < n else 0
+    sets_without = math.comb(n - c - 1, k - 1) if c < n else 0
     several = math.comb(n - 1, k - 1)
-    return (1 - rho) / sigma, (1 - rho - (rest / several if several else 0.0)) / sigma
+    return (1 - rho) / sigma, (1 - rho - (sets_without / several if several else 0.0)) / sigma
 
 
 def live_weighted(  # noqa: PLR0913  one knob per rule that differs
@@ -258,8 +260,8 @@ def live_weighted(  # noqa: PLR0913  one knob per rule that differs
         group: [N] int64, group index.
         step: [N] int64, step index.
         divide: "group" or "none".
-        weighted: whether to multiply by that ratio. A group of one is live; without a live group it is `cap`.
-        cap: its largest value.
+        weighted: whether to multiply by that ratio. A group of one counts as live; without a live group the ratio is `cap`.
+        cap: the largest ratio.
         eps: added to the standard deviation.
         single: a group of one: "raw-eps" or "raw".
         dtype: what the trainer computes in.

@@ -1,7 +1,7 @@
-"""Mean and variance over the tokens of a step, as trainers take them: of a padded matrix, in their dtype.
+"""Mean and variance over the tokens of a step, as trainers compute them: over a padded matrix, in their dtype.
 
-Where the rewards of a step lie far from 0 and close together, the float32 sum of the whole matrix decides the first digits of
-the result, so that matrix is laid out. Elsewhere sums in float64, rounded once, give the same digits for less.
+If the rewards of a step are far from 0 and close together, the rounding of the float32 sum over the whole matrix affects the
+leading digits of the result, so the matrix is built. Otherwise float64 sums, rounded once, give the same digits faster.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,17 +12,17 @@ from torch import Tensor
 from advcli.tensors.segments import Segments
 
 Sheet = Callable[[Tensor], tuple[Tensor, Tensor]]
-"""Row numbers of one step → [B, T] the values, 0 where there is none, and [B, T] bool, where there is one."""
+"""Row numbers of one step → [B, T] the padded values, and [B, T] bool, False for padding."""
 
-# Standard deviations between the mean and 0 beyond which a float32 sum is felt, by the kind of variance.
-_FELT: Mapping[str, float] = {
+# If |mean| exceeds this many standard deviations, float32 rounding matters; by kind of variance.
+_SENSITIVE: Mapping[str, float] = {
     "two-pass": 4.0,
     "two-pass by token": 4.0,
     "flat": 4.0,
     "flat by token": 4.0,
     "one-pass": 0.5,
 }
-# Numbers of the largest matrix that is laid out, 256 MB in float32.
+# Cells of the largest matrix to build, 256 MB in float32.
 _LARGEST = 1 << 26
 
 
@@ -40,33 +40,33 @@ def moments(  # noqa: PLR0913  what decides a digit
 
     Args:
         values: [N] float, a value per row or per token, in the trainer's dtype.
-        weight: [N] float, how many tokens have it.
+        weight: [N] float, the number of tokens with that value.
         step: [N] int64, step index.
-        sheet: lays out the matrix of a step.
-        cells: [S] int64, numbers of that matrix, padding included.
+        sheet: builds the matrix of a step.
+        cells: [S] int64, number of cells of that matrix, including padding.
         ddof: degrees of freedom, in tokens, taken from the divisor of the variance.
-        variance: "two-pass", "one-pass" (mean of squares minus square of the mean) or "flat" (as torch has it for the
-            values in a row, padding left out); with " by token", of a matrix in which the first tokens of all rows come first.
+        variance: "two-pass", "one-pass" (mean of squares minus squared mean) or "flat" (as torch computes it for the
+            flattened values without padding); with " by token", of the transposed matrix.
 
     Returns:
-        [S] and [S], dtype of `values`. NaN where a value is NaN, and where there are `ddof` tokens or fewer.
+        [S] and [S], dtype of `values`. NaN where a value is NaN, and with `ddof` tokens or fewer.
     """
     steps, wide = Segments.of(step), weight.double()
     tokens = steps.sum(wide)
     mean = (steps.sum(values.double() * wide) / tokens).to(values.dtype)
     centred = (values - steps.rows(mean)).double()
     spread = (steps.sum(centred**2 * wide) / (tokens - ddof)).to(values.dtype)
-    felt = (mean.abs() > _FELT[variance] * spread.sqrt()) & (cells <= _LARGEST)
+    sensitive = (mean.abs() > _SENSITIVE[variance] * spread.sqrt()) & (cells <= _LARGEST)
     order = torch.argsort(step, stable=True)
     ends = torch.cumsum(steps.size(), dim=0)
-    for position in torch.nonzero(felt).flatten().tolist():
-        laid, there = sheet(order[int(ends[position] - steps.size()[position]) : int(ends[position])])
-        mean[position], spread[position] = _MOMENTS[variance](laid, there, ddof)
+    for position in torch.nonzero(sensitive).flatten().tolist():
+        matrix, present = sheet(order[int(ends[position] - steps.size()[position]) : int(ends[position])])
+        mean[position], spread[position] = _MOMENTS[variance](matrix, present, ddof)
     return mean, spread
 
 
 def of_rows(values: Tensor, lengths: Tensor, step: Tensor) -> tuple[Sheet, Tensor]:
-    """The matrix of rows that have one value at each of their tokens, and the size of each.
+    """Matrices with the value of each row repeated for its tokens, and their numbers of cells.
 
     Args:
         values: [N] float.
@@ -74,17 +74,17 @@ def of_rows(values: Tensor, lengths: Tensor, step: Tensor) -> tuple[Sheet, Tenso
         step: [N] int64, step index.
     """
 
-    def laid(rows: Tensor) -> tuple[Tensor, Tensor]:
+    def build(rows: Tensor) -> tuple[Tensor, Tensor]:
         size = lengths[rows].long()
-        there = torch.arange(int(size.max()), device=size.device) < size.unsqueeze(1)
-        return torch.where(there, values[rows].unsqueeze(1), 0.0), there
+        present = torch.arange(int(size.max()), device=size.device) < size.unsqueeze(1)
+        return torch.where(present, values[rows].unsqueeze(1), 0.0), present
 
     steps = Segments.of(step)
-    return laid, steps.size() * steps.max(lengths.nan_to_num(nan=0.0)).clamp(min=0).long()
+    return build, steps.size() * steps.max(lengths.nan_to_num(nan=0.0)).clamp(min=0).long()
 
 
 def of_tokens(values: Tensor, row: Tensor, place: Tensor, step: Tensor) -> tuple[Sheet, Tensor]:
-    """The matrix of tokens, each where it stands in its row, and the size of each.
+    """Matrices of tokens at their positions in the row, and their numbers of cells.
 
     Args:
         values: [T] float.
@@ -93,37 +93,37 @@ def of_tokens(values: Tensor, row: Tensor, place: Tensor, step: Tensor) -> tuple
         step: [T] int64, step index.
     """
 
-    def laid(tokens: Tensor) -> tuple[Tensor, Tensor]:
+    def build(tokens: Tensor) -> tuple[Tensor, Tensor]:
         _, line = torch.unique_consecutive(row[tokens], return_inverse=True)
         shape = (int(line.max()) + 1, int(place[tokens].max()) + 1)
-        there = torch.zeros(shape, dtype=torch.bool, device=row.device)
-        there[line, place[tokens]] = True
+        present = torch.zeros(shape, dtype=torch.bool, device=row.device)
+        present[line, place[tokens]] = True
         result = values.new_zeros(shape)
         result[line, place[tokens]] = values[tokens]
-        return result, there
+        return result, present
 
     steps = Segments.of(step)
     first = torch.ones_like(row)
     first[1:] = (row[1:] != row[:-1]).long()
     rows = torch.zeros(steps.count, dtype=torch.int64, device=row.device).index_add_(0, step, first)
-    return laid, rows * (steps.max(place.double()).clamp(min=0).long() + 1)
+    return build, rows * (steps.max(place.double()).clamp(min=0).long() + 1)
 
 
-def _two_pass(values: Tensor, there: Tensor, ddof: int) -> tuple[Tensor, Tensor]:
-    tokens = there.sum()
+def _two_pass(values: Tensor, present: Tensor, ddof: int) -> tuple[Tensor, Tensor]:
+    tokens = present.sum()
     mean = values.sum() / tokens
-    spread = ((values - mean) ** 2 * there).sum() / tokens
+    spread = ((values - mean) ** 2 * present).sum() / tokens
     return mean, spread * (tokens / (tokens - ddof)) if ddof else spread
 
 
-def _one_pass(values: Tensor, there: Tensor, ddof: int) -> tuple[Tensor, Tensor]:
-    flat, tokens = values[there], there.sum()
+def _one_pass(values: Tensor, present: Tensor, ddof: int) -> tuple[Tensor, Tensor]:
+    flat, tokens = values[present], present.sum()
     mean = flat.sum() / tokens
     return mean, ((flat**2).sum() / tokens - mean**2) * (tokens / (tokens - ddof))
 
 
-def _flat(values: Tensor, there: Tensor, ddof: int) -> tuple[Tensor, Tensor]:
-    flat = values[there]
+def _flat(values: Tensor, present: Tensor, ddof: int) -> tuple[Tensor, Tensor]:
+    flat = values[present]
     return flat.mean(), flat.var(correction=ddof)
 
 
@@ -131,7 +131,7 @@ _Moments = Callable[[Tensor, Tensor, int], tuple[Tensor, Tensor]]
 
 
 def _by_token(moments_of: _Moments) -> _Moments:
-    return lambda values, there, ddof: moments_of(values.T.contiguous(), there.T.contiguous(), ddof)
+    return lambda values, present, ddof: moments_of(values.T.contiguous(), present.T.contiguous(), ddof)
 
 
 _MOMENTS: Mapping[str, _Moments] = {

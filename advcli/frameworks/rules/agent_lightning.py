@@ -26,5 +26,5 @@ def _grpo(versions: str, **knobs: Any) -> Rule:  # noqa: ANN401
     )
 
 
-# With token_norm=1 as under loss_mode per_rollout_mean: over the tokens of the rollout and its rows.
+# token_norm=1 is loss_mode per_rollout_mean: divided by the tokens of the rollout and the rows of the step.
 ROWS = [_grpo(">1.0.1", dtype="bfloat16"), _grpo("<=1.0.1")]

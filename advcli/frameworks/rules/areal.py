@@ -1,4 +1,4 @@
-"""AReaL, which names how to centre and how to divide, and no estimator."""
+"""AReaL, which configures centring and scaling levels instead of naming estimators."""
 
 from dataclasses import replace
 from typing import Any
@@ -18,8 +18,8 @@ from advcli.frameworks.token_rows import after_kl
 
 _AREAL = "areal/utils/data.py"
 
-# The estimators of AReaL are the recipes of its examples/math: levels of actor.reward_norm. Statistics are float64,
-# rounded to float32; the standard deviation is about the mean that was subtracted.
+# The estimators here are the recipes in AReaL's examples/math: levels of actor.reward_norm. Statistics are float64,
+# rounded to float32; the standard deviation is taken about the subtracted mean.
 _WIDE = {"stats": "float64", "variance": "about-0", "eps": 1e-5}
 
 _BY_GROUP = {"group": {"divide": "group-centred"}}
@@ -34,7 +34,7 @@ _OTHERS = {"centre": "others-sum", "single": "raw-eps"}
 
 
 def _areal(estimator: str, formula: str, scales: dict[str, Any], **row: Any) -> list[Rule]:  # noqa: ANN401
-    """The row of a recipe: since its ragged-tail fix, before it, and where it divides with the ddof of before 0.3.4."""
+    """The rows of a recipe: since the ragged-tail fix, before it, and, if it divides, with the ddof before 0.3.4."""
     knobs = {**_WIDE, **row.pop("knobs", {})}
     cut, scope = {"ragged": row.pop("ragged", "cut")}, row.pop("scope", "group")
     ranges: list[tuple[str, dict[str, Any], str]] = [(">1.0.4", {}, "notes")]
@@ -91,7 +91,7 @@ _AREAL_ROWS = [
     ),
 ]
 
-# Tokens of a tool are passed over; actor.adv_norm, off by default, is scale batch.
+# Tool tokens are skipped; actor.adv_norm, off by default, is scale batch.
 _AREAL_PPO = over_gaps(
     "areal",
     "ppo",
@@ -103,7 +103,7 @@ _AREAL_PPO = over_gaps(
     proof="code",
 )
 
-# With gconfig.reward_normalization each rollout counts once, with the reward of its last interaction.
+# With gconfig.reward_normalization, each rollout counts once, with the reward of its last interaction.
 _AREAL_BY_ROLLOUT = Rule(
     "areal",
     "reward_normalization",
@@ -114,7 +114,7 @@ _AREAL_BY_ROLLOUT = Rule(
     proof="code",
 )
 
-# All but the last normalise every interaction.
+# All but the last rule normalise every interaction.
 ROWS = [
     *(replace(row, unit=COUNT_ROWS) for row in (*_AREAL_ROWS, _AREAL_PPO)),
     _AREAL_BY_ROLLOUT,

@@ -5,20 +5,20 @@ from advcli.frameworks.token_rows import after_kl
 
 _MOLT = "molt/trainer/algorithm/advantage.py"
 
-# The first row that is met stands for its rollout, whatever its turn.
+# The first row in the file represents its rollout, whatever its turn.
 _FIRST = Unit(reward="first", by_turn=False)
 
 _CLIPPED = {"reward_clip": 10.0}
 
 _FLOOR = {"ddof": 0, "eps": 0.0, "floor": 1e-8}
 
-# Scale none is what it calls no_whiten: the mean of the tokens is not subtracted either.
+# Scale none is its no_whiten: the token mean is not subtracted either.
 _WHITEN = {"batch": {}, "none": {"divide": False, "shift": False}}
 
 _TOKENS = "whitened over tokens: (c_i − m) / sqrt(max(v, 1e-8)), ddof 0"
 
 ROWS = [
-    # It goes over the groups one by one, and so takes the standard deviation of a tensor.
+    # It loops over the groups, so the standard deviation is that of a flat tensor.
     grpo(
         "labs-molt",
         eps=1e-9,
@@ -70,7 +70,7 @@ ROWS = [
             options={**_CLIPPED, "gamma": 1.0},
             scope="step",
         ),
-        # Here every row is a sample of its own.
+        # Here every row is a separate sample.
         unit=Unit("rows"),
         lost=(KL,),
         source=_MOLT,

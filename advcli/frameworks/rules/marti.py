@@ -12,7 +12,7 @@ _CLIP = {"clip": 10.0}
 
 _FLOOR = {"ddof": 0, "eps": 0.0, "floor": 1e-8}
 
-# Scale none is what it calls no_advantage_std_norm: the mean of the tokens is still subtracted.
+# Scale none is its no_advantage_std_norm: the token mean is still subtracted.
 _STD_NORM = {"batch": {}, "none": {"divide": False}}
 
 _STD_NORM_TOKENS = {"batch": {}, "none": {"divide_by_std": False}}
@@ -21,7 +21,7 @@ _WHITENED = "whitened over tokens: (c_i − m) / sqrt(max(v, 1e-8)), ddof 0"
 
 
 def _marti(estimator: str, formula: str, knobs: Mapping[str, Any], outcome: Mapping[str, Any]) -> Rule:
-    """A row of MARTI: `outcome` is the advantage of a row to the form with the KL of each token, `knobs` to the other."""
+    """A row of MARTI: `outcome` configures the row advantage in the per-token variant, `knobs` the row-level rule."""
     whiten = knobs.get("floor", 0) > 0
     scope, options = ("step", {"gamma": 1.0}) if whiten else ("group", {})
     return Rule(

@@ -7,7 +7,7 @@ _MILES = "miles/ray/rollout/train_data_conversion.py"
 _EQUAL = Unit(by_turn=False, differ=0.0)
 
 ROWS = [
-    # It goes over the groups one by one, and so takes the standard deviation of a tensor.
+    # It loops over the groups, so the standard deviation is that of a flat tensor.
     grpo(
         "miles",
         eps=1e-6,
@@ -18,7 +18,7 @@ ROWS = [
         proof="code",
     ),
     centred("miles", "reinforce_plus_plus_baseline", unit=_EQUAL, source=_MILES, proof="code"),
-    # Without rewards_normalization, and for every other estimator of its trainer.
+    # Used without rewards_normalization, and for every other estimator of the trainer.
     centred(
         "miles",
         "raw_reward",

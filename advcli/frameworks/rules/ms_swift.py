@@ -63,7 +63,7 @@ _SWIFT_ROWS = [
     ),
 ]
 
-# A chat that is split into several rows: its last one counts, and all must have one reward.
+# For a chat split into several rows, the last row counts, and all must have the same reward.
 _CHAT = Unit(by_turn=False, differ=1e-6)
 
 ROWS = [replace(row, unit=_CHAT) for row in _SWIFT_ROWS]

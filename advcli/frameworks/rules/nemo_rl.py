@@ -14,7 +14,7 @@ _ONE_PASS = "advcli.frameworks.arithmetic.one_pass"
 
 _NEMO = "nemo_rl/algorithms/advantage_estimator.py"
 
-# What the package looks at since its 4158th change: whether the rewards that feed a standard deviation are equal.
+# Since change 4158 the package checks whether the rewards behind a standard deviation are equal.
 _FIXED, _SPIKES, _NO_EPS = ">0.7.0", ">=0.4,<=0.7.0", "<0.4"
 
 _SHAPED = ("reward scaling and clipping", "advantage clipping")

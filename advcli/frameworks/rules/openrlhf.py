@@ -22,14 +22,14 @@ _CLIP = {"clip": 10.0}
 
 _FLOOR = {"ddof": 0, "eps": 0.0, "floor": 1e-8}
 
-# Scale none is what OpenRLHF calls no_std_norm: the mean of the tokens is still subtracted.
+# Scale none is OpenRLHF's no_std_norm: the token mean is still subtracted.
 _STD_NORM = {"batch": {}, "none": {"divide": False}}
 
 _STD_NORM_TOKENS = {"batch": {}, "none": {"divide_by_std": False}}
 
 
 def _per_token(estimator: str, knobs: Mapping[str, Any], **row: Any) -> Rule:  # noqa: ANN401
-    """The same baseline; the KL of each token is taken off after it."""
+    """The per-token variant: the KL of each token is subtracted after the baseline."""
     scales, versions = row.pop("scales", {}), row.pop("versions", "")
     return after_kl(
         "openrlhf",

@@ -4,7 +4,7 @@ from advcli.frameworks.rule import GROUP, NONE, TOKENS_OF_TURNS, Rule, Unit, grp
 
 _RAGEN = "ragen/trainer/core_algos.py"
 
-# The first row that is met stands for its rollout, whatever its turn.
+# The first row in the file represents its rollout, whatever its turn.
 _FIRST = Unit(reward="first", by_turn=False)
 
 _AS_VERL = {"single": "raw-eps", "variance": "whole"}

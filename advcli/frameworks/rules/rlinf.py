@@ -4,7 +4,7 @@ from advcli.frameworks.rule import HERE, KL, TOKENS, Rule, grpo, turn_rule
 
 _RLINF = "rlinf/algorithms/advantages.py"
 
-# Scale batch is what it calls normalize_advantages.
+# Scale batch is its normalize_advantages.
 _RAW = {"none": {"divide": False, "shift": False}, "batch": {}}
 
 ROWS = [

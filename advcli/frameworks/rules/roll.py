@@ -31,7 +31,7 @@ _TWICE = {"batch": {"centre": "batch", "divide": "batch"}}
 
 
 def _roll(estimator: str, formula: str, **row: Any) -> Rule:  # noqa: ANN401
-    """A row of ROLL's norm_mean_type and norm_std_type."""
+    """A row for a combination of ROLL's norm_mean_type and norm_std_type."""
     agentic = estimator.startswith("agentic")
     if not agentic:
         row["per_token"] = after_kl(

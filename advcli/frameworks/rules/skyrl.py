@@ -71,7 +71,7 @@ _SKYRL_ROWS = [
             source=_SKYRL,
             scope="step",
         ),
-        # A token that a tool wrote sets the return of those before it to 0.
+        # A tool token resets the return of the tokens before it to 0.
         token_columns=("token_kl", "mask"),
         unit=Unit("refused"),
         lost=_SKYRL_LOST,

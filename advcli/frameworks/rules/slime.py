@@ -1,4 +1,4 @@
-"""slime, which cuts the rows of a batch, several of a rollout too."""
+"""slime, which splits the rows of a batch by position, even if a rollout has several."""
 
 from dataclasses import replace
 

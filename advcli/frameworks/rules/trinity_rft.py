@@ -21,7 +21,7 @@ from advcli.frameworks.rule import (
 
 _FOLDER = "trinity/algorithm/advantage_fn"
 
-# The last in the file does, whatever its turn.
+# The last row in the file represents its rollout, whatever its turn.
 _LAST = Unit(by_turn=False)
 
 _SCALES = {"group": {"divide": "group"}, "batch": {"divide": "batch"}}
@@ -57,7 +57,7 @@ ROWS = [
             options={**_DROPPING, "rank_penalty": 0.0},
             level="token",
         ),
-        # Only a rank_penalty makes it need the tokens.
+        # The tokens are needed only with a rank_penalty.
         token_columns=(),
         unit=_LAST,
         lost=_LOST,

@@ -7,7 +7,7 @@ _TRL = "trl/trainer/grpo_trainer.py"
 
 _TRL_RLOO = "trl/trainer/rloo_trainer.py"
 
-# Scale batch is what TRL calls normalize_advantages.
+# Scale batch is TRL's normalize_advantages.
 _NORMALISED = NONE | {"batch": {"divide": "batch-whitened", "eps": 1e-4}}
 
 _TRL_ROWS = [

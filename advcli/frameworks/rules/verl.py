@@ -40,7 +40,7 @@ def _gae(versions: str, function: str, *more: str) -> Rule:
     )
 
 
-# The last output of a session counts, and the value at its first token goes to all of them.
+# The last output of a session counts; the advantage at its first token is assigned to all outputs.
 _SESSION = Unit(at_last=True)
 
 _GRPO_ROWS = [
@@ -157,7 +157,7 @@ _OTHER_ROWS = [
     plus_plus(
         "verl", _VERL, versions=">=0.9.0", proof="package", gaps="skip", token_columns=("token_kl", "mask")
     ),
-    # Before 0.9 a token that a tool wrote sets the return of those before it to 0.
+    # Before 0.9 a tool token resets the return of the tokens before it to 0.
     plus_plus("verl", _VERL, versions="<0.9.0", proof="package", **RESET),
     Rule(
         "verl",
@@ -209,7 +209,7 @@ _OTHER_ROWS = [
         proof="package",
     ),
     _gae(">=0.5", "gae"),
-    # Before 0.5 the recursion goes through the tokens that a tool wrote, and their values.
+    # Before 0.5 the recursion includes tool tokens and their values.
     _gae("<0.5", "gae_through_gaps", "counted"),
     Rule(
         "verl",
@@ -241,5 +241,5 @@ _OTHER_ROWS = [
     ),
 ]
 
-# Of verl's estimators only grpo takes the outputs of a session together.
+# Of verl's estimators only grpo combines the outputs of a session.
 ROWS = [*_GRPO_ROWS, *(replace(row, unit=COUNT_ROWS) for row in _OTHER_ROWS)]

@@ -1,4 +1,4 @@
-"""Recipes of verl that lie in a repository of their own."""
+"""verl's recipes, which are in a separate repository."""
 
 from advcli.frameworks.rule import IN_ORDER, Rule
 

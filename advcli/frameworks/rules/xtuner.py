@@ -4,11 +4,11 @@ from advcli.frameworks.rule import HERE, RLOO, WEIGHTED, Rule, Unit, centred, gr
 
 _FOLDER = "xtuner/v1/rl/advantage"
 
-# The first row that is met stands for its rollout, whatever its turn.
+# The first row in the file represents its rollout, whatever its turn.
 _FIRST = Unit(reward="first", by_turn=False)
 
 ROWS = [
-    # It goes over the groups one by one, and so takes the standard deviation of a tensor.
+    # It loops over the groups, so the standard deviation is that of a flat tensor.
     grpo(
         "xtuner",
         eps=1e-8,

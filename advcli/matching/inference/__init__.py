@@ -1,1 +1,1 @@
-"""What a search infers beside the rule: options, weights, shaping, rounding, what came after."""
+"""Infers what a log shows besides the rule: options, reward weights, shaping, rounding, and later changes."""

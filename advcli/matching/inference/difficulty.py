@@ -1,7 +1,7 @@
-"""Advantages that were weighed by how hard the prompt is: the weights that the log tells, beside those of the rule.
+"""Infers difficulty weighting of advantages: compares the weights seen in the log with those of the rule.
 
-Behind each estimator the weight of a row is its logged advantage over the computed one. Where the rule was
-used, that is one number for all right answers to prompts that are solved as often, and one for the wrong
+Given an estimator, the weight of a row is its logged advantage divided by the computed one. If the rule was
+used, this is the same for all right answers to prompts with the same solve rate, and likewise for all wrong
 ones.
 """
 
@@ -25,59 +25,59 @@ from advcli.tensors.segments import Segments
 NAME = "difficulty"
 _KNOBS = ("low", "high", "middle", "steepness")
 _SOURCE = (0.4, 1.5, 0.75, 10.0)
-# Where the weights are half way, and how fast they fall, on which the search begins; how many of these are followed.
+# Grid of midpoints and steepnesses at which the search starts, and how many starts are followed.
 _MIDDLES, _STEEPNESSES, _FOLLOWED = torch.linspace(0, 1, 21), torch.logspace(0, 1.8, 19), 3
-# How far weights of one kind may lie apart, as a share of the weight, and an advantage that tells none, as a
-# share of the largest.
+# Largest relative difference between equal weights, and the advantage, relative to the largest, below which a row
+# determines no weight.
 _SAME, _NONE = 1e-3, 1e-3
-# Shorter knobs are as good if they leave so many times as much, or this share of the weights.
+# Shorter knobs are accepted if their residual is at most this multiple of the best, or this share of the weights.
 _AS_GOOD, _EXACT = 2.0, 1e-9
-# How many times as much as the best the weights behind another estimator may leave over; how many knobs are gone on with.
-_NEARBY, _MOST = 1e3, 4
-# Digits by which estimators differ, and shares.
+# Other estimators are kept if their residual is at most this multiple of the best; how many fits are returned.
+_KEPT_RESIDUAL, _MOST = 1e3, 4
+# Decimals to which estimators and solve rates are compared.
 _DIGITS, _SHARES = 4, 9
 
 
 def fitting(problem: Problem, partition: Partition) -> Iterator[Shaped]:
-    """The rule, with the knobs that the log tells, the likeliest first; nothing where no estimator leaves such weights.
+    """The difficulty rule with inferred knobs, most likely first; nothing if no estimator gives consistent weights.
 
     Args:
-        problem: what is searched for.
+        problem: the search problem.
         partition: the groups.
     """
-    result = list(_told(problem, problem.part(partition, FIRST)))
+    result = list(_implied_weights(problem, problem.part(partition, FIRST)))
     if any(_of_source(*one) for one in result):
         yield Shaped(ShapeSpec(NAME, dict(zip(_KNOBS, _SOURCE, strict=True))), 0)
-    able = [fit for one in result for fit in _fitted(*one)]
-    best = max(min((fit.left for fit in able), default=0.0), _EXACT)
-    near = sorted((fit for fit in able if fit.left <= _NEARBY * best), key=lambda fit: fit.digits)
-    # Of those as long, the estimator that is believed first.
+    fits = [fit for one in result for fit in _fitted(*one)]
+    best = max(min((fit.residual for fit in fits), default=0.0), _EXACT)
+    near = sorted((fit for fit in fits if fit.residual <= _KEPT_RESIDUAL * best), key=lambda fit: fit.digits)
+    # The sort is stable: among equally long ones the preferred estimator stays first.
     for fit in near[:_MOST]:
         yield Shaped(ShapeSpec(NAME, dict(zip(_KNOBS, fit.knobs, strict=True))), fit.free)
 
 
 @dataclass(frozen=True)
 class _Fit:
-    """Knobs that give the weights behind an estimator.
+    """Knobs that reproduce the weights for an estimator.
 
     Attributes:
         knobs: in the order of `_KNOBS`.
-        left: the most that they leave of a weight, as a share of it.
-        free: how many of them the groups alone cannot tell: a group tells two weights, and evidence counts groups.
+        residual: largest relative residual of a weight.
+        free: how many of them count as fitted: a group gives two weights, but evidence counts groups.
     """
 
     knobs: tuple[float, ...]
-    left: float
+    residual: float
     free: int
 
     @property
     def digits(self) -> int:
-        """How long the knobs are, written out."""
+        """Total length of the knobs when printed."""
         return sum(len(f"{knob:g}") for knob in self.knobs)
 
 
-def _told(problem: Problem, part: Slice) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """What each estimator that there is says of the weights, see `_weights`."""
+def _implied_weights(problem: Problem, part: Slice) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """The weights implied by each distinct estimator, see `_weights`."""
     seen: set[bytes] = set()
     for candidate in problem.candidates:
         base = None if candidate.of_batch and not part.whole else predict(candidate, part)
@@ -89,12 +89,12 @@ def _told(problem: Problem, part: Slice) -> Iterator[tuple[Tensor, Tensor, Tenso
 
 
 def applied(problem: Problem, partition: Partition, one: Shaped) -> Problem:
-    """The search for the estimator before the weights: every rule, weighed.
+    """The problem with every candidate weighted by difficulty.
 
     Args:
-        problem: what is searched for.
+        problem: the search problem.
         partition: the groups.
-        one: the rule with its knobs.
+        one: the difficulty rule with its knobs.
     """
 
     def weighed(candidate: Candidate) -> Candidate:
@@ -106,21 +106,21 @@ def applied(problem: Problem, partition: Partition, one: Shaped) -> Problem:
 
 
 def _weights(part: Slice, base: Tensor) -> tuple[Tensor, Tensor, Tensor] | None:
-    """[K] how often a right (or wrong) answer is given, the weight of such rows, and by which share the log's digits blur it.
+    """[K] the share of right (or wrong) answers, the weight of such rows, and its relative uncertainty.
 
-    None if there is no such weight.
+    None if the weights are inconsistent.
     """
     rewards, values = part.columns["rewards"], part.logged.values
     groups = Groups.of(rewards, part.columns["group"])
     share = groups.count(rewards > 0) / groups.count(groups.used)
-    told = torch.where(base > 0, share, 1 - share)
+    answer_share = torch.where(base > 0, share, 1 - share)
     finite = part.compared() & groups.used & base.isfinite()
     peak = float(base[finite].abs().max()) if bool(finite.any()) else 0.0
     use = finite & (base.abs() > _NONE * peak)
     if not peak or not bool(use.any()):
         return None
     weight = values[use] / base[use]
-    shares, kind = told[use].round(decimals=_SHARES).unique(return_inverse=True)
+    shares, kind = answer_share[use].round(decimals=_SHARES).unique(return_inverse=True)
     segments = Segments.of(kind, len(shares))
     mean, spread = segments.mean(weight), segments.max(weight) - segments.min(weight)
     room = part.logged.room()[use] / base[use].abs()
@@ -130,63 +130,63 @@ def _weights(part: Slice, base: Tensor) -> tuple[Tensor, Tensor, Tensor] | None:
 
 
 def _of_source(shares: Tensor, weights: Tensor, room: Tensor) -> bool:
-    """Whether the knobs of the source give the weights."""
-    left = _left(torch.tensor(_SOURCE, dtype=torch.float64), shares, weights)
-    return _differ(weights) and bool((left.abs() <= room.clamp(min=_SAME)).all())
+    """Whether the paper's knobs reproduce the weights."""
+    residuals = _residuals(torch.tensor(_SOURCE, dtype=torch.float64), shares, weights)
+    return _differ(weights) and bool((residuals.abs() <= room.clamp(min=_SAME)).all())
 
 
 def _differ(weights: Tensor) -> bool:
-    """Whether there is more than a factor."""
+    """Whether the weights are more than one common factor."""
     return _kinds(weights) > 1
 
 
 def _kinds(weights: Tensor) -> int:
-    """How many weights there are that differ by more than the log's digits make."""
+    """How many distinct weights there are, up to rounding."""
     ordered = weights.sort().values
     return 1 + int((ordered.diff() > _SAME * ordered[:-1]).sum())
 
 
 def _fitted(shares: Tensor, weights: Tensor, room: Tensor) -> Iterator[_Fit]:
-    """Knobs that give the weights, where there are more weights than knobs: short ones, then those that leave least."""
+    """Knobs that reproduce the weights, if there are more weights than knobs: short ones first, then the best fit."""
     if _kinds(weights) <= len(_KNOBS):
         return
     pairs = len(torch.minimum(shares, 1 - shares).round(decimals=_SHARES).unique())
     free = max(0, len(_KNOBS) - (len(shares) - pairs))
 
-    def left(numbers: Tensor) -> Tensor:
-        return _left(numbers, shares, weights)
+    def residuals(numbers: Tensor) -> Tensor:
+        return _residuals(numbers, shares, weights)
 
     for start in _starts(shares, weights):
-        numbers, _ = least_squares(left, start, near=1.0)
-        if not _meant(numbers) or not bool((left(numbers).abs() <= room.clamp(min=_SAME)).all()):
+        numbers, _ = least_squares(residuals, start, near=1.0)
+        if not _valid(numbers) or not bool((residuals(numbers).abs() <= room.clamp(min=_SAME)).all()):
             continue
-        least = _AS_GOOD * left(numbers).abs().max().clamp(min=_EXACT)
+        least = _AS_GOOD * residuals(numbers).abs().max().clamp(min=_EXACT)
         for most in (torch.maximum(room, least), least):
-            short = shortened(numbers, lambda one: bool((left(one).abs() <= most).all()))  # noqa: B023  used at once
-            if _meant(short):
-                yield _Fit(tuple(short.tolist()), float(left(short).abs().max()), free)
+            short = shortened(numbers, lambda one: bool((residuals(one).abs() <= most).all()))  # noqa: B023  used at once
+            if _valid(short):
+                yield _Fit(tuple(short.tolist()), float(residuals(short).abs().max()), free)
         return
 
 
-def _meant(numbers: Tensor) -> bool:
-    """Whether knobs are what they stand for; beyond that the curve is a line or an exponential, which any weights may be."""
+def _valid(numbers: Tensor) -> bool:
+    """Whether knobs are in their valid range; outside, the curve degenerates to a line or an exponential that fits anything."""
     middle, steepness = numbers[2:]
     return bool((numbers >= 0).all() and middle <= 1 and steepness > 0)
 
 
 def _starts(shares: Tensor, weights: Tensor) -> Iterator[Tensor]:
-    """Knobs to begin with: of a grid of the two that are not in a line with the weights, those that leave least."""
+    """Starting knobs: the best of a grid over the two nonlinear ones, the linear two solved for."""
     middle, steepness = torch.cartesian_prod(_MIDDLES.double(), _STEEPNESSES.double()).unbind(dim=1)
     wave = 1 / (1 + torch.exp(steepness[:, None] * (shares - middle[:, None])))
     lines = torch.stack([1 - wave, wave], dim=2) / weights[:, None]
     ends = torch.linalg.lstsq(lines, torch.ones_like(wave)[:, :, None], driver="gelsd").solution
-    left = (lines @ ends - 1).squeeze(2).square().sum(dim=1)
-    for one in left.topk(_FOLLOWED, largest=False).indices:
+    residual = (lines @ ends - 1).squeeze(2).square().sum(dim=1)
+    for one in residual.topk(_FOLLOWED, largest=False).indices:
         yield torch.cat([ends[one, :, 0], middle[one, None], steepness[one, None]])
 
 
-def _left(numbers: Tensor, shares: Tensor, weights: Tensor) -> Tensor:
-    """[K] what the weights of some knobs leave, as a share of the weight."""
+def _residuals(numbers: Tensor, shares: Tensor, weights: Tensor) -> Tensor:
+    """[K] relative residuals of the weights for some knobs."""
     low, high, middle, steepness = numbers
     result: Tensor = (low + (high - low) / (1 + torch.exp(steepness * (shares - middle)))) / weights - 1
     return result

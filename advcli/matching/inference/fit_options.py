@@ -1,6 +1,6 @@
-"""A rule with other options than its defaults: words and whole numbers one by one, other numbers fitted to the log.
+"""Infers non-default options of a rule: choices and integers are enumerated, other numbers fitted to the log.
 
-What a fit gives is shortened and then compared like any rule: it only says which numbers to try.
+Fitted numbers are shortened and then judged like any rule: the fit only proposes values to try.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -19,70 +19,70 @@ from advcli.matching.inference.options import Fitted, Form, forms
 from advcli.matching.partitions import Kind, Partition
 from advcli.matching.problem import Problem
 from advcli.matching.sample import Slice
-from advcli.matching.search import Found, able, search
+from advcli.matching.search import SearchResult, applicable, search
 from advcli.matching.trials import Trial, judge, predict
 
-# Rows that a fit looks at, and rows of a step up to which whole steps are looked at.
+# Rows used for a fit, and the largest number of rows if whole steps are needed.
 _ROWS, _STEP_ROWS = 512, 8192
-# By which share of a number a slope is measured: enough to be seen in float32.
+# Relative step for numerical slopes (large enough for float32), and the damping at which a fit ends.
 _CHANGE, _DAMPING = 1e-3, 1e4
-# Share of |A|² that a fit may be going to leave over; how many forms are looked at closer, and how many are fitted.
-_LEFT, _CLOSER, _FITTED = 0.5, 64, 24
-# Times the room of the log within which a fit is near, and the share of |A|² that is too much all the same.
+# Largest share of |A|² that a linearized fit may leave; how many forms are linearized, and how many are fitted.
+_LARGEST_RESIDUAL, _LINEARIZED, _FITTED = 0.5, 64, 24
+# A fit counts as near within this multiple of the log's tolerance, but only below this share of |A|².
 _NEARBY, _FAR = 1e3, 1e-2
-# Shorter numbers are as good if they leave so many times as much at most.
+# Shorter numbers are accepted if their residual is at most this multiple of the best.
 _AS_GOOD = 2.0
-# What a rule says, or torch, of numbers that nobody would set.
+# Errors that a rule or torch raises for absurd option values.
 _UNDEFINED = (AdvcliError, ArithmeticError, RuntimeError)
-# Rows up to which every rule is compared on all of them.
+# Number of rows up to which every rule is compared on all of them.
 _FEW = 131_072
 _DIGITS = (1, 2, 3, 4, 5, 6, 8)
 
 
 @dataclass(frozen=True)
 class Inferred:
-    """A search that succeeded with other options.
+    """A successful search with non-default options.
 
     Attributes:
-        found: its outcome.
-        problem: what was searched for.
+        found: the search result.
+        problem: the search problem.
         fitted: how many numbers of the best rule were fitted to the log.
     """
 
-    found: Found
+    found: SearchResult
     problem: Problem
     fitted: int
 
 
 def inferred(problem: Problem, only: Collection[str] | None = None) -> Inferred | None:
-    """The rules that explain a log with the fewest numbers fitted; None if none does.
+    """The rules that explain the log with the fewest fitted numbers; None if none does.
 
     Args:
-        problem: what is searched for.
-        only: options that are tried; None for all.
+        problem: the search problem.
+        only: options to try; None for all.
     """
-    # Rules of the batch have seen whole steps where prompts are the groups.
+    # With prompts as groups, batch-level rules have covered whole steps already.
     for partition in (one for one in problem.partitions if one.kind is not Kind.STEP):
         fits = list(_fits(problem, partition, only))
         for count in sorted({fit.fitted for fit in fits}):
             tried = [fit.candidate for fit in fits if fit.fitted == count]
-            again = problem.but(partitions=[partition], candidates=tried)
-            result = search(again)
+            narrowed = problem.but(partitions=[partition], candidates=tried)
+            result = search(narrowed)
             if result.explained:
-                return Inferred(result, again, count)
+                return Inferred(result, narrowed, count)
     return None
 
 
 @dataclass(frozen=True)
 class _Fit:
-    """A rule that fits a part of the rows, and how many of its options were fitted to them."""
+    """A rule that fits a sample, and how many of its options were fitted to it."""
 
     candidate: Candidate
     fitted: int
 
 
 def _fits(problem: Problem, partition: Partition, only: Collection[str] | None) -> Iterator[_Fit]:
-    """Of each rule the choice of options that fits a part of the rows with the fewest changed."""
+    """For each rule, the options that fit a sample with the fewest changes."""
     models = [
         _Model(form, fitted, partition, part)
         for rule in _rules(problem)
@@ -100,11 +100,11 @@ def _fits(problem: Problem, partition: Partition, only: Collection[str] | None) 
 
 
 def set_alike(problem: Problem, trials: Sequence[Trial]) -> Sequence[Trial]:
-    """Rules that explain a log too if their configuration sets what the best rule has; of many rows only the dump's framework.
+    """Rules that also explain a log if configured like the best one; with many rows, only the dump's framework is tried.
 
     Args:
-        problem: what is searched for.
-        trials: rules that explain it by default, the best first.
+        problem: the search problem.
+        trials: rules that explain it with default options, best first.
     """
     best = trials[0]
     few = problem.whole(best.partition).size <= _FEW
@@ -112,7 +112,7 @@ def set_alike(problem: Problem, trials: Sequence[Trial]) -> Sequence[Trial]:
     tried = []
     for rule in rules:
         usual = rule.plan.rule.options if rule.plan.rule else {}
-        given = {name: best.candidate.told[name] for name in usual if name in best.candidate.told}
+        given = {name: best.candidate.arguments[name] for name in usual if name in best.candidate.arguments}
         given = {name: value for name, value in given.items() if value != usual[name]}
         if given:
             tried.append(rule.with_options(given))
@@ -123,9 +123,9 @@ def set_alike(problem: Problem, trials: Sequence[Trial]) -> Sequence[Trial]:
 
 
 def _rules(problem: Problem) -> Iterator[Candidate]:
-    """Every rule that is searched for, with its options as they are by default."""
+    """Every candidate rule with default options."""
     seen: set[tuple[object, ...]] = set()
-    for candidate in able(problem, problem.candidates, {}):
+    for candidate in applicable(problem, problem.candidates, {}):
         settings = candidate.plan.settings
         plain = settings.missing == settings.singleton == "null" and settings.count is None
         if plain and candidate.whose not in seen:
@@ -134,7 +134,7 @@ def _rules(problem: Problem) -> Iterator[Candidate]:
 
 
 def _part(problem: Problem, partition: Partition, candidate: Candidate) -> Slice | None:
-    """Rows with all that a rule's advantages depend on, few if they can be; None if they are too many."""
+    """A sample that includes all rows a rule's advantages depend on; None if those are too many."""
     everything = problem.whole(partition)
     scope = candidate.plan.scope(uneven=False)
     key = (f"{partition.label} by {scope}", _ROWS)
@@ -145,16 +145,16 @@ def _part(problem: Problem, partition: Partition, candidate: Candidate) -> Slice
             count = everything.groups.segments.count
             picked = torch.zeros(count, dtype=torch.bool)
             picked[torch.linspace(0, count - 1, max(1, _ROWS * count // everything.size)).long()] = True
-            mine = picked[everything.groups.index.clamp(min=0)] & everything.groups.used
+            selected = picked[everything.groups.index.clamp(min=0)] & everything.groups.used
         else:
-            # The first rows are all that those after them depend on.
+            # Later rows depend only on earlier ones.
             step = everything.columns["step"]
             sizes = torch.bincount(step).cumsum(0)
             last = int((sizes < _ROWS).sum())
-            mine = step <= last if everything.one_step_each or scope == "step" else step >= 0
-            if int(mine.sum()) > _STEP_ROWS:
+            selected = step <= last if everything.one_step_each or scope == "step" else step >= 0
+            if int(selected.sum()) > _STEP_ROWS:
                 return None
-        rows = torch.nonzero(mine).squeeze(1)
+        rows = torch.nonzero(selected).squeeze(1)
         problem.slices[key] = Slice.of(
             everything.columns, problem.logged, rows, whole=scope != "group", blur=problem.blur
         )
@@ -162,10 +162,10 @@ def _part(problem: Problem, partition: Partition, candidate: Candidate) -> Slice
 
 
 def _promising(models: Sequence["_Model"]) -> list["_Model"]:
-    """The few that may fit: those whose advantages are like the logged ones, as they are or as the first slope says."""
-    first = sorted(models, key=lambda model: model.unlike)[:_CLOSER]
+    """The few models that may fit: closest to the logged advantages, first as they are, then after a linearized fit."""
+    first = sorted(models, key=lambda model: model.unlike)[:_LINEARIZED]
     second = sorted(((model.unlike_by_slope, position) for position, model in enumerate(first)))
-    return [first[position] for unlike, position in second[:_FITTED] if unlike <= _LEFT]
+    return [first[position] for unlike, position in second[:_FITTED] if unlike <= _LARGEST_RESIDUAL]
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,8 +173,8 @@ class _Model:
     """A rule whose options are fitted to some rows.
 
     Attributes:
-        form: the rule with its words and whole numbers.
-        fitted: the options.
+        form: the rule with its enumerated options chosen.
+        fitted: the options to fit.
         partition: the groups.
         part: some of the rows.
     """
@@ -185,7 +185,7 @@ class _Model:
     part: Slice
 
     @cached_property
-    def _usual(self) -> Tensor:
+    def _first_starts(self) -> Tensor:
         return torch.tensor([one.starts[0] for one in self.fitted], dtype=torch.float64)
 
     @cached_property
@@ -194,14 +194,14 @@ class _Model:
 
     @cached_property
     def _ends(self) -> tuple[Tensor, Tensor]:
-        """[K] the smallest and the largest numbers that are allowed."""
+        """[K] the smallest and the largest allowed numbers."""
         low = torch.tensor([one.low for one in self.fitted], dtype=torch.float64)
         high = torch.tensor([one.high for one in self.fitted], dtype=torch.float64)
         return low / self._unit, high / self._unit
 
     @cached_property
     def _use(self) -> Tensor:
-        """[N] bool, the rows that are fitted: of groups of equal rewards, where there are others, float32 may make anything."""
+        """[N] bool, the rows used for the fit: live groups if any, since float32 rounding dominates in dead ones."""
         compared = self.part.compared()
         live = compared & (self.part.groups.std > 0)
         return live if bool(live.any()) else compared
@@ -212,13 +212,13 @@ class _Model:
 
     @cached_property
     def _start(self) -> tuple[Tensor, Tensor]:
-        """[K] the numbers that a fit begins with, and [M] what they leave over."""
-        starts = [self._usual]
+        """[K] the starting numbers of a fit, and [M] their residuals."""
+        starts = [self._first_starts]
         for position, one in enumerate(self.fitted):
             for value in one.starts[1:]:
-                starts.append(self._usual.clone())
+                starts.append(self._first_starts.clone())
                 starts[-1][position] = value
-        tried = [(start / self._unit, self._left(start / self._unit)) for start in starts]
+        tried = [(start / self._unit, self._residuals(start / self._unit)) for start in starts]
         return min(tried, key=lambda pair: square(pair[1]))
 
     @cached_property
@@ -227,20 +227,20 @@ class _Model:
 
     @cached_property
     def unlike(self) -> float:
-        """The share of |A|² that the rule's advantages do not give, whatever their factor and their shift."""
+        """The share of |A|² that the rule's advantages don't explain, up to scale and shift."""
         return _unlike(self._start[1], self._logged)
 
     @cached_property
     def unlike_by_slope(self) -> float:
-        """The share of |A|² that is left if every option changes the advantages as it does at first."""
-        numbers, left = self._start
-        if not self.fitted or not bool(left.isfinite().all()):
-            return square(left)
-        slopes = slopes_at(self._left, numbers, left, Steps(_CHANGE, _DAMPING, *self._ends))
+        """The share of |A|² that a linearized fit leaves."""
+        numbers, residuals = self._start
+        if not self.fitted or not bool(residuals.isfinite().all()):
+            return square(residuals)
+        slopes = slopes_at(self._residuals, numbers, residuals, Steps(_CHANGE, _DAMPING, *self._ends))
         if not bool(slopes.isfinite().all()):
             return torch.inf
-        change = torch.linalg.lstsq(slopes, left[:, None], driver="gelsd").solution
-        return min(square(left), square(left - (slopes @ change).squeeze(1)))
+        change = torch.linalg.lstsq(slopes, residuals[:, None], driver="gelsd").solution
+        return min(square(residuals), square(residuals - (slopes @ change).squeeze(1)))
 
     def fit(self) -> _Fit | None:
         """The rule with the options that fit the rows; None if none do."""
@@ -249,7 +249,7 @@ class _Model:
         near = self._near(self.fitted, self._start[0]) if self.fitted else None
         if near is None:
             return None
-        # Fewest first: what is not set would be fitted to the digits that the log lacks.
+        # Fewest options first, to avoid fitting rounding errors.
         for count in dict.fromkeys((1, 2, len(self.fitted))):
             for free in combinations(self.fitted, count):
                 best = self._least(free, near)
@@ -258,47 +258,47 @@ class _Model:
         return None
 
     def _near(self, free: Sequence[Fitted], start: Tensor) -> Tensor | None:
-        """[K] the numbers that leave least near a start, those of some options as by default; None if that is too much."""
-        mine, base = self._mine(free), self._with_defaults(free, start)
+        """[K] the best numbers near a start, with only the `free` options fitted; None if they don't fit."""
+        is_free, base = self._is_free(free), self._with_defaults(free, start)
         room = self.part.logged.room()[self._use] / self._size
         most = min(_FAR, float((_NEARBY * room).square().sum()))
         low, high = self._ends
-        steps = Steps(_CHANGE, _DAMPING, low[mine], high[mine])
+        steps = Steps(_CHANGE, _DAMPING, low[is_free], high[is_free])
 
-        def left(some: Tensor) -> Tensor:
-            return self._left(base.masked_scatter(mine, some))
+        def residuals(values: Tensor) -> Tensor:
+            return self._residuals(base.masked_scatter(is_free, values))
 
-        result, over = least_squares(left, base[mine], near=most, steps=steps)
-        return base.masked_scatter(mine, result) if over <= most else None
+        result, over = least_squares(residuals, base[is_free], near=most, steps=steps)
+        return base.masked_scatter(is_free, result) if over <= most else None
 
     def _least(self, free: Sequence[Fitted], start: Tensor) -> dict[str, float] | None:
-        """Values of some options that fit the rows, short if they can be, all others as by default; None if none do."""
+        """Values of the `free` options that fit the rows, as short as possible, the others at default; None if none do."""
         result = self._near(free, start)
         if result is None:
             return None
-        mine = self._mine(free)
-        most = _AS_GOOD * max(worst(self._left(result)), self.part.logged.exact / self._size)
+        is_free = self._is_free(free)
+        most = _AS_GOOD * max(worst(self._residuals(result)), self.part.logged.exact / self._size)
 
         def fits(values: Tensor) -> bool:
-            numbers = result.masked_scatter(mine, values / self._unit[mine])
-            return worst(self._left(numbers)) <= most and self._holds_with(_named(free, values))
+            numbers = result.masked_scatter(is_free, values / self._unit[is_free])
+            return worst(self._residuals(numbers)) <= most and self._holds_with(_named(free, values))
 
-        short = shortened(result[mine] * self._unit[mine], fits, _DIGITS)
+        short = shortened(result[is_free] * self._unit[is_free], fits, _DIGITS)
         return _named(free, short) if fits(short) else None
 
-    def _mine(self, free: Sequence[Fitted]) -> Tensor:
-        """[K] bool, which options those are."""
+    def _is_free(self, free: Sequence[Fitted]) -> Tensor:
+        """[K] bool, True for the `free` options."""
         return torch.tensor([one in free for one in self.fitted], dtype=torch.bool)
 
     def _with_defaults(self, free: Sequence[Fitted], numbers: Tensor) -> Tensor:
-        """[K] the numbers of some options, and the others as they are by default."""
-        return torch.where(self._mine(free), numbers, self._default / self._unit)
+        """[K] the numbers of the `free` options, and the defaults of the others."""
+        return torch.where(self._is_free(free), numbers, self._default / self._unit)
 
     @cached_property
     def _default(self) -> Tensor:
-        """[K] the options as they are by default."""
-        told = self.form.candidate.told
-        return torch.tensor([float(told[one.name]) for one in self.fitted], dtype=torch.float64)
+        """[K] the default values of the options."""
+        arguments = self.form.candidate.arguments
+        return torch.tensor([float(arguments[one.name]) for one in self.fitted], dtype=torch.float64)
 
     def _holds_with(self, options: Mapping[str, float]) -> bool:
         try:
@@ -311,11 +311,11 @@ class _Model:
         predicted = predict(candidate, self.part)
         return predicted is not None and judge(candidate, self.partition, self.part, predicted).explained
 
-    def _left(self, numbers: Tensor) -> Tensor:
-        """[M] the rule's advantages minus the logged ones, in units of the length of those; inf where the rule has none."""
+    def _residuals(self, numbers: Tensor) -> Tensor:
+        """[M] the rule's advantages minus the logged ones, relative to the norm of those; inf where the rule has none."""
         values = dict(zip((one.name for one in self.fitted), (numbers * self._unit).tolist(), strict=True))
         plan = self.form.candidate.plan
-        exact = {"dtype": "float64"} if "dtype" in self.form.candidate.told else {}
+        exact = {"dtype": "float64"} if "dtype" in self.form.candidate.arguments else {}
         try:
             result = run(replace(plan, knobs={**plan.knobs, **values, **exact}), self.part.columns).processed
         except _UNDEFINED:
@@ -324,14 +324,14 @@ class _Model:
 
 
 def _named(free: Sequence[Fitted], values: Tensor) -> dict[str, float]:
-    """Options and their values, as they are typed."""
+    """Options and their values, rounded as they are printed."""
     return {one.name: float(f"{value:.8g}") for one, value in zip(free, values.tolist(), strict=True)}
 
 
-def _unlike(left: Tensor, logged: Tensor) -> float:
-    """What is left of the logged advantages by a factor and a shift of those that a rule gives."""
-    if not bool(left.isfinite().all()):
+def _unlike(residuals: Tensor, logged: Tensor) -> float:
+    """The squared residual of the logged advantages after the best scale and shift of a rule's."""
+    if not bool(residuals.isfinite().all()):
         return torch.inf
-    given, wanted = (one - one.mean() for one in (left + logged, logged))
+    given, wanted = (one - one.mean() for one in (residuals + logged, logged))
     along = float((given @ wanted) ** 2 / (given @ given).clamp(min=1e-300))
     return float(wanted @ wanted) - along

@@ -1,4 +1,4 @@
-"""How a search tries the options of a rule: as the type of each says, and as a table says where that does not tell."""
+"""The values to try for each option of a rule, by its type or, where the type isn't enough, by a table."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,9 +21,9 @@ class Fitted:
 
     Attributes:
         name: the option.
-        starts: numbers that a fit begins with, the default first.
-        unit: a change of it that shows.
-        low: the smallest number that it may be.
+        starts: starting values of a fit, the default first.
+        unit: the size of a noticeable change.
+        low: the smallest allowed value.
         high: the largest.
     """
 
@@ -36,18 +36,18 @@ class Fitted:
 
 @dataclass(frozen=True)
 class Values:
-    """An option that a search gives a few values.
+    """An option with a few values to try.
 
     Attributes:
-        values: the values; () for none but the default.
-        free: whether it may be any other number too, so that it counts as fitted.
+        values: the values; () for the default only.
+        free: whether it could be any other number too, so that it counts as fitted.
     """
 
     values: tuple[float | str, ...] = ()
     free: bool = False
 
 
-# Options of which the type does not tell. A divisor's eps shows where it is not small beside a standard deviation.
+# Options whose type isn't enough. An eps is noticeable only if it isn't small compared with the std.
 _BY_NAME: Mapping[str, Values | float] = {
     "eps": 0.1,
     "batch_eps": 0.1,
@@ -60,7 +60,7 @@ _BY_NAME: Mapping[str, Values | float] = {
     "level": Values(tuple(one / 10 for one in range(1, 10)), free=True),
     "low": Values((0.0, -1.0), free=True),
     "reward_clip": Values((0.2, 0.5, 1.0, 2.0, 5.0), free=True),
-    # A clamp is looked for behind every rule, and the others do not change an advantage step by step, or only by a factor.
+    # Clipping is inferred separately for every rule; the others don't change the advantages, or only by a factor.
     "clip": Values(),
     "cap": Values(),
     "threshold": Values(),
@@ -68,18 +68,18 @@ _BY_NAME: Mapping[str, Values | float] = {
     "similarity": Values(),
 }
 _FREE = frozenset(name for name, one in _BY_NAME.items() if isinstance(one, Values) and one.free)
-# Options that change nothing where nothing is divided.
+# Options without effect if the rule doesn't divide.
 _OF_DIVISOR = frozenset({"eps", "ddof"})
 
 
 @dataclass(frozen=True)
 class Form:
-    """A rule with its words, flags and whole numbers chosen.
+    """A rule with its enumerable options (choices, flags, integers) set.
 
     Attributes:
         candidate: the rule.
         fitted: its other options.
-        chosen: how many options have another value than by default.
+        chosen: how many options differ from the default.
         free: how many of these could be any number.
     """
 
@@ -91,10 +91,10 @@ class Form:
 
 @cache
 def forms(candidate: Candidate) -> Sequence[Form]:
-    """A rule with every choice of the options that have few values, the default first.
+    """A rule with every combination of its enumerable options, the default first.
 
     Args:
-        candidate: the rule with its options as they are by default.
+        candidate: the rule with default options.
     """
     kinds = dict(_options(candidate))
     fitted = tuple(one for one in kinds.values() if isinstance(one, Fitted))
@@ -113,7 +113,7 @@ def forms(candidate: Candidate) -> Sequence[Form]:
 
 
 def _options(candidate: Candidate) -> Iterator[tuple[str, Fitted | tuple[float | str, ...]]]:
-    """The options of a rule, each as it is tried: the values, its default first, or how it is fitted."""
+    """The options of a rule, each with the values to try (the default first) or how to fit it."""
     rule, entry = candidate.plan.rule, candidate.plan.entry
     known = {name: p for name, p in parameters(load(entry.target)).items() if p.kind is p.KEYWORD_ONLY}
     names = rule.options if rule else [name for name in known if name != "scale"]
@@ -142,7 +142,7 @@ def _tried(name: str, kind: Any, default: Any) -> Fitted | tuple[float | str, ..
     unit = known if known is not None else abs(default) or 1.0
     starts: tuple[float, ...] = (float(default),)
     if known is not None:
-        # A fit begins without it, but where that divides by 0, or where it is all that divides.
+        # Start the fit at 0, but add other starts in case that divides by 0 or nothing else divides.
         starts = (0.0, unit, *(starts if default > _SHOWS * unit else ()))
     if name in SHARES:
         return Fitted(name, (*starts, 0.5), 1.0, 0.0, 1.0)

@@ -1,4 +1,4 @@
-"""What happened to the advantages of a rule before they were logged: rows filtered, values clipped."""
+"""Infers changes made to a rule's advantages before logging: filtered rows, clipped values."""
 
 import math
 from collections.abc import Iterator
@@ -18,32 +18,32 @@ from advcli.matching.trials import Trial, judge, predict
 from advcli.tensors.masks import chosen
 from advcli.tensors.segments import Segments, signs
 
-# Shares in hundredths; of several that fit, the roundest.
+# Keep ratios are tried in hundredths; the roundest that fits is reported.
 _STEPS = 100
 _TOP = 3
 _FEWEST_AT_BOUND = 2
-# Share of a bound that a row has to be beyond it.
+# Smallest relative excess over a bound that counts as clipped.
 _VISIBLE = 0.01
 LIVE, WHOLE, DEAD = "of live groups", "of whole groups", "of dead groups"
 """Which rows were set to 0."""
-# Share of the groups that agree with a ratio after which rows were computed again: some rows are 0 by chance then.
+# Share of the groups that must agree with a ratio if rows were recomputed, since some are then 0 by chance.
 _AGREED = 0.5
 _Pair: TypeAlias = tuple[float, float]
 
 
 @dataclass(frozen=True)
 class After:
-    """What was done to the advantages of some rules.
+    """Changes made to the advantages of some rules.
 
     Attributes:
-        trials: the rules, with it done: every row fits.
+        trials: the rules with the changes applied: every row fits.
         clip: the bounds, or None.
-        filtered: rows set to 0 that the rule gives a number.
+        filtered: number of rows set to 0 that have an advantage by the rule.
         where: which groups those rows are in, in words.
         keep: the keep ratios (positive, negative) that filtered them, or None.
-        range_: lowest and highest ratio that gives the same, of each.
-        recomputed: whether the kept rows were computed again.
-        free: numbers that were fitted to the log.
+        range_: for each, the lowest and highest ratio with the same effect.
+        recomputed: whether the kept rows were recomputed.
+        free: how many numbers were fitted to the log.
         doubt: why the change is not determined although it explains every row; "" if it is.
     """
 
@@ -59,17 +59,17 @@ class After:
 
 
 def after(problem: Problem, trials: list[Trial]) -> After | None:
-    """Explain rows that do not fit by a clamp or by rows that were set to 0; None if they are not.
+    """Explain rows that don't fit by clipping or by rows set to 0; None if that doesn't explain them.
 
     Args:
-        problem: what is searched for.
-        trials: rules on all rows, the best first.
+        problem: the search problem.
+        trials: rules on all rows, best first.
     """
     result: list[After] = []
     known: dict[object, After | None] = {}
     for trial in trials:
         if trial.core and trial.predicted is not None:
-            # Rules with the same numbers share them.
+            # Rules with the same numbers share the result.
             key = (id(trial.predicted), trial.candidate.eps, trial.candidate.plan.entry.recompute)
             if key not in known:
                 known[key] = _explained(trial, trial.predicted, problem.whole(trial.partition))
@@ -79,19 +79,19 @@ def after(problem: Problem, trials: list[Trial]) -> After | None:
                 result.append(replace(explained, trials=own))
     if not result:
         return None
-    # Fewest rows changed, then those that have a reason for it.
+    # Prefer fewest changed rows, then changes explained by keep ratios.
     first = min(result, key=lambda item: (bool(item.doubt), _changed(item), item.keep is None))
     same = [item.trials[0] for item in result if _done(item) == _done(first)]
     return replace(first, trials=tuple(same))
 
 
 def recomputed(problem: Problem) -> After | None:
-    """Keep ratios after which the kept rows were computed again; None if they do not explain the log.
+    """Keep ratios with the kept rows recomputed; None if they don't explain the log.
 
     Args:
-        problem: what is searched for.
+        problem: the search problem.
     """
-    able = [
+    plain = [
         candidate
         for candidate in problem.candidates
         if candidate.framework is None
@@ -102,15 +102,15 @@ def recomputed(problem: Problem) -> After | None:
     for partition in problem.partitions:
         if not _zeros(problem.part(partition)):
             continue
-        result = [item for candidate in able for item in _again(problem, partition, candidate)]
+        result = [item for candidate in plain for item in _recomputed(problem, partition, candidate)]
         same = [item for item in result if _done(item) == _done(result[0])]
         if same:
             return replace(same[0], trials=tuple(item.trials[0] for item in same))
     return None
 
 
-def _again(problem: Problem, partition: Partition, candidate: Candidate) -> Iterator[After]:
-    """The likeliest keep ratios with which one rule, computed again on the kept rows, explains all rows."""
+def _recomputed(problem: Problem, partition: Partition, candidate: Candidate) -> Iterator[After]:
+    """The most likely keep ratios with which a rule, recomputed on the kept rows, explains all rows."""
     part = problem.part(partition)
     original = predict(candidate, part)
     if original is None:
@@ -145,14 +145,14 @@ def _done(item: After) -> tuple[object, ...]:
 
 
 def _explained(trial: Trial, predicted: Tensor, part: Slice) -> After | None:
-    """One rule with a clamp, with rows at 0, or with both."""
+    """One rule with clipping, with rows set to 0, or both."""
     values = part.logged.values
     compared = part.compared()
     clip = _bounds(predicted[compared], values[compared], part.logged.tolerance)
     clipped = predicted.clamp(*clip) if clip else predicted
     judged = judge(trial.candidate, trial.partition, part, clipped)
     free = len({abs(bound) for bound in clip or () if math.isfinite(bound)})
-    vague = _vague(predicted[compared], clip, part) if clip else ""
+    vague = _clip_doubt(predicted[compared], clip, part) if clip else ""
     if judged.explained:
         return After((judged,), clip, free=free, doubt=vague) if clip else None
     off = compared & ((clipped - values).abs() > part.logged.tolerance)
@@ -162,7 +162,7 @@ def _explained(trial: Trial, predicted: Tensor, part: Slice) -> After | None:
     if not judged.explained:
         return None
     keep, range_ = _verified(trial.candidate, predicted, part, clip) or (None, None)
-    where, rare = _where(part, off)
+    where, ambiguity = _where(part, off)
     return After(
         (judged,),
         clip,
@@ -171,19 +171,19 @@ def _explained(trial: Trial, predicted: Tensor, part: Slice) -> After | None:
         keep,
         range_,
         free=free + 1,
-        doubt=vague or ("" if keep else rare),
+        doubt=vague or ("" if keep else ambiguity),
     )
 
 
 def _where(part: Slice, off: Tensor) -> tuple[str, str]:
-    """Which groups rows that were set to 0 are in, in words, and why they may not have been set to 0."""
+    """The groups of the rows set to 0, in words, and a doubt if too many rows are 0 for that to be plausible."""
     live = part.groups.std > 0
     if not bool((off & live).any()):
         rewards = part.columns["rewards"][off].unique()
         return f"{DEAD} (every reward {float(rewards[0]):g})" if len(rewards) == 1 else DEAD, ""
     segments, used = part.groups.segments, part.groups.used
-    blank = segments.max(chosen(part.logged.values.abs().nan_to_num(nan=0.0), used)) == 0
-    if bool(blank[part.columns["group"][off]].all()):
+    all_zero = segments.max(chosen(part.logged.values.abs().nan_to_num(nan=0.0), used)) == 0
+    if bool(all_zero[part.columns["group"][off]].all()):
         return WHOLE, ""
     count, of = int((off & live).sum()), int((part.compared() & live).sum())
     return (
@@ -194,22 +194,24 @@ def _where(part: Slice, off: Tensor) -> tuple[str, str]:
     )
 
 
-def _vague(predicted: Tensor, clip: _Pair, part: Slice) -> str:
-    """Why a clamp is not determined: its bound is no round number, and all rows beyond it are one number; "" if it can."""
+def _clip_doubt(predicted: Tensor, clip: _Pair, part: Slice) -> str:
+    """Why clipping is not determined: the bound isn't round, and all rows beyond it have one value; "" if it is."""
     beyond = torch.cat([predicted[predicted > clip[1]], predicted[predicted < clip[0]]]).abs()
     bound = max(abs(edge) for edge in clip if math.isfinite(edge))
     several = float(beyond.max() - beyond.min()) > _VISIBLE * bound
     round_ = abs(bound - float(f"{bound:.2g}")) <= part.logged.exact and not part.logged.stored.absolute
-    return "" if several or round_ else f"all rows at the bound {bound:.4g} are one number without it too"
+    return (
+        "" if several or round_ else f"all rows at the bound {bound:.4g} would be equal without clipping too"
+    )
 
 
 def _bounds(predicted: Tensor, values: Tensor, room: float) -> tuple[float, float] | None:
-    """The clamp that the log shows; None if too few rows lie at a bound that the rule goes beyond, or visibly beyond.
+    """The clipping bounds that the log shows; None if too few rows are at a bound that the rule noticeably exceeds.
 
-    Where one side only is met, the clamp is taken to be symmetric if it can be.
+    If only one bound is reached, the clipping is assumed symmetric where possible.
     """
     low, high = float(values.min()), float(values.max())
-    # A bound of 0 is no clamp: the rows of one sign were filtered.
+    # A bound of 0 is not clipping: the rows of one sign were filtered.
     above = (predicted > high + room) & (values == high) & (high != 0)
     below = (predicted < low - room) & (values == low) & (low != 0)
     if int(above.sum() + below.sum()) < _FEWEST_AT_BOUND:
@@ -227,7 +229,7 @@ def _bounds(predicted: Tensor, values: Tensor, room: float) -> tuple[float, floa
 def _verified(
     candidate: Candidate, predicted: Tensor, part: Slice, clip: _Pair | None
 ) -> tuple[_Pair, tuple[_Pair, _Pair]] | None:
-    """The keep ratios, and their ranges, that filter exactly the rows that were filtered."""
+    """The keep ratios, with their ranges, that filter exactly the rows filtered in the log."""
     for keep, range_ in _ratios(predicted, part):
         processed = predict(_with(candidate, keep), part)
         if processed is None:
@@ -249,12 +251,12 @@ def _with(candidate: Candidate, keep: _Pair, *, compute_new_adv: bool = False) -
 def _ratios(
     original: Tensor, part: Slice, agreed: float = 0.0
 ) -> Iterator[tuple[_Pair, tuple[_Pair, _Pair]]]:
-    """Pairs of keep ratios that leave as many rows as the log has, the likeliest first, and their ranges.
+    """Pairs of keep ratios that keep as many rows as the log has, most likely first, and their ranges.
 
     Args:
         original: [n] the rule's advantages.
         part: the rows.
-        agreed: share of the groups that have to agree with a ratio.
+        agreed: share of the groups that must agree with a ratio.
     """
     sides = [_likely(original, part, sign, agreed) for sign in (1.0, -1.0)]
     for (positive, range_), (negative, other) in product(*sides):
@@ -263,7 +265,7 @@ def _ratios(
 
 
 def _likely(original: Tensor, part: Slice, sign: float, agreed: float) -> list[tuple[float, _Pair]]:
-    """The ratios of one sign that most groups agree with, each with the range that has as many."""
+    """The ratios of one sign that most groups agree with, each with the range of equally supported ratios."""
     group = part.columns["group"]
     used = part.compared() & original.isfinite()
     count = int(group.max()) + 1
@@ -272,29 +274,31 @@ def _likely(original: Tensor, part: Slice, sign: float, agreed: float) -> list[t
     has_sign = signs(original[used], group[used]) == sign
     total = segments.sum(has_sign.double())
     kept = segments.sum((has_sign & (values != 0)).double())
-    # A group that is all 0 may have had its kept rows computed again, all equal.
-    telling = (total > 0) & (segments.max(values.abs()) > 0)
-    if not bool(telling.any()):
+    # A group of zeros may have been recomputed on equal kept rows, so it says nothing.
+    informative = (total > 0) & (segments.max(values.abs()) > 0)
+    if not bool(informative.any()):
         return [(1.0, (1.0, 1.0))]
     ratios = torch.arange(_STEPS + 1, dtype=torch.float64) / _STEPS
-    expected = (total[telling, None] * ratios).trunc().clamp(min=1)
+    expected = (total[informative, None] * ratios).trunc().clamp(min=1)
     expected[:, 0] = 0
-    expected[:, -1] = total[telling]
-    votes = (expected == kept[telling, None]).sum(dim=0)
+    expected[:, -1] = total[informative]
+    votes = (expected == kept[informative, None]).sum(dim=0)
     likely = []
-    for many in votes[votes >= agreed * int(telling.sum())].unique(sorted=True).flip(0)[:_TOP].tolist():
-        steps = torch.nonzero(votes == many).squeeze(1).tolist()
-        # Of the roundest the largest: it filters the fewest rows.
+    for support in (
+        votes[votes >= agreed * int(informative.sum())].unique(sorted=True).flip(0)[:_TOP].tolist()
+    ):
+        steps = torch.nonzero(votes == support).squeeze(1).tolist()
+        # Among equally round ratios, the largest: it filters the fewest rows.
         best = min(steps, key=lambda step: (_roughness(step), -step))
         likely.append((best / _STEPS, (steps[0] / _STEPS, steps[-1] / _STEPS)))
     return likely
 
 
 def _roughness(step: int) -> int:
-    """How odd a share of so many hundredths is."""
+    """Rank of roundness of a share in hundredths: 0 for 100, then multiples of 10, 5 and 1."""
     return next(position for position, unit in enumerate((100, 10, 5, 1)) if step % unit == 0)
 
 
 def _zeros(part: Slice) -> int:
-    """Rows with a logged 0 in groups whose rewards differ."""
+    """Number of rows with a logged 0 in live groups."""
     return int((part.compared() & (part.logged.values == 0) & (part.groups.std > 0)).sum())

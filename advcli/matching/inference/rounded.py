@@ -1,4 +1,4 @@
-"""Rewards that have fewer digits in the dump than they had when the advantages were computed."""
+"""Detects rewards that were rounded in the dump but not when the advantages were computed."""
 
 import torch
 from torch import Tensor
@@ -7,17 +7,17 @@ from advcli.matching.sample import Slice
 from advcli.tensors.masks import chosen
 from advcli.tensors.segments import Segments, Spread
 
-# Share of rows that fit as they are, size of what is left over beside A, and its likeness to A, from which on
-# it is no rounding of the rewards.
+# Limits beyond which rounded rewards are ruled out: share of rows that fit unrounded, norm of the residuals relative
+# to A, and their correlation with A.
 _AS_THEY_ARE, _LEFT_OVER, _LIKE = 0.5, 0.1, 0.3
-# Share of the equal rewards of a group that have to have different advantages, and how many are needed to tell.
+# Share of sets of equal rewards that must have differing advantages, and how many sets are needed to decide.
 _DIFFERENT, _FEWEST = 0.5, 3
 
 
 def hidden_digits(part: Slice, predicted: Tensor) -> bool:
     """Whether the log shows digits of the rewards that the dump lacks.
 
-    Equal rewards of a group have different advantages then, and what a rule leaves over looks like noise.
+    Equal rewards of a group then have different advantages, and the residuals of a rule look like noise.
 
     Args:
         part: the rows.
@@ -28,26 +28,26 @@ def hidden_digits(part: Slice, predicted: Tensor) -> bool:
         part.given.values,
         *(chosen(part.columns[n], compared) for n in ("rewards", "group")),
     )
-    left = values - chosen(predicted, compared)
-    use = (chosen(part.groups.std, compared) > 0) & left.isfinite()
+    residuals = values - chosen(predicted, compared)
+    use = (chosen(part.groups.std, compared) > 0) & residuals.isfinite()
     if not bool(use.any()):
         return False
-    left, values, rewards, index = left[use], values[use], rewards[use], index[use]
-    if float((left.abs() <= part.logged.tolerance).double().mean()) >= _AS_THEY_ARE:
+    residuals, values, rewards, index = residuals[use], values[use], rewards[use], index[use]
+    if float((residuals.abs() <= part.logged.tolerance).double().mean()) >= _AS_THEY_ARE:
         return False
-    if float(left.norm()) > _LEFT_OVER * float(values.norm()):
+    if float(residuals.norm()) > _LEFT_OVER * float(values.norm()):
         return False
-    if any(abs(_likeness(left, values**power)) > _LIKE for power in (1, 3)):
+    if any(abs(_correlation(residuals, values**power)) > _LIKE for power in (1, 3)):
         return False
     return _differ(torch.stack([index.double(), rewards], dim=1), values, part.logged.tolerance)
 
 
-def _likeness(one: Tensor, two: Tensor) -> float:
+def _correlation(one: Tensor, two: Tensor) -> float:
     return float(torch.corrcoef(torch.stack([one, two]))[0, 1].nan_to_num(nan=0.0))
 
 
 def _differ(cells: Tensor, values: Tensor, tolerance: float) -> bool:
-    """Whether rows of one group and reward mostly have different advantages."""
+    """Whether rows with the same group and reward mostly have different advantages."""
     segments = Segments.dense(cells.unique(dim=0, return_inverse=True)[1])
     several = segments.size() > 1
     if int(several.sum()) < _FEWEST:

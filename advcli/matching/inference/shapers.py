@@ -1,9 +1,9 @@
-"""Rewards that were shaped before the estimator: which rule of the catalog, with which knobs.
+"""Infers reward shaping: which rule of the catalog, with which knobs.
 
-Whatever the estimator, its advantages in a group go up in a line with the rewards that it was given. So a
-rule is tried by how far the logged advantages of each group lie from a line through the shaped rewards; its
-knobs are those that leave least over. What fits is then searched for like any log, with the shaped rewards in
-place of those of the dump.
+Whatever the estimator, its advantages within a group rise linearly with its input rewards. So a shaping rule is
+judged by how far the logged advantages of each group lie from a line over the shaped rewards, with its knobs
+fitted to minimize that. The estimator is then searched for as usual, with the shaped rewards in place of those of
+the dump.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -24,41 +24,41 @@ from advcli.shaping import spec
 from advcli.shaping.catalog import SHAPINGS
 from advcli.shaping.groups import Groups
 
-# Knobs in tokens, which are tried as shares of a long response; of these, the inverse goes into the reward in a line.
+# Knobs in tokens, fitted as shares of a long response; of these, the ones whose inverse enters the reward linearly.
 _IN_TOKENS, _INVERSE = frozenset({"max", "buffer", "bound"}), frozenset({"max", "bound"})
 _LONG = 0.95
-# Shorter numbers are as good if they leave so many times as much over, or this share of |A|.
+# Shorter numbers are accepted if their residual is at most this multiple of the best, or this share of |A|.
 _AS_GOOD, _EXACT = 2.0, 1e-9
-# Share of the largest reward that is no shaping.
-_NOTHING = 1e-6
-# How many of the starts that leave least over are followed.
+# Changes below this share of the largest reward don't count as shaping.
+_UNNOTICEABLE = 1e-6
+# How many of the best starts are followed.
 _FOLLOWED = 8
-# After so many, a rule is given up if none leaves less than this share of what the rewards leave as they are.
+# A rule is dropped if none of the first starts reduces the residual to this share of the unshaped one.
 _FEW, _LITTLE = 3, 0.5
 
 
 @dataclass(frozen=True)
 class Trial:
-    """With which knobs a rule is tried.
+    """The knobs with which a rule is tried.
 
     Attributes:
-        fitted: knob → the values that the fit begins with; of knobs in tokens, as shares of a long response.
+        fitted: knob → starting values of the fit; for knobs in tokens, as shares of a long response.
         fixed: knobs that are not fitted and differ from the defaults.
-        told: gives knobs that the groups tell at once; None where they cannot.
-        ends: knobs that are rewards in place of the logged ones, so that a factor of all rewards is in them. The first stays.
+        derive: reads knobs off the groups directly; returns None if it can't.
+        ends: knobs that replace the logged rewards, so that they absorb a common factor of all rewards; the first stays.
     """
 
     fitted: Mapping[str, Sequence[float]] = field(default_factory=dict)
     fixed: Mapping[str, float] = field(default_factory=dict)
-    told: Callable[[Slice, Lines], Mapping[str, float] | None] | None = None
+    derive: Callable[[Slice, Lines], Mapping[str, float] | None] | None = None
     ends: Sequence[str] = ()
 
 
 def _above(part: Slice, lines: Lines) -> Mapping[str, float] | None:
-    """Of `grpo_lead`: the length above which groups are not what they are without it; None if none is or all are."""
+    """`grpo_lead`: the length above which groups are changed; None if none or all are."""
     rewards, lengths = part.columns["rewards"], part.columns["lengths"]
     groups = Groups.of(rewards, part.columns["group"])
-    off = (lines.left(rewards).abs() * lines.size > lines.room).to(rewards.dtype)
+    off = (lines.residuals(rewards).abs() * lines.size > lines.room).to(rewards.dtype)
     changed = lines.group.max(off) > 0
     shortest = groups.segments.rank(torch.where(groups.counted(lengths), lengths, torch.inf)) < ROWS
     mean = groups.mean(lengths, shortest)[lines.use]
@@ -83,12 +83,12 @@ _SLACK = {
 }
 TRIALS: Mapping[str, Sequence[Trial]] = {
     "overlong": [
-        # Without a cap only the slope and where it begins are in the log.
+        # Without a cap, the log determines only the slope and where it begins.
         Trial({"max": _LIMITS, "buffer": _BUFFERS}, {"factor": 1.0}),
         Trial({"max": _LIMITS, "buffer": _BUFFERS, "factor": (0.3, 1.0)}, {"cap": 1.0}),
     ],
     "linear": [Trial({"output": (0.25, 1.0), "input": (0.1,), "turns": (0.1,)})],
-    # Only coef / max is in the log.
+    # The log determines only coef / max.
     "length_limit": [Trial({"max": (1.0, 0.2)}, {"gated": gated}) for gated in (0.0, 1.0)],
     "efficiency": [Trial()],
     "gr3": [Trial({"alpha": (0.33, 2.0, 0.05)})],
@@ -96,7 +96,7 @@ TRIALS: Mapping[str, Sequence[Trial]] = {
     "grpo_lead": [
         Trial({"alpha": (0.05, 0.5)}),
         Trial({"alpha": (0.05, 0.5)}, {"above": 0.0}),
-        Trial({"alpha": (0.05, 0.5)}, told=_above),
+        Trial({"alpha": (0.05, 0.5)}, derive=_above),
     ],
     "kimi": [Trial({"weight": (1.0, 0.1)})],
     "slack": [
@@ -113,7 +113,7 @@ TRIALS: Mapping[str, Sequence[Trial]] = {
             Trial({"max": _COSINE}, {"clamp": clamp, "short_wrong": -0.5, "long_wrong": 0.0})
             for clamp in (0.0, 1.0)
         ),
-        # Two of the four rewards are in the log: the others are the factor and the shift of any estimator.
+        # The log determines two of the four rewards; the others amount to an estimator's scale and shift.
         *(
             Trial(
                 {"max": _COSINE, "short_wrong": (-1.0, 0.0), "long_wrong": (-0.5,)},
@@ -127,17 +127,17 @@ TRIALS: Mapping[str, Sequence[Trial]] = {
     "effort": [Trial({"weight": (0.5,), "penalty": (1.0,), "bound": (0.5, 1.0, 2.0)})],
     "duplicate": [Trial({"alpha": (1.0, 0.3)})],
 }
-"""Rules that are tried, in the order in which they are believed."""
+"""Shaping rules to try, in order of preference."""
 
 
 @dataclass(frozen=True)
 class Shaped:
-    """A rule that makes every group a line.
+    """A shaping rule under which every group lies on a line.
 
     Attributes:
         step: the rule with its knobs.
         free: how many knobs were fitted.
-        scalable: whether the rewards may have another factor.
+        scalable: whether the rewards may have another common factor.
     """
 
     step: ShapeSpec
@@ -146,75 +146,75 @@ class Shaped:
 
 
 def usual(names: Collection[str]) -> tuple[str, ...]:
-    """What rules may look at beside rewards and lengths, as far as the columns have usual names: expressions over columns."""
+    """Expressions for the rules' inputs besides rewards and lengths, as far as columns with the usual names exist."""
     inputs = (one for name in TRIALS for one in SHAPINGS[name].inputs)
-    met = ((one, next((n for n in one.usual if n in names), None)) for one in inputs)
-    return tuple(dict.fromkeys(spec.measured(one, name) for one, name in met if name is not None))
+    matches = ((one, next((n for n in one.usual if n in names), None)) for one in inputs)
+    return tuple(dict.fromkeys(spec.measured(one, name) for one, name in matches if name is not None))
 
 
-def able(
+def applicable(
     columns: Mapping[str, Tensor], asked: Sequence[ShapeSpec] = ()
 ) -> Iterator[tuple[str, dict[str, str]]]:
-    """The rules that can be tried on some columns, each with the columns that its knobs name.
+    """The rules that can be tried on some columns, each with the columns for its knobs.
 
     Args:
-        columns: what was read.
+        columns: the columns of the dump.
         asked: rules that the user asked for; () for all.
     """
     for name in TRIALS:
         row = SHAPINGS[name]
-        mine = [step for step in asked if step.name == name]
-        if asked and not mine:
+        requested = [step for step in asked if step.name == name]
+        if asked and not requested:
             continue
-        named = dict(mine[0].columns) if mine else {}
+        named = dict(requested[0].columns) if requested else {}
         named |= {
             one.name: result
             for one in row.inputs
             if one.name not in named
             and (result := next((n for n in one.usual if f"extra {spec.measured(one, n)}" in columns), None))
         }
-        there = {one.role for one in row.inputs if one.role} <= columns.keys() or all(
+        available = {one.role for one in row.inputs if one.role} <= columns.keys() or all(
             one.name in named for one in row.inputs if one.role
         )
         given = all(one.name in named or one.optional or one.role or one.weight for one in row.inputs)
-        if there and given and all(need in columns or need == "group" for need in row.needs):
+        if available and given and all(need in columns or need == "group" for need in row.needs):
             yield name, named
 
 
 def fitting(part: Slice, asked: Sequence[ShapeSpec] = ()) -> Iterator[Shaped]:
-    """The rules, each with its knobs, that make a line of every group of some rows.
+    """The shaping rules, with fitted knobs, under which every group lies on a line.
 
     Args:
         part: the rows.
         asked: rules that the user asked for; () for all. An expression is tried as it is.
     """
     lines = Lines.of(part)
-    # Where the rewards of the dump make lines already, no knob can be told.
-    if lines.told and not lines.holds(lines.left(part.columns["rewards"])):
+    # If the dump's own rewards lie on lines already, no knob can be determined.
+    if lines.informative and not lines.holds(lines.residuals(part.columns["rewards"])):
         yield from (Shaped(step, 0) for step in asked if step.expression)
-        for name, named in able(part.columns, asked):
+        for name, named in applicable(part.columns, asked):
             yield from _fitted(part, lines, name, named)
 
 
 def _fitted(part: Slice, lines: Lines, name: str, named: Mapping[str, str]) -> Iterator[Shaped]:
-    """The knobs with which a rule makes a line of every group of some rows.
+    """A rule with the knobs under which every group lies on a line.
 
     Args:
         part: the rows.
         lines: their logged advantages.
         name: the rule.
-        named: knob → the column that it names.
+        named: knob → the column it names.
     """
     row = SHAPINGS[name]
     unused = {one.weight for one in row.inputs if one.weight and one.name not in named and not one.role}
     lengths = part.columns.get("lengths")
     long = 1.0 if lengths is None else float(lengths[lengths.isfinite()].quantile(_LONG).clamp(min=1.0))
     for trial in TRIALS[name]:
-        told = trial.told(part, lines) if trial.told else {}
-        if told is None:
+        derived = trial.derive(part, lines) if trial.derive else {}
+        if derived is None:
             continue
         knobs = [knob for knob in trial.fitted if knob not in unused]
-        fixed = {**row.optional, **dict.fromkeys(unused, 0.0), **trial.fixed, **told}
+        fixed = {**row.optional, **dict.fromkeys(unused, 0.0), **trial.fixed, **derived}
 
         def step(
             values: Tensor, knobs: Sequence[str] = knobs, fixed: Mapping[str, float] = fixed
@@ -226,8 +226,8 @@ def _fitted(part: Slice, lines: Lines, name: str, named: Mapping[str, str]) -> I
         ]
         scale = _Scale.of(knobs, long)
         result = _on_lines(part, lines, step, starts, scale)
-        # One slope for all groups tells knobs that in a group are but a factor.
-        closer = _on_lines(part, lines.joined(), step, starts, scale) if result and lines.apart else ()
+        # A common slope determines knobs that within a group are only a factor.
+        closer = _on_lines(part, lines.joined(), step, starts, scale) if result and lines.separate else ()
         for one in closer or result:
             if _visible(part, one):
                 yield Shaped(one, len(knobs), scalable=bool(trial.ends))
@@ -237,10 +237,10 @@ def _fitted(part: Slice, lines: Lines, name: str, named: Mapping[str, str]) -> I
 
 
 def _visible(part: Slice, step: ShapeSpec) -> bool:
-    """Whether a rule changes rewards by more than nothing: in groups of equal rewards the least change makes a line."""
+    """Whether a rule changes the rewards noticeably: in groups of equal rewards even rounding noise makes a line."""
     rewards = part.columns["rewards"]
     changed = (shaped_by(step, part.columns) - rewards).nan_to_num(nan=0.0).abs().max()
-    return bool(changed > _NOTHING * rewards.nan_to_num(nan=0.0).abs().max())
+    return bool(changed > _UNNOTICEABLE * rewards.nan_to_num(nan=0.0).abs().max())
 
 
 def _on_lines(
@@ -250,23 +250,23 @@ def _on_lines(
     starts: Sequence[Tensor],
     scale: "_Scale",
 ) -> Sequence[ShapeSpec]:
-    """A rule with the knobs that lay every row on its line: with short ones, and with those that leave least; () if none do."""
+    """A rule with knobs that put every row on its line: with short ones, and with the best fit; () if none do."""
 
-    def left(values: Tensor) -> Tensor:
-        return lines.left(shaped_by(step(values), part.columns))
+    def residuals(values: Tensor) -> Tensor:
+        return lines.residuals(shaped_by(step(values), part.columns))
 
-    unshaped = square(lines.left(part.columns["rewards"]))
-    result = _best(starts, lambda numbers: left(scale.values(numbers)), lines, _LITTLE * unshaped)
+    unshaped = square(lines.residuals(part.columns["rewards"]))
+    result = _best(starts, lambda numbers: residuals(scale.values(numbers)), lines, _LITTLE * unshaped)
     if result is None:
         return ()
     exact = scale.values(result)
-    least = _AS_GOOD * max(worst(left(exact)), _EXACT)
-    short = shortened(exact, lambda values: worst(left(values)) <= least)
+    least = _AS_GOOD * max(worst(residuals(exact)), _EXACT)
+    short = shortened(exact, lambda values: worst(residuals(values)) <= least)
     return [step(short)] if bool((short == exact).all()) else [step(short), step(exact)]
 
 
 def _stretched(part: Slice, lines: Lines, step: ShapeSpec, ends: Sequence[str]) -> ShapeSpec | None:
-    """A rule with the factor that all logged advantages have beside it in its own rewards; None if there is none.
+    """A rule whose own rewards absorb the common factor of the logged advantages; None if there is none.
 
     Args:
         part: the rows.
@@ -284,20 +284,20 @@ def _stretched(part: Slice, lines: Lines, step: ShapeSpec, ends: Sequence[str]) 
             step.name, {**step.knobs, **dict(zip(ends[1:], values.tolist(), strict=True))}, step.columns
         )
 
-    def left(values: Tensor) -> float:
-        return worst(lines.off(shaped_by(stretched(values), part.columns)))
+    def residual(values: Tensor) -> float:
+        return worst(lines.residuals_at(shaped_by(stretched(values), part.columns)))
 
     exact = torch.tensor([first + factor * (other - first) for other in others], dtype=torch.float64)
-    least = _AS_GOOD * max(left(exact), _EXACT)
-    return stretched(shortened(exact, lambda values: left(values) <= least))
+    least = _AS_GOOD * max(residual(exact), _EXACT)
+    return stretched(shortened(exact, lambda values: residual(values) <= least))
 
 
 @dataclass(frozen=True)
 class _Scale:
-    """From the numbers that are fitted to the values of knobs: near 1, and in a line with what they change.
+    """Maps fitted numbers to knob values; the numbers are near 1 and enter the rewards roughly linearly.
 
     Attributes:
-        unit: [K] what a number of 1 stands for.
+        unit: [K] the knob value for a number of 1.
         inverse: [K] bool, whether the number is the inverse of the knob.
     """
 
@@ -314,33 +314,33 @@ class _Scale:
         return self.unit * torch.where(self.inverse, 1 / numbers, numbers)
 
 
-def _best(starts: Sequence[Tensor], left: Residual, lines: Lines, little: float) -> Tensor | None:
-    """The numbers that leave least over, of those that leave no more than the log's digits and rounding may.
+def _best(starts: Sequence[Tensor], residuals: Residual, lines: Lines, little: float) -> Tensor | None:
+    """The numbers with the smallest residual within the log's tolerance; None if there are none.
 
-    Those starts first that leave least; the first that leaves no more than the last digit ends the search, and so do a
-    few that all leave more than `little`, a sum of squares.
+    The best starts are followed first. The search ends at the first fit to the last digit, or when the first few fits
+    all leave a sum of squares above `little`.
     """
     result, least, squares = None, torch.inf, []
-    for start in sorted(starts, key=lambda start: float(left(start).square().sum()))[:_FOLLOWED]:
-        numbers = least_squares(left, start, near=lines.near)[0] if len(start) else start
-        over = left(numbers)
-        squares.append(square(over))
+    for start in sorted(starts, key=lambda start: float(residuals(start).square().sum()))[:_FOLLOWED]:
+        numbers = least_squares(residuals, start, near=lines.near)[0] if len(start) else start
+        fit_residuals = residuals(numbers)
+        squares.append(square(fit_residuals))
         if len(squares) == _FEW and min(squares) > little:
             break
-        if lines.holds(over) and worst(over) < least:
-            result, least = numbers, worst(over)
-            if lines.to_the_last_digit(over):
+        if lines.holds(fit_residuals) and worst(fit_residuals) < least:
+            result, least = numbers, worst(fit_residuals)
+            if lines.to_the_last_digit(fit_residuals):
                 break
     return result
 
 
 def applied(problem: Problem, partition: Partition, one: Shaped) -> Problem:
-    """The search for the estimator behind the shaped rewards.
+    """The problem with shaped rewards.
 
     Args:
-        problem: what is searched for.
+        problem: the search problem.
         partition: the groups.
-        one: the rule.
+        one: the shaping rule.
     """
     rewards = shaped_by(one.step, problem.grouped(partition))
     weights = torch.ones(1, dtype=rewards.dtype)

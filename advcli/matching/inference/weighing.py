@@ -1,4 +1,4 @@
-"""Search with reward weights inferred from the log."""
+"""Searches with reward weights inferred from the log."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,60 +12,58 @@ from advcli.matching.inference.weights import Solution, solutions
 from advcli.matching.partitions import Partition
 from advcli.matching.problem import Problem
 from advcli.matching.sample import FIRST, Slice
-from advcli.matching.search import Found, Tell, search
+from advcli.matching.search import SearchResult, Tell, search
 from advcli.matching.trials import Trial, tried
 
 _ROWS = 16_384
-# Digits of the weights that are tried first.
+# Numbers of digits to which weights are rounded first.
 _SHORT = (1, 2, 3, 4)
 
 
 @dataclass(frozen=True)
 class Weighed:
-    """A search that succeeded with inferred weights.
+    """A search with inferred weights.
 
     Attributes:
         solution: the weights.
-        problem: the search with them.
-        found: its outcome.
-        doubt: why weights are not determined by the log; "" if they are.
+        problem: the search problem with these weights.
+        found: the search result.
+        doubt: why the weights are not determined by the log; "" if they are.
     """
 
     solution: Solution
     problem: Problem
-    found: Found
+    found: SearchResult
     doubt: str = ""
 
 
 def weighed(problem: Problem, tell: Tell, *, skip_missing_parts: bool) -> Iterator[Weighed]:
-    """Infer the weights of the reward parts; each search with weights that explain what is not clipped or 0.
-
-    The first that explains every row comes first.
+    """Searches with inferred weights that explain every row that isn't clipped or 0; complete explanations come first.
 
     Args:
-        problem: what is searched for; its columns have "parts" [N, K].
-        tell: takes a line each time something has been tried.
-        skip_missing_parts: a missing part counts 0 as long as one part of the row is there.
+        problem: the search problem; its columns have "parts" [N, K].
+        tell: called with a progress line after each attempt.
+        skip_missing_parts: a missing part counts as 0 if another part of the row is there.
     """
     for partition in problem.partitions:
-        able = list(_able(problem, partition, tell, skip_missing_parts=skip_missing_parts))
-        done: list[Weighed] = []
-        few = _of_one_reward(problem, partition)
-        for solution, fitting, _ in sorted(able, key=lambda one: _belief(problem, one[0], one[2])):
+        solved = list(_solved(problem, partition, tell, skip_missing_parts=skip_missing_parts))
+        partial: list[Weighed] = []
+        doubt = _single_reward_doubt(problem, partition)
+        for solution, fitting, _ in sorted(solved, key=lambda one: _preference(problem, one[0], one[2])):
             columns = _reweighed(problem.columns, solution, skip_missing_parts=skip_missing_parts)
-            again = problem.but(columns=columns, partitions=[partition], candidates=fitting)
-            result = search(again)
+            reweighed = problem.but(columns=columns, partitions=[partition], candidates=fitting)
+            result = search(reweighed)
             if result.explained:
-                yield Weighed(solution, again, result, few)
+                yield Weighed(solution, reweighed, result, doubt)
             elif result.trials:
-                done.append(Weighed(solution, again, result, few))
-        if done:
-            yield from done
+                partial.append(Weighed(solution, reweighed, result, doubt))
+        if partial:
+            yield from partial
             return
 
 
-def _of_one_reward(problem: Problem, partition: Partition) -> str:
-    """Why the factor of a single reward is not determined: with two different rewards per group any rule is a line."""
+def _single_reward_doubt(problem: Problem, partition: Partition) -> str:
+    """Why the factor of a single reward is not determined: with two distinct rewards per group any rule is linear."""
     if problem.columns["parts"].shape[1] > 1:
         return ""
     part = problem.part(partition)
@@ -78,21 +76,21 @@ def _of_one_reward(problem: Problem, partition: Partition) -> str:
     return "a factor was fitted, and no group has more than two different rewards: ranks, a sign or a tanh fit as well"
 
 
-def _able(
+def _solved(
     problem: Problem, partition: Partition, tell: Tell, *, skip_missing_parts: bool
 ) -> Iterator[tuple[Solution, Sequence[Candidate], Sequence[Trial]]]:
-    """Weights with which some rule explains a part of the rows, but for what is clipped or 0; and those rules."""
+    """Weights with which a rule explains a sample, except clipped and zero rows; with the rules to search and the trials."""
     first = problem.part(partition, FIRST)
     for solution in solutions(problem.part(partition, _ROWS), problem.candidates):
         shown = ", ".join(f"{w:.4g}" for w in solution.weights.tolist())
         tell(f"{partition.label}: weights {shown} tried")
         fitting = [candidate for candidate in problem.candidates if _solves(candidate, solution)]
         near: list[tuple[Solution, list[Trial]]] = []
-        # What is shown has few digits, so those are tried first.
+        # Configured weights have few digits, so round ones are tried first.
         for short in (*(solution.rounded(digits) for digits in _SHORT), solution):
-            some = _reweighed(first.columns, short, skip_missing_parts=skip_missing_parts)
-            small = Slice.of(some, first.logged, None, whole=first.whole)
-            known = [c for c in fitting if all(name in some for name in c.plan.entry.needs)]
+            columns = _reweighed(first.columns, short, skip_missing_parts=skip_missing_parts)
+            small = Slice.of(columns, first.logged, None, whole=first.whole)
+            known = [c for c in fitting if all(name in columns for name in c.plan.entry.needs)]
             trials = [t for t in tried(partition, known, small, brief=True) if t.explained or t.core]
             if trials:
                 near.append((short, trials))
@@ -103,22 +101,22 @@ def _able(
             yield short, fitting, trials
 
 
-def _belief(
+def _preference(
     problem: Problem, solution: Solution, trials: Sequence[Trial]
 ) -> tuple[bool, bool, int, float, bool, bool, int]:
-    """The lower, the sooner weights are believed.
+    """Sort key of preference, lowest first.
 
-    The dump's own framework, few digits, a largest weight near to 1, any framework.
+    The dump's own framework, few digits, a largest weight near 1, any framework.
     """
     fitting = [trial for trial in trials if trial.explained] or list(trials)
     best = min(fitting, key=problem.preference)
-    own = any(trial.candidate.framework == problem.framework for trial in fitting)
+    by_own_framework = any(trial.candidate.framework == problem.framework for trial in fitting)
     largest = float(solution.weights.abs().max())
     return (
         not best.explained,
-        problem.framework is not None and not own,
+        problem.framework is not None and not by_own_framework,
         min(solution.digits, _SHORT[-1] + 1),
-        # Without a division the factor is in the log.
+        # Without division the log determines the factor.
         abs(math.log10(largest)) if largest and solution.scale != "none" else 0.0,
         best.candidate.framework is None,
         solution.scale != best.candidate.scale,
@@ -129,20 +127,20 @@ def _belief(
 def _reweighed(
     columns: Mapping[str, Tensor], solution: Solution, *, skip_missing_parts: bool
 ) -> dict[str, Tensor]:
-    """The same columns with other weights."""
+    """The columns with other weights."""
     parts = columns["parts"]
     absent = ~parts.isfinite()
     total = (torch.where(absent, 0.0, parts) * solution.weights).sum(dim=1)
-    gone = absent.all(dim=1) if skip_missing_parts else absent.any(dim=1)
+    missing = absent.all(dim=1) if skip_missing_parts else absent.any(dim=1)
     return {
         **columns,
-        "rewards": torch.where(gone, torch.nan, total),
+        "rewards": torch.where(missing, torch.nan, total),
         "weights": solution.weights,
     }
 
 
 def _solves(candidate: Candidate, solution: Solution) -> bool:
-    """Whether a rule is one of those that the equations stand for."""
+    """Whether the solved equations apply to a rule."""
     if "parts" in candidate.plan.entry.needs:
         return solution.scale == "parts"
     return solution.scale == candidate.scale or (solution.scale == "none" and candidate.scale is None)

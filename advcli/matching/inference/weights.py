@@ -1,11 +1,11 @@
-"""The weights of the reward parts, from the advantages that they led to.
+"""Infers the weights of the reward parts from the advantages.
 
-With scale none the advantages are the centred parts times the weights: linear least squares. With scale group
-each group's advantages are parallel to its centred parts times the weights (with scale batch each step's are):
+With scale none, the advantages are the centred parts times the weights: linear least squares. With scale group,
+each group's advantages are parallel to its centred parts times the weights (with scale batch, each step's):
 
-    (I − â âᵀ) C w = 0 for every segment, so w is the smallest singular vector of the stacked left side.
+    (I − â âᵀ) C w = 0 for every segment, so w is the smallest singular vector of the stacked left-hand side.
 
-The common factor of w is then only in the eps: |C w| / |A| = std + eps / factor.
+The common factor of w then shows only through the eps: |C w| / |A| = std + eps / factor.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,28 +18,29 @@ from advcli.matching.candidates import EPS, Candidate
 from advcli.matching.sample import Slice
 from advcli.tensors.segments import Segments, Spread
 
-# Share of |A| that may be left over, and share of the largest singular value that counts as none.
+# Largest residual relative to |A|, and the relative size below which a singular value counts as 0.
 _RESIDUAL, _RANK = 1e-3, 1e-6
-# How many times its own uncertainty the part of the eps must be to be tried, and the uncertainty at which it tells
-# the common factor.
+# An estimated eps is used if it exceeds this multiple of its standard error, and determines the common factor if its
+# relative error is below this.
 _CLEAR, _SURE = 5.0, 3e-4
-# A weight next to the largest that is none as the first, and none at all; rows that tell anything; an eps.
-_NOTHING, _NOTHING_LEFT, _FEWEST, _USUAL = 0.01, 1e-6, 3, 1e-6
-# Digits of a weight, at most.
+# Relative weight below which the first weight isn't used for normalization, and below which a weight is 0; fewest
+# informative rows; default eps.
+_NEGLIGIBLE, _ZERO, _FEWEST, _DEFAULT_EPS = 0.01, 1e-6, 3, 1e-6
+# Most digits of a printed weight.
 _PRINTED = 7
-# Factors between which weights are believed.
+# Range of plausible common factors.
 _SMALLEST, _LARGEST = 0.05, 20.0
 
 
 @dataclass(frozen=True)
 class Solution:
-    """Weights that may have been used.
+    """Candidate weights.
 
     Attributes:
-        weights: [K] float64; 0 for a part that no weight is determined for.
+        weights: [K] float64; 0 for a part whose weight is not determined.
         determined: [K] bool.
-        residual: share of the length of A that they leave over.
-        scale: "none", "group", "batch" or "parts" (each part normalised on its own): the equations that they solve.
+        residual: norm of the residuals, relative to that of A.
+        scale: "none", "group", "batch" or "parts" (each part normalised on its own): the equations they solve.
         factor_known: whether their common factor is determined.
     """
 
@@ -60,17 +61,14 @@ class Solution:
         return max((_length(weight) for weight in self.weights.tolist()), default=0)
 
     def rounded(self, digits: int) -> "Solution":
-        """The same with fewer digits; weights that are next to nothing are 0."""
+        """The solution rounded to some digits; negligible weights become 0."""
         largest = float(self.weights.abs().max())
-        short = [
-            0.0 if abs(w) < _NOTHING_LEFT * largest else float(f"{w:.{digits}g}")
-            for w in self.weights.tolist()
-        ]
+        short = [0.0 if abs(w) < _ZERO * largest else float(f"{w:.{digits}g}") for w in self.weights.tolist()]
         return replace(self, weights=torch.tensor(short, dtype=self.weights.dtype))
 
 
 def solutions(part: Slice, candidates: Sequence[Candidate]) -> Iterator[Solution]:
-    """Weights that solve the equations of one of the scales, the most telling first."""
+    """Weights that solve the equations of one of the scales, most informative rows first."""
     use = part.compared() & part.columns["parts"].isfinite().any(dim=1)
     if not bool(use.any()):
         return
@@ -80,15 +78,15 @@ def solutions(part: Slice, candidates: Sequence[Candidate]) -> Iterator[Solution
     step = Segments.dense(part.columns["step"][use])
     centred = _centred(parts, group)
     size = group.rows(group.size()).to(values.dtype)
-    others = torch.where(size > 1, size / (size - 1).clamp(min=1), 1.0)
-    # What was clipped or set to 0 says nothing of the weights.
+    leave_one_out = torch.where(size > 1, size / (size - 1).clamp(min=1), 1.0)
+    # Clipped rows and rows set to 0 carry no information on the weights.
     for informative in _informative(values):
         result = False
-        for matrix in (centred, centred * others[:, None]):
+        for matrix in (centred, centred * leave_one_out[:, None]):
             for solution in _linear(matrix[informative], values[informative]):
                 result = True
                 yield solution
-        # One reward is parallel to itself: its factor would be an eps in disguise.
+        # A single reward is parallel to itself; its factor can't be told from the eps.
         equations = _equations(part, use, centred, group, step, candidates) if parts.shape[1] > 1 else ()
         for equation in equations:
             for solution in _parallel(equation, parts, values, informative):
@@ -99,7 +97,7 @@ def solutions(part: Slice, candidates: Sequence[Candidate]) -> Iterator[Solution
 
 
 def _informative(values: Tensor) -> Iterator[Tensor]:
-    """Which rows are believed: all; else those that are neither 0 nor at a bound that several rows share."""
+    """Row masks to try: all rows, then those that are neither 0 nor at a bound shared by several rows."""
     yield torch.ones_like(values, dtype=torch.bool)
     bound = torch.zeros_like(values, dtype=torch.bool)
     for edge in (values.max(), values.min()):
@@ -112,15 +110,15 @@ def _informative(values: Tensor) -> Iterator[Tensor]:
 
 @dataclass(frozen=True)
 class _Equation:
-    """A of each segment is parallel to M w.
+    """The equation "A of each segment is parallel to M w".
 
     Attributes:
         scale: "group", "batch" or "parts".
         matrix: [N, K] M.
-        segments: what has one factor.
-        raw: [N, K] of what the standard deviation is taken.
-        over: the segments that it is taken over.
-        shift: whether A is centred over the segment before it is compared.
+        segments: the segments that share a factor.
+        raw: [N, K] the values whose standard deviation is taken.
+        over: the segments it is taken over.
+        shift: whether to centre A over the segment before comparing.
     """
 
     scale: str
@@ -145,7 +143,7 @@ def _equations(
     raw = part.columns["parts"][use].nan_to_num(nan=0.0, posinf=0.0, neginf=0.0)
     yield _Equation("batch", centred, step, raw, step)
     several = [c.eps for c in candidates if "parts" in c.plan.entry.needs]
-    for eps in dict.fromkeys(eps if eps is not None else _USUAL for eps in several):
+    for eps in dict.fromkeys(eps if eps is not None else _DEFAULT_EPS for eps in several):
         spread = torch.stack(
             [group.rows(Spread.of(column, group).std(1)) for column in raw.unbind(dim=1)], dim=1
         ).nan_to_num(nan=0.0)
@@ -182,8 +180,8 @@ def _parallel(equation: _Equation, parts: Tensor, values: Tensor, informative: T
     full = torch.zeros(matrix.shape[1], dtype=matrix.dtype)
     full[used] = weights / weights[weights.abs().argmax()].abs()
     first = full[used][0]
-    # The first weight is 1, as in a trainer's default, unless it is nearly nothing.
-    if float(first) > _NOTHING:
+    # Normalize the first weight to 1, as in a trainer's default, unless it is negligible.
+    if float(first) > _NEGLIGIBLE:
         full = full / first
     total = equation.raw @ full
     spreads = [
@@ -195,7 +193,7 @@ def _parallel(equation: _Equation, parts: Tensor, values: Tensor, informative: T
 
 
 def _direction(matrix: Tensor, values: Tensor, segments: Segments) -> tuple[Tensor, float]:
-    """[K] w of length 1 for which every segment's C w is parallel to its A, and what is left over."""
+    """[K] w of length 1 for which every segment's C w is parallel to its A, and the relative residual."""
     length = segments.sum(values**2)
     unit = values / segments.rows(length).clamp(min=1e-300).sqrt()
     live = segments.rows(length) > 0
@@ -203,13 +201,13 @@ def _direction(matrix: Tensor, values: Tensor, segments: Segments) -> tuple[Tens
         [segments.rows(segments.sum(column * unit)) for column in matrix.unbind(dim=1)], dim=1
     )
     across = (matrix - along * unit[:, None])[live]
-    # Groups of two are parallel to any weights.
+    # Groups of two are parallel for any weights.
     across = across[across.norm(dim=1) > _RANK * matrix[live].norm(dim=1)]
     if len(across) < matrix.shape[1]:
         return values.new_ones(matrix.shape[1]), torch.inf
     _, sizes, vectors = torch.linalg.svd(across, full_matrices=False)
     if len(sizes) > 1 and float(sizes[-2]) <= _RANK * float(sizes[0]):
-        # Several weights do as well.
+        # The solution is not unique.
         return vectors[-1], torch.inf
     weights = vectors[-1]
     weights = weights if float((matrix @ weights) @ values) >= 0 else -weights
@@ -218,9 +216,9 @@ def _direction(matrix: Tensor, values: Tensor, segments: Segments) -> tuple[Tens
 
 
 def level(total: Tensor, spread: Tensor, values: Tensor) -> tuple[float, float]:
-    """What was added to the standard deviation, and how far that may be off.
+    """The constant added to the standard deviation, and its standard error.
 
-    From A (s + e) = c, row by row, as a least-squares slope: (c − s A) = e A, each row weighed by 1 / s².
+    From A (s + e) = c, row by row, as a least-squares slope: (c − s A) = e A, each row weighted by 1 / s².
 
     Args:
         total: [N] float64, c: centred rewards.
@@ -228,7 +226,7 @@ def level(total: Tensor, spread: Tensor, values: Tensor) -> tuple[float, float]:
         values: [N] float64, A.
 
     Returns:
-        e and its standard error; (0, inf) where nothing tells it.
+        e and its standard error; (0, inf) if it isn't determined.
 
     Example:
         >>> c, s = torch.tensor([1.0, -1.0, 0.5]).double(), torch.tensor([1.0, 1.0, 0.5]).double()
@@ -241,12 +239,12 @@ def level(total: Tensor, spread: Tensor, values: Tensor) -> tuple[float, float]:
     gap, a = (total / spread - values)[live], (values / spread)[live]
     below = float((a**2).sum())
     slope = float((gap * a).sum()) / below
-    rest = float(((gap - slope * a) ** 2).sum())
-    return slope, (rest / (len(a) - 1) / below) ** 0.5
+    residual = float(((gap - slope * a) ** 2).sum())
+    return slope, (residual / (len(a) - 1) / below) ** 0.5
 
 
 def _factors(total: Tensor, spreads: Sequence[Tensor], values: Tensor) -> Iterator[tuple[float, bool]]:
-    """Common factors of the weights: for each eps the one that the divisors imply, and 1."""
+    """Common factors of the weights to try: the one implied by the divisors for each eps, then 1."""
     for spread in spreads:
         result, doubt = level(total, spread, values)
         if result > _CLEAR * doubt:
@@ -257,23 +255,23 @@ def _factors(total: Tensor, spreads: Sequence[Tensor], values: Tensor) -> Iterat
 
 
 def _independent(matrix: Tensor) -> Tensor:
-    """[K] bool, the parts that change within some group and are no combination of the parts before them."""
+    """[K] bool, the parts that vary within some group and are linearly independent of the previous ones."""
     result = torch.zeros(matrix.shape[1], dtype=torch.bool)
     basis: list[Tensor] = []
     largest = float(matrix.norm(dim=0).max()) if matrix.numel() else 0.0
     for position, column in enumerate(matrix.unbind(dim=1)):
-        rest = column
+        remainder = column
         for vector in basis:
-            rest = rest - (rest @ vector) * vector
-        length = float(rest.norm())
+            remainder = remainder - (remainder @ vector) * vector
+        length = float(remainder.norm())
         if length > _RANK * max(float(column.norm()), _RANK * largest) and length > 0:
             result[position] = True
-            basis.append(rest / length)
+            basis.append(remainder / length)
     return result
 
 
 def _determined(matrix: Tensor) -> Tensor:
-    """[K] bool, the parts whose weight no change of the other weights makes up for."""
+    """[K] bool, the parts whose weight is unique: no change of the other weights can compensate for it."""
     length = matrix.norm(dim=0)
     constant = length <= _RANK * length.max()
     scaled = matrix / torch.where(constant, 1.0, length)
@@ -297,7 +295,7 @@ def named(solution: Solution, names: Sequence[str]) -> Mapping[str, float | None
 
 
 def listed(weights: Mapping[str, float | None]) -> str:
-    """Reward columns and the weights that are determined, in words, with the digits that were computed with.
+    """Reward columns and their determined weights, as text.
 
     Example:
         >>> listed({"accuracy": 1.0, "format": 0.3, "style": None})
@@ -309,6 +307,6 @@ def listed(weights: Mapping[str, float | None]) -> str:
 
 
 def _length(weight: float) -> int:
-    """Significant digits of a weight as it is printed."""
+    """Number of significant digits of a weight as printed."""
     digits = f"{weight:.{_PRINTED - 1}e}".partition("e")[0].replace(".", "").lstrip("-")
     return len(digits.rstrip("0"))

@@ -1,1 +1,1 @@
-"""How sure a figure is: intervals, tests, pairs of data sets, distributions."""
+"""Statistical inference: intervals, tests, paired comparisons, distributions."""

@@ -1,4 +1,4 @@
-"""How far two verifiers agree, and how much noise would explain live groups."""
+"""How well two verifiers agree, and how much noise would explain the live groups."""
 
 import math
 from collections.abc import Callable
@@ -24,8 +24,8 @@ def confusion(name: str, counts: tuple[int, int, int, int]) -> Confusion:
     """Cohen's κ of a table.
 
     Args:
-        name: of which rows.
-        counts: rows that both call right, only A, only B, neither.
+        name: the name of the rows.
+        counts: rows called right by both, only A, only B, neither.
 
     Returns:
         The table with its κ: 0 where one side has one verdict only, NaN where both have the same one. The interval is
@@ -33,8 +33,8 @@ def confusion(name: str, counts: tuple[int, int, int, int]) -> Confusion:
         verdict only.
 
     Source:
-        Cohen 1960; the standard error is that of Fleiss, Cohen and Everitt 1969, equation 13. It takes rows as
-        independent.
+        Cohen 1960; the standard error is that of Fleiss, Cohen and Everitt 1969, equation 13. It assumes independent
+        rows.
 
     Example:
         >>> round(confusion("all", (20, 5, 10, 15)).kappa.share, 3)
@@ -63,18 +63,18 @@ def _kappa(counts: NDArray[np.float64]) -> Rate:
 
 
 def icc(a: Floats, b: Floats, cluster: Ints) -> Rate:
-    """How far two rewards of the same rows are the same: the intraclass correlation of one reward.
+    """How far two rewards of the same rows agree: the intraclass correlation of a single reward.
 
     Args:
         a: [N] float64, finite: one reward of each row.
         b: [N] float64, finite: the other.
-        cluster: [N] int64 in [0, C): rows that are not independent of each other, such as those of a prompt.
+        cluster: [N] int64 in [0, C): rows that are dependent on each other, such as those of a prompt.
 
     Returns:
-        (MSB − MSW) / (MSB + MSW) of the mean squares between and within rows: 1 where both give every row the same
-        reward, about 0 where they have nothing in common, below 0 where they contradict each other. NaN where all
-        rewards are one. Its 95% interval is a jackknife over clusters on Fisher's scale; NaN where the two differ in
-        fewer than five clusters.
+        (MSB − MSW) / (MSB + MSW) of the mean squares between and within rows: 1 if both give every row the same
+        reward, about 0 if they are unrelated, below 0 if they contradict each other. NaN if all rewards are
+        equal. Its 95% interval is a jackknife over clusters on Fisher's scale; NaN if the two differ in fewer than
+        five clusters.
 
     Source:
         ICC(1,1) of Shrout and Fleiss 1979.
@@ -85,33 +85,33 @@ def icc(a: Floats, b: Floats, cluster: Ints) -> Rate:
     """
     middle = (a.mean() + b.mean()) / 2 if len(a) else 0.0
     rows = np.bincount(cluster).astype(np.float64)
-    added, power, apart = (
+    added, power, gap_power = (
         np.bincount(cluster, values)
         for values in (a + b - 2 * middle, (a + b - 2 * middle) ** 2, (a - b) ** 2)
     )
-    sums = np.stack([rows, added, power, apart])
+    sums = np.stack([rows, added, power, gap_power])
     with np.errstate(divide="ignore", invalid="ignore"):
         result = float(_icc(sums.sum(1)))
         left_out = np.arctanh(_icc(sums.sum(1)[:, None] - sums[:, rows > 0]))
-    differ = int((apart > 0).sum())
+    differ = int((gap_power > 0).sum())
     if math.isnan(result) or differ < ENOUGH or not np.isfinite(left_out).all():
         return Rate(result, math.nan, math.nan)
     centre = math.atanh(result)
-    # About the estimate, and with so few degrees of freedom: else ten prompts of eight rows cover 92 %.
+    # Centred on the estimate and with few degrees of freedom; otherwise ten prompts of eight rows would cover only 92 %.
     half = quantile((1 + LEVEL) / 2, (differ - 1) / 2) * math.sqrt(float(((left_out - centre) ** 2).sum()))
     return Rate(result, math.tanh(centre - half), math.tanh(centre + half))
 
 
 def _icc(sums: Floats) -> Floats:
     """From rows, Σ (a + b), Σ (a + b)² and Σ (a − b)²."""
-    rows, added, power, apart = sums
+    rows, added, power, gap_power = sums
     between = (power - added**2 / rows) / 2 / (rows - 1)
-    within = apart / 2 / rows
+    within = gap_power / 2 / rows
     return np.asarray((between - within) / (between + within), dtype=np.float64)
 
 
 def tables(a: Bools, b: Bools, of: Ints, count: int) -> Ints:
-    """[S, 4] rows of each of S parts that both call right, only A, only B, neither.
+    """[S, 4] rows of each of S parts called right by both, only A, only B, neither.
 
     Example:
         >>> tables(np.array([True, False]), np.array([True, True]), np.array([0, 1]), 2).tolist()
@@ -122,7 +122,7 @@ def tables(a: Bools, b: Bools, of: Ints, count: int) -> Ints:
 
 
 def rate(hits: int, rows: int) -> Rate:
-    """A share and its 95 % interval: Wilson's with a correction for continuity, which covers 95 % or more.
+    """A share and its 95 % interval: Wilson's with continuity correction, which covers 95 % or more.
 
     Source:
         Newcombe 1998, Two-sided confidence intervals for the single proportion, method 4.
@@ -136,7 +136,7 @@ def rate(hits: int, rows: int) -> Rate:
 
 
 def noise(live: int, sizes: Ints) -> Rate:
-    """The share of wrong verdicts that would make so many groups live, were each truly all right or all wrong.
+    """The share of wrong verdicts that would make this many groups live if every group were truly all right or all wrong.
 
     Args:
         live: groups with a right and a wrong row.
@@ -144,7 +144,7 @@ def noise(live: int, sizes: Ints) -> Rate:
 
     Returns:
         The rate e at which Σ_g 1 − (1 − e)^n − e^n is the number of live groups, with its 95 % interval (a score
-        interval, corrected for continuity); at most 0.5, where a verdict says nothing.
+        interval with continuity correction); at most 0.5, at which a verdict carries no information.
     """
     known, count = np.unique(sizes, return_counts=True)
 
@@ -159,7 +159,7 @@ _NONE = Rate(math.nan, math.nan, math.nan)
 
 
 def _implied(hits: int, expected: Callable[[float], tuple[float, float]], most: float) -> Rate:
-    """The rate at which so many hits are expected, and the ends where they would be just surprising."""
+    """The rate at which this many hits are expected, and the rates at which they would be just significant."""
 
     def surprising(one: float, side: int) -> bool:
         mean, variance = expected(one)
@@ -172,7 +172,7 @@ def _implied(hits: int, expected: Callable[[float], tuple[float, float]], most: 
 
 
 def _last(holds: Callable[[float], bool], most: float) -> float:
-    """The largest rate up to which something holds."""
+    """The largest rate up to which a condition holds, by bisection."""
     if holds(most):
         return most
     low, high = 0.0, most

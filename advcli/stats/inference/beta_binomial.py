@@ -1,4 +1,4 @@
-"""How probable dead groups are at sizes that no group has: the beta-binomial distribution."""
+"""The probability of dead groups at sizes that no group has, from a beta-binomial distribution."""
 
 import math
 from dataclasses import dataclass
@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-# Fewer groups say too little of how prompts differ.
+# Fewest groups needed to estimate how prompts differ.
 LEAST = 20
 _STEPS = 200
 _UNSURE = 0.5
-# Logarithms of the two parameters stay within this: prompts that are all alike, or each always or never solved.
+# Limit on the logarithms of the parameters; beyond, prompts are all alike, or each always or never solved.
 _FURTHEST = 12.0
 _Z = 1.959964
 
@@ -31,16 +31,16 @@ class Fit:
 
     @classmethod
     def of(cls, size: Tensor, high: Tensor, groups: Tensor) -> "Fit | None":
-        """The fit of greatest likelihood.
+        """The maximum-likelihood fit.
 
         Args:
             size: [K] rows of a group.
             high: [K] rows at the higher reward.
-            groups: [K] how many groups are so.
+            groups: [K] number of such groups.
 
         Returns:
-            None with fewer than 20 groups of two or more rows, or where these do not tell how much prompts differ:
-            where the standard error of log(a + b) is above 0.5, the interval of `dead` holds the truth too seldom.
+            None with fewer than 20 groups of two or more rows, or if these don't determine how much prompts differ:
+            with a standard error of log(a + b) above 0.5, the interval of `dead` covers the truth too rarely.
         """
         n, c, w = size.double(), high.double(), groups.double()
         if w[n > 1].sum() < LEAST:
@@ -83,14 +83,14 @@ class Fit:
             bend = -(1 / (self.a + self.b + k)).sum().expand(2).clone()
             bend[position] += (1 / (own + k)).sum()
             p, slope = p + equal, slope + equal * bend
-        # The interval is even on the scale of log(p / (1 - p)).
+        # The interval is symmetric on the logit scale.
         slope = slope * torch.tensor([self.a, self.b], dtype=torch.float64) / (p * (1 - p))
         odds, half = math.log(p / (1 - p)), _Z * math.sqrt(float(slope @ self.covariance @ slope))
         return p, 1 / (1 + math.exp(half - odds)), 1 / (1 + math.exp(-half - odds))
 
 
 def _likelihood(x: Tensor, n: Tensor, c: Tensor, w: Tensor) -> float:
-    """The logarithm, but for a constant."""
+    """The log-likelihood, up to a constant."""
     a, b = x.exp()
     count = torch.lgamma(c + a) - torch.lgamma(a) + torch.lgamma(n - c + b) - torch.lgamma(b)
     return float((w * (count - torch.lgamma(n + a + b) + torch.lgamma(a + b))).sum())
@@ -110,5 +110,5 @@ def _derivatives(x: Tensor, n: Tensor, c: Tensor, w: Tensor) -> tuple[Tensor, Te
 
 
 def _psi(order: int, values: Tensor) -> Tensor:
-    """The derivatives of the logarithm of the gamma function: the first for order 0, the second for 1."""
+    """The polygamma function: digamma for order 0, trigamma for 1."""
     return torch.polygamma(order, values)

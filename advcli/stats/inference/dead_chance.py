@@ -1,4 +1,4 @@
-"""How probable a dead group is at other group sizes, counted from larger groups or fitted."""
+"""The probability of a dead group at other group sizes, counted from larger groups or fitted."""
 
 import math
 from collections import Counter
@@ -13,18 +13,18 @@ from advcli.stats.inference.beta_binomial import Fit
 from advcli.tensors.segments import Segments
 
 SIZES = (2, 4, 8, 16, 32)
-"""The group sizes that are looked at, besides the most common one and one row more."""
+"""The group sizes to report, besides the most common one and that plus one."""
 
 _Pairs = Mapping[tuple[int, int], int]
 
 
 @dataclass(frozen=True)
 class ValueCounts:
-    """How often each value is met in each group, such that the counts of two parts with whole groups make those of both.
+    """How often each value occurs in each group; mergeable across parts with whole groups.
 
     Attributes:
-        runs: (rows of a group, rows of it at one value) → how many pairs of a group and a value are so.
-        highs: (rows of a group, rows of it at the largest value of the column) → how many groups are so.
+        runs: (rows of a group, rows of it at one value) → number of such (group, value) pairs.
+        highs: (rows of a group, rows of it at the largest value of the column) → number of such groups.
         between: rows at neither the largest nor the smallest value of the column.
     """
 
@@ -54,18 +54,18 @@ class ValueCounts:
 
     def __add__(self, other: "ValueCounts") -> "ValueCounts":
         runs, highs = (
-            dict(Counter(mine) + Counter(others))
-            for mine, others in ((self.runs, other.runs), (self.highs, other.highs))
+            dict(Counter(own) + Counter(others))
+            for own, others in ((self.runs, other.runs), (self.highs, other.highs))
         )
         return ValueCounts(runs, highs, self.between + other.between)
 
     def chances(self) -> tuple[DeadChance, ...]:
-        """The chance of a dead group at each size of `SIZES`, at the most common one, and with one row more.
+        """The probability of a dead group at each size of `SIZES`, at the most common one, and at that plus one.
 
-        With G rows or more in half of the groups with two or more, it is counted from those: the share of the draws
-        of G of their rows that are all equal, Σ_v C(c_v, G) / C(n, G) for a group with c_v of n rows at value v, is
-        unbiased. For more rows than that it is fitted if there are two values: the probability of the higher one
-        varies between prompts as a beta distribution. Else nothing tells.
+        If at least half of the groups with two or more rows have G or more, it is counted from those: the share of
+        draws of G rows that are all equal, Σ_v C(c_v, G) / C(n, G) for a group with c_v of n rows at value v, is
+        unbiased. For larger G it is fitted if there are two values, assuming that the probability of the higher one
+        follows a beta distribution over prompts. Otherwise it is undefined.
 
         Example:
             >>> flips = ValueCounts.of(
@@ -107,22 +107,22 @@ class ValueCounts:
 
 
 def _counts(able: Counter[int], g: int) -> bool:
-    """Whether enough groups are so large that nothing has to be fitted."""
+    """Whether enough groups are large enough to count instead of fitting."""
     large = sum(groups for size, groups in able.items() if size >= g)
     return 0 < 2 * large >= able.total()
 
 
 def _counted(first: Tensor, second: Tensor) -> dict[tuple[int, int], int]:
-    """Pair → how often it is there."""
+    """Pair → how often it occurs."""
     if not len(first):
         return {}
     width = int(second.max()) + 1
-    pairs, many = torch.unique(first * width + second, return_counts=True)
-    return {divmod(pair, width): count for pair, count in zip(pairs.tolist(), many.tolist(), strict=True)}
+    pairs, counts = torch.unique(first * width + second, return_counts=True)
+    return {divmod(pair, width): count for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True)}
 
 
 def _runs(values: Tensor, segments: Segments) -> tuple[Tensor, Tensor]:
-    """Group and number of rows of each distinct value of each group."""
+    """For each distinct value of each group: the group, and how many rows have the value."""
     order = segments.order(values)
     v, g = values[order], segments.index[order]
     starts = torch.ones_like(g, dtype=torch.bool)

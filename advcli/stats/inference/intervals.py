@@ -1,4 +1,4 @@
-"""How sure a mean over prompts is: the 95 % interval and the p-value, with one run or with several."""
+"""95 % intervals and p-values of a mean over prompts, with one run or several."""
 
 import math
 from dataclasses import dataclass
@@ -11,11 +11,11 @@ from advcli.stats.inference.student import quantile, two_sided
 LEVEL = 0.95
 POWER = 0.8
 ENOUGH = 5
-"""So many prompts must change by another amount than most do: with fewer, no interval covers 95 %."""
+"""Fewest prompts that must differ from the most common change: with fewer, no interval covers 95 %."""
 
-# No plan is longer.
+# Largest number of prompts or runs to plan for.
 _MOST = 10**7
-# Differences closer than this, relative to the largest, differ by rounding.
+# Values closer than this, relative to the largest, are equal up to rounding.
 _RESIDUE = 1e-9
 
 _Floats = NDArray[np.float64]
@@ -23,12 +23,12 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Interval:
-    """The middle 95 % for a mean, and how surprising the mean would be if the truth were 0.
+    """The 95 % interval of a mean, and the p-value for a true mean of 0.
 
     Attributes:
         low: lower end.
         high: upper end.
-        p: two-sided p-value of a mean of 0; below 0.05 exactly where the interval leaves 0 out.
+        p: two-sided p-value for a mean of 0; below 0.05 exactly if the interval excludes 0.
     """
 
     low: float
@@ -37,7 +37,7 @@ class Interval:
 
 
 def unlike(values: _Floats) -> int:
-    """How many values are not the most common one, apart from rounding.
+    """How many values differ from the most common one by more than rounding.
 
     Example:
         >>> unlike(np.array([0.0, 0.0, 0.0, 1.0, -0.5]))
@@ -53,7 +53,7 @@ def unlike(values: _Floats) -> int:
 
 
 def of_mean(values: _Floats) -> Interval:
-    """The interval of a mean of independent values: Student's t and its form for skewed values, the wider at each end.
+    """The interval of a mean of independent values: at each end the wider of Student's t and Hall's skewness correction.
 
     Args:
         values: [n] float64, two or more, not all equal.
@@ -82,19 +82,19 @@ def of_mean(values: _Floats) -> Interval:
 
 
 def _skewed(t: float, skew: float, count: int) -> float:
-    """Where (mean − truth) / std ends if Hall's transformation of it ends at t."""
+    """The bound of (mean − truth) / std whose Hall transform is t."""
     a, shifted = skew / 3, t - skew / (6 * count)
     return shifted if abs(a) < 1e-9 else (float(np.cbrt(1 + 3 * a * shifted)) - 1) / a
 
 
 @dataclass(frozen=True)
 class Variances:
-    """Where the variance of a difference of two means comes from.
+    """Components of the variance of a difference of two means.
 
     Attributes:
-        prompt: variance of the true difference between prompts; with one run a side also what rollouts add.
-        run: variance between the runs of a side, pooled over both; NaN with one run a side.
-        cell: what is left of one prompt in one run, pooled.
+        prompt: variance of the true difference between prompts; with one run per side it includes rollout noise.
+        run: variance between the runs of a side, pooled over both; NaN with one run per side.
+        cell: residual variance of one prompt in one run, pooled.
     """
 
     prompt: float
@@ -103,11 +103,11 @@ class Variances:
 
     @classmethod
     def of(cls, a: _Floats, b: _Floats) -> "Variances":
-        """Split the variance.
+        """Estimate the components.
 
         Args:
             a: [R, P] mean reward of each prompt in each run of A, two or more prompts.
-            b: [S, P] the same of B.
+            b: [S, P] the same for B.
         """
         prompts = a.shape[1]
         per_prompt = float((b.mean(0) - a.mean(0)).var(ddof=1))
@@ -115,8 +115,8 @@ class Variances:
         if not free:
             return cls(per_prompt, math.nan, 0.0)
         runs = sum(float(((side.mean(1) - side.mean()) ** 2).sum()) for side in (a, b)) / free
-        left = [side - side.mean(0) - side.mean(1, keepdims=True) + side.mean() for side in (a, b)]
-        cell = sum(float((part**2).sum()) for part in left) / (free * (prompts - 1))
+        residuals = [side - side.mean(0) - side.mean(1, keepdims=True) + side.mean() for side in (a, b)]
+        cell = sum(float((part**2).sum()) for part in residuals) / (free * (prompts - 1))
         both = 1 / len(a) + 1 / len(b)
         return cls(max(0.0, per_prompt - cell * both), max(0.0, runs - cell / prompts), cell)
 
@@ -129,8 +129,8 @@ class Variances:
 
         Source:
             Two-way clusters: Cameron, Gelbach and Miller 2011, equation 2.13, for balanced means; the degrees of
-            freedom are Satterthwaite's (1946). Where runs (or prompts) differ by no more than chance, the other
-            part is all there is, with its own degrees of freedom: so the interval covers 92 to 97 %.
+            freedom are Satterthwaite's (1946). If runs (or prompts) differ by no more than chance, only the other
+            component is used, with its own degrees of freedom. The interval covers 92 to 97 %.
         """
         free, both = sum(runs) - 2, 1 / runs[0] + 1 / runs[1]
         cells = self.cell * both / prompts
@@ -161,18 +161,18 @@ class Variances:
         return (quantile((1 + LEVEL) / 2, free) + quantile(POWER, free)) * error
 
     def prompts_for(self, difference: float, runs: tuple[int, int]) -> int | None:
-        """How many prompts it takes to detect a difference with these runs; None if no number does."""
+        """How many prompts it takes to detect a difference with these runs; None if no number suffices."""
         return _smallest(lambda count: self.detectable(count, runs) <= abs(difference), 2)
 
     def runs_for(self, difference: float, prompts: int) -> int | None:
-        """How many runs a side it takes with these prompts; None if no number does, or with one run a side."""
+        """How many runs per side it takes with these prompts; None if no number suffices, or with one run per side."""
         if math.isnan(self.run):
             return None
         return _smallest(lambda count: self.detectable(prompts, (count, count)) <= abs(difference), 2)
 
 
 def _smallest(enough, start: int) -> int | None:  # type: ignore[no-untyped-def]  # noqa: ANN001
-    """The smallest number that is enough, by doubling and halving; None beyond ten million."""
+    """The smallest number that is enough, by doubling and bisection; None beyond ten million."""
     high = start
     while not enough(high):
         high *= 2

@@ -1,4 +1,4 @@
-"""The prompts of two data sets side by side, with one run or with several on a side."""
+"""Compares two datasets prompt by prompt, with one run or several per side."""
 
 import math
 from collections.abc import Sequence
@@ -14,19 +14,19 @@ from advcli.stats.inference.intervals import ENOUGH, Interval, Variances, of_mea
 from advcli.stats.inference.significance import holm, mcnemar
 from advcli.tensors.segments import Segments
 
-# Two means that differ by less, relative to the larger, are the same: their sums were rounded differently.
+# Means closer than this, relative to the larger, are equal up to rounding.
 _RESIDUE = 1e-12
 _NONE = Interval(math.nan, math.nan, math.nan)
 
 
 @dataclass(frozen=True)
 class Rewarded:
-    """The rewards of one data set.
+    """The rewards of one dataset.
 
     Attributes:
         rewards: [N] float64, NaN where missing.
-        prompt: [N] int64 the prompt of each row in [0, U), -1 for rows that are left out; a prompt has one number in
-            both data sets.
+        prompt: [N] int64 the prompt of each row in [0, U), -1 for excluded rows; a prompt has the same number in
+            both datasets.
         run: [N] int64 the run of each row in [0, R); None with one run.
         runs: R.
     """
@@ -39,15 +39,15 @@ class Rewarded:
 
 @dataclass(frozen=True)
 class PromptMeans:
-    """The mean reward of each prompt of either data set.
+    """The mean reward of each prompt in both datasets.
 
     Attributes:
         met_a: [U] int64 rows of A.
         met_b: [U] int64 rows of B.
-        rows_a: [R, U] int64 rows with a reward of each run of A.
-        rows_b: [S, U] the same of B.
-        cells_a: [R, U] float64 mean reward of each run of A, NaN without rows.
-        cells_b: [S, U] the same of B.
+        rows_a: [R, U] int64 rows with a reward in each run of A.
+        rows_b: [S, U] the same for B.
+        cells_a: [R, U] float64 mean reward in each run of A, NaN without rows.
+        cells_b: [S, U] the same for B.
     """
 
     met_a: Tensor
@@ -70,15 +70,15 @@ class PromptMeans:
 
     @property
     def mean_b(self) -> Tensor:
-        """[U] float64 the same of B."""
+        """[U] float64 the same for B."""
         return torch.nanmean(self.cells_b, dim=0)
 
     def difference(self) -> Tensor:
-        """[U] float64 B − A; NaN where one of them has no reward, 0 where only rounding differs."""
+        """[U] float64 B − A; NaN where either has no reward, 0 where they differ by rounding only."""
         return _gap(self.mean_a, self.mean_b)
 
     def everywhere(self) -> Tensor:
-        """[U] bool: the prompts that have a reward in every run of both."""
+        """[U] bool: the prompts with a reward in every run of both datasets."""
         return ~torch.cat([self.cells_a, self.cells_b]).isnan().any(dim=0)
 
 
@@ -87,17 +87,17 @@ def _gap(first: Tensor, second: Tensor) -> Tensor:
 
 
 def _means(side: Rewarded, count: int) -> tuple[Tensor, Tensor, Tensor]:
-    there = side.prompt >= 0
-    valid = there & side.rewards.isfinite()
+    used = side.prompt >= 0
+    valid = used & side.rewards.isfinite()
     cell = side.prompt if side.run is None else side.run * count + side.prompt
     segments = Segments.of(cell[valid], side.runs * count)
-    met = torch.bincount(side.prompt[there], minlength=count)
+    rows = torch.bincount(side.prompt[used], minlength=count)
     shape = (side.runs, count)
-    return met, segments.size().view(shape), segments.mean(side.rewards[valid].double()).view(shape)
+    return rows, segments.size().view(shape), segments.mean(side.rewards[valid].double()).view(shape)
 
 
 def moves(first: Tensor, second: Tensor) -> Tensor:
-    """Where the second lies: 1 above the first, -1 below, 0 where they differ by rounding at most, NaN if undefined.
+    """The direction of change: 1 up, -1 down, 0 if they differ by rounding at most, NaN if undefined.
 
     Example:
         >>> moves(torch.tensor([1.0, 1.0, 0.5, torch.nan]), torch.tensor([2.0, 1.0, 0.25, 1.0])).tolist()
@@ -113,12 +113,12 @@ def moves(first: Tensor, second: Tensor) -> Tensor:
 def coverage(
     means: PromptMeans, steps: tuple[int, int, int] | None = None, other_steps: int | None = None
 ) -> Coverage:
-    """How many prompts and rows both have.
+    """How many prompts and rows the datasets share.
 
     Args:
         means: the prompts.
-        steps: how many steps are in both, only in A, only in B.
-        other_steps: prompts in both that were not met at the same steps.
+        steps: number of steps in both, only in A, only in B.
+        other_steps: shared prompts that did not occur at the same steps.
     """
     in_a, in_b = means.met_a > 0, means.met_b > 0
     both, a, b = steps or (None, None, None)
@@ -136,7 +136,7 @@ def coverage(
 
 
 def paired(means: PromptMeans) -> Paired | None:
-    """The difference over the prompts that have a reward in every run, a prompt weighing as much as another.
+    """The difference over the prompts with a reward in every run, all prompts weighted equally.
 
     Returns:
         The figures; None if there is no such prompt.
@@ -184,7 +184,7 @@ def paired(means: PromptMeans) -> Paired | None:
 
 
 def _unclear(gaps: Tensor) -> str:
-    """Why the differences of the prompts allow no interval; "" if they do."""
+    """Why no interval can be given for the differences; "" if one can."""
     count, other = len(gaps), unlike(gaps.numpy())
     if count <= ENOUGH:
         return f"no interval: {counted(count, 'prompt')}, and it takes {ENOUGH + 1} or more"
@@ -198,7 +198,7 @@ def _unclear(gaps: Tensor) -> str:
 
 
 def _mcnemar(means: PromptMeans, both: Tensor) -> McNemar | None:
-    """McNemar's test where every prompt has one row on each side and there are two rewards."""
+    """McNemar's test, if every prompt has one row on each side and there are two distinct rewards."""
     if len(means.cells_a) > 1 or len(means.cells_b) > 1:
         return None
     a, b = means.cells_a[0, both], means.cells_b[0, both]
@@ -210,7 +210,7 @@ def _mcnemar(means: PromptMeans, both: Tensor) -> McNemar | None:
 
 
 def each_run(means: PromptMeans, names_a: Sequence[str], names_b: Sequence[str]) -> tuple[RunFigures, ...]:
-    """Each run of A, and each run of B compared with all of A; empty if both have one run.
+    """Figures of each run of A, and of each run of B compared with all of A; empty if both have one run.
 
     Args:
         means: the prompts.
@@ -261,7 +261,7 @@ def _run(  # noqa: PLR0913  one figure after the other
 
 
 def most_changed(means: PromptMeans, top: int) -> list[int]:
-    """The prompts with the largest |B − A|, largest first, equal ones in order of appearance; unchanged ones never.
+    """The prompts with the largest |B − A|, largest first, ties in order of appearance; unchanged ones are excluded.
 
     Example:
         >>> a = Rewarded(torch.tensor([0.0, 0.0, 0.0]), torch.tensor([0, 1, 2]))

@@ -1,4 +1,4 @@
-"""The same rows in two data sets, one by one."""
+"""Compares two datasets row by row."""
 
 from collections.abc import Mapping
 
@@ -14,12 +14,12 @@ from advcli.tensors.segments import signs
 
 
 def join(a: Mapping[str, Tensor], b: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
-    """Put rows that agree in every column side by side.
+    """Pair the rows of two datasets that agree in every key column.
 
-    Rows that agree within one data set are matched by their order: the second of A goes with the second of B.
+    Duplicate keys are paired by their order: the second of A with the second of B.
 
     Args:
-        a: [N] int64 columns of A that together name a row; rows with a negative number are left out.
+        a: [N] int64 key columns of A; rows with a negative number are excluded.
         b: the same columns of B.
 
     Returns:
@@ -30,13 +30,13 @@ def join(a: Mapping[str, Tensor], b: Mapping[str, Tensor]) -> tuple[Tensor, Tens
         >>> first.tolist(), second.tolist()
         ([0, 2], [1, 0])
     """
-    left, right = (_named(side) for side in (a, b))
+    left, right = (_keyed(side) for side in (a, b))
     # An inner merge keeps the order of the left rows.
     result = left.merge(right, on=[*a, "@again"], suffixes=("_a", "_b"))
     return torch.tensor(result["@_a"].to_numpy()), torch.tensor(result["@_b"].to_numpy())
 
 
-def _named(side: Mapping[str, Tensor]) -> pd.DataFrame:
+def _keyed(side: Mapping[str, Tensor]) -> pd.DataFrame:
     frame = pd.DataFrame({name: column.numpy() for name, column in side.items()})
     frame["@"] = range(len(frame))
     frame = frame[(frame[list(side)] >= 0).all(axis=1)].copy()
@@ -47,27 +47,27 @@ def _named(side: Mapping[str, Tensor]) -> pd.DataFrame:
 def row_pairs(
     a: tuple[Tensor, Tensor, Tensor], b: tuple[Tensor, Tensor, Tensor], joined: tuple[Tensor, Tensor], by: str
 ) -> RowPairs:
-    """What changed between the two, row by row.
+    """What changed between two datasets, row by row.
 
     Args:
         a: [N] float64 rewards of A, NaN where missing; [N] float original advantages, NaN where undefined; [N] int64
-            groups, -1 for rows that are left out.
-        b: the same of B.
+            groups, -1 for excluded rows.
+        b: the same for B.
         joined: [J] int64 rows of A and [J] their partners in B.
-        by: what tells that they are the same, in words.
+        by: the key they were paired by, in words.
     """
-    here, there = joined
-    reward_a, reward_b = a[0][here].double(), b[0][there].double()
+    rows_a, rows_b = joined
+    reward_a, reward_b = a[0][rows_a].double(), b[0][rows_b].double()
     rewarded = reward_a.isfinite() & reward_b.isfinite()
     move = moves(reward_a[rewarded], reward_b[rewarded])
-    sign_a, sign_b = signs(a[1], a[2].clamp(min=0))[here], signs(b[1], b[2].clamp(min=0))[there]
-    first, second, group = a[1][here], b[1][there], a[2][here]
+    sign_a, sign_b = signs(a[1], a[2].clamp(min=0))[rows_a], signs(b[1], b[2].clamp(min=0))[rows_b]
+    first, second, group = a[1][rows_a], b[1][rows_b], a[2][rows_a]
     both = ~(first.isnan() | second.isnan())
     return RowPairs(
         by=by,
-        rows=len(here),
-        only_a=int((a[2] >= 0).sum()) - len(here),
-        only_b=int((b[2] >= 0).sum()) - len(here),
+        rows=len(rows_a),
+        only_a=int((a[2] >= 0).sum()) - len(rows_a),
+        only_b=int((b[2] >= 0).sum()) - len(rows_a),
         rewarded=int(rewarded.sum()),
         changed=int((move != 0).sum()),
         up=int((move > 0).sum()),

@@ -1,4 +1,4 @@
-"""The steps of two data sets side by side."""
+"""Compares two datasets step by step."""
 
 import math
 from collections.abc import Sequence
@@ -19,11 +19,11 @@ _Figures = tuple[Tensor, Tensor, Tensor, Tensor, Tensor]
 def per_step(
     a: tuple[Rows, AdvantageTable, Tensor], b: tuple[Rows, AdvantageTable, Tensor], names: Sequence[str]
 ) -> list[StepPair]:
-    """The steps that both have, in ascending order.
+    """The shared steps, in ascending order.
 
     Args:
         a: rows and advantages of A, and [N] int64 the step of each row in [0, S).
-        b: the same of B; a step has one number in both.
+        b: the same for B; a step has the same number in both.
         names: the step of each number.
     """
     first, second = (_figures(*side, len(names)) for side in (a, b))
@@ -36,21 +36,21 @@ def per_step(
 
 def _figures(rows: Rows, result: AdvantageTable, step: Tensor, count: int) -> _Figures:
     """[S] rows with a reward, their mean, groups, those with two or more kept rewards, and the live share of them."""
-    there = rows.group >= 0
-    valid = there & rows.rewards.isfinite()
+    grouped = rows.group >= 0
+    valid = grouped & rows.rewards.isfinite()
     segments = Segments.of(step[valid], count)
-    groups = torch.bincount(_pairs(step, rows, there) // max(rows.count, 1), minlength=count)
+    groups = torch.bincount(_pairs(step, rows, grouped) // max(rows.count, 1), minlength=count)
     scored = valid & result.kept
     pairs, index = torch.unique(step[scored] * rows.count + rows.group[scored], return_inverse=True)
     of_scored = Segments.of(index, len(pairs))
     able, dead = of_scored.size() > 1, dead_groups(rows.rewards[scored], of_scored)[0]
     at = pairs // max(rows.count, 1)
-    many, live = (torch.bincount(at[which], minlength=count) for which in (able, able & ~dead))
-    return segments.size(), segments.mean(rows.rewards[valid].double()), groups, many, live / many
+    compared, live = (torch.bincount(at[which], minlength=count) for which in (able, able & ~dead))
+    return segments.size(), segments.mean(rows.rewards[valid].double()), groups, compared, live / compared
 
 
 def _pairs(step: Tensor, rows: Rows, which: Tensor) -> Tensor:
-    """Each pair of a step and a group that a row has, as one number."""
+    """One code for each distinct (step, group) pair."""
     pairs: Tensor = torch.unique(step[which] * rows.count + rows.group[which])
     return pairs
 
@@ -73,9 +73,9 @@ def _pair(name: str, a: Sequence[float], b: Sequence[float]) -> StepPair:
 
 
 def stretches(steps: Sequence[StepPair], most: int) -> list[StepPair]:
-    """The same steps, consecutive ones put together so that no more than `most` are left.
+    """The steps, with consecutive ones merged so that at most `most` remain.
 
-    The figures of a stretch are those of all its rows and groups.
+    The figures of a stretch cover all its rows and groups.
 
     Example:
         >>> one = StepPair("1", 1, 1, 0.0, 1.0, 1.0, 1, 1, 1, 1, 1.0, 1.0)
@@ -85,10 +85,10 @@ def stretches(steps: Sequence[StepPair], most: int) -> list[StepPair]:
         ('1–2', 4, 3.0, -2.0, 0.5)
     """
     size = max(1, math.ceil(len(steps) / most))
-    return [_together(steps[start : start + size]) for start in range(0, len(steps), size)]
+    return [_merged(steps[start : start + size]) for start in range(0, len(steps), size)]
 
 
-def _together(steps: Sequence[StepPair]) -> StepPair:
+def _merged(steps: Sequence[StepPair]) -> StepPair:
     if len(steps) == 1:
         return steps[0]
     a, b = (
@@ -105,7 +105,7 @@ def _together(steps: Sequence[StepPair]) -> StepPair:
 
 
 def _weighted(steps: Sequence[StepPair], figure: str, weight: str) -> float:
-    """The mean of a figure over the steps where it has a weight; NaN where it has none."""
+    """The weighted mean of a figure over the steps; NaN if the weights are 0."""
     counted = [step for step in steps if getattr(step, weight)]
     total = sum(getattr(step, weight) for step in counted)
     summed = math.fsum(getattr(step, figure) * getattr(step, weight) for step in counted)

@@ -1,4 +1,4 @@
-"""McNemar's test for rewards of two values, and corrections for several tests (Holm, Benjamini–Hochberg)."""
+"""McNemar's test for two-valued rewards, and corrections for multiple tests (Holm, Benjamini–Hochberg)."""
 
 import math
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 
 def mcnemar(gained: int, lost: int) -> float:
-    """The exact two-sided p-value that gains and losses are as probable.
+    """The exact two-sided p-value for the hypothesis that gains and losses are equally probable.
 
     Args:
         gained: prompts that only B solves.
@@ -29,7 +29,7 @@ def mcnemar(gained: int, lost: int) -> float:
         math.lgamma(count + 1) - math.lgamma(rarer + 1) - math.lgamma(count - rarer + 1) - count * math.log(2)
     )
     term = total = math.exp(log)
-    # Each term is smaller than the one before it, until what is left is of no account.
+    # Terms decrease; stop when they no longer contribute.
     while rarer and term > 1e-17 * total:
         term *= rarer / (count - rarer + 1)
         rarer -= 1
@@ -38,10 +38,10 @@ def mcnemar(gained: int, lost: int) -> float:
 
 
 def holm(p: Sequence[float]) -> list[float]:
-    """p-values corrected so that any false one among all of them is found with at most the level asked for.
+    """p-values corrected to control the family-wise error rate.
 
     Args:
-        p: p-values; NaN ones are not counted and stay.
+        p: p-values; NaN ones are not counted and stay NaN.
 
     Source:
         Holm 1979, A simple sequentially rejective multiple test procedure.
@@ -62,10 +62,10 @@ def holm(p: Sequence[float]) -> list[float]:
 
 
 def false_discovery(p: NDArray[np.float64]) -> NDArray[np.float64]:
-    """[P] q-values: the smallest false-discovery rate at which each would count among the discoveries.
+    """[P] q-values: the smallest false-discovery rate at which each would be a discovery.
 
     Args:
-        p: [P] p-values; NaN ones are not counted and stay.
+        p: [P] p-values; NaN ones are not counted and stay NaN.
 
     Source:
         Benjamini and Hochberg 1995, Controlling the false discovery rate.

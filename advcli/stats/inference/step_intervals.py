@@ -1,4 +1,4 @@
-"""How sure the figures of each step are: the groups of a step are the sample, not its rows."""
+"""Intervals for the figures of each step, with its groups, not its rows, as the independent samples."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -25,11 +25,11 @@ def step_intervals(rows: Rows, advantages: Tensor, steps: Sequence[int]) -> Mapp
         steps: the code of each step, in the order of the result.
 
     Returns:
-        Name of the figure, as `StepFigures` has it → (low, high) per step; NaN where fewer than `ENOUGH` groups differ.
-        No lengths without lengths.
+        Name of the figure in `StepFigures` → (low, high) per step; NaN where fewer than `ENOUGH` groups differ. Lengths only
+        if the dataset has them.
 
     Source:
-        Cochran 1977, Sampling Techniques, ch. 9: a mean over rows of whole groups, by the residuals of the groups. The
+        Cochran 1977, Sampling Techniques, ch. 9: a mean over rows in clusters, from the residuals of the groups. The
         share of live groups: `agreement.rate`.
     """
     columns = {"reward_mean": rows.rewards, "mean_abs_adv": advantages.abs()}
@@ -40,13 +40,13 @@ def step_intervals(rows: Rows, advantages: Tensor, steps: Sequence[int]) -> Mapp
 
 
 def _of_means(values: Tensor, rows: Rows, steps: Sequence[int]) -> Ends:
-    there = torch.isfinite(values) & (rows.group >= 0)
-    groups = Segments.of(rows.group[there], rows.count)
+    valid = torch.isfinite(values) & (rows.group >= 0)
+    groups = Segments.of(rows.group[valid], rows.count)
     known = groups.size() > 0
-    step = groups.parent(rows.step[there])[known]
+    step = groups.parent(rows.step[valid])[known]
     order = torch.argsort(step, stable=True)
     sizes = torch.bincount(step, minlength=max(steps, default=-1) + 1).tolist()
-    total, size = (column[known][order].split(sizes) for column in (groups.sum(values[there]), groups.size()))
+    total, size = (column[known][order].split(sizes) for column in (groups.sum(values[valid]), groups.size()))
     return tuple(_of_mean(total[code], size[code].double()) for code in steps)
 
 
@@ -55,7 +55,7 @@ def _of_mean(total: Tensor, size: Tensor) -> tuple[float, float]:
     if len(size) < 2:
         return _UNKNOWN
     mean = total.sum() / size.sum()
-    # Values whose mean is that of the rows, and whose spread is what each group pulls it by.
+    # Pseudo-values: their mean is that of the rows, their spread the influence of each group.
     values = (mean + (total - size * mean) / size.mean()).numpy()
     if unlike(values) < ENOUGH:
         return _UNKNOWN
@@ -64,10 +64,10 @@ def _of_mean(total: Tensor, size: Tensor) -> tuple[float, float]:
 
 
 def _live(rows: Rows, steps: Sequence[int]) -> Ends:
-    there = torch.isfinite(rows.rewards) & (rows.group >= 0)
-    groups = Segments.of(rows.group[there], rows.count)
-    step, able = groups.parent(rows.step[there]), groups.size() > 1
-    live = able & ~dead_groups(rows.rewards[there], groups)[0]
+    valid = torch.isfinite(rows.rewards) & (rows.group >= 0)
+    groups = Segments.of(rows.group[valid], rows.count)
+    step, able = groups.parent(rows.step[valid]), groups.size() > 1
+    live = able & ~dead_groups(rows.rewards[valid], groups)[0]
     count = max(steps, default=-1) + 1
     hits, of = (torch.bincount(step[mask], minlength=count).tolist() for mask in (live, able))
     result = [rate(hits[code], of[code]) for code in steps]

@@ -6,7 +6,7 @@ from functools import lru_cache
 import numpy as np
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(200)
-# Beyond this many standard errors the tail is 0 in double precision for all that is shown of it.
+# Beyond this many standard errors the tail is 0 to all displayed digits.
 _FAR = 1e6
 
 
@@ -21,7 +21,7 @@ def two_sided(t: float, df: float) -> float:
         A probability, with an absolute error below 1e-8; NaN if either is NaN.
 
     Source:
-        With t = √df · tan θ the density is proportional to cos(θ)^(df − 1), integrated here by Gauss and Legendre.
+        With t = √df · tan θ the density is proportional to cos(θ)^(df − 1), integrated by Gauss–Legendre quadrature.
 
     Example:
         >>> round(two_sided(2.0, 10), 4), two_sided(0.0, 3)
@@ -30,7 +30,7 @@ def two_sided(t: float, df: float) -> float:
     if math.isnan(t) or math.isnan(df):
         return math.nan
     angle = math.atan(min(abs(t), _FAR) / math.sqrt(df))
-    # The density falls to nothing within 40 standard errors; nodes spread further would miss it.
+    # The density vanishes within 40 standard errors; nodes spread further would miss it.
     end = min(angle, math.atan(40 / math.sqrt(df))) if df > 30 else angle
     height = math.exp(math.lgamma((df + 1) / 2) - math.lgamma(df / 2)) / math.sqrt(math.pi)
     inside = height * end * float(_WEIGHTS @ np.cos((_NODES + 1) / 2 * end) ** (df - 1))

@@ -1,4 +1,4 @@
-"""Whether the rewards of a prompt rise or fall from step to step, for all prompts at once."""
+"""Tests whether the rewards of a prompt rise or fall over its steps, vectorized over prompts."""
 
 from dataclasses import dataclass
 
@@ -10,16 +10,16 @@ from advcli.stats.inference.intervals import LEVEL
 from advcli.stats.inference.student import quantile
 from advcli.stats.summaries.cells import Cells, Floats
 
-# Student's quantile is the normal one, to three digits, beyond so many degrees of freedom.
+# Degrees of freedom beyond which Student's quantile equals the normal one to three digits.
 _NORMAL = 1000
 
 
 @dataclass(frozen=True)
 class Trends:
-    """The straight line through the rewards of each prompt over its steps; NaN for prompts met at one step.
+    """The regression line through the rewards of each prompt over its steps; NaN for prompts with one step.
 
     Attributes:
-        change: [P] the line at the last step of the prompt minus the line at its first, in the unit of the rewards.
+        change: [P] the line at the prompt's last step minus the line at its first, in reward units.
         low: [P] lower end of its 95 % interval.
         high: [P] upper end.
         p: [P] two-sided p-value of no trend; 1 where all rewards are equal.
@@ -47,20 +47,20 @@ def trends(cells: Cells, values: tuple[float, float] | None = None) -> Trends:
 
     Args:
         cells: the rewards.
-        values: the two rewards of the data set, lower first; None if it has others. They tell what the rewards of a
-            prompt could have been where all are equal.
+        values: the two rewards of the dataset, lower first; None if it has others. Needed for prompts whose rewards are
+            all equal.
 
     Returns:
-        The lines. The p-value is that of a permutation test (rewards exchanged between the rows of the prompt), with
-        the exact variance, a normal tail, half a step of the lattice as correction for continuity, and never below
-        the share of the two most extreme arrangements. Steps count by their place in the run.
+        The lines. The p-value is that of a permutation test (rewards permuted among the rows of the prompt), with
+        the exact variance, a normal tail, half a lattice step as continuity correction, and never below the
+        probability of the two most extreme arrangements. Steps are numbered by their position in the run.
 
     Source:
         Variance: Mantel 1963 and the trend test of Cochran 1954 and Armitage 1955. Interval for two rewards: Price and
         Bonett 2004, An improved confidence interval for a linear function of binomial proportions, where there are
         two rewards, and Student's interval of a slope: the outer ends, as the first is too narrow for many steps of
-        few rows (90 %) and the second for rewards that are split cleanly. Price and Bonett's normal quantile is
-        Student's here: with four rows at each of two steps theirs covers 91 %.
+        few rows (90 %) and the second for cleanly separated rewards. Price and Bonett's normal quantile is replaced
+        by Student's: with four rows at each of two steps theirs covers only 91 %.
     """
     several = cells.steps > 1
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -86,9 +86,9 @@ def _line(cells: Cells) -> _Line:
     began = cells.at(first, cells.step)
     since = (cells.step - began[cells.prompt]).astype(np.int64)
     spacing = np.zeros(cells.count)
-    there = first >= 0
-    if there.any():
-        spacing[there] = np.gcd.reduceat(since, first[there])
+    has_cells = first >= 0
+    if has_cells.any():
+        spacing[has_cells] = np.gcd.reduceat(since, first[has_cells])
     return _Line(
         step=step,
         power=cells.sums(count * step**2),
@@ -151,8 +151,8 @@ def _t(cells: Cells) -> Floats:
 def _normal(cells: Cells, line: _Line) -> tuple[Floats, Floats]:
     """[P] Student's interval of the change; NaN with fewer than three rows."""
     free = cells.rows - 2
-    left = np.maximum(cells.squares - line.joint**2 / line.power, 0.0)
-    error = np.sqrt(left / np.where(free > 0, free, np.nan) / line.power)
+    residual = np.maximum(cells.squares - line.joint**2 / line.power, 0.0)
+    error = np.sqrt(residual / np.where(free > 0, free, np.nan) / line.power)
     half = _t(cells) * error * line.span
     change = line.joint / line.power * line.span
     return change - half, change + half

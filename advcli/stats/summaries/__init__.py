@@ -1,1 +1,1 @@
-"""Sums of rows that two parts of a data set add up: moments, histograms, percentiles, points."""
+"""Summaries of columns: moments, histograms, percentiles, points, cells per prompt and step."""

@@ -1,4 +1,4 @@
-"""The rows of a prompt, and those of a prompt at a step (a cell), counted and averaged."""
+"""Counts and means per prompt, and per prompt and step (a cell)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -64,18 +64,18 @@ class Cells:
         """
         rewards = rewards.double()
         cells = Segments.dense(prompt * (int(step.max()) + 1 if len(step) else 1) + step)
-        of, met = cells.parent(prompt), cells.size()
-        total, squares, low, high, two = _counted(rewards, cells, met)
+        of, sizes = cells.parent(prompt), cells.size()
+        total, squares, low, high, two = _counted(rewards, cells, sizes)
         prompts = Segments.of(of, count)
-        many = prompts.sum(met.double())
-        mean = prompts.sum(total) / many
-        squares = squares + met * (total / met - mean[of]) ** 2
+        rows = prompts.sum(sizes.double())
+        mean = prompts.sum(total) / rows
+        squares = squares + sizes * (total / sizes - mean[of]) ** 2
         lowest, highest = prompts.min(low), prompts.max(high)
         for end in (low, high):
             two = two & ((end == lowest[of]) | (end == highest[of]))
         return cls(
             count=count,
-            rows=many.long().numpy(),
+            rows=rows.long().numpy(),
             mean=mean.numpy(),
             squares=prompts.sum(squares).numpy(),
             low=torch.where(lowest.isfinite(), lowest, torch.nan).numpy(),
@@ -83,17 +83,17 @@ class Cells:
             two_valued=(prompts.sum((~two).double()) == 0).numpy(),
             prompt=of.numpy(),
             step=cells.parent(step).numpy(),
-            cell_rows=met.numpy(),
-            cell_mean=(total / met).numpy(),
+            cell_rows=sizes.numpy(),
+            cell_mean=(total / sizes).numpy(),
         )
 
     @classmethod
     def joined(cls, parts: "Sequence[Cells]", order: Ints) -> "Cells":
-        """The cells of parts with whole prompts.
+        """The cells of several parts with whole prompts each.
 
         Args:
             parts: the parts.
-            order: [P] the prompts of all parts, one part after the other, as they are to be numbered.
+            order: [P] the new order of the prompts, as indices into the concatenated parts.
         """
         before = np.cumsum([0, *(one.count for one in parts)])
         number = np.empty(len(order), dtype=np.int64)
@@ -110,12 +110,12 @@ class Cells:
         return cls(count=len(order), prompt=prompt[cells], **columns)
 
     def sums(self, values: NDArray[np.generic]) -> Floats:
-        """[P] sum over the cells of each prompt of a value per cell."""
+        """[P] a value per cell, summed over the cells of each prompt."""
         return np.bincount(self.prompt, weights=values, minlength=self.count).astype(np.float64, copy=False)
 
     @property
     def steps(self) -> Ints:
-        """[P] int64 how many steps each prompt has a reward at."""
+        """[P] int64 number of steps at which each prompt has a reward."""
         return np.bincount(self.prompt, minlength=self.count)
 
     def ends(self) -> tuple[Ints, Ints]:
@@ -125,24 +125,31 @@ class Cells:
         return np.where(none, -1, last - self.steps + 1), np.where(none, -1, last)
 
     def at(self, cells: Ints, values: NDArray[np.generic]) -> Floats:
-        """[P] a value per cell at one cell of each prompt, NaN where that is -1."""
+        """[P] the value at one cell of each prompt; NaN where the cell is -1."""
         if not len(values):
             return np.full(len(cells), np.nan)
         return np.where(cells < 0, np.nan, values[cells])
 
 
-def _counted(rewards: Tensor, cells: Segments, met: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """[C] each: sum, squared distances from the mean, smallest, largest, and whether there is no other value."""
+def _counted(
+    rewards: Tensor, cells: Segments, sizes: Tensor
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """[C] each: sum, squared distances from the mean, smallest, largest, and whether there are only those two values."""
     if len(rewards):
         low, high = rewards.min(), rewards.max()
         top = rewards == high
         if every(top | (rewards == low)):
-            # Two rewards in all, as most verifiers give: how many are the higher one says everything.
+            # With two distinct rewards, as most verifiers give, the count of the higher one determines everything.
             hits = cells.sum(top.double())
-            squares = (high - low) ** 2 * hits * (met - hits) / met
-            ends = torch.where(hits < met, low, high), torch.where(hits > 0, high, low)
-            return low * (met - hits) + high * hits, squares, *ends, torch.ones_like(met, dtype=torch.bool)
+            squares = (high - low) ** 2 * hits * (sizes - hits) / sizes
+            ends = torch.where(hits < sizes, low, high), torch.where(hits > 0, high, low)
+            return (
+                low * (sizes - hits) + high * hits,
+                squares,
+                *ends,
+                torch.ones_like(sizes, dtype=torch.bool),
+            )
     total, lowest, highest = cells.sum(rewards), cells.min(rewards), cells.max(rewards)
-    squares = cells.sum(cells.broadcast(torch.sub, rewards, total / met) ** 2)
+    squares = cells.sum(cells.broadcast(torch.sub, rewards, total / sizes) ** 2)
     between = (rewards != cells.rows(lowest)) & (rewards != cells.rows(highest))
     return total, squares, lowest, highest, cells.sum(between.double()) == 0

@@ -1,4 +1,4 @@
-"""Columns of numbers as counts over bins."""
+"""Histograms of several columns over shared bins."""
 
 from collections.abc import Mapping
 
@@ -8,21 +8,21 @@ from torch import Tensor
 from advcli.records.results.page import Histogram
 
 _BINS = 60
-# With no more values than this there is a bar for each.
+# Up to this many distinct values, each gets its own bar.
 _FEW = 40
-# Bins cover this share of the numbers where the rest would make them too wide.
+# Bins cover this share of the numbers if outliers would make them too wide.
 _SHARE = 0.998
 _TOO_WIDE = 3.0
 
 
 def histogram(columns: Mapping[str, Tensor]) -> Histogram:
-    """Count numbers over bins that all columns share.
+    """Count numbers over bins shared by all columns.
 
-    Where there are few different values, each has a bar of its own. Where a few numbers lie so far out that the rest
-    would fall into a third of the bins, they are counted apart.
+    With few distinct values, each gets its own bar. Outliers that would squeeze the rest into a third of the bins
+    are counted separately.
 
     Args:
-        columns: name → [n] float; NaN and ±inf are left out. The lengths may differ.
+        columns: name → [n] float; NaN and ±inf are ignored. The lengths may differ.
 
     Returns:
         The counts; no bins without a finite number.
@@ -33,16 +33,16 @@ def histogram(columns: Mapping[str, Tensor]) -> Histogram:
         ((0.0, 1.0), (1, 2))
     """
     finite = {name: values.double()[torch.isfinite(values)] for name, values in columns.items()}
-    together = torch.cat(list(finite.values()))
-    # -0.0 and rounding residue are no values of their own.
-    values = torch.unique(single(together))
+    all_values = torch.cat(list(finite.values()))
+    # In float32, -0.0 and rounding errors don't count as distinct values.
+    values = torch.unique(single(all_values))
     if values.numel() <= _FEW:
         counts = {
             name: torch.bincount(torch.searchsorted(values, single(one)), minlength=values.numel())
             for name, one in finite.items()
         }
         return Histogram((), tuple(values.tolist()), _lists(counts), dict.fromkeys(columns, 0))
-    low, high = _span(together)
+    low, high = _span(all_values)
     edges = torch.linspace(low, high, _BINS + 1, dtype=torch.float64)
     counts, outside = {}, {}
     for name, one in finite.items():
@@ -54,7 +54,7 @@ def histogram(columns: Mapping[str, Tensor]) -> Histogram:
 
 
 def single(values: Tensor) -> Tensor:
-    """[n] float64, rounded to float32 where that holds them; without a negative zero.
+    """[n] float64, rounded to float32 unless that overflows; without a negative zero.
 
     Example:
         >>> single(torch.tensor([0.1 + 0.2, -0.0, 1e300], dtype=torch.float64)).tolist()
@@ -66,7 +66,7 @@ def single(values: Tensor) -> Tensor:
 
 
 def _span(values: Tensor) -> tuple[float, float]:
-    """From where to where the bins go."""
+    """The range of the bins."""
     ordered = values.sort().values
     last = ordered.numel() - 1
     out = int(last * (1 - _SHARE) / 2)

@@ -1,4 +1,4 @@
-"""Count, mean and centred sum of squares, such that those of two parts make those of the whole."""
+"""Mergeable moments: count, mean and centred sum of squares."""
 
 import math
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ class Moments:
     """The moments of some numbers.
 
     Attributes:
-        count: how many.
+        count: how many numbers.
         weight: the sum of their weights; `count` without weights.
-        mean: their (weighted) mean, NaN without any weight.
+        mean: their (weighted) mean, NaN if the weight is 0.
         squares: the (weighted) sum of their squared distances from the mean.
-        low: the smallest, NaN without any.
-        high: the largest, NaN without any.
+        low: the smallest, NaN if there are none.
+        high: the largest, NaN if there are none.
 
     Example:
         >>> import torch
@@ -37,11 +37,11 @@ class Moments:
 
     @classmethod
     def of(cls, values: Tensor, weights: Tensor | None = None) -> "Moments":
-        """Take the moments in two passes.
+        """Compute the moments in two passes.
 
         Args:
             values: [n] float, finite.
-            weights: [n] float; none or an undefined one weighs nothing. None for 1 each.
+            weights: [n] float; negative and undefined ones count as 0. None for 1 each.
         """
         if not len(values):
             return cls(0, 0.0, math.nan, 0.0, math.nan, math.nan)
@@ -49,7 +49,7 @@ class Moments:
         w = None if weights is None else weights.double().nan_to_num(nan=0.0).clamp(min=0).numpy()
         weight = float(len(v)) if w is None else float(w.sum())
         with np.errstate(over="ignore", invalid="ignore"):
-            # Where they are near the largest float, mean and spread are infinite, and shown as undefined.
+            # Near the largest float, mean and spread overflow to infinity and are shown as undefined.
             mean = _sum(v, w) / weight if weight else math.nan
             squares = _sum((v - mean) ** 2, w) if weight else 0.0
         return cls(len(v), weight, mean, squares, float(v.min()), float(v.max()))
@@ -71,13 +71,13 @@ class Moments:
                 _ends(max, self.high, other.high),
             )
         weight = self.weight + other.weight
-        apart = other.mean - self.mean
+        gap = other.mean - self.mean
         return Moments(
             self.count + other.count,
             weight,
-            self.mean + apart * (other.weight / weight),
+            self.mean + gap * (other.weight / weight),
             # Chan, Golub and LeVeque 1979, Updating formulae, equation 2.1.
-            self.squares + other.squares + apart * apart * (self.weight * other.weight / weight),
+            self.squares + other.squares + gap * gap * (self.weight * other.weight / weight),
             min(self.low, other.low),
             max(self.high, other.high),
         )
@@ -85,15 +85,15 @@ class Moments:
 
 @dataclass(frozen=True)
 class CoMoments:
-    """What the correlation of two columns takes.
+    """The mergeable sums behind the correlation of two columns.
 
     Attributes:
         count: rows.
-        mean_x: mean of the first; 0 without rows.
+        mean_x: mean of the first column; 0 without rows.
         mean_y: mean of the second.
-        xx: sum of the squared distances of the first from its mean.
-        yy: the same of the second.
-        xy: sum of the products of both distances.
+        xx: sum of squared deviations of the first from its mean.
+        yy: sum of squared deviations of the second.
+        xy: sum of the products of both deviations.
 
     Example:
         >>> import torch
@@ -111,9 +111,9 @@ class CoMoments:
 
     @classmethod
     def of(cls, first: Tensor, second: Tensor) -> "CoMoments":
-        """Take the moments of two columns, [n] float; rows where one of them is infinite are left out."""
+        """Compute the sums for two columns, [n] float; rows where either is not finite are ignored."""
         if first is second:
-            # A column beside itself: mostly nothing is left out.
+            # The unchanged column, the usual case: one pass suffices.
             x = chosen(first, finite(first)).double().numpy()
             mean = float(x.mean()) if len(x) else 0.0
             x = x - mean
@@ -129,7 +129,7 @@ class CoMoments:
 
     @property
     def correlation(self) -> float:
-        """Pearson's r; NaN where either column is constant, or too large for its square to be a number."""
+        """Pearson's r; NaN if either column is constant or its squares overflow."""
         power = math.sqrt(self.xx) * math.sqrt(self.yy)
         return max(-1.0, min(1.0, self.xy / power)) if power and math.isfinite(power) else math.nan
 
@@ -150,9 +150,9 @@ class CoMoments:
 
 
 def _ends(pick, one: float, other: float) -> float:  # type: ignore[no-untyped-def]  # noqa: ANN001
-    """The smaller or the larger of two numbers, of which either may be undefined."""
-    there = [value for value in (one, other) if not math.isnan(value)]
-    return pick(there) if there else math.nan
+    """The smaller or the larger of two numbers, ignoring NaN."""
+    defined = [value for value in (one, other) if not math.isnan(value)]
+    return pick(defined) if defined else math.nan
 
 
 def _sum(values, weights) -> float:  # type: ignore[no-untyped-def]  # noqa: ANN001

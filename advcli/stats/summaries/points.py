@@ -1,4 +1,4 @@
-"""Points of scatter plots: all of them where they are few, a sample where they are many."""
+"""Points of scatter plots: all of them if there are few, else a sample."""
 
 import torch
 from torch import Tensor
@@ -12,7 +12,7 @@ from advcli.tensors.segments import Segments, Spread
 
 LIMIT = 4000
 _TENTHS = 10
-# Sampling is the same in every run.
+# A fixed seed makes every run draw the same sample.
 _SEED = 0
 
 
@@ -21,7 +21,7 @@ def group_points(rows: Rows, limit: int = LIMIT) -> GroupPoints:
 
     Args:
         rows: the rows of the data set.
-        limit: at most so many different points.
+        limit: maximum number of distinct points.
 
     Example:
         >>> rows = Rows(torch.tensor([0.0, 1.0, 1.0, 1.0]), torch.tensor([0, 0, 1, 1]), 2, torch.zeros(4))
@@ -40,7 +40,7 @@ def group_points(rows: Rows, limit: int = LIMIT) -> GroupPoints:
     columns = torch.stack([segments.mean(values), std], dim=1)[able]
     keyed = torch.cat([single(columns), dead[able].double().unsqueeze(1)], dim=1)
     points, count = torch.unique(keyed, dim=0, return_counts=True)
-    # Of too many points those where most groups are; the order among equals is drawn.
+    # With too many points, keep those with the most groups; ties are broken at random.
     drawn = _sample(len(points), len(points))
     chosen = drawn[torch.argsort(count[drawn], descending=True, stable=True)][:limit]
     points, count = points[chosen], count[chosen]
@@ -55,7 +55,7 @@ def group_points(rows: Rows, limit: int = LIMIT) -> GroupPoints:
 
 
 def solve_rates(rows: Rows) -> Tensor:
-    """Share of the valid rows of each group at the largest reward of the data set, [G]; NaN without a valid row.
+    """Share of each group's valid rows at the largest reward of the dataset, [G]; NaN without a valid row.
 
     Example:
         >>> rows = Rows(torch.tensor([0.0, 1.0, 1.0, 1.0]), torch.tensor([0, 0, 1, 1]), 2, torch.zeros(4))
@@ -87,7 +87,7 @@ def length_points(rows: Rows, advantages: Tensor, limit: int = LIMIT) -> LengthP
     Args:
         rows: the rows of the data set.
         advantages: [N] float, NaN where undefined.
-        limit: at most so many points.
+        limit: maximum number of points.
     """
     if rows.lengths is None:
         return None
@@ -107,5 +107,5 @@ def length_points(rows: Rows, advantages: Tensor, limit: int = LIMIT) -> LengthP
 
 
 def _sample(count: int, limit: int) -> Tensor:
-    """Positions in an order that is drawn, the same in every run."""
+    """Indices in random order, the same in every run."""
     return torch.randperm(count, generator=torch.Generator().manual_seed(_SEED))[:limit]

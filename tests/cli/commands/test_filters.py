@@ -123,7 +123,11 @@ def computed_like(path, like):
         (("--before", "pods:m=1.5"), UsageError, "pods: m is 1.5, expected a whole number"),
         (("--after", "cppo:keep=1.5"), UsageError, "cppo: keep is 1.5, expected a number from 0 to 1"),
         (("--after", "cppo:over=prompt"), UsageError, "cppo: over is 'prompt'; try batch or group"),
-        (("--after", "cppo:column=raw"), UsageError, "cppo looks at no reward, so it has no knob 'column'"),
+        (
+            ("--after", "cppo:column=raw"),
+            UsageError,
+            "cppo does not use the reward, so it has no knob 'column'",
+        ),
         (("--before", "pods:column=none"), UsageError, "no column 'none'"),
         (
             ("--before", "pods:column=prompt_id"),

@@ -103,10 +103,10 @@ def test_what_is_lost_and_positional_grouping_are_said(tmp_path):
     [
         (
             "slime",
-            "takes all rows of a step with uneven groups for one group, and so does --like",
+            "treats all rows of an uneven step as one group; --like reproduces this",
             0.80178219,
         ),
-        ("areal@1.0.4", "cuts the rows of a step with uneven groups by the size of the largest", 50000),
+        ("areal@1.0.4", "splits uneven steps by the largest group size", 50000),
         ("areal", "size: it may have trained on other groups", -0.7070868),
     ],
 )

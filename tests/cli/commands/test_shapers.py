@@ -78,7 +78,7 @@ def test_the_head_of_the_table_says_what_is_shaped(path):
 
 def test_groups_that_shaping_brings_to_life_are_said(path):
     result = run("compare", path, "--shape", "gr3")
-    assert "1 group is counted as dead, and alive once the rewards are shaped" in result.stderr
+    assert "1 group is counted as dead but live after reward shaping" in result.stderr
     assert "alive once" not in run("compare", path, "--affine", "scale=2").stderr
 
 

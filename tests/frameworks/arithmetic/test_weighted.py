@@ -163,12 +163,12 @@ def test_dropped_groups_are_said_apart_from_those_that_lack_a_reward():
         rewards, groups, like="trinity-rft", estimator="grpo", std_threshold=0.1
     ).warnings
     assert said == (
-        "1 row has a reward and no advantage: in trinity-rft a row without a reward makes its group NaN",
-        "3 rows have a reward and no advantage: trinity-rft drops their groups here",
+        "1 row has a reward but no advantage: in trinity-rft a row without a reward makes its group NaN",
+        "3 rows have a reward but no advantage: trinity-rft drops their groups here",
     )
     # Without a threshold a group of one has its reward, and in XTuner NaN: neither is the fault of a missing reward.
     for like in ("trinity-rft", "xtuner"):
         said = compute_advantages(rewards, groups, like=like).warnings
         assert said == (
-            f"1 row has a reward and no advantage: in {like} a row without a reward makes its group NaN",
+            f"1 row has a reward but no advantage: in {like} a row without a reward makes its group NaN",
         )

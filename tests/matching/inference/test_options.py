@@ -13,19 +13,23 @@ def of(estimator, **settings):
 
 def test_words_are_tried_as_the_function_declares_them():
     tried = of("step_reinforce", like="roll")
-    words = {(form.candidate.told["method"], form.candidate.told["grouping"]) for form in tried}
+    words = {(form.candidate.arguments["method"], form.candidate.arguments["grouping"]) for form in tried}
     assert {("identity", "batch"), ("mean", "group"), ("mean_std", "batch")} <= words
     assert len(words) == len(tried)
 
 
 def test_the_default_comes_first_and_counts_as_no_choice():
     first, *others = of("stepwise_returns", like="verifiers")
-    assert (first.chosen, first.candidate.told["how"], first.candidate.told["normalise"]) == (0, "sum", 1.0)
+    assert (first.chosen, first.candidate.arguments["how"], first.candidate.arguments["normalise"]) == (
+        0,
+        "sum",
+        1.0,
+    )
     assert all(form.chosen for form in others)
 
 
 def test_whole_numbers_are_tried_one_by_one():
-    tried = {form.candidate.told["k"] for form in of("passk", like="xtuner")}
+    tried = {form.candidate.arguments["k"] for form in of("passk", like="xtuner")}
     assert {1, 2, 3, 5, 8, 16} <= tried
     # The default of XTuner is 4, and that is tried before.
     assert 4 not in tried
@@ -55,4 +59,4 @@ def test_what_nothing_is_divided_by_is_not_searched():
 
 
 def test_a_clamp_is_left_to_the_search_behind_every_rule():
-    assert {form.candidate.told["clip"] for form in of("group_norm", like="marti")} <= {10.0}
+    assert {form.candidate.arguments["clip"] for form in of("group_norm", like="marti")} <= {10.0}
