@@ -1,8 +1,10 @@
 """The advantages of the dump, how many digits they were stored with, and when a computed one is the same."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -30,6 +32,9 @@ _FINE = 1e-7
 # Different rewards that are rounded to few digits by no coincidence.
 _TELLING = 6
 _PART = 4096
+# So many different numbers that are multiples of the last digit's g are no rounded ones, where that has a chance of
+# 2^-12; whole numbers that float64 holds.
+_SEVERAL, _UNLIKELY, _WHOLE = 3, 12.0, 2.0**53
 # What 15 digits may be off, as a share of the number.
 _TEXT = 1e-14
 _HALVES: Mapping[str, tuple[torch.dtype, float]] = {
@@ -189,6 +194,7 @@ def stored(values: Tensor, *, single: bool) -> Stored:
     """The fewest digits that hold every number.
 
     Few different numbers may fit by chance: then a rule that reproduces them to the last digit of float32 is believed first.
+    Numbers that need far fewer digits than they would have by rounding, such as quarters, were not rounded at all.
 
     Args:
         values: [n] float64, all finite.
@@ -207,12 +213,40 @@ def stored(values: Tensor, *, single: bool) -> Stored:
         next(_in_digits(values, single=single), Stored()),
         next(_in_halves(values), Stored()),
     ]
+    held = [one for one in able if one.words]
+    if held and all(_on_a_grid(values, one) for one in held):
+        return Stored()
     largest = values.abs().max()
     first = max(able, key=lambda one: float(one.room(largest)))
     # It may be any of those that hold every number.
     return replace(
         first, absolute=max(one.absolute for one in able), relative=max(one.relative for one in able)
     )
+
+
+def _on_a_grid(values: Tensor, of: Stored) -> bool:
+    """Whether numbers with some digits would all have zeros in the last of them by chance only.
+
+    Args:
+        values: [n] float64, all finite.
+        of: digits that hold every number.
+    """
+    some = values[values != 0].abs()
+    last = (
+        2.0 * of.absolute
+        if of.absolute
+        else 2.0 * of.relative * _leading(some, 2.0 if of.arithmetic else 10.0)
+    )
+    whole = (some / last).round().unique()
+    if len(whole) < _SEVERAL or bool((whole > _WHOLE).any()):
+        return False
+    divisor = int(np.gcd.reduce(whole.long().numpy()))
+    return len(whole) * math.log2(divisor) >= _UNLIKELY
+
+
+def _leading(values: Tensor, base: float) -> Tensor:
+    """[n] the power of a base that each number begins with."""
+    return base ** (values.log2() / math.log2(base) + 1e-12).floor()
 
 
 def _in_decimals(values: Tensor, *, single: bool) -> Iterator[Stored]:

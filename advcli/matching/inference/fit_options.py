@@ -32,6 +32,8 @@ _LEFT, _CLOSER, _FITTED = 0.5, 64, 24
 _NEARBY, _FAR = 1e3, 1e-2
 # Shorter numbers are as good if they leave so many times as much at most.
 _AS_GOOD = 2.0
+# A number that can be so many times larger or smaller is not in the log.
+_FAR_OFF = 10.0
 # What a rule says, or torch, of numbers that nobody would set.
 _UNDEFINED = (AdvcliError, ArithmeticError, RuntimeError)
 # Rows up to which every rule is compared on all of them.
@@ -285,7 +287,13 @@ class _Model:
             return worst(self._left(numbers)) <= most and self._holds_with(_named(free, values))
 
         short = shortened(result[mine] * self._unit[mine], fits, _DIGITS)
-        return _named(free, short) if fits(short) else None
+        options = _named(free, short)
+        return options if fits(short) and all(self._matters(options, name) for name in options) else None
+
+    def _matters(self, options: Mapping[str, float], name: str) -> bool:
+        """Whether the rows show the size of a number: it is none of a limit that all far larger and smaller ones come to."""
+        others = (options[name] / _FAR_OFF, options[name] * _FAR_OFF)
+        return options[name] == 0 or not all(self._holds_with({**options, name: other}) for other in others)
 
     def _mine(self, free: Sequence[Fitted]) -> Tensor:
         """[K] bool, which options those are."""
