@@ -67,7 +67,8 @@ def doubt(problem: Problem, trial: Trial, free: int = 0, *, spare: int = 0) -> s
             f"{counted(free, 'number')} {verb(free, 'was', 'were')} fitted and the live groups are of {kinds} only: "
             "other rules fit as well with other numbers"
         )
-    batches = _batches(problem, trial) if free else 0
+    # Of options that were fitted, an eps may be among them.
+    batches = _batches(problem, trial) if free and spare else 0
     if 0 < batches <= free:
         return (
             f"{counted(free, 'number')} {verb(free, 'was', 'were')} fitted and every row of a step is divided by one "
