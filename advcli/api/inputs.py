@@ -48,14 +48,18 @@ class Inputs:
     @classmethod
     def of_frame(cls, frame: Any, *, skip_bad_rows: bool) -> "Inputs":  # noqa: ANN401  a table of any package
         """A table in memory; it is read from a temporary file, as every dump is."""
+        import pyarrow as pa
         import pyarrow.parquet as pq
+
+        from advcli.io.parquet.storable import storable, storable_schema
 
         table = arrow_table(frame)
         if not table.num_rows:
             raise DataError(f"{FRAME}: no rows, expected one per response")
+        schema = storable_schema(table.schema, FRAME)
         stack = ExitStack()
         path = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="advcli-"))) / f"{FRAME}.parquet"
-        pq.write_table(table, path)
+        pq.write_table(pa.Table.from_batches([storable(one, schema) for one in table.to_batches()]), path)
         source = Source(FRAME, path, "parquet", None, stamp(path))
         return cls((FRAME,), [source], stack, skip_bad_rows=skip_bad_rows)
 
@@ -82,7 +86,7 @@ def arrow_table(frame: Any) -> Any:  # noqa: ANN401  a table of any package
     """
     import pyarrow as pa
 
-    if not hasattr(frame, "__arrow_c_stream__"):
+    if not hasattr(frame, "__arrow_c_stream__") or getattr(frame, "ndim", 2) == 1:
         hint = (
             "df.collect()"
             if hasattr(frame, "collect")
@@ -93,7 +97,9 @@ def arrow_table(frame: Any) -> Any:  # noqa: ANN401  a table of any package
         return pa.table(frame)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, ValueError, TypeError) as error:
         why = "; ".join(map(str, error.args))
-        raise DataError(f"{FRAME}: a column cannot be stored ({why})", hint="one type per column") from error
+        raise DataError(
+            f"{FRAME}: a column cannot be stored ({why})", hint="one type per column, or leaving it out"
+        ) from error
 
 
 @dataclass(frozen=True)

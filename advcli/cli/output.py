@@ -49,11 +49,12 @@ def say(text: str, **style: Any) -> None:  # noqa: ANN401  typer's styles
         typer.echo(typer.style(text, **style) if style else text, err=True)
 
 
-def _folded(text: str) -> list[str]:
-    """The text wrapped to the terminal; if stderr is not a terminal, one line, so that it can be searched."""
+def _folded(text: str, *, to_stderr: bool = True) -> list[str]:
+    """The text wrapped to the terminal; if the stream is not a terminal, one line, so that it can be searched."""
     from advcli.render.whole import folded
 
-    return folded(text, _columns(2)) if sys.stderr.isatty() else [text]
+    stream, descriptor = (sys.stderr, 2) if to_stderr else (sys.stdout, 1)
+    return folded(text, _columns(descriptor)) if stream.isatty() else [text]
 
 
 def notes(report: "Report | Sweep | Match | Between | Prompts | Selection | Verify", *, quiet: bool) -> None:
@@ -199,7 +200,8 @@ def below(lines: Sequence[str]) -> None:
     if lines:
         typer.echo("")
     for line in lines:
-        typer.echo(line)
+        for part in _folded(line, to_stderr=False):
+            typer.echo(part)
 
 
 def pairs(values: Mapping[str, str]) -> None:

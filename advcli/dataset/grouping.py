@@ -251,9 +251,13 @@ def lint(table: RewardTable, seen: Sizes, n: int | None) -> tuple[str, ...]:
 def _one_group(table: RewardTable, seen: Sizes, n: int | None) -> str | None:
     if seen.count != 1 or n is not None or seen.rows == 1:
         return None
-    where = " + ".join(table.choice.prompt)
     rows = sum(size * count for size, count in seen.sizes.items())
-    return f"all {rows:,} rows are one group: '{where}' is the same in every row"
+    if rows < 2:
+        return None
+    where = " + ".join(table.choice.prompt)
+    why = "they stand in one record" if "@line" in where else f"'{where}' is the same in every row"
+    ways = " or ".join(f"--prompt-col {shlex.quote(name)}" for name in table.choice.likely)
+    return f"all {rows:,} rows are one group: {why}" + (f"; try {ways}" if ways else "")
 
 
 def _leftovers(sizes: Mapping[int, int], n: int | None) -> str | None:
@@ -301,10 +305,16 @@ def mixed(table: RewardTable, group: NDArray[np.int64]) -> Mixed:
 
 
 def _may_reach_over_files(table: RewardTable) -> bool:
-    """Whether a group can have rows of several files, and the user did not ask for it."""
+    """Whether a group can have rows of several files, and the user did not ask for it; files of one row are no runs."""
     choice = table.choice
     own = {"@file", "@folder", "@line"} & set(choice.prompt)
-    return len(table.names) > 1 and bool(choice.prompt) and not own and choice.step_in_key
+    return (
+        len(table.names) > 1
+        and max(table.rows) > 1
+        and bool(choice.prompt)
+        and not own
+        and choice.step_in_key
+    )
 
 
 def _across_files(table: RewardTable, count: int) -> str | None:
@@ -335,8 +345,12 @@ def _all_singletons(table: RewardTable, count: int) -> DataError:
     differs = "differs" if len(columns) == 1 else "differ together"
     cause = ", as verl's uid ends in _session_index" if "uid" in columns else ""
     ways = [f"--prompt-col {shlex.quote(name)}" for name in table.choice.likely]
+    what = "prompts"
+    if len(columns) > len(table.choice.prompt) and len(np.unique(table.key)) < len(table.key):
+        # The prompts have several rows, and what is taken as the step counts them.
+        what, ways = "groups", [f"--group-by {shlex.quote(','.join(table.choice.prompt))}"]
     return DataError(
-        f"each of {count:,} prompts has one row ({named} {differs} in all of them{cause}), so there is nothing to "
+        f"each of {count:,} {what} has one row ({named} {differs} in all of them{cause}), so there is nothing to "
         "compare it with",
         hint=" or ".join([*ways, "--estimator batch_norm, which compares all rows"]),
     )

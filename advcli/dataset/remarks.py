@@ -154,7 +154,8 @@ def _constant(data: DataSet) -> str | None:
     rewards = chosen(data.rows.rewards, finite(data.rows.rewards)).numpy()
     if len(rewards) < 2 or (rewards != rewards[0]).any():
         return None
-    return f"the reward is {rewards[0]:g} in every row: {summed(dict(data.table.choice.rewards))}"
+    # No minus before a zero.
+    return f"the reward is {rewards[0] + 0.0:g} in every row: {summed(dict(data.table.choice.rewards))}"
 
 
 def _in_blocks(data: DataSet) -> bool:

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from advcli.common.errors import DataError
 from advcli.io.collect.values import records
+from advcli.io.parquet.storable import has_empty_struct
 
 _BATCH = 1024
 
@@ -108,7 +109,7 @@ def _fits(cells: list[Any], type_: pa.DataType | None) -> bool:
         pa.array(cells, type_)
     except (pa.ArrowException, OverflowError, ValueError, TypeError):
         return False
-    return not _has_empty_struct(type_) and not any(_loses_truth(cell, type_) for cell in cells)
+    return not has_empty_struct(type_) and not any(_loses_truth(cell, type_) for cell in cells)
 
 
 def _loses_truth(cell: Any, type_: Any) -> bool:  # noqa: ANN401  any JSON value, and arrow's type of it
@@ -120,15 +121,6 @@ def _loses_truth(cell: Any, type_: Any) -> bool:  # noqa: ANN401  any JSON value
     if isinstance(cell, dict):
         return any(_loses_truth(item, type_.field(name).type) for name, item in cell.items())
     return False
-
-
-def _has_empty_struct(type_: pa.DataType | None) -> bool:
-    """Parquet has no struct without fields."""
-    if type_ is None or not pa.types.is_nested(type_):
-        return False
-    if pa.types.is_struct(type_) and type_.num_fields == 0:
-        return True
-    return any(_has_empty_struct(type_.field(i).type) for i in range(type_.num_fields))
 
 
 def _array(cells: list[Any], type_: pa.DataType | None) -> pa.Array:

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from advcli.common.errors import DataError, UsageError
 from advcli.common.wording import either
 from advcli.io.collect.cells import kinds_of_objects
+from advcli.io.collect.keys import key_text
 from advcli.io.columns import names
 from advcli.io.columns.choose import asked
 from advcli.io.columns.evidence import Evidence
@@ -184,6 +185,8 @@ def survey(sources: Sequence[Source], options: ColumnOptions, *, whole: bool = F
     form = FORMATS[options.format] if options.format else None
     if form is None or form.tells_nothing:
         form = _format(seen)
+        if form.unique and _shared(form.unique, _records(seen)):
+            form = FORMATS["generic"]
     if form.refusal:
         raise DataError(
             f"{_place(form, seen)}: {form.refusal}", hint="advcli formats, for the dumps that are read"
@@ -395,6 +398,14 @@ def _are_scored(rows: Sequence[Mapping[str, Any]]) -> bool:
     ]
     return bool(scores) and all(
         isinstance(score, Mapping) and {"score", "weight"} <= score.keys() for score in scores
+    )
+
+
+def _shared(name: str, records: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether records that differ share a value of a column."""
+    first: dict[str, Mapping[str, Any]] = {}
+    return any(
+        first.setdefault(key_text(record[name]), record) != record for record in records if record.get(name)
     )
 
 

@@ -74,11 +74,27 @@ def doubt(problem: Problem, trial: Trial, free: int = 0, *, spare: int = 0) -> s
             f"{counted(free, 'number')} {verb(free, 'was', 'were')} fitted and the live groups are of {kinds} only: "
             "other rules fit as well with other numbers"
         )
+    # Of options that were fitted, an eps may be among them.
+    batches = _batches(problem, trial) if free and spare else 0
+    if 0 < batches <= free:
+        return (
+            f"{counted(free, 'number')} {verb(free, 'was', 'were')} fitted and every row of a step is divided by one "
+            f"number, in {counted(batches, 'step')} only: any factor fits as well"
+        )
     if result.chance ** (result.patterns - free) > _CHANCE:
         return (
             f"the log has {problem.logged.stored.words} and live groups of {kinds} only: it may fit by chance"
         )
     return ""
+
+
+def _batches(problem: Problem, trial: Trial) -> int:
+    """How many steps there are, where a rule divides all rows of one by the same std + an eps that was set; else 0."""
+    plan = trial.candidate.plan
+    if plan.scope(uneven=False) == "group" or "eps" not in plan.settings.knobs:
+        return 0
+    part = problem.whole(trial.partition)
+    return len(chosen(part.columns["step"], part.compared()).unique())
 
 
 def _reaches_dead(trial: Trial) -> bool:

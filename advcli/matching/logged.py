@@ -1,8 +1,10 @@
 """The logged advantages: their stored precision, and when a computed advantage counts as equal."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -30,6 +32,9 @@ _FINE = 1e-7
 # Number of distinct rewards from which rounding to few digits is no coincidence.
 _TELLING = 6
 _PART = 4096
+# At least so many distinct multiples of a power of two show that the numbers were not rounded, if chance would give that with
+# a probability of 2^-12 at most; the whole numbers that float64 holds.
+_SEVERAL, _UNLIKELY, _WHOLE = 3, 12.0, 2.0**53
 # Relative error of 15 printed digits.
 _TEXT = 1e-14
 _HALVES: Mapping[str, tuple[torch.dtype, float]] = {
@@ -189,6 +194,7 @@ def stored(values: Tensor, *, single: bool) -> Stored:
     """The lowest precision that represents every number.
 
     A few distinct numbers may fit by chance: then a rule that reproduces them to float32 precision is preferred.
+    Numbers that need far fewer digits than rounding would leave, such as quarters, are taken as exact.
 
     Args:
         values: [n] float64, all finite.
@@ -207,12 +213,40 @@ def stored(values: Tensor, *, single: bool) -> Stored:
         next(_in_digits(values, single=single), Stored()),
         next(_in_halves(values), Stored()),
     ]
+    fitting = [fmt for fmt in formats if fmt.words]
+    if fitting and all(_on_a_grid(values, fmt) for fmt in fitting):
+        return Stored()
     largest = values.abs().max()
     first = max(formats, key=lambda fmt: float(fmt.room(largest)))
     # Any of the formats that represent every number may be the right one.
     return replace(
         first, absolute=max(fmt.absolute for fmt in formats), relative=max(fmt.relative for fmt in formats)
     )
+
+
+def _on_a_grid(values: Tensor, of: Stored) -> bool:
+    """Whether the numbers are multiples of a larger step than their format has, which rounding would hardly leave.
+
+    Args:
+        values: [n] float64, all finite.
+        of: a format that represents every number.
+    """
+    some = values[values != 0].abs()
+    last = (
+        2.0 * of.absolute
+        if of.absolute
+        else 2.0 * of.relative * _leading(some, 2.0 if of.arithmetic else 10.0)
+    )
+    whole = (some / last).round().unique()
+    if len(whole) < _SEVERAL or bool((whole > _WHOLE).any()):
+        return False
+    divisor = int(np.gcd.reduce(whole.long().numpy()))
+    return len(whole) * math.log2(divisor) >= _UNLIKELY
+
+
+def _leading(values: Tensor, base: float) -> Tensor:
+    """[n] the power of a base that each number begins with."""
+    return base ** (values.log2() / math.log2(base) + 1e-12).floor()
 
 
 def _in_decimals(values: Tensor, *, single: bool) -> Iterator[Stored]:

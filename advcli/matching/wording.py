@@ -91,11 +91,9 @@ def _bounds(low: float, high: float) -> str:
 
 def _ratio(ratio: float, range_: tuple[float, float]) -> str:
     """A keep ratio, with the range of ratios that give the same if it isn't narrow."""
-    return (
-        f"{ratio:g}"
-        if range_[1] - range_[0] < _NARROW
-        else f"{ratio:g} ({range_[0]:g} to {range_[1]:g} do the same)"
-    )
+    share = {0.0: "none", 1.0: "all"}.get(ratio, f"{ratio:g}")
+    narrow = range_[1] - range_[0] < _NARROW
+    return share if narrow else f"{share} ({range_[0]:g} to {range_[1]:g} do the same)"
 
 
 def reason(problem: Problem, best: Trial, other: Trial) -> str:

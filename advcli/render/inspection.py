@@ -176,7 +176,7 @@ def _rewards(rewards: Sequence[RewardSignal]) -> "Table":
 
 def _constant(rewards: Sequence[RewardSignal]) -> Iterator[str]:
     for one in rewards:
-        if one.valid and one.min == one.max:
+        if one.valid > 1 and one.min == one.max:
             yield f"'{one.name}' is {number(one.min)} in all {counted(one.valid, 'row')}: no group can be live"
 
 

@@ -117,8 +117,11 @@ def test_a_key_that_names_the_row_is_an_error():
     ) as error:
         group(table("abcd"))
     assert error.value.hint == "--estimator batch_norm, which compares all rows"
-    with pytest.raises(DataError, match=r"'prompt_id' \+ 'step' differ together in all of them"):
+    with pytest.raises(DataError, match=r"each of 2 groups .*'prompt_id' \+ 'step' differ together") as error:
         group(table("aa", [1, 2]))
+    assert error.value.hint == "--group-by prompt_id or --estimator batch_norm, which compares all rows"
+    with pytest.raises(DataError, match=r"each of 2 prompts .*'prompt_id' \+ 'step' differ together"):
+        group(table("ab", [1, 2]))
 
 
 @pytest.mark.parametrize("options", [{"n": 1}, {"singletons_expected": True}])

@@ -156,11 +156,26 @@ LENGTH = "the tokens of each row: no advantage"
 @pytest.mark.parametrize(
     ("settings", "rewards", "more", "said"),
     [
-        ({"estimator": "opo"}, [1, 0, 1], {"lengths": numbers([1, NAN, 1])}, (f"1 row has a reward but lacks {LENGTH}",)),
-        ({"estimator": "opo"}, [1, 0, 1], {"lengths": numbers([NAN, INF, 1])}, (f"2 rows have a reward but lack {LENGTH}",)),
+        (
+            {"estimator": "opo"},
+            [1, 0, 1],
+            {"lengths": numbers([1, NAN, 1])},
+            (f"1 row has a reward but lacks {LENGTH}",),
+        ),
+        (
+            {"estimator": "opo"},
+            [1, 0, 1],
+            {"lengths": numbers([NAN, INF, 1])},
+            (f"2 rows have a reward but lack {LENGTH}",),
+        ),
         # Those without a reward are said elsewhere.
         ({"estimator": "opo"}, [1, NAN, 1], {"lengths": numbers([1, NAN, 1])}, ()),
-        ({"shaping": "r - len / 10"}, [1, 0, 0], {"lengths": numbers([1, NAN, 2])}, (f"1 row has a reward but lacks {LENGTH}",)),
+        (
+            {"shaping": "r - len / 10"},
+            [1, 0, 0],
+            {"lengths": numbers([1, NAN, 2])},
+            (f"1 row has a reward but lacks {LENGTH}",),
+        ),
         (
             {"shaping": "r - 0.1 * turns"},
             [1, 0, 0],

@@ -1,9 +1,12 @@
 """Who speaks for a rule, and when that is not enough, counted by hand."""
 
+import random
+
 import pytest
 from searched import by_group, mean, problem, std
 
 from advcli.matching.evidence import doubt, evidence
+from advcli.matching.inference.fit_options import inferred
 from advcli.matching.search import search
 
 # Three live groups of two kinds (1 of 3 is 2 of 3 with the signs turned), one dead group.
@@ -48,3 +51,25 @@ def test_one_decimal_may_fit_by_chance():
     logged = [0.7 if r else -0.7 for r in rewards]
     assert "1 decimal" in doubt(*best(rewards, group, logged))
     assert doubt(*best(rewards, group, [0.71 if r else -0.71 for r in rewards])) == ""
+
+
+@pytest.mark.parametrize(("steps", "told"), [(1, "in 1 step only: any factor fits as well"), (3, "")])
+def test_one_std_of_a_step_is_a_factor(steps, told):
+    """An eps beside the std of a step can make it any number."""
+    draw = random.Random(2)
+    group = [row // 4 for row in range(48)]
+    step = [one * steps // 12 for one in group]
+    rewards = [draw.random() * (1 + at) for at in step]
+    logged = []
+    for at in range(steps):
+        own = [r for r, where in zip(rewards, step, strict=True) if where == at]
+        inside = [g for g, where in zip(group, step, strict=True) if where == at]
+        divisor = std(own, 1) + 0.07
+        logged += by_group(own, inside, lambda r, divisor=divisor: [(x - mean(r)) / divisor for x in r])
+    asked = problem(rewards, group, logged, step=step, only=lambda rule: rule.estimator == "grpo")
+    found = inferred(asked, only=("eps",))
+    best = next(trial for trial in found.found.trials if trial.candidate.estimator == "grpo")
+    assert (best.candidate.scale, best.candidate.eps) == ("batch", 0.07)
+    said = doubt(found.problem, best, found.fitted, spare=2)
+    assert told in said
+    assert bool(told) == bool(said)

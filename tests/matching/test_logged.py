@@ -55,6 +55,13 @@ def test_two_different_numbers_are_enough(values, words):
     )
 
 
+@pytest.mark.parametrize("grid", [0.25, 0.5, 1 / 64])
+def test_multiples_of_a_coarse_unit_were_not_rounded(grid):
+    """Quarters have two decimals, and fit into 8 bits: by rounding they would fill all of those."""
+    values = torch.tensor([-7, -5, -3, -2, -1, 1, 2, 3, 5, 6, 7, 9], dtype=torch.float64) * grid
+    assert not Logged.of(values).coarse
+
+
 def test_numbers_of_full_precision_are_not_coarse():
     assert not Logged.of(VALUES).coarse
     assert not Logged.of(VALUES.float().double()).coarse

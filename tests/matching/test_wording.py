@@ -127,7 +127,7 @@ def test_filtered_rows():
 def test_keep_ratios():
     done = After((), filtered=5, keep=(0.5, 1.0), range_=((0.5, 0.54), (0.8, 1.0)))
     assert list(wording.done(done)) == [
-        "then 0.5 of the positive and 1 (0.8 to 1 do the same) of the negative rows of each group were kept"
+        "then 0.5 of the positive and all (0.8 to 1 do the same) of the negative rows of each group were kept"
     ]
     again = replace(done, recomputed=True)
     assert next(iter(wording.done(again))).endswith("were kept, and the kept rows were computed again")

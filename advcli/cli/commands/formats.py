@@ -32,6 +32,7 @@ def described(row: "Format") -> dict[str, str]:
         "detected by": ", ".join(row.requires)
         or ("the kind of its file" if row.opener else "nothing: used when no other format fits"),
         "without": ", ".join(row.forbids),
+        "one per row": row.unique,
         "layout": f"{row.layout} {row.path}".strip(),
         "prompt": " or ".join(row.prompt) or "auto-detected",
         "step": " or ".join(row.step) or "auto-detected",

@@ -6,10 +6,10 @@ from dataclasses import replace
 from difflib import get_close_matches
 
 from advcli.common.errors import DataError, UsageError
-from advcli.io.columns import names, prompts
+from advcli.io.columns import doubts, names, prompts, row_flags
 from advcli.io.columns.dump import Dump, Kinds, flags, listed, quoted
 from advcli.io.columns.evidence import Evidence
-from advcli.io.columns.rewards import Rewards, like_rewards, nested_name, outcomes, summed
+from advcli.io.columns.rewards import like_rewards, nested_name, outcomes, summed
 from advcli.io.columns.rewards import rewards as rewards_of
 from advcli.io.formats import detect
 from advcli.io.formats.catalog import (
@@ -133,8 +133,8 @@ class _Chooser:
         rules = self._rules(
             prompt, used, prompts.likely(self._dump, step) if prompt == prompts.RECORD else ()
         )
-        self._check_spread(prompt, step, used)
-        self._check_lists(prompt, step, rewards)
+        left_out = {name for condition in rules.conditions for name in condition.columns} | {rules.evaluation}
+        self._dump.doubts.extend(doubts.of_choice(self._dump, prompt, step, rewards, used | left_out))
         looked_for = _log_probs(kinds, options)
         if options.strict and self._dump.doubts:
             raise DataError(self._dump.doubts[0].said, hint=self._dump.doubts[0].hint)
@@ -198,7 +198,9 @@ class _Chooser:
         flags = [
             text
             for name, kind in kinds.items()
-            if kind == "number" and name not in {*used, *made_of} and (text := names.condition_of_flag(name))
+            if kind == "number"
+            and name not in {*used, *made_of}
+            and (text := row_flags.condition_of_flag(name))
             if self._dump.evidence.of(name).is_flag
         ]
         rules = dict.fromkeys(
@@ -213,13 +215,23 @@ class _Chooser:
                     for text in self._dump.options.where
                 ),
             ),
-            evaluation=form.evaluation if form.evaluation in kinds else None,
+            evaluation=form.evaluation if form.evaluation in kinds else self._evaluation(used),
             same=(*(name for name in form.same if name in kinds), *pictures, *likely),
             apart=tuple(self._sources(prompt, used)) if prompt else (),
             checks=form.checks,
             appended=form.appended,
             alone=form.alone,
         )
+
+    def _evaluation(self, used: set[str | None]) -> str | None:
+        """The flag of rows of an evaluation, which only its name makes one."""
+        flags = (
+            name
+            for name, kind in self._dump.kinds.items()
+            if kind == "number" and name not in used and row_flags.is_evaluation(name)
+            if self._dump.evidence.of(name).is_flag
+        )
+        return next(flags, None)
 
     def _sources(self, prompt: Sequence[str], used: set[str | None]) -> list[str]:
         """The columns that say which run, model or epoch a row comes from, but for those that number the rows of a prompt."""
@@ -239,50 +251,6 @@ class _Chooser:
         ]
         # The rows of one record were put together by whoever wrote it.
         return [] if self._dump.options.group_by or not own else result[:_SOURCES]
-
-    def _check_spread(self, prompt: Sequence[str], step: str | None, used: set[str | None]) -> None:
-        """Say so if every group has as many rows of each value of some column, as when several runs were put together."""
-        group = (
-            *prompt,
-            *([step] if step and self._dump.form.step_in_key and not self._dump.options.group_by else []),
-        )
-        if not prompt or self._dump.options.group_by or any(name.startswith("@") for name in group):
-            return
-        for name, kind in self._dump.kinds.items():
-            if kind not in ("number", "text") or name in used or name.startswith("@"):
-                continue
-            if names.says_reward(name) or (
-                self._dump.evidence.of(name).numbers and not self._dump.evidence.of(name).is_whole
-            ):
-                continue
-            count = self._dump.evidence.spreads_evenly(name, group)
-            if count and (
-                names.is_source(name) or names.is_step(name) or self._dump.evidence.in_blocks(name)
-            ):
-                self._dump.doubt(
-                    f"every group has rows of the same {count} values of '{name}', equally many of each: "
-                    "rows of several steps, runs or models in one group?",
-                    f"--group-by {shlex.quote(','.join((*group, name)))}",
-                )
-                return
-
-    def _check_lists(self, prompt: Sequence[str], step: str | None, rewards: Rewards) -> None:
-        """Say so if several records of a prompt have a list of rewards each: these may be those of turns or tokens."""
-        options = self._dump.options
-        if self._dump.form.name != "lists" or options.explode or options.layout:
-            return
-        key = (*prompt, *prompts.beside(step))
-        if (
-            prompt
-            and not any(name.startswith("@") for name in prompt)
-            and self._dump.evidence.in_records(key)
-        ):
-            name = shlex.quote(rewards[0][0])
-            self._dump.doubt(
-                f"several records of a prompt have a list of rewards each, and each number in '{rewards[0][0]}' is taken as "
-                "an answer of its own, not as a turn or token",
-                f"--explode {name}, or --turn-rewards-col {name} with --reward COL for the whole",
-            )
 
     # The columns.
 
@@ -318,7 +286,12 @@ class _Chooser:
     def _step(self) -> str | None:
         """The training step: by its usual names, by a name that says so, or from the path."""
         kinds, form = self._dump.kinds, self._dump.form
-        there = {name: kind for name, kind in kinds.items() if not self._dump.evidence.of(name).is_empty}
+        other = {self._dump.options.turn, self._dump.options.rollout}
+        there = {
+            name: kind
+            for name, kind in kinds.items()
+            if not (self._dump.evidence.of(name).is_empty or name in other)
+        }
         known = _first(form.step, there) or _first(STEPS, there)
         if known:
             return known

@@ -130,6 +130,10 @@ class Evidence:
         items = [item for result in lists for item in result]
         return items if all(item is None or isinstance(item, int | float) for item in items) else []
 
+    def list_sizes(self, name: str) -> set[int]:
+        """The lengths of the lists in a column."""
+        return {len(cell) for row in self._whole() if isinstance(cell := row.get(name), list)}
+
     def sparse(self, name: str, beside: Sequence[str]) -> bool:
         """Whether a column is nearly empty compared with the fullest of some others."""
         best = max((len(self.of(other).there) for other in beside), default=0)
@@ -191,3 +195,22 @@ class Evidence:
         keys = self.of(name).keys
         runs = sum(1 for position, key in enumerate(keys) if not position or key != keys[position - 1])
         return runs == len(set(keys))
+
+    def numbers_rows(self, name: str, within: str) -> bool:
+        """Whether a column counts the rows of each value of another one: 0, 1, 2, … or from any other number on.
+
+        Half of the values, and two of them, must have several rows.
+        """
+        if not self.of(name).is_whole or len(self.of(name).there) < len(self.of(name).cells):
+            return False
+        rows: dict[str, list[float]] = {}
+        for value, number in zip(self.of(within).keys, self.of(name).numbers, strict=False):
+            rows.setdefault(value, []).append(number)
+        several = [counts for counts in rows.values() if len(counts) > 1]
+        counted = all(sorted(counts) == [min(counts) + at for at in range(len(counts))] for counts in several)
+        return len(several) > 1 and 2 * len(several) >= len(rows) and counted
+
+    def usual_size(self, name: str) -> int:
+        """How many rows most values of a column have; 0 if nothing is known of it."""
+        sizes = Counter(Counter(self.of(name).keys).values())
+        return sizes.most_common(1)[0][0] if sizes else 0

@@ -201,12 +201,6 @@ _OF_STEPS = frozenset({"global", "training", "train"})
 _SOURCE = frozenset(
     ["run", "model", "policy", "checkpoint", "ckpt", "epoch", "experiment", "exp", "version", "snapshot"]
 )
-_PAD = frozenset(["pad", "padding", "padded", "filler", "dummy", "placeholder"])
-_EXCLUDED = frozenset(["masked", "exclude", "excluded", "ignore", "ignored"])
-_OF_ROW = frozenset(
-    ["is", "row", "rows", "sample", "samples", "balance", "rollout", "for", "training", "train", "from"]
-)
-_FAILED = frozenset(["invalid", "failed", "error", "errors", "exception"])
 # Of the two answers of a pair.
 _SIDES = frozenset(["chosen", "rejected", "win", "winner", "lose", "loser", "preferred", "dispreferred"])
 
@@ -219,6 +213,16 @@ def words(name: str) -> frozenset[str]:
         ['2', 'max', 'num', 'output', 'tokens']
     """
     return frozenset(word.lower() for word in _WORDS.findall(name))
+
+
+def in_words(name: str) -> str:
+    """A name as its words in order, in lower case and with an underscore between them.
+
+    Example:
+        >>> in_words("promptId"), in_words("Prompt ID"), in_words("prompt_id")
+        ('prompt_id', 'prompt_id', 'prompt_id')
+    """
+    return "_".join(word.lower() for word in _WORDS.findall(name))
 
 
 def is_total(name: str) -> bool:
@@ -235,6 +239,31 @@ def is_total(name: str) -> bool:
 def says_reward(name: str) -> bool:
     """Whether a name has a word for a reward."""
     return bool(words(name) & _REWARD)
+
+
+def is_part(name: str) -> bool:
+    """Whether a name says that it is a part of the reward, and not the whole of it.
+
+    Example:
+        >>> (
+        ...     is_part("format_reward_func"),
+        ...     is_part("rewards/accuracy"),
+        ...     is_part("total_reward"),
+        ...     is_part("reward_std"),
+        ... )
+        (True, True, False, False)
+    """
+    return says_reward(name) and not is_total(name) and not never_reward(name)
+
+
+def says_whole(name: str) -> bool:
+    """Whether the name of a key in an object of rewards says that it is the whole of them.
+
+    Example:
+        >>> says_whole("total"), says_whole("final_score"), says_whole("value"), says_whole("format")
+        (True, True, True, False)
+    """
+    return words(name) <= _WHOLE | _REWARD | {"value"}
 
 
 def says_outcome(name: str) -> bool:
@@ -287,6 +316,11 @@ def could_be_prompt(name: str) -> bool:
     return bool(told) and not result & another
 
 
+def says_prompt(name: str) -> bool:
+    """Whether a name has a word for a prompt."""
+    return bool(words(name) & _ASKED)
+
+
 def says_answer(name: str) -> bool:
     """Whether a name has a word for what the policy wrote, or for one of several tries.
 
@@ -313,6 +347,21 @@ def of_several_answers(found: Sequence[str]) -> bool:
     rests = [words(name) - common for name in found]
     numbered = all(len(rest) == 1 and next(iter(rest)).isdigit() for rest in rests)
     return len(found) > 1 and (numbered or all(rest and rest <= _SIDES for rest in rests))
+
+
+def of_turns(name: str) -> bool:
+    """Whether a name says that a list has a reward for each turn or step of an answer."""
+    return says_reward(name) and bool(words(name) & {"step", "steps", "turn", "turns"})
+
+
+def is_inner(name: str) -> bool:
+    """Whether a name says that a list has a reward for each turn or token of one answer.
+
+    Example:
+        >>> is_inner("step_scores"), is_inner("token_level_rewards"), is_inner("rewards")
+        (True, True, False)
+    """
+    return of_turns(name) or of_tokens(name)
 
 
 def of_tokens(name: str) -> bool:
@@ -347,25 +396,3 @@ def is_source(name: str) -> bool:
     """
     result = words(name)
     return bool(result & _SOURCE) and not result & (_REWARD | _TEXT)
-
-
-def condition_of_flag(name: str) -> str | None:
-    """The condition that a column of true and false sets by its name alone; None if it sets none.
-
-    Example:
-        >>> (
-        ...     condition_of_flag("_balance_is_pad"),
-        ...     condition_of_flag("reward_valid"),
-        ...     condition_of_flag("truncated"),
-        ... )
-        ('`_balance_is_pad` != true', '`reward_valid` != false', None)
-    """
-    result = words(name)
-    of_row = result - _OF_ROW
-    if of_row and (of_row <= _PAD or of_row <= _EXCLUDED or result == {"mask", "sample"}):
-        return f"`{name}` != true"
-    if result & _REWARD and "valid" in result:
-        return f"`{name}` != false"
-    if result & _REWARD and result & _FAILED:
-        return f"`{name}` != true"
-    return None

@@ -2,7 +2,7 @@
 
 import shlex
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from advcli.common.errors import DataError
 from advcli.io.collect.keys import key_text
@@ -10,7 +10,7 @@ from advcli.io.columns import names
 from advcli.io.columns.dump import Dump, Kinds, flags, listed
 from advcli.io.columns.evidence import makes_groups
 from advcli.io.formats.catalog import CHATS, PROMPT_IDS, PROMPT_TEXTS
-from advcli.io.formats.derived import PLACES, before_answer, before_last_answer
+from advcli.io.formats.derived import PLACES, before_answer, before_last_answer, is_answer
 from advcli.records.layout import Derived
 
 Prompt = tuple[str, ...]
@@ -67,7 +67,9 @@ def _known(dump: Dump, step: str | None) -> Prompt:
     if dump.layout.name == "lists":
         # Lists with one value per row are mostly called by the plural.
         ranks += [[f"{name}s" for name in rank] for rank in ranks]
-    return _ranked(dump, [[name for name in rank if name in full] for rank in ranks], step)
+    same = {names.in_words(name): name for name in reversed(full)}
+    wanted = ([name if name in full else same.get(name) for name in rank] for rank in ranks)
+    return _ranked(dump, [[name for name in rank if name] for rank in wanted], step)
 
 
 def _ranked(dump: Dump, ranks: Sequence[Sequence[str]], step: str | None) -> Prompt:
@@ -109,7 +111,8 @@ def chats(kinds: Kinds) -> Mapping[str, str]:
 def _of_chat(dump: Dump, name: str) -> Derived | None:
     """What stands before the last answer, or else before the first, where that makes groups of several rows."""
     cells = [cell for cell in dump.evidence.of(name).there if isinstance(cell, list)]
-    for before in _BEFORE if cells else ():
+    answered = bool(cells) and all(any(map(is_answer, cell)) for cell in cells)
+    for before in _BEFORE if answered else ():
         if makes_groups([key_text(before(cell)) for cell in cells]):
             return _made(name, before)
     return None
@@ -144,13 +147,34 @@ def likely(dump: Dump, step: str | None) -> list[str]:
 def proposed(dump: Dump, step: str | None) -> list[str]:
     """The same; without one, texts of any name whose values make groups of one size."""
     grouping = _grouping(dump, step)
+    asked = [name for name in grouping if names.could_be_prompt(name)] or [*_tokens(dump, grouping)]
     even = (
         name
         for name in grouping
         if dump.kinds[name] == "text" and not names.is_source(name) and not names.says_answer(name)
         if len({*Counter(dump.evidence.keys((name, *beside(step)))).values()}) == 1
     )
-    return ([name for name in grouping if names.could_be_prompt(name)] or [*even])[:2]
+    return (asked or [*even] or [*_in_objects(dump, step)])[:2]
+
+
+def _in_objects(dump: Dump, step: str | None) -> Iterator[str]:
+    """Paths that are named like a prompt in the objects of a column, and whose values make groups of several rows."""
+    for name, kind in dump.kinds.items():
+        cells = dump.evidence.of(name).there if kind == "nested" else ()
+        if not cells or not all(isinstance(cell, Mapping) for cell in cells):
+            continue
+        for key in dict.fromkeys(key for cell in cells for key in cell):
+            told = key in (*PROMPT_IDS, *PROMPT_TEXTS) or names.could_be_prompt(key)
+            if told and dump.evidence.groups_well(f"{name}.{key}", beside(step)):
+                yield f"{name}.{key}"
+
+
+def _tokens(dump: Dump, grouping: Sequence[str]) -> Iterator[str]:
+    """Columns with the tokens of a prompt, and not how many they are; of parquet files no such list is sampled."""
+    for name, kind in dump.kinds.items():
+        told = kind == "nested" and names.of_tokens(name) and names.says_prompt(name)
+        if told and (name in grouping or not dump.evidence.of(name).cells):
+            yield name
 
 
 def _grouping(dump: Dump, step: str | None) -> list[str]:

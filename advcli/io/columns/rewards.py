@@ -2,16 +2,16 @@
 
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from advcli.common.errors import DataError, UsageError
-from advcli.common.wording import shortened
+from advcli.common.wording import either, shortened
 from advcli.io.columns import names
 from advcli.io.columns.dump import Dump, Kinds, flags, listed, quoted
 from advcli.io.formats.catalog import (
+    IMAGES,
     OUTCOMES,
     OWN,
-    PART_PREFIXES,
-    PART_SUFFIXES,
     PROMPT_IDS,
     REWARD_LISTS,
     REWARD_TOTALS,
@@ -39,7 +39,7 @@ def rewards(dump: Dump) -> Rewards:
         return ((known, 1.0),)
     if dump.form.parts is not None:
         return _every_number(dump, dump.form.parts)
-    parts = [name for name, kind in kinds.items() if kind == "number" and looks_like_part(name)]
+    parts = [name for name, kind in kinds.items() if kind == "number" and names.is_part(name)]
     parts = [name for name in parts if not dump.evidence.of(name).is_counter]
     if options.parts == "always" and parts:
         return _weighted(parts, (), kinds)
@@ -48,8 +48,23 @@ def rewards(dump: Dump) -> Rewards:
     if total:
         return ((total, 1.0),)
     if len(parts) == 1 or (parts and options.parts):
+        _doubt_part(dump, parts)
         return _weighted(parts, (), kinds)
     raise _no_reward(dump, parts)
+
+
+def _doubt_part(dump: Dump, parts: Sequence[str]) -> None:
+    """Say so if the only column that is named like a reward stands beside one that says whether an answer is right."""
+    told = [
+        name
+        for name, kind in dump.kinds.items()
+        if kind == "number" and names.says_outcome(name) and name not in parts and may_be_reward(dump, name)
+    ]
+    if told and len(parts) == 1:
+        dump.doubt(
+            f"the reward is '{parts[0]}', as no other name says so, and could be {quoted(told)}",
+            flags("--reward", [*parts, *told]),
+        )
 
 
 def summed(options: ColumnOptions) -> Derived | None:
@@ -74,7 +89,7 @@ def outcomes(dump: Dump, taken: Sequence[str]) -> tuple[str, ...]:
         name
         for name, kind in dump.kinds.items()
         if dump.options.find_outcomes and kind == "number"
-        if name in (*REWARD_TOTALS, *OUTCOMES) or looks_like_part(name) or names.is_total(name)
+        if name in (*REWARD_TOTALS, *OUTCOMES) or names.is_part(name) or names.is_total(name)
         if name not in dump.form.no_rewards
     ]
     return tuple(name for name in dict.fromkeys((*dump.options.outcomes, *result)) if name not in taken)
@@ -99,9 +114,16 @@ def _no_reward(dump: Dump, parts: Sequence[str]) -> DataError:
             "one record with an object of the same keys in each column, as pandas' to_json() writes it",
             hint="df.to_json(path, orient='records', lines=True)",
         )
-    told = next((name for name in REWARD_TOTALS if _holds_objects(dump, name)), None)
-    if told:
+    if inner := _of_prompts(dump):
+        return DataError(
+            f"one record with a list in each column ({listed(dump.kinds, 2)}), as if each key were a prompt",
+            hint=f"jq -c 'to_entries[] | {{prompt: .key, {inner}: .value}}'",
+        )
+    told = next((name for name in REWARD_TOTALS if dump.kinds.get(name) == "nested"), None)
+    if told and _holds_objects(dump, told):
         return DataError(f"'{told}' holds objects, expected a number per row", hint=_instead(dump))
+    if told:
+        return DataError(f"'{told}' holds lists, expected a number per row", hint=_of_list(dump, told))
     return DataError(
         f"no reward among the columns {listed(dump.kinds)}; expected one of {', '.join(REWARD_TOTALS)}",
         hint=_instead(dump),
@@ -115,12 +137,6 @@ def may_be_reward(dump: Dump, name: str) -> bool:
     return not (names.never_reward(name) or measured or column.is_counter)
 
 
-def looks_like_part(name: str) -> bool:
-    """Whether a name is that of a reward part."""
-    usual = name.startswith(PART_PREFIXES) or name.endswith(PART_SUFFIXES)
-    return usual and not names.never_reward(name)
-
-
 def _total(dump: Dump) -> str | None:
     """The column with the whole reward of a row."""
     kinds, evidence = dump.kinds, dump.evidence
@@ -131,7 +147,7 @@ def _total(dump: Dump) -> str | None:
         if kind == "number" and name not in (*REWARD_TOTALS, *REWARD_LISTS)
         if names.is_total(name) and not evidence.of(name).is_counter
     ]
-    usual = [name for name in REWARD_TOTALS if name in kinds and not _holds_objects(dump, name)]
+    usual = [name for name in REWARD_TOTALS if kinds.get(name, "nested") != "nested"]
     everyone = [*usual, *lists, *told]
     full = {name for name in everyone if not evidence.sparse(name, everyone)}
     ranks = ([name for name in rank if name in full] for rank in (REWARD_TOTALS, lists, told))
@@ -159,7 +175,16 @@ def _every_number(dump: Dump, but: Sequence[str]) -> Rewards:
     """The rewards of a format in which every number is one, except known other columns."""
     options, kinds = dump.options, dump.kinds
     single = (options.prompt, options.step, options.length, options.logged)
-    others = {*but, *PROMPT_IDS, *STEPS, *OWN, *options.group_by, *single, *dict(options.roles).values()}
+    others = {
+        *but,
+        *PROMPT_IDS,
+        *STEPS,
+        *IMAGES,
+        *OWN,
+        *options.group_by,
+        *single,
+        *dict(options.roles).values(),
+    }
     result = [name for name, kind in kinds.items() if kind == "number" and name not in others]
     parts = [name for name in result if may_be_reward(dump, name)]
     if not dump.form.summed:
@@ -191,20 +216,37 @@ def _instead(dump: Dump) -> str:
     for name, kind in dump.kinds.items() if not dump.layout.exploded else ():
         items = [item for cell in dump.evidence.of(name).cells for item in _objects(cell)]
         keys = dict.fromkeys(key for item in items for key in item)
-        inner = _outcome({key: [item.get(key) for item in items] for key in keys})
+        inner = _named({key: [item.get(key) for item in items] for key in keys})
         if kind == "nested" and inner:
-            return f"--explode {shlex.quote(name)} --reward {shlex.quote(inner)}"
-    numbers = {name: dump.evidence.of(name).cells for name, kind in dump.kinds.items() if kind == "number"}
-    result = _outcome(numbers) or _in_objects(dump)
+            return f"--explode {shlex.quote(name)} {_flags(inner)}"
+    columns = {name: dump.evidence.of(name).cells for name, kind in dump.kinds.items() if kind != "text"}
+    result = _named(columns)
     if result or dump.layout.exploded:
-        return f"--reward {shlex.quote(result)}" if result else "--reward COL"
-    lists = {
-        name: items
-        for name in dump.kinds
-        if (items := dump.evidence.in_lists(name)) and not names.of_tokens(name)
-    }
-    result = _outcome(lists)
-    return f"--explode {shlex.quote(result)} --reward {shlex.quote(result)}" if result else "--reward COL"
+        return _flags(result) if result else "--reward COL"
+    lists = {name: items for name in dump.kinds if (items := dump.evidence.in_lists(name))}
+    answers = {name: items for name, items in lists.items() if not names.is_inner(name)}
+    whole = _outcome(answers)
+    inner = [name for name in lists if names.is_inner(name)]
+    if whole or not inner:
+        return f"--explode {shlex.quote(whole)} --reward {shlex.quote(whole)}" if whole else "--reward COL"
+    return either([_of_list(dump, name) for name in inner])
+
+
+def _of_list(dump: Dump, name: str) -> str:
+    """What reads a list of rewards: of the answers, the turns or the tokens of a row, as its name or its length tells."""
+    quoted_name = shlex.quote(name)
+    if names.of_tokens(name):
+        return f"--token-rewards-col {quoted_name}"
+    if names.of_turns(name):
+        return f"--turn-rewards-col {quoted_name}"
+    if dump.evidence.list_sizes(name) <= {1}:
+        return f"--explode {quoted_name}"
+    ways = (f"--{option} {quoted_name}" for option in ("explode", "turn-rewards-col", "token-rewards-col"))
+    return f"{either([*ways])}, for a reward per answer, turn or token"
+
+
+def _flags(columns: Sequence[str]) -> str:
+    return " ".join(f"--reward {shlex.quote(name)}" for name in columns)
 
 
 def _holds_objects(dump: Dump, name: str) -> bool:
@@ -220,22 +262,62 @@ def _is_transposed(dump: Dump) -> bool:
     return len(keys) > 1 and len(keys) == len(cells) and len(set(keys)) == 1
 
 
-def _in_objects(dump: Dump) -> str | None:
-    """The path of an outcome in the object of each row, however deep."""
-    columns = {name: dump.evidence.of(name).there for name, kind in dump.kinds.items() if kind == "nested"}
-    while columns:
+def _of_prompts(dump: Dump) -> str | None:
+    """What each column has a list of, where there is one record and its keys are prompts; None if it is not so."""
+    cells = [dump.evidence.of(name).cells for name in dump.kinds if not name.startswith("@")]
+    lists = [cell[0] for cell in cells if len(cell) == 1 and isinstance(cell[0], list) and cell[0]]
+    told = any(names.says_reward(name) or names.says_outcome(name) for name in dump.kinds)
+    if len(lists) < 2 or len(lists) < len(cells) or told:
+        return None
+    items = [item for cell in lists for item in cell]
+    if all(isinstance(item, int | float) for item in items):
+        return "rewards"
+    return "rollouts" if all(isinstance(item, Mapping) for item in items) else None
+
+
+def _named(columns: Mapping[str, Sequence[Any]]) -> list[str]:
+    """The outcome among some columns, or its path in their objects; the paths of all parts where an object has only those."""
+    # A list whose numbers were not sampled has no cells.
+    result = _outcome({name: cells for name, cells in columns.items() if cells and not _deep(cells)})
+    nested = {name: [cell for cell in cells if cell is not None] for name, cells in columns.items()}
+    while not result and nested:
         inner = {
-            f"{name}.{key}": [cell.get(key) for cell in cells]
-            for name, cells in columns.items()
+            name: {
+                key: [cell.get(key) for cell in cells]
+                for key in dict.fromkeys(key for cell in cells for key in cell)
+            }
+            for name, cells in nested.items()
             if cells and all(isinstance(cell, Mapping) for cell in cells)
-            for key in dict.fromkeys(key for cell in cells for key in cell)
         }
-        last = {path.rpartition(".")[2]: path for path in inner}
-        result = _outcome({name: inner[path] for name, path in last.items()})
-        if result and not any(isinstance(cell, Mapping | list) for cell in inner[last[result]]):
-            return last[result]
-        columns = {path: [cell for cell in cells if cell is not None] for path, cells in inner.items()}
-    return None
+        for name, keys in inner.items():
+            parts = _parts_of(keys) if names.says_reward(name.rpartition(".")[2]) else []
+            if parts:
+                return [f"{name}.{key}" for key in parts]
+        paths = {f"{name}.{key}": cells for name, keys in inner.items() for key, cells in keys.items()}
+        last = {path.rpartition(".")[2]: path for path, cells in paths.items() if not _deep(cells)}
+        result = _outcome({name: paths[path] for name, path in last.items()})
+        if result:
+            return [last[result]]
+        nested = {path: [cell for cell in cells if cell is not None] for path, cells in paths.items()}
+    return [result] if result else []
+
+
+def _deep(cells: Sequence[object]) -> bool:
+    """Whether any cell is a list or an object."""
+    return any(isinstance(cell, Mapping | list) for cell in cells)
+
+
+def _parts_of(keys: Mapping[str, Sequence[object]]) -> list[str]:
+    """The whole in an object of rewards, else all of its parts."""
+    numbers = [
+        key
+        for key, cells in keys.items()
+        if any(cell is not None for cell in cells)
+        and all(isinstance(cell, int | float | None) for cell in cells)
+        if not names.never_reward(key)
+    ]
+    whole = [key for key in numbers if names.says_whole(key)]
+    return whole if len(whole) == 1 else numbers
 
 
 def nested_name(dump: Dump, name: str) -> str | None:

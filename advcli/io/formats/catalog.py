@@ -110,10 +110,6 @@ VERSIONS = ("policy_version", "weight_version", "param_version", "model_version"
 # What advcli adds, with its usual prefix: no reward, in a file that is read again.
 OWN = ("adv_original", "adv_processed", "adv_kept", "adv_group", "adv_rollout", "adv_source")
 
-# Names that a reward part usually has. Parts are used unasked only where a format says how they add up.
-PART_PREFIXES = ("reward_", "reward/", "rewards/", "reward.", "rewards.")
-PART_SUFFIXES = ("_reward", "_score")
-
 # Looked through in this order: what fits anything comes last.
 _MODULES = (
     trl,

@@ -19,6 +19,7 @@ PLACES = ("@line", "@file", "@folder", "@step")
 CHARACTERS = "characters of "
 """What the name of a column begins with that has the characters of another one."""
 
+_MODELS = ("assistant", "model", "gpt")
 _VERL_UID = re.compile(r"(.+)_(\d+)_(\d+)", re.DOTALL)
 _PADDING = re.compile(r"pad[0-9a-f]{32}_\d+_\d+")
 # A word for the step and its number in one part of a path: step_3, step=3, global_step3, rollouts_step_00003, iter-7.
@@ -98,14 +99,14 @@ def verl_prompt(uid: object, text: object = None) -> object:
 
 
 def verl_session(uid: object) -> object:
-    """The session of a uid of verl v1: what the outputs of one agent loop share.
+    """The session of a uid of verl v1: what the outputs of one agent loop share; null for a uid of another kind.
 
     Example:
-        >>> verl_session("0f6c2b1e_3_0")
-        '0f6c2b1e_3'
+        >>> verl_session("0f6c2b1e_3_0"), verl_session("plain")
+        ('0f6c2b1e_3', None)
     """
     match = _VERL_UID.fullmatch(uid) if isinstance(uid, str) else None
-    return f"{match.group(1)}_{match.group(2)}" if match else uid
+    return f"{match.group(1)}_{match.group(2)}" if match else None
 
 
 def verl_index(uid: object) -> int:
@@ -194,16 +195,18 @@ def true_count(mask: object) -> object:
 
 
 def before_answer(messages: object) -> object:
-    """A chat up to the first answer of the model.
+    """A chat up to the first answer of the model; its first message where it has none.
 
     Example:
         >>> before_answer([{"role": "user", "content": "2+2?"}, {"role": "assistant", "content": "4"}])
         [{'role': 'user', 'content': '2+2?'}]
+        >>> before_answer([{"from": "human", "value": "2+2?"}, {"from": "gpt", "value": "4"}])
+        [{'from': 'human', 'value': '2+2?'}]
     """
     if not isinstance(messages, list):
         return messages
-    roles = [message.get("role") if isinstance(message, Mapping) else None for message in messages]
-    return messages[: roles.index("assistant")] if "assistant" in roles else messages[:1]
+    said = (position for position, message in enumerate(messages) if is_answer(message))
+    return messages[: next(said, 1)]
 
 
 def before_last_answer(messages: object) -> object:
@@ -215,8 +218,19 @@ def before_last_answer(messages: object) -> object:
     """
     if not isinstance(messages, list) or not messages:
         return messages
-    last = messages[-1]
-    return messages[:-1] if isinstance(last, Mapping) and last.get("role") == "assistant" else messages
+    return messages[:-1] if is_answer(messages[-1]) else messages
+
+
+def is_answer(message: object) -> bool:
+    """Whether a message of a chat is the model's, in the words of OpenAI, Gemini or ShareGPT.
+
+    Example:
+        >>> is_answer({"role": "assistant", "content": "4"}), is_answer({"from": "gpt", "value": "4"})
+        (True, True)
+        >>> is_answer({"role": "tool", "content": "4"}), is_answer("4")
+        (False, False)
+    """
+    return isinstance(message, Mapping) and message.get("role", message.get("from")) in _MODELS
 
 
 def action_tokens(steps: object) -> object:
@@ -295,7 +309,7 @@ def characters(said: object) -> int | None:
         >>> characters([{"role": "user", "content": "2+2?"}])
     """
     if isinstance(said, list) and said and isinstance(said[-1], Mapping):
-        said = said[-1].get("content") if said[-1].get("role") == "assistant" else None
+        said = said[-1].get("content", said[-1].get("value")) if is_answer(said[-1]) else None
     return len(said) if isinstance(said, str) else None
 
 

@@ -87,6 +87,7 @@ class Format:
         counts: what a row must meet to count, as `--where` takes it: rows that failed have no reward, whatever stands
             there.
         reads: formats of earlier versions of the same framework whose files it reads beside its own.
+        unique: a column that differs in every row: where rows share a value of it, the file is of another writer.
         same: columns that must be equal in all rows of a group.
         checks: names of checks in `advcli.io.formats.traps`.
         files: names to look for in a folder.
@@ -128,6 +129,7 @@ class Format:
     turn: tuple[str, ...] = ()
     counts: tuple[str, ...] = ()
     reads: tuple[str, ...] = ()
+    unique: str = ""
     same: tuple[str, ...] = ()
     checks: tuple[str, ...] = ()
     files: tuple[str, ...] = ()

@@ -53,6 +53,7 @@ ROWS = (
         filler="uid.padding",
         rollout=("uid.session",),
         turn=("uid.index",),
+        unique="uid",
         checks=("overlong_penalty",),
         files=("[0-9]*.jsonl",),
         summary="verl v1 (0.9 or later): uid = <uuid>_<session>_<index>",

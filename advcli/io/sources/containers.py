@@ -22,6 +22,7 @@ from advcli.common.errors import AdvcliError, DataError
 from advcli.common.registry import load
 from advcli.io.formats.catalog import FORMATS
 from advcli.io.formats.format import Contents, Format
+from advcli.io.parquet.storable import storable, storable_schema
 from advcli.records.table import Source
 
 _CHUNK = 1 << 20
@@ -75,7 +76,7 @@ def unpacked(name: str, path: Path, head: bytes, target: Path) -> Unpacked | Non
             assert form.opener is not None
             contents: Contents | None = load(form.opener.target)(path, name)
             if contents is not None:
-                return Unpacked(_write(contents.rows, target), contents)
+                return Unpacked(_write(contents.rows, target, name), contents)
     except AdvcliError:
         raise
     except _UNREADABLE as error:
@@ -109,12 +110,13 @@ def _openers(name: str, head: bytes) -> list[Format]:
     return [form for form in FORMATS if form.opener and form.opener.fits(name, head)]
 
 
-def _write(rows: Iterable[Any], target: Path) -> str:
+def _write(rows: Iterable[Any], target: Path, name: str) -> str:
     """Write rows in the form that suits them; how they lie now."""
     if isinstance(rows, pa.RecordBatchReader):
-        with pq.ParquetWriter(target, rows.schema) as writer:
+        schema = storable_schema(rows.schema, name)
+        with pq.ParquetWriter(target, schema) as writer:
             for batch in rows:
-                writer.write_batch(batch)
+                writer.write_batch(storable(batch, schema))
         return "parquet"
     with target.open("wb") as out:
         if isinstance(rows, io.IOBase):

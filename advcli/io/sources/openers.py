@@ -1,5 +1,6 @@
 """What opens tables of any writer: CSV and TSV, Arrow and Feather, zip archives with one dump."""
 
+import codecs
 import re
 import zipfile
 from collections.abc import Iterator
@@ -15,6 +16,8 @@ from advcli.io.formats.format import Contents
 
 # A row has to fit into a block.
 _BLOCK = 64 << 20
+# So much of a table is looked at before it is read.
+_HEAD = 1 << 20
 # Numbers that come out as they were written: an id with leading zeros or of 20 digits stays text.
 _KINDS = (
     (pa.bool_(), r"^([Tt]rue|[Ff]alse)$"),
@@ -33,8 +36,11 @@ def delimited(path: Path, name: str) -> Contents:
     Args:
         path: the file, decompressed.
         name: its name.
+
+    Raises:
+        DataError: it is no UTF-8.
     """
-    del name
+    _check_text(path, name)
     separator = _separator(path)
     names = _texts(path, separator, ()).schema.names
     types: dict[str, pa.DataType | None] = dict.fromkeys(names)
@@ -43,6 +49,23 @@ def delimited(path: Path, name: str) -> Contents:
             types[column] = _type(cells, types[column])
     schema = pa.schema([(column, types[column] or pa.string()) for column in names])
     return Contents(pa.RecordBatchReader.from_batches(schema, _typed(path, separator, schema)))
+
+
+def _check_text(path: Path, name: str) -> None:
+    """Refuse a table whose first rows are no UTF-8.
+
+    Raises:
+        DataError: they are not.
+    """
+    with path.open("rb") as file:
+        head = file.read(_HEAD)
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"{name}: not UTF-8 at byte {error.start + 1}",
+            hint="saving it as UTF-8: iconv -f LATIN1 -t UTF-8",
+        ) from error
 
 
 def _separator(path: Path) -> str:

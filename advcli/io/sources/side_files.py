@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path, PurePath
@@ -53,6 +53,7 @@ SIDE_FILES = (
 )
 
 _EVALUATION = re.compile(r"(?<![a-z])(evals?|evaluation|val|valid|validation|test)(?![a-z])", re.IGNORECASE)
+_ROLLOUTS = re.compile(r"(?<![a-z])(train|training|rollouts?)(?![a-z])", re.IGNORECASE)
 # Of two files, or two folders, whose paths differ in one such word only, that with the second one is read.
 RIVALS = (
     (re.compile(r"(?<![a-z])all(?=[/_-])"), "effective"),
@@ -133,7 +134,7 @@ def _shape(name: str) -> str:
     return _NUMBER.sub("#", str(PurePath(name)))
 
 
-def _replaced(shape: str, there: Container[str], folders: Container[str]) -> str:
+def _replaced(shape: str, there: Container[str], folders: Collection[str]) -> str:
     """Why a file is not read: the same one, or a folder in place of its own, is there under the other word; "" if none is."""
     for left, kept in RIVALS:
         other = left.sub(kept, shape)
@@ -143,11 +144,22 @@ def _replaced(shape: str, there: Container[str], folders: Container[str]) -> str
             name = left.sub(kept, f"{folder.name}/").rstrip("/")
             if name and name != folder.name and str(folder.with_name(name)) in folders:
                 return f"'{kept}' is read"
+    for folder in PurePath(shape).parents:
+        if _EVALUATION.search(folder.name) and (training := _training_beside(folder, folders)):
+            return f"'{training}' is read"
     path = PurePath(shape)
     without = _EVALUATION.sub("", path.name).lstrip("_-.")
     if without != path.name and str(path.with_name(without)) in there:
         return "an evaluation; training is read"
     return ""
+
+
+def _training_beside(folder: PurePath, folders: Collection[str]) -> str | None:
+    """The folder beside one of an evaluation that holds the rollouts of training, by its name."""
+    names = (path.name for path in map(PurePath, folders) if path.parent == folder.parent)
+    return next(
+        (name for name in sorted(names) if _ROLLOUTS.search(name) and not _EVALUATION.search(name)), None
+    )
 
 
 def _copies(names: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -32,6 +32,8 @@ _LARGEST_RESIDUAL, _LINEARIZED, _FITTED = 0.5, 64, 24
 _NEARBY, _FAR = 1e3, 1e-2
 # Shorter numbers are accepted if their residual is at most this multiple of the best.
 _AS_GOOD = 2.0
+# An option whose value could be so many times larger or smaller is not determined by the log.
+_FAR_OFF = 10.0
 # Errors that a rule or torch raises for absurd option values.
 _UNDEFINED = (AdvcliError, ArithmeticError, RuntimeError)
 # Number of rows up to which every rule is compared on all of them.
@@ -284,7 +286,13 @@ class _Model:
             return worst(self._residuals(numbers)) <= most and self._holds_with(_named(free, values))
 
         short = shortened(result[is_free] * self._unit[is_free], fits, _DIGITS)
-        return _named(free, short) if fits(short) else None
+        options = _named(free, short)
+        return options if fits(short) and all(self._matters(options, name) for name in options) else None
+
+    def _matters(self, options: Mapping[str, float], name: str) -> bool:
+        """Whether the rows determine an option's size: far larger and smaller values do not fit just as well."""
+        others = (options[name] / _FAR_OFF, options[name] * _FAR_OFF)
+        return options[name] == 0 or not all(self._holds_with({**options, name: other}) for other in others)
 
     def _is_free(self, free: Sequence[Fitted]) -> Tensor:
         """[K] bool, True for the `free` options."""

@@ -59,3 +59,25 @@ def test_columns_that_are_made_of_others_say_nothing():
     assert found.of("@step").cells == ()
     assert found.of("uid.prompt").cells == ()
     assert found.share_rows(["a", "uid.prompt"])
+
+
+@pytest.mark.parametrize(
+    ("rollouts", "numbers", "told"),
+    [
+        ("aabb", [0, 1, 0, 1], True),
+        ("aaabb", [3, 1, 2, 1, 2], True),
+        ("aabb", [0, 2, 0, 1], False),
+        ("aabb", [0, 0, 0, 1], False),
+        ("aabb", [0, 1, 0, None], False),
+        ("abcd", [0, 0, 0, 0], False),
+        ("aabcde", [0, 1, 0, 0, 0, 0], False),
+    ],
+)
+def test_a_column_that_numbers_the_rows_of_another(rollouts, numbers, told):
+    assert evidence(r=list(rollouts), t=numbers).numbers_rows("t", "r") == told
+
+
+def test_usual_size():
+    assert evidence(p=list("aabbc")).usual_size("p") == 2
+    assert evidence(p=["a"]).usual_size("nothing") == 0
+    assert evidence(p=[[1], [1, 2], None]).list_sizes("p") == {1, 2}

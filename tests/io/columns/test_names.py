@@ -40,26 +40,6 @@ def test_no_step(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "condition"),
-    [
-        ("is_pad", "`is_pad` != true"),
-        ("padding", "`padding` != true"),
-        ("is_dummy_sample", "`is_dummy_sample` != true"),
-        ("sample_masked", "`sample_masked` != true"),
-        ("excluded", "`excluded` != true"),
-        ("score_is_valid", "`score_is_valid` != false"),
-        ("reward_failed", "`reward_failed` != true"),
-        ("valid", None),
-        ("is_truncated", None),
-        ("response_mask", None),
-        ("correct", None),
-    ],
-)
-def test_a_flag(name, condition):
-    assert names.condition_of_flag(name) == condition
-
-
-@pytest.mark.parametrize(
     ("several", "told"),
     [
         (["reward_0", "reward_1", "reward_2"], True),

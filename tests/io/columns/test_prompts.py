@@ -84,6 +84,56 @@ def test_what_stands_before_the_answer_of_a_chat(tmp_path, chats):
     assert "before the answer" not in " ".join(asked[2])
 
 
+def test_chats_in_the_words_of_sharegpt(tmp_path):
+    """The system prompt that several questions share is no prompt of a group."""
+    rows = [
+        {
+            "conversations": [
+                {"from": "system", "value": f"be {asked // 2}"},
+                {"from": "human", "value": f"question {asked}"},
+                {"from": "gpt", "value": answer},
+            ],
+            "reward": reward,
+        }
+        for asked in range(4)
+        for answer, reward in zip("xy", (1.0, 0.0), strict=True)
+    ]
+    columns, groups, _ = grouped(written(tmp_path, rows))
+    assert (columns, groups) == (["conversations.prompt"], [0, 0, 1, 1, 2, 2, 3, 3])
+    for row in rows:
+        del row["conversations"][-1]["from"]
+    with pytest.raises(advcli.DataError, match="no prompt id"):
+        grouped(written(tmp_path, rows))
+
+
+@pytest.mark.parametrize("name", ["promptId", "Prompt ID", "Prompt"])
+def test_a_name_in_other_letters(tmp_path, name):
+    rows = [{name: one, "reward": reward} for one, reward in zip("aabb", REWARDS, strict=True)]
+    assert grouped(written(tmp_path, rows))[0] == [name]
+
+
+def test_the_tokens_of_a_prompt_are_proposed(tmp_path):
+    rows = [
+        {"prompt_token_ids": [1, 2, one], "num_prompt_tokens": 3, "reward": reward}
+        for one, reward in zip((7, 7, 8, 8), REWARDS, strict=True)
+    ]
+    path = written(tmp_path, rows)
+    with pytest.raises(advcli.DataError, match=r"try --prompt-col prompt_token_ids$"):
+        grouped(path)
+    assert grouped(path, prompt="prompt_token_ids")[1] == [0, 0, 1, 1]
+
+
+def test_a_prompt_in_an_object_is_proposed(tmp_path):
+    rows = [
+        {"inputs": {"question": one, "seed": at}, "reward": reward}
+        for at, (one, reward) in enumerate(zip("aabb", REWARDS, strict=True))
+    ]
+    path = written(tmp_path, rows)
+    with pytest.raises(advcli.DataError, match=r"try --prompt-col inputs.question$"):
+        grouped(path)
+    assert grouped(path, prompt="inputs.question")[1] == [0, 0, 1, 1]
+
+
 def test_chats_that_share_nothing_are_no_groups(tmp_path):
     path = written(tmp_path, [{"messages": chat(name, "x"), "reward": 1.0} for name in "abcd"])
     with pytest.raises(advcli.DataError, match="no prompt id"):

@@ -123,15 +123,87 @@ def test_several_that_differ_are_an_error(chosen):
             [{"prompt": "a", "score": {"correct": 1.0}}] * 2,
             "'score' holds objects, expected a number per row",
         ),
-        ([{"prompt": "a", "token_level_rewards": [0.0, 1.0]}] * 2, "no reward among .* try --reward COL"),
+        (
+            [{"prompt": "a", "token_level_rewards": [0.0, 1.0]}] * 2,
+            "no reward among .* try --token-rewards-col token_level_rewards$",
+        ),
+        (
+            [{"prompt": "a", "step_scores": [0.0, 1.0]}] * 2,
+            "no reward among .* try --turn-rewards-col step_scores$",
+        ),
+        ([{"prompt": "a", "reward": [1.0]}] * 2, "'reward' holds lists, .* try --explode reward$"),
+        (
+            [{"prompt": "a", "rewards": {"accuracy": 1.0, "format": 0.5, "why": "x"}}] * 2,
+            "try --reward rewards.accuracy --reward rewards.format$",
+        ),
+        ([{"prompt": "a", "reward": {"value": 1.0, "why": "x"}}] * 2, "try --reward reward.value$"),
+        (
+            [{"prompt": "a", "reward_info": {"total": 1.0, "format": 0.5}}] * 2,
+            "try --reward reward_info.total$",
+        ),
+        (
+            [{"prompt": "a", "accuracy_reward_func": 1.0, "rewardFormat": 0.5}] * 2,
+            "no total reward, and several parts: .*; try --reward accuracy_reward_func --reward rewardFormat$",
+        ),
+        (
+            [{"rows": [{"row": {"prompt": "a", "reward": 1.0}, "row_idx": 0}] * 2}],
+            "try --explode rows --reward row.reward$",
+        ),
+        (
+            [{"2+2?": [{"text": "4", "reward": 1.0}], "3+3?": [{"text": "7", "reward": 0.0}]}],
+            r"one record with a list in each column .*; try jq -c 'to_entries\[\] \| {prompt: .key, rollouts: .value}'$",
+        ),
+        (
+            [{"2+2?": [1.0, 0.0], "3+3?": [1.0, 1.0]}],
+            r"as if each key were a prompt; try jq -c 'to_entries\[\] \| {prompt: .key, rewards: .value}'$",
+        ),
         ([{"prompt": "a", "episode_return": 1.0}] * 2, "try --reward episode_return"),
         (
             [{"prompt": {"0": "a", "1": "a"}, "reward": {"0": 0.0, "1": 1.0}}],
             r"as pandas' to_json\(\) writes it; try df.to_json\(path, orient='records', lines=True\)",
         ),
     ],
-    ids=["numbered", "pair", "in an object", "deeper", "an object", "of tokens", "return", "by column"],
+    ids=[
+        "numbered",
+        "pair",
+        "in an object",
+        "deeper",
+        "an object",
+        "of tokens",
+        "of turns",
+        "lists of one",
+        "parts in an object",
+        "the only number of an object",
+        "the whole of an object",
+        "parts by a word",
+        "rows in objects",
+        "answers by prompt",
+        "rewards by prompt",
+        "return",
+        "by column",
+    ],
 )
 def test_what_is_said_where_there_is_no_reward(chosen, records, message):
     with pytest.raises(DataError, match=message):
         chosen(records)
+
+
+def test_the_only_part_beside_an_outcome_is_in_doubt(chosen):
+    several = rows(difficulty_score=lambda i: i // 4 / 8, correct=lambda i: i % 2 == 1)
+    (doubt,) = chosen(several).doubts
+    assert doubt == (
+        "the reward is 'difficulty_score', as no other name says so, and could be 'correct'; "
+        "try --reward difficulty_score or --reward correct"
+    )
+    assert chosen(several, rewards=(("correct", 1.0),)).doubts == ()
+
+
+def test_pictures_are_no_reward_functions(chosen):
+    record = {
+        "step": ["1"] * 4,
+        "prompt": ["a", "a", "b", "b"],
+        "completion": ["x"] * 4,
+        "Accuracy": [1.0, 0.0, 1.0, 1.0],
+        "images": [None] * 4,
+    }
+    assert chosen([record]).rewards == (("Accuracy", 1.0),)

@@ -67,7 +67,7 @@ def test_step_of(name, step):
 @pytest.mark.parametrize("uid", [None, 5, "plain", "a_1", f"{UUID}_x_0"])
 def test_a_uid_of_another_kind_is_itself(uid):
     assert derived.verl_prompt(uid) == uid
-    assert derived.verl_session(uid) == uid
+    assert derived.verl_session(uid) is None
     assert derived.verl_index(uid) == 0
     assert derived.verl_padding(uid) is False
 

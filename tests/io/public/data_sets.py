@@ -384,4 +384,70 @@ SHAPES = (
         2,
         OF_FOUR,
     ),
+    Shape(
+        "sharegpt.jsonl",
+        rows(
+            lambda p, a, r: {
+                "conversations": [
+                    {"from": "system", "value": "Think."},
+                    {"from": "human", "value": QUESTIONS[p]},
+                    {"from": "gpt", "value": f"answer {a}"},
+                ],
+                "reward": r,
+            }
+        ),
+        f"Conversations as ShareGPT writes them: the prompt is all that stands before the answer. {FOUR_IN_WORDS}",
+        ("reward",),
+        ("conversations.prompt",),
+        2,
+        OF_FOUR,
+        said=("the prompt is what stands before the answer in 'conversations'",),
+    ),
+    Shape(
+        "kto.jsonl",
+        rows(lambda p, a, r: {"prompt": QUESTIONS[p], "completion": f"answer {a}", "label": bool(r)}),
+        f"Unpaired preferences: a label per answer, true is 1. {FOUR_IN_WORDS}",
+        ("label",),
+        ("prompt",),
+        2,
+        OF_FOUR,
+        args=(("--reward", "label"),),
+    ),
+    Shape(
+        "reward_parts.parquet",
+        rows(
+            lambda p, a, r: {
+                "Prompt": QUESTIONS[p],
+                "Response": f"answer {a}",
+                "rewards": {"accuracy": r, "format": 0.5},
+            }
+        ),
+        f"The parts of the reward in an object, with no total among them: all are proposed. {FOUR_IN_WORDS}",
+        ("rewards.accuracy", "rewards.format"),
+        ("Prompt",),
+        2,
+        OF_FOUR,
+        args=(("--reward", "rewards.accuracy", "--reward", "rewards.format"),),
+    ),
+    Shape(
+        "tokens.parquet",
+        rows(
+            lambda p, a, r: {"prompt_token_ids": [1, 2, 3 + p], "completion_ids": [4] * (3 + a), "reward": r}
+        ),
+        f"Prompts as tokens only. {FOUR_IN_WORDS}",
+        ("reward",),
+        ("prompt_token_ids",),
+        2,
+        OF_FOUR,
+        args=(("--prompt-col", "prompt_token_ids"),),
+    ),
+    Shape(
+        "answers_by_prompt.json",
+        {
+            QUESTIONS[p]: [{"answer": f"answer {a}", "reward": r} for a, r in enumerate(own)]
+            for p, own in enumerate(FOUR)
+        },
+        "A document with a key per prompt: no columns, so no guess at one of the prompts.",
+        said=("as if each key were a prompt; try jq -c",),
+    ),
 )

@@ -237,4 +237,35 @@ SHAPES = (
         2,
         [1 / 3, None, -2 / 3, 1 / 3, 0.25, 0.25, 0.25, -0.75],
     ),
+    Shape(
+        "traced_runs.jsonl",
+        rows(
+            lambda p, a, r: {
+                "inputs": {"question": QUESTIONS[p]},
+                "outputs": {"answer": f"answer {a}"},
+                "feedback": {"correctness": {"score": r, "comment": ""}},
+            }
+        ),
+        f"Runs of a tracing service: the question in one object, the score deep in another. {FOUR_IN_WORDS}",
+        ("feedback.correctness.score",),
+        ("inputs.question",),
+        2,
+        OF_FOUR,
+        args=(("--reward", "feedback.correctness.score"), ("--prompt-col", "inputs.question")),
+    ),
+    Shape(
+        "train_and_validation.jsonl",
+        [
+            {"prompt_id": f"{split}{p}", "response": f"answer {a}", "reward": r, "split": split}
+            for split in ("train", "val")
+            for p, own in enumerate(FOUR)
+            for a, r in enumerate(own)
+        ],
+        f"Training and validation in one file: all of it is read, and that is said with what reads one. {FOUR_IN_WORDS}",
+        ("reward",),
+        ("prompt_id",),
+        4,
+        OF_FOUR * 2,
+        said=("rows of training and of evaluation ('split': 'train' or 'val') are read alike",),
+    ),
 )

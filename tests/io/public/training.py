@@ -304,4 +304,94 @@ SHAPES = (
         "A text log is no dump, whatever stands in it.",
         said=("text log",),
     ),
+    Shape(
+        "grpo_notebook.jsonl",
+        rows(
+            lambda p, a, r: {
+                "question": QUESTIONS[p],
+                "answer": "43",
+                "response": f"<answer>{a}</answer>",
+                "correctness_reward_func": 2 * r,
+                "int_reward_func": 0.5,
+                "soft_format_reward_func": 0.25,
+            }
+        ),
+        "Unsloth's notebook: a column per reward function and no total. 2, 0, 0, 2 and so on: the constant parts change nothing, "
+        "and twice the reward doubles every difference.",
+        ("correctness_reward_func", "int_reward_func", "soft_format_reward_func"),
+        ("question",),
+        2,
+        [2 * a for a in OF_FOUR],
+        args=(
+            (
+                "--reward",
+                "correctness_reward_func",
+                "--reward",
+                "int_reward_func",
+                "--reward",
+                "soft_format_reward_func",
+            ),
+            ("--prompt-col", "question"),
+        ),
+    ),
+    Shape(
+        "fork/3.jsonl",
+        rows(
+            lambda p, a, r: {
+                "input": f"user\n{QUESTIONS[p]}\nassistant\n",
+                "output": f"answer {a}",
+                "gts": "43",
+                "score": r,
+                "step": 3,
+                "uid": f"gsm8k_12_{p}",
+            }
+        ),
+        f"A fork of verl whose uid is that of the prompt, and only looks like <uuid>_<session>_<index>. {FOUR_IN_WORDS}",
+        ("score",),
+        ("uid", "step"),
+        2,
+        OF_FOUR,
+        step="step",
+    ),
+    Shape(
+        "environment.jsonl",
+        [
+            {
+                "prompt_id": f"task {p}",
+                "rollout_id": f"{p}-{a}",
+                "step": at,
+                "action": "go",
+                "reward": r if at else 0.0,
+            }
+            for p, own in enumerate(FOUR)
+            for a, r in enumerate(own)
+            for at in (0, 1)
+        ],
+        "Steps of an environment: `step` numbers the rows of a rollout. It is taken as the training step, and that is said. "
+        "All first steps have 0; of the second ones " + FOUR_IN_WORDS,
+        ("reward",),
+        ("prompt_id", "step"),
+        4,
+        [value for advantage in OF_FOUR for value in (0.0, advantage)],
+        step="step",
+        said=(
+            "numbers the rows of each 'rollout_id' like a turn; try --rollout-col rollout_id --turn-col step",
+        ),
+    ),
+    Shape(
+        "token_rewards.jsonl",
+        rows(
+            lambda p, a, r: {
+                "prompt": QUESTIONS[p],
+                "response": f"answer {a}",
+                "token_level_rewards": [0.0, 0.0, r],
+            }
+        ),
+        f"The rewards of all tokens and no total, which is their sum. {FOUR_IN_WORDS}",
+        ("token_level_rewards.sum",),
+        ("prompt",),
+        2,
+        OF_FOUR,
+        args=(("--token-rewards-col", "token_level_rewards"),),
+    ),
 )

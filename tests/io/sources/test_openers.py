@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from advcli.common.errors import DataError
 from advcli.io.sources.openers import delimited
 
 
@@ -52,3 +53,8 @@ def test_the_first_line_tells_what_separates(separator, tmp_path):
 def test_line_ends_and_a_byte_order_mark(tmp_path):
     table = rows(tmp_path, b"\xef\xbb\xbfa,b\r\n1,x\r\n2,y")
     assert table.to_pydict() == {"a": [1, 2], "b": ["x", "y"]}
+
+
+def test_a_table_in_another_encoding_is_refused(tmp_path):
+    with pytest.raises(DataError, match=r"a.csv: not UTF-8 at byte 7; try .* iconv -f LATIN1 -t UTF-8"):
+        rows(tmp_path, "x,y\n1,é\n".encode("latin-1"))

@@ -122,6 +122,13 @@ def test_an_empty_file_in_a_folder_is_passed_over(tmp_path):
         (["b/o.jsonl", "b/o.db", "b/p.db"], {"b/o.db": "o.jsonl is read"}),
         (["r/traces/live/a.jsonl", "r/traces/stream.jsonl"], {"r/traces/live/a.jsonl": "rollouts in flight"}),
         (["set/cache-12ab.arrow"], {"set/cache-12ab.arrow": "a cache"}),
+        (["r/rollout/5.jsonl", "r/validation/5.jsonl"], {"r/validation/5.jsonl": "'rollout' is read"}),
+        (
+            ["r/rollout_data/5.jsonl", "r/val_data/0.jsonl"],
+            {"r/val_data/0.jsonl": "'rollout_data' is read"},
+        ),
+        (["r/gsm8k/5.jsonl", "r/validation/5.jsonl"], {}),
+        (["r/val_rollouts/5.jsonl", "r/eval/5.jsonl"], {}),
         (["all", "effective"], {}),
     ],
 )

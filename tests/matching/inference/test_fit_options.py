@@ -75,6 +75,13 @@ def test_a_word_and_a_number_come_back_together(tau):
     assert options(found, "opmd") == {"tau": tau}
 
 
+def test_a_limit_is_no_number_that_a_run_set():
+    """The best reward of the group is what a soft maximum comes to, whatever small tau."""
+    rewards = drawn(narrowing=1)
+    found = inferred(searched(rewards, by_group(rewards, GROUP, lambda r: [x - max(r) for x in r])))
+    assert all(trial.candidate.framework is None for trial in found.found.trials if trial.explained)
+
+
 @pytest.mark.parametrize("k", [3, 5])
 def test_a_whole_number_is_no_fitted_one(k):
     def sets(r):
