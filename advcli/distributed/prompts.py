@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from advcli.common.errors import DataError
 from advcli.dataset.grouping import Sizes
+from advcli.dataset.load import DataSet, counted_once
 from advcli.dataset.remarks import notes_of
 from advcli.distributed import cluster
 from advcli.distributed import run as runs
@@ -84,14 +85,13 @@ def prompts(
             threshold = threshold_of(asked, two)
             parts: Parts = runs.over(tasks, places, work, counted, threshold, order)
             result: Account = runs.over(tasks, places, work, account)
-        health = replace(result.health, rollouts=None)
         names = {key: name for summary in reversed(loaded.summaries) for key, name in summary.prompts.items()}
         position = np.argsort(np.concatenate(parts.begins), kind="stable")
         keys = map(tuple, np.concatenate(parts.keys)[position].tolist())
         over = values.total / values.rows
-        run = Run(health, [names[key] for key in keys], steps, two, over, job.choice.length)
+        run = Run(result.health, [names[key] for key in keys], steps, two, over, job.choice.length)
         shown = figured(PromptCounts.joined(parts.counts, position), run, asked)
-        seen = Sizes(health.rows, health.groups, health.sizes, result.mixed)
+        seen = Sizes(result.health.rows, result.health.groups, result.health.sizes, result.mixed)
         data = described(request, loaded, view, seen, result.seen, several=result.turns is not None)
         warnings = (*request.warnings, *data.table.warnings, *data.grouping.warnings)
         return replace(
@@ -103,14 +103,18 @@ def prompts(
 
 def rewards(here: PartitionRows) -> Values:
     """The rewards of a place."""
-    rows = here.data.rows
+    rows = _counted(here).rows
     values = rows.rewards[(rows.group >= 0) & finite(rows.rewards)].double()
     return Values(len(values), float(values.sum()), tuple(torch.unique(values)[:_FEW].tolist()))
 
 
+def _counted(here: PartitionRows) -> DataSet:
+    return counted_once(here.data, here.work.plans[0].unit)
+
+
 def counted(here: PartitionRows, threshold: float | None, order: _Ints) -> Parts:
     """The prompts of a place; `order`: the place of each step in the run."""
-    data = here.data
+    data = _counted(here)
     there = np.flatnonzero(data.table.key >= 0)
     _, first, codes = np.unique(data.table.key[there], return_index=True, return_inverse=True)
     key = np.full(len(data.table.key), -1, dtype=np.int64)

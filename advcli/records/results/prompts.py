@@ -189,6 +189,7 @@ class PromptsResult(Result):
 
     Attributes:
         rows: rows, missing ones included.
+        rollouts: how many rollouts there are where they are counted: then all counts but `rows` are of rollouts; else null.
         prompts: prompts.
         steps: steps.
         threshold: lowest reward of a right row; null where no row is right or wrong.
@@ -205,6 +206,7 @@ class PromptsResult(Result):
 
     schema: ClassVar[str] = "advcli/prompts/1"
     rows: int
+    rollouts: int | None
     prompts: int
     steps: int
     threshold: float | None
@@ -223,6 +225,7 @@ class PromptsResult(Result):
         """The figures over all prompts, and those that are shown one by one."""
         return cls(
             rows=found.health.rows,
+            rollouts=found.health.rollouts,
             prompts=len(found.table["prompt"]),
             steps=len(found.steps),
             threshold=found.threshold,
