@@ -16,6 +16,7 @@ from advcli.dataset import grouping
 from advcli.engine.dispatch import token_rows
 from advcli.engine.rollouts import Rollouts
 from advcli.engine.turns import alike
+from advcli.frameworks.rule import Unit
 from advcli.io.collect.numbering import line_numbers
 from advcli.io.lookup import duplicates, read_back
 from advcli.io.read import read
@@ -120,6 +121,47 @@ class DataSet:
         changes |= {"tokens": {}}
         groups = replace(self.grouping, group=self.grouping.group[rollouts.last.numpy()], rollout=None)
         return grouped(replace(self.table, **changes), groups)
+
+    def by_last_turn(self, reward: str) -> "DataSet":
+        """The data set with the last turn of each rollout for all of it, in its place; itself if each row is one.
+
+        That row has the reward of the rollout, also of other reward columns, and the sum of its lengths; its other turns are
+        left out.
+
+        Args:
+            reward: which reward is that of a rollout, one of `rollouts.REWARDS`.
+        """
+        rollouts, table = self.rollouts, self.table
+        if rollouts is None:
+            return self
+        columns = rollouts.collapsed(self.columns(), reward)
+        last = rollouts.last.numpy()
+        others = np.ones(len(table.rewards), dtype=bool)
+        others[last] = False
+
+        def at_last(values: Tensor) -> NDArray[np.float64]:
+            result = np.full(len(others), np.nan)
+            result[last] = values.numpy()
+            return result
+
+        of_rollouts = {
+            name: rollouts.reward(torch.from_numpy(values).double(), reward)
+            for name, values in table.outcomes.items()
+        }
+        table = replace(
+            table,
+            rewards=at_last(columns["rewards"]),
+            length=at_last(columns["lengths"]) if "lengths" in columns else None,
+            key=np.where(others, -1, table.key),
+            outcomes={name: at_last(values) for name, values in of_rollouts.items()},
+        )
+        group = np.where(others, -1, self.grouping.group)
+        return grouped(table, replace(self.grouping, group=group))
+
+
+def counted_once(data: DataSet, unit: Unit) -> DataSet:
+    """What figures without an advantage are made of: the last turns for their rollouts, unless every row counts."""
+    return data if unit.counts == "rows" else data.by_last_turn(unit.reward)
 
 
 def _taken(table: RewardTable, rows: NDArray[np.int64]) -> dict[str, Any]:

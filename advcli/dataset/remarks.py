@@ -62,17 +62,25 @@ def unit(data: DataSet, unit: Unit, shown: Mapping[str, AdvantageTable]) -> Iter
         unit: what the chosen rule counts.
         shown: heading → advantages of each column.
     """
+    if unit.counts != "turns":
+        by_row = [label for label, result in shown.items() if result.per_rollout is None]
+        yield from _counted(data, unit, by_row, all_=len(by_row) == len(shown))
+
+
+def unit_alone(data: DataSet, unit: Unit) -> Iterator[str]:
+    """The same where no advantage is computed."""
+    yield from _counted(data, unit, (), all_=unit.counts == "rows")
+
+
+def _counted(data: DataSet, unit: Unit, by_row: Sequence[str], *, all_: bool) -> Iterator[str]:
     rollouts = data.rollouts
-    if rollouts is None or unit.counts == "turns":
+    if rollouts is None:
         return
-    by_row = [label for label, result in shown.items() if result.per_rollout is None]
     differ = rollouts.disagree(data.rows.rewards)
     first = torch.nonzero(differ[rollouts.index])
     position = data.table.place(int(first[0])) if len(first) else ""
     count = int(differ.sum()) if unit.reward != "sum" else 0
-    yield from unit_of(
-        by_row, int(rollouts.turns.max()), count, unit.reward, position, all_=len(by_row) == len(shown)
-    )
+    yield from unit_of(by_row, int(rollouts.turns.max()), count, unit.reward, position, all_=all_)
 
 
 def unit_of(

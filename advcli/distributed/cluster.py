@@ -133,7 +133,7 @@ def _start(ray: Any, address: str | None, folder: str | None) -> None:  # noqa: 
                 # Ray, too, reads RAY_ADDRESS as what "auto" stands for.
                 named = (os.environ.get("RAY_ADDRESS") or address) if address == "auto" else address
                 address = address if named == address else f"{address} (RAY_ADDRESS={named})"
-                _answers(named)
+                _answers(named, address)
                 ray.init(address=named, **quiet)
                 return
             # "local": without it Ray would look for a cluster that runs on this machine.
@@ -149,6 +149,8 @@ def _start(ray: Any, address: str | None, folder: str | None) -> None:  # noqa: 
     except SystemExit as stop:
         # Ray's own answer to SIGTERM, while it starts.
         raise SystemExit(_TERMINATED if stop.code == signal.SIGTERM else stop.code) from None
+    except UsageError:
+        raise
     except Exception as error:
         # Ray has errors of its own for a full disk, a port that is taken, a cluster of another version.
         why = reason(error).partition(". ")[0]
@@ -233,12 +235,16 @@ def _own_signals() -> Iterator[None]:
                 signal.signal(number, handler)
 
 
-def _answers(address: str) -> None:
+def _answers(address: str, said: str) -> None:
     """Ask for a connection first: Ray itself would try for minutes, talk meanwhile, and end the process.
+
+    Args:
+        address: what was asked for.
+        said: how to name it.
 
     Raises:
         OSError: nobody is there.
-        ValueError: it is no address.
+        UsageError: it is no address.
     """
     if address in ("auto", "local"):
         return
@@ -248,7 +254,9 @@ def _answers(address: str) -> None:
         if scheme:
             # Ray knows what else may stand there.
             return
-        raise ValueError("expected auto or HOST:PORT")
+        raise UsageError(
+            f"--ray-address '{said}': expected auto or HOST:PORT", hint="the address that 'ray start' printed"
+        )
     socket.create_connection((host.strip("[]"), int(port)), timeout=_PATIENCE).close()
 
 

@@ -1,6 +1,6 @@
 """`prompts`: each prompt over the run, with the rows in many places."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,12 +9,14 @@ from numpy.typing import NDArray
 
 from advcli.common.errors import DataError
 from advcli.dataset.grouping import Sizes
-from advcli.dataset.remarks import notes_of
+from advcli.dataset.load import DataSet, counted_once
+from advcli.dataset.remarks import notes_of, unit_of
 from advcli.distributed import cluster
 from advcli.distributed import run as runs
-from advcli.distributed.counts import Account, account
+from advcli.distributed.counts import Account, account, extremes
 from advcli.distributed.load import described, load, looked_at, too_large
 from advcli.distributed.run import PartitionJob, PartitionRows, Shown
+from advcli.frameworks.rule import Unit
 from advcli.pipeline.prompts import Run, figured, threshold_of
 from advcli.pipeline.request import Request
 from advcli.records.mergeable import Mergeable
@@ -74,6 +76,10 @@ def prompts(
             loaded = load(tasks, job)
             view, places = loaded.spread("key")
             work = PartitionJob(view, (plan,), (Shown("original", 0, bare=True),), ((),), ())
+            if job.choice.rollout:
+                # The reward of a rollout may be none of those of its rows.
+                ends = runs.over(tasks, places, work, extremes)
+                work = replace(work, view=replace(view, low=ends.low, high=ends.high))
             values: Values = runs.over(tasks, places, work, rewards)
             if not values.rows:
                 raise DataError("no row has a reward", hint="--reward COL")
@@ -84,7 +90,8 @@ def prompts(
             threshold = threshold_of(asked, two)
             parts: Parts = runs.over(tasks, places, work, counted, threshold, order)
             result: Account = runs.over(tasks, places, work, account)
-        health = replace(result.health, rollouts=None)
+        by_rollout = result.turns is not None and plan.unit.counts == "rollouts"
+        health = result.health if by_rollout else replace(result.health, rollouts=None)
         names = {key: name for summary in reversed(loaded.summaries) for key, name in summary.prompts.items()}
         position = np.argsort(np.concatenate(parts.begins), kind="stable")
         keys = map(tuple, np.concatenate(parts.keys)[position].tolist())
@@ -97,20 +104,32 @@ def prompts(
         return replace(
             shown,
             notes=(*notes_of(data, 0, 0, 0.0, None), *shown.notes),
-            warnings=(*warnings, *too_large(view, result.largest, loaded.memory)),
+            warnings=(*warnings, *_unit(result, plan.unit), *too_large(view, result.largest, loaded.memory)),
         )
+
+
+def _unit(result: Account, unit: Unit) -> Iterator[str]:
+    """What is counted where rows share a rollout."""
+    if result.turns is not None:
+        figures, all_ = result.turns.figures(), unit.counts == "rows"
+        differ = 0 if unit.reward == "sum" else figures.differ
+        yield from unit_of((), figures.turns_max, differ, unit.reward, all_=all_)
 
 
 def rewards(here: PartitionRows) -> Values:
     """The rewards of a place."""
-    rows = here.data.rows
+    rows = _counted(here).rows
     values = rows.rewards[(rows.group >= 0) & finite(rows.rewards)].double()
     return Values(len(values), float(values.sum()), tuple(torch.unique(values)[:_FEW].tolist()))
 
 
+def _counted(here: PartitionRows) -> DataSet:
+    return counted_once(here.data, here.work.plans[0].unit)
+
+
 def counted(here: PartitionRows, threshold: float | None, order: _Ints) -> Parts:
     """The prompts of a place; `order`: the place of each step in the run."""
-    data = here.data
+    data = _counted(here)
     there = np.flatnonzero(data.table.key >= 0)
     _, first, codes = np.unique(data.table.key[there], return_index=True, return_inverse=True)
     key = np.full(len(data.table.key), -1, dtype=np.int64)

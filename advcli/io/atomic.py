@@ -57,7 +57,7 @@ def check_all(
     """
     inputs = {_identity(source.path) for source in sources if source.path.exists()}
     for target in targets:
-        with _explained(target, flag):
+        with writing(target, flag):
             _refuse(target, inputs, force=force, parent=parent, flag=flag)
 
 
@@ -103,7 +103,7 @@ def replacing(
         DataError: the file cannot be written.
         UsageError: the target appeared meanwhile, and `force` is off.
     """
-    explained = partial(_explained, target, flag)
+    explained = partial(writing, target, flag)
     with explained():
         direct = target.exists() and not target.is_file()
         target = target.resolve() if target.is_symlink() and not direct else target
@@ -298,8 +298,12 @@ def publish(part: Path, target: Path, *, force: bool) -> None:
 
 
 @contextmanager
-def _explained(target: Path, flag: str) -> Iterator[None]:
-    """Turn the system's error into ours; a closed pipe is the caller's affair."""
+def writing(target: Path, flag: str) -> Iterator[None]:
+    """Turn the system's error into ours, with the name of what is written; a closed pipe is the caller's affair.
+
+    Raises:
+        DataError: the file cannot be written.
+    """
     try:
         yield
     except BrokenPipeError:

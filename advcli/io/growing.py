@@ -1,6 +1,7 @@
 """Files that grow: which of their lines are complete, and how far they have been annotated."""
 
 import glob
+import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -18,6 +19,7 @@ STATE = ".advcli-follow.json"
 """The file, in the folder that is written to, that says how far it has got."""
 
 _CHUNK = 1 << 20
+_TAIL = 1 << 12
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,7 @@ class Done:
         lines: its lines that are done.
         read: their bytes.
         written: bytes of the output.
+        tail: what the last of these bytes were, as a digest; "" where a state does not say.
         first: its earliest step; "" without steps.
         last: its latest step among these lines.
         path: the output.
@@ -36,6 +39,7 @@ class Done:
     lines: int = 0
     read: int = 0
     written: int = 0
+    tail: str = ""
     first: str = ""
     last: str = ""
     path: str = ""
@@ -102,11 +106,24 @@ def complete(source: Source, done: Done = Done()) -> Source | None:
     """
     line_by_line, size = grows(source), source.stamp[0]
     if done.read and (size < done.read if line_by_line else size != done.read):
-        raise DataError(f"{source.name}: has changed since it was annotated", hint="--force to begin again")
+        raise _changed(source)
+    if done.tail and done.tail != tail(source.path, done.read):
+        raise _changed(source)
     if not line_by_line:
         return None if done.read else source
     end = _last_end(source.path, done.read)
     return replace(source, part=Part(done.read, end, done.lines + 1)) if end > done.read else None
+
+
+def _changed(source: Source) -> DataError:
+    return DataError(f"{source.name}: has changed since it was annotated", hint="--force to begin again")
+
+
+def tail(path: Path, end: int) -> str:
+    """A digest of the last bytes before a place: another file of the same size or more has another one."""
+    with path.open("rb") as file:
+        file.seek(max(0, end - _TAIL))
+        return hashlib.blake2b(file.read(min(end, _TAIL)), digest_size=8).hexdigest()
 
 
 def seen(inputs: Sequence[str]) -> tuple[tuple[str, int, int], ...]:
@@ -141,7 +158,15 @@ def append(path: Path, written: int, more: Path) -> int:
 
     Returns:
         The bytes that count now; they are on the disk.
+
+    Raises:
+        DataError: the file cannot be written, or is not as it was left.
     """
+    with atomic.writing(path, "--out"):
+        return _append(path, written, more)
+
+
+def _append(path: Path, written: int, more: Path) -> int:
     path.parent.mkdir(parents=True, exist_ok=True)
     # Without a buffer: nothing of it is written once the file has been cut.
     with path.open("r+b" if path.exists() else "w+b", buffering=0) as file, more.open("rb") as new:

@@ -39,9 +39,7 @@ def write(path: Path, points: Sequence[Mapping[str, Any]] | Columns, *, force: b
     """Write rows, or columns by name, in the form that the suffix names, whole or not at all."""
     columns: Columns = points if isinstance(points, Mapping) else _columns(points)
     content = io.BytesIO()
-    _WRITERS[path.suffix](
-        {name: list(map(_plain, _listed(cells))) for name, cells in columns.items()}, content
-    )
+    _WRITERS[path.suffix]({name: _listed(cells) for name, cells in columns.items()}, content)
     with atomic.replacing(path, force=force) as file:
         file.write(content.getvalue())
 
@@ -65,7 +63,14 @@ def _plain(cell: Any) -> Any:  # noqa: ANN401  any cell
 
 
 def _parquet(columns: Columns, file: BinaryIO) -> None:
-    pq.write_table(pa.table(dict(columns)), file)
+    """Numbers stay numbers where all are undefined: the files of several runs have the same types."""
+    arrays = {
+        name: pa.array(
+            map(_plain, cells), pa.float64() if any(isinstance(cell, float) for cell in cells) else None
+        )
+        for name, cells in columns.items()
+    }
+    pq.write_table(pa.table(arrays), file)
 
 
 def _jsonl(columns: Columns, file: BinaryIO) -> None:
@@ -77,7 +82,7 @@ def _jsonl(columns: Columns, file: BinaryIO) -> None:
 
 
 def _csv(columns: Columns, file: BinaryIO) -> None:
-    for row in ([*columns], *_rows(columns)):
+    for row in (tuple(columns), *_rows(columns)):
         file.write(",".join(map(_csv_cell, row)).encode() + b"\n")
 
 
@@ -93,7 +98,7 @@ def _csv_cell(cell: object) -> str:
 
 
 def _rows(columns: Columns) -> Iterator[tuple[Any, ...]]:
-    return zip(*columns.values(), strict=True)
+    return zip(*(map(_plain, cells) for cells in columns.values()), strict=True)
 
 
 _WRITERS: Mapping[str, Callable[[Columns, BinaryIO], None]] = {

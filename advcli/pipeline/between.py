@@ -13,7 +13,7 @@ from advcli.engine.run import run
 from advcli.pipeline.compare import without_filters
 from advcli.pipeline.describe import report_of
 from advcli.pipeline.request import Request
-from advcli.pipeline.sides import lettered, named, said
+from advcli.pipeline.sides import lettered, loaded, named, said
 from advcli.records.results.between import Between, Coverage, Paired, PromptPair, RowPairs, Side, StepPair
 from advcli.records.results.report import Report
 from advcli.records.settings import AdvantageTable
@@ -98,10 +98,8 @@ def _loaded(
     name = named(request)
     with lettered(letter, name):
         plan = request.plan()
-        with request.opened() as sources:
-            if check:
-                check(sources)
-            data = request.load(sources)
+    data = loaded(letter, request, check)
+    with lettered(letter, name):
         pattern = name if by_path else None
         data = Runs.of(data, pattern).apart(data)
         columns = data.columns()

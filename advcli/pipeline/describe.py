@@ -36,7 +36,7 @@ def report_of(request: Request, data: DataSet, plan: Plan, shown: Mapping[str, A
         settings=settings_of(plan, request, data),
         left_out=next((result.left_out for result in shown.values() if result.left_out), ()),
         columns=_compared(unit, inner),
-        notes=(*remarks.notes(data, original, plan.rule), *_device(request, data, plan)),
+        notes=(*remarks.notes(data, original, plan.rule), *device(request, data, plan)),
         warnings=(
             *request.warnings,
             *remarks.warnings(data, original, plan.rule, weights=request.columns.weights),
@@ -46,7 +46,7 @@ def report_of(request: Request, data: DataSet, plan: Plan, shown: Mapping[str, A
     )
 
 
-def _device(request: Request, data: DataSet, plan: Plan) -> Iterator[str]:
+def device(request: Request, data: DataSet, plan: Plan) -> Iterator[str]:
     """Why the CPU was taken, where the user asked for the quicker device of two."""
     why = plan.on_cpu(data.columns()) if "device" in request.origin else None
     if why is not None:

@@ -15,7 +15,7 @@ from advcli.dataset.load import DataSet
 from advcli.engine.run import run
 from advcli.inspection.details import Wanted
 from advcli.io.collect.numbering import line_numbers
-from advcli.io.growing import STATE, Done, State, append, complete, cut, grows, seen, state
+from advcli.io.growing import STATE, Done, State, append, complete, cut, grows, seen, state, tail
 from advcli.io.parquet.read import to_metadata
 from advcli.io.sources.find import scratch_folder
 from advcli.io.write import SOURCE, Additions, Target, added_columns, refused_names, targets, write
@@ -234,7 +234,8 @@ class Follower:
     def _kept(self, source: Source, goal: Target, final: Target) -> Done:
         """How far a file is done, once its rows are where they belong."""
         if source.part is None:
-            return Done(1, source.stamp[0], source.stamp[0])
+            size = source.stamp[0]
+            return Done(1, size, size, tail(source.path, size))
         assert goal.path is not None
         assert final.path is not None
         before = self._done(source)
@@ -242,7 +243,8 @@ class Follower:
             file.seek(source.part.begin)
             lines = file.read(source.part.end - source.part.begin).count(b"\n")
         written = append(final.path, before.written, goal.path)
-        return Done(before.lines + lines, source.part.end, written)
+        end = source.part.end
+        return Done(before.lines + lines, end, written, tail(source.path, end))
 
     def _refuse_others(self, settings: dict[str, Any]) -> None:
         """Stop where later rows would be read in another way than those that are written."""

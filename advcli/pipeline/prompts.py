@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from advcli.common.errors import DataError, UsageError
 from advcli.common.wording import either
-from advcli.dataset.load import DataSet
-from advcli.dataset.remarks import notes_of
+from advcli.dataset.load import DataSet, counted_once
+from advcli.dataset.remarks import notes_of, unit_alone
+from advcli.frameworks.rule import Unit
 from advcli.io.formats.derived import CHARACTERS
 from advcli.pipeline.describe import health_of
 from advcli.pipeline.request import Request
@@ -45,22 +46,31 @@ def prompts(
         if check:
             check(sources)
         data = request.load(sources)
+    unit = request.plan().unit
     return replace(
-        over_run(data, asked), warnings=(*request.warnings, *data.table.warnings, *data.grouping.warnings)
+        over_run(data, asked, unit),
+        warnings=(
+            *request.warnings,
+            *data.table.warnings,
+            *data.grouping.warnings,
+            *unit_alone(data, unit),
+        ),
     )
 
 
-def over_run(data: DataSet, asked: Asked) -> Prompts:
+def over_run(every: DataSet, asked: Asked, unit: Unit) -> Prompts:
     """The prompts of a data set over the run; without warnings.
 
     Args:
-        data: the data set, read with the names of its prompts.
+        every: the data set, read with the names of its prompts.
         asked: what is asked of them.
+        unit: what counts where rows share a rollout.
 
     Raises:
         DataError: there is no prompt id, or no reward.
         UsageError: there is no such figure.
     """
+    data = counted_once(every, unit)
     if not data.table.prompts:
         raise DataError("no prompt id, so no prompt can be followed", hint="--prompt-col COL")
     rewards = data.rows.rewards[(data.rows.group >= 0) & finite(data.rows.rewards)]
@@ -74,7 +84,7 @@ def over_run(data: DataSet, asked: Asked) -> Prompts:
         replace(data.rows, step=step), torch.from_numpy(key), len(prompts), threshold=threshold
     )
     run = Run(
-        health=health_of(data),
+        health=health_of(every, None if data is every else every.per_rollout(unit.reward)),
         prompts=prompts,
         steps=names,
         values=values,
@@ -82,7 +92,7 @@ def over_run(data: DataSet, asked: Asked) -> Prompts:
         length=data.table.choice.length,
     )
     result = figured(counts, run, asked)
-    return replace(result, notes=(*notes_of(data, 0, 0, 0.0, None), *result.notes))
+    return replace(result, notes=(*notes_of(every, 0, 0, 0.0, None), *result.notes))
 
 
 def _named(data: DataSet) -> tuple[list[str], NDArray[np.int64]]:

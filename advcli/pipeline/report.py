@@ -8,8 +8,9 @@ import numpy as np
 import torch
 
 from advcli.common.errors import AdvcliError
-from advcli.dataset.load import DataSet
+from advcli.dataset.load import DataSet, counted_once
 from advcli.engine.run import run
+from advcli.frameworks.rule import Unit
 from advcli.inspection import page as report_page
 from advcli.inspection.details import Wanted
 from advcli.inspection.inspect import inspection
@@ -78,8 +79,8 @@ def report(
             page,
             inputs=fingerprints(sources, data.table),
             made=_now(),
-            prompts=_prompts(data),
-            verify=_verify(data, sources),
+            prompts=_prompts(data, plan.unit),
+            verify=_verify(counted_once(data, plan.unit), sources),
         )
         # Standard input and what lay behind a URL cannot be read twice; their copies can.
         copies = tuple(str(source.path) for source in sources)
@@ -92,11 +93,11 @@ def report(
     return page
 
 
-def _prompts(data: DataSet) -> Prompts | None:
+def _prompts(data: DataSet, unit: Unit) -> Prompts | None:
     """The prompts over the run; None where none was met at two steps."""
     if not data.table.prompts or not data.rows.rewards.isfinite().any():
         return None
-    result = over_run(data, AskedPrompts(top=_PROMPTS))
+    result = over_run(data, AskedPrompts(top=_PROMPTS), unit)
     return result if (np.asarray(result.table["steps"]) > 1).any() else None
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 
 from advcli.common.errors import DataError
-from advcli.dataset.load import DataSet
-from advcli.dataset.remarks import notes_of
+from advcli.dataset.load import DataSet, counted_once
+from advcli.dataset.remarks import notes_of, unit_alone
 from advcli.inspection.examples import Example, chat, example, written
 from advcli.io.lookup import read_back
 from advcli.pipeline.request import Request
@@ -41,7 +41,8 @@ def select(
     with request.opened() as sources:
         if check:
             check(sources)
-        data = request.load(sources)
+        every, unit = request.load(sources), request.plan().unit
+        data = counted_once(every, unit)
         rewards, prompt = _columns(data, request)
         texts = _Texts(data, sources, wanted)
         values = two_values(torch.from_numpy(rewards[~np.isnan(rewards)]))
@@ -58,8 +59,13 @@ def select(
         prompts=len(np.unique(there)),
         used=len(used),
         empty=int(texts.empty.sum()),
-        notes=(*notes_of(data, 0, 0, 0.0, None), *_notes(wanted)),
-        warnings=(*request.warnings, *data.table.warnings, *data.grouping.warnings),
+        notes=(*notes_of(every, 0, 0, 0.0, None), *_notes(wanted)),
+        warnings=(
+            *request.warnings,
+            *data.table.warnings,
+            *data.grouping.warnings,
+            *unit_alone(every, unit),
+        ),
     )
 
 

@@ -9,7 +9,7 @@ from advcli.common.errors import UsageError
 from advcli.dataset import remarks
 from advcli.engine.plan import Plan
 from advcli.engine.run import run
-from advcli.pipeline.describe import health_of
+from advcli.pipeline.describe import device, health_of
 from advcli.pipeline.request import Request
 from advcli.records.results.sweep import Point, Sweep
 from advcli.records.settings import Settings, ShapeSpec
@@ -90,7 +90,7 @@ def sweep(
     return Sweep(
         health=health_of(data, unit),
         points=tuple(found),
-        notes=tuple(remarks.notes(data, original)),
+        notes=(*remarks.notes(data, original), *device(request, data, plans[0])),
         warnings=(
             *request.warnings,
             *dict.fromkeys(text for plan in plans for text in plan.warnings),

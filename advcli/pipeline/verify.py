@@ -10,14 +10,14 @@ import torch
 from numpy.typing import NDArray
 
 from advcli.common.errors import DataError, UsageError
-from advcli.dataset.load import DataSet
+from advcli.dataset.load import DataSet, counted_once
 from advcli.dataset.pairing import Pairing, joined
-from advcli.dataset.remarks import notes_of
+from advcli.dataset.remarks import notes_of, unit_alone
 from advcli.inspection import details
 from advcli.inspection.answers import final_answer, most_given
 from advcli.io.lookup import read_back
 from advcli.pipeline.request import Request
-from advcli.pipeline.sides import lettered, named, said
+from advcli.pipeline.sides import lettered, loaded, named, said
 from advcli.records.results.verify import Asked, Confusion, Disagreement, Rate, SameAnswer, Verify
 from advcli.records.table import Source
 from advcli.stats.inference.agreement import confusion, icc, noise, rate, tables
@@ -79,9 +79,10 @@ def verify(
         if check:
             check(sources)
         with letter:
-            data = request.load(sources)
+            every, unit = request.load(sources), request.plan().unit
+        data = counted_once(every, unit)
         second = _second(data, asked, request, other, check)
-        return beside(data, sources, asked, second, request.warnings)
+        return beside(data, sources, asked, second, (*request.warnings, *unit_alone(every, unit)))
 
 
 def beside(
@@ -181,10 +182,7 @@ def _second(
             )
         return Second(torch.from_numpy(data.table.outcomes[asked.vs]).double(), asked.vs)
     names = (named(request), named(other))
-    with lettered("B", names[1]), other.opened() as sources:
-        if check:
-            check(sources)
-        theirs = other.load(sources)
+    theirs = counted_once(loaded("B", other, check), other.plan().unit)
     rows = joined(data, theirs, Pairing.of(data, theirs))
     if rows is None or not len(rows.a):
         raise DataError(

@@ -86,7 +86,7 @@ def _left(result: Prompts) -> Iterator[str]:
     left = len(result.table["prompt"]) - len(result.order)
     if left and result.order:
         every = counted(len(result.table["prompt"]), "prompt")
-        yield f"the first {len(result.order):,} of {every} are shown; --top N or --out FILE for more"
+        yield f"showing {len(result.order):,} of {every}; --top N or --out FILE for more"
 
 
 def _dim(console: "Console", line: str) -> None:

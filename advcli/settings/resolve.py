@@ -92,6 +92,8 @@ def parse_spec(spec: str) -> tuple[dict[str, Any], dict[str, float | str]]:
     if not spec:
         return {}, {}
     name, _, rest = spec.partition(":")
+    if not name.strip():
+        raise UsageError(f"'{spec}' names no estimator", hint=f"grpo:{rest or 'scale=none'}")
     result: dict[str, Any] = {"estimator": name}
     knobs: dict[str, float | str] = {}
     for pair in filter(None, rest.split(",")):

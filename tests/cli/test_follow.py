@@ -1,5 +1,6 @@
 """`--follow`: what is written while files grow is what one run over all of it writes, whatever kills it."""
 
+import errno
 import json
 import os
 import random
@@ -14,6 +15,7 @@ from typer.testing import CliRunner
 
 from advcli.cli import app
 from advcli.common.errors import DataError, Interrupted, UsageError
+from advcli.io import growing
 from advcli.io.growing import STATE
 from advcli.pipeline import follow
 from advcli.pipeline.compute import Output
@@ -245,6 +247,10 @@ def test_what_cannot_be_followed(run, tmp_path):
     file.write_text("".join(lines([1])[:5]))
     with pytest.raises(DataError, match="has changed since it was annotated"):
         one.look()
+    # Another file of that name, as large or larger, is as wrong.
+    file.write_text("".join(lines([1, 3, 4], random.Random(4))))
+    with pytest.raises(DataError, match="has changed since it was annotated"):
+        one.look()
     for args, said in {
         (): "--out DIR/",
         ("--out", "x/", "--json"): "--json needs all rows",
@@ -252,6 +258,17 @@ def test_what_cannot_be_followed(run, tmp_path):
     }.items():
         with pytest.raises(UsageError, match=said):
             CliRunner().invoke(app, ["compute", str(run), "--follow", *args], catch_exceptions=False)
+
+
+def test_an_output_that_cannot_be_written_is_named(run, tmp_path, monkeypatch):
+    (run / "r.jsonl").write_text("".join(lines([1, 2])))
+
+    def full(_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(growing.os, "fsync", full)
+    with pytest.raises(DataError, match=r"out/r\.adv\.jsonl: cannot be written \(no space left on device\)"):
+        follower(run, tmp_path / "out").look()
 
 
 def test_looks_again_only_after_a_change_and_stops_at_what_stays_wrong(tmp_path, monkeypatch):

@@ -265,7 +265,7 @@ def test_figures_of_rows_that_are_refused(write, args, error, said):
 
 def test_figures_of_rows_without_the_columns(write):
     bare = [{name: value for name, value in row.items() if "log" not in name} for row in rows()]
-    with pytest.raises(DataError, match="--off-policy needs the log-probability"):
+    with pytest.raises(DataError, match="--off-policy needs two log-probabilities of each token"):
         run("compute", write(bare), "--off-policy")
 
 

@@ -2,6 +2,7 @@
 
 import json
 import random
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -289,3 +290,39 @@ def test_match_tells_rules_that_count_rollouts_from_those_that_count_rows(here, 
     fits = {fit["framework"] for fit in (found["best"], *found["indistinguishable"])}
     assert {"verl", "skyrl"} <= fits
     assert not fits & {"verl-agent", "ragen"}
+
+
+def test_prompts_follows_rollouts(here, tmp_path):
+    # Each prompt: a right rollout of three turns, 30 tokens, and a wrong one of 10.
+    found, said = report(here, "prompts", turns(tmp_path), "--k", "1,2")
+    assert (found["rows"], found["rollouts"], found["mean_over_rows"]) == (8, 4, 0.5)
+    for prompt in found["shown"]:
+        assert (prompt["rows"], prompt["mean"]) == (2, 0.5)
+        assert [rate["share"] for rate in prompt["pass_at"].values()] == [0.5, 1]
+        assert (prompt["length_right"], prompt["length_wrong"]) == (30, 10)
+    assert "2 rollouts have rows with different rewards" in said
+    found, said = report(here, "prompts", turns(tmp_path), "--count", "rows")
+    assert (found["mean_over_rows"], found["rollouts"]) == (0.25, None)
+    assert "every row counts, so a rollout of 3 rows counts 3 times" in said
+    found, _ = report(here, "prompts", turns(tmp_path), "--rollout-reward", "first")
+    assert found["mean_over_rows"] == 0
+
+
+def test_verify_and_select_count_rollouts(here, tmp_path):
+    # The judge calls the right rollout of a right, at its last turn, and the wrong one of b.
+    rows = [json.loads(line) for line in Path(turns(tmp_path)).read_text().splitlines()]
+    judged = [0, 0, 1, 0, 0, 0, 0, 1]
+    texts = [f"{row['prompt_id']}{row['rollout_id']}{row['turn']}" for row in rows]
+    lines = [
+        {**row, "prompt": row["prompt_id"], "judge": b, "response": text}
+        for row, b, text in zip(rows, judged, texts, strict=True)
+    ]
+    path = dump(tmp_path / "judged.jsonl", lines)
+    found, _ = report(here, "verify", path, "--reward", "reward", "--vs-reward", "judge")
+    assert {found["every"][name] for name in ("both", "only_a", "only_b", "neither")} == {1}
+    out = tmp_path / "out.jsonl"
+    assert here("select", path, "--as", "prompts", "--out", str(out)).returncode == 0
+    assert [json.loads(line)["solved"] for line in out.read_text().splitlines()] == [0.5, 0.5]
+    assert here("select", path, "--as", "dpo", "--out", str(out), "--force").returncode == 0
+    pairs = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [(pair["chosen"], pair["rejected"]) for pair in pairs] == [("a02", "a10"), ("b02", "b10")]

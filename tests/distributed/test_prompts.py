@@ -1,5 +1,6 @@
 """`prompts` on Ray gives what it gives on one machine."""
 
+import json
 from dataclasses import asdict, replace
 
 import pytest
@@ -10,6 +11,7 @@ from advcli.common.errors import AdvcliError
 from advcli.pipeline.request import Request
 from advcli.records.results.prompts import Asked
 from advcli.records.settings import Settings
+from advcli.records.table import ColumnOptions
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("inline_ray")]
 
@@ -23,6 +25,39 @@ def dumps(tmp_path_factory):
         "steps": engines.written(folder / "steps", engines.rows(), ".parquet"),
         "no step": engines.written(folder / "no step", engines.rows(step=False), ".jsonl"),
     }
+
+
+@pytest.mark.parametrize("settings", [Settings(), Settings(count="rows"), Settings(rollout_reward="sum")])
+def test_both_engines_count_rollouts_alike(tmp_path, settings):
+    from advcli.distributed import commands
+
+    paths = []
+    for step in (1, 2):
+        lines = [
+            {
+                "prompt": f"p{p}",
+                "episode": f"{step}-{p}-{i}",
+                "turn": t,
+                "step": step,
+                "reward": float((p + i + t) % 2),
+            }
+            for p in range(4)
+            for i in range(3)
+            for t in range(1 + (p + i) % 3)
+        ]
+        path = tmp_path / f"{step}.jsonl"
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        paths.append(str(path))
+    columns = ColumnOptions(named=True, ungrouped=True, rollout="episode", turn="turn")
+    request = Request(tuple(paths), settings, columns)
+    one, two = (asdict(engine.prompts(request, Asked())) for engine in (local, commands))
+    assert one["health"]["rollouts"] == (None if settings.count == "rows" else 24)
+    for found in (one, two):
+        found["table"] = {key: list(values) for key, values in found["table"].items()}
+        found["health"]["sizes"] = sorted(found["health"]["sizes"].items())
+        # The place of the first is named on one machine only.
+        found["warnings"] = [text.partition(" (first")[0].partition(":")[0] for text in found["warnings"]]
+    engines.same_numbers(one, two)
 
 
 def on_both(inputs, columns, asked):

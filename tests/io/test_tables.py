@@ -84,3 +84,13 @@ def test_arrays_are_columns_too(tmp_path, suffix):
         assert [json.loads(line) for line in path.read_text().splitlines()] == expected
     else:
         assert pq.read_table(path).to_pylist() == expected
+
+
+@pytest.mark.parametrize(
+    "cells", [[float("nan")] * 2, [None, float("nan")], np.full(2, np.nan), torch.full((2,), torch.nan)]
+)
+def test_numbers_that_are_all_undefined_are_numbers_in_parquet(tmp_path, cells):
+    tables.write(tmp_path / "s.parquet", {"prompt": ["p", "q"], "change": cells}, force=False)
+    read = pq.read_table(tmp_path / "s.parquet")
+    assert str(read.schema.field("change").type) == "double"
+    assert read["change"].to_pylist() == [None, None]

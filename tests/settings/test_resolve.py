@@ -256,6 +256,8 @@ def test_spec(spec, found, knobs):
     [
         ("grpo:eps", "grpo:eps: 'eps' is not KEY=VALUE; try grpo:scale=none"),
         ("grpo:keep_pos=", "keep_pos is '', expected a number"),
+        (":", "':' names no estimator; try grpo:scale=none"),
+        (":eps=1", "':eps=1' names no estimator; try grpo:eps=1"),
         ("grpo:compute_new_adv=2", "compute_new_adv is '2', expected true or false"),
     ],
 )

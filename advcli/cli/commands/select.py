@@ -11,7 +11,7 @@ from advcli.cli import flags, output
 from advcli.cli import options as opt
 from advcli.cli.shared import ADVANTAGES, Shared, with_shared
 from advcli.common.errors import UsageError
-from advcli.common.wording import counted
+from advcli.common.wording import counted, shown
 from advcli.records.results.select import KINDS, STYLES, Selection, Wanted
 
 _PANEL = "What to select"
@@ -101,7 +101,7 @@ def _command(
     if shared.json_:
         typer.echo(dumped(SelectResult.of(result, wanted.kind, str(out))))
     elif not shared.quiet:
-        typer.echo(_summary(result, wanted.kind, out))
+        typer.echo(shown(_summary(result, wanted.kind, out)))
 
 
 _NOUNS = {"sft": "row", "dpo": "pair", "prompts": "prompt"}

@@ -61,9 +61,16 @@ def fetched(url: str, scratch: Path, patterns: Collection[str]) -> Iterator[tupl
         system, result = _named(url, patterns)
     for position, (name, path, searched) in enumerate(result):
         copy = scratch / f"remote-{len(list(scratch.iterdir()))}-{position}"
-        with copy.open("wb") as target:
-            for piece in _pieces(url, system, path):
-                target.write(piece)
+        try:
+            with copy.open("wb") as target:
+                for piece in _pieces(url, system, path):
+                    target.write(piece)
+        except OSError as error:
+            # What the server does is explained by then.
+            raise DataError(
+                f"{redacted(name, whole=True)}: its copy cannot be written ({reason(error)})",
+                hint="TMPDIR=DIR on a larger disk",
+            ) from error
         yield name, copy, searched
 
 

@@ -189,6 +189,7 @@ class PromptsResult(Result):
 
     Attributes:
         rows: rows, missing ones included.
+        rollouts: number of rollouts if they are counted: then every count but `rows` is of rollouts; else null.
         prompts: number of prompts.
         steps: number of steps.
         threshold: lowest reward of a right row; null if rows are not right or wrong.
@@ -205,6 +206,7 @@ class PromptsResult(Result):
 
     schema: ClassVar[str] = "advcli/prompts/1"
     rows: int
+    rollouts: int | None
     prompts: int
     steps: int
     threshold: float | None
@@ -223,6 +225,7 @@ class PromptsResult(Result):
         """The JSON record: the figures over all prompts, and the selected prompts."""
         return cls(
             rows=prompts.health.rows,
+            rollouts=prompts.health.rollouts,
             prompts=len(prompts.table["prompt"]),
             steps=len(prompts.steps),
             threshold=prompts.threshold,

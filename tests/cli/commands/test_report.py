@@ -168,7 +168,7 @@ def test_a_page_is_html(report, out, other, tmp_path):
     assert not (tmp_path / out).exists()
 
 
-def test_the_axis_of_a_share_is_from_0_to_1(tmp_path):
+def test_the_axis_of_a_share_is_from_0_to_1(report, tmp_path):
     (tmp_path / "x.jsonl").write_text('{"prompt": "p", "reward": 1}\n{"prompt": "p", "reward": 0}\n')
     assert report("x.jsonl", "--out", "x.html").returncode == 0
     page = (tmp_path / "x.html").read_text(encoding="utf-8")

@@ -179,3 +179,11 @@ def test_rewards_near_the_largest_float_lie_on_the_scale(tmp_path):
     dump.write_text("".join(json.dumps(line) + "\n" for line in lines))
     run(dump, "--as", "prompts", "--out", out)
     assert [json.loads(line)["solved"] for line in out.read_text().splitlines()] == [0.625, 0.0]
+
+
+def test_a_name_does_not_reach_the_terminal_as_it_is(dump, tmp_path):
+    out = tmp_path / "a\x1b[2Jb.jsonl"
+    said = run(dump, "--as", "sft", "--out", out).stdout
+    assert "\x1b" not in said
+    assert r"a\x1b[2Jb.jsonl" in said
+    assert out.exists()

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import fsspec
 import pyarrow as pa
@@ -315,3 +316,13 @@ def test_keys_of_s3(url):
         names(url)
     assert "AKIAKEY1" not in str(caught.value)
     assert "cret" not in str(caught.value)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full device here")
+def test_a_copy_for_which_there_is_no_room(tmp_path):
+    fsspec.filesystem("memory").pipe("/room/a.jsonl", ROWS)
+    (tmp_path / "remote-1-0").symlink_to("/dev/full")
+    with pytest.raises(
+        DataError, match=r"a\.jsonl: its copy cannot be written \(no space left on device\); try TMPDIR"
+    ):
+        list(remote.fetched("memory://room/a.jsonl", tmp_path, ()))
