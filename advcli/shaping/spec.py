@@ -38,7 +38,7 @@ def shape_spec(text: str) -> ShapeSpec:
         'expr'
     """
     result = _NAMED.fullmatch(text)
-    if result is None or (result[1] not in SHAPINGS and result[1] == expressions.REWARD):
+    if result is None or result[1] == expressions.REWARD:
         return ShapeSpec(EXPRESSION, expression=expressions.parse(text).text)
     return spec_of(SHAPINGS[result[1]], dict(_pairs(result[1], result[2] or "")))
 

@@ -173,6 +173,7 @@ def test_what_is_not_refused(settings):
         ({"filters": after("cppo")}, "step"),
         ({"like": "trl", "scale": "batch"}, "step"),
         ({"like": "verl"}, "key"),
+        ({"like": "prime-rl", "estimator": "rae"}, "all"),
     ],
 )
 def test_how_far_an_advantage_reaches(settings, reach):
@@ -265,6 +266,15 @@ def test_a_framework_that_takes_the_kl_off_each_token_cannot_take_it_off_a_row(s
         "openrlhf:reinforce subtracts the KL token by token, but there is one number per row; "
         "try --kl-col COL with a list per row, or without --kl-coef"
     )
+
+
+def test_a_rule_for_tokens_does_not_take_the_kl_off_a_row_either():
+    plan = Plan.of(Settings(like="verl", estimator="gae", shaping=specs_of("kl:coef=0.1")))
+    columns = {"rewards": torch.zeros(1), "group": ONE, "kl": torch.zeros(1), "values": torch.zeros(1)}
+    with pytest.raises(
+        UsageError, match=r"^verl:gae subtracts the KL token by token, but there is one number"
+    ):
+        plan.at(columns)
 
 
 def test_turns_with_rewards_of_their_own_take_no_filter():

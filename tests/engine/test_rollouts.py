@@ -2,15 +2,16 @@
 
 import math
 import random
+from dataclasses import replace
 
 import pytest
 import torch
 
 from advcli import DataError, UsageError, compute_advantages
 from advcli.engine.plan import Plan
-from advcli.engine.rollouts import Rollouts
+from advcli.engine.rollouts import Rollouts, divided
 from advcli.engine.run import run
-from advcli.records.settings import Settings
+from advcli.records.settings import AdvantageTable, Settings
 
 NAN = float("nan")
 # A published log of such a dump: rows of a solved rollout count three times.
@@ -224,3 +225,17 @@ def test_rollouts_of_one_row_are_rows():
     }
     found = run(Plan.of(Settings(scale="none")), columns)
     assert (found.original.tolist(), found.per_rollout) == ([0.5, -0.5], None)
+
+
+def test_everything_is_divided():
+    table = AdvantageTable(torch.tensor([2.0, 4.0]), torch.tensor([2.0, 0.0]), torch.tensor([True, False]))
+    table = replace(table, weighted=torch.tensor([6.0, 8.0]))
+    found = divided(table, Rollouts.of(torch.tensor([0, 0])), {}, "rows")
+    assert [found.original.tolist(), found.processed.tolist(), found.weighted.tolist()] == [
+        [1, 2],
+        [1, 0],
+        [3, 4],
+    ]
+    both = torch.tensor([2.0, 4.0])
+    found = divided(AdvantageTable(both, both, both > 0), Rollouts.of(torch.tensor([0, 0])), {}, "rows")
+    assert found.processed is found.original

@@ -623,6 +623,38 @@ def test_a_rule_with_returns_gives_them_at_every_token():
     assert found.returns.tolist() == [1, 0.25]
 
 
+def test_nothing_is_behind_the_last_token_of_the_policy():
+    # λ 1 and no whitening: the reward less the value; the tool's token between counts as one of value 0.
+    given = {"like": "slime", "estimator": "ppo", "values": [[0.5, 9.0, 0.25, 9.0]], "mask": [[1, 0, 1, 0]]}
+    found = compute_advantages([1], [0], **given)
+    assert found.tokens.tolist() == pytest.approx([0.5, NAN, 0.75, NAN], nan_ok=True)
+
+
+def test_a_row_without_tokens_has_no_advantage_where_tokens_are_shaped():
+    found = compute_advantages([1, 0], [0, 0], scale="none", shaping="entropy", entropies=[[0.0], []])
+    assert found.original.tolist() == pytest.approx([0.5, NAN], nan_ok=True)
+
+
+def test_a_missing_reward_may_count_as_0_where_tokens_have_advantages():
+    given = {"estimator": "gae", "values": [[0.5, 0.25], [0.5]]}
+    found = compute_advantages([None, 1], [0, 0], missing="zero", **given)
+    assert found.tokens.tolist() == [0, 0, 0.5]
+    assert compute_advantages([None, 1], [0, 0], **given).tokens.isnan().tolist() == [True, True, False]
+
+
+def test_no_rows_are_computed_again():
+    assert compute_advantages([], [], keep_neg=0.5, compute_new_adv=True).processed.tolist() == []
+
+
+def test_what_a_filter_needs():
+    columns = {"rewards": torch.zeros(1), "group": torch.tensor([0]), "step": torch.tensor([0])}
+    plan = engine.Plan.of(Settings(filters=(filter_spec("after", "truncated:max=4"),)))
+    with pytest.raises(
+        DataError, match=r"^truncated needs the tokens of each row, and there is no such column"
+    ):
+        engine.run(plan, columns)
+
+
 def left(*filters, rewards=(0, 1, 5, 1), groups=(0, 0, 0, 1), **settings):
     columns = {
         "rewards": torch.tensor(rewards, dtype=torch.float64),

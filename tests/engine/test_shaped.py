@@ -39,6 +39,12 @@ def test_the_kl_of_the_tokens_that_count_is_taken_off_a_row(shaping, expected):
     assert found.original.tolist() == pytest.approx([expected, -expected])
 
 
+def test_a_row_without_tokens_has_no_kl():
+    columns = {**KL, "token_kl": numbers([1.0, 2.0]), "tokens": torch.tensor([2, 0]), "mask": numbers([1, 1])}
+    found = table({"scale": "none", "shaping": "kl:coef=0.1"}, [1, 0], **columns)
+    assert found.original.tolist() == pytest.approx([0.35, -0.35])
+
+
 @pytest.mark.parametrize(("shaping", "expected"), [("kl:coef=0.1", [0.4, 1.1, 1.35]), ((), [0.5, 1.0, 1.75])])
 def test_the_kl_is_taken_off_token_by_token(shaping, expected):
     # λ = 1: the reward minus the KL of this token and of all after it, minus the value.

@@ -77,3 +77,25 @@ def test_equal_turns_need_their_numbers_and_no_rollouts():
         DataError, match="needs the turns of each rollout, but no column says which rows they are"
     ):
         run(Plan.of(Settings("turn_loo")), given)
+
+
+def test_the_turns_of_a_list_are_rows():
+    given = {"like": "roll", "estimator": "step_reinforce", "method": "identity", "gamma": 0.5}
+    found = compute_advantages([3, 3], [0, 0], turn_rewards=[[1, 2], [3]], **given)
+    # 1 + 2 / 2, 2 and 3; the advantage of a rollout is the mean of its turns.
+    assert (found.turns.tolist(), found.turn_counts.tolist()) == ([2, 2, 3], [2, 1])
+    assert found.original.tolist() == found.processed.tolist() == [2, 3]
+    assert found.kept.tolist() == [True, True]
+
+
+def test_how_many_rollouts_get_to_each_turn_is_said():
+    given = {"like": "pipelinerl", "estimator": "loo_per_step", "rollouts": list("aab")}
+    found = compute_advantages([1, 0, 0], [0] * 3, turns=[0, 1, 0], **given)
+    (said,) = found.warnings
+    assert said == (
+        "pipelinerl:loo_per_step compares equal turns, which is biased where the policy decides when to stop; "
+        "rollouts that reach each: 2 turn 0, 1 turn 1"
+    )
+    assert (
+        compute_advantages([1, 0], [0] * 2, turns=[0, 0], **{**given, "rollouts": list("ab")}).warnings == ()
+    )

@@ -38,7 +38,14 @@ def test_settings_have_the_type_that_is_declared(row, given, expected):
         (SLIME, {"use_rs": "maybe"}, "use_rs is 'maybe', expected true or false"),
         (SLIME, {"tis_upper_bound": "high"}, "tis_upper_bound is 'high', expected a number"),
         (SLIME, {"bound": 1.0}, "mis of slime has no 'bound'"),
-        (find("ms-swift", "", "off_policy_sequence_mask"), {}, "needs off_policy_sequence_mask_delta"),
+        (
+            find("ms-swift", "", "off_policy_sequence_mask"),
+            {},
+            (
+                "^off_policy_sequence_mask of ms-swift needs off_policy_sequence_mask_delta; "
+                "try off_policy_sequence_mask_delta=…$"
+            ),
+        ),
     ],
 )
 def test_settings_that_do_not_fit(row, given, said):

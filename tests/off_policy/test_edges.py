@@ -28,6 +28,7 @@ TWO = tokens([2.0, 0.5], [4.0, 1.0])
         ("tis", 0.4, 1.0, [1, 0.5, 1, 1], 0.5),
         ("icepop", 1.0, 3.0, [2, 0, 0, 1], 0.5),
         ("icepop", 0.4, 1.0, [0, 0.5, 0, 1], 0.5),
+        ("icepop", 0.4, 3.0, [2, 0.5, 0, 1], 0.25),
         ("seq-mask-tis", 1.0, 1.5, [2, 0.5, 0, 0], 0.5),
         ("seq-mask-tis", 0.5, 1.0, [2, 0.5, 0, 0], 0.5),
         ("seq-mask-tis", 0.5, 3.0, [2, 0.5, 4, 1], 0.0),
@@ -72,6 +73,11 @@ def test_nemo_rl_has_three_kinds_of_kl(kind):
             {"token_mask_is_threshold_low": 0.4, "token_mask_is_threshold_high": 1.0},
             [0, 1, 0, 1],
             {"token_mask_ratio": 0.5},
+        ),
+        (
+            {"token_mask_is_threshold_low": 0.4, "token_mask_is_threshold_high": 3.0},
+            [1, 1, 0, 1],
+            {"token_mask_ratio": 0.25},
         ),
         (
             {"tis_ratio_type": "token", "token_tis_ratio_clip_high": 1.0},

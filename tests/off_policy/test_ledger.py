@@ -58,7 +58,7 @@ def test_the_figures_of_all_rows():
 
 def test_the_figures_of_each_step():
     code = torch.tensor([1, 0, 1, 0, -1, 1, 0, 2])
-    found = parts(tokens(), code, ["a", "b", "no token"])
+    found = parts(tokens(), code, ["a", "b", "no token", "no row"])
     assert [part.name for part in found] == ["a", "b"]
     for part, number in zip(found, (0, 1), strict=True):
         rows = [row for row, of in zip(ROWS, code.tolist(), strict=True) if of == number]
@@ -74,5 +74,6 @@ def test_the_figures_of_each_row():
             assert all(math.isnan(value) for value in told.values())
             continue
         wanted = expected([row])
+        assert told["log_ratio"] == -told["kl"]
         for name in ("kl", "k2_kl", "k3_kl", "chi2_token", "eff_sample_size", "ppl_ratio"):
             assert told[name] == pytest.approx(wanted[name], abs=1e-6), name

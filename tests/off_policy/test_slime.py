@@ -1,10 +1,12 @@
 """slime's example, by hand: ratios 2 and ½ in the first row, 4 and 1 in the second."""
 
+import math
+
 import pytest
 from off_policy.ratios import TWO
 
 from advcli import UsageError
-from advcli.off_policy.slime import mis
+from advcli.off_policy.slime import mis, vanilla_tis
 
 BARE = {"tis_batch_normalize": False, "use_rs": False}
 
@@ -70,3 +72,26 @@ def test_weights_over_their_mean(level, weights):
 def test_what_slime_refuses(given, said):
     with pytest.raises(UsageError, match=said):
         mis(TWO, **given)
+
+
+def test_what_the_built_in_functions_log():
+    # Means over rows of the mean of each: ratios 2 and ½, 4 and 1; the bound is 3.
+    found = vanilla_tis(TWO, tis_clip=3.0).metrics
+    expected = {
+        "tis": (1.25 + 2.5) / 2,
+        "tis_clipfrac": 0.25,
+        "tis_abs": (0.75 + 1.5) / 2,
+        "train_rollout_logprob_abs_diff": math.log(2),
+    }
+    assert found == pytest.approx(expected)
+
+
+def test_what_is_logged_of_weights_and_of_the_veto():
+    given = {"tis_lower_bound": 0.1, "tis_upper_bound": 3.0, "tis_batch_normalize": False}
+    found = mis(TWO, rs_veto_threshold=0.6, **given).metrics
+    # Weights 2 and ½, 3 and 1.
+    finals = {"mean": (1.25 + 2) / 2, "min": (0.5 + 1) / 2, "max": (2 + 3) / 2}
+    assert {name: found[f"mis_is_ratio_{name}_final"] for name in finals} == pytest.approx(finals)
+    assert found["mis_rs_catastrophic_token_fraction"] == 0.25
+    assert found["mis_rs_catastrophic_seq_fraction"] == 0.5
+    assert found["mis_tis_truncate_fraction"] == 0.25

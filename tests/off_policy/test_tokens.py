@@ -70,3 +70,9 @@ def test_a_log_ratio_is_clamped_before_it_is_exponentiated():
     assert bounded_exp(torch.tensor([-50.0, 0.0, 50.0]).double()).tolist() == pytest.approx(
         [math.exp(-20), 1, math.exp(20)]
     )
+
+
+def test_rows_without_tokens_at_the_end():
+    two = LogProbs.of(torch.tensor([-1.0]), torch.tensor([-0.5]), torch.tensor([1, 0, 0]))
+    assert two.row_sum(two.log_ratio).tolist() == [0.5, 0, 0]
+    assert two.take(torch.tensor([0, 2])).counts.tolist() == [1, 0]

@@ -74,3 +74,11 @@ def test_one_row_is_its_own_quantile():
     assert one.quantile(torch.tensor([3.0, 9.0, math.nan]), 0.25).tolist() == pytest.approx(
         [3.0, math.nan, math.nan], nan_ok=True
     )
+
+
+def test_rank_among_some_of_the_rows():
+    some = torch.tensor([True, False, True])
+    found = Groups.of(torch.ones(3), torch.zeros(3, dtype=torch.int64)).rank(
+        torch.tensor([3.0, 1.0, 2.0]), some
+    )
+    assert found.tolist() == pytest.approx([2, math.nan, 1], nan_ok=True)

@@ -105,6 +105,9 @@ def test_the_rule_of_the_issue_is_an_expression():
         ("pass_rate_length:weight=0.5", [1, 1e-6], [10, 20], [0.75, 1e-6]),
         # The mean of the three shortest is on the bound, and not above it.
         ("grpo_lead:above=20", [1, 1, 1], [10, 20, 30], [1, 1, 1]),
+        # The three shortest are short, whatever the fourth is.
+        ("grpo_lead:above=100", [1, 1, 1, 1], [10, 20, 30, 1000], [1, 1, 1, 1]),
+        ("pass_rate_length:weight=0.5", [1, 1], [0.5, 1], [0.75, 0.5]),
         # One success has no other to be compared with, however little slack there is.
         ("slack:relative=-0.5,absolute=0", [1, 0], [10, 20], [1, 0]),
         # A cost below 0 is a bonus of 1 at most.

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from advcli import UsageError, compute_advantages
-from advcli.shaping.single import duplicate
+from advcli.shaping.single import duplicate, effort
 
 
 def shaped(step, rewards, **given):
@@ -84,3 +84,8 @@ def test_a_column_that_is_not_there_is_named():
 def test_no_rows_have_no_duplicates():
     none = torch.zeros(0)
     assert duplicate(none, none.long(), none).tolist() == []
+
+
+def test_a_row_that_does_not_say_whether_low_effort_is_asked_is_not_asked():
+    found = effort(torch.ones(3), torch.zeros(3), torch.tensor([1.0, math.nan, 0.0]), weight=0.5)
+    assert found.tolist() == [1.5, 1, 1]

@@ -29,7 +29,9 @@ def in_order(values):
 
 @given(RUNS)
 def test_numbers_follow_the_first_appearance(values):
-    assert numbered(np.array(values, dtype=np.int64)).tolist() == in_order(values)
+    found = numbered(np.array(values, dtype=np.int64))
+    assert found.tolist() == in_order(values)
+    assert found.dtype == np.int64
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=30))

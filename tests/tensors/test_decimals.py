@@ -92,3 +92,10 @@ def test_eight_places_of_a_large_sum():
         weights = [Decimal(draw.randint(1, 10**4)).scaleb(-4) for _ in range(2)]
         expected = sum((p * w for p, w in zip(parts, weights, strict=True)), Decimal(0))
         assert summed([[float(p) for p in parts]], [float(w) for w in weights]) == [float(expected)]
+
+
+def test_a_small_sum_beside_a_large_one():
+    draw = Random(5)
+    for _ in range(100):
+        parts = [Decimal(draw.randint(10**6, 10**7)).scaleb(-7) for _ in range(2)]
+        assert summed([[1e9, 0.0], [float(p) for p in parts]], [1, 1]) == [1e9, float(sum(parts))]

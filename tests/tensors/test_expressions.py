@@ -1,5 +1,6 @@
 """Expressions over columns: what they give is worked out by hand; nothing outside the whitelist is accepted."""
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -222,3 +223,21 @@ def test_what_is_refused_word_for_word(text, said):
 def test_a_dictionary_of_an_arrow_column_is_used_as_it_is():
     column = pa.array(["b", None, "a", "b"]).dictionary_encode()
     assert parse("w == 'b'").holds({"w": column}).tolist() == [True, False, False, True]
+
+
+def test_what_is_computed_as_numbers():
+    found = parse("2 * a").numbers({"a": [1, None, "3.5"]})
+    assert (found.dtype, found[[0, 2]].tolist()) == (np.float64, [2, 7])
+    assert np.isnan(found[1])
+    assert parse("a > 1").numbers({"a": [1, 2]}).tolist() == [0, 1]
+    with pytest.raises(TypeError, match="'x' is no number"):
+        parse("a").numbers({"a": ["x"]})
+
+
+def test_equal_values_have_equal_codes():
+    values = ["a", "b", "a", [1, "a"], [1, "a"], "\ud800", 1, "1"]
+    codes = parse("code(a)").values({"a": values})
+    assert [codes.index(code) for code in codes] == [0, 1, 0, 3, 3, 5, 6, 7]
+    # A float holds them all.
+    assert [int(float(code)) for code in codes] == codes
+    assert max(codes) > 2**50

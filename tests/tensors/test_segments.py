@@ -135,6 +135,8 @@ def test_a_range_beyond_the_largest_float():
     spread = Spread.of(rewards, of([0, 0, 0, 1, 1]))
     assert spread.range.tolist() == [math.inf, 2.0]
     assert spread.unit.tolist() == [0.5, -0.5, 0.0, -0.5, 0.5]
+    # The squares of ½, −½ and 0 are ½ in sum, so s is half of the range.
+    assert spread.scores(1, 0.0).tolist() == pytest.approx([1, -1, 0, -(0.5**0.5), 0.5**0.5])
 
 
 def test_std_of_close_values_on_a_large_offset():
