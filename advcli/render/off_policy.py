@@ -6,14 +6,14 @@ from advcli.common.wording import counted
 from advcli.records.off_policy import Figures, OffPolicy, OffPolicyPart
 from advcli.render.numbers import count, number
 
-# More steps or versions than this are in --json only.
+# Number of steps, versions and lags to list; --json has all.
 _PARTS = 10
 _KEYS = 12
 _HEADINGS = ("kl (k1)", "k3", "χ² token", "ESS", "ppl ratio", "max ρ")
 
 
 def table(found: OffPolicy) -> tuple[Sequence[str], list[Sequence[str]]]:
-    """Heading and lines: all rows, then the steps, versions and lags of which there are several."""
+    """Header and lines: all rows, then steps, versions and lags if there are several."""
     rows = [_line("all", found.all)]
     rows += _lines("step", found.per_step)
     rows += _lines("version", found.per_version)
@@ -22,16 +22,16 @@ def table(found: OffPolicy) -> tuple[Sequence[str], list[Sequence[str]]]:
 
 
 def remarks(found: OffPolicy) -> Iterator[str]:
-    """What the table leaves out, what was compared, and what its columns mean."""
-    left = max(len(part) - _PARTS for part in (found.per_step, found.per_version, found.staleness))
-    if left > 0:
-        yield f"{counted(left, 'more line')} in --json"
+    """Notes below the table: omitted lines, the compared columns, and the meaning of the columns."""
+    omitted = max(len(part) - _PARTS for part in (found.per_step, found.per_version, found.staleness))
+    if omitted > 0:
+        yield f"{counted(omitted, 'more line')} in --json"
     mask = f", on tokens of '{found.mask}'" if found.mask else ""
     yield f"ρ is '{found.train}' over '{found.rollout}'{mask}; ESS is a share of the tokens"
 
 
 def framework(found: OffPolicy) -> tuple[Sequence[str], list[Sequence[str]]]:
-    """Heading and lines of what a framework logs of the same rows."""
+    """Header and lines of the metrics that a framework logs for the same rows."""
     rows: list[Sequence[str]] = [(name, number(value)) for name, value in list(found.metrics.items())[:_KEYS]]
     if len(found.metrics) > _KEYS:
         rows.append((f"… {len(found.metrics) - _KEYS} more in --json", ""))

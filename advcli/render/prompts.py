@@ -1,4 +1,4 @@
-"""The prompts of a run as tables and as JSON."""
+"""The result of `prompts` as tables."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -23,7 +23,7 @@ _LENGTHS = {
     True: "length: mean {} of a row.",
     False: "right, wrong: mean {} of a right and of a wrong row.",
 }
-# As many k as fit beside the other figures.
+# Number of k that fit next to the other figures.
 _KS = 3
 
 
@@ -38,7 +38,7 @@ def show(found: Prompts, console: "Console") -> None:
     if not found.order:
         return
     print_whole(_trends(found), console)
-    _dim(console, "per step: mean reward, ▁ low to █ high, blank where the prompt was not drawn.")
+    _dim(console, "per step: mean reward, ▁ low to █ high, blank if the prompt was not sampled.")
     _dim(console, "change: of the fitted line, from first to last step, with its 95% interval.")
     print_whole(_levels(found), console)
     _dim(console, "mean: of all its rows. live: share of its groups of two or more rows.")
@@ -61,7 +61,7 @@ def summary(found: Prompts) -> Iterator[str]:
 
 
 def _left(result: Prompts) -> Iterator[str]:
-    """How many prompts are not shown."""
+    """A line about the prompts that are not shown."""
     left = len(result.table["prompt"]) - len(result.order)
     if left and result.order:
         every = counted(len(result.table["prompt"]), "prompt")
@@ -143,7 +143,7 @@ def _row(result: Prompts, position: int) -> dict[str, Any]:
 
 
 def _ends(result: Prompts) -> tuple[float, float]:
-    """The lowest and the highest mean of a step among the prompts that are shown, or 0 and 1 around them."""
+    """The range of the sparklines: the means of the shown prompts, 0 and the threshold; 0 to 1 without any."""
     means = [mean for curve in result.curves.values() for _, mean in curve]
     return (min([0.0, *means]), max([*means, result.threshold or 0.0])) if means else (0.0, 1.0)
 

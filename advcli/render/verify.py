@@ -1,4 +1,4 @@
-"""What verifiers say, as tables."""
+"""The result of `verify` as tables."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ _ROWS = 20
 
 
 def show(found: Verify, console: "Console") -> None:
-    """Print how far A and B agree, where they do not, and what points at a verifier that is wrong."""
+    """Print how well A and B agree, where they disagree, and signs of a wrong verifier."""
     for line in summary(found):
         console.print(line, highlight=False, soft_wrap=True)
     for name, parts in found.by.items():
@@ -29,7 +29,7 @@ def show(found: Verify, console: "Console") -> None:
         _dim(console, "rows that both call right, only A, only B, neither; κ: agreement beyond chance.")
     if found.same_answer:
         print_whole(_answers(found.same_answer), console)
-        _dim(console, "A calls all wrong, yet most give one answer: a wrong reference or a hard prompt.")
+        _dim(console, "A calls all wrong, yet most give the same answer: a wrong reference or a hard prompt.")
 
 
 def summary(found: Verify) -> Iterator[str]:
@@ -56,7 +56,8 @@ def summary(found: Verify) -> Iterator[str]:
         live = ", ".join(f"{many:,} {name}" for name, many in found.live.items())
         yield f"live groups: {live}"
     yield f"noise that would explain A's live groups: {_rate(found.noise)} of verdicts"
-    yield f"all wrong by A: {counted(found.all_wrong, 'group')}, {found.same_answers:,} with one answer in most rows"
+    same = f"{found.same_answers:,} with the same answer in most rows"
+    yield f"all wrong by A: {counted(found.all_wrong, 'group')}, {same}"
 
 
 def _dim(console: "Console", line: str) -> None:
