@@ -83,7 +83,7 @@ def state(folder: Path) -> State | None:
     except FileNotFoundError:
         return None
     except (ValueError, TypeError, KeyError, OSError) as error:
-        raise DataError(f"{path}: cannot be read", hint="--force to begin again") from error
+        raise DataError(f"{path}: cannot be read", hint="--force to start over") from error
 
 
 def grows(source: Source) -> bool:
@@ -102,7 +102,7 @@ def complete(source: Source, done: Done = Done()) -> Source | None:
     """
     line_by_line, size = grows(source), source.stamp[0]
     if done.read and (size < done.read if line_by_line else size != done.read):
-        raise DataError(f"{source.name}: has changed since it was annotated", hint="--force to begin again")
+        raise DataError(f"{source.name}: has changed since it was annotated", hint="--force to start over")
     if not line_by_line:
         return None if done.read else source
     end = _last_end(source.path, done.read)
@@ -146,7 +146,7 @@ def append(path: Path, written: int, more: Path) -> int:
     # Without a buffer: nothing of it is written once the file has been cut.
     with path.open("r+b" if path.exists() else "w+b", buffering=0) as file, more.open("rb") as new:
         if file.seek(0, os.SEEK_END) < written:
-            raise DataError(f"{path}: is shorter than advcli left it", hint="--force to begin again")
+            raise DataError(f"{path}: is shorter than advcli left it", hint="--force to start over")
         file.truncate(written)
         file.seek(written)
         try:

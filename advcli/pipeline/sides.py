@@ -1,4 +1,4 @@
-"""Two inputs, A and B, side by side: which of them an error, a note or a warning is about."""
+"""Labels errors, notes and warnings of two inputs with A or B."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,29 +10,29 @@ from advcli.pipeline.request import Request
 
 
 def named(request: Request) -> str:
-    """The input as it was typed, without secrets."""
+    """The input as typed, without secrets."""
     return " ".join(redacted(text, whole=True) if is_remote(text) else text for text in request.inputs)
 
 
 @contextmanager
 def lettered(letter: str, name: str) -> Iterator[None]:
-    """Let an error say which of the two it is about.
+    """Prefix errors with the letter and name of an input.
 
     Raises:
-        DataError: what was raised inside, with the letter.
-        UsageError: the same, with a hint at what sets an option of B alone.
+        DataError: the error raised inside, with the letter.
+        UsageError: likewise, for B with a hint at `--b`.
     """
     try:
         yield
     except (DataError, UsageError) as error:
         where = letter if name in error.message else f"{letter} ({name})"
-        cure = "--b OPTION=VALUE for what B alone has" if letter == "B" else None
-        hint = " or ".join(filter(None, [error.hint, cure])) if isinstance(error, UsageError) else error.hint
+        for_b = "--b OPTION=VALUE for B only" if letter == "B" else None
+        hint = " or ".join(filter(None, [error.hint, for_b])) if isinstance(error, UsageError) else error.hint
         raise type(error)(f"{where}: {error.message}", hint=hint, about=error.about) from error
 
 
 def said(a: Sequence[str], b: Sequence[str]) -> Iterator[str]:
-    """What is said of each, and once what is said of both."""
+    """Merge the messages of both inputs, labelled; common ones appear once."""
     yield from (f"A and B: {text}" for text in a if text in b)
     yield from (f"A: {text}" for text in a if text not in b)
     yield from (f"B: {text}" for text in b if text not in a)

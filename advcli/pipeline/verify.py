@@ -1,4 +1,4 @@
-"""`verify`: how far a verifier can be trusted, alone and compared with another one on the same rows."""
+"""`verify`: checks a verifier, alone or against another one on the same rows."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
@@ -37,11 +37,11 @@ class Second:
     """The rewards of B.
 
     Attributes:
-        rewards: [N] float64 of the rows of A, NaN where B has none.
-        column: where they come from.
-        inputs: A and B as they were named; empty where both are one input.
-        by: what tells that two rows are the same; None where they are one row.
-        only: rows that only A has, and rows that only B has; None likewise.
+        rewards: [N] float64 for the rows of A, NaN where B has none.
+        column: their column.
+        inputs: A and B as typed; empty if both are one input.
+        by: how rows were paired; None if both are one input.
+        only: numbers of rows only in A, and only in B; None likewise.
         notes: what was chosen in B.
         warnings: what looks wrong in B.
     """
@@ -66,13 +66,13 @@ def verify(
 
     Args:
         request: what to read; the second reward is among its outcomes, unless it is in another input.
-        asked: what is asked.
-        other: B, where it is another input with the same rows.
-        check: called with the inputs before they are read, to refuse what must not be written.
+        asked: the options.
+        other: B, if it is another input with the same rows.
+        check: called with the inputs before they are read, to refuse an output that would overwrite them.
 
     Raises:
-        DataError: no row has a reward, or nothing tells which rows of A and B are the same.
-        UsageError: a reward has more than two values, and no bound says what is right.
+        DataError: no row has a reward, or rows of A and B cannot be paired.
+        UsageError: a reward has more than two values, and no threshold was given.
     """
     letter = lettered("A", named(request)) if other is not None else nullcontext()
     with request.opened() as sources:
@@ -91,18 +91,18 @@ def beside(
     second: Second | None,
     warnings: Sequence[str] = (),
 ) -> Verify:
-    """What the verdicts of a data set show, alone or beside those of a second verifier.
+    """Analyze the verdicts of a data set, alone or against those of a second verifier.
 
     Args:
         data: A.
         sources: its files, from which answers are read back.
-        asked: what is asked.
+        asked: the options.
         second: B, or None.
-        warnings: what looks wrong beyond the data.
+        warnings: further warnings.
 
     Raises:
         DataError: no row has a reward.
-        UsageError: a reward has more than two values, and no bound says what is right.
+        UsageError: a reward has more than two values, and no threshold was given.
     """
     a = data.rows.rewards.double()
     here = (data.rows.group >= 0) & a.isfinite()
@@ -160,7 +160,7 @@ def beside(
 
 
 def reward_name(data: DataSet) -> str:
-    """The column, or the columns, that the reward is made of."""
+    """The column or columns of the reward."""
     return " + ".join(name for name, _ in data.table.choice.rewards)
 
 
@@ -184,12 +184,12 @@ def _second(
     rows = joined(data, theirs, Pairing.of(data, theirs))
     if rows is None or not len(rows.a):
         raise DataError(
-            f"nothing tells which rows of A ({names[0]}) and B ({names[1]}) are the same",
+            f"the rows of A ({names[0]}) and B ({names[1]}) cannot be paired",
             hint="--join COL with an id or the response, or --together if both are one data set",
         )
     rewards = torch.full((len(data.rows.rewards),), torch.nan, dtype=torch.float64)
     rewards[rows.a] = theirs.rows.rewards.double()[rows.b]
-    only = tuple(int((one.rows.group >= 0).sum()) - len(rows.a) for one in (data, theirs))
+    only = tuple(int((side.rows.group >= 0).sum()) - len(rows.a) for side in (data, theirs))
     return Second(
         rewards,
         reward_name(theirs),
@@ -232,7 +232,7 @@ def _beside(
     thresholds: tuple[float, float],
     top: int,
 ) -> Verify:
-    """The figures of both."""
+    """Add the figures that need both verifiers."""
     right = ((rewards[0] >= thresholds[0]).numpy(), (rewards[1] >= thresholds[1]).numpy())
     group = Segments.of(data.rows.group[here], data.rows.count)
     both, only_a, only_b, neither = tables(*right, np.zeros(len(right[0]), dtype=np.int64), 1)[0].tolist()
@@ -262,7 +262,7 @@ def _disagreements(
     right: tuple[Bools, Bools],
     flips: torch.Tensor,
 ) -> dict[str, list[Any]]:
-    """The rows on which A and B disagree, a column for each thing that is said of them."""
+    """Column → values of the rows on which A and B disagree."""
     table, rows = data.table, torch.nonzero(here).squeeze(1).numpy()
     apart = np.flatnonzero(right[0] != right[1])
     result = [
@@ -282,14 +282,14 @@ def _disagreements(
 
 
 def _columns(records: Sequence[Any], record: type) -> dict[str, list[Any]]:
-    """Records as columns, all of which are there without any record too."""
-    return {field.name: [getattr(one, field.name) for one in records] for field in fields(record)}
+    """Records as columns; all columns exist even without records."""
+    return {field.name: [getattr(item, field.name) for item in records] for field in fields(record)}
 
 
 def _parts(
     data: DataSet, here: Bools, right: tuple[Bools, Bools], top: int
 ) -> Iterator[tuple[str, tuple[Confusion, ...]]]:
-    """Split by step (in order), by source and by prompt (most disagreements first)."""
+    """Confusions by step (in order), by source and by prompt (most disagreements first)."""
     table = data.table
     if table.step is not None and len(table.step_names) > 1:
         result = _each(right, table.step[here], table.step_names)
@@ -319,7 +319,7 @@ def _named(name: str, row: Ints) -> Confusion:
 def _same_answers(
     data: DataSet, sources: Sequence[Source], here: torch.Tensor, right: Bools, asked: Asked
 ) -> tuple[int, list[SameAnswer], int]:
-    """How many groups are all wrong, those of them in which most rows give one answer, and rows with an answer."""
+    """The number of groups that are all wrong, those in which most rows give the same answer, and the number of answers."""
     rows = torch.nonzero(here).squeeze(1).numpy()
     group = data.grouping.group[rows]
     sizes = np.bincount(group, minlength=data.grouping.count)
@@ -332,12 +332,12 @@ def _same_answers(
     for row in of_wrong.tolist():
         members.setdefault(int(data.grouping.group[row]), []).append(row)
     result, answers = [], 0
-    for of_group in members.values():
-        said, share, count = most_given(_answer(texts[row], data, asked.answer) for row in of_group)
+    for group_rows in members.values():
+        common, share, count = most_given(_answer(texts[row], data, asked.answer) for row in group_rows)
         answers += count
-        if count > 1 and share > _MOST and 2 * count > len(of_group):
-            result.append(_same(data, of_group, said, share))
-    result.sort(key=lambda one: (-one.share, -one.rows))
+        if count > 1 and share > _MOST and 2 * count > len(group_rows):
+            result.append(_same(data, group_rows, common, share))
+    result.sort(key=lambda same: (-same.share, -same.rows))
     return int(wrong.sum()), result, answers
 
 
