@@ -13,7 +13,7 @@ from advcli.engine.run import run
 from advcli.pipeline.compare import without_filters
 from advcli.pipeline.describe import report_of
 from advcli.pipeline.request import Request
-from advcli.pipeline.sides import lettered, named, said
+from advcli.pipeline.sides import labelled, lettered, named
 from advcli.records.results.between import Between, Coverage, Paired, PromptPair, RowPairs, Side, StepPair
 from advcli.records.results.report import Report
 from advcli.records.settings import AdvantageTable
@@ -82,9 +82,9 @@ def between(
         stretches=tuple(paired_steps.stretches(steps, _STRETCHES)),
         rows=None if rows is None else _rows(first, second, rows),
         prompts=table,
-        notes=(*said(first.report.notes, second.report.notes), *_notes(paired, rows, several=several)),
+        notes=(*labelled(first.report.notes, second.report.notes), *_notes(paired, rows, several=several)),
         warnings=(
-            *said(first.report.warnings, second.report.warnings),
+            *labelled(first.report.warnings, second.report.warnings),
             *_warnings(first, second, covered, rows),
             *_unclear(paired, covered),
         ),

@@ -27,8 +27,8 @@ def match(request: Request, tell: Tell = lambda text: None) -> Match:
     wanted = columns.as_logged()
     with request.opened() as sources:
         # A missing reward is not an error here, but the prefetch may refuse it.
-        ahead = None if request.settings.missing == "error" else request.ahead(sources, wanted)
-        table = logged(ahead or read(sources, wanted, skip_bad_rows=request.skip_bad_rows))
+        prefetched = None if request.settings.missing == "error" else request.prefetched(sources, wanted)
+        table = logged(prefetched or read(sources, wanted, skip_bad_rows=request.skip_bad_rows))
         # Duplicates don't depend on the columns that are read.
         duplicates = repeats(table, sources)
         table = _with_warnings(table, duplicates)

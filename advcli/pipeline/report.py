@@ -20,7 +20,7 @@ from advcli.pipeline.describe import report_of
 from advcli.pipeline.match import match
 from advcli.pipeline.prompts import over_run
 from advcli.pipeline.request import Request
-from advcli.pipeline.verify import Second, beside
+from advcli.pipeline.verify import Second, verdicts
 from advcli.records.results.inspection import NEAR_DEAD
 from advcli.records.results.page import Page
 from advcli.records.results.prompts import Asked as AskedPrompts
@@ -112,7 +112,7 @@ def _verify(data: DataSet, sources: Sequence[Source]) -> Verify | None:
         (Second(values, name) for name, values in others if two_values(values[rewarded & values.isfinite()])),
         None,
     )
-    return beside(data, sources, AskedVerifiers(), second)
+    return verdicts(data, sources, AskedVerifiers(), second)
 
 
 def _now() -> str:

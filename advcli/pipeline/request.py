@@ -64,9 +64,9 @@ class Request:
     @contextmanager
     def opened(self) -> Iterator[list[Source]]:
         """The inputs; the prefetched ones if they have not changed, so that no file is opened twice."""
-        ahead = self.prefetch.sources() if self.prefetch else []
-        if ahead and all(_is_same(source) for source in ahead):
-            yield ahead
+        prefetched = self.prefetch.sources() if self.prefetch else []
+        if prefetched and all(_is_same(source) for source in prefetched):
+            yield prefetched
             return
         with opened(self.inputs, max_line=self.columns.max_line) as sources:
             yield sources
@@ -75,7 +75,7 @@ class Request:
         self, sources: Sequence[Source], refused: Sequence[str] = (), *, repeats: bool = True
     ) -> DataSet:
         """Read and group the inputs; `repeats`: whether to count exact duplicates."""
-        table = self.ahead(sources, self.columns, refused)
+        table = self.prefetched(sources, self.columns, refused)
         data = data_set.load(
             sources,
             self.columns,
@@ -89,7 +89,7 @@ class Request:
             data = data_set.with_alike(data, sources, similarity)
         return replace(data, table=data_set.with_repeats(data.table, sources)) if repeats else data
 
-    def ahead(
+    def prefetched(
         self, sources: Sequence[Source], columns: ColumnOptions, refused: Sequence[str] = ()
     ) -> RewardTable | None:
         """The prefetched table, if it has these columns of these inputs."""

@@ -31,7 +31,7 @@ def lettered(letter: str, name: str) -> Iterator[None]:
         raise type(error)(f"{where}: {error.message}", hint=hint, about=error.about) from error
 
 
-def said(a: Sequence[str], b: Sequence[str]) -> Iterator[str]:
+def labelled(a: Sequence[str], b: Sequence[str]) -> Iterator[str]:
     """Merge the messages of both inputs, labelled; common ones appear once."""
     yield from (f"A and B: {text}" for text in a if text in b)
     yield from (f"A: {text}" for text in a if text not in b)

@@ -17,7 +17,7 @@ from advcli.inspection import details
 from advcli.inspection.answers import final_answer, most_given
 from advcli.io.lookup import read_back
 from advcli.pipeline.request import Request
-from advcli.pipeline.sides import lettered, named, said
+from advcli.pipeline.sides import labelled, lettered, named
 from advcli.records.results.verify import Asked, Confusion, Disagreement, Rate, SameAnswer, Verify
 from advcli.records.table import Source
 from advcli.stats.inference.agreement import confusion, icc, noise, rate, tables
@@ -81,10 +81,10 @@ def verify(
         with letter:
             data = request.load(sources)
         second = _second(data, asked, request, other, check)
-        return beside(data, sources, asked, second, request.warnings)
+        return verdicts(data, sources, asked, second, request.warnings)
 
 
-def beside(
+def verdicts(
     data: DataSet,
     sources: Sequence[Source],
     asked: Asked,
@@ -105,17 +105,17 @@ def beside(
         UsageError: a reward has more than two values, and no threshold was given.
     """
     a = data.rows.rewards.double()
-    here = (data.rows.group >= 0) & a.isfinite()
+    rewarded = (data.rows.group >= 0) & a.isfinite()
     if second is not None:
-        here = here & second.rewards.isfinite()
-    if not here.any():
+        rewarded = rewarded & second.rewards.isfinite()
+    if not rewarded.any():
         raise DataError(
             "no row has a reward" if second is None else "no row has both rewards", hint="--reward COL"
         )
-    threshold = _threshold(a[here], asked.pass_at, "--pass-at")
-    right = (a[here] >= threshold).numpy()
-    group = Segments.of(data.rows.group[here], data.rows.count)
-    all_wrong, same, answers = _same_answers(data, sources, here, right, asked)
+    threshold = _threshold(a[rewarded], asked.pass_at, "--pass-at")
+    right = (a[rewarded] >= threshold).numpy()
+    group = Segments.of(data.rows.group[rewarded], data.rows.count)
+    all_wrong, same, answers = _same_answers(data, sources, rewarded, right, asked)
     notes = tuple(notes_of(data, 0, 0, 0.0, None))
     warnings = (*warnings, *data.table.warnings, *data.grouping.warnings)
     result = Verify(
@@ -144,8 +144,10 @@ def beside(
     )
     if second is None:
         return result
-    of_b = _threshold(second.rewards[here], asked.vs_pass_at, "--vs-pass-at")
-    result = _beside(result, data, here, (a[here], second.rewards[here]), (threshold, of_b), asked.top)
+    of_b = _threshold(second.rewards[rewarded], asked.vs_pass_at, "--vs-pass-at")
+    result = _compared(
+        result, data, rewarded, (a[rewarded], second.rewards[rewarded]), (threshold, of_b), asked.top
+    )
     only = second.only or (None, None)
     result = replace(
         result, b=second.column, inputs=second.inputs, paired_by=second.by, only_a=only[0], only_b=only[1]
@@ -154,8 +156,8 @@ def beside(
         return result
     return replace(
         result,
-        notes=(*said(notes, second.notes), *_notes(all_wrong, same, answers)),
-        warnings=(*said(warnings, second.warnings),),
+        notes=(*labelled(notes, second.notes), *_notes(all_wrong, same, answers)),
+        warnings=(*labelled(warnings, second.warnings),),
     )
 
 
@@ -180,24 +182,24 @@ def _second(
     with lettered("B", names[1]), other.opened() as sources:
         if check:
             check(sources)
-        theirs = other.load(sources)
-    rows = joined(data, theirs, Pairing.of(data, theirs))
+        data_b = other.load(sources)
+    rows = joined(data, data_b, Pairing.of(data, data_b))
     if rows is None or not len(rows.a):
         raise DataError(
             f"the rows of A ({names[0]}) and B ({names[1]}) cannot be paired",
             hint="--join COL with an id or the response, or --together if both are one data set",
         )
     rewards = torch.full((len(data.rows.rewards),), torch.nan, dtype=torch.float64)
-    rewards[rows.a] = theirs.rows.rewards.double()[rows.b]
-    only = tuple(int((side.rows.group >= 0).sum()) - len(rows.a) for side in (data, theirs))
+    rewards[rows.a] = data_b.rows.rewards.double()[rows.b]
+    only = tuple(int((side.rows.group >= 0).sum()) - len(rows.a) for side in (data, data_b))
     return Second(
         rewards,
-        reward_name(theirs),
+        reward_name(data_b),
         names,
         rows.by,
         (only[0], only[1]),
-        tuple(notes_of(theirs, 0, 0, 0.0, None)),
-        (*other.warnings, *theirs.table.warnings, *theirs.grouping.warnings),
+        tuple(notes_of(data_b, 0, 0, 0.0, None)),
+        (*other.warnings, *data_b.table.warnings, *data_b.grouping.warnings),
     )
 
 
@@ -224,32 +226,33 @@ def _noise(right: Bools, group: Segments) -> Rate:
     return noise(live, sizes[several])
 
 
-def _beside(
+def _compared(
     result: Verify,
     data: DataSet,
-    here: torch.Tensor,
+    rewarded: torch.Tensor,
     rewards: tuple[torch.Tensor, torch.Tensor],
     thresholds: tuple[float, float],
     top: int,
 ) -> Verify:
     """Add the figures that need both verifiers."""
     right = ((rewards[0] >= thresholds[0]).numpy(), (rewards[1] >= thresholds[1]).numpy())
-    group = Segments.of(data.rows.group[here], data.rows.count)
+    group = Segments.of(data.rows.group[rewarded], data.rows.count)
     both, only_a, only_b, neither = tables(*right, np.zeros(len(right[0]), dtype=np.int64), 1)[0].tolist()
-    live = [((group.size() > 1) & (group.max(one) > group.min(one))).numpy() for one in rewards]
-    met = group.size().numpy() > 0
-    of_live = tables(live[0][met], live[1][met], np.zeros(int(met.sum()), dtype=np.int64), 1)[0].tolist()
-    sides = [signs(Spread.of(one, group).centred(), group) for one in rewards]
+    live = [((group.size() > 1) & (group.max(values) > group.min(values))).numpy() for values in rewards]
+    used = group.size().numpy() > 0
+    no_split = np.zeros(int(used.sum()), dtype=np.int64)
+    of_live = tables(live[0][used], live[1][used], no_split, 1)[0].tolist()
+    sides = [signs(Spread.of(values, group).centred(), group) for values in rewards]
     cluster = data.table.key if data.table.prompts else data.grouping.group
     return replace(
         result,
-        icc=icc(rewards[0].numpy(), rewards[1].numpy(), cluster[here.numpy()]),
-        table=_disagreements(data, here, rewards, right, sides[0] * sides[1] < 0),
+        icc=icc(rewards[0].numpy(), rewards[1].numpy(), cluster[rewarded.numpy()]),
+        table=_disagreements(data, rewarded, rewards, right, sides[0] * sides[1] < 0),
         thresholds=thresholds,
         every=confusion("all", (both, only_a, only_b, neither)),
         false_negative=rate(only_b, both + only_b),
         false_positive=rate(only_a, only_a + neither),
-        by=dict(_parts(data, here.numpy(), right, top)),
+        by=dict(_parts(data, rewarded.numpy(), right, top)),
         sign_changes=int((sides[0] * sides[1] < 0).sum()),
         live=dict(zip(_LIVE, of_live, strict=True)),
     )
@@ -257,14 +260,14 @@ def _beside(
 
 def _disagreements(
     data: DataSet,
-    here: torch.Tensor,
+    rewarded: torch.Tensor,
     rewards: tuple[torch.Tensor, torch.Tensor],
     right: tuple[Bools, Bools],
     flips: torch.Tensor,
 ) -> dict[str, list[Any]]:
     """Column → values of the rows on which A and B disagree."""
-    table, rows = data.table, torch.nonzero(here).squeeze(1).numpy()
-    apart = np.flatnonzero(right[0] != right[1])
+    table, rows = data.table, torch.nonzero(rewarded).squeeze(1).numpy()
+    disagreeing = np.flatnonzero(right[0] != right[1])
     result = [
         Disagreement(
             place=table.place(row),
@@ -276,7 +279,7 @@ def _disagreements(
             right="A" if right[0][at] else "B",
             changes_sign=bool(flips[at]),
         )
-        for at, row in zip(apart.tolist(), rows[apart].tolist(), strict=True)
+        for at, row in zip(disagreeing.tolist(), rows[disagreeing].tolist(), strict=True)
     ]
     return _columns(result, Disagreement)
 
@@ -287,22 +290,22 @@ def _columns(records: Sequence[Any], record: type) -> dict[str, list[Any]]:
 
 
 def _parts(
-    data: DataSet, here: Bools, right: tuple[Bools, Bools], top: int
+    data: DataSet, rewarded: Bools, right: tuple[Bools, Bools], top: int
 ) -> Iterator[tuple[str, tuple[Confusion, ...]]]:
     """Confusions by step (in order), by source and by prompt (most disagreements first)."""
     table = data.table
     if table.step is not None and len(table.step_names) > 1:
-        result = _each(right, table.step[here], table.step_names)
+        result = _each(right, table.step[rewarded], table.step_names)
         yield "step", tuple(sorted(result, key=lambda one: step_order(one.name)))
     if table.by is not None:
-        yield str(table.choice.by), tuple(_each(right, table.by[here], table.by_names))
+        yield str(table.choice.by), tuple(_each(right, table.by[rewarded], table.by_names))
     if table.prompts:
-        counts = tables(*right, table.key[here], len(table.prompts))
-        apart = counts[:, 1] + counts[:, 2]
-        order = np.argsort(-apart, kind="stable")[:top]
+        counts = tables(*right, table.key[rewarded], len(table.prompts))
+        disagreements = counts[:, 1] + counts[:, 2]
+        order = np.argsort(-disagreements, kind="stable")[:top]
         yield (
             "prompt",
-            tuple(_named(table.prompts[at].name, counts[at]) for at in order.tolist() if apart[at]),
+            tuple(_named(table.prompts[at].name, counts[at]) for at in order.tolist() if disagreements[at]),
         )
 
 
@@ -317,10 +320,10 @@ def _named(name: str, row: Ints) -> Confusion:
 
 
 def _same_answers(
-    data: DataSet, sources: Sequence[Source], here: torch.Tensor, right: Bools, asked: Asked
+    data: DataSet, sources: Sequence[Source], rewarded: torch.Tensor, right: Bools, asked: Asked
 ) -> tuple[int, list[SameAnswer], int]:
     """The number of groups that are all wrong, those in which most rows give the same answer, and the number of answers."""
-    rows = torch.nonzero(here).squeeze(1).numpy()
+    rows = torch.nonzero(rewarded).squeeze(1).numpy()
     group = data.grouping.group[rows]
     sizes = np.bincount(group, minlength=data.grouping.count)
     wrong = (sizes > 1) & (np.bincount(group, weights=right, minlength=data.grouping.count) == 0)

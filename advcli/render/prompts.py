@@ -27,37 +27,37 @@ _LENGTHS = {
 _KS = 3
 
 
-def show(found: Prompts, console: "Console") -> None:
+def show(result: Prompts, console: "Console") -> None:
     """Print the means, how many prompts were learned or forgotten, the bands, and the first prompts."""
-    print_line(health_line(found.health), console, "bold")
-    for line in (*summary(found), *_left(found)):
+    print_line(health_line(result.health), console, "bold")
+    for line in (*summary(result), *_left(result)):
         print_line(line, console)
-    if found.bands:
-        print_whole(_bands(found.bands), console)
-        _dim(console, _band_line(found))
-    if not found.order:
+    if result.bands:
+        print_whole(_bands(result.bands), console)
+        _dim(console, _band_line(result))
+    if not result.order:
         return
-    print_whole(_trends(found), console)
+    print_whole(_trends(result), console)
     _dim(console, "per step: mean reward, ▁ low to █ high, blank if the prompt was not sampled.")
     _dim(console, "change: of the fitted line, from first to last step, with its 95% interval.")
-    print_whole(_levels(found), console)
+    print_whole(_levels(result), console)
     _dim(console, "mean: of all its rows. live: share of its groups of two or more rows.")
-    if found.length_unit is not None:
-        _dim(console, _LENGTHS[found.threshold is None].format(found.length_unit))
-    if found.threshold is not None:
+    if result.length_unit is not None:
+        _dim(console, _LENGTHS[result.threshold is None].format(result.length_unit))
+    if result.threshold is not None:
         _dim(
             console,
-            f"a row is right at {found.threshold:g} or more. p@k: pass@k over all rows of the prompt.",
+            f"a row is right at {result.threshold:g} or more. p@k: pass@k over all rows of the prompt.",
         )
 
 
-def summary(found: Prompts) -> Iterator[str]:
+def summary(result: Prompts) -> Iterator[str]:
     """The figures over all prompts, a line each."""
-    yield f"mean reward: {short(found.over_rows)} over rows, {_mean(found.over_prompts)} over prompts"
-    for k, mean in found.pass_at.items():
+    yield f"mean reward: {short(result.over_rows)} over rows, {_mean(result.over_prompts)} over prompts"
+    for k, mean in result.pass_at.items():
         yield f"pass@{k}: {_mean(mean)} over {counted(mean.count, 'prompt')} with {counted(k, 'row')} or more"
-    states = ", ".join(f"{found.states[state]:,} {state}" for state in STATES if found.states[state])
-    yield f"prompts: {states or 'none with a reward'} (false-discovery rate {found.fdr:g})"
+    states = ", ".join(f"{result.states[state]:,} {state}" for state in STATES if result.states[state])
+    yield f"prompts: {states or 'none with a reward'} (false-discovery rate {result.fdr:g})"
 
 
 def _left(result: Prompts) -> Iterator[str]:

@@ -45,7 +45,7 @@ def health_line(health: Health) -> str:
     if health.singletons:
         parts.append(counted(health.singletons, "singleton"))
     if health.missing:
-        causes = ", ".join(f"{many:,} {cause}" for cause, many in health.missing_by_cause.items() if many)
+        causes = ", ".join(f"{rows:,} {cause}" for cause, rows in health.missing_by_cause.items() if rows)
         parts.append(f"{counted(health.missing, 'missing reward')} ({causes})")
     return " · ".join(parts)
 
@@ -70,7 +70,7 @@ def describe_sizes(sizes: Mapping[int, int], noun: str = "row") -> str:
         return counted(0, "group")
     if len(sizes) == 1:
         return f"{counted(total, 'group')} of {counted(next(iter(sizes)), noun)}"
-    shown = [f"{many:,} of {size:,}" for size, many in list(sizes.items())[:_SHOWN_SIZES]]
+    shown = [f"{groups:,} of {size:,}" for size, groups in list(sizes.items())[:_SHOWN_SIZES]]
     shown[0] += f" {noun}" if next(iter(sizes)) == 1 else f" {noun}s"
     rest = total - sum(list(sizes.values())[:_SHOWN_SIZES])
     return f"{counted(total, 'group')} ({', '.join(shown)}{f', {rest:,} of other sizes' if rest else ''})"
@@ -113,7 +113,7 @@ def _dead(health: Health) -> str:
         return f"{text} (one reward in all rows)" if health.dead_groups else text
     between = health.dead_groups - health.dead_max - health.dead_min
     kinds = {"all-max": health.dead_max, "all-min": health.dead_min, "in between": between}
-    shown = ", ".join(f"{many:,} {kind}" for kind, many in kinds.items() if many)
+    shown = ", ".join(f"{groups:,} {kind}" for kind, groups in kinds.items() if groups)
     return f"{text} ({shown})" if shown else text
 
 

@@ -76,7 +76,7 @@ def cards(page: Page) -> tuple[Card, ...]:
     original, processed = page.report.columns
     able = signal.live_groups + signal.dead_groups
     alone = f"; {counted(signal.singletons, 'group')} of one row" if signal.singletons else ""
-    missing = ", ".join(f"{many:,} {cause}" for cause, many in signal.missing_by_cause.items() if many)
+    missing = ", ".join(f"{rows:,} {cause}" for cause, rows in signal.missing_by_cause.items() if rows)
     return (
         Card(
             "live groups",
