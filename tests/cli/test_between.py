@@ -364,7 +364,7 @@ def test_neither_input_is_ever_overwritten(dump, of):
         (
             "a.jsonl --between",
             UsageError,
-            r"--between compares two INPUTs, A and B, and 1 was given; try a folder or a",
+            r"--between compares two INPUTs, A and B, but 1 was given; try a folder or a",
         ),
         ("a.jsonl a.jsonl a.jsonl --between", UsageError, "and 3 were given"),
         ("--between", UsageError, "and 0 were given"),

@@ -234,7 +234,7 @@ def test_what_cannot_be_followed(run, tmp_path):
     file.write_text("".join(lines([1, 2])))
     bare = tmp_path / "bare.jsonl"
     bare.write_text('{"prompt": "p", "reward": 1}\n{"prompt": "p", "reward": 0}\n')
-    with pytest.raises(UsageError, match="nothing says when a group is whole"):
+    with pytest.raises(UsageError, match="nothing says when a group is complete"):
         follower(bare, tmp_path / "b").look()
     one = follower(run, tmp_path / "c")
     assert one.look().rows == 12
