@@ -15,7 +15,7 @@ from advcli.records.settings import Settings
 from advcli.records.table import ColumnOptions, RewardTable, Source
 
 
-class ReadAhead(Protocol):
+class PrefetchedInputs(Protocol):
     """Inputs that are found, and possibly read, before a command needs them."""
 
     def sources(self) -> list[Source]:
@@ -48,7 +48,7 @@ class Request:
     skip_bad_rows: bool = False
     warnings: tuple[str, ...] = ()
     origin: Mapping[str, str] = field(default_factory=dict)
-    prefetch: ReadAhead | None = None
+    prefetch: PrefetchedInputs | None = None
     ray_address: str | None = None
 
     def plan(self) -> Plan:
